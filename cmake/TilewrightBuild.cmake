@@ -1,0 +1,40 @@
+# How the project's own code is compiled: warnings are errors, LLVM's RTTI and exception settings.
+add_library(tilewright-options INTERFACE)
+target_compile_options(tilewright-options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wno-unused-parameter -fno-exceptions>)
+if(NOT LLVM_ENABLE_RTTI)
+  target_compile_options(tilewright-options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+endif()
+if(TILEWRIGHT_SANITIZE)
+  target_compile_options(tilewright-options INTERFACE
+    -fsanitize=${TILEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(tilewright-options INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})
+endif()
+
+find_program(TILEWRIGHT_CCACHE ccache)
+if(TILEWRIGHT_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TILEWRIGHT_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${TILEWRIGHT_CCACHE})
+endif()
+
+# tilewright_component(NAME [DEPENDS ...]): every .cpp of this folder becomes part of libTilewright.
+function(tilewright_component name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_library(tilewright-${name} OBJECT ${sources})
+  target_link_libraries(tilewright-${name} PRIVATE tilewright-options)
+  if(ARG_DEPENDS)
+    add_dependencies(tilewright-${name} ${ARG_DEPENDS})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_COMPONENTS tilewright-${name})
+endfunction()
+
+# tilewright_tablegen(TD OUT ARGS... TARGET name): one mlir-tblgen output.
+function(tilewright_mlir_tablegen td out)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  mlir_tablegen(${out} ${ARGN})
+  set(TABLEGEN_OUTPUT ${TABLEGEN_OUTPUT} PARENT_SCOPE)
+endfunction()

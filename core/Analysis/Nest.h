@@ -1,0 +1,65 @@
+//===- Nest.h - An affine loop nest seen as a statement ---------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Summary of a perfect, rectangular affine nest with scalar accesses: its
+/// loops, the access maps of its loads and stores over those loops, and
+/// whether its body is otherwise free of side effects. What stage 2 leaves of a
+/// linalg op is such a nest; recognition, fusion and vectorisation read it.
+///
+///   affine.for %i = 0 to 64 { affine.for %j = 0 to %n {
+///     %x = affine.load %A[%i, %j + 1]          loads[0]:  (d0, d1) -> (d0, d1 + 1)
+///     affine.store %x, %B[%j, %i]              stores[0]: (d0, d1) -> (d1, d0)
+///   } }                                        tripCounts {64, nullopt}
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_ANALYSIS_NEST_H
+#define TILEWRIGHT_CORE_ANALYSIS_NEST_H
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/IR/AffineMap.h"
+#include <optional>
+
+namespace tilewright {
+
+/// One affine.load or affine.store; `map` takes the nest's loops, outermost first, as dimensions and `symbols`
+/// (values defined outside the nest) as symbols, and yields the memref's indices.
+struct Access {
+  mlir::Operation *op = nullptr;
+  mlir::Value memref;
+  mlir::AffineMap map;
+  llvm::SmallVector<mlir::Value, 2> symbols;
+  bool isStore = false;
+
+  /// Loop dimensions that occur in the map.
+  llvm::SmallBitVector dims() const;
+  /// Change of the linear element address per step of loop `dim` for an identity-layout memref; nullopt if it is
+  /// not constant (dynamic inner sizes, div or mod).
+  std::optional<int64_t> stride(unsigned dim) const;
+};
+
+struct Nest {
+  llvm::SmallVector<mlir::affine::AffineForOp, 6> loops; // outermost first, lower bound 0, step 1
+  llvm::SmallVector<std::optional<int64_t>, 6> tripCounts; // nullopt: dynamic
+  llvm::SmallVector<Access, 4> loads, stores;
+  mlir::Block *body = nullptr; // of the innermost loop
+
+  mlir::affine::AffineForOp root() const { return loops.front(); }
+  unsigned depth() const { return loops.size(); }
+};
+
+/// Summarises the nest at `root`; failure if it is not perfect, not rectangular (bounds may be symbols), has
+/// iter_args, accesses that are not scalar affine, or other side effects in its body.
+mlir::FailureOr<Nest> analyzeNest(mlir::affine::AffineForOp root);
+
+/// Top-level operations of `block` after `from` and before `to` (both excluded) that may read or write `memref`.
+llvm::SmallVector<mlir::Operation *> accessesBetween(mlir::Value memref, mlir::Operation *from, mlir::Operation *to);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_ANALYSIS_NEST_H

@@ -1,0 +1,49 @@
+//===- Pipeline.h - The stages of the compiler ------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The stages of DESIGN 5 as pass pipelines, in order:
+///
+///   1 import    TOSA, linalg, tensor      -> linalg, tensor, arith, math, scf, func
+///   2 affine    tensors                   -> affine nests on memrefs, kernels outlined
+///   3 optimise  scalar affine             -> tile ops, vectors, memories, levels
+///   4 map       levels                    -> the execution model, still sequential in meaning
+///   5 lower     tile, affine, vector, scf -> LLVM dialect (units as calls by record)
+///   6 emit      LLVM dialect              -> object, library, text
+///
+/// A module carries what passes need to know as attributes: `tilewright.target = "cpu:zen4"`,
+/// `tilewright.fp = "default" | "strict" | "fast"`, `tilewright.threads = N : i64` (1 = no parallel code).
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PIPELINE_H
+#define TILEWRIGHT_PIPELINE_H
+
+namespace mlir {
+class DialectRegistry;
+class OpPassManager;
+} // namespace mlir
+
+namespace tilewright {
+
+class TargetDescription;
+
+/// Dialects, interfaces and passes that the stages use.
+void registerAllDialects(mlir::DialectRegistry &registry);
+void registerAllPasses();
+
+void buildImportPipeline(mlir::OpPassManager &pm);
+void buildAffinePipeline(mlir::OpPassManager &pm);
+/// The plain path of `--verify`: stage 3 without any optimisation.
+void buildOptimizePipeline(mlir::OpPassManager &pm, bool plain = false);
+void buildMapPipeline(mlir::OpPassManager &pm);
+/// What is common to targets that lower to LLVM on the host: tile -> vector -> LLVM dialect.
+void buildLowerToLLVMPipeline(mlir::OpPassManager &pm);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_PIPELINE_H

@@ -1,0 +1,139 @@
+//===- TargetDescription.h - What a chip is, as data ------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A chip as the core sees it: levels of parallelism, memories, copy engines,
+/// matrix units and rates. The tables come from the records of a target's
+/// `Chips.td` and `MatrixUnits.td` (tw-tblgen); a vendor may override any query.
+/// Core code asks these capabilities and never a name.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TARGETDESCRIPTION_H
+#define TILEWRIGHT_TARGETDESCRIPTION_H
+
+#include "tilewright/Layout.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace tilewright {
+
+/// How the members of a level run relative to each other.
+enum class LevelKind { Parallel, Concurrent, Lockstep, Single };
+
+/// One level of parallelism, outermost first: cores, blocks, lanes.
+struct Level {
+  std::string name;
+  LevelKind kind = LevelKind::Parallel;
+  int64_t count = 1;
+};
+
+enum class MemoryKind { Global, Cache, Scratchpad, RegisterFile, Accumulator };
+
+/// One memory. Capacities in bytes, bandwidth in bytes per clock of one member
+/// of `level`, latency in clocks.
+struct Memory {
+  std::string name;
+  std::string level;
+  MemoryKind kind = MemoryKind::Global;
+  int64_t bytes = 0;
+  double bytesPerClock = 0;
+  double latency = 0;
+  int64_t lineBytes = 0; // caches
+  int64_t ways = 0;      // caches
+  int64_t banks = 0;     // scratchpads
+  int64_t bankBytes = 0; // scratchpads
+  int64_t entries = 0;   // register files: number of registers
+  int64_t entryBytes = 0;
+  int64_t pageBytes = 0; // global: span that a hardware prefetcher follows
+};
+
+/// Element types that records name.
+enum class ElementKind { F64, F32, TF32, F16, BF16, F8E4M3, F8E5M2, I32, I16, I8, U8, I4, U4, I1 };
+unsigned bitWidth(ElementKind kind);
+
+/// Where an operand of a unit lives.
+enum class Residence {
+  BroadcastScalar, // one element (or one group of k elements), the same in all lanes of a vector
+  VectorRegister,  // a vector register of one thread
+  LaneRegisters,   // registers spread over the lanes of a subgroup
+  OpaqueRegister,  // a tile or accumulator register with its own read and write emissions
+  Scratchpad,      // an address in a scratchpad
+  Accumulator      // an accumulator memory
+};
+
+struct UnitOperand {
+  ElementKind element = ElementKind::F32;
+  Residence residence = Residence::VectorRegister;
+  int64_t rows = 1, cols = 1; // fragment shape: A m x k, B k x n, C m x n
+  Layout layout;              // (lane, element) -> (row, col)
+};
+
+/// How an instruction is written at stage 6.
+enum class EmissionKind { MlirOp, LlvmIntrinsic, InlineAsm, ExternalCall };
+struct Emission {
+  EmissionKind kind = EmissionKind::MlirOp;
+  std::string name;
+  std::vector<std::string> arguments; // roles, in the order of the emission: "A", "B", "C", "i32:0", ...
+};
+
+/// One instruction that multiplies small matrices: C[m,n] += A[m,k] * B[k,n].
+struct MatrixUnit {
+  std::string name; // "target.record", e.g. the `unit` of a tile.mma
+  int64_t m = 1, n = 1, k = 1;
+  UnitOperand a, b, c;
+  double issue = 1;   // clocks between two independent issues
+  double latency = 1; // clocks until a dependent issue
+  std::string source; // where the cost numbers come from
+  std::vector<std::string> features; // needed, in the target's spelling
+  Emission emit;
+  double flopsPerClock() const { return 2.0 * m * n * k / issue; }
+};
+
+/// A chip. Returned objects live as long as the description.
+class TargetDescription {
+public:
+  virtual ~TargetDescription();
+  virtual llvm::StringRef target() const = 0; // "acme"
+  virtual llvm::StringRef chip() const = 0;   // "acme1"
+  virtual double clockMHz() const = 0;
+  virtual llvm::ArrayRef<Level> levels() const = 0;     // outermost first
+  virtual llvm::ArrayRef<Memory> memories() const = 0;  // largest first
+  /// The units that this chip has (its features hold), fastest first for equal types.
+  virtual llvm::ArrayRef<MatrixUnit> units() const = 0;
+  virtual bool hasFeature(llvm::StringRef feature) const = 0;
+  /// Operations of kind `op` ("fma.f32", "exp2.f32", "convert.bf16.f32", "load", "store", "shuffle") that one
+  /// member of the innermost parallel level completes per clock, in vector instructions; nullopt = unknown.
+  virtual std::optional<double> rate(llvm::StringRef op) const = 0;
+
+  // Conveniences over the tables.
+  const MatrixUnit *unit(llvm::StringRef name) const;
+  const Memory *memory(llvm::StringRef name) const;
+  /// Caches from the smallest (nearest) to the largest.
+  std::vector<const Memory *> caches() const;
+  /// Vector registers: number and bytes each; {0, 0} if the chip has none.
+  std::pair<int64_t, int64_t> vectorRegisters() const;
+  /// Members of the outermost parallel level (cores).
+  int64_t parallelWidth() const;
+};
+
+/// The description named by the module attribute `tilewright.target` ("target:chip") of the module around `op`.
+/// An unknown target or chip is an error that offers the nearest names.
+llvm::Expected<std::shared_ptr<const TargetDescription>> targetOf(mlir::Operation *op);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_TARGETDESCRIPTION_H
