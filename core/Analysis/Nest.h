@@ -23,6 +23,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/AffineMap.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include <optional>
 
 namespace tilewright {

@@ -1,0 +1,171 @@
+//===- Nest.cpp - An affine loop nest seen as a statement -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads a perfect nest into loops and access maps. Everything that the later
+// passes may rely on is checked here once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Nest.h"
+#include "mlir/Dialect/Affine/Analysis/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+llvm::SmallBitVector Access::dims() const {
+  llvm::SmallBitVector used(map.getNumDims());
+  for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
+    if (map.isFunctionOfDim(dim))
+      used.set(dim);
+  return used;
+}
+
+/// Coefficient of dimension `dim` in `expr`, nullopt where `expr` is not linear in it.
+static std::optional<int64_t> coefficient(AffineExpr expr, unsigned dim) {
+  if (!expr.isFunctionOfDim(dim))
+    return 0;
+  if (isa<AffineDimExpr>(expr))
+    return 1;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return std::nullopt;
+  if (binary.getKind() == AffineExprKind::Add) {
+    auto lhs = coefficient(binary.getLHS(), dim), rhs = coefficient(binary.getRHS(), dim);
+    return lhs && rhs ? std::optional(*lhs + *rhs) : std::nullopt;
+  }
+  if (binary.getKind() == AffineExprKind::Mul)
+    if (auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+      if (auto lhs = coefficient(binary.getLHS(), dim))
+        return *lhs * constant.getValue();
+  return std::nullopt;
+}
+
+std::optional<int64_t> Access::stride(unsigned dim) const {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.getLayout().isIdentity())
+    return std::nullopt;
+  int64_t total = 0, step = 1;
+  for (int64_t i = type.getRank() - 1; i >= 0; --i) {
+    auto factor = coefficient(map.getResult(i), dim);
+    if (!factor)
+      return std::nullopt;
+    if (*factor != 0) {
+      if (step == ShapedType::kDynamic)
+        return std::nullopt;
+      total += *factor * step;
+    }
+    if (step != ShapedType::kDynamic)
+      step = type.isDynamicDim(i) ? ShapedType::kDynamic : step * type.getDimSize(i);
+  }
+  return total;
+}
+
+/// The access of `op` over `ivs` as dimensions; failure if it depends on a value inside the nest that is no
+/// induction variable of it.
+static FailureOr<Access> readAccess(Operation *op, ArrayRef<AffineForOp> loops) {
+  Access access;
+  access.op = op;
+  AffineMap map;
+  SmallVector<Value> operands;
+  if (auto load = dyn_cast<AffineLoadOp>(op)) {
+    access.memref = load.getMemRef();
+    map = load.getAffineMap();
+    operands = llvm::to_vector(load.getMapOperands());
+  } else {
+    auto store = cast<AffineStoreOp>(op);
+    access.memref = store.getMemRef();
+    access.isStore = true;
+    map = store.getAffineMap();
+    operands = llvm::to_vector(store.getMapOperands());
+  }
+  fullyComposeAffineMapAndOperands(&map, &operands);
+  map = simplifyAffineMap(map);
+  canonicalizeMapAndOperands(&map, &operands);
+
+  MLIRContext *context = op->getContext();
+  SmallVector<AffineExpr> dimReplacements, symbolReplacements;
+  auto replacement = [&](Value value) -> AffineExpr {
+    for (auto [i, loop] : llvm::enumerate(loops))
+      if (value == AffineForOp(loop).getInductionVar())
+        return getAffineDimExpr(i, context);
+    if (loops.front()->isAncestor(value.getParentRegion()->getParentOp()))
+      return nullptr;
+    auto found = llvm::find(access.symbols, value);
+    unsigned position = found - access.symbols.begin();
+    if (found == access.symbols.end())
+      access.symbols.push_back(value);
+    return getAffineSymbolExpr(position, context);
+  };
+  for (unsigned i = 0; i < map.getNumInputs(); ++i) {
+    AffineExpr expr = replacement(operands[i]);
+    if (!expr)
+      return failure();
+    (i < map.getNumDims() ? dimReplacements : symbolReplacements).push_back(expr);
+  }
+  access.map = simplifyAffineMap(
+      map.replaceDimsAndSymbols(dimReplacements, symbolReplacements, loops.size(), access.symbols.size()));
+  return access;
+}
+
+FailureOr<Nest> analyzeNest(AffineForOp root) {
+  Nest nest;
+  for (AffineForOp loop = root;;) {
+    if (loop.getNumIterOperands() != 0 || !loop.hasConstantLowerBound() || loop.getConstantLowerBound() != 0 ||
+        loop.getStepAsInt() != 1)
+      return failure();
+    std::optional<int64_t> trips;
+    if (loop.hasConstantUpperBound()) {
+      trips = std::max<int64_t>(loop.getConstantUpperBound(), 0);
+    } else {
+      AffineMap bound = loop.getUpperBoundMap();
+      if (bound.getNumResults() != 1)
+        return failure();
+      for (Value operand : loop.getUpperBoundOperands())
+        if (root->isAncestor(operand.getParentRegion()->getParentOp()))
+          return failure();
+    }
+    nest.loops.push_back(loop);
+    nest.tripCounts.push_back(trips);
+    nest.body = loop.getBody();
+    auto inner = dyn_cast<AffineForOp>(nest.body->front());
+    if (!inner || !isa<AffineYieldOp>(inner->getNextNode()))
+      break;
+    loop = inner;
+  }
+  for (Operation &op : nest.body->without_terminator()) {
+    if (isa<AffineLoadOp, AffineStoreOp>(op)) {
+      auto access = readAccess(&op, nest.loops);
+      if (failed(access))
+        return failure();
+      (access->isStore ? nest.stores : nest.loads).push_back(*access);
+      continue;
+    }
+    if (op.getNumRegions() != 0 || !isMemoryEffectFree(&op))
+      return failure();
+  }
+  return nest;
+}
+
+SmallVector<Operation *> accessesBetween(Value memref, Operation *from, Operation *to) {
+  SmallVector<Operation *> found;
+  for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode()) {
+    bool touches = false;
+    op->walk([&](Operation *inner) {
+      if (llvm::is_contained(inner->getOperands(), memref) && !isMemoryEffectFree(inner))
+        touches = true;
+    });
+    if (touches)
+      found.push_back(op);
+  }
+  return found;
+}
+
+} // namespace tilewright
