@@ -28,14 +28,30 @@ class Tile_Attr<string name, string attrMnemonic> : AttrDef<Tile_Dialect, name> 
 def Tile_LayoutAttr : Tile_Attr<"Layout", "layout"> {
   let summary = "Which lane and element of a fragment holds which matrix element";
   let description = [{
-    Bases (row, col) of each bit of lane and element, XOR-ed, then strided repetitions
-    (count, row step, col step), flattened: `#tile.layout<lanes = [0, 2, 1, 0], elements = [0, 1], repeats = [3, 0, 16]>`.
+    Bases (row, col) of each bit of lane and element, XOR-ed, then strided repetitions (count, row step, col step),
+    each list flattened; an empty list is left out:
+
+    ```mlir
+    #row = #tile.layout<elements = [0, 1, 0, 2]>                                  // one lane, a row of 4 elements
+    #c = #tile.layout<lanes = [0, 2, 0, 4, 1, 0], elements = [0, 1], repeats = [3, 0, 8]>  // 8 lanes, 2 x 3 elements each
+    ```
+
+    Element index e of a lane: its low bits select `elements` bases, the rest counts through `repeats`, the first
+    one fastest. `tilewright::Layout` is the same thing as a C++ value.
   }];
   let parameters = (ins OptionalArrayRefParameter<"int64_t">:$lanes,
                         OptionalArrayRefParameter<"int64_t">:$elements,
                         OptionalArrayRefParameter<"int64_t">:$repeats);
-  let assemblyFormat = "`<` (`lanes` `=` `[` $lanes^ `]`)? (`elements` `=` `[` $elements^ `]`)? (`repeats` `=` `[` $repeats^ `]`)? `>`";
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The attribute form of a layout value.
+    static LayoutAttr get(::mlir::MLIRContext *context, const ::tilewright::Layout &layout);
+    ::tilewright::Layout getValue() const;
+    int64_t getNumLanes() const { return int64_t(1) << (getLanes().size() / 2); }
+    /// Elements that one lane holds.
+    int64_t getNumElements() const;
+  }];
 }
 
 class Tile_Type<string name, string typeMnemonic, list<Trait> traits = []> : TypeDef<Tile_Dialect, name, traits> {
@@ -44,8 +60,30 @@ class Tile_Type<string name, string typeMnemonic, list<Trait> traits = []> : Typ
 
 def Tile_FragmentType : Tile_Type<"Fragment", "fragment"> {
   let summary = "A small matrix held in registers";
-  let description = "`!tile.fragment<16x8xf32, #layout>`: rows x cols of an element type and the layout over lanes and elements.";
+  let description = [{
+    `!tile.fragment<16x8xf32, #layout>`: rows x cols of an integer or floating-point element type and the layout over
+    lanes and elements. The layout covers every matrix element the same number of times (once, or more often where
+    the hardware wants copies). A fragment whose layout has one lane becomes a vector of `getNumElements()`
+    elements in the layout's order.
+  }];
   let parameters = (ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elementType, "::tilewright::tile::LayoutAttr":$layout);
+  let builders = [
+    TypeBuilderWithInferredContext<(ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elementType,
+                                        "::tilewright::tile::LayoutAttr":$layout), [{
+      return $_get(elementType.getContext(), rows, cols, elementType, layout);
+    }]>,
+    TypeBuilderWithInferredContext<(ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elementType,
+                                        "const ::tilewright::Layout &":$layout), [{
+      ::mlir::MLIRContext *context = elementType.getContext();
+      return $_get(context, rows, cols, elementType, LayoutAttr::get(context, layout));
+    }]>
+  ];
+  let extraClassDeclaration = [{
+    /// Elements that one lane holds.
+    int64_t getNumElements() const { return getLayout().getNumElements(); }
+    /// Matrix position of each element of `lane`, in the layout's order.
+    ::llvm::SmallVector<::tilewright::Position> positions(int64_t lane = 0) const;
+  }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

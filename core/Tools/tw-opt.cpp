@@ -1,0 +1,25 @@
+//===- tw-opt.cpp - Runs passes one by one --------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// `mlir-opt` with Tilewright's dialects and passes, and upstream's passes
+/// beside them: reads IR, runs the passes named on the command line, prints.
+///
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "tilewright/Pipeline.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  tilewright::registerAllDialects(registry);
+  mlir::registerAllPasses();
+  tilewright::registerAllPasses();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright's passes one by one\n", registry));
+}

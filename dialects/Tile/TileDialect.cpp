@@ -1,0 +1,210 @@
+//===- TileDialect.cpp - The tile dialect, its types and attributes -------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Registration, and the layout attribute and fragment type: syntax and checks.
+///
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::tile;
+
+#include "dialects/Tile/TileDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Tile/TileAttributes.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Tile/TileTypes.cpp.inc"
+
+//===-- Layout ------------------------------------------------------------===//
+
+LayoutAttr LayoutAttr::get(MLIRContext *context, const Layout &layout) {
+  SmallVector<int64_t> lanes, elements, repeats;
+  for (const Position &basis : layout.lanes)
+    lanes.append({basis.row, basis.col});
+  for (const Position &basis : layout.elements)
+    elements.append({basis.row, basis.col});
+  for (const Repetition &repetition : layout.repeats)
+    repeats.append({repetition.count, repetition.rowStep, repetition.colStep});
+  return get(context, lanes, elements, repeats);
+}
+
+Layout LayoutAttr::getValue() const {
+  Layout layout;
+  for (size_t i = 0; i + 1 < getLanes().size(); i += 2)
+    layout.lanes.push_back({getLanes()[i], getLanes()[i + 1]});
+  for (size_t i = 0; i + 1 < getElements().size(); i += 2)
+    layout.elements.push_back({getElements()[i], getElements()[i + 1]});
+  for (size_t i = 0; i + 2 < getRepeats().size(); i += 3)
+    layout.repeats.push_back({getRepeats()[i], getRepeats()[i + 1], getRepeats()[i + 2]});
+  return layout;
+}
+
+int64_t LayoutAttr::getNumElements() const {
+  int64_t count = int64_t(1) << (getElements().size() / 2);
+  for (size_t i = 0; i < getRepeats().size(); i += 3)
+    count *= getRepeats()[i];
+  return count;
+}
+
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> lanes,
+                                 ArrayRef<int64_t> elements, ArrayRef<int64_t> repeats) {
+  if (lanes.size() % 2 || elements.size() % 2)
+    return emitError() << "layout: `lanes` and `elements` are lists of (row, col) pairs, so their lengths are even";
+  if (lanes.size() > 32 || elements.size() > 32)
+    return emitError() << "layout: at most 16 bases each for lanes and elements";
+  if (repeats.size() % 3)
+    return emitError() << "layout: `repeats` is a list of (count, row step, col step), so its length is a multiple of 3";
+  for (size_t i = 0; i < repeats.size(); i += 3)
+    if (repeats[i] < 1)
+      return emitError() << "layout: repetition " << i / 3 << " has count " << repeats[i] << ", must be at least 1";
+  auto negative = [](int64_t value) { return value < 0; };
+  if (llvm::any_of(lanes, negative) || llvm::any_of(elements, negative) || llvm::any_of(repeats, negative))
+    return emitError() << "layout: rows, columns and steps cannot be negative";
+  return success();
+}
+
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> lanes, elements, repeats;
+  auto list = [&](SmallVectorImpl<int64_t> &values) -> ParseResult {
+    return failure(parser.parseEqual() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+      return parser.parseInteger(values.emplace_back());
+    }));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, [&]() -> ParseResult {
+        StringRef keyword;
+        SMLoc loc = parser.getCurrentLocation();
+        if (parser.parseKeyword(&keyword))
+          return failure();
+        if (keyword == "lanes")
+          return list(lanes);
+        if (keyword == "elements")
+          return list(elements);
+        if (keyword == "repeats")
+          return list(repeats);
+        return parser.emitError(loc) << "unknown part '" << keyword << "' of a layout, known: lanes, elements, repeats";
+      }))
+    return {};
+  return parser.getChecked<LayoutAttr>(parser.getContext(), lanes, elements, repeats);
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  StringRef separator;
+  auto list = [&](StringRef name, ArrayRef<int64_t> values) {
+    if (values.empty())
+      return;
+    printer << separator << name << " = [";
+    llvm::interleaveComma(values, printer);
+    printer << "]";
+    separator = ", ";
+  };
+  printer << "<";
+  list("lanes", getLanes());
+  list("elements", getElements());
+  list("repeats", getRepeats());
+  printer << ">";
+}
+
+//===-- Fragment ----------------------------------------------------------===//
+
+SmallVector<Position> FragmentType::positions(int64_t lane) const {
+  Layout layout = getLayout().getValue();
+  SmallVector<Position> result;
+  for (int64_t element = 0, end = getNumElements(); element < end; ++element)
+    result.push_back(layout.at(lane, element));
+  return result;
+}
+
+LogicalResult FragmentType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols,
+                                   Type elementType, LayoutAttr layout) {
+  if (rows < 1 || cols < 1)
+    return emitError() << "fragment: " << rows << "x" << cols << " is empty, both extents must be at least 1";
+  if (!elementType.isIntOrIndexOrFloat())
+    return emitError() << "fragment: element type must be an integer, index or float, got " << elementType;
+  int64_t held = layout.getNumLanes() * layout.getNumElements();
+  if (rows > 4096 || cols > 4096 || held > (1 << 20))
+    return emitError() << "fragment: " << rows << "x" << cols << " with " << held
+                       << " elements over all lanes is no fragment of registers";
+  if (held % (rows * cols))
+    return emitError() << "fragment: the layout holds " << held << " elements, no multiple of the " << rows * cols
+                       << " of a " << rows << "x" << cols << " matrix";
+  Layout value = layout.getValue();
+  SmallVector<int64_t> copies(rows * cols, 0);
+  for (int64_t lane = 0; lane < value.numLanes(); ++lane)
+    for (int64_t element = 0; element < value.numElements(); ++element) {
+      Position position = value.at(lane, element);
+      if (position.row >= rows || position.col >= cols)
+        return emitError() << "fragment: the layout puts lane " << lane << ", element " << element << " at ("
+                           << position.row << ", " << position.col << "), outside " << rows << "x" << cols;
+      ++copies[position.row * cols + position.col];
+    }
+  for (int64_t i = 0; i < rows * cols; ++i)
+    if (copies[i] != held / (rows * cols))
+      return emitError() << "fragment: the layout holds element (" << i / cols << ", " << i % cols << ") "
+                         << copies[i] << " times, expected " << held / (rows * cols);
+  return success();
+}
+
+Type FragmentType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  LayoutAttr layout;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(elementType) ||
+      parser.parseComma() || parser.parseAttribute(layout) || parser.parseGreater())
+    return {};
+  if (shape.size() != 2) {
+    parser.emitError(loc) << "a fragment has two extents, rows x cols, got " << shape.size();
+    return {};
+  }
+  return parser.getChecked<FragmentType>(loc, parser.getContext(), shape[0], shape[1], elementType, layout);
+}
+
+void FragmentType::print(AsmPrinter &printer) const {
+  printer << "<" << getRows() << "x" << getCols() << "x" << getElementType() << ", " << getLayout() << ">";
+}
+
+//===-- Dialect -----------------------------------------------------------===//
+
+namespace {
+/// Prints layouts under a name at the top of the module, as they are long and shared by many types.
+struct TileAsmInterface : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
+    if (!isa<LayoutAttr>(attr))
+      return AliasResult::NoAlias;
+    os << "layout";
+    return AliasResult::FinalAlias;
+  }
+};
+} // namespace
+
+void TileDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Tile/TileOps.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Tile/TileTypes.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Tile/TileAttributes.cpp.inc"
+      >();
+  addInterfaces<TileAsmInterface>();
+}

@@ -1,0 +1,165 @@
+//===- TileOps.cpp - Operations of the tile dialect -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Matrix units and the ops with regions: builders, syntax, checks.
+///
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::tile;
+
+#define GET_OP_CLASSES
+#include "dialects/Tile/TileOps.cpp.inc"
+
+//===-- mma ---------------------------------------------------------------===//
+
+LogicalResult MmaOp::verify() {
+  FragmentType a = getA().getType(), b = getB().getType(), c = getC().getType();
+  if (a.getCols() != b.getRows())
+    return emitOpError() << "a is m x k and b is k x n, but a has " << a.getCols() << " columns and b " << b.getRows()
+                         << " rows";
+  if (a.getRows() != c.getRows() || b.getCols() != c.getCols())
+    return emitOpError() << "c must be " << a.getRows() << "x" << b.getCols() << " as a and b say, got " << c.getRows()
+                         << "x" << c.getCols();
+  if (getUnit().empty())
+    return emitOpError() << "needs the name of a unit, as \"target.record\"";
+  return success();
+}
+
+//===-- map ---------------------------------------------------------------===//
+
+/// Fills `region` with one block of scalar arguments of the types `types`, and calls `body` in it.
+static void buildBody(OpBuilder &builder, Location loc, Region *region, ArrayRef<Type> types,
+                      function_ref<void(OpBuilder &, Location, ValueRange)> body) {
+  OpBuilder::InsertionGuard guard(builder);
+  SmallVector<Location> locs(types.size(), loc);
+  Block *block = builder.createBlock(region, {}, types, locs);
+  if (body)
+    body(builder, loc, block->getArguments());
+}
+
+void MapOp::build(OpBuilder &builder, OperationState &state, TypeRange results, ValueRange inputs,
+                  function_ref<void(OpBuilder &, Location, ValueRange)> body) {
+  state.addTypes(results);
+  state.addOperands(inputs);
+  SmallVector<Type> types;
+  for (Value input : inputs)
+    types.push_back(cast<FragmentType>(input.getType()).getElementType());
+  buildBody(builder, state.location, state.addRegion(), types, body);
+}
+
+ParseResult MapOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> inputs;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, [&] {
+        return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                       parser.parseOperand(inputs.emplace_back()));
+      }))
+    return failure();
+  FunctionType type;
+  if (parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(type) ||
+      parser.resolveOperands(inputs, type.getInputs(), loc, result.operands))
+    return failure();
+  result.addTypes(type.getResults());
+  for (auto [argument, input] : llvm::zip(arguments, type.getInputs())) {
+    auto fragment = dyn_cast<FragmentType>(input);
+    if (!fragment)
+      return parser.emitError(loc) << "inputs are fragments, got " << input;
+    argument.type = fragment.getElementType();
+  }
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void MapOp::print(OpAsmPrinter &printer) {
+  printer << "(";
+  llvm::interleaveComma(llvm::zip(getBody().getArguments(), getInputs()), printer, [&](auto pair) {
+    printer.printRegionArgument(std::get<0>(pair), {}, /*omitType=*/true);
+    printer << " = " << std::get<1>(pair);
+  });
+  printer << ")";
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : ";
+  printer.printFunctionalType(getInputs().getTypes(), getResultTypes());
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+/// Checks that the terminator of `body` is a yield of scalars of the types `expected`.
+static LogicalResult verifyYield(Operation *op, Block &body, ArrayRef<Type> expected) {
+  auto yield = body.empty() ? YieldOp() : dyn_cast<YieldOp>(body.back());
+  if (!yield)
+    return op->emitOpError() << "region must end in tile.yield";
+  if (llvm::equal(yield.getValues().getTypes(), expected))
+    return success();
+  InFlightDiagnostic diag = yield.emitOpError() << "must yield (";
+  llvm::interleaveComma(expected, diag);
+  diag << "), one scalar of the element type per result, got (";
+  llvm::interleaveComma(yield.getValues().getTypes(), diag);
+  return diag << ")";
+}
+
+LogicalResult MapOp::verify() {
+  if (getNumOperands() + getNumResults() == 0)
+    return emitOpError() << "has neither inputs nor results";
+  auto first = cast<FragmentType>(getNumOperands() ? getOperand(0).getType() : getResult(0).getType());
+  SmallVector<Type> elements, yielded;
+  auto check = [&](Type type, SmallVectorImpl<Type> &list) {
+    auto fragment = cast<FragmentType>(type);
+    list.push_back(fragment.getElementType());
+    return fragment.getRows() == first.getRows() && fragment.getCols() == first.getCols() &&
+           fragment.getLayout() == first.getLayout();
+  };
+  for (Type type : getOperandTypes())
+    if (!check(type, elements))
+      return emitOpError() << "inputs and results have one shape and layout, got " << first << " and " << type;
+  for (Type type : getResultTypes())
+    if (!check(type, yielded))
+      return emitOpError() << "inputs and results have one shape and layout, got " << first << " and " << type;
+  Block &body = getBody().front();
+  if (!llvm::equal(body.getArgumentTypes(), elements))
+    return emitOpError() << "region takes one scalar of the element type per input";
+  for (Operation &op : body.without_terminator())
+    if (!isMemoryEffectFree(&op) || (!OpTrait::hasElementwiseMappableTraits(&op) && !op.hasTrait<OpTrait::ConstantLike>()))
+      return emitOpError() << "region may hold element-wise mappable ops and constants only, found '" << op.getName()
+                           << "'";
+  return verifyYield(*this, body, yielded);
+}
+
+//===-- reduce ------------------------------------------------------------===//
+
+void ReduceOp::build(OpBuilder &builder, OperationState &state, FragmentType type, Value input, int64_t dimension,
+                     function_ref<void(OpBuilder &, Location, ValueRange)> body) {
+  state.addTypes(type);
+  state.addOperands(input);
+  state.getOrAddProperties<Properties>().dimension = builder.getI64IntegerAttr(dimension);
+  Type element = cast<FragmentType>(input.getType()).getElementType();
+  buildBody(builder, state.location, state.addRegion(), {element, element}, body);
+}
+
+LogicalResult ReduceOp::verify() {
+  FragmentType input = getInput().getType(), result = getType();
+  if (getDimension() != 0 && getDimension() != 1)
+    return emitOpError() << "dimension is 0 (combine rows) or 1 (combine columns), got " << getDimension();
+  int64_t rows = getDimension() == 0 ? 1 : input.getRows(), cols = getDimension() == 1 ? 1 : input.getCols();
+  if (result.getRows() != rows || result.getCols() != cols)
+    return emitOpError() << "dimension " << getDimension() << " of " << input.getRows() << "x" << input.getCols()
+                         << " gives " << rows << "x" << cols << ", got " << result.getRows() << "x" << result.getCols();
+  Type element = input.getElementType();
+  if (result.getElementType() != element)
+    return emitOpError() << "result must have the element type of the input, " << element;
+  Block &body = getBody().front();
+  if (body.getNumArguments() != 2 || body.getArgument(0).getType() != element ||
+      body.getArgument(1).getType() != element)
+    return emitOpError() << "region takes two scalars of the element type " << element;
+  return verifyYield(*this, body, {element});
+}

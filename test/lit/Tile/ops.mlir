@@ -1,0 +1,49 @@
+// RUN: tw-opt %s | tw-opt | FileCheck %s
+// RUN: tw-opt %s -mlir-print-op-generic | tw-opt | FileCheck %s
+
+#one = #tile.layout<>
+#row16 = #tile.layout<elements = [0, 1, 0, 2, 0, 4, 0, 8]>
+#col4 = #tile.layout<elements = [1, 0, 2, 0]>
+#lanes = #tile.layout<lanes = [0, 2, 1, 0], elements = [0, 1], repeats = [3, 0, 4]>
+!a = !tile.fragment<1x1xf32, #one>
+!c = !tile.fragment<1x16xf32, #row16>
+
+// CHECK-DAG: #[[ONE:.*]] = #tile.layout<>
+// CHECK-DAG: #[[ROW:.*]] = #tile.layout<elements = [0, 1, 0, 2, 0, 4, 0, 8]>
+// CHECK-DAG: #[[LANES:.*]] = #tile.layout<lanes = [0, 2, 1, 0], elements = [0, 1], repeats = [3, 0, 4]>
+
+// CHECK-LABEL: @micro
+func.func @micro(%A: memref<64x64xf32>, %B: memref<64x?xf32>, %C: memref<64x?xf32>, %bias: memref<?xf32>, %i: index, %n: index) {
+  // CHECK: tile.zero : <1x16xf32, #[[ROW]]>
+  %zero = tile.zero : !c
+  %r = affine.for %k = 0 to 64 iter_args(%acc = %zero) -> (!c) {
+    // CHECK: tile.load %{{.*}}[%{{.*}} + 3, %{{.*}}] elements #{{.*}} : memref<64x64xf32> -> !tile.fragment<1x1xf32, #[[ONE]]>
+    %a = tile.load %A[%i + 3, %k] elements affine_map<(r, c) -> (r, c)> : memref<64x64xf32> -> !a
+    // CHECK: tile.load %{{.*}}[%{{.*}}, 0] elements #{{.*}} valid(1, %{{.*}} - 16) : memref<64x?xf32> -> !tile.fragment<1x16xf32, #[[ROW]]>
+    %b = tile.load %B[%k, 0] elements affine_map<(r, c) -> (r, c)> valid(1, %n - 16) : memref<64x?xf32> -> !c
+    // CHECK: tile.mma %{{.*}}, %{{.*}}, %{{.*}} {unit = "acme.fma_f32"} : <1x1xf32, #[[ONE]]>, <1x16xf32, #[[ROW]]>, <1x16xf32, #[[ROW]]>
+    %d = tile.mma %a, %b, %acc {unit = "acme.fma_f32"} : !a, !c, !c
+    affine.yield %d : !c
+  }
+  %v = tile.load %bias[0] elements affine_map<(r, c) -> (c)> : memref<?xf32> -> !c
+  // CHECK: %[[MAP:.*]] = tile.map(%[[X:.*]] = %{{.*}}, %[[Y:.*]] = %{{.*}}) : (!tile.fragment<1x16xf32, #[[ROW]]>, !tile.fragment<1x16xf32, #[[ROW]]>) -> !tile.fragment<1x16xf32, #[[ROW]]> {
+  // CHECK-NEXT: arith.addf %[[X]], %[[Y]] : f32
+  // CHECK-NEXT: tile.yield
+  %s = tile.map(%x = %r, %y = %v) : (!c, !c) -> !c {
+    %t = arith.addf %x, %y : f32
+    tile.yield %t : f32
+  }
+  // CHECK: tile.store %[[MAP]], %{{.*}}[%{{.*}}, 0] elements #{{.*}} valid(1, %{{.*}}) nontemporal : <1x16xf32, #[[ROW]]>, memref<64x?xf32>
+  tile.store %s, %C[%i, 0] elements affine_map<(r, c) -> (r, c)> valid(1, %n) nontemporal : !c, memref<64x?xf32>
+  // CHECK: tile.reduce %[[MAP]] dimension 1 : <1x16xf32, #[[ROW]]> -> <1x1xf32, #[[ONE]]> {
+  %m = tile.reduce %s dimension 1 : !c -> !a {
+  ^bb0(%x: f32, %y: f32):
+    %t = arith.maximumf %x, %y : f32
+    tile.yield %t : f32
+  }
+  return
+}
+
+// CHECK-LABEL: @lanes
+// CHECK-SAME: !tile.fragment<2x12xf16, #[[LANES]]>
+func.func private @lanes(!tile.fragment<2x12xf16, #lanes>)
