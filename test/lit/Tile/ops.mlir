@@ -33,7 +33,7 @@ func.func @micro(%A: memref<64x64xf32>, %B: memref<64x?xf32>, %C: memref<64x?xf3
     %t = arith.addf %x, %y : f32
     tile.yield %t : f32
   }
-  // CHECK: tile.store %[[MAP]], %{{.*}}[%{{.*}}, 0] elements #{{.*}} valid(1, %{{.*}}) nontemporal : <1x16xf32, #[[ROW]]>, memref<64x?xf32>
+  // CHECK: tile.store %[[MAP]], %{{.*}}[%{{.*}}, 0] elements #{{.*}} valid(1, %{{.*}}) nontemporal : !tile.fragment<1x16xf32, #[[ROW]]>, memref<64x?xf32>
   tile.store %s, %C[%i, 0] elements affine_map<(r, c) -> (r, c)> valid(1, %n) nontemporal : !c, memref<64x?xf32>
   // CHECK: tile.reduce %[[MAP]] dimension 1 : <1x16xf32, #[[ROW]]> -> <1x1xf32, #[[ONE]]> {
   %m = tile.reduce %s dimension 1 : !c -> !a {
