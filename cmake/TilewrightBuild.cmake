@@ -1,7 +1,7 @@
 # How the project's own code is compiled: warnings are errors, LLVM's RTTI and exception settings.
 add_library(tilewright-options INTERFACE)
 target_compile_options(tilewright-options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wno-unused-parameter -fno-exceptions>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wno-unused-parameter -Wno-deprecated-declarations -fno-exceptions>)
 if(NOT LLVM_ENABLE_RTTI)
   target_compile_options(tilewright-options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 endif()
@@ -37,4 +37,17 @@ function(tilewright_mlir_tablegen td out)
   set(LLVM_TARGET_DEFINITIONS ${td})
   mlir_tablegen(${out} ${ARGN})
   set(TABLEGEN_OUTPUT ${TABLEGEN_OUTPUT} PARENT_SCOPE)
+endfunction()
+
+# tilewright_target(NAME [TABLES chips.td...]): the .cpp files of this folder as `tilewright-target-NAME`, linked into
+# tools, and as a loadable `libtilewright-target-NAME.so` (not built by default) that links the one shared core.
+function(tilewright_target name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(tilewright-target-${name} STATIC ${sources})
+  target_link_libraries(tilewright-target-${name} PRIVATE tilewright-options PUBLIC Tilewright)
+  add_library(tilewright-plugin-${name} MODULE EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(tilewright-plugin-${name} PRIVATE tilewright-options Tilewright)
+  target_compile_definitions(tilewright-plugin-${name} PRIVATE TILEWRIGHT_LOADABLE_TARGET)
+  set_target_properties(tilewright-plugin-${name} PROPERTIES OUTPUT_NAME tilewright-target-${name}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tilewright)
 endfunction()

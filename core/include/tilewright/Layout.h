@@ -13,6 +13,15 @@
 /// that are no power of two: repetition r multiplies the element count by
 /// `count` and adds i * (rowStep, colStep).
 ///
+/// Elements are numbered with the bases as low bits, then the repetitions, the
+/// first one fastest:
+///
+///   elements = [(1,0)], repeats = [3 x (0,1)]      e: 0 1 2 3 4 5
+///                                          row, col: 00 10 01 11 02 12
+///
+/// A layout may hold a position several times (a broadcast), but each position
+/// equally often: it then *covers* its matrix evenly.
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_LAYOUT_H
@@ -47,6 +56,40 @@ struct Layout {
   Position at(int64_t lane, int64_t element) const;
   friend bool operator==(const Layout &, const Layout &) = default;
 };
+
+/// One place of a fragment: element `element` of lane `lane`.
+struct Slot {
+  int64_t lane = 0, element = 0;
+  friend bool operator==(const Slot &, const Slot &) = default;
+};
+
+/// How many slots hold each position of a rows x cols matrix; an error names the first position that lies
+/// outside, is missing, or is held more or less often than position (0, 0).
+llvm::Expected<int64_t> checkCover(const Layout &layout, int64_t rows, int64_t cols);
+
+/// The inverse: for each position of a rows x cols matrix, row by row, the slots that hold it, in the order of
+/// (lane, element). Positions outside are left out.
+std::vector<std::vector<Slot>> invert(const Layout &layout, int64_t rows, int64_t cols);
+
+/// The conversion from `from` to `to`, both of one rows x cols matrix: for each slot of `to` (lane-major) a slot of
+/// `from` that holds the same position, the same lane where one exists. Error if `from` lacks a position.
+llvm::Expected<std::vector<Slot>> conversion(const Layout &from, const Layout &to, int64_t rows, int64_t cols);
+
+/// The layout whose slots hold `inner`'s positions after `outer` took them for (lane, element): outer(inner(slot)).
+/// Defined where `inner` has no repetitions and its positions are slots of `outer`; nullopt otherwise.
+std::optional<Layout> compose(const Layout &outer, const Layout &inner);
+
+/// Rows and columns exchanged: the layout of the transposed matrix.
+Layout transpose(Layout layout);
+
+/// The most consecutive elements of a lane that lie on consecutive columns (or rows with `alongRows`), for every
+/// lane and every aligned group: the widest memory access that needs no shuffle.
+int64_t contiguousElements(const Layout &layout, bool alongRows = false);
+
+/// Cycles that one access of element `element` by all lanes takes in a memory of `banks` banks of `bankBytes`, with the
+/// matrix stored row-major at `rowBytes` a row: the largest number of distinct words that fall into one bank.
+int64_t bankPhases(const Layout &layout, int64_t element, int64_t elementBytes, int64_t rowBytes, int64_t banks,
+                   int64_t bankBytes);
 
 /// One lane that holds a row-major rows x cols matrix (powers of two by bases, else by repetition).
 Layout rowMajorLayout(int64_t rows, int64_t cols);

@@ -95,12 +95,27 @@ struct MatrixUnit {
   std::string name; // "target.record", e.g. the `unit` of a tile.mma
   int64_t m = 1, n = 1, k = 1;
   UnitOperand a, b, c;
-  double issue = 1;   // clocks between two independent issues
-  double latency = 1; // clocks until a dependent issue
-  std::string source; // where the cost numbers come from
+  double issue = 1;                  // clocks between two independent issues
+  double latency = 1;                // clocks until a dependent issue
+  std::string source;                // where the cost numbers come from
   std::vector<std::string> features; // needed, in the target's spelling
   Emission emit;
   double flopsPerClock() const { return 2.0 * m * n * k / issue; }
+};
+
+/// What LLVM needs to generate code for a chip: the words of `llc -mtriple -mcpu -mattr`.
+struct CodegenTarget {
+  std::string triple;
+  std::string cpu;
+  std::string
+      features; // "+avx512f,-amx-tile": the chip's features, and a minus for those that `cpu` implies but it lacks
+};
+
+/// Operations of kind `op` per clock, in instructions of one member of the innermost parallel level.
+struct Rate {
+  std::string op; // "fma.f32", "exp2.f32", "load", ...
+  double perClock = 1;
+  std::string source;
 };
 
 /// A chip. Returned objects live as long as the description.
@@ -110,14 +125,16 @@ public:
   virtual llvm::StringRef target() const = 0; // "acme"
   virtual llvm::StringRef chip() const = 0;   // "acme1"
   virtual double clockMHz() const = 0;
-  virtual llvm::ArrayRef<Level> levels() const = 0;     // outermost first
-  virtual llvm::ArrayRef<Memory> memories() const = 0;  // largest first
+  virtual llvm::ArrayRef<Level> levels() const = 0;    // outermost first
+  virtual llvm::ArrayRef<Memory> memories() const = 0; // largest first
   /// The units that this chip has (its features hold), fastest first for equal types.
   virtual llvm::ArrayRef<MatrixUnit> units() const = 0;
   virtual bool hasFeature(llvm::StringRef feature) const = 0;
   /// Operations of kind `op` ("fma.f32", "exp2.f32", "convert.bf16.f32", "load", "store", "shuffle") that one
   /// member of the innermost parallel level completes per clock, in vector instructions; nullopt = unknown.
   virtual std::optional<double> rate(llvm::StringRef op) const = 0;
+  /// Triple, processor and features for LLVM; empty for a chip whose code LLVM does not generate.
+  virtual CodegenTarget codegen() const = 0;
 
   // Conveniences over the tables.
   const MatrixUnit *unit(llvm::StringRef name) const;
