@@ -15,11 +15,13 @@
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tilewright/Pipeline.h"
+#include "tilewright/Target.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   tilewright::registerAllDialects(registry);
   mlir::registerAllPasses();
   tilewright::registerAllPasses();
+  tilewright::registerLinkedTargets();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright's passes one by one\n", registry));
 }
