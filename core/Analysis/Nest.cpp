@@ -28,7 +28,8 @@ llvm::SmallBitVector Access::dims() const {
   return used;
 }
 
-std::optional<int64_t> linearCoefficient(AffineExpr expr, unsigned dim) {
+/// Coefficient of dimension `dim` in `expr`, nullopt where `expr` is not linear in it.
+static std::optional<int64_t> coefficient(AffineExpr expr, unsigned dim) {
   if (!expr.isFunctionOfDim(dim))
     return 0;
   if (isa<AffineDimExpr>(expr))
@@ -37,12 +38,12 @@ std::optional<int64_t> linearCoefficient(AffineExpr expr, unsigned dim) {
   if (!binary)
     return std::nullopt;
   if (binary.getKind() == AffineExprKind::Add) {
-    auto lhs = linearCoefficient(binary.getLHS(), dim), rhs = linearCoefficient(binary.getRHS(), dim);
+    auto lhs = coefficient(binary.getLHS(), dim), rhs = coefficient(binary.getRHS(), dim);
     return lhs && rhs ? std::optional(*lhs + *rhs) : std::nullopt;
   }
   if (binary.getKind() == AffineExprKind::Mul)
     if (auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS()))
-      if (auto lhs = linearCoefficient(binary.getLHS(), dim))
+      if (auto lhs = coefficient(binary.getLHS(), dim))
         return *lhs * constant.getValue();
   return std::nullopt;
 }
@@ -53,7 +54,7 @@ std::optional<int64_t> Access::stride(unsigned dim) const {
     return std::nullopt;
   int64_t total = 0, step = 1;
   for (int64_t i = type.getRank() - 1; i >= 0; --i) {
-    auto factor = linearCoefficient(map.getResult(i), dim);
+    auto factor = coefficient(map.getResult(i), dim);
     if (!factor)
       return std::nullopt;
     if (*factor != 0) {

@@ -18,10 +18,10 @@
 #include "tilewright/Target.h"
 
 int main(int argc, char **argv) {
+  tilewright::registerLinkedTargets();
   mlir::DialectRegistry registry;
   tilewright::registerAllDialects(registry);
   mlir::registerAllPasses();
   tilewright::registerAllPasses();
-  tilewright::registerLinkedTargets();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright's passes one by one\n", registry));
 }

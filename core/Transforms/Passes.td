@@ -36,6 +36,29 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
 
 //===-- Stage 5: lower ----------------------------------------------------===//
 
+def LowerTileToVector : Pass<"lower-tile-to-vector", "::mlir::ModuleOp"> {
+  let summary = "Turn fragments of one lane into vectors and matrix units into calls";
+  let description = [{
+    A fragment whose layout has one lane becomes a vector of its elements. Runs after lower-affine: loops that carry
+    fragments are scf loops by then. `tile.mma` becomes a call of `@tilewright.unit.<record>` with the operand types
+    of the record's emission, an operand that the record calls a broadcast scalar repeated to the full width; stage 6
+    (emit-units) or the emulator binds that symbol.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
 //===-- Stage 6: emit -----------------------------------------------------===//
+
+def EmitUnits : Pass<"emit-units", "::mlir::ModuleOp"> {
+  let summary = "Replace calls of matrix units by their instructions";
+  let description = [{
+    On the LLVM dialect: each call of `@tilewright.unit.<record>` becomes the emission of the record of the module's
+    chip, and the declarations go. An emission lists its arguments by role: `A`, `B`, `C`, a constant `i32:7`, and for
+    inline assembly `constraints:...`. Where an intrinsic has a fixed signature, operands are bit-cast to it. A unit
+    that the chip lacks is an error.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
 
 #endif // TILEWRIGHT_PASSES

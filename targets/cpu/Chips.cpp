@@ -33,7 +33,7 @@ static MatrixUnit vectorUnit(std::string name, int64_t n, int64_t k, ElementKind
   return unit;
 }
 
-static Emission fma() { return {EmissionKind::MlirOp, "vector.fma", {"A", "B", "C"}}; }
+static Emission fma() { return {EmissionKind::MlirOp, "llvm.intr.fma", {"A", "B", "C"}}; }
 static Emission dot(std::string name) { return {EmissionKind::LlvmIntrinsic, std::move(name), {"C", "A", "B"}}; }
 
 static std::vector<MatrixUnit> avx512Units() {

@@ -1,0 +1,250 @@
+//===- LowerTileToVector.cpp - Fragments of one lane become vectors -------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Converts tile ops on fragments whose layout has one lane, and the scf ops
+/// that carry them, to vectors; matrix units become calls by record.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+#include "core/Transforms/TileAccessLowering.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "tilewright/TargetDescription.h"
+
+using namespace mlir;
+
+namespace tilewright {
+#define GEN_PASS_DEF_LOWERTILETOVECTOR
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace tilewright;
+
+//===-- Values and accesses -----------------------------------------------===//
+
+namespace {
+struct ZeroLowering : OpConversionPattern<tile::ZeroOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::ZeroOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, rewriter.getZeroAttr(vectorTypeOf(op.getType())));
+    return success();
+  }
+};
+
+struct LoadLowering : OpConversionPattern<tile::LoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::LoadOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, lowerLoad(rewriter, op));
+    return success();
+  }
+};
+
+struct StoreLowering : OpConversionPattern<tile::StoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::StoreOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    lowerStore(rewriter, op, adaptor.getValue());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+} // namespace
+
+//===-- Regions -----------------------------------------------------------===//
+
+/// Emits the ops of a scalar region on vectors of `count` elements; returns the yielded vectors.
+static SmallVector<Value> vectorizeRegion(OpBuilder &builder, Location loc, Block &body, ValueRange arguments,
+                                          int64_t count) {
+  IRMapping mapping;
+  mapping.map(body.getArguments(), arguments);
+  auto wide = [&](Type type) { return VectorType::get({count}, type); };
+  auto lookup = [&](Value value) -> Value {
+    if (Value known = mapping.lookupOrNull(value))
+      return known;
+    Value broadcast = vector::BroadcastOp::create(builder, loc, wide(value.getType()), value);
+    mapping.map(value, broadcast);
+    return broadcast;
+  };
+  for (Operation &op : body.without_terminator()) {
+    Attribute constant;
+    if (matchPattern(&op, m_Constant(&constant))) {
+      auto typed = DenseElementsAttr::get(wide(op.getResult(0).getType()), constant);
+      mapping.map(op.getResult(0), arith::ConstantOp::create(builder, loc, typed).getResult());
+      continue;
+    }
+    for (Value operand : op.getOperands())
+      (void)lookup(operand);
+    Operation *clone = op.clone(mapping);
+    for (OpResult result : clone->getResults())
+      result.setType(wide(result.getType()));
+    builder.insert(clone);
+  }
+  SmallVector<Value> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(lookup(value));
+  return results;
+}
+
+namespace {
+struct MapLowering : OpConversionPattern<tile::MapOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::MapOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    Type first = op.getNumOperands() ? op.getOperand(0).getType() : op.getResult(0).getType();
+    int64_t count = cast<tile::FragmentType>(first).getNumElements();
+    rewriter.replaceOp(op, vectorizeRegion(rewriter, op.getLoc(), op.getBody().front(), adaptor.getInputs(), count));
+    return success();
+  }
+};
+
+/// Halves the reduced dimension until one row of results is left.
+struct ReduceLowering : OpConversionPattern<tile::ReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::ReduceOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    tile::FragmentType input = op.getInput().getType(), result = op.getType();
+    SmallVector<Position> held = input.positions();
+    bool rows = op.getDimension() == 0;
+    int64_t reduced = rows ? input.getRows() : input.getCols(), width = result.getNumElements();
+
+    // Order of the elements: index of the reduced dimension outside, result elements inside.
+    SmallVector<int64_t> order;
+    for (int64_t k = 0; k < reduced; ++k)
+      for (Position kept : result.positions()) {
+        Position wanted = rows ? Position{k, kept.col} : Position{kept.row, k};
+        order.push_back(llvm::find(held, wanted) - held.begin());
+      }
+    Value current = adaptor.getInput();
+    if (!llvm::equal(order, llvm::seq<int64_t>(0, held.size())))
+      current = vector::ShuffleOp::create(rewriter, loc, current, current, order);
+    auto slice = [&](Value vector, int64_t from, int64_t count) -> Value {
+      return vector::ExtractStridedSliceOp::create(rewriter, loc, vector, ArrayRef<int64_t>{from * width},
+                                                   ArrayRef<int64_t>{count * width}, ArrayRef<int64_t>{1});
+    };
+    auto combine = [&](Value left, Value right, int64_t count) {
+      return vectorizeRegion(rewriter, loc, op.getBody().front(), {left, right}, count * width).front();
+    };
+    Value rest; // one row that an odd count left over
+    while (reduced > 1) {
+      if (reduced % 2) {
+        Value last = slice(current, reduced - 1, 1);
+        rest = rest ? combine(rest, last, 1) : last;
+      }
+      int64_t half = reduced / 2;
+      current = combine(slice(current, 0, half), slice(current, half, half), half);
+      reduced = half;
+    }
+    rewriter.replaceOp(op, rest ? combine(current, rest, 1) : current);
+    return success();
+  }
+};
+} // namespace
+
+//===-- Matrix units ------------------------------------------------------===//
+
+/// Checks one fragment of a mma against the operand that the unit's record describes.
+static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::FragmentType fragment,
+                                  const UnitOperand &operand) {
+  if (fragment.getRows() != operand.rows || fragment.getCols() != operand.cols)
+    return op.emitOpError() << "unit " << op.getUnit() << " takes a " << operand.rows << "x" << operand.cols
+                            << " fragment as " << role << ", got " << fragment.getRows() << "x" << fragment.getCols();
+  Type element = fragment.getElementType();
+  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() != bitWidth(operand.element))
+    return op.emitOpError() << "unit " << op.getUnit() << " takes elements of " << bitWidth(operand.element)
+                            << " bits as " << role << ", got " << element;
+  if (!(fragment.getLayout().getValue() == operand.layout))
+    return op.emitOpError() << "unit " << op.getUnit() << " takes " << role << " in the layout "
+                            << tile::LayoutAttr::get(op.getContext(), operand.layout) << ", got "
+                            << fragment.getLayout();
+  return success();
+}
+
+namespace {
+struct MmaLowering : OpConversionPattern<tile::MmaOp> {
+  MmaLowering(const TypeConverter &converter, MLIRContext *context, const TargetDescription &target, ModuleOp module)
+      : OpConversionPattern(converter, context), target(target), module(module) {}
+
+  LogicalResult matchAndRewrite(tile::MmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    const MatrixUnit *unit = target.unit(op.getUnit());
+    if (!unit)
+      return op.emitOpError() << "chip " << target.target() << ":" << target.chip() << " has no unit \"" << op.getUnit()
+                              << "\"";
+    if (failed(checkOperand(op, "a", op.getA().getType(), unit->a)) ||
+        failed(checkOperand(op, "b", op.getB().getType(), unit->b)) ||
+        failed(checkOperand(op, "c", op.getC().getType(), unit->c)))
+      return failure();
+    Location loc = op.getLoc();
+    int64_t widthA = unit->a.layout.numElements(), widthB = unit->b.layout.numElements();
+    Value a = adaptor.getA(), b = adaptor.getB(), c = adaptor.getC();
+    if (unit->a.residence == Residence::BroadcastScalar)
+      a = repeatGroup(rewriter, loc, a, std::max(widthA, widthB));
+    if (unit->b.residence == Residence::BroadcastScalar)
+      b = repeatGroup(rewriter, loc, b, std::max(widthA, widthB));
+    std::string name = ("tilewright.unit." + op.getUnit()).str();
+    if (!module.lookupSymbol(name)) {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(module.getBody());
+      auto type = rewriter.getFunctionType({a.getType(), b.getType(), c.getType()}, {c.getType()});
+      func::FuncOp::create(rewriter, loc, name, type).setPrivate();
+    }
+    rewriter.replaceOpWithNewOp<func::CallOp>(op, name, TypeRange{c.getType()}, ValueRange{a, b, c});
+    return success();
+  }
+
+  const TargetDescription &target;
+  mutable ModuleOp module;
+};
+
+//===-- Pass --------------------------------------------------------------===//
+
+struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVector> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    bool hasTileOps = false, hasUnits = false;
+    module.walk([&](Operation *op) {
+      hasTileOps |= isa<tile::TileDialect>(op->getDialect());
+      hasUnits |= isa<tile::MmaOp>(op);
+    });
+    if (!hasTileOps)
+      return;
+
+    TypeConverter converter;
+    converter.addConversion([](Type type) { return type; });
+    converter.addConversion([](tile::FragmentType type) -> std::optional<Type> {
+      if (type.getLayout().getNumLanes() != 1)
+        return std::nullopt;
+      return vectorTypeOf(type);
+    });
+    ConversionTarget legality(getContext());
+    legality.addIllegalDialect<tile::TileDialect>();
+    legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    RewritePatternSet patterns(&getContext());
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, legality);
+    patterns.add<ZeroLowering, LoadLowering, StoreLowering, MapLowering, ReduceLowering>(converter, &getContext());
+
+    std::shared_ptr<const TargetDescription> target;
+    if (hasUnits) {
+      auto found = targetOf(module);
+      if (!found) {
+        module.emitError() << llvm::toString(found.takeError());
+        return signalPassFailure();
+      }
+      target = *found;
+      patterns.add<MmaLowering>(converter, &getContext(), *target, module);
+    }
+    if (failed(applyPartialConversion(module, legality, std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
