@@ -28,8 +28,7 @@ llvm::SmallBitVector Access::dims() const {
   return used;
 }
 
-/// Coefficient of dimension `dim` in `expr`, nullopt where `expr` is not linear in it.
-static std::optional<int64_t> coefficient(AffineExpr expr, unsigned dim) {
+std::optional<int64_t> linearCoefficient(AffineExpr expr, unsigned dim) {
   if (!expr.isFunctionOfDim(dim))
     return 0;
   if (isa<AffineDimExpr>(expr))
@@ -38,12 +37,12 @@ static std::optional<int64_t> coefficient(AffineExpr expr, unsigned dim) {
   if (!binary)
     return std::nullopt;
   if (binary.getKind() == AffineExprKind::Add) {
-    auto lhs = coefficient(binary.getLHS(), dim), rhs = coefficient(binary.getRHS(), dim);
+    auto lhs = linearCoefficient(binary.getLHS(), dim), rhs = linearCoefficient(binary.getRHS(), dim);
     return lhs && rhs ? std::optional(*lhs + *rhs) : std::nullopt;
   }
   if (binary.getKind() == AffineExprKind::Mul)
     if (auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS()))
-      if (auto lhs = coefficient(binary.getLHS(), dim))
+      if (auto lhs = linearCoefficient(binary.getLHS(), dim))
         return *lhs * constant.getValue();
   return std::nullopt;
 }
@@ -54,7 +53,7 @@ std::optional<int64_t> Access::stride(unsigned dim) const {
     return std::nullopt;
   int64_t total = 0, step = 1;
   for (int64_t i = type.getRank() - 1; i >= 0; --i) {
-    auto factor = coefficient(map.getResult(i), dim);
+    auto factor = linearCoefficient(map.getResult(i), dim);
     if (!factor)
       return std::nullopt;
     if (*factor != 0) {

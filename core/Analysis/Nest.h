@@ -44,6 +44,9 @@ struct Access {
   std::optional<int64_t> stride(unsigned dim) const;
 };
 
+/// Coefficient of dimension `dim` in `expr`; nullopt where `expr` is not linear in it.
+std::optional<int64_t> linearCoefficient(mlir::AffineExpr expr, unsigned dim);
+
 struct Nest {
   llvm::SmallVector<mlir::affine::AffineForOp, 6> loops; // outermost first, lower bound 0, step 1
   llvm::SmallVector<std::optional<int64_t>, 6> tripCounts; // nullopt: dynamic

@@ -41,8 +41,4 @@ void tilewright::registerAllDialects(DialectRegistry &registry) {
                   tensor::TensorDialect, tile::TileDialect, tosa::TosaDialect, ub::UBDialect, vector::VectorDialect>();
 }
 
-// One line a pass, in the order of Passes.td.
-void tilewright::registerAllPasses() {
-  registerLowerTileToVector();
-  registerEmitUnits();
-}
+void tilewright::registerAllPasses() { registerTilewrightPasses(); }

@@ -23,5 +23,6 @@ int main(int argc, char **argv) {
   tilewright::registerAllDialects(registry);
   mlir::registerAllPasses();
   tilewright::registerAllPasses();
+  tilewright::registerLinkedTargets();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright's passes one by one\n", registry));
 }

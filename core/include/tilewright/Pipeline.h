@@ -15,7 +15,7 @@
 ///   5 lower     tile, affine, vector, scf -> LLVM dialect (units as calls by record)
 ///   6 emit      LLVM dialect              -> object, library, text
 ///
-/// A module carries what passes need to know as attributes: `tilewright.target = "cpu:zen4"`,
+/// A module carries what passes need to know as attributes: `tilewright.target = "acme:one"`,
 /// `tilewright.fp = "default" | "strict" | "fast"`, `tilewright.threads = N : i64` (1 = no parallel code).
 ///
 //===----------------------------------------------------------------------===//

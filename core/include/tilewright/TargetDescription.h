@@ -108,7 +108,7 @@ struct CodegenTarget {
   std::string triple;
   std::string cpu;
   std::string
-      features; // "+avx512f,-amx-tile": the chip's features, and a minus for those that `cpu` implies but it lacks
+      features; // "+wide,-matrix": the chip's features, and a minus for those that `cpu` implies but it lacks
 };
 
 /// Operations of kind `op` per clock, in instructions of one member of the innermost parallel level.

@@ -1,0 +1,106 @@
+//===- Contraction.cpp - Sums of products, by access maps -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The body decides by its data flow (store of a sum of the loaded accumulator
+// and one product of two widened loads), the access maps classify the loops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Contraction.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+/// The operands of a commutative op of kind `Float` or `Int`.
+template <typename Float, typename Int>
+static std::optional<std::pair<Value, Value>> operandsOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (op && isa<Float, Int>(op) && op->hasOneUse())
+    return std::pair(op->getOperand(0), op->getOperand(1));
+  return std::nullopt;
+}
+
+/// Looks through one widening cast of `value` to a load of the nest.
+static std::optional<ContractionOperand> multiplicand(Value value, const Nest &nest) {
+  ContractionOperand operand;
+  if (Operation *cast = value.getDefiningOp(); cast && isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(cast)) {
+    operand.isUnsigned = isa<arith::ExtUIOp>(cast);
+    value = cast->getOperand(0);
+  }
+  for (const Access &load : nest.loads)
+    if (load.op->getResult(0) == value) {
+      operand.access = load;
+      operand.element = value.getType();
+      return operand;
+    }
+  return std::nullopt;
+}
+
+/// Every result of `map` is a constant, a symbol expression or one dimension, and no dimension occurs twice.
+static bool isInjectiveOnItsDims(AffineMap map) {
+  llvm::SmallBitVector seen(map.getNumDims());
+  for (AffineExpr result : map.getResults()) {
+    if (auto dim = dyn_cast<AffineDimExpr>(result)) {
+      if (seen.test(dim.getPosition()))
+        return false;
+      seen.set(dim.getPosition());
+    } else if (!result.isSymbolicOrConstant()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+FailureOr<Contraction> recognizeContraction(const Nest &nest) {
+  if (nest.stores.size() != 1)
+    return failure();
+  Contraction result;
+  result.nest = nest;
+  result.c = nest.stores.front();
+  auto store = cast<AffineStoreOp>(result.c.op);
+  auto sum = operandsOf<arith::AddFOp, arith::AddIOp>(store.getValueToStore());
+  if (!sum || !isInjectiveOnItsDims(result.c.map))
+    return failure();
+  result.accumulator = store.getValueToStore().getType();
+
+  // One side of the sum is the accumulator itself, the other the product.
+  auto isAccumulator = [&](Value value) {
+    return llvm::any_of(nest.loads, [&](const Access &load) {
+      return load.op->getResult(0) == value && load.memref == result.c.memref && load.map == result.c.map &&
+             load.symbols == result.c.symbols && value.hasOneUse();
+    });
+  };
+  Value product = isAccumulator(sum->first) ? sum->second : sum->first;
+  if (product == sum->first && !isAccumulator(sum->second))
+    return failure();
+  auto factors = operandsOf<arith::MulFOp, arith::MulIOp>(product);
+  if (!factors)
+    return failure();
+  auto a = multiplicand(factors->first, nest), b = multiplicand(factors->second, nest);
+  if (!a || !b || a->access.memref == result.c.memref || b->access.memref == result.c.memref)
+    return failure();
+  result.a = *a;
+  result.b = *b;
+
+  llvm::SmallBitVector inA = a->access.dims(), inB = b->access.dims(), inC = result.c.dims();
+  for (unsigned dim = 0; dim < nest.depth(); ++dim) {
+    if (!inC.test(dim))
+      result.k.push_back(dim);
+    else if (inA.test(dim) == inB.test(dim))
+      result.batch.push_back(dim);
+    else
+      (inA.test(dim) ? result.m : result.n).push_back(dim);
+  }
+  if (result.k.empty() || (result.m.empty() && result.n.empty()))
+    return failure();
+  return result;
+}
+
+} // namespace tilewright

@@ -1,0 +1,47 @@
+//===- Contraction.h - Sums of products, by access maps ---------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A contraction is a nest whose body is C[..] += cast(A[..]) * cast(B[..]),
+/// whatever op it came from: matmul in any transposition, batched, einsum-like,
+/// convolution. The loops are classified by the operands that they index:
+///
+///   in C, A and B   batch      in C and A   m      in C and B   n      not in C   k
+///
+/// Look-alikes (min-plus, masked or guarded products, a product that is used
+/// twice) are not taken for one.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_ANALYSIS_CONTRACTION_H
+#define TILEWRIGHT_CORE_ANALYSIS_CONTRACTION_H
+
+#include "core/Analysis/Nest.h"
+
+namespace tilewright {
+
+/// A multiplicand: where it is read and what its element is before the widening cast.
+struct ContractionOperand {
+  Access access;
+  mlir::Type element;     // in memory
+  bool isUnsigned = false; // integers: widened by zero extension
+};
+
+struct Contraction {
+  Nest nest;
+  ContractionOperand a, b;
+  Access c;               // the store; the load has the same memref and map
+  mlir::Type accumulator; // type of the sum
+  llvm::SmallVector<unsigned> batch, m, n, k; // loop dimensions, outermost first
+};
+
+/// Recognises `nest`; failure if it is no contraction. C's map must be injective on the dimensions that are not k.
+mlir::FailureOr<Contraction> recognizeContraction(const Nest &nest);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_ANALYSIS_CONTRACTION_H

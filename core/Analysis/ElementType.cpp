@@ -1,0 +1,38 @@
+//===- ElementType.cpp - MLIR types of element kinds -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place where kinds of records become types.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+Type elementType(ElementKind kind, MLIRContext *context) {
+  switch (kind) {
+  case ElementKind::F64:
+    return Float64Type::get(context);
+  case ElementKind::F32:
+  case ElementKind::TF32:
+    return Float32Type::get(context);
+  case ElementKind::F16:
+    return Float16Type::get(context);
+  case ElementKind::BF16:
+    return BFloat16Type::get(context);
+  case ElementKind::F8E4M3:
+    return Float8E4M3FNType::get(context);
+  case ElementKind::F8E5M2:
+    return Float8E5M2Type::get(context);
+  default:
+    return IntegerType::get(context, bitWidth(kind));
+  }
+}
+
+} // namespace tilewright

@@ -1,0 +1,61 @@
+//===- ContractionModel.h - How a contraction is tiled and mapped -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Closed-form choice of unit, register tile, cache tiles, packing and loop
+/// order of a contraction. One of the two multiplicands is read as vectors (its
+/// free dimension has the lanes), the other as scalars that are broadcast (its
+/// free dimension has the register rows):
+///
+///   for pc in K / kBlock:   for jc in L / laneBlock:   [pack vectors]
+///     for ic in R / rowBlock:   [pack scalars]
+///       for panel: for row tile:  rows x vectors accumulators in registers, k innermost
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONMODEL_H
+
+#include "core/Analysis/Contraction.h"
+#include "tilewright/TargetDescription.h"
+#include "llvm/Support/JSON.h"
+
+namespace tilewright {
+
+/// The decisions for one contraction. Sizes are in elements of the iteration space unless said.
+struct ContractionPlan {
+  const MatrixUnit *unit = nullptr;
+  bool lanesOnM = false;           // the vector operand is A, lanes run over an m dimension
+  bool lanesOnK = false;           // dot form: vectors run along k, one reduction at the end
+  std::optional<unsigned> rowDim;  // nest dimension with the register rows; none for a matrix-vector product
+  std::optional<unsigned> laneDim; // nest dimension with the lanes
+  unsigned kDim = 0;               // the reduction dimension that is blocked
+  int64_t rows = 1;                // register tile: unit rows ...
+  int64_t vectors = 1;             // ... times unit columns
+  int64_t kBlock = 0;              // 0: all of k in one block
+  int64_t rowBlock = 0;            // register-row tiles a cache block; 0: all
+  int64_t laneBlock = 0;           // panels a cache block; 0: all
+  int64_t kUnroll = 1;             // unit steps of k a loop iteration
+  bool packVectors = false, packScalars = false;
+  bool rowsOutside = false;        // row tiles outside panels: whole rows of C are written
+  int64_t prefetchRows = 0;        // unpacked vector operand: prefetch the next panel this many k ahead; 0 = none
+  int64_t threads = 1;
+  enum class Split { None, Outer, Rows, Panels } split = Split::None;
+  double seconds = 0;              // modelled, one call
+
+  const ContractionOperand &vectorOperand(const Contraction &c) const { return lanesOnM ? c.a : c.b; }
+  const ContractionOperand &scalarOperand(const Contraction &c) const { return lanesOnM ? c.b : c.a; }
+  llvm::json::Object toJSON() const;
+};
+
+/// Chooses a plan; nullopt with a reason if no unit of the chip fits (`reason` is for a remark).
+std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
+                                               int64_t threads, std::string &reason);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONMODEL_H

@@ -1,0 +1,555 @@
+//===- ContractionEmitter.cpp - The tiled nest of a contraction -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Positions are affine expressions over the loops entered so far (dimensions)
+// and the dynamic sizes (symbols); an access is its map applied to them. Sizes
+// are split into sections of constant tile shape, so that no guard is needed
+// inside: static sizes into even register rows and one narrower last panel,
+// dynamic sizes into a main part and single rows or vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/ContractionEmitter.h"
+#include "core/Analysis/ElementType.h"
+#include "core/Transforms/PackEmitter.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+namespace {
+
+/// A run of equal panels or row tiles: `count` of them from position `first` on, each `width` unit steps wide;
+/// the last unit step of a panel may be partial.
+struct Section {
+  AffineExpr first, count;
+  int64_t width = 1;
+  AffineExpr valid; // elements of the last unit step that exist; null: all
+};
+
+/// A block of the reduction.
+struct KBlock {
+  AffineExpr begin, length;
+  bool first = true, last = true;
+};
+
+class Emitter {
+public:
+  Emitter(OpBuilder &builder, Location loc, const ContractionTask &task)
+      : task(task), c(task.contraction), p(task.plan), unit(*task.plan.unit), space(builder, loc),
+        vectors(p.vectorOperand(c)), scalars(p.scalarOperand(c)) {}
+
+  void emit();
+
+private:
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, space.builder.getContext()); }
+  OpBuilder &builder() { return space.builder; }
+
+  void splitDimensions();
+  void parallel(function_ref<void()> body);
+  void outerLoops(ArrayRef<unsigned> dims, function_ref<void()> body);
+  void reduceBlocks();
+  void block(const KBlock &k);
+  void panels(const Section &panelSection, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k);
+  void packedRows(const Section &rowSection, const KBlock &k, AffineExpr first, AffineExpr end);
+  void registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection, AffineExpr panel,
+                    const KBlock &k);
+  SmallVector<Value> reduce(unsigned which, ValueRange accumulators, const KBlock &k);
+  SmallVector<Value> reduceMain(ValueRange accumulators, const KBlock &k);
+  SmallVector<Value> step(ValueRange accumulators, AffineExpr group, const KBlock &k);
+  void finish(ArrayRef<Value> accumulators);
+
+  tile::FragmentType fragmentType(const UnitOperand &operand, Type element);
+  Value load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim, AffineExpr validCols);
+  void store(Value value, const Access &access, unsigned rowDim, unsigned colDim, AffineExpr validCols);
+  AffineMap elementsMap(const Access &access, unsigned rowDim, unsigned colDim);
+  Access onContraction(const Access &access, const EpilogueStep &step);
+
+  const ContractionTask &task;
+  const Contraction &c;
+  const ContractionPlan &p;
+  const MatrixUnit &unit;
+  IterationSpace space;
+  const ContractionOperand &vectors, &scalars;
+  Type vectorElement, scalarElement;
+  SmallVector<unsigned> outerWithVectors, outerOther, otherK;
+  SmallVector<Section> rowSections, panelSections;
+  AffineExpr threadIndex;
+
+  // The register tile that is being written.
+  int64_t tileRows = 1, tileVectors = 1;
+  AffineExpr tileRow, tileLane, tileValid;    // global positions
+  AffineExpr localRow, localPanel;            // in the packed blocks
+  PackedBuffer packedVectors, packedScalars;  // empty if read in place
+};
+
+constexpr unsigned noDim = ~0u;
+
+void Emitter::splitDimensions() {
+  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n)) {
+    if ((p.rowDim && dim == *p.rowDim) || (p.laneDim && dim == *p.laneDim))
+      continue;
+    (vectors.access.dims().test(dim) ? outerWithVectors : outerOther).push_back(dim);
+  }
+  llvm::sort(outerWithVectors);
+  llvm::sort(outerOther);
+  for (unsigned dim : c.k)
+    if (dim != p.kDim)
+      otherK.push_back(dim);
+
+  // Rows: static sizes are split evenly into tiles of `rows` and `rows - 1`, so that no tile is much smaller.
+  int64_t step = unit.m;
+  AffineExpr extent = p.rowDim ? space.extent(*p.rowDim) : constant(1);
+  if (auto size = dyn_cast<AffineConstantExpr>(extent)) {
+    int64_t steps = llvm::divideCeil(size.getValue(), step), tiles = llvm::divideCeil(steps, p.rows);
+    int64_t width = tiles ? llvm::divideCeil(steps, tiles) : 1, wide = steps - tiles * (width - 1);
+    rowSections.push_back({constant(0), constant(wide), width, nullptr});
+    if (wide < tiles)
+      rowSections.push_back({constant(wide * width * step), constant(tiles - wide), width - 1, nullptr});
+  } else {
+    AffineExpr full = extent.floorDiv(p.rows * step);
+    rowSections.push_back({constant(0), full, p.rows, nullptr});
+    if (p.rows > 1)
+      rowSections.push_back({full * (p.rows * step), extent - full * (p.rows * step), 1, nullptr});
+  }
+
+  // Panels: full ones, then a narrower one with a partial last vector.
+  int64_t lanes = unit.n;
+  extent = p.laneDim ? space.extent(*p.laneDim) : constant(1);
+  int64_t panel = p.vectors * lanes;
+  AffineExpr full = extent.floorDiv(panel);
+  panelSections.push_back({constant(0), full, p.vectors, nullptr});
+  if (auto size = dyn_cast<AffineConstantExpr>(extent)) {
+    int64_t rest = size.getValue() % panel;
+    if (rest) {
+      int64_t width = llvm::divideCeil(rest, lanes);
+      AffineExpr valid = rest % lanes ? constant(rest % lanes) : AffineExpr();
+      panelSections.push_back({full * panel, constant(1), width, valid});
+    }
+  } else {
+    AffineExpr single = (extent - full * panel).floorDiv(lanes);
+    if (p.vectors > 1)
+      panelSections.push_back({full * panel, single, 1, nullptr});
+    AffineExpr rest = extent - extent.floorDiv(lanes) * lanes;
+    panelSections.push_back({extent.floorDiv(lanes) * lanes, rest.ceilDiv(lanes), 1, rest});
+  }
+}
+
+void Emitter::outerLoops(ArrayRef<unsigned> dims, function_ref<void()> body) {
+  if (dims.empty())
+    return body();
+  AffineExpr begin = constant(0), end = space.extent(dims.front());
+  if (threadIndex && p.split == ContractionPlan::Split::Outer && dims.data() == outerWithVectors.data()) {
+    begin = (end * threadIndex).floorDiv(p.threads);
+    end = (end * threadIndex + end).floorDiv(p.threads);
+  }
+  space.loop(begin, {end}, [&](AffineExpr iv) {
+    space.at[dims.front()] = iv;
+    outerLoops(dims.drop_front(), body);
+  });
+}
+
+void Emitter::parallel(function_ref<void()> body) {
+  if (p.split == ContractionPlan::Split::None || p.threads <= 1)
+    return body();
+  space.parallel(p.threads, [&](AffineExpr iv) {
+    threadIndex = iv;
+    body();
+  });
+  threadIndex = nullptr;
+}
+
+void Emitter::emit() {
+  for (auto [dim, loop] : llvm::enumerate(c.nest.loops))
+    space.addDimension(loop);
+  vectorElement = elementType(unit.b.element, builder().getContext());
+  scalarElement = elementType(unit.a.element, builder().getContext());
+  splitDimensions();
+  parallel([&] { outerLoops(outerWithVectors, [&] { reduceBlocks(); }); });
+}
+
+void Emitter::reduceBlocks() {
+  AffineExpr total = space.extent(p.kDim);
+  auto size = dyn_cast<AffineConstantExpr>(total);
+  if (!size || p.kBlock == 0 || size.getValue() <= p.kBlock)
+    return block({constant(0), total, true, true});
+  int64_t blocks = llvm::divideCeil(size.getValue(), p.kBlock), lastLength = size.getValue() - (blocks - 1) * p.kBlock;
+  AffineExpr length = constant(p.kBlock);
+  block({constant(0), length, true, false});
+  bool lastIsLikeOthers = lastLength == p.kBlock && task.epilogue.empty();
+  space.loop(constant(1), {constant(lastIsLikeOthers ? blocks : blocks - 1)},
+             [&](AffineExpr iv) { block({iv * p.kBlock, length, false, false}); });
+  if (!lastIsLikeOthers)
+    block({constant((blocks - 1) * p.kBlock), constant(lastLength), false, true});
+}
+
+void Emitter::block(const KBlock &k) {
+  for (const Section &section : panelSections) {
+    AffineExpr begin = constant(0), end = section.count;
+    bool isMain = &section == &panelSections.front();
+    if (threadIndex && p.split == ContractionPlan::Split::Panels) {
+      if (isMain) {
+        begin = (section.count * threadIndex).floorDiv(p.threads);
+        end = (section.count * threadIndex + section.count).floorDiv(p.threads);
+      } else { // the last thread takes what is narrower than a panel
+        end = section.count * (threadIndex + 1).floorDiv(p.threads);
+      }
+    }
+    int64_t size = p.laneBlock;
+    if (size == 0 || !isMain) {
+      panels(section, begin, {end}, k);
+      continue;
+    }
+    space.loop(constant(0), {(end - begin).ceilDiv(size)}, [&](AffineExpr iv) {
+      AffineExpr from = begin + iv * size;
+      panels(section, from, {from + size, end}, k);
+    });
+  }
+}
+
+/// Panels from `begin` to the smallest of `ends`: packs them, then all rows against them.
+void Emitter::panels(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k) {
+  packedVectors = {};
+  if (p.packVectors) {
+    PackRequest request;
+    request.operand = &vectors;
+    request.element = vectorElement;
+    request.freeDim = p.laneDim.value_or(noDim);
+    request.kDim = p.kDim;
+    request.otherK = otherK;
+    request.width = section.width * unit.n;
+    request.vector = unit.n;
+    request.group = unit.k;
+    request.first = section.first;
+    request.begin = begin;
+    request.ends = llvm::to_vector(ends);
+    request.kBegin = k.begin;
+    request.kLength = k.length;
+    request.valid = section.valid;
+    packedVectors = packPanels(space, request);
+  }
+
+  // Row tiles [first, end) of a section, in the order that the plan asks for.
+  auto rowRange = [&](const Section &rowSection, AffineExpr &first, AffineExpr &last) {
+    first = constant(0);
+    last = rowSection.count;
+    if (threadIndex && p.split == ContractionPlan::Split::Rows) {
+      first = (rowSection.count * threadIndex).floorDiv(p.threads);
+      last = (rowSection.count * threadIndex + rowSection.count).floorDiv(p.threads);
+    }
+  };
+  auto forPanels = [&](function_ref<void(AffineExpr)> body) {
+    space.loop(begin, ends, [&](AffineExpr panel) {
+      localPanel = panel - begin;
+      body(panel);
+    });
+  };
+  outerLoops(outerOther, [&] {
+    AffineExpr first, last;
+    if (p.rowsOutside || p.rowBlock == 0) {
+      SmallVector<PackedBuffer, 2> packed(rowSections.size());
+      if (p.packScalars)
+        for (auto [section, buffer] : llvm::zip(rowSections, packed)) {
+          rowRange(section, first, last);
+          packedRows(section, k, first, last);
+          buffer = packedScalars;
+        }
+      auto forRows = [&](function_ref<void(const Section &, AffineExpr)> body) {
+        for (auto [section, buffer] : llvm::zip(rowSections, packed)) {
+          packedScalars = buffer;
+          rowRange(section, first, last);
+          AffineExpr from = first;
+          space.loop(first, {last}, [&](AffineExpr row) {
+            localRow = row - from;
+            body(section, row);
+          });
+        }
+      };
+      if (p.rowsOutside)
+        forRows([&](const Section &rowSection, AffineExpr row) {
+          forPanels([&](AffineExpr panel) { registerTile(rowSection, row, section, panel, k); });
+        });
+      else
+        forPanels([&](AffineExpr panel) {
+          forRows([&](const Section &rowSection, AffineExpr row) { registerTile(rowSection, row, section, panel, k); });
+        });
+      return;
+    }
+    for (const Section &rowSection : rowSections) {
+      rowRange(rowSection, first, last);
+      AffineExpr from = first, to = last;
+      AffineExpr blocks = (to - from).ceilDiv(p.rowBlock);
+      space.loop(constant(0), {blocks}, [&](AffineExpr iv) {
+        AffineExpr begin = from + iv * p.rowBlock;
+        SmallVector<AffineExpr> ends{begin + p.rowBlock, to};
+        if (p.packScalars)
+          packedRows(rowSection, k, begin, nullptr);
+        forPanels([&](AffineExpr panel) {
+          space.loop(begin, ends, [&](AffineExpr row) {
+            localRow = row - begin;
+            registerTile(rowSection, row, section, panel, k);
+          });
+        });
+      });
+    }
+  });
+}
+
+/// Packs row tiles [first, end), or one block of `rowBlock` tiles if `end` is null, of the scalar operand.
+void Emitter::packedRows(const Section &section, const KBlock &k, AffineExpr first, AffineExpr end) {
+  PackRequest request;
+  request.operand = &scalars;
+  request.element = scalarElement;
+  request.freeDim = p.rowDim.value_or(noDim);
+  request.kDim = p.kDim;
+  request.otherK = otherK;
+  request.width = section.width * unit.m;
+  request.vector = 0; // read as scalars: either order will do
+  request.group = unit.k;
+  request.first = section.first;
+  request.begin = first;
+  if (end)
+    request.ends = {end};
+  else
+    request.ends = {first + p.rowBlock, section.count};
+  request.capacity = end ? 0 : p.rowBlock;
+  request.kBegin = k.begin;
+  request.kLength = k.length;
+  packedScalars = packPanels(space, request);
+}
+
+tile::FragmentType Emitter::fragmentType(const UnitOperand &operand, Type element) {
+  return tile::FragmentType::get(builder().getContext(), operand.rows, operand.cols, element,
+                                 tile::LayoutAttr::get(builder().getContext(), operand.layout));
+}
+
+AffineMap Emitter::elementsMap(const Access &access, unsigned rowDim, unsigned colDim) {
+  MLIRContext *context = builder().getContext();
+  SmallVector<AffineExpr> results;
+  for (AffineExpr result : access.map.getResults()) {
+    AffineExpr expr = constant(0);
+    if (rowDim != noDim)
+      expr = expr + getAffineDimExpr(0, context) * *linearCoefficient(result, rowDim);
+    if (colDim != noDim)
+      expr = expr + getAffineDimExpr(1, context) * *linearCoefficient(result, colDim);
+    results.push_back(expr);
+  }
+  return AffineMap::get(2, 0, results, context);
+}
+
+Value Emitter::load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim,
+                    AffineExpr validCols) {
+  auto [map, operands] = space.address(access);
+  AffineMapAttr valid;
+  SmallVector<Value> validOperands;
+  if (validCols && colDim != noDim)
+    valid = space.validAttr(type.getRows(), validCols, validOperands);
+  return tile::LoadOp::create(builder(), space.loc, type, access.memref, operands, AffineMapAttr::get(map),
+                              AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands);
+}
+
+void Emitter::store(Value value, const Access &access, unsigned rowDim, unsigned colDim, AffineExpr validCols) {
+  auto [map, operands] = space.address(access);
+  AffineMapAttr valid;
+  SmallVector<Value> validOperands;
+  if (validCols && colDim != noDim)
+    valid = space.validAttr(cast<tile::FragmentType>(value.getType()).getRows(), validCols, validOperands);
+  tile::StoreOp::create(builder(), space.loc, value, access.memref, operands, AffineMapAttr::get(map),
+                        AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands, UnitAttr());
+}
+
+void Emitter::registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection, AffineExpr panel,
+                           const KBlock &k) {
+  tileRows = rowSection.width;
+  tileVectors = panelSection.width;
+  tileRow = rowSection.first + row * (rowSection.width * unit.m);
+  tileLane = panelSection.first + panel * (panelSection.width * unit.n);
+  tileValid = panelSection.valid;
+
+  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
+  auto type = fragmentType(unit.c, c.accumulator);
+  auto forFragments = [&](function_ref<void(unsigned)> body) {
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < tileVectors; ++v) {
+        if (p.rowDim)
+          space.at[*p.rowDim] = tileRow + r * unit.m;
+        if (p.laneDim)
+          space.at[*p.laneDim] = tileLane + v * unit.n;
+        body(r * tileVectors + v);
+      }
+  };
+  auto validOf = [&](unsigned fragment) {
+    return tileValid && int64_t(fragment % tileVectors) == tileVectors - 1 ? tileValid : AffineExpr();
+  };
+
+  SmallVector<Value> accumulators(tileRows * tileVectors);
+  forFragments([&](unsigned i) {
+    if (k.first && task.zeroInit)
+      accumulators[i] = tile::ZeroOp::create(builder(), space.loc, type);
+    else
+      accumulators[i] = load(c.c, type, rowDim, laneDim, validOf(i));
+  });
+  accumulators = reduce(0, accumulators, k);
+  if (!k.last || task.keepC)
+    forFragments([&](unsigned i) { store(accumulators[i], c.c, rowDim, laneDim, validOf(i)); });
+  if (k.last)
+    finish(accumulators);
+}
+
+SmallVector<Value> Emitter::reduce(unsigned which, ValueRange accumulators, const KBlock &k) {
+  if (which == otherK.size())
+    return reduceMain(accumulators, k);
+  return space.reduce(constant(0), space.extent(otherK[which]), accumulators, [&](AffineExpr iv, ValueRange args) {
+    space.at[otherK[which]] = iv;
+    return reduce(which + 1, args, k);
+  });
+}
+
+SmallVector<Value> Emitter::reduceMain(ValueRange accumulators, const KBlock &k) {
+  AffineExpr groups = k.length.floorDiv(unit.k), main = groups.floorDiv(p.kUnroll);
+  SmallVector<Value> values = space.reduce(constant(0), main, accumulators, [&](AffineExpr iv, ValueRange args) {
+    SmallVector<Value> values(args);
+    for (int64_t u = 0; u < p.kUnroll; ++u)
+      values = step(values, iv * p.kUnroll + u, k);
+    return values;
+  });
+  // What the unrolled loop leaves, then a partial group (its missing elements are packed as zeros).
+  AffineExpr groupsUp = k.length.ceilDiv(unit.k), rest = groupsUp - main * p.kUnroll;
+  return space.reduce(constant(0), rest, values, [&](AffineExpr iv, ValueRange args) {
+    return step(args, main * p.kUnroll + iv, k);
+  });
+}
+
+SmallVector<Value> Emitter::step(ValueRange accumulators, AffineExpr group, const KBlock &k) {
+  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
+  auto aType = fragmentType(unit.a, scalarElement), bType = fragmentType(unit.b, vectorElement);
+  space.at[p.kDim] = k.begin + group * unit.k;
+  SmallVector<Value> b(tileVectors);
+  for (int64_t v = 0; v < tileVectors; ++v) {
+    if (packedVectors) {
+      b[v] = loadPacked(space, packedVectors, bType, localPanel, group, v * unit.n, /*freeIsColumn=*/true);
+      continue;
+    }
+    if (p.laneDim)
+      space.at[*p.laneDim] = tileLane + v * unit.n;
+    b[v] = load(vectors.access, bType, p.kDim, laneDim, tileValid && v == tileVectors - 1 ? tileValid : AffineExpr());
+  }
+  SmallVector<Value> results(accumulators);
+  for (int64_t r = 0; r < tileRows; ++r) {
+    Value a;
+    if (packedScalars) {
+      a = loadPacked(space, packedScalars, aType, localRow, group, r * unit.m, /*freeIsColumn=*/false);
+    } else {
+      if (p.rowDim)
+        space.at[*p.rowDim] = tileRow + r * unit.m;
+      a = load(scalars.access, aType, rowDim, p.kDim, nullptr);
+    }
+    for (int64_t v = 0; v < tileVectors; ++v) {
+      Value &acc = results[r * tileVectors + v];
+      acc = tile::MmaOp::create(builder(), space.loc, acc.getType(), a, b[v], acc,
+                                builder().getStringAttr(unit.name));
+    }
+  }
+  return results;
+}
+
+/// The access of an epilogue step over the contraction's dimensions.
+Access Emitter::onContraction(const Access &access, const EpilogueStep &step) {
+  Access result = access;
+  SmallVector<AffineExpr> dims;
+  for (unsigned dim : step.toContraction)
+    dims.push_back(getAffineDimExpr(dim, builder().getContext()));
+  result.map = access.map.replaceDimsAndSymbols(dims, {}, c.nest.depth(), access.symbols.size());
+  return result;
+}
+
+/// The element-wise steps on the finished fragments of one register tile: all steps become one tile.map a fragment.
+void Emitter::finish(ArrayRef<Value> accumulators) {
+  if (task.epilogue.empty())
+    return;
+  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
+  for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
+    int64_t r = i / tileVectors, v = i % tileVectors;
+    if (p.rowDim)
+      space.at[*p.rowDim] = tileRow + r * unit.m;
+    if (p.laneDim)
+      space.at[*p.laneDim] = tileLane + v * unit.n;
+    AffineExpr valid = tileValid && v == tileVectors - 1 ? tileValid : AffineExpr();
+
+    SmallVector<Value> inputs{accumulator};
+    SmallVector<std::pair<const EpilogueStep *, const Access *>> loads; // inputs[1...]
+    SmallVector<Value> written{c.c.memref};
+    for (const EpilogueStep &step : task.epilogue) {
+      for (const Access &access : step.nest.loads)
+        if (!llvm::is_contained(written, access.memref)) {
+          loads.push_back({&step, &access});
+          auto type = fragmentType(unit.c, access.op->getResult(0).getType());
+          inputs.push_back(load(onContraction(access, step), type, rowDim, laneDim, valid));
+        }
+      for (const Access &access : step.nest.stores)
+        written.push_back(access.memref);
+    }
+
+    SmallVector<Type> resultTypes;
+    SmallVector<std::pair<const EpilogueStep *, const Access *>> stores;
+    for (const EpilogueStep &step : task.epilogue)
+      for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore))
+        if (keep) {
+          stores.push_back({&step, &access});
+          Value value = cast<AffineStoreOp>(access.op).getValueToStore();
+          resultTypes.push_back(fragmentType(unit.c, value.getType()));
+        }
+    OperationState state(space.loc, tile::MapOp::getOperationName());
+    state.addOperands(inputs);
+    state.addTypes(resultTypes);
+    Region *region = state.addRegion();
+    Block *body = new Block;
+    region->push_back(body);
+    for (Value input : inputs)
+      body->addArgument(cast<tile::FragmentType>(input.getType()).getElementType(), space.loc);
+
+    OpBuilder::InsertionGuard guard(builder());
+    Operation *map = builder().create(state);
+    builder().setInsertionPointToEnd(body);
+    llvm::DenseMap<Value, Value> memory; // memref -> scalar that is stored there
+    memory[c.c.memref] = body->getArgument(0);
+    SmallVector<Value> yields;
+    unsigned next = 1;
+    for (const EpilogueStep &step : task.epilogue) {
+      IRMapping mapping;
+      for (const Access &access : step.nest.loads) {
+        Value value = memory.lookup(access.memref);
+        mapping.map(access.op->getResult(0), value ? value : Value(body->getArgument(next++)));
+      }
+      for (Operation &op : step.nest.body->without_terminator())
+        if (!isa<AffineLoadOp, AffineStoreOp>(op))
+          builder().clone(op, mapping);
+      for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
+        Value value = mapping.lookupOrDefault(cast<AffineStoreOp>(access.op).getValueToStore());
+        memory[access.memref] = value;
+        if (keep)
+          yields.push_back(value);
+      }
+    }
+    tile::YieldOp::create(builder(), space.loc, yields);
+    builder().setInsertionPointAfter(map);
+    for (auto [result, target] : llvm::zip(map->getResults(), stores))
+      store(result, onContraction(*target.second, *target.first), rowDim, laneDim, valid);
+  }
+}
+
+} // namespace
+
+void emitContraction(OpBuilder &builder, Location loc, const ContractionTask &task) {
+  Emitter(builder, loc, task).emit();
+}
+
+} // namespace tilewright

@@ -1,0 +1,44 @@
+//===- ContractionEmitter.h - The tiled nest of a contraction ---*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Writes the nest that a ContractionPlan describes: loops over cache tiles,
+/// packing, and register tiles of tile.mma with the accumulators as iter_args.
+/// Legality comes from the recognised contraction; nothing is analysed again.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTIONEMITTER_H
+#define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTIONEMITTER_H
+
+#include "core/CostModel/ContractionModel.h"
+#include "mlir/IR/Builders.h"
+
+namespace tilewright {
+
+/// An element-wise nest that follows the contraction and is executed on its finished fragments. `toContraction[d]` is
+/// the contraction's dimension that runs like the step's dimension d.
+struct EpilogueStep {
+  Nest nest;
+  llvm::SmallVector<unsigned> toContraction;
+  llvm::SmallVector<bool> keepStore; // per store of the nest: somebody else reads the result from memory
+};
+
+struct ContractionTask {
+  Contraction contraction;
+  ContractionPlan plan;
+  bool zeroInit = false; // C is zero before: it need not be read
+  bool keepC = true;     // somebody else reads C from memory
+  std::vector<EpilogueStep> epilogue;
+};
+
+/// Emits the nest at the builder's insertion point. The caller erases what it replaces.
+void emitContraction(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_CONTRACTIONEMITTER_H

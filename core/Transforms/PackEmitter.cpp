@@ -1,0 +1,323 @@
+//===- PackEmitter.cpp - Copies into panels -------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Four copies, by what is contiguous in the source:
+//   lanes contiguous       vectors along the free dimension, groups interleaved
+//   k contiguous           square blocks transposed in registers
+//   k contiguous, scalars  vectors along k into rows
+//   otherwise              element by element
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/PackEmitter.h"
+#include "core/Transforms/VectorTranspose.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+namespace {
+
+class Packer {
+public:
+  Packer(IterationSpace &space, const PackRequest &request)
+      : space(space), b(space.builder), loc(space.loc), r(request), access(request.operand->access) {}
+
+  PackedBuffer pack();
+
+private:
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, b.getContext()); }
+  int64_t strideOf(unsigned dim) { return dim == ~0u ? 0 : access.stride(dim).value_or(0); }
+
+  void overOtherK(unsigned which, function_ref<void()> body);
+  void place(AffineExpr free, AffineExpr k);
+  Value widen(Value value);
+  Value zero(Type type) { return arith::ConstantOp::create(b, loc, b.getZeroAttr(type)); }
+  Value loadVector(int64_t width, AffineExpr valid);
+  void storeVector(Value value, ArrayRef<AffineExpr> position);
+  SmallVector<AffineExpr> packedPosition(AffineExpr group, AffineExpr within);
+
+  void copyLanes(AffineExpr base);
+  void copyTransposed(AffineExpr base);
+  void copyRows(AffineExpr base);
+  void copyElements(AffineExpr base);
+  void copyGroupOfLanes(AffineExpr base, AffineExpr group, int64_t existing);
+
+  IterationSpace &space;
+  OpBuilder &b;
+  Location loc;
+  const PackRequest &r;
+  const Access &access;
+  PackedBuffer buffer;
+  AffineExpr panel; // local
+};
+
+PackedBuffer Packer::pack() {
+  bool lanesContiguous = strideOf(r.freeDim) == 1, kContiguous = strideOf(r.kDim) == 1;
+  buffer.group = r.group;
+  buffer.rows = r.vector == 0 && kContiguous;
+  buffer.otherK.assign(r.otherK.begin(), r.otherK.end());
+  AffineExpr count = r.capacity ? constant(r.capacity) : r.ends.front() - r.begin;
+  AffineExpr groups = r.kLength.ceilDiv(r.group);
+  SmallVector<AffineExpr> shape{count};
+  if (buffer.rows)
+    shape.push_back(constant(r.width));
+  for (unsigned dim : r.otherK)
+    shape.push_back(space.extent(dim));
+  if (buffer.rows) {
+    shape.push_back(groups * r.group);
+  } else {
+    shape.push_back(groups);
+    shape.push_back(constant(r.width * r.group));
+  }
+  buffer.memref = space.allocate(shape, r.element);
+
+  unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
+  bool canTranspose = r.vector > 1 && kContiguous && (wordBits == 32 || wordBits == 64) &&
+                      r.vector * wordBits >= 128 && r.vector * wordBits <= 512 && isa<AffineConstantExpr>(r.kLength) &&
+                      (!r.valid || isa<AffineConstantExpr>(r.valid));
+  space.loop(r.begin, r.ends, [&](AffineExpr iv) {
+    panel = iv - r.begin;
+    AffineExpr base = r.freeDim == ~0u ? constant(0) : r.first + iv * r.width;
+    if (buffer.rows)
+      copyRows(base);
+    else if (r.vector > 0 && lanesContiguous && (r.group == 1 || isa<AffineConstantExpr>(r.kLength)))
+      copyLanes(base);
+    else if (canTranspose)
+      copyTransposed(base);
+    else
+      copyElements(base);
+  });
+  return buffer;
+}
+
+void Packer::overOtherK(unsigned which, function_ref<void()> body) {
+  if (which == r.otherK.size())
+    return body();
+  space.loop(constant(0), {space.extent(r.otherK[which])}, [&](AffineExpr iv) {
+    space.at[r.otherK[which]] = iv;
+    overOtherK(which + 1, body);
+  });
+}
+
+void Packer::place(AffineExpr free, AffineExpr k) {
+  if (r.freeDim != ~0u)
+    space.at[r.freeDim] = free;
+  space.at[r.kDim] = r.kBegin + k;
+}
+
+Value Packer::widen(Value value) {
+  Type type = value.getType(), element = getElementTypeOrSelf(type);
+  if (element == r.element)
+    return value;
+  Type wide = isa<VectorType>(type) ? Type(VectorType::get(cast<VectorType>(type).getShape(), r.element)) : r.element;
+  if (isa<FloatType>(element))
+    return arith::ExtFOp::create(b, loc, wide, value);
+  if (r.operand->isUnsigned)
+    return arith::ExtUIOp::create(b, loc, wide, value);
+  return arith::ExtSIOp::create(b, loc, wide, value);
+}
+
+/// `width` consecutive elements of the source at the current position, zeros beyond `valid`, widened.
+Value Packer::loadVector(int64_t width, AffineExpr valid) {
+  auto type = VectorType::get({width}, r.operand->element);
+  auto [map, operands] = space.address(access);
+  if (!valid)
+    return widen(AffineVectorLoadOp::create(b, loc, type, access.memref, map, operands));
+  SmallVector<Value> indices;
+  for (AffineExpr result : map.getResults())
+    indices.push_back(AffineApplyOp::create(
+        b, loc, AffineMap::get(map.getNumDims(), map.getNumSymbols(), result), operands));
+  Value count = space.value(valid);
+  Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({width}, b.getI1Type()), ValueRange(count));
+  return widen(vector::MaskedLoadOp::create(b, loc, type, access.memref, indices, mask, zero(type)));
+}
+
+SmallVector<AffineExpr> Packer::packedPosition(AffineExpr group, AffineExpr within) {
+  SmallVector<AffineExpr> position{panel};
+  for (unsigned dim : r.otherK)
+    position.push_back(space.at[dim]);
+  position.push_back(group);
+  position.push_back(within);
+  return position;
+}
+
+void Packer::storeVector(Value value, ArrayRef<AffineExpr> position) {
+  auto [map, operands] = space.map(position);
+  AffineVectorStoreOp::create(b, loc, value, buffer.memref, map, operands);
+}
+
+/// Interleaves rows of a group of 1, 2 or 4 elements of k.
+static Value interleaveRows(OpBuilder &b, Location loc, ArrayRef<Value> rows) {
+  if (rows.size() == 1)
+    return rows.front();
+  SmallVector<Value> even, odd;
+  for (auto [i, row] : llvm::enumerate(rows))
+    (i % 2 ? odd : even).push_back(row);
+  return vector::InterleaveOp::create(b, loc, interleaveRows(b, loc, even), interleaveRows(b, loc, odd));
+}
+
+/// One group of `existing` rows of k for all vectors of a panel.
+void Packer::copyGroupOfLanes(AffineExpr base, AffineExpr group, int64_t existing) {
+  for (int64_t lane = 0; lane < r.width; lane += r.vector) {
+    bool isPartial = r.valid && lane + r.vector >= r.width;
+    SmallVector<Value> rows;
+    for (int64_t j = 0; j < r.group; ++j) {
+      if (j >= existing) {
+        rows.push_back(zero(VectorType::get({r.vector}, r.element)));
+        continue;
+      }
+      place(base + lane, group * r.group + j);
+      rows.push_back(loadVector(r.vector, isPartial ? r.valid : AffineExpr()));
+    }
+    storeVector(interleaveRows(b, loc, rows), packedPosition(group, constant(lane * r.group)));
+  }
+}
+
+void Packer::copyLanes(AffineExpr base) {
+  overOtherK(0, [&] {
+    AffineExpr full = r.kLength.floorDiv(r.group);
+    space.loop(constant(0), {full}, [&](AffineExpr group) { copyGroupOfLanes(base, group, r.group); });
+    if (auto length = dyn_cast<AffineConstantExpr>(r.kLength); length && length.getValue() % r.group)
+      copyGroupOfLanes(base, full, length.getValue() % r.group);
+  });
+}
+
+/// Blocks of `vector` lanes x `vector` groups, transposed in registers as words of one group.
+void Packer::copyTransposed(AffineExpr base) {
+  int64_t lanes = r.vector, span = lanes * r.group; // elements of k in a block
+  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
+  int64_t valid = r.valid ? cast<AffineConstantExpr>(r.valid).getValue() : lanes;
+  unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
+  Type word = r.group == 1 ? r.element : Type(b.getIntegerType(wordBits));
+  auto blockAt = [&](AffineExpr block, int64_t lane, int64_t existing) {
+    int64_t rowsHere = lane + lanes >= r.width ? valid : lanes;
+    SmallVector<Value> rows;
+    auto wordType = VectorType::get({lanes}, word);
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i >= rowsHere) {
+        rows.push_back(zero(wordType));
+        continue;
+      }
+      place(base + lane + i, block * span);
+      Value row = loadVector(span, existing < span ? constant(existing) : AffineExpr());
+      rows.push_back(r.group == 1 ? row : Value(vector::BitCastOp::create(b, loc, wordType, row)));
+    }
+    rows = transposeSquare(b, loc, rows);
+    for (int64_t i = 0; i < int64_t(llvm::divideCeil(std::min(existing, span), r.group)); ++i) {
+      Value row = rows[i];
+      if (r.group != 1)
+        row = vector::BitCastOp::create(b, loc, VectorType::get({span}, r.element), row);
+      storeVector(row, packedPosition(block * lanes + i, constant(lane * r.group)));
+    }
+  };
+  overOtherK(0, [&] {
+    for (int64_t lane = 0; lane < r.width; lane += lanes) {
+      space.loop(constant(0), {constant(length / span)}, [&](AffineExpr block) { blockAt(block, lane, span); });
+      if (length % span)
+        blockAt(constant(length / span), lane, length % span);
+    }
+  });
+}
+
+/// Vectors along k into [panel][row][k]; the last elements one by one.
+void Packer::copyRows(AffineExpr base) {
+  int64_t width = std::max<int64_t>(512 / r.element.getIntOrFloatBitWidth(), 1);
+  space.loop(constant(0), {constant(r.width)}, [&](AffineExpr row) {
+    overOtherK(0, [&] {
+      auto position = [&](AffineExpr k) {
+        SmallVector<AffineExpr> result{panel, row};
+        for (unsigned dim : r.otherK)
+          result.push_back(space.at[dim]);
+        result.push_back(k);
+        return result;
+      };
+      AffineExpr full = r.kLength.floorDiv(width);
+      space.loop(constant(0), {full}, [&](AffineExpr i) {
+        place(base + row, i * width);
+        storeVector(loadVector(width, nullptr), position(i * width));
+      });
+      auto scalarAt = [&](AffineExpr k, Value value) {
+        auto [map, operands] = space.map(position(k));
+        AffineStoreOp::create(b, loc, value, buffer.memref, map, operands);
+      };
+      space.loop(full * width, {r.kLength}, [&](AffineExpr k) {
+        place(base + row, k);
+        auto [map, operands] = space.address(access);
+        scalarAt(k, widen(AffineLoadOp::create(b, loc, access.memref, map, operands)));
+      });
+      space.loop(r.kLength, {r.kLength.ceilDiv(r.group) * r.group},
+                 [&](AffineExpr k) { scalarAt(k, zero(r.element)); });
+    });
+  });
+}
+
+/// Element by element: any access, any tail.
+void Packer::copyElements(AffineExpr base) {
+  AffineExpr lanes = constant(r.width);
+  if (r.valid)
+    lanes = constant(r.width - r.vector) + r.valid;
+  auto put = [&](AffineExpr free, AffineExpr k, Value value) {
+    AffineExpr group = k.floorDiv(r.group);
+    auto [map, operands] = space.map(packedPosition(group, free * r.group + (k - group * r.group)));
+    AffineStoreOp::create(b, loc, value, buffer.memref, map, operands);
+  };
+  overOtherK(0, [&] {
+    AffineExpr padded = r.kLength.ceilDiv(r.group) * r.group;
+    space.loop(constant(0), {r.kLength}, [&](AffineExpr k) {
+      space.loop(constant(0), {lanes}, [&](AffineExpr free) {
+        place(base + free, k);
+        auto [map, operands] = space.address(access);
+        put(free, k, widen(AffineLoadOp::create(b, loc, access.memref, map, operands)));
+      });
+      if (r.valid)
+        space.loop(lanes, {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });
+    });
+    space.loop(r.kLength, {padded}, [&](AffineExpr k) {
+      space.loop(constant(0), {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });
+    });
+  });
+}
+
+} // namespace
+
+PackedBuffer packPanels(IterationSpace &space, const PackRequest &request) { return Packer(space, request).pack(); }
+
+Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::FragmentType type, AffineExpr panel,
+                 AffineExpr group, int64_t offset, bool freeIsColumn) {
+  MLIRContext *context = space.builder.getContext();
+  AffineExpr row = getAffineDimExpr(0, context), column = getAffineDimExpr(1, context);
+  AffineExpr none = getAffineConstantExpr(0, context);
+  AffineExpr free = freeIsColumn ? column : row, k = freeIsColumn ? row : column;
+  SmallVector<AffineExpr> position{panel}, elements{none};
+  auto append = [&](AffineExpr at, AffineExpr element) {
+    position.push_back(at);
+    elements.push_back(element);
+  };
+  if (buffer.rows)
+    append(getAffineConstantExpr(offset, context), free);
+  for (unsigned dim : buffer.otherK)
+    append(space.at[dim], none);
+  if (buffer.rows) {
+    append(group * buffer.group, k);
+  } else {
+    append(group, none);
+    append(getAffineConstantExpr(offset * buffer.group, context), free * buffer.group + k);
+  }
+  auto [map, operands] = space.map(position);
+  return tile::LoadOp::create(space.builder, space.loc, type, buffer.memref, operands, AffineMapAttr::get(map),
+                              AffineMapAttr::get(AffineMap::get(2, 0, elements, context)), AffineMapAttr(),
+                              ValueRange());
+}
+
+} // namespace tilewright

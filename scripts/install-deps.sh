@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Installs what Tilewright needs to build and test on Debian 12: packages through apt, the Python test modules into
+# build/venv. Does nothing, quickly, where all is present. Run it as root, or as a user who may use sudo.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build_packages=(
+  llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools liblld-22-dev lld-22 clang-22 libclang-rt-22-dev
+  clang-format-22 clang-tidy-22 libomp-22-dev libisl-dev libgtest-dev libbenchmark-dev cmake ninja-build ccache
+  libzstd-dev libcurl4-openssl-dev libedit-dev zlib1g-dev libxml2-dev libc6-dev libstdc++-12-dev doxygen graphviz git
+  python3 python3-venv)
+# Used where they can be had; tests and benchmarks that need one say so and are skipped without it.
+optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopenblas-dev libblis-dev libdnnl-dev libxsmm-dev)
+# Every module pinned: the same tests everywhere.
+python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4)
+
+missing() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f='${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    echo "install-deps: root (or sudo) is needed to install:" "${wanted[@]}" >&2
+    exit 1
+  fi
+}
+
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+mapfile -t wanted < <(missing "${build_packages[@]}")
+mapfile -t extra < <(missing "${optional_packages[@]}")
+# An optional package that could not be had is asked for once, not at every start.
+if [ -f build/.optional-packages-tried ] && [ "${#wanted[@]}" -eq 0 ]; then
+  extra=()
+fi
+if [ $((${#wanted[@]} + ${#extra[@]})) -gt 0 ]; then
+  as_root apt-get update -q
+  if [ "${#wanted[@]}" -gt 0 ]; then
+    apt_install "${wanted[@]}"
+  fi
+  for package in "${extra[@]}"; do
+    apt_install "$package" || echo "install-deps: $package cannot be had; what needs it is skipped" >&2
+  done
+  mkdir -p build
+  touch build/.optional-packages-tried
+fi
+
+stamp=build/venv/.tilewright-modules
+if [ "$(cat "$stamp" 2>/dev/null)" != "${python_modules[*]}" ]; then
+  mkdir -p build
+  /usr/bin/python3 -m venv build/venv
+  build/venv/bin/python -m pip install -q --disable-pip-version-check "${python_modules[@]}"
+  echo "${python_modules[*]}" >"$stamp"
+fi

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# The test command: installs, configures, builds and runs every suite. The last line is `N passed, N failed`; the exit
+# status is 0 only if nothing failed.
+#
+#   scripts/test.sh           what continuous integration runs (minutes)
+#   scripts/test.sh --full    also the long runs: all seeds of the random programs, regret, sanitizers (hours)
+#
+# TILEWRIGHT_PRESET selects another preset of CMakePresets.json.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export TILEWRIGHT_FULL=0
+case "${1:-}" in
+  --full) TILEWRIGHT_FULL=1 ;;
+  "") ;;
+  *) echo "usage: scripts/test.sh [--full]" >&2; exit 2 ;;
+esac
+
+preset=${TILEWRIGHT_PRESET:-release}
+build=build/$preset
+scripts/install-deps.sh || exit 1
+cmake --preset "$preset" >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+cmake --build --preset "$preset" || exit 1
+
+python=$PWD/build/venv/bin/python
+passed=0 failed=0 skipped=0
+add() { passed=$((passed + $1)); failed=$((failed + $2)); skipped=$((skipped + $3)); }
+# Sums of one JUnit file; a suite that wrote none (it crashed) counts as one failure.
+collect() { # NAME STATUS FILE
+  local sums
+  if ! sums=$("$python" scripts/junit-sums.py "$3"); then
+    sums="0 1 0"
+  fi
+  # shellcheck disable=SC2086
+  set -- "$1" "$2" $sums
+  if [ "$2" -ne 0 ] && [ "$4" -eq 0 ]; then
+    set -- "$1" "$2" "$3" 1 "$5"
+  fi
+  echo "$1: $3 passed, $4 failed, $5 skipped"
+  add "$3" "$4" "$5"
+}
+
+results=$PWD/$build/results
+rm -rf "$results"
+mkdir -p "$results"
+
+"$python" /usr/lib/llvm-22/bin/lit -sv --xunit-xml-output "$results/lit.xml" "$build/test/lit"
+collect lit $? "$results/lit.xml"
+
+"$build/bin/tilewright-unit" --gtest_brief=1 --gtest_output="xml:$results/unit.xml"
+collect unit $? "$results/unit.xml"
+
+TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider --junitxml="$results/integration.xml" \
+  test/integration
+collect integration $? "$results/integration.xml"
+
+if [ "$TILEWRIGHT_FULL" -eq 1 ]; then
+  scripts/test-sanitize.sh
+  collect sanitize $? build/sanitize/results/unit.xml
+fi
+
+if [ "$skipped" -gt 0 ]; then
+  echo "$skipped skipped (the suites above say why)"
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,69 @@
+"""Rules that hold for the whole tree (DESIGN 1.2 and the style page): core names no vendor, every source file carries
+the licence banner and says what it is for, and a pass, its file, and its test have one name."""
+
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+CODE = (".cpp", ".h", ".td", ".c")
+
+#: Names of vendors, of their instruction sets and of their programming models.
+VENDOR = re.compile(
+    r"\b(x86(?:_64|vector)?|avx(?:2|512\w*)?|sse[234]?|amx\w*|neon|sve2?|sme|i8mm|aarch64|armv?\d*|intel|amd|nvidia|nvvm|"
+    r"nvgpu|cuda|ptx|cubin|hsaco|rocdl|rocm|hip|mfma|wmma|wgmma|xeon|epyc|zen\d*|sapphire\w*|skylake\w*|haswell|"
+    r"neoverse\w*|hopper|ampere|blackwell|gfx\d+\w*|sm_\d+\w*|vpdp\w+|vfmadd\w+|fmopa)\b",
+    re.IGNORECASE,
+)
+
+
+def tracked(*folders):
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *folders],
+        cwd=SOURCE, capture_output=True, text=True, check=True)
+    return [SOURCE / name for name in listing.stdout.splitlines() if (SOURCE / name).is_file()]
+
+
+def test_core_names_no_vendor():
+    found = []
+    for path in tracked("core", "dialects"):
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            for match in VENDOR.finditer(line.replace("_", " ") if path.suffix in CODE else line):
+                found.append(f"{path.relative_to(SOURCE)}:{number}: {match.group()}: {line.strip()}")
+    assert not found, "core asks capabilities, never names:\n" + "\n".join(found)
+
+
+def test_sources_carry_the_banner():
+    bare = [
+        str(path.relative_to(SOURCE))
+        for path in tracked("core", "dialects", "targets", "test/unit", "test/benchmark")
+        if path.suffix in CODE and "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception" not in path.read_text()[:600]
+    ]
+    assert not bare, bare
+
+
+def test_core_includes_no_target():
+    wrong = [
+        f"{path.relative_to(SOURCE)}: {line.strip()}"
+        for path in tracked("core", "dialects")
+        if path.suffix in CODE
+        for line in path.read_text().splitlines()
+        if re.match(r'\s*#include "(?:targets/|\.\./)', line)
+    ]
+    assert not wrong, wrong
+
+
+def passes():
+    text = (SOURCE / "core/Transforms/Passes.td").read_text()
+    return re.findall(r'def (\w+?)(?:Pass)? *: *Pass<"([\w-]+)"', text)
+
+
+@pytest.mark.parametrize("record, name", passes())
+def test_pass_has_its_file_and_test(record, name):
+    words = "".join(word.capitalize() for word in name.removeprefix("tilewright-").removeprefix("tw-").split("-"))
+    assert (SOURCE / f"core/Transforms/{words}.cpp").exists() or (SOURCE / f"core/Transforms/{record}.cpp").exists(), (
+        f"pass {name} has no file core/Transforms/{words}.cpp")
+    folder = SOURCE / "test/lit/Transforms"
+    assert (folder / f"{name}.mlir").exists() or (folder / f"{name}.test").exists(), f"pass {name} has no test {folder}/{name}.mlir"
