@@ -1,0 +1,126 @@
+// RUN: tw-opt %s -map-contractions -canonicalize -split-input-file | FileCheck %s
+
+// A product with its zero initialisation: one nest, accumulators start at zero, C is written once.
+// CHECK-LABEL: func.func private @matmul
+// CHECK-NOT:   affine.store
+// CHECK:       tile.zero
+// CHECK:       affine.for {{.*}} iter_args
+// CHECK:         tile.load
+// CHECK:         tile.mma {{.*}} {unit = "cpu.avx512_fma_f32"}
+// CHECK:       tile.store
+// CHECK-NOT:   affine.load
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @matmul(%A: memref<64x32xf32>, %B: memref<32x64xf32>, %C: memref<64x64xf32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0.0 : f32
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<64x64xf32> } }
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.for %k = 0 to 32 {
+    %a = affine.load %A[%i, %k] : memref<64x32xf32>
+    %b = affine.load %B[%k, %j] : memref<32x64xf32>
+    %c = affine.load %C[%i, %j] : memref<64x64xf32>
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    affine.store %s, %C[%i, %j] : memref<64x64xf32>
+  } } }
+  return
+}
+}
+
+// -----
+
+// The loops may stand in any order, and a bias and a clamp run on the finished fragments; the private result
+// never reaches memory.
+// CHECK-LABEL: func.func private @epilogue
+// CHECK-NOT:   memref.alloc
+// CHECK:       tile.mma
+// CHECK:       tile.load %arg2[{{.*}}] elements #{{.*}} : memref<64xf32>
+// CHECK:       tile.map
+// CHECK:         arith.addf
+// CHECK:         arith.maximumf
+// CHECK:       tile.store {{.*}} %arg3
+// CHECK-NOT:   affine.load
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @epilogue(%A: memref<64x32xf32>, %B: memref<32x64xf32>, %bias: memref<64xf32>, %D: memref<64x64xf32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0.0 : f32
+  %C = memref.alloc() : memref<64x64xf32>
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<64x64xf32> } }
+  affine.for %k = 0 to 32 { affine.for %j = 0 to 64 { affine.for %i = 0 to 64 {
+    %a = affine.load %A[%i, %k] : memref<64x32xf32>
+    %b = affine.load %B[%k, %j] : memref<32x64xf32>
+    %c = affine.load %C[%i, %j] : memref<64x64xf32>
+    %p = arith.mulf %b, %a : f32
+    %s = arith.addf %p, %c : f32
+    affine.store %s, %C[%i, %j] : memref<64x64xf32>
+  } } }
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 {
+    %c = affine.load %C[%i, %j] : memref<64x64xf32>
+    %b = affine.load %bias[%j] : memref<64xf32>
+    %s = arith.addf %c, %b : f32
+    %r = arith.maximumf %s, %z : f32
+    affine.store %r, %D[%i, %j] : memref<64x64xf32>
+  } }
+  return
+}
+}
+
+// -----
+
+// Min-plus is no sum of products.
+// CHECK-LABEL: func.func private @min_plus
+// CHECK-NOT:   tile.mma
+// CHECK:       arith.minimumf
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @min_plus(%A: memref<64x32xf32>, %B: memref<32x64xf32>, %C: memref<64x64xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.for %k = 0 to 32 {
+    %a = affine.load %A[%i, %k] : memref<64x32xf32>
+    %b = affine.load %B[%k, %j] : memref<32x64xf32>
+    %c = affine.load %C[%i, %j] : memref<64x64xf32>
+    %p = arith.addf %a, %b : f32
+    %s = arith.minimumf %c, %p : f32
+    affine.store %s, %C[%i, %j] : memref<64x64xf32>
+  } } }
+  return
+}
+}
+
+// -----
+
+// A masked product is none either.
+// CHECK-LABEL: func.func private @masked
+// CHECK-NOT:   tile.mma
+// CHECK:       arith.select
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @masked(%A: memref<64x32xf32>, %B: memref<32x64xf32>, %M: memref<64x32xi1>, %C: memref<64x64xf32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0.0 : f32
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.for %k = 0 to 32 {
+    %a = affine.load %A[%i, %k] : memref<64x32xf32>
+    %b = affine.load %B[%k, %j] : memref<32x64xf32>
+    %m = affine.load %M[%i, %k] : memref<64x32xi1>
+    %c = affine.load %C[%i, %j] : memref<64x64xf32>
+    %p = arith.mulf %a, %b : f32
+    %q = arith.select %m, %p, %z : f32
+    %s = arith.addf %c, %q : f32
+    affine.store %s, %C[%i, %j] : memref<64x64xf32>
+  } } }
+  return
+}
+}
+
+// -----
+
+// Sizes that are not known: a main part and single rows and vectors; the last vector carries `valid`.
+// CHECK-LABEL: func.func private @dynamic
+// CHECK:       tile.mma
+// CHECK:       valid(
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @dynamic(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %C: memref<?x?xf32>, %m: index, %n: index, %k: index) attributes {tilewright.kernel} {
+  affine.for %i = 0 to %m { affine.for %j = 0 to %n { affine.for %l = 0 to %k {
+    %a = affine.load %A[%i, %l] : memref<?x?xf32>
+    %b = affine.load %B[%l, %j] : memref<?x?xf32>
+    %c = affine.load %C[%i, %j] : memref<?x?xf32>
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    affine.store %s, %C[%i, %j] : memref<?x?xf32>
+  } } }
+  return
+}
+}
