@@ -48,6 +48,16 @@ def LowerTileToVector : Pass<"lower-tile-to-vector", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def ExpandMath : Pass<"expand-math"> {
+  let summary = "Write elementary functions as arithmetic on scalars and vectors";
+  let description = [{
+    Replaces exp, log, tanh, erf and their relatives by branch-free arithmetic with minimax polynomials, for f32 and f64
+    and, through f32, narrower floats. `1 + erf(x / sqrt 2)` and the GELU around it are taken as a whole, since the sum
+    cancels. What has no expansion stays as it is.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 //===-- Stage 6: emit -----------------------------------------------------===//
 
 def EmitUnits : Pass<"emit-units", "::mlir::ModuleOp"> {

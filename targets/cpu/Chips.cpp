@@ -96,7 +96,7 @@ static ChipTable zen4() {
                     .entries = 32,
                     .entryBytes = 64}};
   chip.units = avx512Units();
-  chip.rates = {{"load", 1, "measured"}, {"store", 0.5, "measured"}, {"shuffle", 1, "measured"}};
+  chip.rates = {{"load", 1, "measured"}, {"store", 0.5, "measured"}, {"shuffle", 1, "measured"}, {"ldexp.f32", 1, "AVX-512 scalef"}, {"ldexp.f64", 1, "AVX-512 scalef"}};
   return chip;
 }
 
