@@ -45,6 +45,31 @@ unsigned tilewright::bitWidth(ElementKind kind) {
   llvm_unreachable("every element kind has a width");
 }
 
+bool tilewright::isFloat(ElementKind kind) {
+  switch (kind) {
+  case ElementKind::F64:
+  case ElementKind::F32:
+  case ElementKind::TF32:
+  case ElementKind::F16:
+  case ElementKind::BF16:
+  case ElementKind::F8E4M3:
+  case ElementKind::F8E5M2:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool tilewright::isSigned(ElementKind kind) {
+  return kind != ElementKind::U8 && kind != ElementKind::U4 && kind != ElementKind::I1;
+}
+
+llvm::StringRef tilewright::elementName(ElementKind kind) {
+  static constexpr const char *names[] = {"f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2",
+                                          "i32", "i16", "i8",   "u8",  "i4",   "u4",     "i1"};
+  return names[static_cast<int>(kind)];
+}
+
 TargetDescription::~TargetDescription() = default;
 
 const MatrixUnit *TargetDescription::unit(llvm::StringRef name) const {

@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The tables of this folder's chips, and the one of the machine we run on.
+/// The tables of this folder's chips, the one of the machine we run on, and its
+/// measured rates:
+///
+///   features, cores, cache sizes   found (what is legal)
+///   rates, bandwidths, unit costs  measured and saved, else of the family, else of the ISA's generic record
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +21,23 @@
 
 namespace tilewright::cpu {
 
-/// The chips of Chips.td.
-const std::vector<ChipTable> &chips();
-/// The CPU that this process runs on: features and caches as found, rates measured, of its family, or generic.
-ChipTable host();
+// Generated from Chips.td.
+std::vector<MatrixUnit> recordedUnits();
+std::vector<ChipTable> recordedChips();
+
+/// The CPU that this process runs on. Error: a saved rates file that cannot be read.
+llvm::Expected<ChipTable> host();
+/// The same without the saved rates.
+ChipTable detectHost();
+
+/// Where measured rates lie: $TILEWRIGHT_RATES, else $XDG_CONFIG_HOME/tilewright/cpu-rates.json, else below ~/.config.
+std::string ratesPath();
+/// Replaces the numbers of `chip` by those of the file's text; false if the file is of another processor. The format
+/// is that which `measureHost` writes.
+llvm::Expected<bool> applyRates(ChipTable &chip, llvm::StringRef text);
+
+/// Runs generated loops on this machine: unit costs, instruction rates and bandwidths, as JSON.
+llvm::Expected<std::string> measureHost(const ChipTable &host);
 
 } // namespace tilewright::cpu
 

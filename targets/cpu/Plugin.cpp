@@ -31,17 +31,21 @@ public:
 
 std::vector<std::string> CpuTarget::chips() const {
   std::vector<std::string> names;
-  for (const ChipTable &chip : cpu::chips())
+  for (const ChipTable &chip : cpu::recordedChips())
     names.push_back(chip.name);
   return names;
 }
 
 llvm::Expected<std::shared_ptr<const TargetDescription>> CpuTarget::describe(llvm::StringRef chip) const {
-  if (chip == "host")
-    return std::make_shared<TableDescription>("cpu", cpu::host());
-  for (const ChipTable &table : cpu::chips()) {
+  if (chip == "host") {
+    llvm::Expected<ChipTable> table = cpu::host();
+    if (!table)
+      return table.takeError();
+    return std::make_shared<TableDescription>("cpu", std::move(*table));
+  }
+  for (ChipTable &table : cpu::recordedChips()) {
     if (table.name == chip)
-      return std::make_shared<TableDescription>("cpu", table);
+      return std::make_shared<TableDescription>("cpu", std::move(table));
   }
   std::vector<std::string> known = chips();
   known.push_back("host");

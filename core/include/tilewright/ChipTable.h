@@ -32,10 +32,15 @@ struct ChipTable {
   std::vector<Level> levels;
   std::vector<Memory> memories;
   std::vector<MatrixUnit> units;
+  std::vector<CopyEngine> copies;
+  std::vector<VectorOp> vectorOps;
   std::vector<Rate> rates;
 
   bool hasFeature(llvm::StringRef feature) const;
 };
+
+/// Whether a chip agrees with itself and its units: levels exist, features hold, capacities divide into lines.
+std::vector<std::string> checkChip(const ChipTable &chip);
 
 /// The description of a table. Units whose features the chip lacks are dropped, the rest sorted fastest first.
 class TableDescription : public TargetDescription {
@@ -48,6 +53,9 @@ public:
   llvm::ArrayRef<Level> levels() const override { return facts.levels; }
   llvm::ArrayRef<Memory> memories() const override { return facts.memories; }
   llvm::ArrayRef<MatrixUnit> units() const override { return facts.units; }
+  llvm::ArrayRef<CopyEngine> copies() const override { return facts.copies; }
+  llvm::ArrayRef<VectorOp> vectorOps() const override { return facts.vectorOps; }
+  llvm::ArrayRef<Rate> rates() const override { return facts.rates; }
   bool hasFeature(llvm::StringRef feature) const override { return facts.hasFeature(feature); }
   std::optional<double> rate(llvm::StringRef op) const override;
   CodegenTarget codegen() const override;

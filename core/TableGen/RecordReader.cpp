@@ -1,0 +1,432 @@
+//===- RecordReader.cpp - Records as the structures of the core ------------ ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One function per class of the description language.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/TableGen/RecordReader.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/TableGen/Error.h"
+#include "llvm/TableGen/Record.h"
+#include <map>
+
+using namespace tilewright;
+using namespace tilewright::tablegen;
+using llvm::Record;
+using llvm::StringRef;
+
+namespace {
+
+/// Reads one file's records and counts the errors.
+class Reader {
+public:
+  Reader(StringRef target) : target(target) {}
+  Records read(const llvm::RecordKeeper &keeper);
+  bool failed = false;
+
+private:
+  void error(const Record &record, const llvm::Twine &message) {
+    llvm::PrintError(record.getLoc(), message);
+    failed = true;
+  }
+  /// The record in `field`, or null with an error if it is unset.
+  const Record *required(const Record &record, StringRef field);
+  const Record *optional(const Record &record, StringRef field) { return record.getValueAsOptionalDef(field); }
+  double ratio(const Record &record, StringRef field, bool needed = true);
+  std::string source(const Record &record);
+  std::vector<std::string> strings(const Record &record, StringRef field);
+  ElementKind element(const Record &record);
+  std::vector<Position> bases(const Record &owner, const llvm::ListInit *list);
+  Layout layout(const Record &owner, const Record &record, int64_t rows, int64_t cols);
+  Emission emission(const Record &record);
+  State state(const Record &record);
+  std::shared_ptr<const OpaqueRegister> opaque(const Record &record);
+  UnitOperand operand(const Record &unit, StringRef field, int64_t rows, int64_t cols);
+  MatrixUnit unit(const Record &record);
+  Memory memory(const Record &record);
+  CopyEngine copy(const Record &record);
+  VectorOp vectorOp(const Record &record);
+  ChipTable chip(const Record &record);
+
+  StringRef target;
+  std::map<const Record *, MatrixUnit> units;
+};
+
+} // namespace
+
+const Record *Reader::required(const Record &record, StringRef field) {
+  const Record *value = record.getValueAsOptionalDef(field);
+  if (!value)
+    error(record, "record '" + record.getName() + "': field '" + field + "' is not set");
+  return value;
+}
+
+double Reader::ratio(const Record &record, StringRef field, bool needed) {
+  const Record *value = needed ? required(record, field) : optional(record, field);
+  if (!value)
+    return 0;
+  int64_t den = value->getValueAsInt("den");
+  if (den <= 0) {
+    error(record, "record '" + record.getName() + "': the denominator of field '" + field + "' must be above 0");
+    return 0;
+  }
+  return double(value->getValueAsInt("num")) / double(den);
+}
+
+std::string Reader::source(const Record &record) {
+  const Record *value = required(record, "source");
+  if (!value)
+    return "unset";
+  return (value->getValueAsString("kind") + ": " + value->getValueAsString("text")).str();
+}
+
+std::vector<std::string> Reader::strings(const Record &record, StringRef field) {
+  std::vector<std::string> result;
+  for (StringRef text : record.getValueAsListOfStrings(field))
+    result.push_back(text.str());
+  return result;
+}
+
+ElementKind Reader::element(const Record &record) {
+  using enum ElementKind;
+  return llvm::StringSwitch<ElementKind>(record.getValueAsString("kind"))
+      .Case("F64", F64)
+      .Case("F32", F32)
+      .Case("TF32", TF32)
+      .Case("F16", F16)
+      .Case("BF16", BF16)
+      .Case("F8E4M3", F8E4M3)
+      .Case("F8E5M2", F8E5M2)
+      .Case("I32", I32)
+      .Case("I16", I16)
+      .Case("I8", I8)
+      .Case("U8", U8)
+      .Case("I4", I4)
+      .Case("U4", U4)
+      .Default(I1);
+}
+
+std::vector<Position> Reader::bases(const Record &owner, const llvm::ListInit *list) {
+  std::vector<Position> result;
+  for (const llvm::Init *entry : list->getElements()) {
+    auto *pair = llvm::dyn_cast<llvm::ListInit>(entry);
+    auto *row = pair && pair->size() == 2 ? llvm::dyn_cast<llvm::IntInit>(pair->getElement(0)) : nullptr;
+    auto *col = row ? llvm::dyn_cast<llvm::IntInit>(pair->getElement(1)) : nullptr;
+    if (!col) {
+      error(owner, "record '" + owner.getName() + "': a layout basis must be a pair [row, column], not " +
+                       entry->getAsString());
+      return result;
+    }
+    result.push_back({row->getValue(), col->getValue()});
+  }
+  return result;
+}
+
+Layout Reader::layout(const Record &owner, const Record &record, int64_t rows, int64_t cols) {
+  StringRef order = record.getValueAsString("order");
+  if (order == "row")
+    return rowMajorLayout(rows, cols);
+  if (order == "column")
+    return columnMajorLayout(rows, cols);
+  Layout result;
+  result.lanes = bases(owner, record.getValueAsListInit("lanes"));
+  result.elements = bases(owner, record.getValueAsListInit("elements"));
+  for (const Record *repeat : record.getValueAsListOfDefs("repeats"))
+    result.repeats.push_back(
+        {repeat->getValueAsInt("count"), repeat->getValueAsInt("row"), repeat->getValueAsInt("col")});
+  return result;
+}
+
+Emission Reader::emission(const Record &record) {
+  Emission result;
+  result.kind = llvm::StringSwitch<EmissionKind>(record.getValueAsString("kind"))
+                    .Case("MlirOp", EmissionKind::MlirOp)
+                    .Case("LlvmIntrinsic", EmissionKind::LlvmIntrinsic)
+                    .Case("InlineAsm", EmissionKind::InlineAsm)
+                    .Default(EmissionKind::ExternalCall);
+  result.name = record.getValueAsString("name").str();
+  result.arguments = strings(record, "arguments");
+  return result;
+}
+
+State Reader::state(const Record &record) {
+  State result;
+  result.name = record.getName().str();
+  result.features = strings(record, "requires");
+  result.attributes = strings(record, "attributes");
+  result.enter = emission(*record.getValueAsDef("enter"));
+  result.leave = emission(*record.getValueAsDef("leave"));
+  result.check = emission(*record.getValueAsDef("check"));
+  result.checkValue = record.getValueAsInt("checkValue");
+  result.forbids = strings(record, "forbids");
+  result.links = strings(record, "links");
+  result.cost = ratio(record, "cost");
+  result.source = source(record);
+  return result;
+}
+
+std::shared_ptr<const OpaqueRegister> Reader::opaque(const Record &record) {
+  auto result = std::make_shared<OpaqueRegister>();
+  const Record &bank = *record.getValueAsDef("bank");
+  result->name = record.getName().str();
+  result->bank = bank.getValueAsString("bankName").str();
+  result->granules = bank.getValueAsInt("granules");
+  for (int64_t mask : record.getValueAsListOfInts("masks"))
+    result->masks.push_back(mask);
+  result->rows = record.getValueAsInt("rows");
+  result->rowBytes = record.getValueAsInt("rowBytes");
+  result->valueType = record.getValueAsString("valueType").str();
+  result->slices = llvm::StringSwitch<Slices>(record.getValueAsDef("slices")->getValueAsString("kind"))
+                       .Case("Row", Slices::Row)
+                       .Case("Column", Slices::Column)
+                       .Default(Slices::Whole);
+  result->zero = emission(*record.getValueAsDef("zero"));
+  result->fill = emission(*record.getValueAsDef("fill"));
+  result->read = emission(*record.getValueAsDef("read"));
+  result->store = emission(*record.getValueAsDef("store"));
+  return result;
+}
+
+UnitOperand Reader::operand(const Record &unit, StringRef field, int64_t rows, int64_t cols) {
+  UnitOperand result;
+  const Record *record = required(unit, field);
+  if (!record)
+    return result;
+  const Record &home = *record->getValueAsDef("residence");
+  result.element = element(*record->getValueAsDef("element"));
+  result.residence = llvm::StringSwitch<Residence>(home.getValueAsString("kind"))
+                         .Case("BroadcastScalar", Residence::BroadcastScalar)
+                         .Case("VectorRegister", Residence::VectorRegister)
+                         .Case("LaneRegisters", Residence::LaneRegisters)
+                         .Case("OpaqueRegister", Residence::OpaqueRegister)
+                         .Case("Scratchpad", Residence::Scratchpad)
+                         .Default(Residence::Accumulator);
+  result.rows = rows;
+  result.cols = cols;
+  if (rows > 0 && cols > 0)
+    result.layout = layout(unit, *home.getValueAsDef("layout"), rows, cols);
+  result.scalable = home.getValueAsBit("scalable");
+  result.storage = record->getValueAsString("storage").str();
+  result.memory = home.getValueAsString("memory").str();
+  if (result.residence == Residence::Scratchpad) {
+    result.majors = strings(home, "majors");
+    result.arrangements = strings(home, "arrangements");
+  }
+  if (result.residence == Residence::OpaqueRegister)
+    result.opaque = opaque(home);
+  return result;
+}
+
+MatrixUnit Reader::unit(const Record &record) {
+  MatrixUnit result;
+  result.name = (target + "." + record.getName()).str();
+  result.m = record.getValueAsInt("m");
+  result.n = record.getValueAsInt("n");
+  result.k = record.getValueAsInt("k");
+  result.a = operand(record, "a", result.m, result.k);
+  result.b = operand(record, "b", result.k, result.n);
+  result.c = operand(record, "c", result.m, result.n);
+  result.issue = ratio(record, "issue");
+  result.latency = ratio(record, "latency");
+  result.source = source(record);
+  result.features = strings(record, "requires");
+  const Record &scope = *record.getValueAsDef("scope");
+  result.scopeLevel = scope.getValueAsString("level").str();
+  result.scopeCount = scope.getValueAsInt("count");
+  for (const Record *each : record.getValueAsListOfDefs("states"))
+    result.states.push_back(state(*each));
+  result.init = llvm::StringSwitch<UnitInit>(record.getValueAsDef("init")->getValueAsString("kind"))
+                    .Case("ZeroFlag", UnitInit::ZeroFlag)
+                    .Case("NoAccumulate", UnitInit::NoAccumulate)
+                    .Default(UnitInit::AccumulateAlways);
+  result.completion = llvm::StringSwitch<Completion>(record.getValueAsDef("completion")->getValueAsString("kind"))
+                          .Case("WaitGroup", Completion::WaitGroup)
+                          .Case("Barrier", Completion::Barrier)
+                          .Default(Completion::AtOnce);
+  result.saturates = record.getValueAsBit("saturates");
+  result.takesValid = record.getValueAsBit("valid");
+  StringRef stationary = record.getValueAsString("stationary");
+  result.stationary = stationary.empty() ? 0 : stationary.front();
+  result.loadStationary = ratio(record, "load");
+  if (const Record *emit = required(record, "emit"))
+    result.emit = emission(*emit);
+  if (failed)
+    return result; // the checks would repeat what is missing
+  for (const std::string &message : checkUnit(result))
+    error(record, "unit '" + record.getName() + "': " + message);
+  for (const std::string &message : checkIntrinsic(result))
+    error(record, "unit '" + record.getName() + "': " + message);
+  return result;
+}
+
+Memory Reader::memory(const Record &record) {
+  Memory result;
+  result.name = record.getValueAsString("memoryName").str();
+  result.level = record.getValueAsString("level").str();
+  result.kind = llvm::StringSwitch<MemoryKind>(record.getValueAsString("kind"))
+                    .Case("Cache", MemoryKind::Cache)
+                    .Case("Scratchpad", MemoryKind::Scratchpad)
+                    .Case("RegisterFile", MemoryKind::RegisterFile)
+                    .Case("Accumulator", MemoryKind::Accumulator)
+                    .Default(MemoryKind::Global);
+  result.bytes = record.getValueAsInt("bytes");
+  result.bytesPerClock = ratio(record, "read");
+  result.writeBytesPerClock = optional(record, "write") ? ratio(record, "write") : result.bytesPerClock;
+  result.streamingWriteBytesPerClock =
+      optional(record, "streamingWrite") ? ratio(record, "streamingWrite") : result.writeBytesPerClock;
+  result.latency = ratio(record, "latency");
+  result.lineBytes = record.getValueAsInt("lineBytes");
+  result.ways = record.getValueAsInt("ways");
+  result.banks = record.getValueAsInt("banks");
+  result.bankBytes = record.getValueAsInt("bankBytes");
+  result.entries = record.getValueAsInt("entries");
+  result.entryBytes = record.getValueAsInt("entryBytes");
+  result.pageBytes = record.getValueAsInt("pageBytes");
+  result.source = source(record);
+  return result;
+}
+
+CopyEngine Reader::copy(const Record &record) {
+  CopyEngine result;
+  result.name = record.getName().str();
+  result.from = record.getValueAsString("from").str();
+  result.to = record.getValueAsString("to").str();
+  result.asynchronous = record.getValueAsBit("asynchronous");
+  result.completion = llvm::StringSwitch<Completion>(record.getValueAsDef("completion")->getValueAsString("kind"))
+                          .Case("WaitGroup", Completion::WaitGroup)
+                          .Case("Barrier", Completion::Barrier)
+                          .Default(Completion::AtOnce);
+  result.maxRank = record.getValueAsInt("maxRank");
+  result.alignBytes = record.getValueAsInt("alignBytes");
+  result.accessBytes = record.getValueAsListOfInts("accessBytes");
+  result.arrangements = strings(record, "arrangements");
+  result.zeroFill = record.getValueAsBit("zeroFill");
+  result.bytesPerClock = ratio(record, "bandwidth");
+  result.latency = ratio(record, "latency");
+  result.source = source(record);
+  result.features = strings(record, "requires");
+  if (const Record *emit = required(record, "emit"))
+    result.emit = emission(*emit);
+  return result;
+}
+
+VectorOp Reader::vectorOp(const Record &record) {
+  VectorOp result;
+  result.name = (target + "." + record.getName()).str();
+  result.kind = record.getValueAsString("kind").str();
+  result.from = element(*record.getValueAsDef("from"));
+  result.to = element(*record.getValueAsDef("to"));
+  result.lanes = record.getValueAsInt("lanes");
+  result.scale = record.getValueAsBit("scale");
+  result.zeroPoint = record.getValueAsBit("zeroPoint");
+  result.saturates = record.getValueAsBit("saturates");
+  result.rounding = record.getValueAsString("rounding").str();
+  result.entries = record.getValueAsInt("entries");
+  result.issue = ratio(record, "issue");
+  result.latency = ratio(record, "latency");
+  result.source = source(record);
+  result.features = strings(record, "requires");
+  if (const Record *emit = required(record, "emit"))
+    result.emit = emission(*emit);
+  if (result.lanes < 1)
+    error(record, "vector operation '" + record.getName() + "': field 'lanes' must be at least 1");
+  return result;
+}
+
+ChipTable Reader::chip(const Record &record) {
+  ChipTable result;
+  result.name = record.getValueAsString("chipName").str();
+  result.summary = record.getValueAsString("summary").str();
+  result.triple = record.getValueAsString("triple").str();
+  result.cpu = record.getValueAsString("cpu").str();
+  result.features = strings(record, "features");
+  result.lacks = strings(record, "lacks");
+  if (llvm::isa<llvm::UnsetInit>(record.getValueInit("clockMHz")))
+    error(record, "record '" + record.getName() + "': field 'clockMHz' is not set");
+  else
+    result.clockMHz = record.getValueAsInt("clockMHz");
+  for (const Record *level : record.getValueAsListOfDefs("levels")) {
+    LevelKind kind = llvm::StringSwitch<LevelKind>(level->getValueAsDef("kind")->getValueAsString("kind"))
+                         .Case("Parallel", LevelKind::Parallel)
+                         .Case("Concurrent", LevelKind::Concurrent)
+                         .Case("Lockstep", LevelKind::Lockstep)
+                         .Default(LevelKind::Single);
+    result.levels.push_back({level->getValueAsString("levelName").str(), kind, level->getValueAsInt("count")});
+  }
+  for (const Record *each : record.getValueAsListOfDefs("memories"))
+    result.memories.push_back(memory(*each));
+  for (const Record *each : record.getValueAsListOfDefs("copies"))
+    result.copies.push_back(copy(*each));
+  for (const Record *each : record.getValueAsListOfDefs("vectorOps"))
+    result.vectorOps.push_back(vectorOp(*each));
+  for (const Record *rate : record.getValueAsListOfDefs("rates"))
+    result.rates.push_back({rate->getValueAsString("op").str(), ratio(*rate, "perClock"), source(*rate)});
+
+  std::map<const Record *, size_t> places;
+  for (const Record *each : record.getValueAsListOfDefs("units")) {
+    places[each] = result.units.size();
+    result.units.push_back(units.at(each));
+  }
+  for (const Record *cost : record.getValueAsListOfDefs("costs")) {
+    const Record *owner = cost->getValueAsDef("unit");
+    auto place = places.find(owner);
+    if (place == places.end()) {
+      error(record, "chip '" + record.getName() + "': field 'costs' prices the unit '" + owner->getName() +
+                        "', which field 'units' does not have");
+      continue;
+    }
+    MatrixUnit &priced = result.units[place->second];
+    priced.issue = ratio(*cost, "issue");
+    priced.latency = ratio(*cost, "latency");
+    priced.source = source(*cost);
+    if (priced.latency < priced.issue)
+      error(record, "chip '" + record.getName() + "': field 'costs' gives the unit '" + owner->getName() +
+                        "' a latency below its issue");
+  }
+  if (failed)
+    return result;
+  for (const std::string &message : checkChip(result))
+    error(record, "chip '" + record.getName() + "': " + message);
+  return result;
+}
+
+Records Reader::read(const llvm::RecordKeeper &keeper) {
+  Records records;
+  for (const Record *record : keeper.getAllDerivedDefinitions("MatrixUnit")) {
+    bool before = failed;
+    failed = false; // a fault of one unit shall not silence the checks of the next
+    MatrixUnit made = unit(*record);
+    records.units.push_back(made);
+    llvm::SMLoc location = record->getLoc().front();
+    unsigned buffer = llvm::SrcMgr.FindBufferContainingLoc(location);
+    StringRef file = llvm::SrcMgr.getMemoryBuffer(buffer)->getBufferIdentifier();
+    records.origin.push_back(llvm::formatv("{0}:{1}", file.rsplit('/').second.empty() ? file : file.rsplit('/').second,
+                                           llvm::SrcMgr.getLineAndColumn(location, buffer).first));
+    units.emplace(record, std::move(made));
+    failed |= before;
+  }
+  for (const Record *record : keeper.getAllDerivedDefinitions("Chip")) {
+    bool before = failed;
+    failed = false;
+    records.chips.push_back(chip(*record));
+    failed |= before;
+  }
+  return records;
+}
+
+std::optional<Records> tablegen::readRecords(const llvm::RecordKeeper &keeper, StringRef target) {
+  Reader reader(target);
+  Records records = reader.read(keeper);
+  if (reader.failed)
+    return std::nullopt;
+  return records;
+}

@@ -1,0 +1,61 @@
+//===- tw-tblgen.cpp - Turns records into tables and pages ------------------ ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The table generator of the chip description language:
+///
+///   tw-tblgen -gen-tables -target=acme -namespace=acme Chips.td -o Chips.inc
+///
+/// Every mode checks all records first and reports each fault at the record.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/TableGen/RecordReader.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TableGen/Main.h"
+#include "llvm/TableGen/Record.h"
+
+namespace cl = llvm::cl;
+
+namespace {
+enum class Mode { Check, Tables, Reference };
+} // namespace
+
+static cl::opt<Mode> mode(cl::desc("what to write:"),
+                          cl::values(clEnumValN(Mode::Check, "check", "nothing, only check the records"),
+                                     clEnumValN(Mode::Tables, "gen-tables", "C++ tables of chips and units"),
+                                     clEnumValN(Mode::Reference, "gen-reference", "a reference page in Markdown")),
+                          cl::init(Mode::Check));
+static cl::opt<std::string> target("target", cl::desc("name of the target, the first part of unit names"),
+                                   cl::value_desc("name"), cl::init("target"));
+static cl::opt<std::string> nameSpace("namespace", cl::desc("C++ namespace of the tables (default: the target's name)"),
+                                      cl::value_desc("name"));
+
+static bool run(llvm::raw_ostream &os, const llvm::RecordKeeper &keeper) {
+  std::optional<tilewright::tablegen::Records> records = tilewright::tablegen::readRecords(keeper, target);
+  if (!records)
+    return true;
+  switch (mode) {
+  case Mode::Check:
+    break;
+  case Mode::Tables:
+    tilewright::tablegen::writeTables(*records, nameSpace.empty() ? target : nameSpace, os);
+    break;
+  case Mode::Reference:
+    tilewright::tablegen::writeReference(*records, target, os);
+    break;
+  }
+  return false;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::ParseCommandLineOptions(argc, argv, "Turns chip descriptions into tables and pages\n");
+  return llvm::TableGenMain(argv[0], llvm::TableGenMainFn(run));
+}

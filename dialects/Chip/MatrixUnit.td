@@ -1,0 +1,247 @@
+//===- MatrixUnit.td - Instructions as records -*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One record per instruction that multiplies small matrices, C += A * B with
+// A of m x k, B of k x n and C of m x n elements. From the record come the
+// table, its checks, the lowering, the functional model, tests and the
+// reference page. Everything has a default except shape, operands, costs,
+// their source and the emission.
+//
+//   def avx512_dpbf16 : MatrixUnit<1, 16, 2> {
+//     let a = Operand<bf16, BroadcastScalar>;
+//     let b = Operand<bf16, VectorRegister<ColumnMajor>>;
+//     let c = Operand<f32, VectorRegister<RowMajor>>;
+//     let issue = Cycles<1>; let latency = Cycles<6>; let source = Measured<"...">;
+//     let requires = ["avx512bf16"];
+//     let emit = LlvmIntrinsic<"llvm.x86.avx512bf16.dpbf16ps.512", ["C", "A", "B"]>;
+//   }
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CHIP_MATRIXUNIT
+#define TILEWRIGHT_CHIP_MATRIXUNIT
+
+include "dialects/Chip/Layout.td"
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// Where a number comes from. Every cost has one.
+class Source<string kind_, string text_> {
+  string kind = kind_;
+  string text = text_;
+}
+class Measured<string how> : Source<"measured", how>;
+class Cited<string where> : Source<"cited", where>;
+class Guess<string why> : Source<"guess", why>;
+
+class Ratio<int num_, int den_> {
+  int num = num_;
+  int den = den_;
+}
+/// Clocks of the chip: num / den.
+class Cycles<int num_, int den_ = 1> : Ratio<num_, den_>;
+/// Instructions, operations or bytes per clock: num / den.
+class PerClock<int num_, int den_ = 1> : Ratio<num_, den_>;
+
+//===----------------------------------------------------------------------===//
+// Element types
+//===----------------------------------------------------------------------===//
+
+class Elem<string kind_> {
+  string kind = kind_;
+}
+def f64 : Elem<"F64">;
+def f32 : Elem<"F32">;
+def tf32 : Elem<"TF32">;
+def f16 : Elem<"F16">;
+def bf16 : Elem<"BF16">;
+def f8e4m3 : Elem<"F8E4M3">;
+def f8e5m2 : Elem<"F8E5M2">;
+def i32 : Elem<"I32">;
+def i16 : Elem<"I16">;
+def i8 : Elem<"I8">;
+def u8 : Elem<"U8">;
+def i4 : Elem<"I4">;
+def u4 : Elem<"U4">;
+def i1 : Elem<"I1">;
+
+//===----------------------------------------------------------------------===//
+// Emissions
+//===----------------------------------------------------------------------===//
+
+/// What stands in the final code. Arguments are roles, in the order of the emission:
+///   "A" "B" "C"              the operands (C: the accumulator, also the result)
+///   "TileA" "TileB" "TileC"  number of the operand's tile register, an immediate; "Tile": of the register itself
+///   "Slice"                  row or column of a tile register
+///   "ValidM" "ValidN" "ValidK" "ValidRow"  valid prefix, a count or the target's predicate
+///   "AllTrue" "Zero"         constant predicate; zero of the result type
+///   "Vec" "Ptr" "Stride"     a vector, an address, a row stride in bytes
+///   "Rows" "RowBytes"        extents of a tile register
+///   "MaskUnion"              union of the granule masks of the registers concerned
+///   "i8:7" "i16:7" "i32:7" "i64:7" "i1:0"  a constant
+class Emission<string kind_, string name_, list<string> arguments_> {
+  string kind = kind_;
+  string name = name_;
+  list<string> arguments = arguments_;
+}
+class MlirOp<string name_, list<string> arguments_> : Emission<"MlirOp", name_, arguments_>;
+class LlvmIntrinsic<string name_, list<string> arguments_> : Emission<"LlvmIntrinsic", name_, arguments_>;
+/// `name` is "assembly;constraints" in LLVM's notation.
+class InlineAsm<string name_, list<string> arguments_> : Emission<"InlineAsm", name_, arguments_>;
+class ExternalCall<string name_, list<string> arguments_> : Emission<"ExternalCall", name_, arguments_>;
+/// No such emission.
+def None : Emission<"MlirOp", "", []>;
+
+//===----------------------------------------------------------------------===//
+// States and opaque registers
+//===----------------------------------------------------------------------===//
+
+/// What must surround the use of a unit: tile configuration, streaming mode, rounding mode.
+class State {
+  list<string> requires = [];    // features
+  list<string> attributes = [];  // function attributes of the kernel, "name" or "name=value"
+  Emission enter = None;         // emitted at the start of the region
+  Emission leave = None;         // emitted at its end
+  Emission check = None;         // its result must equal `checkValue`, else device error 3
+  int checkValue = 0;
+  list<string> forbids = [];     // kinds of ops that may not stand inside: "call", "libm", "alloc"
+  list<string> links = [];       // symbols that the linker must find
+  Cycles cost = ?;               // of one entry and exit
+  Source source = ?;
+}
+def Stateless : State { let cost = Cycles<0>; let source = Cited<"nothing to enter">; }
+
+/// Registers that alias at the grain of `granules`: tiles of different widths share granules.
+class RegisterBank<string bankName_, int granules_> {
+  string bankName = bankName_;
+  int granules = granules_;
+  State needs = Stateless;
+}
+
+/// How a read, fill or store emission walks a register.
+class Slices<string kind_> {
+  string kind = kind_;
+}
+def Whole : Slices<"Whole">;
+def ByRow : Slices<"Row">;
+def ByColumn : Slices<"Column">;
+
+//===----------------------------------------------------------------------===//
+// Residences and operands
+//===----------------------------------------------------------------------===//
+
+class Residence<string kind_, Layout layout_> {
+  string kind = kind_;
+  Layout layout = layout_;
+  bit scalable = 0;                    // a vector of the target's scalable type; the layout holds for this chip's length
+  list<string> majors = ["row"];       // addresses: "row", "column"
+  list<string> arrangements = [];      // addresses: "swizzle.128", "groups.4", ...
+  string memory = "";                  // addresses and accumulators: the memory's name
+}
+/// One element, or one group of k, the same in all lanes of a vector.
+def BroadcastScalar : Residence<"BroadcastScalar", RowMajor>;
+/// A vector register of one thread.
+class VectorRegister<Layout layout_, bit scalable_ = 0> : Residence<"VectorRegister", layout_> {
+  let scalable = scalable_;
+}
+/// Registers spread over the lanes of a subgroup.
+class InRegisters<Layout layout_> : Residence<"LaneRegisters", layout_>;
+/// A tile or accumulator register with emissions of its own. Numbered registers (non-empty `masks`) are assigned from the
+/// bank by the compiler, too many is an error; others are values of the type `valueType`.
+class OpaqueRegister<RegisterBank bank_, list<int> masks_, int rows_, int rowBytes_, Layout layout_ = RowMajor>
+    : Residence<"OpaqueRegister", layout_> {
+  RegisterBank bank = bank_;
+  list<int> masks = masks_;        // granules that each numbered register occupies
+  int rows = rows_;                // extents of the register
+  int rowBytes = rowBytes_;
+  string valueType = "";           // unnumbered: LLVM's type
+  Slices slices = Whole;
+  Emission zero = None;
+  Emission fill = None;            // vector or memory -> register
+  Emission read = None;            // register -> vector
+  Emission store = None;           // register -> memory
+}
+/// An address in a scratchpad with the storage orders and arrangements that the unit accepts.
+class InScratchpad<string memory_, list<string> majors_, list<string> arrangements_> : Residence<"Scratchpad", RowMajor> {
+  let memory = memory_;
+  let majors = majors_;
+  let arrangements = arrangements_;
+}
+/// An accumulator memory.
+class InAccumulator<string memory_> : Residence<"Accumulator", RowMajor> { let memory = memory_; }
+
+class Operand<Elem element_, Residence residence_> {
+  Elem element = element_;
+  Residence residence = residence_;
+  string storage = ""; // LLVM type to carry it in where its own does not work, e.g. "i16" for bf16
+}
+
+//===----------------------------------------------------------------------===//
+// Units
+//===----------------------------------------------------------------------===//
+
+/// Who issues the instruction together: `count` groups of the level `level`.
+class Group<string level_, int count_> {
+  string level = level_;
+  int count = count_;
+}
+/// One thread issues it alone.
+def Thread : Group<"", 1>;
+
+class Init<string kind_> { string kind = kind_; }
+def AccumulateAlways : Init<"AccumulateAlways">; // C must hold zeros first
+def ZeroFlag : Init<"ZeroFlag">;                 // a flag makes the instruction ignore C
+def NoAccumulate : Init<"NoAccumulate">;         // C = A * B
+
+class Completion<string kind_> { string kind = kind_; }
+def AtOnce : Completion<"AtOnce">;               // the result is a value
+def WaitGroup : Completion<"WaitGroup">;         // commit, then wait for all but n groups
+def Barrier : Completion<"Barrier">;             // arrives at a barrier object
+
+class MatrixUnit<int m_, int n_, int k_> {
+  int m = m_;
+  int n = n_;
+  int k = k_;
+  Group scope = Thread;
+  Operand a = ?;
+  Operand b = ?;
+  Operand c = ?;
+  Cycles issue = ?;                // between independent issues of one core or group
+  Cycles latency = ?;              // until a dependent issue
+  Source source = ?;
+  list<string> requires = [];      // features, in the target's spelling
+  list<State> states = [];
+  Init init = AccumulateAlways;
+  bit saturates = 0;
+  bit valid = 0;                   // takes valid prefixes of m, n and k
+  Completion completion = AtOnce;
+  string stationary = "";          // "A" or "B": held in the array between instructions
+  Cycles load = Cycles<0>;         // of the stationary operand
+  Emission emit = ?;
+}
+
+/// What a vector or special-function unit does beside arithmetic: "convert", "requantize", "lookup", "exp2", "dot".
+class VectorOp<string kind_, Elem from_, Elem to_, int lanes_> {
+  string kind = kind_;
+  Elem from = from_;
+  Elem to = to_;
+  int lanes = lanes_;
+  bit scale = 0;                   // requantisation: multiplies by a scale
+  bit zeroPoint = 0;               // adds a zero point
+  bit saturates = 0;
+  string rounding = "nearest-even";
+  int entries = 0;                 // of a look-up table
+  Cycles issue = ?;
+  Cycles latency = ?;
+  Source source = ?;
+  list<string> requires = [];
+  Emission emit = ?;
+}
+
+#endif // TILEWRIGHT_CHIP_MATRIXUNIT

@@ -1,0 +1,280 @@
+//===- Chips.td - CPUs -*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One record per CPU family. `host` (Host.cpp) starts from the record of its
+// family and replaces features, cores, cache sizes and, where they were
+// measured, rates by what it finds.
+//
+// Bandwidths are those of one core, as one thread sees them.
+//
+//===----------------------------------------------------------------------===//
+
+include "dialects/Chip/Chip.td"
+include "targets/cpu/MatrixUnits.td"
+
+class Cpu<string name, int cores, int lanes> : Chip<name> {
+  let levels = [Level<"core", Parallel, cores>, Level<"lane", Lockstep, lanes>];
+}
+class DataCache<string name, string level, int bytes, int ways, PerClock readRate, PerClock writeRate, Cycles latency,
+                Source from> : Cache<name, level, bytes, readRate, latency, 64, ways> {
+  let write = writeRate;
+  let source = from;
+}
+class Dram<int bytes, PerClock readRate, PerClock writeRate, PerClock streaming, Cycles latency, Source from>
+    : Memory<"global", "core", bytes, readRate, latency> {
+  let write = writeRate;
+  let streamingWrite = streaming;
+  let pageBytes = 4096;
+  let source = from;
+}
+
+//===----------------------------------------------------------------------===//
+// x86-64
+//===----------------------------------------------------------------------===//
+
+defvar Avx2 = ["sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2"];
+defvar Avx512 = Avx2 # ["avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"];
+defvar Avx2Units = [avx2_fma_f32, avx2_fma_f64];
+defvar Avx512Units = [avx512_fma_f32, avx512_fma_f64] # Avx2Units;
+
+class X86<string name, string llvmName, int cores, int lanes> : Cpu<name, cores, lanes> {
+  let triple = "x86_64-unknown-linux-gnu";
+  let cpu = llvmName;
+}
+
+// Golden Cove and its refresh: two 512-bit FMA pipes, vdpbf16ps at a quarter of their rate.
+defvar GoldenCove = Measured<"Emerald Rapids virtual machine, 512-bit registers, 24 independent chains">;
+defvar GoldenCoveStreams = Measured<"Emerald Rapids virtual machine, streams of one core">;
+class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name, llvmName, cores, 16> {
+  let clockMHz = 2750;
+  let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512fp16", "avx512vbmi", "avxvnni"];
+  let memories = [
+    Dram<68719476736, PerClock<10>, PerClock<6>, PerClock<82, 10>, Cycles<350>, GoldenCoveStreams>,
+    DataCache<"l3", "core", l3, 16, PerClock<102, 10>, PerClock<9>, Cycles<75>, GoldenCoveStreams>,
+    DataCache<"l2", "core", 2097152, 16, PerClock<44>, PerClock<15>, Cycles<15>, GoldenCoveStreams>,
+    DataCache<"l1", "core", 49152, 12, PerClock<128>, PerClock<64>, Cycles<5>, Cited<"Intel optimization manual">>,
+    RegisterFile<"vector", "core", 32, 64>
+  ];
+  let units = [avx512_fma_f16, avx512_dpbf16, avx512_dpbusd, avx512_dpwssd, avx_dpbusd] # Avx512Units;
+  let costs = [
+    UnitCost<avx512_fma_f32, Cycles<1, 2>, Cycles<4>, GoldenCove>, UnitCost<avx512_fma_f64, Cycles<1, 2>, Cycles<4>, GoldenCove>,
+    UnitCost<avx512_fma_f16, Cycles<1, 2>, Cycles<4>, GoldenCove>, UnitCost<avx512_dpbf16, Cycles<2>, Cycles<8>, GoldenCove>,
+    UnitCost<avx512_dpbusd, Cycles<1, 2>, Cycles<5>, GoldenCove>, UnitCost<avx512_dpwssd, Cycles<1, 2>, Cycles<5>, GoldenCove>,
+    UnitCost<avx_dpbusd, Cycles<1, 2>, Cycles<5>, GoldenCove>, UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, GoldenCove>,
+    UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, GoldenCove>
+  ];
+  let rates = [
+    Rate<"ldexp.f32", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
+    Rate<"ldexp.f64", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
+    Rate<"fma.f32", PerClock<2>, GoldenCove>, Rate<"fma.f64", PerClock<2>, GoldenCove>,
+    Rate<"add.f32", PerClock<2>, GoldenCove>, Rate<"mul.f32", PerClock<2>, GoldenCove>,
+    Rate<"div.f32", PerClock<1, 10>, Cited<"Intel optimization manual">>,
+    Rate<"sqrt.f32", PerClock<1, 12>, Cited<"Intel optimization manual">>,
+    Rate<"load", PerClock<2>, GoldenCove>, Rate<"broadcast-load", PerClock<2>, GoldenCove>,
+    Rate<"store", PerClock<1>, GoldenCove>, Rate<"shuffle", PerClock<1>, Cited<"Intel optimization manual">>,
+    Rate<"exp2.f32", PerClock<1, 6>, Measured<"polynomial of 12 operations">>,
+    Rate<"convert.bf16.f32", PerClock<1>, Cited<"Intel optimization manual">>,
+    Rate<"convert.f32.bf16", PerClock<1, 2>, Cited<"Intel optimization manual">>
+  ];
+}
+
+def SapphireRapidsNoAmx : GoldenCoveChip<"sapphire-rapids-noamx", "sapphirerapids", 56, 109051904> {
+  let summary = "Intel Sapphire Rapids, tile registers not available";
+  let lacks = ["amx-tile", "amx-bf16", "amx-int8"];
+}
+def EmeraldRapids : GoldenCoveChip<"emerald-rapids", "emeraldrapids", 64, 335544320> {
+  let summary = "Intel Emerald Rapids, tile registers not available";
+  let lacks = ["amx-tile", "amx-bf16", "amx-int8"];
+}
+def SapphireRapids : GoldenCoveChip<"sapphire-rapids", "sapphirerapids", 56, 109051904> {
+  let summary = "Intel Sapphire Rapids with AMX";
+  let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512fp16", "avx512vbmi", "avxvnni", "amx-tile", "amx-bf16",
+                           "amx-int8"];
+  let units = [amx_tdpbf16, amx_tdpbssd, amx_tdpbusd, avx512_fma_f16, avx512_dpbf16, avx512_dpbusd, avx512_dpwssd,
+               avx_dpbusd] # Avx512Units;
+}
+
+// Zen 4: 512-bit operations run as two halves, so at half the rate of 256-bit ones; one 512-bit load a clock.
+defvar Zen4Measured = Measured<"EPYC virtual machine, register-only loops and pointer-free streams, best of 15">;
+def Zen4 : X86<"zen4", "znver4", 8, 16> {
+  let summary = "AMD Zen 4, eight cores that share an L3";
+  let clockMHz = 3680;
+  let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512vbmi", "avx512vbmi2"];
+  let memories = [
+    Dram<25769803776, PerClock<78, 10>, PerClock<8>, PerClock<145, 10>, Cycles<600>, Zen4Measured>,
+    DataCache<"l3", "core", 33554432, 16, PerClock<25>, PerClock<24>, Cycles<50>, Zen4Measured>,
+    DataCache<"l2", "core", 1048576, 8, PerClock<30>, PerClock<28>, Cycles<14>, Zen4Measured>,
+    DataCache<"l1", "core", 32768, 8, PerClock<60>, PerClock<32>, Cycles<4>, Zen4Measured>,
+    RegisterFile<"vector", "core", 32, 64>
+  ];
+  let units = [avx512_dpbf16, avx512_dpbusd, avx512_dpwssd] # Avx512Units;
+  let costs = [
+    UnitCost<avx512_fma_f32, Cycles<1>, Cycles<4>, Zen4Measured>, UnitCost<avx512_fma_f64, Cycles<1>, Cycles<4>, Zen4Measured>,
+    UnitCost<avx512_dpbf16, Cycles<1>, Cycles<6>, Zen4Measured>, UnitCost<avx512_dpbusd, Cycles<1>, Cycles<4>, Zen4Measured>,
+    UnitCost<avx512_dpwssd, Cycles<1>, Cycles<4>, Zen4Measured>, UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, Zen4Measured>,
+    UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, Zen4Measured>
+  ];
+  let rates = [
+    Rate<"ldexp.f32", PerClock<1, 2>, Zen4Measured>, Rate<"ldexp.f64", PerClock<1, 2>, Zen4Measured>,
+    Rate<"fma.f32", PerClock<1>, Zen4Measured>, Rate<"fma.f64", PerClock<1>, Zen4Measured>,
+    Rate<"add.f32", PerClock<1>, Zen4Measured>, Rate<"mul.f32", PerClock<1>, Zen4Measured>,
+    Rate<"max.f32", PerClock<1>, Zen4Measured>, Rate<"add.i32", PerClock<2>, Zen4Measured>,
+    Rate<"div.f32", PerClock<17, 100>, Zen4Measured>, Rate<"sqrt.f32", PerClock<1, 10>, Zen4Measured>,
+    Rate<"load", PerClock<1>, Zen4Measured>, Rate<"load.crossing", PerClock<6, 10>, Zen4Measured>,
+    Rate<"broadcast-load", PerClock<1>, Zen4Measured>, Rate<"store", PerClock<1, 2>, Zen4Measured>,
+    Rate<"shuffle", PerClock<1>, Zen4Measured>, Rate<"exp2.f32", PerClock<1, 12>, Guess<"polynomial of 12 operations">>,
+    Rate<"convert.bf16.f32", PerClock<1>, Zen4Measured>, Rate<"convert.f32.bf16", PerClock<3, 4>, Zen4Measured>
+  ];
+}
+
+defvar Zen5Cited = Cited<"AMD software optimization guide for family 1Ah">;
+def Zen5 : X86<"zen5", "znver5", 8, 16> {
+  let summary = "AMD Zen 5 server core with full-width 512-bit pipes";
+  let clockMHz = 4000;
+  let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512vbmi", "avx512vbmi2", "avxvnni"];
+  let memories = [
+    Dram<68719476736, PerClock<9>, PerClock<9>, PerClock<15>, Cycles<500>, Guess<"Zen 4 with faster memory">>,
+    DataCache<"l3", "core", 33554432, 16, PerClock<25>, PerClock<24>, Cycles<50>, Guess<"as Zen 4">>,
+    DataCache<"l2", "core", 1048576, 16, PerClock<60>, PerClock<56>, Cycles<14>, Zen5Cited>,
+    DataCache<"l1", "core", 49152, 12, PerClock<120>, PerClock<64>, Cycles<4>, Zen5Cited>,
+    RegisterFile<"vector", "core", 32, 64>
+  ];
+  let units = [avx512_dpbf16, avx512_dpbusd, avx512_dpwssd, avx_dpbusd] # Avx512Units;
+  let costs = [
+    UnitCost<avx512_fma_f32, Cycles<1, 2>, Cycles<4>, Zen5Cited>, UnitCost<avx512_fma_f64, Cycles<1, 2>, Cycles<4>, Zen5Cited>,
+    UnitCost<avx512_dpbf16, Cycles<1, 2>, Cycles<6>, Zen5Cited>, UnitCost<avx512_dpbusd, Cycles<1, 2>, Cycles<4>, Zen5Cited>,
+    UnitCost<avx512_dpwssd, Cycles<1, 2>, Cycles<4>, Zen5Cited>, UnitCost<avx_dpbusd, Cycles<1, 2>, Cycles<4>, Zen5Cited>,
+    UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, Zen5Cited>, UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, Zen5Cited>
+  ];
+  let rates = [
+    Rate<"ldexp.f32", PerClock<1>, Guess<"as other AVX-512 cores">>, Rate<"ldexp.f64", PerClock<1>, Guess<"as other AVX-512 cores">>,
+    Rate<"fma.f32", PerClock<2>, Zen5Cited>, Rate<"fma.f64", PerClock<2>, Zen5Cited>, Rate<"add.f32", PerClock<2>, Zen5Cited>,
+    Rate<"mul.f32", PerClock<2>, Zen5Cited>, Rate<"div.f32", PerClock<1, 5>, Guess<"a little above Zen 4">>,
+    Rate<"sqrt.f32", PerClock<1, 8>, Guess<"a little above Zen 4">>, Rate<"load", PerClock<2>, Zen5Cited>,
+    Rate<"broadcast-load", PerClock<2>, Zen5Cited>, Rate<"store", PerClock<1>, Zen5Cited>, Rate<"shuffle", PerClock<2>, Zen5Cited>,
+    Rate<"exp2.f32", PerClock<1, 6>, Guess<"polynomial of 12 operations">>,
+    Rate<"convert.bf16.f32", PerClock<2>, Guess<"twice Zen 4">>, Rate<"convert.f32.bf16", PerClock<1>, Guess<"twice Zen 4">>
+  ];
+}
+
+defvar Skylake = Cited<"Intel optimization manual, Skylake server">;
+def X86v4 : X86<"x86-64-v4", "x86-64-v4", 4, 16> {
+  let summary = "any x86-64 CPU with AVX-512";
+  let clockMHz = 2500;
+  let features = Avx512;
+  let memories = [
+    Dram<34359738368, PerClock<5>, PerClock<3>, PerClock<4>, Cycles<250>, Guess<"one core of a server">>,
+    DataCache<"l3", "core", 23068672, 11, PerClock<8>, PerClock<6>, Cycles<70>, Skylake>,
+    DataCache<"l2", "core", 1048576, 16, PerClock<40>, PerClock<20>, Cycles<14>, Skylake>,
+    DataCache<"l1", "core", 32768, 8, PerClock<120>, PerClock<64>, Cycles<4>, Skylake>,
+    RegisterFile<"vector", "core", 32, 64>
+  ];
+  let units = Avx512Units;
+  let costs = [
+    UnitCost<avx512_fma_f32, Cycles<1, 2>, Cycles<4>, Skylake>, UnitCost<avx512_fma_f64, Cycles<1, 2>, Cycles<4>, Skylake>,
+    UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, Skylake>, UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, Skylake>
+  ];
+  let rates = [
+    Rate<"ldexp.f32", PerClock<1, 2>, Guess<"as other AVX-512 cores">>, Rate<"ldexp.f64", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
+    Rate<"fma.f32", PerClock<2>, Skylake>, Rate<"fma.f64", PerClock<2>, Skylake>, Rate<"add.f32", PerClock<2>, Skylake>,
+    Rate<"mul.f32", PerClock<2>, Skylake>, Rate<"div.f32", PerClock<1, 10>, Skylake>, Rate<"sqrt.f32", PerClock<1, 12>, Skylake>,
+    Rate<"load", PerClock<2>, Skylake>, Rate<"broadcast-load", PerClock<2>, Skylake>, Rate<"store", PerClock<1>, Skylake>,
+    Rate<"shuffle", PerClock<1>, Skylake>, Rate<"exp2.f32", PerClock<1, 6>, Guess<"polynomial of 12 operations">>
+  ];
+}
+
+defvar Haswell = Cited<"Intel optimization manual, Haswell and later">;
+def X86v3 : X86<"x86-64-v3", "x86-64-v3", 4, 8> {
+  let summary = "any x86-64 CPU with AVX2 and FMA";
+  let clockMHz = 3000;
+  let features = Avx2;
+  let memories = [
+    Dram<17179869184, PerClock<5>, PerClock<3>, PerClock<4>, Cycles<250>, Guess<"a desktop of two channels">>,
+    DataCache<"l3", "core", 8388608, 16, PerClock<12>, PerClock<10>, Cycles<40>, Guess<"a desktop part">>,
+    DataCache<"l2", "core", 262144, 8, PerClock<28>, PerClock<16>, Cycles<12>, Haswell>,
+    DataCache<"l1", "core", 32768, 8, PerClock<64>, PerClock<32>, Cycles<4>, Haswell>,
+    RegisterFile<"vector", "core", 16, 32>
+  ];
+  let units = Avx2Units;
+  let costs = [UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<5>, Haswell>, UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<5>, Haswell>];
+  let rates = [
+    Rate<"fma.f32", PerClock<2>, Haswell>, Rate<"fma.f64", PerClock<2>, Haswell>, Rate<"add.f32", PerClock<2>, Haswell>,
+    Rate<"mul.f32", PerClock<2>, Haswell>, Rate<"div.f32", PerClock<1, 5>, Haswell>, Rate<"sqrt.f32", PerClock<1, 6>, Haswell>,
+    Rate<"load", PerClock<2>, Haswell>, Rate<"broadcast-load", PerClock<2>, Haswell>, Rate<"store", PerClock<1>, Haswell>,
+    Rate<"shuffle", PerClock<1>, Haswell>, Rate<"exp2.f32", PerClock<1, 6>, Guess<"polynomial of 12 operations">>
+  ];
+}
+
+defvar Sse = Guess<"a core of two 128-bit pipes without fused multiply-add">;
+def X86v2 : X86<"x86-64", "x86-64", 2, 4> {
+  let summary = "any x86-64 CPU; 128-bit vectors and no fused multiply-add, so no matrix unit";
+  let clockMHz = 2500;
+  let features = ["sse2"];
+  let memories = [
+    Dram<4294967296, PerClock<4>, PerClock<2>, PerClock<3>, Cycles<200>, Sse>,
+    DataCache<"l2", "core", 1048576, 8, PerClock<16>, PerClock<12>, Cycles<14>, Sse>,
+    DataCache<"l1", "core", 32768, 8, PerClock<16>, PerClock<16>, Cycles<4>, Sse>,
+    RegisterFile<"vector", "core", 16, 16>
+  ];
+  let rates = [Rate<"add.f32", PerClock<1>, Sse>, Rate<"mul.f32", PerClock<1>, Sse>, Rate<"load", PerClock<1>, Sse>,
+               Rate<"store", PerClock<1>, Sse>, Rate<"shuffle", PerClock<1>, Sse>];
+}
+
+//===----------------------------------------------------------------------===//
+// AArch64
+//===----------------------------------------------------------------------===//
+
+defvar V1Guide = Cited<"Arm Neoverse V1 software optimization guide">;
+def NeoverseV1 : Cpu<"neoverse-v1", 64, 4> {
+  let summary = "Arm Neoverse V1, its 128-bit vectors";
+  let triple = "aarch64-unknown-linux-gnu";
+  let cpu = "neoverse-v1";
+  let clockMHz = 2600;
+  let features = ["neon", "fullfp16", "dotprod", "i8mm", "bf16"];
+  let memories = [
+    Dram<68719476736, PerClock<8>, PerClock<6>, PerClock<8>, Cycles<300>, Guess<"one core of a server with eight channels">>,
+    DataCache<"l3", "core", 33554432, 16, PerClock<12>, PerClock<10>, Cycles<60>, Guess<"system cache behind a mesh">>,
+    DataCache<"l2", "core", 1048576, 8, PerClock<32>, PerClock<32>, Cycles<11>, V1Guide>,
+    DataCache<"l1", "core", 65536, 4, PerClock<48>, PerClock<32>, Cycles<4>, V1Guide>,
+    RegisterFile<"vector", "core", 32, 16>
+  ];
+  let units = [neon_fma_f32, neon_fma_f64, neon_fma_f16, neon_sdot, neon_usdot, neon_bfdot, neon_smmla, neon_usmmla, neon_bfmmla];
+  // Latencies are those of the accumulator, which is forwarded late.
+  let costs = [
+    UnitCost<neon_fma_f32, Cycles<1, 4>, Cycles<2>, V1Guide>, UnitCost<neon_fma_f64, Cycles<1, 4>, Cycles<2>, V1Guide>,
+    UnitCost<neon_fma_f16, Cycles<1, 4>, Cycles<2>, V1Guide>, UnitCost<neon_sdot, Cycles<1, 4>, Cycles<1>, V1Guide>,
+    UnitCost<neon_usdot, Cycles<1, 4>, Cycles<1>, V1Guide>, UnitCost<neon_bfdot, Cycles<1, 4>, Cycles<2>, V1Guide>,
+    UnitCost<neon_smmla, Cycles<1, 4>, Cycles<1>, V1Guide>, UnitCost<neon_usmmla, Cycles<1, 4>, Cycles<1>, V1Guide>,
+    UnitCost<neon_bfmmla, Cycles<1, 4>, Cycles<3>, V1Guide>
+  ];
+  let rates = [
+    Rate<"fma.f32", PerClock<4>, V1Guide>, Rate<"fma.f64", PerClock<4>, V1Guide>, Rate<"add.f32", PerClock<4>, V1Guide>,
+    Rate<"mul.f32", PerClock<4>, V1Guide>, Rate<"div.f32", PerClock<1, 5>, V1Guide>, Rate<"sqrt.f32", PerClock<1, 5>, V1Guide>,
+    Rate<"load", PerClock<3>, V1Guide>, Rate<"broadcast-load", PerClock<3>, V1Guide>, Rate<"store", PerClock<2>, V1Guide>,
+    Rate<"shuffle", PerClock<4>, V1Guide>, Rate<"exp2.f32", PerClock<1, 3>, Guess<"polynomial of 12 operations">>,
+    Rate<"convert.bf16.f32", PerClock<4>, V1Guide>, Rate<"convert.f32.bf16", PerClock<1>, V1Guide>
+  ];
+}
+
+defvar Armv8 = Guess<"a core of two 128-bit pipes">;
+def Armv8a : Cpu<"armv8-a", 4, 4> {
+  let summary = "any AArch64 CPU";
+  let triple = "aarch64-unknown-linux-gnu";
+  let cpu = "generic";
+  let clockMHz = 2000;
+  let features = ["neon"];
+  let memories = [
+    Dram<8589934592, PerClock<4>, PerClock<3>, PerClock<4>, Cycles<250>, Armv8>,
+    DataCache<"l2", "core", 524288, 8, PerClock<16>, PerClock<16>, Cycles<12>, Armv8>,
+    DataCache<"l1", "core", 32768, 4, PerClock<32>, PerClock<16>, Cycles<4>, Armv8>,
+    RegisterFile<"vector", "core", 32, 16>
+  ];
+  let units = [neon_fma_f32, neon_fma_f64];
+  let costs = [UnitCost<neon_fma_f32, Cycles<1, 2>, Cycles<4>, Armv8>, UnitCost<neon_fma_f64, Cycles<1, 2>, Cycles<4>, Armv8>];
+  let rates = [Rate<"fma.f32", PerClock<2>, Armv8>, Rate<"add.f32", PerClock<2>, Armv8>, Rate<"mul.f32", PerClock<2>, Armv8>,
+               Rate<"load", PerClock<2>, Armv8>, Rate<"store", PerClock<1>, Armv8>, Rate<"shuffle", PerClock<2>, Armv8>];
+}

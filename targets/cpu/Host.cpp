@@ -1,0 +1,215 @@
+//===- Host.cpp - The CPU that this process runs on ------------------- ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Finds the host by its features and caches and gives it the rates that were
+/// measured on it, those of its family, or those of its instruction set.
+///
+//===----------------------------------------------------------------------===//
+
+#include "llvm/TargetParser/Host.h"
+#include "targets/cpu/Chips.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/TargetParser/Triple.h"
+#include <thread>
+#include <unistd.h>
+
+using namespace tilewright;
+using llvm::formatv;
+using llvm::StringRef;
+namespace json = llvm::json;
+
+/// First line of a small file, empty if it cannot be read.
+static std::string readLine(const std::string &path) {
+  auto buffer = llvm::MemoryBuffer::getFileAsStream(path);
+  return buffer ? (*buffer)->getBuffer().split('\n').first.trim().str() : "";
+}
+
+/// "32K" or "1M" in bytes, 0 if it is no size.
+static int64_t parseSize(StringRef text) {
+  int64_t scale = text.consume_back("K") ? 1024 : text.consume_back("M") ? 1048576 : 1;
+  int64_t value = 0;
+  return text.getAsInteger(10, value) ? 0 : value * scale;
+}
+
+/// Sizes and ways of the first core's data caches as the kernel lists them.
+static void detectCaches(ChipTable &chip) {
+  for (int index = 0; index < 8; ++index) {
+    std::string folder = formatv("/sys/devices/system/cpu/cpu0/cache/index{0}/", index);
+    std::string type = readLine(folder + "type");
+    if (type != "Data" && type != "Unified")
+      continue;
+    std::string name = "l" + readLine(folder + "level");
+    int64_t bytes = parseSize(readLine(folder + "size"));
+    int64_t line = parseSize(readLine(folder + "coherency_line_size"));
+    int64_t ways = parseSize(readLine(folder + "ways_of_associativity"));
+    auto known = llvm::find_if(chip.memories, [&](const Memory &memory) { return memory.name == name; });
+    if (known == chip.memories.end() || bytes <= 0)
+      continue;
+    known->bytes = bytes;
+    if (line > 0)
+      known->lineBytes = line;
+    if (ways > 0)
+      known->ways = ways;
+    if (known->bytes % (known->lineBytes * known->ways) != 0)
+      known->ways = known->bytes % (known->lineBytes * 16) == 0 ? 16 : 1; // what a hypervisor made up
+  }
+}
+
+/// The record whose numbers fit `cpu` (LLVM's name of the processor) best, by family or else by instruction set.
+static std::string familyOf(StringRef cpu, const llvm::StringMap<bool> &features, const llvm::Triple &triple) {
+  auto has = [&](StringRef feature) { return features.lookup(feature); };
+  if (triple.isAArch64())
+    return llvm::StringSwitch<std::string>(cpu)
+        .Cases({"neoverse-v1", "neoverse-512tvb", "neoverse-v2", "neoverse-v3", "neoverse-n2"}, "neoverse-v1")
+        .Default("armv8-a");
+  std::string generic = has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq") ? "x86-64-v4"
+                        : has("avx2") && has("fma")                                             ? "x86-64-v3"
+                                                                                                : "x86-64";
+  if (generic != "x86-64-v4")
+    return generic;
+  return llvm::StringSwitch<std::string>(cpu)
+      .Case("znver4", "zen4")
+      .Cases({"znver5", "znver6"}, "zen5")
+      .Case("emeraldrapids", has("amx-tile") ? "sapphire-rapids" : "emerald-rapids")
+      .Cases({"sapphirerapids", "graniterapids", "graniterapids-d"},
+             has("amx-tile") ? "sapphire-rapids" : "sapphire-rapids-noamx")
+      .Default(generic);
+}
+
+ChipTable cpu::detectHost() {
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string processor = llvm::sys::getHostCPUName().str();
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  std::string family = familyOf(processor, features, triple);
+  std::vector<ChipTable> chips = recordedChips();
+  auto record = llvm::find_if(chips, [&](const ChipTable &chip) { return chip.name == family; });
+
+  ChipTable chip = *record;
+  chip.name = "host";
+  chip.triple = triple.str();
+  chip.cpu = processor;
+  chip.features.clear();
+  chip.lacks.clear();
+  for (const auto &feature : features)
+    (feature.second ? chip.features : chip.lacks).push_back(feature.first().str());
+  llvm::sort(chip.features);
+  llvm::sort(chip.lacks);
+
+  // Every unit that the features allow; the family prices those that it has.
+  for (MatrixUnit &unit : recordedUnits()) {
+    if (llvm::none_of(chip.units, [&](const MatrixUnit &known) { return known.name == unit.name; }))
+      chip.units.push_back(unit);
+  }
+  llvm::erase_if(chip.units, [&](const MatrixUnit &unit) {
+    return !llvm::all_of(unit.features, [&](const std::string &feature) { return chip.hasFeature(feature); });
+  });
+
+  int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  chip.levels.front().count = cores;
+  detectCaches(chip);
+  for (Memory &memory : chip.memories) {
+    if (memory.kind == MemoryKind::Global)
+      memory.bytes = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  }
+  chip.summary = formatv("this machine: {0}, {1} cores, rates of {2}", processor, cores, family);
+  return chip;
+}
+
+std::string cpu::ratesPath() {
+  if (auto path = llvm::sys::Process::GetEnv("TILEWRIGHT_RATES"))
+    return *path;
+  llvm::SmallString<128> path;
+  if (auto config = llvm::sys::Process::GetEnv("XDG_CONFIG_HOME"))
+    path = *config;
+  else if (!llvm::sys::path::user_config_directory(path))
+    return "";
+  llvm::sys::path::append(path, "tilewright", "cpu-rates.json");
+  return path.str().str();
+}
+
+/// A positive number of `object`, or the old value.
+static void replace(double &value, const json::Object &object, StringRef key) {
+  if (auto number = object.getNumber(key); number && *number > 0)
+    value = *number;
+}
+
+llvm::Expected<bool> cpu::applyRates(ChipTable &chip, StringRef text) {
+  llvm::Expected<json::Value> parsed = json::parse(text);
+  if (!parsed)
+    return parsed.takeError();
+  const json::Object *root = parsed->getAsObject();
+  if (!root || !root->getString("cpu"))
+    return llvm::createStringError("no object with the key \"cpu\"");
+  if (*root->getString("cpu") != chip.cpu)
+    return false;
+  replace(chip.clockMHz, *root, "clockMHz");
+  std::string source = "measured: by tw-targets --measure on this machine";
+  if (const json::Object *units = root->getObject("units")) {
+    for (MatrixUnit &unit : chip.units) {
+      if (const json::Object *costs = units->getObject(unit.name)) {
+        replace(unit.issue, *costs, "issue");
+        replace(unit.latency, *costs, "latency");
+        unit.latency = std::max(unit.latency, unit.issue);
+        unit.source = source;
+      }
+    }
+  }
+  if (const json::Object *rates = root->getObject("rates")) {
+    for (const auto &entry : *rates) {
+      auto number = entry.second.getAsNumber();
+      if (!number || *number <= 0)
+        continue;
+      StringRef name = entry.first;
+      auto known = llvm::find_if(chip.rates, [&](const Rate &rate) { return rate.op == name; });
+      if (known == chip.rates.end())
+        chip.rates.push_back({name.str(), *number, source});
+      else
+        *known = {name.str(), *number, source};
+    }
+    llvm::sort(chip.rates, [](const Rate &a, const Rate &b) { return a.op < b.op; });
+  }
+  if (const json::Object *memories = root->getObject("memories")) {
+    for (Memory &memory : chip.memories) {
+      if (const json::Object *numbers = memories->getObject(memory.name)) {
+        replace(memory.bytesPerClock, *numbers, "read");
+        replace(memory.writeBytesPerClock, *numbers, "write");
+        replace(memory.streamingWriteBytesPerClock, *numbers, "streamingWrite");
+        replace(memory.latency, *numbers, "latency");
+        memory.source = source;
+      }
+    }
+  }
+  return true;
+}
+
+llvm::Expected<ChipTable> cpu::host() {
+  ChipTable chip = detectHost();
+  std::string path = ratesPath();
+  if (path.empty())
+    return chip;
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file)
+    return chip; // nothing was saved
+  llvm::Expected<bool> applied = applyRates(chip, (*file)->getBuffer());
+  if (!applied)
+    return llvm::createStringError(
+        formatv("rates file '{0}': {1}; write it anew with tw-targets --measure --save, or delete it", path,
+                llvm::toString(applied.takeError())));
+  if (*applied)
+    chip.summary = formatv("this machine: {0}, {1} cores, rates measured on it", chip.cpu, chip.levels.front().count);
+  return chip;
+}
