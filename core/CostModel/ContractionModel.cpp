@@ -17,6 +17,8 @@
 #include "core/CostModel/ContractionModel.h"
 #include "core/Analysis/ElementType.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 
 using namespace mlir;
@@ -39,6 +41,39 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"seconds", seconds}};
 }
 
+llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
+  static constexpr StringLiteral names[] = {"rows",      "vectors",  "k_block",      "row_block",    "lane_block",
+                                            "k_unroll",  "lanes_on_m", "pack_vectors", "pack_scalars", "rows_outside"};
+  std::vector<std::pair<std::string, int64_t>> overrides;
+  SmallVector<StringRef> fields;
+  text.split(fields, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef field : fields) {
+    auto [name, value] = field.split('=');
+    int64_t number;
+    if (!llvm::is_contained(names, name))
+      return llvm::createStringError("unknown plan field '" + name + "' (known: " + llvm::join(ArrayRef<StringLiteral>(names), ", ") + ")");
+    if (value.getAsInteger(10, number))
+      return llvm::createStringError("plan field '" + name + "' needs an integer, got '" + value + "'");
+    overrides.emplace_back(name.str(), number);
+  }
+  return overrides;
+}
+
+/// The field that an override names.
+static int64_t planField(const ContractionPlan &p, StringRef name) {
+  return llvm::StringSwitch<int64_t>(name)
+      .Case("rows", p.rows)
+      .Case("vectors", p.vectors)
+      .Case("k_block", p.kBlock)
+      .Case("row_block", p.rowBlock)
+      .Case("lane_block", p.laneBlock)
+      .Case("k_unroll", p.kUnroll)
+      .Case("lanes_on_m", p.lanesOnM)
+      .Case("pack_vectors", p.packVectors)
+      .Case("pack_scalars", p.packScalars)
+      .Default(p.rowsOutside);
+}
+
 namespace {
 
 /// Iterations that the model assumes of a loop whose trip count is not known.
@@ -46,6 +81,7 @@ constexpr int64_t assumedTrips = 256;
 
 /// The numbers of a chip that the form needs, read once.
 struct Machine {
+  static constexpr double cacheShare = 0.375;
   explicit Machine(const TargetDescription &target) {
     auto [count, bytes] = target.vectorRegisters();
     registers = count;
@@ -53,25 +89,37 @@ struct Machine {
     storesPerClock = target.rate("store").value_or(0.5);
     shufflesPerClock = target.rate("shuffle").value_or(1);
     issuePerClock = target.rate("issue").value_or(4);
+    outstandingMisses = target.rate("misses").value_or(16);
     clockHz = target.clockMHz() * 1e6;
+    pageBytes = 4096;
     for (const Memory *cache : target.caches())
       levels.push_back(cache);
     for (const Memory &memory : target.memories())
-      if (memory.kind == MemoryKind::Global)
+      if (memory.kind == MemoryKind::Global) {
         levels.push_back(&memory);
+        if (memory.pageBytes)
+          pageBytes = memory.pageBytes;
+      }
   }
-  /// Bytes per clock of the nearest level that holds `bytes`, with half of a cache left to the other operands.
-  double bandwidth(double bytes) const {
+  /// The nearest level that holds `bytes`; the other operands and imperfect replacement take the rest of a cache.
+  const Memory &level(double bytes) const {
     for (const Memory *level : levels)
-      if (level->kind != MemoryKind::Cache || bytes <= 0.5 * level->bytes)
-        return level->bytesPerClock;
-    return levels.empty() ? 1 : levels.back()->bytesPerClock;
+      if (level->kind != MemoryKind::Cache || bytes <= cacheShare * level->bytes)
+        return *level;
+    return *levels.back();
+  }
+  /// Bytes per clock from that level when addresses follow each other.
+  double bandwidth(double bytes) const { return level(bytes).bytesPerClock; }
+  /// Bytes per clock when each line is a miss that no prefetcher foresaw: what the outstanding misses allow.
+  double scattered(double bytes) const {
+    const Memory &from = level(bytes);
+    return std::min(from.bytesPerClock, outstandingMisses * 64 / std::max(from.latency, 1.0));
   }
   const Memory *cache(unsigned i) const {
     return i < levels.size() && levels[i]->kind == MemoryKind::Cache ? levels[i] : nullptr;
   }
-  int64_t registers;
-  double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, clockHz;
+  int64_t registers, pageBytes;
+  double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, clockHz;
   std::vector<const Memory *> levels; // nearest first
 };
 
@@ -79,8 +127,9 @@ int64_t bytesOf(Type type) { return llvm::divideCeil(type.getIntOrFloatBitWidth(
 
 class Planner {
 public:
-  Planner(const Contraction &c, const TargetDescription &target, int64_t threads)
-      : c(c), target(target), machine(target), threads(threads) {}
+  Planner(const Contraction &c, const TargetDescription &target, int64_t threads,
+          ArrayRef<std::pair<std::string, int64_t>> overrides)
+      : c(c), target(target), machine(target), threads(threads), overrides(overrides) {}
 
   std::optional<ContractionPlan> plan(std::string &reason);
 
@@ -97,6 +146,7 @@ private:
   bool chooseDims(ContractionPlan &p) const;
   bool fitUnit(ContractionPlan &p) const;
   double clocks(const ContractionPlan &p) const;
+  double elementsOf(const Access &access) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
   double setPressure(const ContractionPlan &p) const;
   void splitOverCores(ContractionPlan &p) const;
@@ -105,6 +155,7 @@ private:
   const TargetDescription &target;
   Machine machine;
   int64_t threads;
+  ArrayRef<std::pair<std::string, int64_t>> overrides;
 };
 
 /// Lanes where C is contiguous, else where the operand is; rows on the longest dimension of the other side.
@@ -195,6 +246,15 @@ double Planner::setPressure(const ContractionPlan &p) const {
   return double(k) * perRow / reached;
 }
 
+/// Elements of the iteration space's image under `access`, for accesses without overlap.
+double Planner::elementsOf(const Access &access) const {
+  double elements = 1;
+  llvm::SmallBitVector dims = access.dims();
+  for (unsigned dim : dims.set_bits())
+    elements *= trips(dim);
+  return elements;
+}
+
 double Planner::clocks(const ContractionPlan &p) const {
   const MatrixUnit &unit = *p.unit;
   const ContractionOperand &v = p.vectorOperand(c), &s = p.scalarOperand(c);
@@ -219,35 +279,52 @@ double Planner::clocks(const ContractionPlan &p) const {
   }
   double loads = (meanRows + meanVectors * crossing) / machine.loadsPerClock;
   double issue = (meanRows * meanVectors + meanRows + meanVectors + 2.0 / p.kUnroll) / machine.issuePerClock;
-  // The panel is read once per row tile from where it fits; in place it also suffers from set conflicts.
+  // The panel is read once per row tile from where it fits. In place it also has to fit the sets of the second cache:
+  // long rows reach few of them, and what they evict comes back from where the whole operand lies.
   double panelBytes = kInBlock / unit.k * meanVectors * registerBytes;
   double vectorBandwidth = machine.bandwidth(p.rowsOutside ? panelBytes * panels : panelBytes);
-  if (!p.packVectors && machine.cache(1) && setPressure(p) > machine.cache(1)->ways)
-    vectorBandwidth = std::min(vectorBandwidth, machine.bandwidth(panelBytes * panels));
+  double vSource = elementsOf(v.access) * bytesOf(v.element), sSource = elementsOf(s.access) * bytesOf(s.element);
+  if (const Memory *second = machine.cache(1); second && !p.packVectors && rowTiles > 1) {
+    auto stride = v.access.stride(p.kDim);
+    bool withinPage = stride && std::abs(*stride) * bytesOf(v.element) < machine.pageBytes;
+    if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25))
+      vectorBandwidth = std::min(vectorBandwidth, machine.scattered(vSource));
+  }
   double vectorBytes = meanVectors * registerBytes / vectorBandwidth;
-  double step = std::max({units, loads, issue, vectorBytes});
+  // Rows whose distance is a multiple of a few lines share sets of the first cache: too many evict each other.
+  double scalarBytes = meanRows * bytesOf(s.element) * unit.k / machine.bandwidth(rows * k * bytesOf(s.element));
+  if (const Memory *first = machine.cache(0); first && p.rowDim && !p.packScalars) {
+    int64_t stride = std::abs(s.access.stride(*p.rowDim).value_or(0)) * bytesOf(s.element);
+    int64_t sets = first->bytes / (first->lineBytes * first->ways);
+    if (stride >= first->lineBytes && stride % first->lineBytes == 0) {
+      double reached = double(sets) / std::gcd(stride / first->lineBytes, sets);
+      if (meanRows / reached > first->ways - 1)
+        scalarBytes += meanRows * first->lineBytes / machine.bandwidth(first->bytes);
+    }
+  }
+  // Resources overlap, but not perfectly: the fuller the others, the more the fullest waits.
+  double step = 0;
+  for (double resource : {units, loads, issue, vectorBytes + scalarBytes})
+    step += std::pow(resource, 4);
+  step = std::pow(step, 0.25);
   // Filling and draining the accumulators' chains, loop set-up.
   double tileOverhead = unit.latency + 12 + meanRows * meanVectors / machine.storesPerClock;
   double tiles = outer * panels * rowTiles * kBlocks;
   double total = tiles * (kInBlock / unit.k * step + tileOverhead);
 
-  // C goes through memory once per block of k (read again for all but the first).
+  // C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
+  // prefetchers, pieces of rows are not. Half of it overlaps with the arithmetic.
   double cTotal = outer * rows * lanes * cBytes;
-  total += cTotal * (2 * kBlocks - 1) / machine.bandwidth(cTotal) * 0.5;
+  double cRate = p.rowsOutside || rowTiles == 1 ? machine.bandwidth(cTotal) : machine.scattered(cTotal);
+  total += cTotal * (2 * kBlocks - 1) / cRate * 0.5;
   if (c.c.stride(*p.laneDim) != 1) // elements are scattered
     total += outer * rows * lanes * kBlocks * 2 / machine.storesPerClock;
 
-  // The operands come once from where they lie, whatever is done with them.
-  auto dimsOf = [&](const Access &access, bool withOuter) {
-    double elements = 1;
-    for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
-      if (access.dims().test(dim))
-        elements *= trips(dim);
-    return elements;
-  };
-  double vElements = dimsOf(v.access, true), sElements = dimsOf(s.access, true);
-  double vSource = vElements * bytesOf(v.element), sSource = sElements * bytesOf(s.element);
-  double first = vSource / machine.bandwidth(vSource);
+  // The vector operand comes once from where it lies: in long runs if few rows advance side by side over the panels,
+  // else in pieces of a panel's width.
+  double vElements = elementsOf(v.access), sElements = elementsOf(s.access);
+  bool sequential = v.access.stride(p.kDim) == 1 || kInBlock <= 16 || panels <= 1;
+  double first = vSource / (sequential ? machine.bandwidth(vSource) : machine.scattered(vSource));
   if (p.packVectors) {
     // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
     bool transposed = v.access.stride(*p.laneDim) != 1, gathers = transposed && v.access.stride(p.kDim) != 1;
@@ -284,6 +361,18 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
   const Memory *second = machine.cache(1) ? machine.cache(1) : machine.cache(0);
   int64_t elementBytes = bytesOf(elementType(unit.b.element, c.accumulator.getContext()));
   auto consider = [&](ContractionPlan candidate) {
+    for (auto &[name, value] : overrides) {
+      if (name == "k_block")
+        candidate.kBlock = value;
+      else if (name == "row_block")
+        candidate.rowBlock = value;
+      else if (name == "lane_block")
+        candidate.laneBlock = value;
+      else if (name == "k_unroll")
+        candidate.kUnroll = std::max<int64_t>(value, 1);
+      else if (planField(candidate, name) != value)
+        return;
+    }
     candidate.seconds = clocks(candidate) / machine.clockHz;
     if (!best || candidate.seconds < best->seconds * 0.995)
       best = candidate;
@@ -306,17 +395,28 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.packScalars = packScalars;
             q.rowsOutside = rowsOutside;
             q.kUnroll = rows * vectors >= 16 ? 2 : 4;
-            // A panel of all k, or of even blocks that leave half of the second cache to the rest.
-            int64_t panelRow = vectors * unit.n * elementBytes, limit = second ? second->bytes / 2 / panelRow : 0;
-            int64_t k = trips(p.kDim), inner = product(c.k) / std::max<int64_t>(k, 1);
-            limit = std::max<int64_t>(limit / std::max<int64_t>(inner, 1), 64);
-            if (isStatic(p.kDim) && k > limit) {
-              int64_t blocks = llvm::divideCeil(k, limit), unitSteps = unit.k * q.kUnroll;
-              q.kBlock = llvm::alignTo(llvm::divideCeil(k, blocks), unitSteps);
-            }
             // Packed right before use, panel by panel, unless other loops or whole rows reuse the panels.
             q.laneBlock = packVectors && !rowsOutside && !packScalars ? 1 : 0;
-            consider(q);
+            // All of k, or even blocks: panels of a fraction of the second cache; few rows at a time where each
+            // element of the vector operand is used once.
+            int64_t panelRow = vectors * unit.n * elementBytes, k = trips(p.kDim);
+            int64_t inner = product(c.k) / std::max<int64_t>(k, 1), unitSteps = unit.k * q.kUnroll;
+            SmallVector<int64_t> limits{k};
+            for (int64_t part : {2, 4, 8})
+              limits.push_back(std::max<int64_t>(second ? second->bytes / part / (panelRow * inner) : k, 64));
+            if (!packVectors && rowExtent <= rows)
+              limits.append({8, 16, 32, 64});
+            int64_t previous = 0;
+            for (int64_t limit : limits) {
+              if (!isStatic(p.kDim) || limit > k)
+                limit = k;
+              int64_t block = llvm::alignTo(llvm::divideCeil(k, llvm::divideCeil(k, limit)), unitSteps);
+              if (block == previous)
+                continue;
+              previous = block;
+              q.kBlock = block >= k ? 0 : block;
+              consider(q);
+            }
           }
         }
       }
@@ -377,8 +477,9 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
 } // namespace
 
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
-                                               int64_t threads, std::string &reason) {
-  return Planner(contraction, target, threads).plan(reason);
+                                               int64_t threads, std::string &reason,
+                                               ArrayRef<std::pair<std::string, int64_t>> overrides) {
+  return Planner(contraction, target, threads, overrides).plan(reason);
 }
 
 } // namespace tilewright

@@ -52,9 +52,14 @@ struct ContractionPlan {
   llvm::json::Object toJSON() const;
 };
 
+/// Overrides of plan fields by their JSON names, "rows=6,vectors=4,pack_vectors=1": only candidates that agree are
+/// considered, so that what the chip or the operands forbid stays forbidden.
+llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(llvm::StringRef text);
+
 /// Chooses a plan; nullopt with a reason if no unit of the chip fits (`reason` is for a remark).
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
-                                               int64_t threads, std::string &reason);
+                                               int64_t threads, std::string &reason,
+                                               llvm::ArrayRef<std::pair<std::string, int64_t>> overrides = {});
 
 } // namespace tilewright
 

@@ -18,7 +18,6 @@
 #include "tilewright/Target.h"
 
 int main(int argc, char **argv) {
-  tilewright::registerLinkedTargets();
   mlir::DialectRegistry registry;
   tilewright::registerAllDialects(registry);
   mlir::registerAllPasses();

@@ -229,10 +229,11 @@ void hoistDefinitions(Operation *user, Operation *anchor) {
   });
 }
 
-void rewrite(Contraction &c, const TargetDescription &target, int64_t threads) {
+void rewrite(Contraction &c, const TargetDescription &target, int64_t threads,
+             ArrayRef<std::pair<std::string, int64_t>> overrides) {
   AffineForOp root = c.nest.root();
   std::string reason;
-  auto plan = planContraction(c, target, threads, reason);
+  auto plan = planContraction(c, target, threads, reason, overrides);
   if (!plan) {
     root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
     return;
@@ -281,6 +282,11 @@ void MapContractions::runOnOperation() {
     getOperation().emitError() << llvm::toString(target.takeError());
     return signalPassFailure();
   }
+  auto overrides = parsePlanOverrides(force);
+  if (!overrides) {
+    getOperation().emitError() << llvm::toString(overrides.takeError());
+    return signalPassFailure();
+  }
   int64_t threads = 1;
   if (auto module = getOperation()->getParentOfType<ModuleOp>())
     if (auto attr = module->getAttrOfType<IntegerAttr>("tilewright.threads"))
@@ -301,7 +307,7 @@ void MapContractions::runOnOperation() {
       if (failed(contraction) || seen.contains(root))
         continue;
       seen.insert(root);
-      rewrite(*contraction, **target, threads);
+      rewrite(*contraction, **target, threads, *overrides);
       changed = true;
       break;
     }

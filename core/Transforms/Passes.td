@@ -30,6 +30,10 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::affine::AffineDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"force", "force", "std::string", "", "Fields of the plan that override the model, `rows=6,vectors=4,...` "
+           "(names as in --explain=json); for measuring how far the model is from the best">
+  ];
 }
 
 //===-- Stage 4: map ------------------------------------------------------===//
