@@ -99,7 +99,7 @@ def SapphireRapids : GoldenCoveChip<"sapphire-rapids", "sapphirerapids", 56, 109
 }
 
 // Zen 4: 512-bit operations run as two halves, so at half the rate of 256-bit ones; one 512-bit load a clock.
-defvar Zen4Measured = Measured<"EPYC virtual machine, register-only loops and pointer-free streams, best of 15">;
+defvar Zen4Measured = Measured<"EPYC virtual machine, best of 15 runs">;
 def Zen4 : X86<"zen4", "znver4", 8, 16> {
   let summary = "AMD Zen 4, eight cores that share an L3";
   let clockMHz = 3680;

@@ -49,6 +49,7 @@ public:
 
   llvm::StringRef target() const override { return targetName; }
   llvm::StringRef chip() const override { return facts.name; }
+  llvm::StringRef summary() const override { return facts.summary; }
   double clockMHz() const override { return facts.clockMHz; }
   llvm::ArrayRef<Level> levels() const override { return facts.levels; }
   llvm::ArrayRef<Memory> memories() const override { return facts.memories; }

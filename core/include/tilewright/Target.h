@@ -26,6 +26,7 @@
 #include "tilewright/TargetDescription.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/Support/JSON.h"
 #include <mutex>
 
 namespace mlir {
@@ -68,6 +69,10 @@ public:
 
 /// "unknown KIND 'NAME'; did you mean 'A' or 'B'? (known: ...)" over the nearest of `known`.
 llvm::Error unknownName(llvm::StringRef kind, llvm::StringRef name, llvm::ArrayRef<std::string> known);
+
+/// All facts of a description as JSON: {"target", "chip", "clockMHz", "codegen": {...}, "levels": [...], "memories":
+/// [...], "copies": [...], "units": [...], "vectorOps": [...], "rates": {...}}. Bytes, clocks, bytes per clock.
+llvm::json::Object toJson(const TargetDescription &chip);
 
 /// The targets of this process.
 class TargetRegistry {

@@ -205,8 +205,9 @@ struct Rate {
 class TargetDescription {
 public:
   virtual ~TargetDescription();
-  virtual llvm::StringRef target() const = 0; // "acme"
-  virtual llvm::StringRef chip() const = 0;   // "acme1"
+  virtual llvm::StringRef target() const = 0;            // "acme"
+  virtual llvm::StringRef chip() const = 0;              // "acme1"
+  virtual llvm::StringRef summary() const { return ""; } // one line
   virtual double clockMHz() const = 0;
   virtual llvm::ArrayRef<Level> levels() const = 0;    // outermost first
   virtual llvm::ArrayRef<Memory> memories() const = 0; // largest first

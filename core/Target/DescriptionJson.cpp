@@ -1,0 +1,146 @@
+//===- DescriptionJson.cpp - A chip as JSON ----------------------------- ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The keys that scripts may rely on; `tw-targets --json` prints them.
+///
+//===----------------------------------------------------------------------===//
+
+#include "tilewright/Target.h"
+
+using namespace tilewright;
+namespace json = llvm::json;
+
+static const char *word(LevelKind kind) {
+  static constexpr const char *words[] = {"parallel", "concurrent", "lockstep", "single"};
+  return words[static_cast<int>(kind)];
+}
+static const char *word(MemoryKind kind) {
+  static constexpr const char *words[] = {"global", "cache", "scratchpad", "register-file", "accumulator"};
+  return words[static_cast<int>(kind)];
+}
+static const char *word(Residence residence) {
+  static constexpr const char *words[] = {"broadcast-scalar", "vector-register", "lane-registers",
+                                          "opaque-register",  "scratchpad",      "accumulator"};
+  return words[static_cast<int>(residence)];
+}
+
+static json::Array strings(const std::vector<std::string> &texts) {
+  json::Array result;
+  for (const std::string &text : texts)
+    result.push_back(text);
+  return result;
+}
+
+static json::Array positions(const std::vector<Position> &bases) {
+  json::Array result;
+  for (const Position &base : bases)
+    result.push_back(json::Array{base.row, base.col});
+  return result;
+}
+
+static json::Object describe(const UnitOperand &operand) {
+  json::Array repeats;
+  for (const Repetition &repeat : operand.layout.repeats)
+    repeats.push_back(json::Array{repeat.count, repeat.rowStep, repeat.colStep});
+  return json::Object{{"element", elementName(operand.element)},
+                      {"residence", word(operand.residence)},
+                      {"rows", operand.rows},
+                      {"cols", operand.cols},
+                      {"layout", json::Object{{"lanes", positions(operand.layout.lanes)},
+                                              {"elements", positions(operand.layout.elements)},
+                                              {"repeats", std::move(repeats)}}}};
+}
+
+static json::Object describe(const MatrixUnit &unit) {
+  json::Array states;
+  for (const State &state : unit.states)
+    states.push_back(state.name);
+  return json::Object{
+      {"name", unit.name},
+      {"m", unit.m},
+      {"n", unit.n},
+      {"k", unit.k},
+      {"a", describe(unit.a)},
+      {"b", describe(unit.b)},
+      {"c", describe(unit.c)},
+      {"issue", unit.issue},
+      {"latency", unit.latency},
+      {"operationsPerClock", unit.flopsPerClock()},
+      {"source", unit.source},
+      {"features", strings(unit.features)},
+      {"states", std::move(states)},
+      {"emission", json::Object{{"name", unit.emit.name}, {"arguments", strings(unit.emit.arguments)}}}};
+}
+
+static json::Object describe(const Memory &memory) {
+  json::Object result{{"name", memory.name},
+                      {"kind", word(memory.kind)},
+                      {"level", memory.level},
+                      {"bytes", memory.bytes},
+                      {"readBytesPerClock", memory.bytesPerClock},
+                      {"writeBytesPerClock", memory.writeBytesPerClock},
+                      {"streamingWriteBytesPerClock", memory.streamingWriteBytesPerClock},
+                      {"latency", memory.latency},
+                      {"source", memory.source}};
+  auto add = [&](const char *key, int64_t value) {
+    if (value)
+      result[key] = value;
+  };
+  add("lineBytes", memory.lineBytes);
+  add("ways", memory.ways);
+  add("banks", memory.banks);
+  add("bankBytes", memory.bankBytes);
+  add("entries", memory.entries);
+  add("entryBytes", memory.entryBytes);
+  add("pageBytes", memory.pageBytes);
+  return result;
+}
+
+json::Object tilewright::toJson(const TargetDescription &chip) {
+  json::Array levels, memories, copies, units, vectorOps;
+  for (const Level &level : chip.levels())
+    levels.push_back(json::Object{{"name", level.name}, {"kind", word(level.kind)}, {"count", level.count}});
+  for (const Memory &memory : chip.memories())
+    memories.push_back(describe(memory));
+  for (const CopyEngine &copy : chip.copies())
+    copies.push_back(json::Object{{"name", copy.name},
+                                  {"from", copy.from},
+                                  {"to", copy.to},
+                                  {"asynchronous", copy.asynchronous},
+                                  {"maxRank", copy.maxRank},
+                                  {"alignBytes", copy.alignBytes},
+                                  {"bytesPerClock", copy.bytesPerClock},
+                                  {"latency", copy.latency},
+                                  {"source", copy.source}});
+  for (const MatrixUnit &unit : chip.units())
+    units.push_back(describe(unit));
+  for (const VectorOp &op : chip.vectorOps())
+    vectorOps.push_back(json::Object{{"name", op.name},
+                                     {"kind", op.kind},
+                                     {"from", elementName(op.from)},
+                                     {"to", elementName(op.to)},
+                                     {"lanes", op.lanes},
+                                     {"issue", op.issue},
+                                     {"latency", op.latency},
+                                     {"source", op.source}});
+  json::Object rates;
+  for (const Rate &rate : chip.rates())
+    rates[rate.op] = json::Object{{"perClock", rate.perClock}, {"source", rate.source}};
+  CodegenTarget codegen = chip.codegen();
+  return json::Object{
+      {"target", chip.target()},
+      {"chip", chip.chip()},
+      {"clockMHz", chip.clockMHz()},
+      {"codegen", json::Object{{"triple", codegen.triple}, {"cpu", codegen.cpu}, {"features", codegen.features}}},
+      {"levels", std::move(levels)},
+      {"memories", std::move(memories)},
+      {"copies", std::move(copies)},
+      {"units", std::move(units)},
+      {"vectorOps", std::move(vectorOps)},
+      {"rates", std::move(rates)}};
+}

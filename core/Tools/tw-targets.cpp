@@ -1,0 +1,177 @@
+//===- tw-targets.cpp - Targets, chips and units, shown and measured ------- ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+///   tw-targets                          all targets and their chips
+///   tw-targets cpu                      the chips of one target with their units
+///   tw-targets cpu:zen4                 all facts of one chip
+///   tw-targets cpu --measure [--save]   measures the machine that this runs on
+///
+/// `--json` prints the same for scripts; `--load-target=lib.so` adds a plugin.
+///
+//===----------------------------------------------------------------------===//
+
+#include "tilewright/Target.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace tilewright;
+using llvm::formatv;
+using llvm::raw_ostream;
+namespace cl = llvm::cl;
+namespace json = llvm::json;
+
+static cl::OptionCategory category("tw-targets options");
+static cl::opt<std::string> what(cl::Positional, cl::desc("[TARGET[:CHIP]]"), cl::cat(category));
+static cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::cat(category));
+static cl::opt<bool> measure("measure", cl::desc("Measure the machine that this program runs on (about a minute)"),
+                             cl::cat(category));
+static cl::opt<bool> save("save", cl::desc("With --measure: keep the numbers where the target finds them"),
+                          cl::cat(category));
+static cl::list<std::string> plugins("load-target", cl::desc("Load a target plugin"), cl::value_desc("library"),
+                                     cl::cat(category));
+
+/// Prints an error and gives the exit status.
+static int fail(llvm::Error error) {
+  llvm::errs() << "tw-targets: error: " << llvm::toString(std::move(error)) << "\n";
+  return 1;
+}
+
+/// "32 KiB", "1.5 MiB", "64 bytes".
+static std::string size(int64_t bytes) {
+  static constexpr const char *names[] = {"bytes", "KiB", "MiB", "GiB"};
+  double value = bytes;
+  int unit = 0;
+  for (; value >= 1024 && unit < 3; ++unit)
+    value /= 1024;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.4g %s", value, names[unit]);
+  return text;
+}
+
+static void printChip(const TargetDescription &chip, raw_ostream &os) {
+  os << chip.target() << ":" << chip.chip() << "  " << llvm::format("%.0f MHz", chip.clockMHz()) << "\n";
+  CodegenTarget codegen = chip.codegen();
+  if (!codegen.triple.empty())
+    os << "  code    " << codegen.triple << ", " << codegen.cpu << "\n";
+  os << "  levels ";
+  for (const Level &level : chip.levels())
+    os << " " << level.count << " x " << level.name;
+  os << "\n  memories, in bytes per clock and clocks\n";
+  for (const Memory &memory : chip.memories()) {
+    os << llvm::format("    %-11s %-10s", memory.name.c_str(), size(memory.bytes).c_str());
+    if (memory.kind == MemoryKind::RegisterFile)
+      os << llvm::format(" %lld registers of %lld bytes\n", static_cast<long long>(memory.entries),
+                         static_cast<long long>(memory.entryBytes));
+    else
+      os << llvm::format(" read %6.1f  write %6.1f  streaming write %6.1f  latency %5.0f   ", memory.bytesPerClock,
+                         memory.writeBytesPerClock, memory.streamingWriteBytesPerClock, memory.latency)
+         << memory.source << "\n";
+  }
+  for (const CopyEngine &copy : chip.copies())
+    os << llvm::format("    %-22s", copy.name.c_str()) << copy.from << " to " << copy.to
+       << llvm::format("  %.1f bytes per clock, latency %.0f   ", copy.bytesPerClock, copy.latency) << copy.source
+       << "\n";
+  if (!chip.units().empty())
+    os << "  units                   m x n x k        types                  issue  latency  operations per clock\n";
+  for (const MatrixUnit &unit : chip.units()) {
+    std::string shape = formatv("{0} x {1} x {2}", unit.m, unit.n, unit.k);
+    std::string types = formatv("{0} * {1} -> {2}", elementName(unit.a.element), elementName(unit.b.element),
+                                elementName(unit.c.element));
+    os << llvm::format("    %-22s %-15s %-22s %6.2f %7.2f %9.0f      ", unit.name.c_str(), shape.c_str(), types.c_str(),
+                       unit.issue, unit.latency, unit.flopsPerClock())
+       << unit.source << "\n";
+  }
+  if (!chip.rates().empty())
+    os << "  vector instructions per clock\n";
+  for (const Rate &rate : chip.rates())
+    os << llvm::format("    %-20s %6.3f   ", rate.op.c_str(), rate.perClock) << rate.source << "\n";
+}
+
+/// Targets with their chips, or one target's chips with their units.
+static int list(llvm::ArrayRef<const Target *> targets, bool withUnits) {
+  json::Array all;
+  for (const Target *target : targets) {
+    json::Array chips;
+    if (!asJson)
+      llvm::outs() << target->name() << "  " << target->summary() << "\n";
+    std::vector<std::string> names = target->chips();
+    if (target->defaultChip() != names.front())
+      names.insert(names.begin(), target->defaultChip());
+    for (const std::string &name : names) {
+      auto chip = target->describe(name);
+      if (!chip)
+        return fail(chip.takeError());
+      if (asJson && withUnits)
+        chips.push_back(toJson(**chip));
+      else if (asJson)
+        chips.push_back(name);
+      else {
+        std::vector<std::string> units;
+        for (const MatrixUnit &unit : (*chip)->units())
+          units.push_back(unit.name.substr(unit.name.find('.') + 1));
+        llvm::outs() << llvm::format("  %-27s ", (target->name() + ":" + name).str().c_str())
+                     << (withUnits ? llvm::join(units, " ") : (*chip)->summary()) << "\n";
+      }
+    }
+    all.push_back(json::Object{{"target", target->name()},
+                               {"summary", target->summary()},
+                               {"defaultChip", target->defaultChip()},
+                               {"chips", std::move(chips)}});
+  }
+  if (asJson)
+    llvm::outs() << formatv("{0:2}", json::Value(json::Object{{"targets", std::move(all)}})) << "\n";
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "Targets, chips and units, shown and measured\n");
+  registerLinkedTargets();
+  TargetRegistry &registry = TargetRegistry::get();
+  for (const std::string &plugin : plugins) {
+    if (llvm::Error error = registry.load(plugin))
+      return fail(std::move(error));
+  }
+  if (llvm::Error error = registry.loadSearchPath())
+    llvm::errs() << "tw-targets: warning: " << llvm::toString(std::move(error)) << "\n";
+  if (save && !measure)
+    return fail(llvm::createStringError("--save keeps what --measure finds; give both"));
+
+  if (measure) {
+    auto [name, chip] = llvm::StringRef(what).split(':');
+    if (registry.targets().empty())
+      return fail(llvm::createStringError("no target is linked in or loaded"));
+    llvm::Expected<const Target *> target = name.empty() ? registry.targets().front() : registry.target(name);
+    if (!target)
+      return fail(target.takeError());
+    llvm::Expected<std::string> report = (*target)->measure(save);
+    if (!report)
+      return fail(report.takeError());
+    llvm::outs() << *report << "\n";
+    return 0;
+  }
+  if (what.empty())
+    return list(registry.targets(), /*withUnits=*/false);
+  if (!llvm::StringRef(what).contains(':')) {
+    llvm::Expected<const Target *> target = registry.target(what);
+    return target ? list(*target, /*withUnits=*/true) : fail(target.takeError());
+  }
+  auto chip = registry.describe(what);
+  if (!chip)
+    return fail(chip.takeError());
+  if (asJson)
+    llvm::outs() << formatv("{0:2}", json::Value(toJson(**chip))) << "\n";
+  else
+    printChip(**chip, llvm::outs());
+  return 0;
+}
