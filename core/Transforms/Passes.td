@@ -36,6 +36,16 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
   ];
 }
 
+def FuseNests : Pass<"fuse-nests", "::mlir::func::FuncOp"> {
+  let summary = "Fuse element-wise and reduction nests into row programs";
+  let description = [{
+    Merges neighbouring nests of equal trip counts, outermost loop first, wherever no dependence would run backwards;
+    then forwards stored values to loads, drops temporaries that nothing reads any more, and shrinks those that live
+    within one iteration of the fused loops by the dimensions that these loops index.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
+}
+
 //===-- Stage 4: map ------------------------------------------------------===//
 
 //===-- Stage 5: lower ----------------------------------------------------===//

@@ -1,0 +1,207 @@
+//===- LoopDependence.cpp - May two loops become one? ---------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Dependence tests on linear indices: the difference of two of them, bounded
+// over the loops that only one of the two accesses sees.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/LoopDependence.h"
+#include "mlir/Dialect/Affine/Analysis/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+int64_t LinearIndex::coefficient(Value value) const {
+  for (auto [term, factor] : terms)
+    if (term == value)
+      return factor;
+  return 0;
+}
+
+void LinearIndex::add(Value value, int64_t factor) {
+  for (auto &[term, existing] : terms)
+    if (term == value) {
+      existing += factor;
+      return;
+    }
+  terms.emplace_back(value, factor);
+}
+
+/// Adds `factor` * `expr` to `index`; false if the expression is not linear.
+static bool accumulate(AffineExpr expr, unsigned numDims, ValueRange operands, int64_t factor, LinearIndex &index) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    index.constant += factor * constant.getValue();
+    return true;
+  }
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    index.add(operands[dim.getPosition()], factor);
+    return true;
+  }
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+    index.add(operands[numDims + symbol.getPosition()], factor);
+    return true;
+  }
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  if (binary.getKind() == AffineExprKind::Add)
+    return accumulate(binary.getLHS(), numDims, operands, factor, index) &&
+           accumulate(binary.getRHS(), numDims, operands, factor, index);
+  if (binary.getKind() == AffineExprKind::Mul)
+    if (auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+      return accumulate(binary.getLHS(), numDims, operands, factor * constant.getValue(), index);
+  return false;
+}
+
+LinearAccess linearAccess(Operation *op) {
+  LinearAccess access;
+  access.op = op;
+  AffineMap map;
+  SmallVector<Value> operands;
+  if (auto load = dyn_cast<AffineLoadOp>(op)) {
+    access.memref = load.getMemRef();
+    map = load.getAffineMap();
+    operands = llvm::to_vector(load.getMapOperands());
+  } else {
+    auto store = cast<AffineStoreOp>(op);
+    access.memref = store.getMemRef();
+    access.isStore = true;
+    map = store.getAffineMap();
+    operands = llvm::to_vector(store.getMapOperands());
+  }
+  fullyComposeAffineMapAndOperands(&map, &operands);
+  map = simplifyAffineMap(map);
+  for (AffineExpr expr : map.getResults()) {
+    LinearIndex index;
+    bool linear = accumulate(expr, map.getNumDims(), operands, 1, index);
+    access.indices.push_back(linear ? std::optional(index) : std::nullopt);
+  }
+  return access;
+}
+
+std::optional<SmallVector<LinearAccess, 0>> accessesBelow(Operation *root) {
+  SmallVector<LinearAccess, 0> accesses;
+  WalkResult result = root->walk([&](Operation *op) {
+    if (isa<AffineLoadOp, AffineStoreOp>(op)) {
+      accesses.push_back(linearAccess(op));
+      return WalkResult::advance();
+    }
+    if (auto loop = dyn_cast<AffineForOp>(op)) {
+      bool plain = loop.getNumIterOperands() == 0 && loop.hasConstantLowerBound() &&
+                   loop.getConstantLowerBound() == 0 && loop.getStepAsInt() == 1 &&
+                   loop.getUpperBoundMap().getNumResults() == 1;
+      return plain ? WalkResult::advance() : WalkResult::interrupt();
+    }
+    if (op->getNumRegions() != 0)
+      return WalkResult::interrupt();
+    return isMemoryEffectFree(op) || isa<memref::AllocOp, memref::AllocaOp>(op) ? WalkResult::advance()
+                                                                                : WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return std::nullopt;
+  return accesses;
+}
+
+bool equalTripCounts(AffineForOp a, AffineForOp b) {
+  if (a.hasConstantUpperBound() || b.hasConstantUpperBound())
+    return a.hasConstantUpperBound() && b.hasConstantUpperBound() &&
+           a.getConstantUpperBound() == b.getConstantUpperBound();
+  return a.getUpperBoundMap() == b.getUpperBoundMap() &&
+         llvm::equal(a.getUpperBoundOperands(), b.getUpperBoundOperands());
+}
+
+/// Largest value of an induction variable; nullopt if its loop has no constant bound or `value` is no such variable.
+static std::optional<int64_t> lastIteration(Value value) {
+  AffineForOp loop = getForInductionVarOwner(value);
+  if (!loop || !loop.hasConstantUpperBound())
+    return std::nullopt;
+  return std::max<int64_t>(loop.getConstantUpperBound() - 1, 0);
+}
+
+/// Whether `value` is an induction variable of `loop` or of a loop below it.
+static bool variesBelow(Value value, AffineForOp loop) {
+  AffineForOp owner = getForInductionVarOwner(value);
+  return owner && loop->isAncestor(owner);
+}
+
+/// Whether index `a` differs from index `b` whenever p != q.
+static bool differ(const LinearIndex &a, AffineForOp p, const LinearIndex &b, AffineForOp q) {
+  int64_t step = a.coefficient(p.getInductionVar());
+  if (step == 0 || step != b.coefficient(q.getInductionVar()))
+    return false;
+  int64_t low = a.constant - b.constant, high = low;
+  auto widen = [&](Value value, int64_t factor) {
+    auto last = lastIteration(value);
+    if (!last)
+      return factor == 0;
+    (factor < 0 ? low : high) += factor * *last;
+    return true;
+  };
+  for (auto [value, factor] : a.terms) {
+    if (value == p.getInductionVar())
+      continue;
+    if (variesBelow(value, p)) {
+      if (!widen(value, factor))
+        return false;
+    } else if (factor != b.coefficient(value)) {
+      return false;
+    }
+  }
+  for (auto [value, factor] : b.terms) {
+    if (value == q.getInductionVar())
+      continue;
+    if (variesBelow(value, q)) {
+      if (!widen(value, -factor))
+        return false;
+    } else if (factor != a.coefficient(value)) {
+      return false;
+    }
+  }
+  step = std::abs(step);
+  return low > -step && high < step;
+}
+
+bool meetInDifferentIterations(const LinearAccess &a, AffineForOp p, const LinearAccess &b, AffineForOp q) {
+  for (auto [left, right] : llvm::zip_equal(a.indices, b.indices))
+    if (left && right && differ(*left, p, *right, q))
+      return false;
+  return true;
+}
+
+bool canMerge(AffineForOp p, AffineForOp q) {
+  if (!equalTripCounts(p, q))
+    return false;
+  auto first = accessesBelow(p), second = accessesBelow(q);
+  if (!first || !second)
+    return false;
+  for (const LinearAccess &a : *first)
+    for (const LinearAccess &b : *second)
+      if (a.memref == b.memref && (a.isStore || b.isStore) && meetInDifferentIterations(a, p, b, q))
+        return false;
+  return true;
+}
+
+bool isParallelLoop(AffineForOp loop) {
+  auto accesses = accessesBelow(loop);
+  if (!accesses || loop.getNumIterOperands() != 0)
+    return false;
+  for (const LinearAccess &a : *accesses) {
+    Operation *definition = a.memref.getDefiningOp();
+    if (definition && loop->isProperAncestor(definition))
+      continue;
+    if (a.isStore)
+      for (const LinearAccess &b : *accesses)
+        if (a.memref == b.memref && meetInDifferentIterations(a, loop, b, loop))
+          return false;
+  }
+  return true;
+}
+
+} // namespace tilewright

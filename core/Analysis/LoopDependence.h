@@ -1,0 +1,70 @@
+//===- LoopDependence.h - May two loops become one? -------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Scalar affine accesses below a loop, their indices as linear forms, and the
+/// one question that fusion asks of them: do two accesses meet in different
+/// iterations of loops that are to be merged?
+///
+///   for p { T[4 * p + u] = .. }      u in [0, 4)
+///   for q { .. = T[4 * q + v] }      v in [0, 4)
+///
+/// 4 (p - q) + (u - v) = 0 with |u - v| <= 3 has p = q as its only solution: the loops may be merged, and stay as
+/// parallel as they were. An index that is not linear answers "they may meet".
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_ANALYSIS_LOOPDEPENDENCE_H
+#define TILEWRIGHT_CORE_ANALYSIS_LOOPDEPENDENCE_H
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include <optional>
+
+namespace tilewright {
+
+/// constant + sum of coefficient * value, over induction variables and symbols.
+struct LinearIndex {
+  int64_t constant = 0;
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>, 4> terms;
+
+  int64_t coefficient(mlir::Value value) const;
+  void add(mlir::Value value, int64_t factor);
+};
+
+/// One affine.load or affine.store with its indices as linear forms (nullopt where an index is not linear).
+struct LinearAccess {
+  mlir::Operation *op = nullptr;
+  mlir::Value memref;
+  bool isStore = false;
+  llvm::SmallVector<std::optional<LinearIndex>, 4> indices;
+};
+
+/// The access of an affine.load or affine.store.
+LinearAccess linearAccess(mlir::Operation *op);
+
+/// All accesses below `root`; nullopt if something below it touches memory in another way, or is a loop that is not
+/// an affine.for from 0 in steps of 1.
+std::optional<llvm::SmallVector<LinearAccess, 0>> accessesBelow(mlir::Operation *root);
+
+/// Whether the two loops run equally often: equal constant bounds, or one map over the same operands.
+bool equalTripCounts(mlir::affine::AffineForOp a, mlir::affine::AffineForOp b);
+
+/// Whether `a` (below loop `p`) and `b` (below loop `q`) can touch one element in iterations p != q. Both loops run
+/// equally often; `p` and `q` may be the same loop.
+bool meetInDifferentIterations(const LinearAccess &a, mlir::affine::AffineForOp p, const LinearAccess &b,
+                               mlir::affine::AffineForOp q);
+
+/// Whether loop `q`, merged behind `p` iteration by iteration, keeps the meaning, and no dependence that crosses
+/// iterations arises. Needs an order of the ops between them, which the caller looks after.
+bool canMerge(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
+
+/// Whether no two iterations of `loop` depend on each other; buffers allocated inside are private.
+bool isParallelLoop(mlir::affine::AffineForOp loop);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_ANALYSIS_LOOPDEPENDENCE_H
