@@ -1,0 +1,134 @@
+"""The MLIR text of each shape, and its compilation to a shared object with a C interface."""
+
+import os
+import pathlib
+import subprocess
+
+import peers
+
+ELEMENT = {"f32": ("f32", "f32", "f32"), "f64": ("f64", "f64", "f64"), "bf16": ("bf16", "bf16", "f32"),
+           "u8s8": ("i8", "i8", "i32"), "s8s8": ("i8", "i8", "i32")}
+
+
+def name(shape):
+    if shape["kind"] != "gemm":
+        return f"{shape['kind']}-{shape['type']}-{shape['m']}x{shape['n']}"
+    letters = "nt"[shape.get("transA", False)] + "nt"[shape.get("transB", False)]
+    threads = f"-{shape['threads']}t" if shape.get("threads", 1) > 1 else ""
+    layout = "" if letters == "nn" else f"-{letters}"
+    return f"{shape['type']}-{shape['m']}x{shape['n']}x{shape['k']}{layout}{threads}"
+
+
+def text(shape):
+    """One public function `compute` on tensors that computes the shape."""
+    return {"gemm": gemm, "softmax": softmax, "layernorm": layer_norm}[shape["kind"]](shape)
+
+
+def gemm(shape):
+    m, n, k = shape["m"], shape["n"], shape["k"]
+    left, right, out = ELEMENT[shape["type"]]
+    ta, tb = shape.get("transA", False), shape.get("transB", False)
+    a = f"tensor<{k}x{m}x{left}>" if ta else f"tensor<{m}x{k}x{left}>"
+    b = f"tensor<{n}x{k}x{right}>" if tb else f"tensor<{k}x{n}x{right}>"
+    c = f"tensor<{m}x{n}x{out}>"
+    integer = out == "i32"
+    zero = f"arith.constant {'0' if integer else '0.0'} : {out}"
+    if left == out:
+        body = "      %p = arith.mulf %x, %y : {0}\n      %s = arith.addf %z, %p : {0}\n".format(out)
+    elif integer:
+        extend = "arith.extui" if shape["type"] == "u8s8" else "arith.extsi"
+        body = (f"      %xe = {extend} %x : i8 to i32\n      %ye = arith.extsi %y : i8 to i32\n"
+                "      %p = arith.muli %xe, %ye : i32\n      %s = arith.addi %z, %p : i32\n")
+    else:
+        body = ("      %xe = arith.extf %x : bf16 to f32\n      %ye = arith.extf %y : bf16 to f32\n"
+                "      %p = arith.mulf %xe, %ye : f32\n      %s = arith.addf %z, %p : f32\n")
+    return f"""func.func @compute(%A: {a}, %B: {b}) -> {c} {{
+  %zero = {zero}
+  %empty = tensor.empty() : {c}
+  %init = linalg.fill ins(%zero : {out}) outs(%empty : {c}) -> {c}
+  %r = linalg.generic {{
+      indexing_maps = [affine_map<(i, j, k) -> {'(k, i)' if ta else '(i, k)'}>,
+                       affine_map<(i, j, k) -> {'(j, k)' if tb else '(k, j)'}>,
+                       affine_map<(i, j, k) -> (i, j)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%A, %B : {a}, {b}) outs(%init : {c}) {{
+    ^bb0(%x: {left}, %y: {right}, %z: {out}):
+{body}      linalg.yield %s : {out}
+  }} -> {c}
+  return %r : {c}
+}}
+"""
+
+
+def softmax(shape):
+    rows = f"tensor<{shape['m']}x{shape['n']}xf32>"
+    return f"""func.func @compute(%x: {rows}) -> {rows} {{
+  %empty = tensor.empty() : {rows}
+  %r = linalg.softmax dimension(1) ins(%x : {rows}) outs(%empty : {rows}) -> {rows}
+  return %r : {rows}
+}}
+"""
+
+
+def layer_norm(shape):
+    m, n = shape["m"], shape["n"]
+    rows, row, column = f"tensor<{m}x{n}xf32>", f"tensor<{n}xf32>", f"tensor<{m}xf32>"
+    return f"""#full = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#column = affine_map<(i, j) -> (j)>
+func.func @compute(%x: {rows}, %gain: {row}, %bias: {row}) -> {rows} {{
+  %zero = arith.constant 0.0 : f32
+  %count = arith.constant {n}.0 : f32
+  %epsilon = arith.constant 1.0e-5 : f32
+  %e = tensor.empty() : {column}
+  %init = linalg.fill ins(%zero : f32) outs(%e : {column}) -> {column}
+  %sum = linalg.generic {{indexing_maps = [#full, #row], iterator_types = ["parallel", "reduction"]}}
+      ins(%x : {rows}) outs(%init : {column}) {{
+    ^bb0(%a: f32, %s: f32):
+      %t = arith.addf %s, %a : f32
+      linalg.yield %t : f32
+  }} -> {column}
+  %squares = linalg.generic {{indexing_maps = [#full, #row, #row], iterator_types = ["parallel", "reduction"]}}
+      ins(%x, %sum : {rows}, {column}) outs(%init : {column}) {{
+    ^bb0(%a: f32, %s: f32, %q: f32):
+      %mean = arith.divf %s, %count : f32
+      %d = arith.subf %a, %mean : f32
+      %p = arith.mulf %d, %d : f32
+      %t = arith.addf %q, %p : f32
+      linalg.yield %t : f32
+  }} -> {column}
+  %out = tensor.empty() : {rows}
+  %r = linalg.generic {{indexing_maps = [#full, #row, #row, #column, #column, #full],
+                        iterator_types = ["parallel", "parallel"]}}
+      ins(%x, %sum, %squares, %gain, %bias : {rows}, {column}, {column}, {row}, {row}) outs(%out : {rows}) {{
+    ^bb0(%a: f32, %s: f32, %q: f32, %g: f32, %b: f32, %o: f32):
+      %mean = arith.divf %s, %count : f32
+      %variance = arith.divf %q, %count : f32
+      %v = arith.addf %variance, %epsilon : f32
+      %inverse = math.rsqrt %v : f32
+      %d = arith.subf %a, %mean : f32
+      %scaled = arith.mulf %d, %inverse : f32
+      %gained = arith.mulf %scaled, %g : f32
+      %t = arith.addf %gained, %b : f32
+      linalg.yield %t : f32
+  }} -> {rows}
+  return %r : {rows}
+}}
+"""
+
+
+def compiled(shape, target):
+    """The contender made of Tilewright's code; None, with the compiler's words on the terminal, if it refuses."""
+    build = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", peers.SOURCE / "build" / "release"))
+    folder = peers.BUILD / "code"
+    folder.mkdir(parents=True, exist_ok=True)
+    source, library = folder / f"{shape['name']}.mlir", folder / f"{shape['name']}.so"
+    source.write_text(text(shape))
+    command = [str(build / "bin" / "tw-compile"), str(source), "--target", target, "-o", str(library)]
+    if shape.get("threads", 1) > 1:
+        command += ["--threads", str(shape["threads"])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{shape['name']}: not compiled: {done.stderr.strip()[:500]}")
+        return None
+    return {"name": "tilewright", "library": False, "command": ["code", str(library), "compute"]}

@@ -1,0 +1,116 @@
+"""Runs the programs of examples/ and compares them with float64 evaluations in NumPy."""
+
+import math
+import pathlib
+
+import ml_dtypes
+import numpy
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+
+bf16 = ml_dtypes.bfloat16
+erf = numpy.vectorize(math.erf, otypes=[numpy.float64])
+
+
+def wide(array):
+    return array.astype(numpy.float64)
+
+
+def gelu(v):
+    return v / 2 * (1 + erf(v / math.sqrt(2)))
+
+
+def layer_norm(v, gain, shift, epsilon):
+    centred = v - v.mean(axis=1, keepdims=True)
+    return centred / numpy.sqrt((centred**2).mean(axis=1, keepdims=True) + epsilon) * wide(gain) + wide(shift)
+
+
+def normal(random, *shape, scale=1.0, kind=numpy.float32):
+    return (random.standard_normal(shape) * scale).astype(kind)
+
+
+def feed_forward(random, kind):
+    x = normal(random, 128, 768, kind=kind)
+    w1, b1 = normal(random, 768, 3072, scale=768**-0.5, kind=kind), normal(random, 3072)
+    w2, b2 = normal(random, 3072, 768, scale=3072**-0.5, kind=kind), normal(random, 768)
+    gain, shift = normal(random, 768), normal(random, 768)
+    # What is stored is rounded to the storage type; everything between is exact here.
+    h = wide(gelu(wide(x) @ wide(w1) + b1).astype(kind))
+    y = layer_norm(wide(x) + h @ wide(w2) + b2, gain, shift, 1e-12)
+    return [x, w1, b1, w2, b2, gain, shift], y
+
+
+def feed_forward_int8(random):
+    def quantised(*shape):
+        return numpy.clip(numpy.rint(random.standard_normal(shape) * 32), -128, 127).astype(numpy.int8)
+
+    x, w1, w2 = quantised(128, 768), quantised(768, 3072), quantised(3072, 768)
+    s1 = (random.uniform(0.5, 1, 3072) / 32 / 768**0.5).astype(numpy.float32)
+    s2 = (random.uniform(0.5, 1, 768) / 32 / 3072**0.5).astype(numpy.float32)
+    b1, b2 = normal(random, 3072), normal(random, 768)
+    gain, shift = normal(random, 768), normal(random, 768)
+    v = wide(x) @ wide(w1) / 32 * wide(s1) + b1
+    h = numpy.clip(numpy.rint(gelu(v) * 64), -128, 127)
+    y = layer_norm(wide(x) / 32 + h @ wide(w2) / 64 * wide(s2) + b2, gain, shift, 1e-12)
+    return [x, w1, s1, b1, w2, s2, b2, gain, shift], y
+
+
+def mlp(random):
+    inputs, h = [normal(random, 256, 1024)], None
+    h = wide(inputs[0])
+    for _ in range(3):
+        w, b = normal(random, 1024, 1024, scale=1024**-0.5), normal(random, 1024)
+        inputs += [w, b]
+        h = numpy.maximum(h @ wide(w) + b, 0)
+    return inputs, h
+
+
+def attention_scores(random):
+    q, k = normal(random, 12, 128, 64), normal(random, 12, 128, 64)
+    s = wide(q) @ wide(k).transpose(0, 2, 1) / 8
+    e = numpy.exp(s - s.max(axis=2, keepdims=True))
+    return [q, k], e / e.sum(axis=2, keepdims=True)
+
+
+def blur(random):
+    image = random.uniform(0, 1, (1084, 1924)).astype(numpy.float32)
+    weight = numpy.array([1, 4, 6, 4, 1]) / 16
+    rows = sum(weight[t] * wide(image)[:, t : t + 1920] for t in range(5))
+    return [image], sum(weight[t] * rows[t : t + 1080, :] for t in range(5))
+
+
+#: File, generator of inputs and result, and the error allowed at any point. A step of i8 in the hidden layer that falls
+#: on the other side of a tie changes a sum by |weight| * scale: a few of them stay below the bound of int8.
+CASES = {
+    "feed-forward-f32": (lambda r: feed_forward(r, numpy.float32), 2e-5),
+    "feed-forward-bf16": (lambda r: feed_forward(r, bf16), 6e-2),
+    "feed-forward-int8": (feed_forward_int8, 5e-3),
+    "mlp-f32": (mlp, 2e-5),
+    "attention-scores": (attention_scores, 2e-6),
+    "blur": (blur, 1e-6),
+}
+
+
+def save(folder, name, array):
+    """NumPy has no name for bf16: its bits stand in a u2 file whose name says so."""
+    path = folder / (f"{name}.bf16.npy" if array.dtype == bf16 else f"{name}.npy")
+    numpy.save(path, array.view(numpy.uint16) if array.dtype == bf16 else array)
+    return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_example(name, tool, tmp_path):
+    make, bound = CASES[name]
+    inputs, expected = make(numpy.random.default_rng(1))
+    words = []
+    for number, array in enumerate(inputs):
+        words += ["--input", save(tmp_path, f"input{number}", array)]
+    low = inputs[0].dtype == bf16
+    output = tmp_path / ("output.bf16.npy" if low else "output.npy")
+    tool("tw-run", EXAMPLES / f"{name}.mlir", *words, "--output", output)
+    actual = numpy.load(output)
+    actual = wide(actual.view(bf16) if low else actual)
+    assert actual.shape == expected.shape
+    difference = numpy.abs(actual - expected)
+    assert difference.max() <= bound, f"largest difference {difference.max():.3g} of at most {bound:.3g}"
