@@ -29,7 +29,7 @@ static bool isRole(llvm::StringRef role) {
                                           "Tile",     "Slice",     "ValidM", "ValidN", "ValidK", "ValidRow",
                                           "AllTrue",  "Zero",      "Vec",    "Ptr",    "Stride", "Rows",
                                           "RowBytes", "MaskUnion", "DescA",  "DescB",  "UseC"};
-  if (roles.contains(role))
+  if (roles.contains(role) || role.starts_with("constraints:")) // of inline assembly
     return true;
   auto [type, value] = role.split(':');
   int64_t number;

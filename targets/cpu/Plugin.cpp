@@ -15,8 +15,13 @@
 #include "tilewright/ChipTable.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace tilewright;
+using llvm::formatv;
 
 namespace {
 class CpuTarget : public Target {
@@ -26,6 +31,7 @@ public:
   std::string defaultChip() const override { return "host"; }
   std::vector<std::string> chips() const override;
   llvm::Expected<std::shared_ptr<const TargetDescription>> describe(llvm::StringRef chip) const override;
+  llvm::Expected<std::string> measure(bool save) const override;
 };
 } // namespace
 
@@ -50,6 +56,27 @@ llvm::Expected<std::shared_ptr<const TargetDescription>> CpuTarget::describe(llv
   std::vector<std::string> known = chips();
   known.push_back("host");
   return unknownName("chip of target 'cpu'", chip, known);
+}
+
+llvm::Expected<std::string> CpuTarget::measure(bool save) const {
+  llvm::Expected<std::string> report = cpu::measureHost(cpu::detectHost());
+  if (!report || !save)
+    return report;
+  std::string path = cpu::ratesPath();
+  if (path.empty())
+    return llvm::createStringError("no home directory to keep the rates in; set TILEWRIGHT_RATES to a file");
+  auto failure = [&](const std::string &reason) {
+    return llvm::createStringError(formatv("cannot write the rates to '{0}': {1}", path, reason));
+  };
+  if (std::error_code code = llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)))
+    return failure(code.message());
+  // Written beside and renamed, so that nothing half-written is ever read.
+  if (llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+        os << *report << "\n";
+        return llvm::Error::success();
+      }))
+    return failure(llvm::toString(std::move(error)));
+  return report;
 }
 
 TILEWRIGHT_TARGET_PLUGIN(cpu, "1.0", CpuTarget)
