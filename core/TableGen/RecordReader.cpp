@@ -86,6 +86,10 @@ std::string Reader::source(const Record &record) {
   const Record *value = required(record, "source");
   if (!value)
     return "unset";
+  if (value->getValueAsString("kind").empty()) {
+    error(record, "record '" + record.getName() + "': field 'source' is not set");
+    return "unset";
+  }
   return (value->getValueAsString("kind") + ": " + value->getValueAsString("text")).str();
 }
 

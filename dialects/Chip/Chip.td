@@ -34,7 +34,7 @@ class Level<string name_, LevelKind kind_, int count_> {
 }
 
 /// One memory: `bytes` in each member of `level`; bandwidth and latency as one member sees them.
-class Memory<string name_, string level_, int bytes_, PerClock read_, Cycles latency_> {
+class Memory<string name_, string level_, int bytes_, PerClock read_, Cycles latency_, Source source_ = Unsourced> {
   string memoryName = name_;
   string level = level_;
   string kind = "Global";
@@ -50,16 +50,16 @@ class Memory<string name_, string level_, int bytes_, PerClock read_, Cycles lat
   int entries = 0;
   int entryBytes = 0;
   int pageBytes = 0;                  // span that a hardware prefetcher follows
-  Source source = ?;
+  Source source = source_;
 }
-class Cache<string name_, string level_, int bytes_, PerClock read_, Cycles latency_, int lineBytes_, int ways_>
-    : Memory<name_, level_, bytes_, read_, latency_> {
+class Cache<string name_, string level_, int bytes_, PerClock read_, Cycles latency_, int lineBytes_, int ways_,
+            Source source_ = Unsourced> : Memory<name_, level_, bytes_, read_, latency_, source_> {
   let kind = "Cache";
   let lineBytes = lineBytes_;
   let ways = ways_;
 }
-class Scratchpad<string name_, string level_, int bytes_, PerClock read_, Cycles latency_, int banks_, int bankBytes_>
-    : Memory<name_, level_, bytes_, read_, latency_> {
+class Scratchpad<string name_, string level_, int bytes_, PerClock read_, Cycles latency_, int banks_, int bankBytes_,
+                 Source source_ = Unsourced> : Memory<name_, level_, bytes_, read_, latency_, source_> {
   let kind = "Scratchpad";
   let banks = banks_;
   let bankBytes = bankBytes_;
@@ -72,8 +72,8 @@ class RegisterFile<string name_, string level_, int entries_, int entryBytes_>
   let entryBytes = entryBytes_;
   let source = Cited<"the architecture's manual">;
 }
-class AccumulatorMemory<string name_, string level_, int bytes_, PerClock read_, Cycles latency_>
-    : Memory<name_, level_, bytes_, read_, latency_> {
+class AccumulatorMemory<string name_, string level_, int bytes_, PerClock read_, Cycles latency_, Source source_ = Unsourced>
+    : Memory<name_, level_, bytes_, read_, latency_, source_> {
   let kind = "Accumulator";
 }
 

@@ -39,6 +39,7 @@ class Source<string kind_, string text_> {
 class Measured<string how> : Source<"measured", how>;
 class Cited<string where> : Source<"cited", where>;
 class Guess<string why> : Source<"guess", why>;
+def Unsourced : Source<"", "">; // an error if it is left so
 
 class Ratio<int num_, int den_> {
   int num = num_;
@@ -78,6 +79,7 @@ def i1 : Elem<"I1">;
 /// What stands in the final code. Arguments are roles, in the order of the emission:
 ///   "A" "B" "C"              the operands (C: the accumulator, also the result)
 ///   "TileA" "TileB" "TileC"  number of the operand's tile register, an immediate; "Tile": of the register itself
+///   "DescA" "DescB" "UseC"   descriptor of an operand in a scratchpad; flag that C is read
 ///   "Slice"                  row or column of a tile register
 ///   "ValidM" "ValidN" "ValidK" "ValidRow"  valid prefix, a count or the target's predicate
 ///   "AllTrue" "Zero"         constant predicate; zero of the result type
