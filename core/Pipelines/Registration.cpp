@@ -11,11 +11,13 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pipelines/Interfaces.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
@@ -24,7 +26,9 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
+#include "mlir/Dialect/Quant/IR/Quant.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SparseTensor/IR/SparseTensor.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tosa/IR/TosaOps.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -39,6 +43,13 @@ void tilewright::registerAllDialects(DialectRegistry &registry) {
                   cf::ControlFlowDialect, func::FuncDialect, index::IndexDialect, linalg::LinalgDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, omp::OpenMPDialect, scf::SCFDialect,
                   tensor::TensorDialect, tile::TileDialect, tosa::TosaDialect, ub::UBDialect, vector::VectorDialect>();
+  // Refused by check-supported, which has to be able to read them first.
+  registry.insert<complex::ComplexDialect, quant::QuantDialect, sparse_tensor::SparseTensorDialect>();
+  registerFrontInterfaces(registry);
 }
 
-void tilewright::registerAllPasses() { registerTilewrightPasses(); }
+void tilewright::registerAllPasses() {
+  registerTilewrightPasses();
+  PassPipelineRegistration<>("tw-import", "Stage 1: tensor programs to linalg.generic on tensors", buildImportPipeline);
+  PassPipelineRegistration<>("tw-affine", "Stage 2: tensors to affine nests in kernels", buildAffinePipeline);
+}

@@ -18,7 +18,145 @@ include "mlir/Pass/PassBase.td"
 
 //===-- Stage 1: import ---------------------------------------------------===//
 
+def CheckSupported : Pass<"check-supported", "::mlir::ModuleOp"> {
+  let summary = "Refuse types and operations that no stage compiles, with one diagnostic";
+  let description = [{
+    Walks the module once and reports the first value or operation that the compiler has no meaning for: complex,
+    quantised, sparse, unranked or vector types at a function's boundary, integers wider than 64 bits, and operations of dialects
+    that stage 1 does not know. The diagnostic names the type or operation, where it stands, and what would be accepted.
+  }];
+}
+
+def DecomposeStructuredOps : Pass<"decompose-structured-ops", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite aggregate and tensor operations to linalg.generic and slices";
+  let description = [{
+    Softmax, pack, unpack and Winograd operations become the linalg operations that they stand for; tensor.pad,
+    concat, splat, generate, gather and element-wise arithmetic on tensors become linalg.generic, fills and insertions of
+    slices; every named linalg operation becomes a linalg.generic. What is left are generics, views (slices, reshapes,
+    casts), single elements and control flow.
+
+    ```mlir
+    %p = tensor.pad %x low[1] high[1] {...} : tensor<8xf32> to tensor<10xf32>
+    // becomes
+    %f = linalg.generic ... { linalg.yield %pad } -> tensor<10xf32>
+    %p = tensor.insert_slice %x into %f[1] [8] [1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def PromoteAccumulators : Pass<"promote-accumulators", "::mlir::func::FuncOp"> {
+  let summary = "Accumulate reductions of narrow floats in f32 and round once";
+  let description = [{
+    A reduction or contraction whose result is narrower than f32 is computed in an f32 tensor, and an element-wise
+    operation rounds it at the end: the floating-point contract of DESIGN 6.
+
+    ```mlir
+    %r = linalg.generic {sum over k} ins(%a, %b : bf16) outs(%c : bf16)
+    // becomes
+    %c32 = linalg.generic {extend} ins(%c) -> f32
+    %r32 = linalg.generic {sum over k, in f32} ins(%a, %b : bf16) outs(%c32 : f32)
+    %r   = linalg.generic {truncate} ins(%r32) -> bf16
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuse element-wise operations on tensors where no work is duplicated";
+  let description = [{
+    Element-wise producers move into element-wise consumers and into reductions that are not contractions, when the
+    producer has one user and is computed once per element there. Cheap producers (fills, casts, transpositions,
+    broadcasts) move into every element-wise user. Into a contraction only producers without arithmetic move.
+    Values that initialise a reduction stay.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def CheckImport : Pass<"check-import", "::mlir::ModuleOp"> {
+  let summary = "The contract at the end of stage 1";
+  let description = [{
+    Only linalg.generic, tensor, arith, math, scf, affine, memref, func and bufferization operations are left; an
+    operation of another dialect is reported with its location.
+  }];
+}
+
 //===-- Stage 2: affine ---------------------------------------------------===//
+
+def PrepareBufferization : Pass<"prepare-bufferization", "::mlir::ModuleOp"> {
+  let summary = "State at function boundaries and loops which tensors may be written";
+  let description = [{
+    Tensor arguments of public functions are inputs that nobody may write (`bufferization.writable = false`); scalar
+    results become tensors of rank 0, so that every result can be an out-parameter; tensors that a loop carries are written
+    into one buffer where their size cannot change. The functions get `tilewright.inputs` and `tilewright.outputs`, the
+    numbers of their arguments that are read and that are results.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def OutlineKernels : Pass<"outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Outline maximal sequences of linalg operations and affine nests into kernels";
+  let description = [{
+    Each maximal sequence of linalg operations, copies and affine nests on memrefs becomes a private function
+    `@<host>_kernel_<n>` with the attribute `tilewright.kernel`; control flow, single elements and sizes stay in the
+    host function, which calls it. Inside a kernel every size and index is a symbol, since a function is an affine scope.
+    Slices move into the kernel, where later passes fold them into access maps; buffers that only one kernel uses are
+    allocated inside it. No two memref arguments of a kernel alias if one of them is written: a sequence ends where
+    another view of a written buffer is needed, and an operation that uses two such views reads a copy.
+
+    ```mlir
+    func.func @main(%x: memref<?xf32>, %y: memref<?xf32>) {
+      linalg.generic ins(%x) outs(%y)
+    // becomes
+    func.func @main(%x: memref<?xf32>, %y: memref<?xf32>) { call @main_kernel_0(%x, %y) }
+    func.func private @main_kernel_0(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tilewright.kernel} {
+      linalg.generic ins(%x) outs(%y)
+    ```
+
+    Operations whose body reads memory (data-dependent gathers) go into functions of their own with the attribute
+    `tilewright.opaque`, which no later pass of stage 3 touches.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::linalg::LinalgDialect"];
+}
+
+def FoldViews : Pass<"fold-views", "::mlir::func::FuncOp"> {
+  let summary = "Fold slices, reshapes and casts into the access maps of affine loads and stores";
+  let description = [{
+    Accesses to a view become accesses to its source with the view's offsets, strides and reassociation composed
+    into the access map, so that a kernel knows one memref per buffer.
+
+    ```mlir
+    %v = memref.subview %a[%o, 0] [4, 8] [2, 1] : memref<?x8xf32> to memref<4x8xf32, strided<[16, 1], offset: ?>>
+    affine.load %v[%i, %j]
+    // becomes
+    affine.load %a[%i * 2 + symbol(%o), %j]
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
+def NormalizeNests : Pass<"normalize-nests", "::mlir::func::FuncOp"> {
+  let summary = "Lower bound 0, step 1, at least one loop, allocations first";
+  let description = [{
+    Brings the nests of a kernel to the form that stage 3 reads: loops begin at 0 with step 1, statements outside of
+    any loop get a loop of one iteration, computations of indices stand with the nest that uses them only if they depend on its
+    loops, and allocations stand at the top of the kernel.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
+def CheckKernels : Pass<"check-kernels", "::mlir::ModuleOp"> {
+  let summary = "The contract at the end of stage 2";
+  let description = [{
+    No tensor is left. A kernel holds allocations, index arithmetic and affine nests with scalar accesses to memrefs
+    of identity layout; whatever else is found is reported with its location.
+  }];
+}
 
 //===-- Stage 3: optimise -------------------------------------------------===//
 

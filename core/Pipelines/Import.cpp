@@ -1,0 +1,52 @@
+//===- Import.cpp - Stage 1: tensors in one form ---------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// TOSA, linalg and tensor programs become linalg.generic, views and control
+/// flow on tensors: docs/stages.md shows the IR before and after.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+#include "mlir/Conversion/TosaToArith/TosaToArith.h"
+#include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
+#include "mlir/Conversion/TosaToSCF/TosaToSCF.h"
+#include "mlir/Conversion/TosaToTensor/TosaToTensor.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Tosa/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "tilewright/Pipeline.h"
+
+using namespace mlir;
+
+void tilewright::buildImportPipeline(OpPassManager &pm) {
+  pm.addPass(createCheckSupported());
+  // TOSA: upstream's conversions; they leave functions without TOSA as they are.
+  {
+    OpPassManager &functions = pm.nest<func::FuncOp>();
+    functions.addPass(tosa::createTosaMakeBroadcastablePass());
+    functions.addPass(tosa::createTosaToLinalgNamed());
+    functions.addPass(tosa::createTosaToLinalg());
+    functions.addPass(createTosaToArithPass(TosaToArithPassOptions{/*includeApplyRescale=*/true, /*use32Bit=*/false}));
+    functions.addPass(createTosaToTensorPass());
+    functions.addPass(createTosaToSCFPass());
+  }
+  pm.addPass(createInlinerPass());
+  pm.addPass(createSymbolDCEPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps());
+  pm.addNestedPass<func::FuncOp>(createPromoteAccumulators());
+  pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps()); // fills that the promotion made
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createFuseElementwise());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createCheckImport());
+}

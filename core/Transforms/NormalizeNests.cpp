@@ -1,0 +1,109 @@
+//===- NormalizeNests.cpp - One form of nests for stage 3 ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Lower bound 0 and step 1 for every loop, a loop of one iteration around
+/// statements that have none, allocations at the top of the kernel.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_NORMALIZENESTS
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+
+namespace {
+
+/// The operations at the top of the kernel that `store` needs, in order, itself last; constants, sizes and allocations
+/// stay outside. Empty if a value that it reads may have changed since.
+SmallVector<Operation *> statementOf(affine::AffineStoreOp store) {
+  llvm::SetVector<Operation *> slice;
+  SmallVector<Operation *> worklist{store};
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    if (!slice.insert(op))
+      continue;
+    if (isa<affine::AffineLoadOp>(op))
+      for (Operation *next = op->getNextNode(); next != store; next = next->getNextNode())
+        if (!isMemoryEffectFree(next) && !isa<affine::AffineLoadOp, memref::AllocOp>(next))
+          return {};
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || producer->getNumRegions() != 0 ||
+          producer->hasTrait<OpTrait::ConstantLike>() ||
+          isa<memref::AllocOp, memref::DimOp, affine::AffineApplyOp>(producer) ||
+          isa<IndexType>(operand.getType()))
+        continue;
+      if (!isa<affine::AffineLoadOp>(producer) && !isMemoryEffectFree(producer))
+        return {};
+      worklist.push_back(producer);
+    }
+  }
+  SmallVector<Operation *> ordered = llvm::to_vector(slice);
+  llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return ordered;
+}
+
+/// Puts a loop of one iteration around the statement that ends in `store`.
+void wrapStatement(affine::AffineStoreOp store) {
+  SmallVector<Operation *> statement = statementOf(store);
+  if (statement.empty())
+    return;
+  OpBuilder b(store);
+  auto loop = affine::AffineForOp::create(b, store.getLoc(), 0, 1);
+  b.setInsertionPointToStart(loop.getBody());
+  IRMapping mapping;
+  for (Operation *op : statement)
+    b.clone(*op, mapping);
+  for (Operation *op : llvm::reverse(statement))
+    if (op->use_empty())
+      op->erase();
+}
+
+struct NormalizeNests : tilewright::impl::NormalizeNestsBase<NormalizeNests> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (!function->hasAttr("tilewright.kernel"))
+      return;
+    function.walk([](affine::AffineForOp loop) { (void)affine::normalizeAffineFor(loop); });
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
+      if (auto store = dyn_cast<affine::AffineStoreOp>(op))
+        wrapStatement(store);
+    // Allocations whose sizes are arguments or constants go to the top.
+    Block &entry = function.getBody().front();
+    Operation *front = nullptr;
+    llvm::SmallPtrSet<Operation *, 16> moved;
+    for (Operation &op : llvm::make_early_inc_range(entry)) {
+      bool movable = isa<memref::AllocOp, memref::DimOp, affine::AffineApplyOp>(op) ||
+                     op.hasTrait<OpTrait::ConstantLike>() ||
+                     (isMemoryEffectFree(&op) && op.getNumRegions() == 0 && op.getNumResults() == 1 &&
+                      isa<IndexType>(op.getResult(0).getType()));
+      movable &= llvm::all_of(op.getOperands(), [&](Value operand) {
+        return isa<BlockArgument>(operand) || moved.contains(operand.getDefiningOp());
+      });
+      if (!movable)
+        continue;
+      moved.insert(&op);
+      if (front)
+        op.moveAfter(front);
+      else
+        op.moveBefore(&entry, entry.begin());
+      front = &op;
+    }
+  }
+};
+
+} // namespace

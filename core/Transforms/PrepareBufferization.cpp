@@ -1,0 +1,145 @@
+//===- PrepareBufferization.cpp - Who may write which tensor ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What bufferization has to know at function boundaries and loops: inputs are
+/// read only, every result is a tensor, loops write into one buffer.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_PREPAREBUFFERIZATION
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+
+namespace {
+
+/// Whether `a` and `b` provably have the same sizes.
+bool sameShape(Value a, Value b) {
+  auto type = dyn_cast<RankedTensorType>(a.getType());
+  if (!type || b.getType() != type)
+    return false;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!type.isDynamicDim(dim))
+      continue;
+    FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual({a, dim}, {b, dim});
+    if (failed(equal) || !*equal)
+      return false;
+  }
+  return true;
+}
+
+/// Replaces each tensor among `terminator`'s operands from `first` on by its copy into the buffer of `carried`.
+void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
+  OpBuilder b(terminator);
+  for (auto [index, buffer] : llvm::enumerate(carried)) {
+    OpOperand &operand = terminator->getOpOperand(first + index);
+    if (operand.get() == buffer || !sameShape(operand.get(), buffer))
+      continue;
+    operand.set(bufferization::MaterializeInDestinationOp::create(b, terminator->getLoc(), buffer.getType(),
+                                                                  operand.get(), buffer)
+                    .getResult());
+  }
+}
+
+/// Makes every scalar result of `function` a tensor of rank 0.
+void boxScalarResults(func::FuncOp function) {
+  FunctionType type = function.getFunctionType();
+  SmallVector<Type> results;
+  for (Type result : type.getResults())
+    results.push_back(isa<ShapedType>(result) ? result : RankedTensorType::get({}, result));
+  if (results == type.getResults())
+    return;
+  function.walk([&](func::ReturnOp op) {
+    OpBuilder b(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (!isa<ShapedType>(operand.get().getType()))
+        operand.set(tensor::FromElementsOp::create(b, op.getLoc(), RankedTensorType::get({}, operand.get().getType()),
+                                                   ValueRange{operand.get()}));
+  });
+  function.setFunctionType(FunctionType::get(function.getContext(), type.getInputs(), results));
+}
+
+/// Gives every use of an empty tensor, and of a fill that a later operation overwrites, a tensor of its own: one that is
+/// shared would make unrelated results share a buffer, or be copied.
+void separateInits(func::FuncOp function) {
+  auto isInit = [](OpOperand &use) {
+    auto user = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+    return user && user.isDpsInit(&use);
+  };
+  auto separate = [&](Operation *op) {
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : op->getResult(0).getUses())
+      if (isInit(use))
+        uses.push_back(&use);
+    for (OpOperand *use : uses) {
+      if (op->hasOneUse())
+        break;
+      OpBuilder b(use->getOwner());
+      use->set(b.clone(*op)->getResult(0));
+    }
+  };
+  SmallVector<Operation *> fills, empties;
+  function.walk([&](linalg::GenericOp op) {
+    if (op.hasPureTensorSemantics() && op->getNumResults() == 1 && op.getNumReductionLoops() == 0 &&
+        llvm::none_of(op.getDpsInputs(), [](Value v) { return isa<ShapedType>(v.getType()); }) &&
+        !op.payloadUsesValueFromOperand(op.getDpsInitOperand(0)))
+      fills.push_back(op);
+  });
+  for (Operation *op : fills)
+    separate(op);
+  function.walk([&](tensor::EmptyOp op) { empties.push_back(op); });
+  for (Operation *op : empties)
+    separate(op);
+}
+
+struct PrepareBufferization : tilewright::impl::PrepareBufferizationBase<PrepareBufferization> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto writable = bufferization::BufferizationDialect::kWritableAttrName;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isExternal() || !function.isPublic())
+        continue;
+      Builder b(&getContext());
+      bool called = !SymbolTable::symbolKnownUseEmpty(function, module);
+      if (!called)
+        boxScalarResults(function);
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (isa<RankedTensorType>(function.getArgument(i).getType()))
+          function.setArgAttr(i, writable, b.getBoolAttr(false));
+      if (function.getNumResults() != 0) {
+        function->setAttr("tilewright.inputs", b.getI64IntegerAttr(function.getNumArguments()));
+        function->setAttr("tilewright.outputs", b.getI64IntegerAttr(function.getNumResults()));
+      }
+    }
+    for (auto function : module.getOps<func::FuncOp>())
+      separateInits(function);
+    module.walk([](scf::ForOp loop) {
+      writeInPlace(loop.getBody()->getTerminator(), 0, loop.getRegionIterArgs());
+    });
+    module.walk([](scf::WhileOp loop) {
+      if (loop.getInits().getTypes() != loop.getResultTypes())
+        return;
+      writeInPlace(loop.getConditionOp(), 1, loop.getBeforeArguments());
+      writeInPlace(loop.getYieldOp(), 0, loop.getAfterArguments());
+    });
+  }
+};
+
+} // namespace
