@@ -112,7 +112,7 @@ static StringRef word(Completion kind) {
   return words[static_cast<int>(kind)];
 }
 
-/// "avx512_fma" from "cpu.avx512_fma": what a C++ function can be called.
+/// "fma_f32" from "acme.fma_f32": what a C++ function can be called.
 static std::string identifier(StringRef name) {
   std::string result;
   for (char c : name)

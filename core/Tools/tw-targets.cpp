@@ -8,7 +8,7 @@
 /// \file
 ///   tw-targets                          all targets and their chips
 ///   tw-targets cpu                      the chips of one target with their units
-///   tw-targets cpu:zen4                 all facts of one chip
+///   tw-targets acme:one                 all facts of one chip
 ///   tw-targets cpu --measure [--save]   measures the machine that this runs on
 ///
 /// `--json` prints the same for scripts; `--load-target=lib.so` adds a plugin.
