@@ -76,8 +76,9 @@ std::string tilewright::incompatibility(const TargetPlugin &plugin) {
 }
 
 TargetRegistry &TargetRegistry::get() {
-  static TargetRegistry registry;
-  return registry;
+  // Never destroyed: at exit the libraries of loaded targets are gone before it would be.
+  static auto *registry = new TargetRegistry;
+  return *registry;
 }
 
 llvm::Error TargetRegistry::add(std::unique_ptr<Target> target) {

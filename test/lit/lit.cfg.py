@@ -6,7 +6,7 @@ Features that a test may name in REQUIRES:
   qemu-aarch64                     the emulator of foreign programs is installed
   TOOL (tw-run, tw-compile, ...)   the tool is part of this build
   sanitizer                        the project's own code is instrumented
-Substitutions: %python, %source (the checkout), %llvm-tools.
+Substitutions: %python, %source (the checkout), %build, %llvm-tools.
 """
 
 import os
@@ -30,6 +30,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "ASAN_SYMBOLIZER_PATH", "HOME"):
 
 config.substitutions.append(("%python", config.tilewright_python))
 config.substitutions.append(("%source", config.tilewright_source))
+config.substitutions.append(("%build", config.tilewright_build))
 config.substitutions.append(("%llvm-tools", config.llvm_tools))
 
 

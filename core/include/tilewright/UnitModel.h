@@ -1,0 +1,39 @@
+//===- UnitModel.h - Matrix units executed on the host ----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The functional model of every matrix unit, from its record alone: fragments
+/// are taken apart by their layouts, multiplied, and put together again.
+///
+///   a, b, c: bytes of the fragments, lane after lane, element after element as
+///   the layouts number them; elements narrower than a byte are packed from the
+///   low bits on
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_UNITMODEL_H
+#define TILEWRIGHT_UNITMODEL_H
+
+#include "tilewright/TargetDescription.h"
+
+namespace tilewright {
+
+/// Bytes of a fragment of `operand`, all lanes together.
+int64_t fragmentBytes(const UnitOperand &operand);
+
+/// Element `index` of a packed buffer as a number. Integers up to 32 bits and all floats are exact.
+double readElement(ElementKind kind, const void *data, int64_t index);
+/// Rounds `value` to nearest even (integers: wraps) and writes it.
+void writeElement(ElementKind kind, void *data, int64_t index, double value);
+
+/// c = a * b + c, or a * b if the unit does not accumulate. Products are summed in float64 (integers: exactly) and rounded
+/// once into c's type: an instruction that rounds in between may differ in the last bits, never on exact inputs.
+void runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_UNITMODEL_H

@@ -1,0 +1,202 @@
+//===- UnitModelTest.cpp - Units against their functional model ------------ ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The model of each record against a plain multiplication of matrices, and,
+/// for units that this machine has, against the instruction itself: the outside
+/// oracle of layout and emission.
+///
+//===----------------------------------------------------------------------===//
+
+#include "tilewright/UnitModel.h"
+#include "tilewright/Target.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+
+using namespace tilewright;
+
+namespace {
+
+/// A fragment of small whole numbers (every sum is exact) and the matrix that it holds.
+struct Fragment {
+  std::vector<char> bytes;
+  std::vector<double> matrix;
+};
+
+Fragment randomFragment(const UnitOperand &operand, std::mt19937 &random) {
+  Fragment fragment;
+  fragment.bytes.resize(fragmentBytes(operand) + 64);
+  fragment.matrix.resize(operand.rows * operand.cols);
+  int low = isSigned(operand.element) ? -8 : 0, high = operand.element == ElementKind::I4 ? 7 : 8;
+  for (double &value : fragment.matrix)
+    value = std::uniform_int_distribution<int>(low, high)(random);
+  int64_t elements = operand.layout.numElements();
+  for (int64_t lane = 0; lane < operand.layout.numLanes(); ++lane) {
+    for (int64_t element = 0; element < elements; ++element) {
+      Position p = operand.layout.at(lane, element);
+      writeElement(operand.element, fragment.bytes.data(), lane * elements + element,
+                   fragment.matrix[p.row * operand.cols + p.col]);
+    }
+  }
+  return fragment;
+}
+
+/// Every unit of every linked chip, once.
+std::vector<MatrixUnit> allUnits() {
+  static bool done = [] {
+    if (TargetRegistry::get().targets().empty())
+      registerLinkedTargets();
+    return true;
+  }();
+  (void)done;
+  std::map<std::string, MatrixUnit> units;
+  for (const Target *target : TargetRegistry::get().targets()) {
+    for (const std::string &chip : target->chips()) {
+      auto description = llvm::cantFail(target->describe(chip));
+      for (const MatrixUnit &unit : description->units())
+        units.emplace(unit.name, unit);
+    }
+  }
+  std::vector<MatrixUnit> all;
+  for (auto &[name, unit] : units)
+    all.push_back(unit);
+  return all;
+}
+
+llvm::Type *vectorType(ElementKind kind, int64_t count, llvm::LLVMContext &context) {
+  llvm::Type *element = kind == ElementKind::F64    ? llvm::Type::getDoubleTy(context)
+                        : kind == ElementKind::F32  ? llvm::Type::getFloatTy(context)
+                        : kind == ElementKind::F16  ? llvm::Type::getHalfTy(context)
+                        : kind == ElementKind::BF16 ? llvm::Type::getBFloatTy(context)
+                                                    : llvm::Type::getIntNTy(context, bitWidth(kind));
+  return llvm::FixedVectorType::get(element, count);
+}
+
+using Instruction = void (*)(const void *, const void *, void *);
+
+/// Compiles `void f(ptr a, ptr b, ptr c)` around the emission of `unit`; null for a form that this test does not know.
+Instruction compile(llvm::orc::LLJIT &jit, const MatrixUnit &unit, const CodegenTarget &codegen) {
+  bool vectors = unit.b.residence == Residence::VectorRegister && unit.c.residence == Residence::VectorRegister;
+  bool fma = unit.emit.name == "llvm.intr.fma";
+  bool dot =
+      unit.emit.kind == EmissionKind::LlvmIntrinsic && unit.emit.arguments == std::vector<std::string>{"C", "A", "B"};
+  if (!vectors || !(fma || dot))
+    return nullptr;
+  auto context = std::make_unique<llvm::LLVMContext>();
+  auto module = std::make_unique<llvm::Module>(unit.name, *context);
+  module->setDataLayout(jit.getDataLayout());
+  llvm::IRBuilder<> b(*context);
+  auto *pointer = b.getPtrTy();
+  auto *function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer}, false),
+                                          llvm::Function::ExternalLinkage, "run_" + unit.name, *module);
+  function->addFnAttr("target-cpu", codegen.cpu);
+  function->addFnAttr("target-features", codegen.features);
+  b.SetInsertPoint(llvm::BasicBlock::Create(*context, "entry", function));
+  int64_t elements = unit.b.rows * unit.b.cols;
+  llvm::Type *typeA = vectorType(unit.a.element, elements, *context);
+  llvm::Type *typeB = vectorType(unit.b.element, elements, *context);
+  llvm::Type *typeC = vectorType(unit.c.element, unit.m * unit.n, *context);
+  llvm::Value *a;
+  if (unit.a.residence == Residence::BroadcastScalar) { // the group of k in every lane
+    unsigned bits = bitWidth(unit.a.element) * unit.k;
+    llvm::Value *group = b.CreateAlignedLoad(b.getIntNTy(bits), function->getArg(0), llvm::Align(1));
+    a = b.CreateBitCast(b.CreateVectorSplat(elements / unit.k, group), typeA);
+  } else {
+    a = b.CreateAlignedLoad(typeA, function->getArg(0), llvm::Align(1));
+  }
+  llvm::Value *vectorB = b.CreateAlignedLoad(typeB, function->getArg(1), llvm::Align(1));
+  llvm::Value *c = b.CreateAlignedLoad(typeC, function->getArg(2), llvm::Align(1));
+  llvm::Value *result;
+  if (fma) {
+    result = b.CreateIntrinsic(typeC, llvm::Intrinsic::fma, {a, vectorB, c});
+  } else {
+    llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(unit.emit.name);
+    llvm::SmallVector<llvm::Type *> overloads;
+    if (llvm::Intrinsic::isOverloaded(id))
+      overloads = {typeC, typeA};
+    llvm::Function *callee = llvm::Intrinsic::getOrInsertDeclaration(module.get(), id, overloads);
+    auto fit = [&](llvm::Value *value, unsigned index) {
+      return b.CreateBitCast(value, callee->getFunctionType()->getParamType(index));
+    };
+    result = b.CreateBitCast(b.CreateCall(callee, {fit(c, 0), fit(a, 1), fit(vectorB, 2)}), typeC);
+  }
+  b.CreateAlignedStore(result, function->getArg(2), llvm::Align(1));
+  b.CreateRetVoid();
+  llvm::cantFail(jit.addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
+  return llvm::cantFail(jit.lookup("run_" + unit.name)).toPtr<Instruction>();
+}
+
+} // namespace
+
+TEST(UnitModel, MultipliesMatrices) {
+  std::mt19937 random(1);
+  for (const MatrixUnit &unit : allUnits()) {
+    Fragment a = randomFragment(unit.a, random), b = randomFragment(unit.b, random), c = randomFragment(unit.c, random);
+    runUnit(unit, a.bytes.data(), b.bytes.data(), c.bytes.data());
+    int64_t elements = unit.c.layout.numElements();
+    for (int64_t element = 0; element < elements; ++element) {
+      Position p = unit.c.layout.at(0, element);
+      double expected = c.matrix[p.row * unit.n + p.col];
+      for (int64_t k = 0; k < unit.k; ++k)
+        expected += a.matrix[p.row * unit.k + k] * b.matrix[k * unit.n + p.col];
+      EXPECT_EQ(readElement(unit.c.element, c.bytes.data(), element), expected) << unit.name << " element " << element;
+    }
+  }
+}
+
+TEST(UnitModel, AgreesWithTheInstructionsOfThisMachine) {
+  allUnits();
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  std::mt19937 random(2);
+  for (const Target *target : TargetRegistry::get().targets()) {
+    auto host = target->describe("host");
+    if (!host) {
+      llvm::consumeError(host.takeError());
+      continue;
+    }
+    CodegenTarget codegen = (*host)->codegen();
+    llvm::orc::JITTargetMachineBuilder machine((llvm::Triple(codegen.triple)));
+    machine.setCPU(codegen.cpu);
+    machine.addFeatures(llvm::SubtargetFeatures(codegen.features).getFeatures());
+    auto jit = llvm::cantFail(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create());
+    for (const MatrixUnit &unit : (*host)->units()) {
+      Instruction instruction = compile(*jit, unit, codegen);
+      if (!instruction)
+        continue;
+      for (int round = 0; round < 20; ++round) {
+        Fragment a = randomFragment(unit.a, random), b = randomFragment(unit.b, random);
+        Fragment c = randomFragment(unit.c, random), modelled = c;
+        instruction(a.bytes.data(), b.bytes.data(), c.bytes.data());
+        runUnit(unit, a.bytes.data(), b.bytes.data(), modelled.bytes.data());
+        ASSERT_EQ(c.bytes, modelled.bytes) << unit.name;
+      }
+    }
+  }
+}
+
+TEST(UnitModel, ElementsSurviveTheirTypes) {
+  char data[16] = {};
+  for (ElementKind kind : {ElementKind::F64, ElementKind::F32, ElementKind::F16, ElementKind::BF16, ElementKind::F8E4M3,
+                           ElementKind::F8E5M2, ElementKind::I32, ElementKind::I16, ElementKind::I8, ElementKind::I4}) {
+    for (double value : {-4.0, 0.0, 3.0}) {
+      writeElement(kind, data, 1, value);
+      EXPECT_EQ(readElement(kind, data, 1), value) << elementName(kind).str();
+    }
+  }
+  writeElement(ElementKind::U8, data, 0, 200);
+  EXPECT_EQ(readElement(ElementKind::U8, data, 0), 200);
+  writeElement(ElementKind::F32, data, 0, 1 + 0x1p-20);
+  EXPECT_EQ(readElement(ElementKind::TF32, data, 0), 1);
+}
