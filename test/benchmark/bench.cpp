@@ -93,7 +93,7 @@ Buffer fill(const std::string &type, size_t count, std::vector<double> &exact, u
 struct Problem {
   PeerProblem peer;
   std::string left, right, out;
-  std::vector<double> a, b, bias, gain, exact, scale;
+  std::vector<double> a, b, bias, residual, exact, scale;
   std::vector<Buffer> buffers;
   Buffer result;
   size_t outputs = 0, resultBytes = 0;
@@ -111,7 +111,7 @@ void Problem::reference() {
   exact.assign(outputs, 0);
   scale.assign(outputs, 1);
   std::string kind = p.kind;
-  if (kind == "gemm") {
+  if (kind == "gemm" || kind == "fused") {
     std::vector<double> bk(k * n), rowNorm(m), colNorm(n);
     for (size_t l = 0; l < k; ++l)
       for (size_t j = 0; j < n; ++j) {
@@ -131,14 +131,30 @@ void Problem::reference() {
         }
       }
     for (size_t i = 0; i < m; ++i)
-      for (size_t j = 0; j < n; ++j)
+      for (size_t j = 0; j < n; ++j) {
         scale[i * n + j] = std::sqrt(rowNorm[i] * colNorm[j]);
+        if (kind == "fused") {
+          double v = exact[i * n + j] + bias[j];
+          exact[i * n + j] = v / 2 * (1 + std::erf(v * M_SQRT1_2)) + residual[i * n + j];
+        }
+      }
+    return;
+  }
+  if (kind == "rowsum" || kind == "colsum") {
+    bool rows = kind == "rowsum";
+    scale.assign(outputs, double(rows ? n : m));
+    for (size_t i = 0; i < m; ++i)
+      for (size_t j = 0; j < n; ++j)
+        exact[rows ? i : j] += a[i * n + j];
     return;
   }
   for (size_t i = 0; i < m; ++i) {
     const double *x = &a[i * n];
     double *y = &exact[i * n];
-    if (kind == "softmax") {
+    if (kind == "chain") {
+      for (size_t j = 0; j < n; ++j)
+        y[j] = std::max(x[j] * 0.5 + bias[j], 0.0);
+    } else if (kind == "softmax") {
       double top = *std::max_element(x, x + n), sum = 0;
       for (size_t j = 0; j < n; ++j)
         sum += y[j] = std::exp(x[j] - top);
@@ -196,6 +212,7 @@ double Problem::error() const {
 }
 
 std::string description;
+bool moves = false;
 std::function<void()> run;
 
 bool loadPeer(const char *adapter, const char *library, const char *form, const Problem &problem) {
@@ -209,6 +226,7 @@ bool loadPeer(const char *adapter, const char *library, const char *form, const 
   if (!prepare || prepare(library, form, &problem.peer, &call))
     return false;
   description = call.description;
+  moves = call.moves;
   run = [call] { call.run(call.state); };
   return true;
 }
@@ -223,14 +241,18 @@ bool loadCode(const char *library, const char *function, const Problem &problem)
   }
   const PeerProblem &p = problem.peer;
   description = "generated code";
-  if (!strcmp(p.kind, "gemm"))
-    run = [=] { reinterpret_cast<int (*)(const void *, const void *, void *)>(entry)(p.a, p.b, p.c); };
-  else if (!strcmp(p.kind, "softmax"))
-    run = [=] { reinterpret_cast<int (*)(const void *, void *)>(entry)(p.a, p.c); };
+  using P = const void *;
+  std::string kind = p.kind;
+  if (kind == "gemm")
+    run = [=] { reinterpret_cast<int (*)(P, P, void *)>(entry)(p.a, p.b, p.c); };
+  else if (kind == "fused")
+    run = [=] { reinterpret_cast<int (*)(P, P, P, P, void *)>(entry)(p.a, p.b, p.bias, p.residual, p.c); };
+  else if (kind == "layernorm")
+    run = [=] { reinterpret_cast<int (*)(P, P, P, void *)>(entry)(p.a, p.b, p.bias, p.c); };
+  else if (kind == "chain")
+    run = [=] { reinterpret_cast<int (*)(P, P, void *)>(entry)(p.a, p.bias, p.c); };
   else
-    run = [=] {
-      reinterpret_cast<int (*)(const void *, const void *, const void *, void *)>(entry)(p.a, p.b, p.bias, p.c);
-    };
+    run = [=] { reinterpret_cast<int (*)(P, void *)>(entry)(p.a, p.c); };
   return true;
 }
 
@@ -250,19 +272,25 @@ int main(int argc, char **argv) {
   clockOf = p.threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
 
   std::string type = p.type;
-  bool gemm = !strcmp(p.kind, "gemm"), integers = type == "u8s8" || type == "s8s8";
+  bool gemm = !strcmp(p.kind, "gemm") || !strcmp(p.kind, "fused"), integers = type == "u8s8" || type == "s8s8";
   problem.left = integers ? type.substr(0, 2) : type;
   problem.right = integers ? "s8" : type;
   problem.out = integers ? "i32" : type == "bf16" ? "f32" : type;
-  problem.outputs = size_t(p.m * p.n);
+  problem.outputs = size_t(!strcmp(p.kind, "rowsum") ? p.m : !strcmp(p.kind, "colsum") ? p.n : p.m * p.n);
   problem.buffers.push_back(fill(problem.left, size_t(gemm ? p.m * p.k : p.m * p.n), problem.a, 1));
   p.a = problem.buffers.back().get();
   problem.buffers.push_back(fill(problem.right, size_t(gemm ? p.k * p.n : p.n), problem.b, 2));
   p.b = problem.buffers.back().get();
   problem.buffers.push_back(fill("f32", size_t(p.n), problem.bias, 3));
   p.bias = problem.buffers.back().get();
+  if (!strcmp(p.kind, "fused")) {
+    problem.buffers.push_back(fill("f32", size_t(p.m * p.n), problem.residual, 4));
+    p.residual = problem.buffers.back().get();
+  }
+  // Room for what a contender that moves bytes writes.
+  size_t room = size_t(p.m * p.n) * 8;
   problem.resultBytes = problem.outputs * (problem.out == "f64" ? 8 : 4);
-  problem.result = Buffer(problem.resultBytes);
+  problem.result = Buffer(std::max(room, problem.resultBytes));
   p.c = problem.result.get();
   const char *cache = getenv("TILEWRIGHT_BENCH_REFERENCE");
   if (!cache || !problem.load(cache)) {
@@ -279,7 +307,7 @@ int main(int argc, char **argv) {
   run();
   // The bounds, in units in the last place of the scale: rounding of sums of random numbers stays well below.
   double error = problem.error(), bound = !strcmp(p.kind, "layernorm") ? 64 : 16;
-  bool correct = error <= bound;
+  bool correct = moves || error <= bound;
 
   // Warm: until 20 ms passed; then as many calls in a sample as a millisecond takes.
   double start = now();

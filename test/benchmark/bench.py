@@ -74,14 +74,15 @@ def interval(values):
 def measure(shape, contenders, samples):
     """Runs one shape; returns a JSON object with the samples of every contender that could do it."""
     threads = shape.get("threads", 1)
-    words = [shape["kind"], shape["type"], shape["m"], shape["n"], shape.get("k", 1), int(shape.get("transA", False)),
+    words = [shape["type"], shape["m"], shape["n"], shape.get("k", 1), int(shape.get("transA", False)),
              int(shape.get("transB", False)), threads]
     running, refused = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for contender in contenders:
             environment = dict(os.environ, **peers.thread_environment(threads), **contender.get("environment", {}),
-                               TILEWRIGHT_BENCH_REFERENCE=f"{folder}/reference")
-            command = [str(peers.BUILD / "tilewright-bench"), *map(str, words), *contender["command"]]
+                               TILEWRIGHT_BENCH_REFERENCE=f"{folder}/{contender.get('kind', shape['kind'])}")
+            command = [str(peers.BUILD / "tilewright-bench"), contender.get("kind", shape["kind"]), *map(str, words),
+                       *contender["command"]]
             # On one processor all the time: the last one, away from where interrupts usually go.
             if threads == 1:
                 command = ["taskset", "-c", str(max(os.sched_getaffinity(0))), *command]
@@ -161,6 +162,9 @@ def main():
             contenders = [] if arguments.no_peers else peers.contenders(shape)
             if not arguments.peers_only:
                 contenders.insert(0, programs.compiled(shape, arguments.target))
+                if shape["kind"] == "fused":  # compared with the same product alone
+                    plain = programs.compiled(dict(shape, kind="gemm", name=shape["name"] + "-plain"), arguments.target)
+                    contenders.append(plain and dict(plain, name="product-alone", kind="gemm", library=True))
             result = measure(shape, [c for c in contenders if c], max(9, arguments.samples))
             wrong += sum(not c["correct"] for c in result["contenders"])
             measured.append(result)

@@ -65,6 +65,7 @@ def build():
         subprocess.run(["clang++-22", "-O3", "-march=native", "-std=c++20", "-Wall", "-Wextra", "-Werror",
                         str(HERE / "bench.cpp"), "-o", str(worker), "-ldl"], check=True)
     compile_shared("cblas", HERE / "peers" / "cblas.cpp", "-ldl")
+    compile_shared("moves", HERE / "peers" / "moves.cpp", "-O3", "-march=native", compiler="clang++-22")
     if (DEBIAN / "libdnnl.so.2").exists():
         compile_shared("onednn2", HERE / "peers" / "onednn.cpp", "-ldnnl")
     headers = find("onednn_devel/**/include/oneapi/dnnl/dnnl.hpp")
@@ -92,6 +93,12 @@ def contenders(shape):
                           "command": ["peer", str(BUILD / f"{adapter}.so"), library, form]})
 
     gemm, kind = shape["kind"] == "gemm", shape["type"]
+    if shape["kind"] in ("chain", "rowsum", "colsum"):
+        for form in ("memcpy", "copy", "stream", "read"):
+            add(form, "moves", form=form)
+        return found
+    if shape["kind"] == "fused":
+        return found
     if gemm and kind in ("f32", "f64"):
         # The kernel that is fastest here: 512-bit ones where the processor has them.
         core = "SkylakeX" if wide() else "Haswell"

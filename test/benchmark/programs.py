@@ -11,6 +11,8 @@ ELEMENT = {"f32": ("f32", "f32", "f32"), "f64": ("f64", "f64", "f64"), "bf16": (
 
 
 def name(shape):
+    if shape["kind"] == "fused":
+        return f"fused-{shape['type']}-{shape['m']}x{shape['n']}x{shape['k']}"
     if shape["kind"] != "gemm":
         return f"{shape['kind']}-{shape['type']}-{shape['m']}x{shape['n']}"
     letters = "nt"[shape.get("transA", False)] + "nt"[shape.get("transB", False)]
@@ -21,7 +23,8 @@ def name(shape):
 
 def text(shape):
     """One public function `compute` on tensors that computes the shape."""
-    return {"gemm": gemm, "softmax": softmax, "layernorm": layer_norm}[shape["kind"]](shape)
+    return {"gemm": gemm, "fused": fused, "softmax": softmax, "layernorm": layer_norm, "chain": chain,
+            "rowsum": row_sum, "colsum": column_sum}[shape["kind"]](shape)
 
 
 def gemm(shape):
@@ -56,6 +59,91 @@ def gemm(shape):
 {body}      linalg.yield %s : {out}
   }} -> {c}
   return %r : {c}
+}}
+"""
+
+
+def fused(shape):
+    """GELU is the exact one; the residual comes last."""
+    m, n, k = shape["m"], shape["n"], shape["k"]
+    a, b, c, row = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>", f"tensor<{n}xf32>"
+    return f"""#full = affine_map<(i, j) -> (i, j)>
+func.func @compute(%A: {a}, %B: {b}, %bias: {row}, %residual: {c}) -> {c} {{
+  %zero = arith.constant 0.0 : f32
+  %half = arith.constant 0.5 : f32
+  %one = arith.constant 1.0 : f32
+  %rsqrt2 = arith.constant 0.707106781 : f32
+  %empty = tensor.empty() : {c}
+  %init = linalg.fill ins(%zero : f32) outs(%empty : {c}) -> {c}
+  %p = linalg.matmul ins(%A, %B : {a}, {b}) outs(%init : {c}) -> {c}
+  %r = linalg.generic {{indexing_maps = [#full, affine_map<(i, j) -> (j)>, #full, #full],
+                        iterator_types = ["parallel", "parallel"]}}
+      ins(%p, %bias, %residual : {c}, {row}, {c}) outs(%empty : {c}) {{
+    ^bb0(%x: f32, %b: f32, %y: f32, %o: f32):
+      %v = arith.addf %x, %b : f32
+      %scaled = arith.mulf %v, %rsqrt2 : f32
+      %erf = math.erf %scaled : f32
+      %one_erf = arith.addf %erf, %one : f32
+      %halved = arith.mulf %v, %half : f32
+      %gelu = arith.mulf %halved, %one_erf : f32
+      %t = arith.addf %gelu, %y : f32
+      linalg.yield %t : f32
+  }} -> {c}
+  return %r : {c}
+}}
+"""
+
+
+def chain(shape):
+    rows, row = f"tensor<{shape['m']}x{shape['n']}xf32>", f"tensor<{shape['n']}xf32>"
+    maps = "affine_map<(i, j) -> (i, j)>"
+    step = f'{{indexing_maps = [{maps}, {maps}], iterator_types = ["parallel", "parallel"]}}'
+    add = f'{{indexing_maps = [{maps}, affine_map<(i, j) -> (j)>, {maps}], iterator_types = ["parallel", "parallel"]}}'
+    return f"""func.func @compute(%x: {rows}, %bias: {row}) -> {rows} {{
+  %half = arith.constant 0.5 : f32
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {rows}
+  %scaled = linalg.generic {step} ins(%x : {rows}) outs(%e : {rows}) {{
+    ^bb0(%a: f32, %o: f32):
+      %t = arith.mulf %a, %half : f32
+      linalg.yield %t : f32
+  }} -> {rows}
+  %shifted = linalg.generic {add} ins(%scaled, %bias : {rows}, {row}) outs(%e : {rows}) {{
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %t = arith.addf %a, %b : f32
+      linalg.yield %t : f32
+  }} -> {rows}
+  %r = linalg.generic {step} ins(%shifted : {rows}) outs(%e : {rows}) {{
+    ^bb0(%a: f32, %o: f32):
+      %t = arith.maximumf %a, %zero : f32
+      linalg.yield %t : f32
+  }} -> {rows}
+  return %r : {rows}
+}}
+"""
+
+
+def row_sum(shape):
+    return reduction(shape, shape["m"], "i", '"parallel", "reduction"')
+
+
+def column_sum(shape):
+    return reduction(shape, shape["n"], "j", '"reduction", "parallel"')
+
+
+def reduction(shape, size, index, iterators):
+    rows, out = f"tensor<{shape['m']}x{shape['n']}xf32>", f"tensor<{size}xf32>"
+    return f"""func.func @compute(%x: {rows}) -> {out} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {out}
+  %init = linalg.fill ins(%zero : f32) outs(%e : {out}) -> {out}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ({index})>],
+                        iterator_types = [{iterators}]}} ins(%x : {rows}) outs(%init : {out}) {{
+    ^bb0(%a: f32, %s: f32):
+      %t = arith.addf %s, %a : f32
+      linalg.yield %t : f32
+  }} -> {out}
+  return %r : {out}
 }}
 """
 

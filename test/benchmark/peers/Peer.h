@@ -20,13 +20,17 @@
 ///   gemm       C[m,n] = op(A) * op(B); A is m x k, or k x m where `transA`; B is k x n, or n x k where `transB`
 ///   softmax    C[m,n] = softmax of the rows of A[m,n]
 ///   layernorm  C[m,n] = (A - mean) / sqrt(variance + 1e-5) * gain[n] + bias[n], by rows; gain and bias are b and bias
+///   fused      C[m,n] = gelu(A * B + bias[n]) + residual[m,n], the exact GELU; otherwise as gemm
+///   chain      C[m,n] = max(A[m,n] * 0.5 + bias[n], 0)
+///   rowsum     C[m] = sum of A[m,n] over n
+///   colsum     C[n] = sum of A[m,n] over m
 struct PeerProblem {
   const char *kind;
   const char *type; ///< "f32", "f64", "bf16" (C is f32), "u8s8", "s8s8" (C is i32)
   int64_t m, n, k;
   int transA, transB;
   int threads;
-  const void *a, *b, *bias;
+  const void *a, *b, *bias, *residual;
   void *c;
 };
 
@@ -35,6 +39,7 @@ struct PeerCall {
   void (*run)(void *state);
   void *state;
   char description[256];
+  int moves; ///< 1: only moves the bytes that the problem must move; its result means nothing
 };
 
 /// Prepares `problem` with the library at `library`; `form` chooses between forms that a library offers ("" = default).
