@@ -1,0 +1,53 @@
+//===- MemoryModel.cpp - Decisions for memory-bound nests -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads the few numbers that the rules need out of a description, once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/MemoryModel.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace tilewright;
+
+MemoryModel::MemoryModel(const TargetDescription &chip) {
+  registerBytes = chip.vectorRegisters().second;
+  clock = chip.clockMHz() * 1e6;
+  for (const MatrixUnit &unit : chip.units())
+    if (unit.c.element == ElementKind::F32 && unit.k == 1 && unit.m == 1) {
+      double wanted = std::max(2.0, unit.latency / std::max(unit.issue, 0.25));
+      accumulatorCount = std::min<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::ceil(wanted))), 8);
+      operationsPerClock = 1 / std::max(unit.issue, 0.25);
+      break;
+    }
+  std::vector<const Memory *> caches = chip.caches();
+  if (!caches.empty()) {
+    nearest = caches.front()->bytes;
+    line = caches.front()->lineBytes ? caches.front()->lineBytes : line;
+    lastCache = caches.back()->bytes;
+  }
+  for (const Memory &memory : chip.memories())
+    if (memory.kind == MemoryKind::Global && memory.bytesPerClock > 0) {
+      bytesPerClock = memory.bytesPerClock;
+      // An ordinary store reads its line first and pushes the inputs out of the last cache, which holds input and
+      // output up to half its size; beyond, stores that bypass it win where the chip has them.
+      if (memory.streamingWriteBytesPerClock > memory.writeBytesPerClock)
+        streamBytes = lastCache / 4;
+    }
+}
+
+int64_t MemoryModel::lanes(unsigned bits) const {
+  if (registerBytes == 0 || bits == 0)
+    return 1;
+  return std::max<int64_t>(registerBytes * 8 / bits, 1);
+}
+
+double MemoryModel::seconds(double bytes, double vectorOps) const {
+  return std::max(bytes / bytesPerClock, vectorOps / operationsPerClock) / clock;
+}

@@ -1,0 +1,56 @@
+//===- MemoryModel.h - Decisions for memory-bound nests ---------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The closed rules for nests that move more than they compute, over the
+/// numbers of a chip's description: width of a vector, accumulators of a
+/// reduction, kind of store, use of more than one core. docs/fusion.md derives
+/// them.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_MEMORYMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_MEMORYMODEL_H
+
+#include "tilewright/TargetDescription.h"
+
+namespace tilewright {
+
+class MemoryModel {
+public:
+  explicit MemoryModel(const TargetDescription &chip);
+
+  /// Bytes of a vector register; 0 if the chip has none.
+  int64_t vectorBytes() const { return registerBytes; }
+  /// Lanes for elements of `bits`; 1 if the chip has no vectors.
+  int64_t lanes(unsigned bits) const;
+  /// Bytes of a cache line, and the alignment of a store that goes past the caches.
+  int64_t lineBytes() const { return line; }
+  /// Accumulators that keep a dependent operation from waiting: latency / issue, at least 2, a power of two.
+  int64_t accumulators() const { return accumulatorCount; }
+  /// Steps of an outer reduction taken at once over vectors of partial sums, so that each partial sum is loaded and
+  /// stored once for that many loads of the input.
+  int64_t outerReductionSteps() const { return 4; }
+  /// Whether `bytes` written before they are read again go past the caches.
+  bool streams(int64_t bytes) const { return streamBytes != 0 && bytes >= streamBytes; }
+  int64_t streamThreshold() const { return streamBytes; }
+  /// Bytes that may live on a function's stack.
+  int64_t stackBytes() const { return nearest; }
+  /// Modelled time of a nest that moves `bytes` and computes `vectorOps` vector operations, in seconds.
+  double seconds(double bytes, double vectorOps) const;
+  /// Whether the time is worth waking `threads` cores.
+  bool parallel(double seconds, int64_t threads) const { return threads > 1 && seconds > 4 * launchSeconds; }
+
+private:
+  int64_t registerBytes = 0, line = 64, accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 32 << 10;
+  double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1;
+  static constexpr double launchSeconds = 5e-6;
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_MEMORYMODEL_H

@@ -1,0 +1,103 @@
+//===- NestVectorizer.h - One nest as vector code ---------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Writes a perfect nest again with the iterations of one loop as lanes:
+///
+///   affine.for i { affine.for j { s[i] += x[i, j] } }           lanes: j, a reduction
+///   ->
+///   affine.for i {
+///     %v:4 = scf.for j = 0 to N - N % 64 step 64 iter_args(..)   4 vectors of partial sums
+///     .. one masked vector for the rest, sum of the lanes, s[i] += sum
+///   }
+///
+/// If the lanes are no reduction but an outer loop is one, several steps of that loop are taken at once:
+///
+///   affine.for i { affine.for j { c[j] += x[i, j] } }            lanes: j
+///   ->
+///   affine.for i4 { scf.for j step 16 { c[j..] += x[4 i4, j..] + x[4 i4 + 1, j..] + .. } }
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_NESTVECTORIZER_H
+#define TILEWRIGHT_CORE_TRANSFORMS_NESTVECTORIZER_H
+
+#include "core/Analysis/Nest.h"
+#include "core/CostModel/MemoryModel.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include <string>
+
+namespace tilewright {
+
+/// A value that the nest combines into one element of memory again and again: load, combine, store.
+struct Accumulation {
+  const Access *load, *store;
+  mlir::Operation *combine;
+  mlir::vector::CombiningKind kind;
+  bool overLanes = false; // the lanes are summed up: kept in registers
+};
+
+class NestVectorizer {
+public:
+  NestVectorizer(const Nest &nest, const MemoryModel &model, bool mayReassociate)
+      : nest(nest), model(model), mayReassociate(mayReassociate) {}
+
+  /// Picks the loop of the lanes; false with `reason` if none is possible or profitable.
+  bool choose(std::string &reason);
+  /// Writes the nest anew and erases the old one. Returns the outermost operation of the new code.
+  void rewrite();
+
+  unsigned lane() const { return laneLoop; }
+  int64_t width() const { return lanes; }
+  int64_t copies() const { return unroll; }
+  bool streams() const { return streamed != nullptr; }
+
+private:
+  /// What one step of the loops around the lanes shares: induction variables and values that do not vary with lanes.
+  struct Step {
+    llvm::SmallVector<mlir::Value> ivs;
+    mlir::IRMapping uniform;   // scalars
+    mlir::IRMapping broadcast; // the same as vectors
+  };
+
+  bool readBody(std::string &reason);
+  bool laneIsPossible(unsigned dim) const;
+  double laneCost(unsigned dim) const;
+  void findVarying();
+  const Access *accessOf(mlir::Operation *op) const;
+  const Accumulation *accumulationOf(mlir::Operation *op) const;
+
+  mlir::SmallVector<mlir::Value> indices(mlir::OpBuilder &b, const Access &access, mlir::ValueRange ivs) const;
+  mlir::VectorType vectorOf(mlir::Type element) const;
+  Step beginStep(mlir::OpBuilder &b, mlir::ValueRange outer);
+  mlir::Value vectorValue(mlir::Value original, const Step &step, const mlir::IRMapping &varying) const;
+  void emitLanes(mlir::OpBuilder &b, const Step &step, mlir::Value base, mlir::Value mask, bool aligned,
+                 llvm::MutableArrayRef<mlir::Value> sums);
+  void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, bool aligned,
+                 llvm::MutableArrayRef<mlir::Value> sums);
+  void emitRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
+  mlir::Value distanceToAlignment(mlir::OpBuilder &b, const Step &step, mlir::Value trips) const;
+  mlir::Value laneTrips(mlir::OpBuilder &b) const;
+  mlir::Value neutral(mlir::OpBuilder &b, const Accumulation &accumulation, bool vector) const;
+
+  const Nest &nest;
+  const MemoryModel &model;
+  bool mayReassociate;
+  mlir::Location loc = nest.body->getParentOp()->getLoc();
+  llvm::SmallVector<Accumulation, 2> accumulations;
+  llvm::SmallPtrSet<mlir::Operation *, 16> varying; // operations whose results differ from lane to lane
+  unsigned laneLoop = 0;
+  std::optional<unsigned> jamLoop; // outer reduction of which several steps are taken at once
+  int64_t lanes = 1, unroll = 1, jam = 1;
+  const Access *streamed = nullptr; // the store that goes past the caches
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_NESTVECTORIZER_H

@@ -1,0 +1,134 @@
+// RUN: tw-opt %s --vectorize-nests --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
+
+// A row reduction: several accumulators, one masked tail, one sum of the lanes.
+// CHECK-LABEL: func.func private @rows
+// CHECK:         affine.for %[[I:.*]] = 0 to 8
+// CHECK:           scf.for %{{.*}} = %c0 to %c192 step %c64 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK:           vector.load
+// CHECK:           vector.maskedload
+// CHECK:           arith.select
+// CHECK:           vector.reduction <add>
+// CHECK:           memref.store
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @rows(%x: memref<8x210xf32>, %s: memref<8xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 8 {
+      affine.for %j = 0 to 210 {
+        %a = affine.load %x[%i, %j] : memref<8x210xf32>
+        %b = affine.load %s[%i] : memref<8xf32>
+        %c = arith.addf %b, %a : f32
+        affine.store %c, %s[%i] : memref<8xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// A column reduction keeps the order of the rows: four of them add to a vector of sums at once, the rest one by one.
+// CHECK-LABEL: func.func private @columns
+// CHECK:         affine.for %{{.*}} = 0 to 2
+// CHECK:           scf.for
+// CHECK:             vector.load %arg1
+// CHECK-COUNT-4:     vector.load %arg0
+// CHECK:             vector.store {{.*}}, %arg1
+// CHECK:         affine.for %{{.*}} = 8 to 10
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @columns(%x: memref<10x64xf32>, %s: memref<64xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 10 {
+      affine.for %j = 0 to 64 {
+        %a = affine.load %x[%i, %j] : memref<10x64xf32>
+        %b = affine.load %s[%j] : memref<64xf32>
+        %c = arith.addf %b, %a : f32
+        affine.store %c, %s[%j] : memref<64xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Strict floating point keeps the order of a sum; a maximum has no order.
+// CHECK-LABEL: func.func private @strict
+// CHECK:         affine.for
+// CHECK-NOT:       vector
+// CHECK:           arith.addf
+// CHECK:         vector.reduction <maximumf>
+module attributes {tilewright.target = "cpu:zen4", tilewright.fp = "strict"} {
+  func.func private @strict(%x: memref<64xf32>, %s: memref<f32>, %m: memref<f32>) attributes {tilewright.kernel} {
+    // expected-remark @below {{this nest stays scalar: no loop's iterations are contiguous in all stores}}
+    affine.for %j = 0 to 64 {
+      %a = affine.load %x[%j] : memref<64xf32>
+      %b = affine.load %s[] : memref<f32>
+      %c = arith.addf %b, %a : f32
+      affine.store %c, %s[] : memref<f32>
+    }
+    affine.for %j = 0 to 64 {
+      %a = affine.load %x[%j] : memref<64xf32>
+      %b = affine.load %m[] : memref<f32>
+      %c = arith.maximumf %b, %a : f32
+      affine.store %c, %m[] : memref<f32>
+    }
+    return
+  }
+}
+
+// -----
+
+// Large outputs go past the caches in whole lines, after a head up to the boundary; equal shapes are one loop.
+// CHECK-LABEL: func.func private @stream
+// CHECK:         memref.collapse_shape
+// CHECK:         memref.extract_aligned_pointer_as_index
+// CHECK:         scf.if
+// CHECK:           vector.maskedstore
+// CHECK:         scf.for
+// CHECK:           vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @stream(%x: memref<4096x4097xf32>, %y: memref<4096x4097xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 4096 {
+      affine.for %j = 0 to 4097 {
+        %a = affine.load %x[%i, %j] : memref<4096x4097xf32>
+        %b = arith.addf %a, %a : f32
+        affine.store %b, %y[%i, %j] : memref<4096x4097xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Mixed widths take as many lanes as the widest has; a dynamic tail is masked at run time.
+// CHECK-LABEL: func.func private @convert
+// CHECK:         scf.for
+// CHECK:           vector.load {{.*}} : memref<?xbf16>, vector<16xbf16>
+// CHECK:           arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK:         vector.create_mask
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @convert(%n: index, %x: memref<?xbf16>, %y: memref<?xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to %n {
+      %a = affine.load %x[%i] : memref<?xbf16>
+      %b = arith.extf %a : bf16 to f32
+      affine.store %b, %y[%i] : memref<?xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+// What a later iteration reads cannot become lanes.
+// CHECK-LABEL: func.func private @recurrence
+// CHECK-NOT:     vector
+// CHECK:         return
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @recurrence(%x: memref<65xf32>) attributes {tilewright.kernel} {
+    // expected-remark @below {{this nest stays scalar: a buffer is read and written at different places}}
+    affine.for %i = 0 to 64 {
+      %a = affine.load %x[%i] : memref<65xf32>
+      affine.store %a, %x[%i + 1] : memref<65xf32>
+    }
+    return
+  }
+}
