@@ -13,6 +13,7 @@
 
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/TileAccessLowering.h"
+#include "core/Transforms/TileBufferLowering.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,6 +39,56 @@ struct ZeroLowering : OpConversionPattern<tile::ZeroOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(tile::ZeroOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, rewriter.getZeroAttr(vectorTypeOf(op.getType())));
+    return success();
+  }
+};
+
+struct IndexLowering : OpConversionPattern<tile::IndexOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::IndexOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    VectorType type = vectorTypeOf(op.getType());
+    SmallVector<Attribute> numbers;
+    for (Position position : op.getType().positions())
+      numbers.push_back(
+          rewriter.getIntegerAttr(type.getElementType(), op.getDimension() == 0 ? position.row : position.col));
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, DenseElementsAttr::get(type, numbers));
+    return success();
+  }
+};
+
+/// `vector` holds the positions `held`; the vector of those that `wanted` lists.
+Value pick(OpBuilder &builder, Location loc, Value vector, ArrayRef<Position> held, ArrayRef<Position> wanted) {
+  if (held.size() == 1)
+    return repeatGroup(builder, loc, vector, wanted.size());
+  SmallVector<int64_t> order;
+  for (Position position : wanted)
+    order.push_back(llvm::find(held, position) - held.begin());
+  return vector::ShuffleOp::create(builder, loc, vector, vector, order);
+}
+
+struct BroadcastLowering : OpConversionPattern<tile::BroadcastOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::BroadcastOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto source = dyn_cast<tile::FragmentType>(op.getSource().getType());
+    if (!source) {
+      rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, vectorTypeOf(op.getType()), adaptor.getSource());
+      return success();
+    }
+    SmallVector<Position> wanted = op.getType().positions();
+    for (Position &position : wanted)
+      position = {source.getRows() == 1 ? 0 : position.row, source.getCols() == 1 ? 0 : position.col};
+    rewriter.replaceOp(op, pick(rewriter, op.getLoc(), adaptor.getSource(), source.positions(), wanted));
+    return success();
+  }
+};
+
+struct ConvertLowering : OpConversionPattern<tile::ConvertOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::ConvertOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, pick(rewriter, op.getLoc(), adaptor.getSource(), op.getSource().getType().positions(),
+                                op.getType().positions()));
     return success();
   }
 };
@@ -209,15 +260,49 @@ struct MmaLowering : OpConversionPattern<tile::MmaOp> {
 //===-- Pass --------------------------------------------------------------===//
 
 struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVector> {
+  /// Buffers become memrefs, copies code that is done when it returns; tokens are left as casts for loops to carry.
+  void lowerBuffers(ModuleOp module, int64_t vectorBytes) {
+    IRRewriter rewriter(&getContext());
+    SmallVector<Operation *> ops;
+    module.walk([&](Operation *op) {
+      if (isa<tile::AllocOp, tile::FillOp, tile::CopyOp, tile::WaitOp>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
+      rewriter.setInsertionPoint(op);
+      if (auto alloc = dyn_cast<tile::AllocOp>(op)) {
+        lowerAlloc(rewriter, alloc);
+      } else if (auto fill = dyn_cast<tile::FillOp>(op)) {
+        lowerFill(rewriter, fill);
+      } else if (auto copy = dyn_cast<tile::CopyOp>(op)) {
+        emitCopyAsVectors(rewriter, copy, vectorBytes);
+        Value done = arith::ConstantIntOp::create(rewriter, op->getLoc(), 1, 1);
+        rewriter.replaceOpWithNewOp<UnrealizedConversionCastOp>(op, copy.getToken().getType(), done);
+      } else {
+        rewriter.eraseOp(op);
+      }
+    }
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    bool hasTileOps = false, hasUnits = false;
+    bool hasTileOps = false, needsTarget = false;
     module.walk([&](Operation *op) {
-      hasTileOps |= isa<tile::TileDialect>(op->getDialect());
-      hasUnits |= isa<tile::MmaOp>(op);
+      hasTileOps |= isa_and_nonnull<tile::TileDialect>(op->getDialect());
+      needsTarget |= isa<tile::MmaOp, tile::CopyOp>(op);
     });
     if (!hasTileOps)
       return;
+    std::shared_ptr<const TargetDescription> target;
+    if (needsTarget) {
+      auto found = targetOf(module);
+      if (!found) {
+        module.emitError() << llvm::toString(found.takeError());
+        return signalPassFailure();
+      }
+      target = *found;
+    }
+    lowerBuffers(module, target ? target->vectorRegisters().second : 0);
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
@@ -226,25 +311,27 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
         return std::nullopt;
       return vectorTypeOf(type);
     });
+    converter.addConversion([](tile::TokenType type) -> Type { return IntegerType::get(type.getContext(), 1); });
+    converter.addTargetMaterialization([](OpBuilder &builder, Type type, ValueRange inputs, Location loc) -> Value {
+      return UnrealizedConversionCastOp::create(builder, loc, type, inputs).getResult(0);
+    });
+    converter.addSourceMaterialization([](OpBuilder &builder, Type type, ValueRange inputs, Location loc) -> Value {
+      return UnrealizedConversionCastOp::create(builder, loc, type, inputs).getResult(0);
+    });
     ConversionTarget legality(getContext());
     legality.addIllegalDialect<tile::TileDialect>();
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, legality);
-    patterns.add<ZeroLowering, LoadLowering, StoreLowering, MapLowering, ReduceLowering>(converter, &getContext());
-
-    std::shared_ptr<const TargetDescription> target;
-    if (hasUnits) {
-      auto found = targetOf(module);
-      if (!found) {
-        module.emitError() << llvm::toString(found.takeError());
-        return signalPassFailure();
-      }
-      target = *found;
+    patterns.add<ZeroLowering, IndexLowering, BroadcastLowering, ConvertLowering, LoadLowering, StoreLowering,
+                 MapLowering, ReduceLowering>(converter, &getContext());
+    if (target)
       patterns.add<MmaLowering>(converter, &getContext(), *target, module);
-    }
     if (failed(applyPartialConversion(module, legality, std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    SmallVector<UnrealizedConversionCastOp> casts;
+    module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
+    reconcileUnrealizedCasts(casts);
   }
 };
 } // namespace

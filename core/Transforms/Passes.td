@@ -199,13 +199,47 @@ def VectorizeNests : Pass<"vectorize-nests", "::mlir::func::FuncOp"> {
 
 //===-- Stage 5: lower ----------------------------------------------------===//
 
+def LowerTileParallel : Pass<"lower-tile-parallel", "::mlir::func::FuncOp"> {
+  let summary = "Turn levels into parallel loops or sequential ones";
+  let description = [{
+    `tile.parallel` of a level that the chip describes as parallel (independent threads) and that has more than one
+    member becomes `affine.parallel`, of any other level a nest of `affine.for`. A level that the chip lacks is an
+    error.
+
+    ```mlir
+    tile.parallel (%i) to (%n ceildiv 64) level "core" { ... }
+    // becomes
+    affine.parallel (%i) = (0) to (%n ceildiv 64) { ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect"];
+}
+
+def LowerTileToLoops : Pass<"lower-tile-to-loops", "::mlir::func::FuncOp"> {
+  let summary = "Execute the sequential meaning of tile ops with scalar loops";
+  let description = [{
+    The reference lowering, for any chip and any layout: a fragment is a small buffer that holds its matrix row by
+    row, each op a loop nest over scalars, a copy is done when it returns, a wait is nothing, levels are loops. It
+    shares no code with the vector lowering, so that the two check each other. Runs after lower-affine. Integer
+    matrix units need the module's target: their records say which factors are unsigned.
+
+    ```mlir
+    %d = tile.mma %a, %b, %c {unit = "acme.fma_f32"} : ...
+    // becomes
+    scf.for %i ... scf.for %j ... { %s = scf.for %k ... iter_args(%x = c[i, j]) { x + a[i, k] * b[k, j] } ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def LowerTileToVector : Pass<"lower-tile-to-vector", "::mlir::ModuleOp"> {
   let summary = "Turn fragments of one lane into vectors and matrix units into calls";
   let description = [{
     A fragment whose layout has one lane becomes a vector of its elements. Runs after lower-affine: loops that carry
     fragments are scf loops by then. `tile.mma` becomes a call of `@tilewright.unit.<record>` with the operand types
     of the record's emission, an operand that the record calls a broadcast scalar repeated to the full width; stage 6
-    (emit-units) or the emulator binds that symbol.
+    (emit-units) or the emulator binds that symbol. Buffers become memrefs that are freed at the end of their block,
+    copies vector code (`tile.copy` lists the forms).
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];

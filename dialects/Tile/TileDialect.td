@@ -88,4 +88,34 @@ def Tile_FragmentType : Tile_Type<"Fragment", "fragment"> {
   let genVerifyDecl = 1;
 }
 
+def Tile_TokenType : Tile_Type<"Token", "token"> {
+  let summary = "Completion of an asynchronous copy";
+  let description = "What `tile.copy` gives and `tile.wait` takes. In sequential meaning a copy is done when it returns.";
+}
+
+def Tile_ArrangementAttr : Tile_Attr<"Arrangement", "arrangement"> {
+  let summary = "How the elements of a buffer are placed in its memory";
+  let description = [{
+    The memref of an arranged buffer keeps its identity layout and its meaning; only the addresses differ, and appear at
+    stage 5. Each part may be left out:
+
+    * `swizzleBits = b, swizzleBase = m, swizzleShift = s`: the `b` address bits from bit `m` on are XOR-ed with the
+      `b` bits that lie `s` bits higher (bytes; a conflict-free scratchpad);
+    * `padding = p`: `p` elements after each row of the innermost dimension;
+    * `groups = g`: `g` consecutive rows of the second innermost dimension are interleaved element by element, as
+      dot-product units read them.
+
+    ```mlir
+    #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 3>
+    ```
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$swizzleBits,
+                        DefaultValuedParameter<"int64_t", "0">:$swizzleBase,
+                        DefaultValuedParameter<"int64_t", "0">:$swizzleShift,
+                        DefaultValuedParameter<"int64_t", "0">:$padding,
+                        DefaultValuedParameter<"int64_t", "1">:$groups);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // TILEWRIGHT_TILE_DIALECT

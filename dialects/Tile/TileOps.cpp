@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Matrix units and the ops with regions: builders, syntax, checks.
+/// Making fragments, matrix units and the ops with regions: builders, syntax, checks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,38 @@ using namespace tilewright::tile;
 
 #define GET_OP_CLASSES
 #include "dialects/Tile/TileOps.cpp.inc"
+
+//===-- index, broadcast, convert -----------------------------------------===//
+
+LogicalResult IndexOp::verify() {
+  if (getDimension() != 0 && getDimension() != 1)
+    return emitOpError() << "dimension is 0 (rows) or 1 (columns), got " << getDimension();
+  if (!getType().getElementType().isIntOrIndex())
+    return emitOpError() << "gives integers or indices, got " << getType().getElementType();
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  FragmentType result = getType();
+  auto source = dyn_cast<FragmentType>(getSource().getType());
+  Type element = source ? source.getElementType() : getSource().getType();
+  if (element != result.getElementType())
+    return emitOpError() << "source and result must have one element type, got " << element << " and "
+                         << result.getElementType();
+  if (source && ((source.getRows() != 1 && source.getRows() != result.getRows()) ||
+                 (source.getCols() != 1 && source.getCols() != result.getCols())))
+    return emitOpError() << "cannot broadcast " << source.getRows() << "x" << source.getCols() << " to "
+                         << result.getRows() << "x" << result.getCols() << ": extents must agree or be 1";
+  return success();
+}
+
+LogicalResult ConvertOp::verify() {
+  FragmentType source = getSource().getType(), result = getType();
+  if (source.getRows() != result.getRows() || source.getCols() != result.getCols() ||
+      source.getElementType() != result.getElementType())
+    return emitOpError() << "changes the layout only, got " << source << " and " << result;
+  return success();
+}
 
 //===-- mma ---------------------------------------------------------------===//
 

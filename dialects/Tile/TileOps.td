@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Order: making fragments, memory accesses, matrix units, regions.
+// Order: making fragments, memory accesses, matrix units, regions, buffers and copies, levels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,12 +36,72 @@ def Tile_ZeroOp : Tile_Op<"zero", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
+def Tile_IndexOp : Tile_Op<"index", [Pure]> {
+  let summary = "Row or column numbers";
+  let description = [{
+    Element (r, c) of the result is `r` (dimension 0) or `c` (dimension 1), as an integer or index.
+
+    ```mlir
+    %c = tile.index 1 : !tile.fragment<1x4xi32, #row4>     // 0, 1, 2, 3
+    // lowers to
+    %c = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$dimension);
+  let results = (outs Tile_FragmentType:$result);
+  let assemblyFormat = "$dimension attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "Repeat a scalar, a row or a column";
+  let description = [{
+    The source is a scalar of the result's element type, or a fragment with the result's extents but for those that
+    are 1. Element (r, c) of the result is the scalar, or element (r, c) of the source with r or c taken as 0 where
+    the extent is 1.
+
+    ```mlir
+    %b = tile.broadcast %row : !tile.fragment<1x16xf32, #row16> -> !tile.fragment<4x16xf32, #c>
+    %s = tile.broadcast %x : f32 -> !tile.fragment<1x16xf32, #row16>
+    ```
+
+    Lowers to `vector.broadcast` or a shuffle.
+  }];
+  let arguments = (ins AnyType:$source);
+  let results = (outs Tile_FragmentType:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
+  let summary = "The same matrix in another layout";
+  let description = [{
+    Shape and element type stay; lanes and elements change places. C of one matrix unit becomes A of the next so. On
+    one lane it is a shuffle, over lanes an exchange.
+
+    ```mlir
+    %b = tile.convert %a : !tile.fragment<4x4xf32, #rows> -> !tile.fragment<4x4xf32, #columns>
+    // lowers to
+    %b = vector.shuffle %a, %a [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15] : vector<16xf32>, vector<16xf32>
+    ```
+  }];
+  let arguments = (ins Tile_FragmentType:$source);
+  let results = (outs Tile_FragmentType:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
 //===-- Memory accesses ---------------------------------------------------===//
 
 class Tile_AccessOp<string mnemonic, list<Trait> traits = []>
     : Tile_Op<mnemonic, !listconcat([AttrSizedOperandSegments], traits)> {
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   code accessDeclarations = [{
     ::mlir::MemRefType getMemRefType() { return ::llvm::cast<::mlir::MemRefType>(getMemref().getType()); }
     /// Offset of matrix element `position` from the base of the access, per memref dimension.
@@ -125,14 +185,16 @@ def Tile_MmaOp : Tile_Op<"mma", [Pure, AllTypesMatch<["c", "result"]>]> {
   let results = (outs Tile_FragmentType:$result);
   let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 //===-- Regions -----------------------------------------------------------===//
 
-def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["MapOp", "ReduceOp"]>]> {
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["MapOp", "ReduceOp", "ParallelOp"]>]> {
   let summary = "End of a tile region";
   let description = "Hands the scalars of a region to the op around it.";
   let arguments = (ins Variadic<AnyType>:$values);
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
 
@@ -164,6 +226,7 @@ def Tile_MapOp : Tile_Op<"map", [SingleBlock, RecursiveMemoryEffects]> {
   let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Tile_ReduceOp : Tile_Op<"reduce", [SingleBlock, RecursiveMemoryEffects]> {
@@ -189,6 +252,130 @@ def Tile_ReduceOp : Tile_Op<"reduce", [SingleBlock, RecursiveMemoryEffects]> {
   ];
   let skipDefaultBuilders = 1;
   let assemblyFormat = "$input `dimension` $dimension attr-dict `:` type($input) `->` type($result) $body";
+  let hasVerifier = 1;
+}
+
+//===-- Buffers and copies ------------------------------------------------===//
+
+def Tile_AllocOp : Tile_Op<"alloc"> {
+  let summary = "A buffer that lives until the end of its block";
+  let description = [{
+    Contents are undefined at first. The memory space of the memref says which memory holds it, `arrangement` how its
+    elements are placed; of an arranged buffer only `tile.copy`, `tile.load`, `tile.store` and `tile.fill` may touch
+    the elements, because they know the arrangement.
+
+    ```mlir
+    %s = tile.alloc() {arrangement = #tile.arrangement<padding = 8>} : memref<64x32xf16, "shared">
+    %p = tile.alloc(%n) : memref<?x16xf32>
+    // reference lowering
+    %p = memref.alloc(%n) {alignment = 64 : i64} : memref<?x16xf32> ... memref.dealloc %p   // before the end of the block
+    ```
+  }];
+  let arguments = (ins Variadic<Index>:$dynamicSizes, OptionalAttr<Tile_ArrangementAttr>:$arrangement);
+  let results = (outs Res<AnyMemRef, "", [MemAlloc]>:$memref);
+  let assemblyFormat = "`(` $dynamicSizes `)` attr-dict `:` type($memref)";
+  let hasVerifier = 1;
+}
+
+def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
+  let summary = "Copy a block between two buffers, asynchronously";
+  let description = [{
+    For each point p of the box `shape`, from 0 up:
+
+        destination[destinationMap(...) + destinationElements(p)] = source[sourceMap(...) + sourceElements(p)]
+
+    The element maps say transposition, gathering (im2col), broadcast, and packing into panels and groups. `valid` has
+    one extent per dimension of the box: beyond it the source is not read and the destination becomes zero. The copy
+    may run while the program goes on; source and destination may be used after `tile.wait` of the token. Points must
+    not share a destination.
+
+    ```mlir
+    // A panel of 16 columns with groups of two rows: dot-product units read pairs.
+    %t = tile.copy %B[%k, %j] elements affine_map<(p, q) -> (p, q)>
+           to %panel[0, 0, 0] elements affine_map<(p, q) -> (p floordiv 2, q, p mod 2)>
+           shape [64, 16] valid(%rows, %cols) : memref<?x?xbf16>, memref<32x16x2xbf16>
+    tile.wait %t
+    ```
+
+    `lower-tile-to-vector` makes vector code of it, by how a step in each dimension of the box moves the addresses:
+    where one dimension is contiguous on both sides, rows of full vectors with a masked tail; where the destination
+    interleaves groups of rows, a load per row of the group and `vector.interleave`; where the two
+    sides are contiguous in different dimensions, square blocks that are transposed in registers; else scalars.
+  }];
+  let arguments = (ins Arg<AnyMemRef, "source", [MemRead]>:$source, Variadic<Index>:$sourceOperands,
+                       Arg<AnyMemRef, "destination", [MemWrite]>:$destination, Variadic<Index>:$destinationOperands,
+                       Variadic<Index>:$validOperands, AffineMapAttr:$sourceMap, AffineMapAttr:$sourceElements,
+                       AffineMapAttr:$destinationMap, AffineMapAttr:$destinationElements, DenseI64ArrayAttr:$shape,
+                       OptionalAttr<AffineMapAttr>:$validMap);
+  let results = (outs Tile_TokenType:$token);
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$source, "::mlir::AffineMap":$sourceMap, "::mlir::ValueRange":$sourceOperands,
+                   "::mlir::AffineMap":$sourceElements, "::mlir::Value":$destination,
+                   "::mlir::AffineMap":$destinationMap, "::mlir::ValueRange":$destinationOperands,
+                   "::mlir::AffineMap":$destinationElements, "::llvm::ArrayRef<int64_t>":$shape,
+                   CArg<"::mlir::AffineMap", "{}">:$validMap, CArg<"::mlir::ValueRange", "{}">:$validOperands)>
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Wait until copies are complete";
+  let description = [{
+    After it the copies that gave the tokens are done. In sequential meaning, and on a chip whose copies are done when they
+    return, it is nothing.
+
+    ```mlir
+    tile.wait %t0, %t1
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_TokenType>:$tokens);
+  let assemblyFormat = "$tokens attr-dict";
+  let hasCanonicalizer = 1;
+}
+
+def Tile_FillOp : Tile_Op<"fill"> {
+  let summary = "Write one value to all elements of a buffer";
+  let description = [{
+    ```mlir
+    tile.fill %buffer, %zero : memref<64x32xf32>, f32
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "destination", [MemWrite]>:$memref, AnyType:$value);
+  let assemblyFormat = "$memref `,` $value attr-dict `:` type($memref) `,` type($value)";
+  let extraClassDeclaration = [{
+    ::mlir::MemRefType getMemRefType() { return ::llvm::cast<::mlir::MemRefType>(getMemref().getType()); }
+  }];
+  let hasVerifier = 1;
+}
+
+//===-- Levels ------------------------------------------------------------===//
+
+def Tile_ParallelOp : Tile_Op<"parallel", [AffineScope, SingleBlockImplicitTerminator<"YieldOp">,
+                                           RecursiveMemoryEffects]> {
+  let summary = "Iterations that one level of the chip runs in any order";
+  let description = [{
+    Runs the body for all index tuples from 0 to the upper bounds, one affine map over its operands with one result per
+    index. `level` names a level of the chip ("core", "block", "subgroup"); it is an inherent attribute, so that no
+    pass loses it. Iterations must not depend on each other, in whatever order they run.
+
+    ```mlir
+    tile.parallel (%i, %j) to (%m ceildiv 64, 4) level "core" {
+      ...
+    }
+    // lower-tile-parallel
+    affine.parallel (%i, %j) = (0, 0) to (%m ceildiv 64, 4) { ... }
+    ```
+  }];
+  let arguments = (ins Variadic<Index>:$boundOperands, AffineMapAttr:$upperBounds, StrAttr:$level);
+  let regions = (region SizedRegion<1>:$body);
+  let builders = [
+    OpBuilder<(ins "::mlir::AffineMap":$upperBounds, "::mlir::ValueRange":$boundOperands, "::llvm::StringRef":$level,
+                   CArg<"::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange)>",
+                        "nullptr">:$body)>
+  ];
+  let skipDefaultBuilders = 1;
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 

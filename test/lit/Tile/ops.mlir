@@ -44,6 +44,38 @@ func.func @micro(%A: memref<64x64xf32>, %B: memref<64x?xf32>, %C: memref<64x?xf3
   return
 }
 
+// CHECK-LABEL: @values
+func.func @values(%s: f32, %x: !a) -> !c {
+  // CHECK: tile.index 1 : <1x16xi32, #[[ROW]]>
+  %i = tile.index 1 : !tile.fragment<1x16xi32, #row16>
+  // CHECK: tile.broadcast %{{.*}} : f32 -> <1x16xf32, #[[ROW]]>
+  %b = tile.broadcast %s : f32 -> !c
+  // CHECK: tile.broadcast %{{.*}} : !tile.fragment<1x1xf32, #[[ONE]]> -> <1x16xf32, #[[ROW]]>
+  %d = tile.broadcast %x : !a -> !c
+  // CHECK: tile.convert %{{.*}} : <1x16xf32, #[[ROW]]> -> <1x16xf32, #{{.*}}>
+  %e = tile.convert %d : !c -> !tile.fragment<1x16xf32, #tile.layout<repeats = [16, 0, 1]>>
+  return %b : !c
+}
+
+// CHECK-LABEL: @buffers
+func.func @buffers(%B: memref<?x?xbf16>, %n: index, %zero: bf16) {
+  // CHECK: tile.parallel (%[[I:.*]], %[[J:.*]]) to (symbol(%{{.*}}) ceildiv 64, 4) level "core" {
+  // CHECK-NOT: tile.yield
+  tile.parallel (%i, %j) to (symbol(%n) ceildiv 64, 4) level "core" {
+    // CHECK: tile.alloc() {arrangement = #tile.arrangement<padding = 8, groups = 2>} : memref<32x16x2xbf16>
+    %p = tile.alloc() {arrangement = #tile.arrangement<padding = 8, groups = 2>} : memref<32x16x2xbf16>
+    // CHECK: tile.fill %{{.*}}, %{{.*}} : memref<32x16x2xbf16>, bf16
+    tile.fill %p, %zero : memref<32x16x2xbf16>, bf16
+    // CHECK: %[[T:.*]] = tile.copy %{{.*}}[%[[I]] * 64, %[[J]] * 16] elements #{{.*}} to %{{.*}}[0, 0, 0] elements #{{.*}} shape [64, 16] valid(%{{.*}} - %{{.*}} * 64, 16) : memref<?x?xbf16>, memref<32x16x2xbf16>
+    %t = tile.copy %B[%i * 64, %j * 16] elements affine_map<(p, q) -> (p, q)>
+           to %p[0, 0, 0] elements affine_map<(p, q) -> (p floordiv 2, q, p mod 2)>
+           shape [64, 16] valid(%n - %i * 64, 16) : memref<?x?xbf16>, memref<32x16x2xbf16>
+    // CHECK: tile.wait %[[T]]
+    tile.wait %t
+  }
+  return
+}
+
 // CHECK-LABEL: @lanes
 // CHECK-SAME: !tile.fragment<2x12xf16, #[[LANES]]>
 func.func private @lanes(!tile.fragment<2x12xf16, #lanes>)

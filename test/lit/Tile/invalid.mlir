@@ -1,0 +1,218 @@
+// RUN: tw-opt %s -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{layout: `lanes` and `elements` are lists of (row, col) pairs, so their lengths are even}}
+func.func private @odd(!tile.fragment<1x2xf32, #tile.layout<elements = [0]>>)
+
+// -----
+
+// expected-error@+1 {{layout: `repeats` is a list of (count, row step, col step), so its length is a multiple of 3}}
+func.func private @repeats(!tile.fragment<1x2xf32, #tile.layout<repeats = [2, 0]>>)
+
+// -----
+
+// expected-error@+1 {{unknown part 'rows' of a layout, known: lanes, elements, repeats}}
+func.func private @part(!tile.fragment<1x2xf32, #tile.layout<rows = [0]>>)
+
+// -----
+
+// expected-error@+1 {{fragment: the layout puts lane 0, element 1 at (0, 2), outside 1x2}}
+func.func private @outside(!tile.fragment<1x2xf32, #tile.layout<elements = [0, 2]>>)
+
+// -----
+
+// expected-error@+1 {{fragment: the layout holds 2 elements, no multiple of the 3 of a 1x3 matrix}}
+func.func private @uncovered(!tile.fragment<1x3xf32, #tile.layout<elements = [0, 1]>>)
+
+// -----
+
+// expected-error@+1 {{fragment: the layout holds element (0, 0) 2 times, expected 1}}
+func.func private @uneven(!tile.fragment<1x2xf32, #tile.layout<elements = [0, 0]>>)
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @subscripts(%m: memref<4x4xf32>, %i: index) {
+  // expected-error@+1 {{the access has 1 subscripts, the memref has rank 2}}
+  %0 = tile.load %m[%i] elements affine_map<(r, c) -> (r, c)> : memref<4x4xf32> -> !tile.fragment<1x2xf32, #row2>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @elements(%m: memref<4x4xf32>, %i: index) {
+  // expected-error@+1 {{`elements` must map (r, c) to one offset per dimension of the memref (2), got affine_map<(d0, d1) -> (d1)>}}
+  %0 = tile.load %m[%i, %i] elements affine_map<(r, c) -> (c)> : memref<4x4xf32> -> !tile.fragment<1x2xf32, #row2>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @element_type(%m: memref<4x4xf32>, %i: index) {
+  // expected-error@+1 {{fragment and memref must have one element type, got 'bf16' and 'f32'}}
+  %0 = tile.load %m[%i, %i] elements affine_map<(r, c) -> (r, c)> : memref<4x4xf32> -> !tile.fragment<1x2xbf16, #row2>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @valid(%m: memref<4x4xf32>, %i: index) {
+  // expected-error@+1 {{`valid` takes two extents (rows, cols)}}
+  %0 = tile.load %m[%i, %i] elements affine_map<(r, c) -> (r, c)> valid(%i) : memref<4x4xf32> -> !tile.fragment<1x2xf32, #row2>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @same_address(%m: memref<4x4xf32>, %x: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{`elements` sends (0, 0) and (0, 1) to the same address}}
+  tile.store %x, %m[0, 0] elements affine_map<(r, c) -> (r, 0)> : !tile.fragment<1x2xf32, #row2>, memref<4x4xf32>
+  return
+}
+
+// -----
+
+#one = #tile.layout<>
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @depth(%a: !tile.fragment<1x2xf32, #row2>, %b: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{a is m x k and b is k x n, but a has 2 columns and b 1 rows}}
+  %0 = tile.mma %a, %b, %a {unit = "acme.fma"} : !tile.fragment<1x2xf32, #row2>, !tile.fragment<1x2xf32, #row2>, !tile.fragment<1x2xf32, #row2>
+  return
+}
+
+// -----
+
+#one = #tile.layout<>
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @product(%a: !tile.fragment<1x1xf32, #one>, %b: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{c must be 1x2 as a and b say, got 1x1}}
+  %0 = tile.mma %a, %b, %a {unit = "acme.fma"} : !tile.fragment<1x1xf32, #one>, !tile.fragment<1x2xf32, #row2>, !tile.fragment<1x1xf32, #one>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+#col2 = #tile.layout<elements = [1, 0]>
+func.func @map_shape(%a: !tile.fragment<1x2xf32, #row2>, %b: !tile.fragment<2x1xf32, #col2>) {
+  // expected-error@+1 {{inputs and results have one shape and layout}}
+  %0 = tile.map(%x = %a, %y = %b) : (!tile.fragment<1x2xf32, #row2>, !tile.fragment<2x1xf32, #col2>) -> !tile.fragment<1x2xf32, #row2> {
+    tile.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @map_yield(%a: !tile.fragment<1x2xf32, #row2>) {
+  %0 = tile.map(%x = %a) : (!tile.fragment<1x2xf32, #row2>) -> !tile.fragment<1x2xbf16, #row2> {
+    // expected-error@+1 {{must yield ('bf16'), one scalar of the element type per result, got ('f32')}}
+    tile.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @map_memory(%a: !tile.fragment<1x2xf32, #row2>, %m: memref<f32>) {
+  // expected-error@+1 {{region may hold element-wise mappable ops and constants only, found 'memref.load'}}
+  %0 = tile.map(%x = %a) : (!tile.fragment<1x2xf32, #row2>) -> !tile.fragment<1x2xf32, #row2> {
+    %y = memref.load %m[] : memref<f32>
+    tile.yield %y : f32
+  }
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @reduce(%a: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{dimension 1 of 1x2 gives 1x1, got 1x2}}
+  %0 = tile.reduce %a dimension 1 : !tile.fragment<1x2xf32, #row2> -> !tile.fragment<1x2xf32, #row2> {
+  ^bb0(%x: f32, %y: f32):
+    tile.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @index() {
+  // expected-error@+1 {{gives integers or indices, got 'f32'}}
+  %0 = tile.index 1 : !tile.fragment<1x2xf32, #row2>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+#row4 = #tile.layout<elements = [0, 1, 0, 2]>
+func.func @broadcast(%a: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{cannot broadcast 1x2 to 1x4: extents must agree or be 1}}
+  %0 = tile.broadcast %a : !tile.fragment<1x2xf32, #row2> -> !tile.fragment<1x4xf32, #row4>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @convert(%a: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{changes the layout only}}
+  %0 = tile.convert %a : !tile.fragment<1x2xf32, #row2> -> !tile.fragment<1x2xbf16, #row2>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{arrangement: swizzleShift (2) must be at least swizzleBits (3), or a bit would be XOR-ed with itself}}
+#swizzle = #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 2>
+
+// -----
+
+func.func @arranged() {
+  // expected-error@+1 {{an arranged buffer may be used by tile.load, tile.store, tile.copy and tile.fill only}}
+  %s = tile.alloc() {arrangement = #tile.arrangement<padding = 8>} : memref<8x8xf32>
+  %c0 = arith.constant 0 : index
+  // expected-note@+1 {{used by 'memref.load' here}}
+  %x = memref.load %s[%c0, %c0] : memref<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @copy_box(%m: memref<8x8xf32>, %p: memref<8x8xf32>) {
+  // expected-error@+1 {{`elements` of the destination must map the 2 dimensions of the box to 2 offsets}}
+  %t = tile.copy %m[0, 0] elements affine_map<(p, q) -> (p, q)> to %p[0, 0] elements affine_map<(p) -> (p, p)> shape [8, 8] : memref<8x8xf32>, memref<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @copy_valid(%m: memref<8x8xf32>, %p: memref<8x8xf32>, %n: index) {
+  // expected-error@+1 {{`valid` needs one extent per dimension of the box, 2}}
+  %t = tile.copy %m[0, 0] elements affine_map<(p, q) -> (p, q)> to %p[0, 0] elements affine_map<(p, q) -> (p, q)> shape [8, 8] valid(%n) : memref<8x8xf32>, memref<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @fill(%m: memref<8x8xf32>, %x: bf16) {
+  // expected-error@+1 {{value must have the element type of the buffer, 'f32', got 'bf16'}}
+  tile.fill %m, %x : memref<8x8xf32>, bf16
+  return
+}
+
+// -----
+
+func.func @level() {
+  // expected-error@+1 {{needs the name of a level of the chip}}
+  tile.parallel (%i) to (4) level "" {
+  }
+  return
+}
