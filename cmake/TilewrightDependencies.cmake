@@ -12,3 +12,10 @@ separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 add_definitions(${LLVM_DEFINITIONS_LIST})
 
 find_library(TILEWRIGHT_ISL isl REQUIRED)
+
+# lld as a library links shared libraries without a compiler driver.
+find_library(TILEWRIGHT_LLD_ELF lldELF HINTS ${LLVM_LIBRARY_DIRS} REQUIRED)
+find_library(TILEWRIGHT_LLD_COMMON lldCommon HINTS ${LLVM_LIBRARY_DIRS} REQUIRED)
+find_package(ZLIB REQUIRED)
+find_library(TILEWRIGHT_ZSTD zstd REQUIRED)
+set(TILEWRIGHT_LLD ${TILEWRIGHT_LLD_ELF} ${TILEWRIGHT_LLD_COMMON} ZLIB::ZLIB ${TILEWRIGHT_ZSTD})

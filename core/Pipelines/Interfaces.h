@@ -22,6 +22,8 @@ namespace tilewright {
 
 /// What stages 1 and 2 ask of operations of upstream dialects.
 void registerFrontInterfaces(mlir::DialectRegistry &registry);
+/// External models of stage 5: conversions to the LLVM dialect and from there to LLVM IR.
+void registerLoweringInterfaces(mlir::DialectRegistry &registry);
 
 } // namespace tilewright
 

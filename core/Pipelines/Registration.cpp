@@ -46,6 +46,7 @@ void tilewright::registerAllDialects(DialectRegistry &registry) {
   // Refused by check-supported, which has to be able to read them first.
   registry.insert<complex::ComplexDialect, quant::QuantDialect, sparse_tensor::SparseTensorDialect>();
   registerFrontInterfaces(registry);
+  registerLoweringInterfaces(registry);
 }
 
 void tilewright::registerAllPasses() {

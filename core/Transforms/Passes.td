@@ -158,6 +158,25 @@ def CheckKernels : Pass<"check-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def NameSizes : Pass<"name-sizes", "::mlir::ModuleOp"> {
+  let summary = "Find which dynamic sizes of public functions are equal";
+  let description = [{
+    Runs on tensors. Each public function gets `tilewright.shapes`: for every argument, then every result, its
+    dimensions as an affine map of the function's distinct sizes, in order of first appearance; a size of a result
+    that follows from others is a size of its own, tied by `tilewright.constraints`. Sizes are equal where the
+    operations between them require it. `tilewright.array_results` tells array results from scalar ones.
+  }];
+}
+
+def PromoteFloats : Pass<"promote-floats", "::mlir::ModuleOp"> {
+  let summary = "Compute in float64, keep the types of arrays";
+  let description = [{
+    Scalar floating-point values become f64; arrays keep their element types, so that each store rounds once, and
+    conversions to a narrower type that the program asks for still round. The reference of `--verify`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 //===-- Stage 3: optimise -------------------------------------------------===//
 
 def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
@@ -253,6 +272,68 @@ def ExpandMath : Pass<"expand-math"> {
     cancels. What has no expansion stays as it is.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def PlanWorkspace : Pass<"plan-workspace", "::mlir::ModuleOp"> {
+  let summary = "Put temporaries of a program into one aligned arena";
+  let description = [{
+    Allocations at the top of private functions move to their callers, those whose sizes follow from the sizes of
+    the public function's arguments become views of one arena, placed by lifetime (first fit). The public function
+    gets the arena as a last argument of type `memref<?xi8>` and the attribute `tilewright.workspace`, the name of a
+    private function that returns its size in bytes. What cannot be planned (allocation under control flow with sizes
+    known only there) stays an allocation of its own, released at the end of its block.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::func::FuncDialect"];
+}
+
+def MakeCInterface : Pass<"make-c-interface", "::mlir::ModuleOp"> {
+  let summary = "Give public functions a C calling convention";
+  let description = [{
+    A public function `f` becomes a private body and
+
+      int f(int64_t sizes..., const T *inputs..., T *outputs...)        keeps its workspace per thread
+      int f_in(int64_t sizes..., inputs..., outputs..., void *workspace)
+      int64_t f_workspace(int64_t sizes...)                             bytes
+
+    with all distinct dynamic sizes in order of first appearance (`tilewright.shapes`, see `name-sizes`). They return
+    0, 1 when sizes disagree, 2 when memory runs out. With `packed-call`, for callers in this process, instead of `f`:
+    `f_call(int64_t *slots)` with one 8-byte slot an argument of `f_in`.
+  }];
+  let options = [Option<"packedCall", "packed-call", "bool", "false",
+                        "For callers in this process: f_call instead of f">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::func::FuncDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def FlattenSignatures : Pass<"flatten-signatures", "::mlir::ModuleOp"> {
+  let summary = "Pass memrefs between private functions as pointer and sizes";
+  let description = [{
+    A memref argument of identity layout of a private function becomes a pointer and its dynamic sizes. Arguments of
+    kernels and of bodies of public functions do not overlap, which their pointers say (`llvm.noalias`).
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def LowerParallel : Pass<"lower-parallel", "::mlir::ModuleOp"> {
+  let summary = "Parallel loops to OpenMP threads, or to plain loops";
+  let description = [{
+    With `tilewright.threads` above 1 the outermost `scf.parallel` loops without reductions become OpenMP loops, all
+    others sequential ones. A parallel reduction runs in the order of its iterations: results never depend on the
+    number of threads.
+  }];
+  let dependentDialects = ["::mlir::omp::OpenMPDialect", "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def LowerToLLVM : Pass<"lower-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Convert everything that is left to the LLVM dialect";
+  let description = [{
+    Vectors of several dimensions are broken down to vectors that LLVM has; then one full conversion of all dialects.
+    Reductions of vectors may be re-associated unless `tilewright.fp` is "strict".
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect", "::mlir::func::FuncDialect",
+                           "::mlir::cf::ControlFlowDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect",
+                           "::mlir::index::IndexDialect", "::mlir::memref::MemRefDialect"];
 }
 
 //===-- Stage 6: emit -----------------------------------------------------===//

@@ -38,11 +38,14 @@ void registerAllPasses();
 
 void buildImportPipeline(mlir::OpPassManager &pm);
 void buildAffinePipeline(mlir::OpPassManager &pm);
+/// Stage 2 by upstream's passes alone, without kernels: an independent judge of buildAffinePipeline.
+void buildReferencePipeline(mlir::OpPassManager &pm);
 /// The plain path of `--verify`: stage 3 without any optimisation.
 void buildOptimizePipeline(mlir::OpPassManager &pm, bool plain = false);
 void buildMapPipeline(mlir::OpPassManager &pm);
 /// What is common to targets that lower to LLVM on the host: tile -> vector -> LLVM dialect.
-void buildLowerToLLVMPipeline(mlir::OpPassManager &pm);
+/// `packedCall`: for callers in this process, see the pass make-c-interface.
+void buildLowerToLLVMPipeline(mlir::OpPassManager &pm, bool packedCall = false);
 
 } // namespace tilewright
 

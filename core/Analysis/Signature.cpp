@@ -1,0 +1,173 @@
+//===- Signature.cpp - What a caller passes to a program ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads the signature of a public function from its memref arguments and its
+/// shape attributes.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Signature.h"
+
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+int64_t tilewright::elementBytes(Type type) {
+  if (type.isIndex())
+    return 8;
+  return std::max<int64_t>(1, llvm::divideCeil(type.getIntOrFloatBitWidth(), 8));
+}
+
+SmallVector<func::FuncOp> tilewright::publicFunctions(ModuleOp module) {
+  SmallVector<func::FuncOp> result;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isPublic() && !function.isExternal())
+      result.push_back(function);
+  return result;
+}
+
+/// Whether `memref` may be written, followed through views; what cannot be followed counts as a write.
+static bool isWritten(Value memref, SmallPtrSetImpl<Value> &visited) {
+  if (!visited.insert(memref).second)
+    return false;
+  for (OpOperand &use : memref.getUses()) {
+    Operation *user = use.getOwner();
+    if (isa<ViewLikeOpInterface>(user)) {
+      if (isWritten(user->getResult(0), visited))
+        return true;
+      continue;
+    }
+    if (auto call = dyn_cast<func::CallOp>(user)) {
+      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(user, call.getCalleeAttr());
+      if (!callee || callee.isExternal() || isWritten(callee.getArgument(use.getOperandNumber()), visited))
+        return true;
+      continue;
+    }
+    bool passesOn = user->hasTrait<OpTrait::IsTerminator>() ||
+                    llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>);
+    auto effects = dyn_cast<MemoryEffectOpInterface>(user);
+    if (passesOn || (!effects && !isMemoryEffectFree(user)))
+      return true;
+    if (!effects)
+      continue;
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    effects.getEffectsOnValue(memref, instances);
+    if (llvm::any_of(instances, [](const MemoryEffects::EffectInstance &effect) {
+          return !isa<MemoryEffects::Read>(effect.getEffect());
+        }))
+      return true;
+  }
+  return false;
+}
+
+FailureOr<Signature> Signature::of(func::FuncOp function) {
+  MLIRContext *context = function.getContext();
+  Signature signature;
+  signature.name = function.getName().str();
+  unsigned numArguments = function.getNumArguments();
+  if (function->hasAttr(workspaceAttr))
+    --numArguments;
+
+  auto arrayResults = function->getAttrOfType<DenseBoolArrayAttr>(arrayResultsAttr);
+  unsigned numArrayResults = 0;
+  SmallVector<bool> resultIsArray(function.getNumResults(), false);
+  if (arrayResults) {
+    resultIsArray.assign(arrayResults.asArrayRef().begin(), arrayResults.asArrayRef().end());
+    numArrayResults = llvm::count(resultIsArray, true);
+  }
+  if (numArrayResults > numArguments)
+    return function.emitError("has fewer arguments than array results");
+  unsigned numInputs = numArguments - numArrayResults;
+
+  auto add = [&](Type type, unsigned position) -> LogicalResult {
+    SignatureArgument argument;
+    argument.position = position;
+    if (auto memref = dyn_cast<MemRefType>(type)) {
+      if (!memref.getLayout().isIdentity())
+        return function.emitError("argument ") << position << " has type " << type
+                                               << "; arrays of the C interface are dense and row-major";
+      argument.elementType = memref.getElementType();
+    } else {
+      argument.elementType = type;
+      argument.isScalar = true;
+    }
+    if (!argument.elementType.isIntOrIndexOrFloat())
+      return function.emitError("argument ") << position << " has type " << type
+                                             << "; the C interface passes arrays and scalars of integers and floats";
+    signature.arguments.push_back(argument);
+    return success();
+  };
+  for (unsigned i = 0; i < numInputs; ++i) {
+    if (failed(add(function.getArgumentTypes()[i], i)))
+      return failure();
+    SmallPtrSet<Value, 8> visited;
+    SignatureArgument &argument = signature.arguments.back();
+    argument.isWritten = !argument.isScalar && !function.isExternal() && isWritten(function.getArgument(i), visited);
+  }
+  unsigned nextArray = numInputs, nextScalar = 0;
+  for (bool isArray : resultIsArray) {
+    unsigned position = isArray ? nextArray++ : nextScalar++;
+    if (!isArray && position >= function.getNumResults())
+      return function.emitError("has fewer results than it had as a tensor program");
+    if (failed(add(isArray ? function.getArgumentTypes()[position] : function.getResultTypes()[position], position)))
+      return failure();
+    signature.arguments.back().isResult = signature.arguments.back().isWritten = true;
+  }
+
+  auto rankOf = [&](const SignatureArgument &argument) -> ArrayRef<int64_t> {
+    if (argument.isScalar)
+      return {};
+    return cast<MemRefType>(function.getArgumentTypes()[argument.position]).getShape();
+  };
+  auto shapes = function->getAttrOfType<ArrayAttr>(shapesAttr);
+  bool named = shapes && shapes.size() == signature.arguments.size();
+  for (auto [index, argument] : llvm::enumerate(signature.arguments)) {
+    if (!named)
+      break;
+    auto map = dyn_cast<AffineMapAttr>(shapes[index]);
+    named = map && map.getValue().getNumResults() == rankOf(argument).size();
+  }
+  if (named) {
+    for (auto [index, argument] : llvm::enumerate(signature.arguments)) {
+      argument.shape = cast<AffineMapAttr>(shapes[index]).getValue();
+      signature.numSizes = argument.shape.getNumSymbols();
+    }
+    if (auto constraints = function->getAttrOfType<IntegerSetAttr>(constraintsAttr))
+      signature.constraints = constraints.getValue();
+    return signature;
+  }
+  // Nobody said which sizes are equal: each dynamic one is its own.
+  for (SignatureArgument &argument : signature.arguments)
+    signature.numSizes += llvm::count(rankOf(argument), ShapedType::kDynamic);
+  unsigned next = 0;
+  for (SignatureArgument &argument : signature.arguments) {
+    SmallVector<AffineExpr> dims;
+    for (int64_t dim : rankOf(argument))
+      dims.push_back(ShapedType::isDynamic(dim) ? getAffineSymbolExpr(next++, context)
+                                                : getAffineConstantExpr(dim, context));
+    argument.shape = AffineMap::get(0, signature.numSizes, dims, context);
+  }
+  return signature;
+}
+
+std::vector<int64_t> Signature::evaluate(AffineMap shape, ArrayRef<int64_t> sizes) {
+  SmallVector<Attribute> constants;
+  Builder builder(shape.getContext());
+  for (int64_t size : sizes)
+    constants.push_back(builder.getIndexAttr(size));
+  SmallVector<Attribute> results;
+  std::vector<int64_t> dims;
+  if (failed(shape.constantFold(constants, results)))
+    return dims;
+  for (Attribute result : results)
+    dims.push_back(cast<IntegerAttr>(result).getInt());
+  return dims;
+}

@@ -1,0 +1,124 @@
+//===- Codegen.cpp - LLVM's optimiser and object files --------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// LLVM dialect -> LLVM IR -> -O3 for the chip -> object file.
+///
+//===----------------------------------------------------------------------===//
+
+#include "tilewright/Compiler.h"
+#include "tilewright/TargetDescription.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+using namespace tilewright;
+
+CodeGenerator::CodeGenerator() = default;
+CodeGenerator::~CodeGenerator() = default;
+
+llvm::Expected<std::unique_ptr<CodeGenerator>> CodeGenerator::create(mlir::ModuleOp module) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllAsmParsers();
+  });
+  auto description = targetOf(module);
+  if (!description)
+    return description.takeError();
+  CodegenTarget code = (*description)->codegen();
+  if (code.triple.empty())
+    return llvm::createStringError("'%s:%s' is a chip whose code is not generated through LLVM",
+                                   (*description)->target().str().c_str(), (*description)->chip().str().c_str());
+  std::string error;
+  llvm::Triple triple(code.triple);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return llvm::createStringError("this LLVM has no back end for '%s': %s", code.triple.c_str(), error.c_str());
+
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  std::unique_ptr<CodeGenerator> generator(new CodeGenerator());
+  generator->targetMachine.reset(target->createTargetMachine(triple, code.cpu, code.features, options,
+                                                             llvm::Reloc::PIC_, std::nullopt,
+                                                             llvm::CodeGenOptLevel::Aggressive));
+  if (!generator->targetMachine)
+    return llvm::createStringError("LLVM cannot generate code for '%s'", code.triple.c_str());
+  generator->vectorBytes = (*description)->vectorRegisters().second;
+  return generator;
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::ModuleOp source,
+                                                                      llvm::LLVMContext &context) {
+  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(source, context, "tilewright");
+  if (!module)
+    return llvm::createStringError("the program cannot be written as LLVM IR");
+  module->setDataLayout(targetMachine->createDataLayout());
+  module->setTargetTriple(targetMachine->getTargetTriple());
+  std::string width = std::to_string(vectorBytes * 8);
+  for (llvm::Function &function : *module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", targetMachine->getTargetCPU());
+    function.addFnAttr("target-features", targetMachine->getTargetFeatureString());
+    if (vectorBytes > 0)
+      function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  tuning.LoopInterleaving = true;
+  tuning.LoopUnrolling = true;
+  llvm::PassBuilder builder(targetMachine.get(), tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, modules);
+  return module;
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::Module &module) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  llvm::legacy::PassManager passes;
+  if (targetMachine->addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return llvm::createStringError("LLVM cannot write object files for '%s'",
+                                   targetMachine->getTargetTriple().str().c_str());
+  passes.run(module);
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), "tilewright.o",
+                                                         /*RequiresNullTerminator=*/false);
+}
+
+bool tilewright::needsThreads(mlir::ModuleOp module) {
+  return module.lookupSymbol("omp_get_thread_num") ||
+         module
+             .walk([](mlir::Operation *op) {
+               return op->getName().getDialectNamespace() == "omp" ? mlir::WalkResult::interrupt()
+                                                                   : mlir::WalkResult::advance();
+             })
+             .wasInterrupted();
+}

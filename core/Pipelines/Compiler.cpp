@@ -1,0 +1,178 @@
+//===- Compiler.cpp - Reading programs and running the stages -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// MLIR's part of the compiler: parse, choose the function, run the stages in
+/// order and guarded, dump what each leaves.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Signature.h"
+#include "core/Transforms/Passes.h"
+#include "tilewright/Compiler.h"
+#include "tilewright/Pipeline.h"
+#include "tilewright/Target.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+char Reported::ID = 0;
+void Reported::log(llvm::raw_ostream &os) const { os << "the program could not be compiled"; }
+std::error_code Reported::convertToErrorCode() const { return std::make_error_code(std::errc::invalid_argument); }
+
+llvm::StringRef tilewright::stageName(unsigned stage) {
+  static constexpr const char *names[] = {"input", "import", "affine", "optimise", "map", "lower"};
+  return stage < std::size(names) ? names[stage] : "emit";
+}
+
+static InFlightDiagnostic fileError(MLIRContext &context, llvm::StringRef path) {
+  return emitError(FileLineColLoc::get(&context, path, 0, 0));
+}
+
+OwningOpRef<ModuleOp> tilewright::parseProgram(llvm::StringRef path, llvm::SourceMgr &sources, MLIRContext &context) {
+  bool isDirectory = false;
+  if (path != "-" && !llvm::sys::fs::is_directory(path, isDirectory) && isDirectory) {
+    fileError(context, path) << "is a directory; expected a file of MLIR text";
+    return {};
+  }
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (!buffer) {
+    fileError(context, path) << "cannot be read: " << buffer.getError().message();
+    return {};
+  }
+  llvm::StringRef text = (*buffer)->getBuffer();
+  bool bytecode = text.starts_with("ML\xefR");
+  if (text.trim().empty()) {
+    fileError(context, path) << "is empty; expected MLIR text with a function";
+    return {};
+  }
+  if (!bytecode && text.contains('\0')) {
+    fileError(context, path) << "is binary; expected MLIR text or MLIR bytecode";
+    return {};
+  }
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (module && module->getBody()->empty()) {
+    fileError(context, path) << "has no function; expected at least one public func.func";
+    return {};
+  }
+  return module;
+}
+
+FailureOr<std::string> tilewright::selectFunction(ModuleOp module, llvm::StringRef name) {
+  SmallVector<func::FuncOp> functions = publicFunctions(module);
+  std::vector<std::string> names;
+  for (func::FuncOp function : functions)
+    names.push_back(function.getName().str());
+  if (functions.empty())
+    return module.emitError("has no public function with a body");
+  if (name.empty()) {
+    if (functions.size() == 1)
+      return names.front();
+    return module.emitError("has ") << functions.size() << " public functions (" << llvm::join(names, ", ")
+                                    << "); name one with --function";
+  }
+  if (!llvm::is_contained(names, name.str()))
+    return module.emitError(llvm::toString(unknownName("function", name, names)));
+  for (func::FuncOp function : functions)
+    if (function.getName() != name)
+      function.setPrivate();
+  return name.str();
+}
+
+/// Runs one pipeline so that a crash inside becomes a diagnostic with a reproducer.
+static LogicalResult runGuarded(ModuleOp module, PassManager &pm, unsigned stage, const CompileOptions &options) {
+  std::string before;
+  if (!options.reproducer.empty()) {
+    llvm::raw_string_ostream os(before);
+    module.print(os, OpPrintingFlags().enableDebugInfo(false));
+  }
+  LogicalResult result = failure();
+  bool crashed = false;
+  if (options.reproducer.empty()) {
+    result = pm.run(module);
+  } else {
+    llvm::CrashRecoveryContext::Enable();
+    llvm::CrashRecoveryContext recovery;
+    crashed = !recovery.RunSafelyOnThread([&] { result = pm.run(module); }, 256u << 20);
+    llvm::CrashRecoveryContext::Disable();
+  }
+  if (!crashed)
+    return result;
+  std::string note = "no reproducer could be written";
+  if (llvm::Error error = writeFile(options.reproducer, before))
+    llvm::consumeError(std::move(error));
+  else
+    note = "its input stands in " + options.reproducer;
+  emitError(UnknownLoc::get(module.getContext()))
+      << "stage " << stage << " (" << stageName(stage) << ") of the compiler crashed; " << note
+      << "; please report it with this file";
+  return failure();
+}
+
+LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned last, const CompileOptions &options) {
+  MLIRContext *context = module.getContext();
+  Builder builder(context);
+  module->setAttr("tilewright.target", builder.getStringAttr(options.target));
+  module->setAttr("tilewright.fp", builder.getStringAttr(options.fp));
+  module->setAttr("tilewright.threads", builder.getI64IntegerAttr(options.threads));
+  for (unsigned stage = first; stage <= last; ++stage) {
+    PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
+    pm.enableVerifier(stage == last);
+    switch (stage) {
+    case 1:
+      buildImportPipeline(pm);
+      pm.addPass(createNameSizes());
+      break;
+    case 2:
+      if (options.referenceAffine)
+        buildReferencePipeline(pm);
+      else
+        buildAffinePipeline(pm);
+      if (options.promote)
+        pm.addPass(createPromoteFloats());
+      break;
+    case 3:
+      buildOptimizePipeline(pm, options.plain);
+      break;
+    case 4:
+      buildMapPipeline(pm);
+      break;
+    default:
+      buildLowerToLLVMPipeline(pm, options.packedCall);
+      break;
+    }
+    if (failed(runGuarded(module, pm, stage, options)))
+      return failure();
+    if (!options.dumpDirectory.empty()) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      module.print(os);
+      llvm::SmallString<128> path(options.dumpDirectory);
+      llvm::sys::path::append(path, llvm::Twine(stage) + "-" + stageName(stage) + ".mlir");
+      std::error_code created = llvm::sys::fs::create_directories(options.dumpDirectory);
+      llvm::Error error = created ? llvm::createStringError(created, "cannot create '%s': %s",
+                                                            options.dumpDirectory.c_str(), created.message().c_str())
+                                  : writeFile(path, text);
+      if (error)
+        return emitError(UnknownLoc::get(context), llvm::toString(std::move(error)));
+    }
+    if (options.afterStage)
+      options.afterStage(stage, module);
+  }
+  return success();
+}

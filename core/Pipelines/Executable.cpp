@@ -1,0 +1,223 @@
+//===- Executable.cpp - A program ready to be called ----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Compilation in memory, sizes from arrays, and the call itself.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Pipelines/Executable.h"
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace tilewright;
+
+static double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Executable::~Executable() = default;
+
+llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module, unsigned first,
+                                                                const CompileOptions &given, unsigned last) {
+  std::unique_ptr<Executable> result(new Executable());
+  CompileOptions options = given;
+  options.packedCall = true;
+  double begin = now();
+  auto failed = [] { return llvm::make_error<Reported>(); };
+  if (first <= last && mlir::failed(runStages(module, first, last, options)))
+    return failed();
+  SmallVector<func::FuncOp> functions = publicFunctions(module);
+  if (functions.size() != 1)
+    return llvm::createStringError("expected one public function after stage %u, found %zu", last, functions.size());
+  FailureOr<Signature> signature = Signature::of(functions.front());
+  if (mlir::failed(signature) || mlir::failed(runStages(module, 5, 5, options)))
+    return failed();
+  result->programSignature = *signature;
+  double passes = now();
+
+  auto generator = CodeGenerator::create(module);
+  if (!generator)
+    return generator.takeError();
+  llvm::LLVMContext context;
+  auto code = (*generator)->translate(module, context);
+  if (!code)
+    return code.takeError();
+  auto object = (*generator)->object(**code);
+  if (!object)
+    return object.takeError();
+  double compiled = now();
+  auto jit = Jit::load(std::move(*object), needsThreads(module));
+  if (!jit)
+    return jit.takeError();
+  result->jit = std::move(*jit);
+  auto entry = result->jit->lookup(signature->name + "_call");
+  if (!entry)
+    return entry.takeError();
+  auto workspace = result->jit->lookup(signature->name + "_workspace_call");
+  if (!workspace)
+    return workspace.takeError();
+  result->entry = reinterpret_cast<int32_t (*)(const int64_t *)>(*entry);
+  result->workspaceSize = *workspace;
+  double end = now();
+  result->compileTimes = {passes - begin, compiled - passes, end - compiled};
+  return result;
+}
+
+llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments) {
+  std::vector<int64_t> slots(sizes.begin(), sizes.end());
+  for (void *argument : arguments)
+    slots.push_back(reinterpret_cast<int64_t>(argument));
+  if (!workspace.allocated() || workspaceSizes != slots) {
+    auto bytes = reinterpret_cast<int64_t (*)(const int64_t *)>(workspaceSize)(slots.data());
+    workspaceSizes = slots;
+    if (bytes > workspace.count() || !workspace.allocated()) {
+      if (bytes < 0 || !Array::fits(ElementType::U8, {bytes + 4096}))
+        return llvm::createStringError("the program asks for a workspace of %lld bytes", static_cast<long long>(bytes));
+      workspace = Array(ElementType::U8, {bytes + 4096});
+      if (!workspace.allocated())
+        return llvm::createStringError("no memory for a workspace of %lld bytes", static_cast<long long>(bytes));
+    }
+  }
+  slots.push_back((reinterpret_cast<int64_t>(workspace.data()) + 4095) & -4096);
+  switch (int32_t status = entry(slots.data())) {
+  case 0:
+    return llvm::Error::success();
+  case 1:
+    return llvm::createStringError("the program refused the sizes: they do not agree");
+  case 2:
+    return llvm::createStringError("the program ran out of memory");
+  case 3:
+    return llvm::createStringError("the device reported an error");
+  default:
+    return llvm::createStringError("the program returned status %d", status);
+  }
+}
+
+std::optional<ElementType> tilewright::elementTypeOf(Type type) {
+  if (type.isIndex())
+    return ElementType::I64;
+  if (type.isBF16())
+    return ElementType::BF16;
+  if (type.isF16())
+    return ElementType::F16;
+  if (type.isF32())
+    return ElementType::F32;
+  if (type.isF64())
+    return ElementType::F64;
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer)
+    return std::nullopt;
+  bool isUnsigned = integer.isUnsigned();
+  switch (integer.getWidth()) {
+  case 1:
+    return ElementType::Bool;
+  case 8:
+    return isUnsigned ? ElementType::U8 : ElementType::I8;
+  case 16:
+    return isUnsigned ? ElementType::U16 : ElementType::I16;
+  case 32:
+    return isUnsigned ? ElementType::U32 : ElementType::I32;
+  case 64:
+    return isUnsigned ? ElementType::U64 : ElementType::I64;
+  default:
+    return std::nullopt;
+  }
+}
+
+static std::string shapeText(AffineMap shape) {
+  std::string text;
+  for (AffineExpr dim : shape.getResults()) {
+    text += text.empty() ? "" : "x";
+    if (auto constant = dyn_cast<AffineConstantExpr>(dim))
+      text += std::to_string(constant.getValue());
+    else
+      text += "?";
+  }
+  return text.empty() ? "scalar" : text;
+}
+
+llvm::Expected<std::vector<int64_t>> tilewright::sizesOf(const Signature &signature,
+                                                         llvm::ArrayRef<const Array *> inputs) {
+  std::vector<int64_t> sizes(signature.numSizes, -1);
+  std::vector<std::pair<unsigned, unsigned>> source(signature.numSizes);
+  unsigned input = 0;
+  for (const SignatureArgument &argument : signature.arguments) {
+    if (argument.isResult)
+      continue;
+    const Array *array = input < inputs.size() ? inputs[input] : nullptr;
+    unsigned number = input++;
+    if (!array)
+      continue;
+    if (array->shape().size() != argument.shape.getNumResults())
+      return llvm::createStringError(llvm::formatv("input {0} is {1}; expected {2} dimensions ({3})", number,
+                                                   array->describe(), argument.shape.getNumResults(),
+                                                   shapeText(argument.shape)));
+    for (auto [d, expr] : llvm::enumerate(argument.shape.getResults())) {
+      int64_t have = array->shape()[d];
+      if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+        if (constant.getValue() != have)
+          return llvm::createStringError(llvm::formatv("input {0} is {1}; its dimension {2} must be {3} ({4})", number,
+                                                       array->describe(), d, constant.getValue(),
+                                                       shapeText(argument.shape)));
+      } else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+        int64_t &size = sizes[symbol.getPosition()];
+        auto &first = source[symbol.getPosition()];
+        if (size >= 0 && size != have)
+          return llvm::createStringError(
+              llvm::formatv("input {0} is {1}, but its dimension {2} must equal dimension {3} of input {4}, which is {5}",
+                            number, array->describe(), d, first.second, first.first, size));
+        if (size < 0)
+          first = {number, static_cast<unsigned>(d)};
+        size = have;
+      }
+    }
+  }
+  return sizes;
+}
+
+llvm::Error tilewright::solveSizes(const Signature &signature, std::vector<int64_t> &sizes) {
+  IntegerSet constraints = signature.constraints;
+  bool progress = static_cast<bool>(constraints);
+  while (progress) {
+    progress = false;
+    for (unsigned i = 0; i < constraints.getNumConstraints(); ++i) {
+      if (!constraints.isEq(i))
+        continue;
+      AffineExpr expr = constraints.getConstraint(i);
+      int64_t unknown = -1, count = 0;
+      for (unsigned s = 0; s < sizes.size(); ++s)
+        if (sizes[s] < 0 && expr.isFunctionOfSymbol(s)) {
+          unknown = s;
+          ++count;
+        }
+      if (count != 1)
+        continue;
+      // The equality is expr = 0 with the unknown size once, times +1 or -1.
+      auto at = [&](int64_t value) {
+        sizes[unknown] = value;
+        return Signature::evaluate(AffineMap::get(0, sizes.size(), expr), sizes).front();
+      };
+      int64_t zero = at(0), slope = at(1) - zero;
+      sizes[unknown] = -1;
+      if (slope == 0 || -zero % slope != 0 || -zero / slope < 0)
+        continue;
+      sizes[unknown] = -zero / slope;
+      progress = true;
+    }
+  }
+  for (auto [index, size] : llvm::enumerate(sizes))
+    if (size < 0)
+      return llvm::createStringError(llvm::formatv("size {0} of {1} is not known; give the inputs (--input) or all sizes "
+                                                   "(--sizes) of '{2}'",
+                                                   index, sizes.size(), signature.name));
+  return llvm::Error::success();
+}

@@ -1,0 +1,67 @@
+//===- Executable.h - A program ready to be called --------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Compiles a module from any stage to code in this process and calls it with
+/// host arrays.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_PIPELINES_EXECUTABLE_H
+#define TILEWRIGHT_CORE_PIPELINES_EXECUTABLE_H
+
+#include "core/Analysis/Signature.h"
+#include "core/Runtime/Array.h"
+#include "tilewright/Compiler.h"
+
+namespace tilewright {
+
+/// Where compile time went, in seconds.
+struct CompileTimes {
+  double passes = 0; // stages 1 to 5
+  double llvm = 0;   // LLVM IR, -O3 and the object file
+  double link = 0;   // loading into this process
+  double total() const { return passes + llvm + link; }
+};
+
+class Executable {
+public:
+  /// Runs stages `first` to 4 on `module` (consumed), except those of `skip`, then 5 and code generation. Failures of
+  /// the stages are diagnostics; the returned error then says nothing more.
+  static llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module, unsigned first,
+                                                             const CompileOptions &options, unsigned last = 4);
+  ~Executable();
+
+  const Signature &signature() const { return programSignature; }
+  const CompileTimes &times() const { return compileTimes; }
+  /// Calls the program: the sizes, then the address of each argument of the signature. An error says which status the
+  /// program returned.
+  llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments);
+
+private:
+  Executable() = default;
+  Signature programSignature;
+  CompileTimes compileTimes;
+  std::unique_ptr<Jit> jit;
+  int32_t (*entry)(const int64_t *slots) = nullptr;
+  void *workspaceSize = nullptr;
+  Array workspace;
+  std::vector<int64_t> workspaceSizes;
+};
+
+/// The element type of arrays for an MLIR type; nullopt for types that no file holds.
+std::optional<ElementType> elementTypeOf(mlir::Type type);
+
+/// The sizes that given inputs have; an error names the two dimensions that disagree. Sizes that no input shows stay -1.
+llvm::Expected<std::vector<int64_t>> sizesOf(const Signature &signature, llvm::ArrayRef<const Array *> inputs);
+
+/// Fills sizes of -1 that an equality among the constraints determines; an error names the first that stays unknown.
+llvm::Error solveSizes(const Signature &signature, std::vector<int64_t> &sizes);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_PIPELINES_EXECUTABLE_H

@@ -1,0 +1,25 @@
+//===- Header.h - C headers of compiled programs ----------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The C interface of compiled functions as a header for C and C++.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_PIPELINES_HEADER_H
+#define TILEWRIGHT_CORE_PIPELINES_HEADER_H
+
+#include "core/Analysis/Signature.h"
+
+namespace tilewright {
+
+/// The text of a header that declares all functions of `signatures`; `name` is its file name.
+std::string cHeader(llvm::ArrayRef<Signature> signatures, llvm::StringRef name, llvm::StringRef target);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_PIPELINES_HEADER_H

@@ -1,0 +1,99 @@
+//===- Linker.cpp - Shared libraries --------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Links objects with lld in this process, against the C library's run-time
+/// files alone: no compiler driver, no development package.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Pipelines/OpenMP.h"
+#include "tilewright/Compiler.h"
+
+#include "lld/Common/Driver.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+LLD_HAS_DRIVER(elf)
+
+using namespace tilewright;
+
+/// Directories that may hold the C library of a triple, most specific first.
+static std::vector<std::string> libraryDirectories(const llvm::Triple &triple) {
+  std::string multiarch = (triple.getArchName() + "-linux-gnu").str();
+  std::vector<std::string> directories = {"/lib/" + multiarch, "/usr/lib/" + multiarch, "/usr/" + multiarch + "/lib"};
+  if (triple.getArch() == llvm::Triple(llvm::sys::getDefaultTargetTriple()).getArch())
+    for (const char *directory : {"/lib64", "/usr/lib64", "/lib", "/usr/lib"})
+      directories.push_back(directory);
+  return directories;
+}
+
+/// Path of a library; an error lists where it was looked for.
+static llvm::Expected<std::string> findLibrary(const llvm::Triple &triple, llvm::StringRef name) {
+  std::vector<std::string> directories = libraryDirectories(triple);
+  for (const std::string &directory : directories) {
+    std::string path = directory + "/" + name.str();
+    if (llvm::sys::fs::exists(path))
+      return path;
+  }
+  return llvm::createStringError("linking for '%s' needs %s, which is in none of %s", triple.str().c_str(),
+                                 name.str().c_str(), llvm::join(directories, ", ").c_str());
+}
+
+llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef outputPath,
+                                          llvm::TargetMachine &machine, bool needsThreads) {
+  const llvm::Triple &triple = machine.getTargetTriple();
+  if (!triple.isOSBinFormatELF())
+    return llvm::createStringError("shared libraries for '%s' cannot be linked; write an object file (.o)",
+                                   triple.str().c_str());
+  llvm::SmallString<128> input, output;
+  for (auto [suffix, path] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", suffix, *path))
+      return llvm::createStringError(error, "cannot create a temporary file: %s", error.message().c_str());
+  auto cleanUp = llvm::make_scope_exit([&] {
+    (void)llvm::sys::fs::remove(input);
+    (void)llvm::sys::fs::remove(output);
+  });
+  if (llvm::Error error = writeFile(input, object))
+    return error;
+
+  std::vector<std::string> arguments = {"ld.lld",     "-shared",  "-o",           output.str().str(), input.str().str(),
+                                        "-z",         "defs",     "-z",           "now",              "-z",
+                                        "relro",      "-soname",  llvm::sys::path::filename(outputPath).str(),
+                                        "--as-needed", "--build-id=none"};
+  for (const char *name : {"libm.so.6", "libc.so.6"}) {
+    auto path = findLibrary(triple, name);
+    if (!path)
+      return path.takeError();
+    arguments.push_back(*path);
+  }
+  if (needsThreads) {
+    bool native = triple.getArch() == llvm::Triple(llvm::sys::getDefaultTargetTriple()).getArch();
+    auto path = native ? openMPLibrary() : findLibrary(triple, "libomp.so.5");
+    if (!path)
+      return path.takeError();
+    arguments.push_back(*path);
+  }
+  std::vector<const char *> pointers;
+  for (const std::string &argument : arguments)
+    pointers.push_back(argument.c_str());
+  std::string messages;
+  llvm::raw_string_ostream os(messages);
+  lld::Result result = lld::lldMain(pointers, os, os, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0)
+    return llvm::createStringError("cannot link '%s': %s", outputPath.str().c_str(),
+                                   llvm::StringRef(messages).trim().str().c_str());
+  auto library = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!library)
+    return llvm::createStringError(library.getError(), "cannot read the linked library: %s",
+                                   library.getError().message().c_str());
+  return writeFile(outputPath, (*library)->getBuffer());
+}

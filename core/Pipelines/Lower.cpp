@@ -1,0 +1,59 @@
+//===- Lower.cpp - Stage 5: from tiles, loops and vectors to LLVM ---------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The part of stage 5 that all targets share whose code LLVM generates: the
+/// C interface is made while arrays are still memrefs, then everything goes to
+/// the LLVM dialect in one conversion.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+#include "tilewright/Pipeline.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, bool packedCall) {
+  pm.addPass(createPlanWorkspace());
+  MakeCInterfaceOptions interface;
+  interface.packedCall = packedCall;
+  pm.addPass(createMakeCInterface(interface));
+  pm.addPass(createFlattenSignatures());
+
+  // Views become pointers and strides, affine loops and maps plain ones.
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createLowerTileToVector());
+  pm.addPass(createLowerParallel());
+  pm.addPass(createExpandMath());
+
+  // Types without arithmetic of their own compute in f32; conversions become integer arithmetic, since LLVM would
+  // call functions that the system's libraries lack.
+  arith::ArithEmulateUnsupportedFloatsOptions floats;
+  floats.sourceTypeStrs = {"bf16"};
+  floats.targetTypeStr = "f32";
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  math::MathExtendToSupportedTypesOptions math;
+  functions.addPass(math::createMathExtendToSupportedTypes(math));
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createLowerToLLVM());
+  pm.addPass(createEmitUnits());
+}

@@ -1,0 +1,30 @@
+//===- Optimize.cpp - Stages 3 and 4: tiles, units, levels ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The order of the optimising passes. The plain path takes none of them.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+#include "tilewright/Pipeline.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
+  if (plain)
+    return;
+  pm.addNestedPass<func::FuncOp>(createMapContractions());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+/// Loops over levels of the host are parallel loops already.
+void tilewright::buildMapPipeline(OpPassManager &) {}

@@ -1,0 +1,350 @@
+//===- Run.cpp - Run, verify and measure a program ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Arrays for a signature, calls, comparison and timing.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Pipelines/Run.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+using namespace mlir;
+using namespace tilewright;
+
+double tilewright::secondsNow() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+namespace {
+
+/// A counter hashed to 64 bits (SplitMix64): the same values on every machine.
+class Random {
+public:
+  Random(uint64_t seed, uint64_t stream) : state(seed * 0x9e3779b97f4a7c15ull + stream * 0xd1b54a32d192ed03ull) {}
+  uint64_t next() {
+    uint64_t z = state += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
+  /// Uniform in (0, 1).
+  double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }
+  /// Standard normal, two at a time (Box-Muller).
+  double normal() {
+    if (spare) {
+      spare = false;
+      return saved;
+    }
+    double radius = std::sqrt(-2 * std::log(uniform())), angle = 2 * std::numbers::pi * uniform();
+    saved = radius * std::sin(angle);
+    spare = true;
+    return radius * std::cos(angle);
+  }
+
+private:
+  uint64_t state;
+  bool spare = false;
+  double saved = 0;
+};
+
+/// Floats: standard normal. Integers: uniform in -8 to 7 (unsigned and index: 0 to 7). Booleans: either.
+void fillRandom(Array &array, uint64_t seed, uint64_t stream) {
+  Random random(seed, stream);
+  ElementType type = array.type();
+  for (int64_t i = 0; i < array.count(); ++i) {
+    if (isFloat(type))
+      array.set(i, random.normal());
+    else if (type == ElementType::Bool)
+      array.set(i, static_cast<double>(random.next() & 1));
+    else if (type >= ElementType::U8)
+      array.set(i, static_cast<double>(random.next() & 7));
+    else
+      array.set(i, static_cast<double>(random.next() & 15) - 8);
+  }
+}
+
+/// Whether an array of type `have` holds elements of `want`: integers of one width differ only in how they read.
+bool sameStorage(ElementType have, ElementType want) {
+  if (have == want)
+    return true;
+  return !isFloat(have) && !isFloat(want) && have != ElementType::Bool && want != ElementType::Bool &&
+         sizeOf(have) == sizeOf(want);
+}
+
+double epsilon(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return 0x1p-52;
+  case ElementType::F32:
+    return 0x1p-23;
+  case ElementType::F16:
+    return 0x1p-10;
+  default:
+    return 0x1p-7;
+  }
+}
+
+} // namespace
+
+llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOptions &options,
+                                                 std::vector<Array> given) {
+  std::unique_ptr<Run> run(new Run(program, options));
+  OwningOpRef<ModuleOp> copy = program.clone();
+  auto code = Executable::compile(*copy, 1, options.compile);
+  if (!code)
+    return code.takeError();
+  run->code = std::move(*code);
+  const Signature &signature = run->code->signature();
+
+  std::vector<const Array *> shown;
+  size_t numInputs = 0;
+  for (const SignatureArgument &argument : signature.arguments)
+    numInputs += !argument.isResult;
+  if (given.size() > numInputs)
+    return llvm::createStringError(llvm::formatv("'{0}' has {1} inputs; {2} files were given", signature.name, numInputs,
+                                                 given.size()));
+  for (const Array &array : given)
+    shown.push_back(&array);
+  auto sizes = sizesOf(signature, shown);
+  if (!sizes)
+    return sizes.takeError();
+  if (!options.sizes.empty()) {
+    if (options.sizes.size() != signature.numSizes)
+      return llvm::createStringError(llvm::formatv("'{0}' has {1} dynamic sizes; --sizes gives {2}", signature.name,
+                                                   signature.numSizes, options.sizes.size()));
+    for (auto [index, size] : llvm::enumerate(options.sizes)) {
+      if ((*sizes)[index] >= 0 && (*sizes)[index] != size)
+        return llvm::createStringError(llvm::formatv("size {0} is {1} by --sizes, but the inputs say {2}", index, size,
+                                                     (*sizes)[index]));
+      (*sizes)[index] = size;
+    }
+  }
+  if (llvm::Error error = solveSizes(signature, *sizes))
+    return error;
+  run->sizeValues = *sizes;
+
+  size_t input = 0;
+  for (const SignatureArgument &argument : signature.arguments) {
+    std::optional<ElementType> type = elementTypeOf(argument.elementType);
+    std::string typeText;
+    llvm::raw_string_ostream(typeText) << argument.elementType;
+    if (!type)
+      return llvm::createStringError(llvm::formatv("argument {0} of '{1}' has element type {2}, which no array file holds",
+                                                   run->arguments.size(), signature.name, typeText));
+    if (!argument.isResult && input < given.size()) {
+      Array &array = given[input];
+      if (!sameStorage(array.type(), *type))
+        return llvm::createStringError(llvm::formatv("input {0} is {1}; expected element type {2}{3}", input,
+                                                     array.describe(), typeText,
+                                                     *type == ElementType::BF16 ? " (a file named *.bf16.npy)" : ""));
+      ++input;
+      run->arguments.push_back(std::move(array));
+      run->pristine.push_back(argument.isWritten ? run->arguments.back().clone() : Array());
+      continue;
+    }
+    std::vector<int64_t> shape = Signature::evaluate(argument.shape, *sizes);
+    if (!Array::fits(*type, shape))
+      return llvm::createStringError(llvm::formatv("argument {0} of '{1}' is too large", run->arguments.size(),
+                                                   signature.name));
+    Array array(*type, shape);
+    if (!array.allocated())
+      return llvm::createStringError(llvm::formatv("no memory for argument {0}, {1}", run->arguments.size(),
+                                                   array.describe()));
+    if (argument.isResult)
+      std::memset(array.data(), 0xff, static_cast<size_t>(array.bytes())); // NaN: what is not written shows
+    else
+      fillRandom(array, options.seed, input++);
+    run->pristine.push_back(!argument.isResult && argument.isWritten ? array.clone() : Array());
+    run->arguments.push_back(std::move(array));
+  }
+  return run;
+}
+
+llvm::Error Run::execute() {
+  std::vector<void *> addresses;
+  for (auto [array, original] : llvm::zip_equal(arguments, pristine)) {
+    if (original.allocated())
+      std::memcpy(array.data(), original.data(), static_cast<size_t>(array.bytes()));
+    addresses.push_back(array.data());
+  }
+  return code->call(sizeValues, addresses);
+}
+
+/// The arguments after another executable of the same program ran on the same inputs.
+static llvm::Expected<std::vector<Array>> callOther(Executable &executable, llvm::ArrayRef<int64_t> sizes,
+                                                    const std::vector<Array> &arguments,
+                                                    const std::vector<Array> &pristine) {
+  std::vector<Array> arrays;
+  std::vector<void *> addresses;
+  for (auto [argument, array, original] : llvm::zip_equal(executable.signature().arguments, arguments, pristine)) {
+    arrays.push_back(argument.isResult ? Array(array.type(), array.shape())
+                                       : (original.allocated() ? original : array).clone());
+    if (!arrays.back().allocated())
+      return llvm::createStringError("no memory for the arrays of the comparison");
+    addresses.push_back(arrays.back().data());
+  }
+  if (llvm::Error error = executable.call(sizes, addresses))
+    return error;
+  return arrays;
+}
+
+/// Runs the plain path in float64 once.
+llvm::Error Run::reference() {
+  if (!expected.empty())
+    return llvm::Error::success();
+  CompileOptions plain = options.compile;
+  plain.plain = plain.promote = true;
+  plain.threads = 1;
+  plain.dumpDirectory.clear();
+  OwningOpRef<ModuleOp> copy = program.clone();
+  auto executable = Executable::compile(*copy, 1, plain);
+  if (!executable)
+    return executable.takeError();
+  auto arrays = callOther(**executable, sizeValues, arguments, pristine);
+  if (!arrays)
+    return arrays.takeError();
+  expected = std::move(*arrays);
+  return llvm::Error::success();
+}
+
+std::vector<Comparison> Run::compare(const std::vector<Array> &got) const {
+  double narrowest = 0x1p-52;
+  int64_t largest = 1;
+  for (const Array &array : arguments) {
+    if (isFloat(array.type()))
+      narrowest = std::max(narrowest, epsilon(array.type()));
+    for (int64_t dim : array.shape())
+      largest = std::max(largest, dim);
+  }
+  std::vector<Comparison> comparisons;
+  for (auto [index, argument] : llvm::enumerate(code->signature().arguments)) {
+    if (!argument.isWritten)
+      continue;
+    const Array &a = got[index], &b = expected[index];
+    Comparison result;
+    result.passed = true;
+    for (int64_t i = 0; i < b.count(); ++i)
+      if (double magnitude = std::fabs(b.get(i)); std::isfinite(magnitude))
+        result.scale = std::max(result.scale, magnitude);
+    double compute = a.type() == ElementType::F64 ? 0x1p-52 : 0x1p-23;
+    double base = narrowest * 2 * result.scale + compute * (16 + 2.0 * static_cast<double>(largest)) * result.scale;
+    for (int64_t i = 0; i < a.count(); ++i) {
+      double x = a.get(i), y = b.get(i), ratio = 0, error = 0;
+      if (std::isnan(x) || std::isnan(y)) {
+        ratio = error = INFINITY;
+      } else if (x != y) {
+        error = std::fabs(x - y);
+        double tolerance = isFloat(a.type()) ? base + narrowest * 4 * std::fabs(y) : 0;
+        ratio = std::isinf(x) || std::isinf(y) || tolerance == 0 ? INFINITY : error / tolerance;
+      }
+      result.maxError = std::max(result.maxError, error);
+      if (ratio > result.worst || result.worstIndex < 0) {
+        result.worst = ratio;
+        result.worstIndex = i;
+        result.got = x;
+        result.expected = y;
+      }
+    }
+    result.passed = result.worst <= 1;
+    comparisons.push_back(result);
+  }
+  return comparisons;
+}
+
+llvm::Expected<std::vector<Comparison>> Run::verify() {
+  if (llvm::Error error = reference())
+    return error;
+  return compare(arguments);
+}
+
+llvm::Expected<std::vector<std::vector<Comparison>>> Run::verifyStages() {
+  if (llvm::Error error = reference())
+    return error;
+  std::vector<std::vector<Comparison>> stages;
+  for (unsigned stage = 1; stage <= 4; ++stage) {
+    CompileOptions compile = options.compile;
+    compile.dumpDirectory.clear();
+    compile.referenceAffine = stage == 1;
+    compile.plain = stage <= 2;
+    if (stage < 4)
+      compile.threads = 1;
+    OwningOpRef<ModuleOp> copy = program.clone();
+    // Stage 3 leaves parallel loops that run in any order: stage 5 takes them as they are.
+    auto executable = Executable::compile(*copy, 1, compile, stage == 3 ? 3 : 4);
+    if (!executable)
+      return executable.takeError();
+    auto arrays = callOther(**executable, sizeValues, arguments, pristine);
+    if (!arrays)
+      return arrays.takeError();
+    stages.push_back(compare(*arrays));
+  }
+  return stages;
+}
+
+llvm::Expected<Benchmark> Run::benchmark(unsigned count, double seconds) {
+  std::vector<void *> addresses;
+  for (Array &array : arguments)
+    addresses.push_back(array.data());
+  Benchmark result;
+  auto sample = [&](int64_t calls) -> llvm::Expected<double> {
+    double begin = secondsNow();
+    for (int64_t i = 0; i < calls; ++i)
+      if (llvm::Error error = code->call(sizeValues, addresses))
+        return error;
+    return secondsNow() - begin;
+  };
+  int64_t calls = 1;
+  for (;;) {
+    auto time = sample(calls);
+    if (!time)
+      return time.takeError();
+    if (*time >= seconds || calls >= (int64_t(1) << 40))
+      break;
+    calls = std::max(calls + 1, static_cast<int64_t>(static_cast<double>(calls) * std::min(10.0, 1.2 * seconds / std::max(*time, 1e-9))));
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    auto time = sample(calls);
+    if (!time)
+      return time.takeError();
+    result.samples.push_back(*time / static_cast<double>(calls));
+  }
+  std::vector<double> sorted = result.samples;
+  std::sort(sorted.begin(), sorted.end());
+  size_t middle = sorted.size() / 2;
+  result.median = sorted.size() % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  return result;
+}
+
+std::vector<const Array *> Run::inputs() const {
+  std::vector<const Array *> arrays;
+  for (auto [argument, array, original] : llvm::zip_equal(code->signature().arguments, arguments, pristine))
+    if (!argument.isResult)
+      arrays.push_back(original.allocated() ? &original : &array);
+  return arrays;
+}
+
+std::vector<const Array *> Run::outputs() const {
+  std::vector<const Array *> arrays;
+  for (auto [argument, array] : llvm::zip_equal(code->signature().arguments, arguments))
+    if (argument.isWritten)
+      arrays.push_back(&array);
+  return arrays;
+}
+
+int64_t Run::bytes() const {
+  int64_t total = 0;
+  for (auto [argument, array] : llvm::zip_equal(code->signature().arguments, arguments))
+    total += array.bytes() * (!argument.isResult && argument.isWritten ? 2 : 1);
+  return total;
+}

@@ -1,0 +1,99 @@
+//===- Run.h - Run, verify and measure a program ----------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What tw-run does, without its command line: one function, its inputs and
+/// outputs, comparison with the plain path in float64, and times.
+///
+/// Tolerance of a float output with element type T, largest magnitude S of the
+/// reference, and D the largest dimension of all arrays:
+///
+///   |out - ref| <= eps(T') * (4 |ref| + 2 S) + eps(C) * (16 + 2 D) * S
+///
+/// T' is the narrowest float type among all arrays, C the type that T computes
+/// in (f32, f64 for f64), eps(f64, f32, f16, bf16) = 2^-52, 2^-23, 2^-10, 2^-7.
+/// Integers are equal or wrong. NaN is always wrong, an infinity right where the
+/// reference has the same.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_PIPELINES_RUN_H
+#define TILEWRIGHT_CORE_PIPELINES_RUN_H
+
+#include "core/Pipelines/Executable.h"
+
+namespace tilewright {
+
+/// Seconds on a steady clock.
+double secondsNow();
+
+struct RunOptions {
+  CompileOptions compile;
+  std::string function;       // empty: the only public one
+  std::vector<int64_t> sizes; // empty: from the inputs
+  uint64_t seed = 0;
+};
+
+/// How one output compares with its reference.
+struct Comparison {
+  bool passed = false;
+  double maxError = 0;     // largest |out - ref|
+  double worst = 0;        // largest |out - ref| / tolerance; above 1 is wrong
+  double scale = 0;        // S
+  int64_t worstIndex = -1; // row-major element of `worst`
+  double got = 0, expected = 0;
+};
+
+struct Benchmark {
+  std::vector<double> samples; // seconds a call, one a sample
+  double median = 0;
+};
+
+class Run {
+public:
+  /// Compiles `program` (unchanged) and prepares arrays: the given inputs in order, random ones for the others.
+  static llvm::Expected<std::unique_ptr<Run>> create(mlir::ModuleOp program, const RunOptions &options,
+                                                     std::vector<Array> given);
+
+  /// One call; arrays that the program updates start from their input values each time.
+  llvm::Error execute();
+  /// Compares the outputs of `execute` with the plain path in float64.
+  llvm::Expected<std::vector<Comparison>> verify();
+  /// Runs the program as stage 1 to 4 leaves it and compares each: result[i] belongs to stage i + 1.
+  llvm::Expected<std::vector<std::vector<Comparison>>> verifyStages();
+  /// At least `count` samples of at least `seconds` each.
+  llvm::Expected<Benchmark> benchmark(unsigned count = 9, double seconds = 1e-3);
+
+  const Executable &executable() const { return *code; }
+  llvm::ArrayRef<int64_t> sizes() const { return sizeValues; }
+  /// Inputs as given, in order.
+  std::vector<const Array *> inputs() const;
+  /// Results, or the arrays that a function without results writes.
+  std::vector<const Array *> outputs() const;
+  /// Floating-point and integer arithmetic operations of one call, counted on the program after stage 1 at these sizes:
+  /// a multiplication and an addition are two. nullopt where the number of iterations is not known.
+  std::optional<double> flops() const;
+  /// Bytes of all inputs and outputs.
+  int64_t bytes() const;
+
+private:
+  Run(mlir::ModuleOp program, const RunOptions &options) : program(program), options(options) {}
+  llvm::Error reference();
+  std::vector<Comparison> compare(const std::vector<Array> &got) const;
+
+  mlir::ModuleOp program;
+  RunOptions options;
+  std::unique_ptr<Executable> code;
+  std::vector<int64_t> sizeValues;
+  std::vector<Array> arguments; // in the order of the signature; results of the last call
+  std::vector<Array> pristine;  // inputs that the program writes
+  std::vector<Array> expected;  // arguments after the reference ran
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_PIPELINES_RUN_H

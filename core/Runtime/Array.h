@@ -1,0 +1,75 @@
+//===- Array.h - Dense arrays on the host -----------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A dense row-major array with a run-time element type, on 64-byte aligned
+/// memory. Part of the runtime: needs no LLVM.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_RUNTIME_ARRAY_H
+#define TILEWRIGHT_CORE_RUNTIME_ARRAY_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+enum class ElementType { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 };
+
+/// Bytes of one element.
+int64_t sizeOf(ElementType type);
+/// "f32", "bf16", "i8", "u16", "bool".
+const char *nameOf(ElementType type);
+bool isFloat(ElementType type);
+
+float halfToFloat(uint16_t bits);
+uint16_t floatToHalf(float value); // round to nearest even
+float bfloatToFloat(uint16_t bits);
+uint16_t floatToBfloat(float value); // round to nearest even, NaN stays NaN
+/// Double to f16 or bf16 with one rounding.
+uint16_t doubleToHalf(double value);
+uint16_t doubleToBfloat(double value);
+
+class Array {
+public:
+  Array() = default;
+  /// Zero-filled. Sizes are elements; a negative one or more than 2^48 bytes is refused by `fits`.
+  Array(ElementType type, std::vector<int64_t> shape);
+  static bool fits(ElementType type, const std::vector<int64_t> &shape);
+
+  ElementType type() const { return elementType; }
+  const std::vector<int64_t> &shape() const { return dims; }
+  int64_t count() const { return elements; }
+  int64_t bytes() const { return elements * sizeOf(elementType); }
+  char *data() { return storage.get(); }
+  const char *data() const { return storage.get(); }
+  bool allocated() const { return storage != nullptr; }
+
+  /// Element `i` in row-major order as a double (64-bit integers may round).
+  double get(int64_t i) const;
+  /// Stores `value` rounded once (integers: truncated) to the element type.
+  void set(int64_t i, double value);
+  Array clone() const;
+  /// "f32[128,768]".
+  std::string describe() const;
+
+private:
+  struct Free {
+    void operator()(char *memory) const;
+  };
+  ElementType elementType = ElementType::F32;
+  std::vector<int64_t> dims;
+  int64_t elements = 0;
+  std::unique_ptr<char, Free> storage;
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_RUNTIME_ARRAY_H

@@ -1,0 +1,93 @@
+//===- LowerParallel.cpp - Parallel loops to threads ----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The outermost scf.parallel loops become OpenMP work-sharing loops of
+/// `tilewright.threads` threads; all others become plain loops, so that a
+/// single-thread program needs no OpenMP library.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+
+#include "mlir/Conversion/SCFToOpenMP/SCFToOpenMP.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/OpenMP/OpenMPDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_LOWERPARALLEL
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+
+namespace {
+
+struct LowerParallel : tilewright::impl::LowerParallelBase<LowerParallel> {
+  void runOnOperation() override;
+};
+
+/// Writes a parallel loop as a nest of sequential ones. Reductions run in the order of the iterations, so that the
+/// result does not depend on the number of threads.
+void makeSequential(scf::ParallelOp parallel) {
+  IRRewriter rewriter(parallel);
+  Location loc = parallel.getLoc();
+  auto terminator = cast<scf::ReduceOp>(parallel.getBody()->getTerminator());
+  scf::LoopNest nest = scf::buildLoopNest(
+      rewriter, loc, parallel.getLowerBound(), parallel.getUpperBound(), parallel.getStep(), parallel.getInitVals(),
+      [&](OpBuilder &builder, Location, ValueRange ivs, ValueRange carried) {
+        Block *body = builder.getInsertionBlock();
+        for (auto [from, to] : llvm::zip_equal(parallel.getInductionVars(), ivs))
+          rewriter.replaceAllUsesWith(from, to);
+        auto &source = parallel.getBody()->getOperations();
+        body->getOperations().splice(body->end(), source, source.begin(), terminator->getIterator());
+        builder.setInsertionPointToEnd(body);
+        SmallVector<Value> results;
+        for (auto [index, operand] : llvm::enumerate(terminator.getOperands())) {
+          Block &combine = terminator.getReductions()[index].front();
+          IRMapping mapping;
+          mapping.map(combine.getArgument(0), carried[index]);
+          mapping.map(combine.getArgument(1), operand);
+          for (Operation &op : combine.without_terminator())
+            builder.clone(op, mapping);
+          results.push_back(mapping.lookupOrDefault(combine.getTerminator()->getOperand(0)));
+        }
+        return results;
+      });
+  rewriter.replaceOp(parallel, nest.results);
+}
+
+} // namespace
+
+void LowerParallel::runOnOperation() {
+  ModuleOp module = getOperation();
+  auto threads = module->getAttrOfType<IntegerAttr>("tilewright.threads");
+  bool single = !threads || threads.getInt() == 1;
+
+  // Inner loops first: a loop inside another parallel loop runs on its thread.
+  SmallVector<scf::ParallelOp> loops;
+  module.walk([&](scf::ParallelOp op) { loops.push_back(op); });
+  bool any = false;
+  for (scf::ParallelOp loop : loops) {
+    bool inner = loop->getParentOfType<scf::ParallelOp>() != nullptr;
+    if (single || inner || loop.getNumReductions() != 0)
+      makeSequential(loop);
+    else
+      any = true;
+  }
+  if (single || !any)
+    return;
+  ConvertSCFToOpenMPPassOptions options;
+  options.numThreads = threads.getInt();
+  OpPassManager pipeline(ModuleOp::getOperationName());
+  pipeline.addPass(createConvertSCFToOpenMPPass(options));
+  if (failed(runPipeline(pipeline, module)))
+    signalPassFailure();
+}

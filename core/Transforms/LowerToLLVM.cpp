@@ -1,0 +1,118 @@
+//===- LowerToLLVM.cpp - Everything that is left to the LLVM dialect ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Breaks vectors of several dimensions down to what LLVM has, then converts all
+/// dialects in one full conversion: values that cross blocks keep their types
+/// consistent only when branches and operations are converted together.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_LOWERTOLLVM
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+
+namespace {
+
+struct LowerToLLVM : tilewright::impl::LowerToLLVMBase<LowerToLLVM> {
+  void runOnOperation() override;
+};
+
+/// Rewrites vector operations without a direct counterpart in LLVM: contractions, transpositions, transfers, masks
+/// and reductions of several dimensions.
+LogicalResult lowerVectors(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  bool hasVectors = false;
+  module.walk([&](Operation *op) {
+    hasVectors |= isa<vector::VectorDialect>(op->getDialect()) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
+    return hasVectors ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!hasVectors)
+    return success();
+  RewritePatternSet patterns(context);
+  vector::populateVectorToVectorCanonicalizationPatterns(patterns);
+  vector::populateVectorBroadcastLoweringPatterns(patterns);
+  vector::populateVectorContractLoweringPatterns(patterns, vector::VectorContractLowering::OuterProduct);
+  vector::populateVectorMaskOpLoweringPatterns(patterns);
+  vector::populateVectorShapeCastLoweringPatterns(patterns);
+  vector::populateVectorInterleaveLoweringPatterns(patterns);
+  vector::populateVectorTransposeLoweringPatterns(patterns, vector::VectorTransposeLowering::Shuffle1D);
+  vector::populateVectorTransferLoweringPatterns(patterns, /*maxTransferRank=*/1);
+  vector::populateVectorMultiReductionLoweringPatterns(patterns, vector::VectorMultiReductionLowering::InnerReduction);
+  vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+  vector::populateVectorStepLoweringPatterns(patterns);
+  vector::populateVectorRankReducingFMAPattern(patterns);
+  vector::populateVectorGatherLoweringPatterns(patterns);
+  vector::populateVectorOuterProductLoweringPatterns(patterns);
+  vector::populateVectorMaskMaterializationPatterns(patterns, /*force32BitVectorIndices=*/true);
+  vector::populateVectorFromElementsUnrollPatterns(patterns);
+  vector::populateVectorToElementsUnrollPatterns(patterns);
+  return applyPatternsGreedily(module, std::move(patterns));
+}
+
+} // namespace
+
+void LowerToLLVM::runOnOperation() {
+  ModuleOp module = getOperation();
+  MLIRContext *context = &getContext();
+  if (failed(lowerVectors(module)))
+    return signalPassFailure();
+
+  LowerToLLVMOptions options(context);
+  options.allocLowering = LowerToLLVMOptions::AllocLowering::Malloc;
+  LLVMTypeConverter converter(context, options);
+  RewritePatternSet patterns(context);
+  LLVMConversionTarget target(*context);
+  target.addLegalOp<ModuleOp>();
+  target.addIllegalDialect<math::MathDialect>();
+
+  auto fp = module->getAttrOfType<StringAttr>("tilewright.fp");
+  bool reassociate = !fp || fp.getValue() != "strict";
+  for (Dialect *dialect : context->getLoadedDialects()) {
+    if (isa<vector::VectorDialect>(dialect)) {
+      // The dialect's own hook cannot be told the floating-point contract.
+      populateVectorToLLVMConversionPatterns(converter, patterns, reassociate, /*force32BitVectorIndices=*/true);
+      continue;
+    }
+    if (auto *hook = dialect->getRegisteredInterface<ConvertToLLVMPatternInterface>())
+      hook->populateConvertToLLVMConversionPatterns(target, converter, patterns);
+  }
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  populateMathToLibmConversionPatterns(patterns, /*benefit=*/0);
+  if (failed(applyFullConversion(module, target, std::move(patterns))))
+    return signalPassFailure();
+  SmallVector<UnrealizedConversionCastOp> casts;
+  module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
+  SmallVector<UnrealizedConversionCastOp> left;
+  reconcileUnrealizedCasts(casts, &left);
+  if (!left.empty()) {
+    left.front().emitError("cannot be lowered: a value of type ") << left.front().getResult(0).getType() << " remains";
+    signalPassFailure();
+  }
+}

@@ -1,0 +1,133 @@
+//===- Compiler.h - From a program's text to code ---------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What the tools are made of, for programs that embed the compiler:
+///
+///   MLIRContext context(registry);                 // registerAllDialects
+///   auto program = parseProgram("mlp.mlir", context);
+///   runStages(**program, 1, 5, options);           // see Pipeline.h for the stages
+///   auto generator = CodeGenerator::create(**program);
+///   auto object = (*generator)->object(**program); // bytes of an object file
+///
+/// Failures of MLIR's part are diagnostics of the context, all others errors.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_COMPILER_H
+#define TILEWRIGHT_COMPILER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class SourceMgr;
+class TargetMachine;
+} // namespace llvm
+
+namespace tilewright {
+
+/// A failure that a diagnostic has already told the user about.
+class Reported : public llvm::ErrorInfo<Reported> {
+public:
+  static char ID;
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+};
+
+struct CompileOptions {
+  /// "target" or "target:chip".
+  std::string target;
+  /// Floating-point contract: "default", "strict" or "fast".
+  std::string fp = "default";
+  /// Threads of parallel loops; 1 = no parallel code.
+  int64_t threads = 1;
+  /// Stage 3 without any optimisation: what `--verify` compares with.
+  bool plain = false;
+  /// Stage 2 by upstream's passes alone (buildReferencePipeline): tells errors of stage 1 from those of stage 2.
+  bool referenceAffine = false;
+  /// Compute in float64 from the end of stage 2 on (pass promote-floats): the reference of `--verify`.
+  bool promote = false;
+  /// Entry points for callers in this process (pass make-c-interface).
+  bool packedCall = false;
+  /// Directory for one `STAGE-name.mlir` after each stage; empty = none.
+  std::string dumpDirectory;
+  /// File that receives the stage's input when a stage crashes; empty = none.
+  std::string reproducer;
+  /// Called after each stage with its number.
+  std::function<void(unsigned, mlir::ModuleOp)> afterStage;
+};
+
+/// The name of stage 0 (as read) to 5.
+llvm::StringRef stageName(unsigned stage);
+
+/// Reads a program. `sources` keeps the text alive for diagnostics. An unreadable, empty or binary file is one error
+/// that says so; "-" is the standard input.
+mlir::OwningOpRef<mlir::ModuleOp> parseProgram(llvm::StringRef path, llvm::SourceMgr &sources,
+                                               mlir::MLIRContext &context);
+
+/// Makes `function` the only public one. Empty: the only public function there is, else an error that lists them.
+mlir::FailureOr<std::string> selectFunction(mlir::ModuleOp module, llvm::StringRef function);
+
+/// Runs the stages `first` to `last` and checks each one's contract. A crash inside a stage becomes a diagnostic.
+mlir::LogicalResult runStages(mlir::ModuleOp module, unsigned first, unsigned last, const CompileOptions &options);
+
+/// LLVM's part: from the LLVM dialect to an object file for one chip.
+class CodeGenerator {
+public:
+  /// For the chip named by the module attribute `tilewright.target`.
+  static llvm::Expected<std::unique_ptr<CodeGenerator>> create(mlir::ModuleOp module);
+  ~CodeGenerator();
+
+  /// LLVM IR of a module after stage 5, optimised at -O3 for the chip.
+  llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context);
+  /// An object file, position independent.
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object(llvm::Module &module);
+  llvm::TargetMachine &machine() { return *targetMachine; }
+
+private:
+  CodeGenerator();
+  std::unique_ptr<llvm::TargetMachine> targetMachine;
+  int64_t vectorBytes = 0;
+};
+
+/// Links the bytes of an object file into a shared library that needs libc and libm alone, and libomp if it has parallel code.
+llvm::Error linkSharedLibrary(llvm::StringRef object, llvm::StringRef outputPath, llvm::TargetMachine &machine,
+                              bool needsThreads);
+
+/// Code in this process.
+class Jit {
+public:
+  /// `needsThreads`: loads the OpenMP library first.
+  static llvm::Expected<std::unique_ptr<Jit>> load(std::unique_ptr<llvm::MemoryBuffer> object, bool needsThreads);
+  ~Jit();
+  llvm::Expected<void *> lookup(llvm::StringRef symbol);
+
+private:
+  struct Impl;
+  explicit Jit(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+/// Whether a module after stage 5 has parallel code.
+bool needsThreads(mlir::ModuleOp module);
+
+/// Writes a file completely or not at all: to a temporary beside it, then renamed. Devices and pipes are written
+/// directly. The error names file and reason.
+llvm::Error writeFile(llvm::StringRef path, llvm::StringRef contents);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_COMPILER_H

@@ -1,0 +1,27 @@
+// RUN: tw-opt %s --make-c-interface | FileCheck %s
+// RUN: tw-opt %s --make-c-interface=packed-call | FileCheck %s --check-prefix=PACKED
+
+// Sizes first, then inputs and outputs as pointers; sizes are checked before anything runs.
+// CHECK: func.func @f_workspace(%{{.*}}: index, %{{.*}}: index) -> i64
+// CHECK: func.func @f_in(%[[M:[a-z0-9]*]]: index, %[[N:[a-z0-9]*]]: index, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: !llvm.ptr {llvm.noalias}) -> i32
+// CHECK-DAG: arith.cmpi sge, %[[M]]
+// CHECK-DAG: arith.cmpi sge, %[[N]]
+// CHECK: arith.cmpi eq
+// CHECK: scf.if
+// CHECK: call @f.body
+// CHECK: memref.store
+// CHECK: func.func @f(%{{.*}}: index, %{{.*}}: index, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) -> i32
+// CHECK: func.func private @f.body({{.*}}) -> f32 attributes {{.*}}tilewright.body
+
+// PACKED: func.func @f_call(%{{.*}}: !llvm.ptr) -> i32
+// PACKED: func.func @f_workspace_call(%{{.*}}: !llvm.ptr) -> i64
+// PACKED-NOT: func.func @f(
+func.func @f(%a: memref<?xf32>, %out: memref<?xf32>) -> f32 attributes {
+    tilewright.array_results = array<i1: true, false>,
+    tilewright.constraints = affine_set<()[s0, s1] : (s0 - s1 - 2 == 0)>,
+    tilewright.shapes = [affine_map<()[s0, s1] -> (s0)>, affine_map<()[s0, s1] -> (s1)>, affine_map<()[s0, s1] -> ()>]} {
+  %c0 = arith.constant 0 : index
+  %x = memref.load %a[%c0] : memref<?xf32>
+  memref.store %x, %out[%c0] : memref<?xf32>
+  return %x : f32
+}

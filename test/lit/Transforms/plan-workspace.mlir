@@ -1,0 +1,94 @@
+// RUN: tw-opt %s --plan-workspace --split-input-file | FileCheck %s
+
+// The kernel's buffer moves to its caller; %a and %c never live at the same time and share bytes, %b does not.
+// CHECK-LABEL: func.func private @f.bytes(
+// CHECK: %[[END:.*]] = arith.constant 128 : index
+// CHECK: return %[[END]]
+// CHECK-LABEL: func.func @f(
+// CHECK-SAME: %[[ARENA:[a-z0-9]*]]: memref<?xi8>) attributes {tilewright.workspace = @f.bytes}
+// CHECK: memref.view %[[ARENA]][%c0{{.*}}] : memref<?xi8> to memref<16xf32>
+// CHECK: memref.view %[[ARENA]][%c64{{.*}}] : memref<?xi8> to memref<16xf32>
+// CHECK: memref.view %[[ARENA]][%c0{{.*}}] : memref<?xi8> to memref<10xf32>
+// CHECK-NOT: memref.alloc
+// CHECK-LABEL: func.func private @k(
+// CHECK-SAME: memref<16xf32>, %{{.*}}: memref<10xf32>)
+func.func @f(%x: memref<16xf32>) {
+  %a = memref.alloc() : memref<16xf32>
+  %b = memref.alloc() : memref<16xf32>
+  memref.copy %x, %a : memref<16xf32> to memref<16xf32>
+  memref.copy %a, %b : memref<16xf32> to memref<16xf32>
+  call @k(%b) : (memref<16xf32>) -> ()
+  memref.copy %b, %x : memref<16xf32> to memref<16xf32>
+  return
+}
+func.func private @k(%x: memref<16xf32>) {
+  %c = memref.alloc() : memref<10xf32>
+  %v = arith.constant 1.0 : f32
+  affine.for %i = 0 to 10 {
+    affine.store %v, %c[%i] : memref<10xf32>
+  }
+  return
+}
+
+// -----
+
+// Sizes that follow from the arguments' are planned at run time, also out of loops.
+// CHECK-LABEL: func.func private @g.bytes(
+// CHECK-SAME: %[[N:[a-z0-9]*]]: index) -> index
+// CHECK: arith.muli %{{.*}}, %[[N]]
+// CHECK-LABEL: func.func @g(
+// CHECK: memref.dim
+// CHECK: memref.view
+// CHECK: affine.for
+// CHECK-NOT: memref.alloc
+func.func @g(%x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  affine.for %i = 0 to 4 {
+    %a = memref.alloc(%n) : memref<?xf32>
+    memref.copy %x, %a : memref<?xf32> to memref<?xf32>
+    memref.copy %a, %x : memref<?xf32> to memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+// A size known only inside the loop: allocated and released there.
+// CHECK-LABEL: func.func @h(
+// CHECK-NOT: memref<?xi8>
+// CHECK: memref.alloc(
+// CHECK: memref.dealloc
+func.func @h(%x: memref<8xf32>, %n: index) {
+  affine.for %i = 0 to 4 {
+    %v = memref.load %x[%i] : memref<8xf32>
+    %s = arith.fptosi %v : f32 to i32
+    %m = arith.index_cast %s : i32 to index
+    %a = memref.alloc(%m) : memref<?xf32>
+    memref.store %v, %a[%i] : memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+// One buffer a thread inside a parallel loop.
+// CHECK-LABEL: func.func @p(
+// CHECK: scf.parallel
+// CHECK-NEXT: %[[T:.*]] = func.call @omp_get_thread_num() : () -> i32
+// CHECK: %[[I:.*]] = arith.index_cast %[[T]]
+// CHECK: %[[O:.*]] = arith.muli %[[I]]
+// CHECK: memref.view %{{.*}}[%[[O]]][] : memref<?xi8> to memref<16xf32>
+module attributes {tilewright.threads = 2 : i64} {
+  func.func @p(%x: memref<16xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+      %a = memref.alloc() : memref<16xf32>
+      memref.copy %x, %a : memref<16xf32> to memref<16xf32>
+      scf.reduce
+    }
+    return
+  }
+}
