@@ -22,9 +22,10 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
   if (plain)
     return;
   pm.addNestedPass<func::FuncOp>(createMapContractions());
+  pm.addNestedPass<func::FuncOp>(createFuseNests());
+  pm.addNestedPass<func::FuncOp>(createVectorizeNests());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
-/// Loops over levels of the host are parallel loops already.
-void tilewright::buildMapPipeline(OpPassManager &) {}
+void tilewright::buildMapPipeline(OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(createLowerTileParallel()); }
