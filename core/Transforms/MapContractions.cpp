@@ -282,7 +282,12 @@ void MapContractions::runOnOperation() {
     getOperation().emitError() << llvm::toString(target.takeError());
     return signalPassFailure();
   }
-  auto overrides = parsePlanOverrides(force);
+  // The option, or where the whole compiler runs, the module's attribute.
+  std::string fields = force;
+  if (auto module = getOperation()->getParentOfType<ModuleOp>(); module && fields.empty())
+    if (auto attribute = module->getAttrOfType<StringAttr>("tilewright.force"))
+      fields = attribute.str();
+  auto overrides = parsePlanOverrides(fields);
   if (!overrides) {
     getOperation().emitError() << llvm::toString(overrides.takeError());
     return signalPassFailure();

@@ -189,7 +189,8 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
                            "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
   let options = [
     Option<"force", "force", "std::string", "", "Fields of the plan that override the model, `rows=6,vectors=4,...` "
-           "(names as in --explain=json); for measuring how far the model is from the best">
+           "(names as in --explain=json); for measuring how far the model is from the best. Without it the module's "
+           "attribute `tilewright.force` is read">
   ];
 }
 

@@ -205,18 +205,24 @@ func.func @compute(%x: {rows}, %gain: {row}, %bias: {row}) -> {rows} {{
 """
 
 
-def compiled(shape, target):
-    """The contender made of Tilewright's code; None, with the compiler's words on the terminal, if it refuses."""
+def compiled(shape, target, quiet=False):
+    """The contender made of Tilewright's code; None, with the compiler's words on the terminal, if it refuses.
+    `force` of a shape overrides fields of the plan (the pass map-contractions says which)."""
     build = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", peers.SOURCE / "build" / "release"))
     folder = peers.BUILD / "code"
     folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / f"{shape['name']}.mlir", folder / f"{shape['name']}.so"
-    source.write_text(text(shape))
+    program = text(shape)
+    if "force" in shape:
+        program = f'module attributes {{tilewright.force = "{shape["force"]}"}} {{\n{program}}}\n'
+    source.write_text(program)
     command = [str(build / "bin" / "tw-compile"), str(source), "--target", target, "-o", str(library)]
     if shape.get("threads", 1) > 1:
         command += ["--threads", str(shape["threads"])]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
+        if quiet:
+            return None
         print(f"{shape['name']}: not compiled: {done.stderr.strip()[:500]}")
         return None
     return {"name": "tilewright", "library": False, "command": ["code", str(library), "compute"]}
