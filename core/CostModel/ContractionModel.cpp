@@ -37,13 +37,15 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"pack_vectors", packVectors},
                             {"pack_scalars", packScalars},
                             {"rows_outside", rowsOutside},
+                            {"prefetch_panels", prefetchPanels},
                             {"threads", threads},
                             {"seconds", seconds}};
 }
 
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
   static constexpr StringLiteral names[] = {"rows",      "vectors",  "k_block",      "row_block",    "lane_block",
-                                            "k_unroll",  "lanes_on_m", "pack_vectors", "pack_scalars", "rows_outside"};
+                                            "k_unroll",  "lanes_on_m", "pack_vectors", "pack_scalars", "rows_outside",
+                                            "prefetch_panels"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);
@@ -89,6 +91,8 @@ struct Machine {
     storesPerClock = target.rate("store").value_or(0.5);
     shufflesPerClock = target.rate("shuffle").value_or(1);
     issuePerClock = target.rate("issue").value_or(4);
+    translations = target.rate("translations").value_or(1024);
+    walkClocks = target.rate("walk").value_or(60);
     outstandingMisses = target.rate("misses").value_or(16);
     clockHz = target.clockMHz() * 1e6;
     pageBytes = 4096;
@@ -120,6 +124,7 @@ struct Machine {
   }
   int64_t registers, pageBytes;
   double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, clockHz;
+  double translations, walkClocks; // pages that stay translated, clocks of a page walk
   std::vector<const Memory *> levels; // nearest first
 };
 
@@ -256,6 +261,8 @@ double Planner::elementsOf(const Access &access) const {
 }
 
 double Planner::clocks(const ContractionPlan &p) const {
+  // A buffer displaces other data and needs translations of its own, which no term below counts.
+  constexpr double copyMargin = 0.02;
   const MatrixUnit &unit = *p.unit;
   const ContractionOperand &v = p.vectorOperand(c), &s = p.scalarOperand(c);
   double lanes = trips(*p.laneDim), rows = p.rowDim ? trips(*p.rowDim) : 1, k = product(c.k);
@@ -315,39 +322,56 @@ double Planner::clocks(const ContractionPlan &p) const {
   // C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
   // prefetchers, pieces of rows are not. Half of it overlaps with the arithmetic.
   double cTotal = outer * rows * lanes * cBytes;
-  double cRate = p.rowsOutside || rowTiles == 1 ? machine.bandwidth(cTotal) : machine.scattered(cTotal);
-  total += cTotal * (2 * kBlocks - 1) / cRate * 0.5;
+  bool wholeRows = p.rowsOutside || rowTiles == 1 || panels == 1;
+  double cRate = wholeRows ? 2 * machine.bandwidth(cTotal) : machine.scattered(cTotal) / 4;
+  total += cTotal * (2 * kBlocks - 1) / cRate;
   if (c.c.stride(*p.laneDim) != 1) // elements are scattered
     total += outer * rows * lanes * kBlocks * 2 / machine.storesPerClock;
 
   // The vector operand comes once from where it lies: in long runs if few rows advance side by side over the panels,
   // else in pieces of a panel's width.
   double vElements = elementsOf(v.access), sElements = elementsOf(s.access);
-  bool sequential = v.access.stride(p.kDim) == 1 || kInBlock <= 16 || panels <= 1;
-  double first = vSource / (sequential ? machine.bandwidth(vSource) : machine.scattered(vSource));
+  bool foreseen = p.prefetchPanels || v.access.stride(p.kDim) == 1 || kInBlock <= 16 || panels <= 1;
+  double first = vSource / (foreseen ? machine.bandwidth(vSource) : machine.scattered(vSource));
+  // Rows that are pages apart: while a block's pages stay in the translation buffers, each page is walked once.
+  auto kStride = v.access.stride(p.kDim);
+  if (kStride && std::abs(*kStride) * bytesOf(v.element) >= machine.pageBytes && !p.rowsOutside) {
+    double run = meanVectors * unit.n * bytesOf(v.element), pages = vSource / machine.pageBytes;
+    double visits = vSource / run;
+    first += (kInBlock > machine.translations ? visits : pages) * machine.walkClocks;
+    if (kInBlock > 16)
+      first += visits * 4; // the nearest buffer is small
+  }
   if (p.packVectors) {
     // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
     bool transposed = v.access.stride(*p.laneDim) != 1, gathers = transposed && v.access.stride(p.kDim) != 1;
-    double perVector = 1 / machine.loadsPerClock + 1 / machine.storesPerClock;
+    double perVector = (1 + crossing) / machine.loadsPerClock + 1 / machine.storesPerClock;
     if (transposed || unit.k > 1)
       perVector += 4 / machine.shufflesPerClock;
     if (gathers)
       perVector = 3.0 * unit.n;
-    total += vElements / (unit.n * unit.k) * perVector + first;
+    // The copy waits for what is not yet near; prefetched lines arrive while the panel before is multiplied.
+    double copy = vElements / (unit.n * unit.k) * (perVector + registerBytes / machine.bandwidth(panelBytes));
+    total = (p.prefetchPanels ? std::max(total, first) + copy + 0.1 * first : total + copy + first) * (1 + copyMargin / 2);
   } else {
-    total = std::max(total, first) + 0.5 * std::min(total, first);
+    total = p.prefetchPanels ? std::max(total, first) + 0.1 * first : std::max(total, first) + 0.5 * std::min(total, first);
   }
   if (p.packScalars) {
     bool contiguous = s.access.stride(p.kDim) == 1 || (p.rowDim && s.access.stride(*p.rowDim) == 1);
     double repeats = p.rowsOutside || !p.laneBlock ? 1 : std::ceil(panels / p.laneBlock);
-    total += repeats * (sElements / (contiguous ? unit.n * 0.5 : 0.5) + sSource / machine.bandwidth(sSource));
+    double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / (contiguous ? unit.n : 1);
+    total += repeats * (sElements * perElement + sSource / machine.scattered(sSource));
+    total *= 1 + copyMargin;
   } else {
-    // Rows that lie along k: one line a row and 64 bytes of k; a strided k touches a line a step.
+    // Scalars whose k is strided touch another line each step; lines are used again by the next row tiles while a
+    // block of k of them fits, and come from the whole operand once a pass.
     auto stride = s.access.stride(p.kDim);
     if (!stride || std::abs(*stride) != 1) {
-      double lineLoads = outer * rowTiles * panels * k;
-      double block = 64.0 * k * std::max<double>(1, meanRows * bytesOf(s.element) / 64.0);
-      total += lineLoads * std::max(0.0, 64 / machine.bandwidth(block) - 1) * 0.5;
+      double line = 64, lines = tiles * kInBlock * std::max(1.0, meanRows * bytesOf(s.element) / line);
+      const Memory *second = machine.cache(1);
+      double passes = second && sSource <= Machine::cacheShare * second->bytes ? 1 : panels;
+      total += lines * line / machine.bandwidth(kInBlock * line) * 0.25;
+      total += sSource * passes / machine.scattered(sSource) * 0.5;
     }
   }
   return total;
@@ -370,6 +394,8 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
         candidate.laneBlock = value;
       else if (name == "k_unroll")
         candidate.kUnroll = std::max<int64_t>(value, 1);
+      else if (name == "prefetch_panels")
+        candidate.prefetchPanels = value;
       else if (planField(candidate, name) != value)
         return;
     }
@@ -406,6 +432,11 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
               limits.push_back(std::max<int64_t>(second ? second->bytes / part / (panelRow * inner) : k, 64));
             if (!packVectors && rowExtent <= rows)
               limits.append({8, 16, 32, 64});
+            // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
+            double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c).element);
+            bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
+            bool canPrefetch = !rowsOutside && isStatic(p.kDim) && c.k.size() == 1 && vectorsExtent > vectors;
+            q.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= rows ? 2 : 1) : 0;
             int64_t previous = 0;
             for (int64_t limit : limits) {
               if (!isStatic(p.kDim) || limit > k)

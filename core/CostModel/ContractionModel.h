@@ -42,7 +42,7 @@ struct ContractionPlan {
   int64_t kUnroll = 1;             // unit steps of k a loop iteration
   bool packVectors = false, packScalars = false;
   bool rowsOutside = false;        // row tiles outside panels: whole rows of C are written
-  int64_t prefetchRows = 0;        // unpacked vector operand: prefetch the next panel this many k ahead; 0 = none
+  int64_t prefetchPanels = 0;      // source lines of the panel this many ahead are prefetched; 0: none
   int64_t threads = 1;
   enum class Split { None, Outer, Rows, Panels } split = Split::None;
   double seconds = 0;              // modelled, one call

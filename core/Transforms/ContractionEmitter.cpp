@@ -65,8 +65,14 @@ private:
   SmallVector<Value> reduce(unsigned which, ValueRange accumulators, const KBlock &k);
   SmallVector<Value> reduceMain(ValueRange accumulators, const KBlock &k);
   SmallVector<Value> step(ValueRange accumulators, AffineExpr group, const KBlock &k);
+  void prefetchNextPanel(AffineExpr iteration, int64_t iterations, const KBlock &k);
   void finish(ArrayRef<Value> accumulators);
 
+  /// Tiles of a section, 0 if not known.
+  static int64_t countOf(const Section &section) {
+    auto count = dyn_cast<AffineConstantExpr>(section.count);
+    return count ? count.getValue() : 0;
+  }
   tile::FragmentType fragmentType(const UnitOperand &operand, Type element);
   Value load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim, AffineExpr validCols);
   void store(Value value, const Access &access, unsigned rowDim, unsigned colDim, AffineExpr validCols);
@@ -88,10 +94,13 @@ private:
   int64_t tileRows = 1, tileVectors = 1;
   AffineExpr tileRow, tileLane, tileValid;    // global positions
   AffineExpr localRow, localPanel;            // in the packed blocks
+  AffineExpr tileIndex;                       // of the row section that prefetches, null in others
+  int64_t tileCount = 0;                      // row tiles that share the prefetching of a panel
   PackedBuffer packedVectors, packedScalars;  // empty if read in place
 };
 
 constexpr unsigned noDim = ~0u;
+constexpr int64_t cacheLineBytes = 64;
 
 void Emitter::splitDimensions() {
   for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n)) {
@@ -210,7 +219,10 @@ void Emitter::block(const KBlock &k) {
     }
     space.loop(constant(0), {(end - begin).ceilDiv(size)}, [&](AffineExpr iv) {
       AffineExpr from = begin + iv * size;
-      panels(section, from, {from + size, end}, k);
+      if (size == 1)
+        panels(section, from, {from + 1}, k);
+      else
+        panels(section, from, {from + size, end}, k);
     });
   }
 }
@@ -373,6 +385,12 @@ void Emitter::registerTile(const Section &rowSection, AffineExpr row, const Sect
   tileRow = rowSection.first + row * (rowSection.width * unit.m);
   tileLane = panelSection.first + panel * (panelSection.width * unit.n);
   tileValid = panelSection.valid;
+  const Section &largest =
+      rowSections.size() > 1 && countOf(rowSections[1]) > countOf(rowSections[0]) ? rowSections[1] : rowSections[0];
+  bool prefetches = p.prefetchPanels > 0 && &panelSection == &panelSections.front() && &rowSection == &largest &&
+                    countOf(largest) > 0 && otherK.empty() && isa<AffineConstantExpr>(k.length);
+  tileIndex = prefetches ? row : AffineExpr();
+  tileCount = countOf(largest);
 
   unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
   auto type = fragmentType(unit.c, c.accumulator);
@@ -419,6 +437,8 @@ SmallVector<Value> Emitter::reduceMain(ValueRange accumulators, const KBlock &k)
     SmallVector<Value> values(args);
     for (int64_t u = 0; u < p.kUnroll; ++u)
       values = step(values, iv * p.kUnroll + u, k);
+    if (auto iterations = dyn_cast<AffineConstantExpr>(main); iterations && tileIndex)
+      prefetchNextPanel(iv, iterations.getValue(), k);
     return values;
   });
   // What the unrolled loop leaves, then a partial group (its missing elements are packed as zeros).
@@ -426,6 +446,37 @@ SmallVector<Value> Emitter::reduceMain(ValueRange accumulators, const KBlock &k)
   return space.reduce(constant(0), rest, values, [&](AffineExpr iv, ValueRange args) {
     return step(args, main * p.kUnroll + iv, k);
   });
+}
+
+/// Spreads the cache lines of a later panel's source over the iterations of this panel's row tiles: they arrive while
+/// the units work, although no hardware prefetcher follows rows that are pages apart.
+void Emitter::prefetchNextPanel(AffineExpr iteration, int64_t iterations, const KBlock &k) {
+  int64_t ahead = tileVectors * unit.n * p.prefetchPanels, elementBytes = vectors.element.getIntOrFloatBitWidth() / 8;
+  int64_t perLine = std::max<int64_t>(cacheLineBytes / elementBytes, 1);
+  int64_t depth = cast<AffineConstantExpr>(k.length).getValue(), width = tileVectors * unit.n;
+  bool alongLanes = vectors.access.stride(*p.laneDim) == 1;
+  // A run is what lies together: a row of the panel, or one line of a lane.
+  int64_t runs = alongLanes ? depth : width * llvm::divideCeil(depth, perLine);
+  int64_t slots = iterations * tileCount, perSlot = llvm::divideCeil(runs, slots);
+  int64_t slotsPerRun = std::max<int64_t>(llvm::bit_floor<uint64_t>(slots / runs), 1);
+  AffineExpr slot = (tileIndex * iterations + iteration).floorDiv(slotsPerRun) * perSlot;
+  auto prefetch = [&](AffineExpr lane, AffineExpr row) {
+    space.at[*p.laneDim] = lane;
+    space.at[p.kDim] = row;
+    auto [map, operands] = space.address(vectors.access);
+    AffinePrefetchOp::create(builder(), space.loc, vectors.access.memref, map, operands, /*isWrite=*/false,
+                             /*localityHint=*/2, /*isDataCache=*/true);
+  };
+  for (int64_t i = 0; i < perSlot; ++i) {
+    AffineExpr run = slot + i, base = tileLane + ahead;
+    if (alongLanes) {
+      for (int64_t lane = 0; lane < width; lane += perLine)
+        prefetch(base + lane, k.begin + run);
+    } else {
+      int64_t lines = llvm::divideCeil(depth, perLine);
+      prefetch(base + run.floorDiv(lines), k.begin + (run % lines) * perLine);
+    }
+  }
 }
 
 SmallVector<Value> Emitter::step(ValueRange accumulators, AffineExpr group, const KBlock &k) {

@@ -8,7 +8,7 @@
 // Four copies, by what is contiguous in the source:
 //   lanes contiguous       vectors along the free dimension, groups interleaved
 //   k contiguous           square blocks transposed in registers
-//   k contiguous, scalars  vectors along k into rows
+//   k contiguous, scalars  vectors along k into rows; free dimension contiguous, scalars: a panel's width at once
 //   otherwise              element by element
 //
 //===----------------------------------------------------------------------===//
@@ -50,6 +50,7 @@ private:
   void copyLanes(AffineExpr base);
   void copyTransposed(AffineExpr base);
   void copyRows(AffineExpr base);
+  void copyRuns(AffineExpr base);
   void copyElements(AffineExpr base);
   void copyGroupOfLanes(AffineExpr base, AffineExpr group, int64_t existing);
 
@@ -75,7 +76,9 @@ PackedBuffer Packer::pack() {
   for (unsigned dim : r.otherK)
     shape.push_back(space.extent(dim));
   if (buffer.rows) {
-    shape.push_back(groups * r.group);
+    // One line more than a whole number of lines, so that rows do not share the sets of a cache.
+    int64_t line = std::max<int64_t>(512 / r.element.getIntOrFloatBitWidth(), 1);
+    shape.push_back((groups * r.group).ceilDiv(line) * line + line);
   } else {
     shape.push_back(groups);
     shape.push_back(constant(r.width * r.group));
@@ -91,6 +94,8 @@ PackedBuffer Packer::pack() {
     AffineExpr base = r.freeDim == ~0u ? constant(0) : r.first + iv * r.width;
     if (buffer.rows)
       copyRows(base);
+    else if (lanesContiguous && r.vector == 0 && r.group == 1)
+      copyRuns(base);
     else if (r.vector > 0 && lanesContiguous && (r.group == 1 || isa<AffineConstantExpr>(r.kLength)))
       copyLanes(base);
     else if (canTranspose)
@@ -258,6 +263,16 @@ void Packer::copyRows(AffineExpr base) {
       });
       space.loop(r.kLength, {r.kLength.ceilDiv(r.group) * r.group},
                  [&](AffineExpr k) { scalarAt(k, zero(r.element)); });
+    });
+  });
+}
+
+/// The whole width of a panel of scalars at once.
+void Packer::copyRuns(AffineExpr base) {
+  overOtherK(0, [&] {
+    space.loop(constant(0), {r.kLength}, [&](AffineExpr k) {
+      place(base, k);
+      storeVector(loadVector(r.width, nullptr), packedPosition(k, constant(0)));
     });
   });
 }
