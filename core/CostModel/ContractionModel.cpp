@@ -36,6 +36,7 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"k_unroll", kUnroll},
                             {"pack_vectors", packVectors},
                             {"pack_scalars", packScalars},
+                            {"offset_scalars", offsetScalars},
                             {"rows_outside", rowsOutside},
                             {"prefetch_panels", prefetchPanels},
                             {"threads", threads},
@@ -152,6 +153,7 @@ private:
   bool fitUnit(ContractionPlan &p) const;
   double clocks(const ContractionPlan &p) const;
   double elementsOf(const Access &access) const;
+  const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
   double setPressure(const ContractionPlan &p) const;
   void splitOverCores(ContractionPlan &p) const;
@@ -206,23 +208,30 @@ bool Planner::fitUnit(ContractionPlan &p) const {
   if (unit.a.residence != Residence::BroadcastScalar || unit.b.residence != Residence::VectorRegister || unit.m != 1 ||
       elementType(unit.c.element, context) != c.accumulator)
     return false;
-  auto accepts = [&](const ContractionOperand &operand, const UnitOperand &slot, bool &pack) {
+  auto isUnsigned = [](ElementKind kind) { return kind == ElementKind::U8 || kind == ElementKind::U4; };
+  auto accepts = [&](const ContractionOperand &operand, const UnitOperand &slot, bool &pack, bool *offset) {
     Type type = elementType(slot.element, context);
     if (type == operand.element) {
-      if (!isa<IntegerType>(type) || type == c.accumulator)
+      if (!isa<IntegerType>(type) || type == c.accumulator || isUnsigned(slot.element) == operand.isUnsigned)
         return true;
-      bool slotIsUnsigned = slot.element == ElementKind::U8 || slot.element == ElementKind::U4;
-      return slotIsUnsigned == operand.isUnsigned;
+      if (!offset || operand.isUnsigned)
+        return false;
+      *offset = pack = true;
+      return true;
     }
-    bool widens = isa<FloatType>(type) == isa<FloatType>(operand.element) &&
-                  type.getIntOrFloatBitWidth() > operand.element.getIntOrFloatBitWidth() && type == c.accumulator;
+    // A wider slot of the same kind holds every value.
+    bool widens = isa<FloatType>(type) == isa<FloatType>(operand.element) && !isUnsigned(slot.element) &&
+                  type.getIntOrFloatBitWidth() > operand.element.getIntOrFloatBitWidth() &&
+                  operand.element.getIntOrFloatBitWidth() >= 8;
     pack |= widens;
     return widens;
   };
   bool forceVectors = false, forceScalars = false;
-  if (!accepts(p.scalarOperand(c), unit.a, forceScalars) || !accepts(p.vectorOperand(c), unit.b, forceVectors))
+  p.offsetScalars = false;
+  if (!accepts(p.scalarOperand(c), unit.a, forceScalars, &p.offsetScalars) ||
+      !accepts(p.vectorOperand(c), unit.b, forceVectors, nullptr))
     return false;
-  p.packVectors = forceVectors;
+  p.packVectors = forceVectors || p.offsetScalars;
   p.packScalars = forceScalars;
   const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
   if (unit.k > 1) {
@@ -233,6 +242,26 @@ bool Planner::fitUnit(ContractionPlan &p) const {
   if (vectors.stride(*p.laneDim) != 1)
     p.packVectors = true;
   return true;
+}
+
+/// The cheapest narrower unit of the same kind that holds the lanes of a partial last vector.
+const MatrixUnit *Planner::tailUnitFor(const ContractionPlan &p) const {
+  if (!isStatic(*p.laneDim))
+    return nullptr;
+  int64_t rest = trips(*p.laneDim) % p.unit->n;
+  const MatrixUnit *best = nullptr;
+  for (const MatrixUnit &unit : target.units()) {
+    auto alike = [](const UnitOperand &x, const UnitOperand &y) {
+      return x.element == y.element && x.residence == y.residence;
+    };
+    if (rest == 0 || unit.n < rest || unit.n >= p.unit->n || unit.m != p.unit->m || unit.k != p.unit->k ||
+        !alike(unit.a, p.unit->a) || !alike(unit.b, p.unit->b) || !alike(unit.c, p.unit->c) ||
+        unit.issue >= p.unit->issue)
+      continue;
+    if (!best || unit.issue < best->issue || (unit.issue == best->issue && unit.n < best->n))
+      best = &unit;
+  }
+  return best;
 }
 
 /// Lines that compete for a set of the second cache when the vector operand is read in place: rows of `vectors`
@@ -267,16 +296,15 @@ double Planner::clocks(const ContractionPlan &p) const {
   const ContractionOperand &v = p.vectorOperand(c), &s = p.scalarOperand(c);
   double lanes = trips(*p.laneDim), rows = p.rowDim ? trips(*p.rowDim) : 1, k = product(c.k);
   double outer = double(product(c.batch)) * product(c.m) * product(c.n) / (lanes * rows);
-  double vectorsTotal = std::ceil(lanes / unit.n), panels = std::ceil(lanes / (unit.n * p.vectors));
-  double rowTiles = std::ceil(rows / p.rows);
+  // Sizes as the emitter cuts them: even rows, full panels and one narrower panel.
+  double vectorsTotal = std::ceil(lanes / unit.n), panels = std::ceil(vectorsTotal / p.vectors);
+  double rowTiles = std::ceil(rows / p.rows), meanRows = rows / rowTiles, meanVectors = vectorsTotal / panels;
   double kBlocks = p.kBlock ? std::ceil(double(trips(p.kDim)) / p.kBlock) : 1;
   double kInBlock = k / kBlocks;
-  double meanRows = rows / rowTiles, meanVectors = vectorsTotal / panels;
   int64_t vBytes = bytesOf(elementType(unit.b.element, c.accumulator.getContext())), cBytes = bytesOf(c.accumulator);
   double registerBytes = double(unit.n) * unit.k * vBytes;
 
-  // One step of k of a register tile.
-  double units = std::max(meanRows * meanVectors * unit.issue, unit.latency);
+  // What one step of k of a register tile waits for.
   double crossing = 1;
   if (!p.packVectors) {
     auto stride = v.access.stride(p.kDim);
@@ -284,8 +312,6 @@ double Planner::clocks(const ContractionPlan &p) const {
     if (cache && (!stride || (*stride * bytesOf(v.element)) % cache->lineBytes != 0))
       crossing = 2;
   }
-  double loads = (meanRows + meanVectors * crossing) / machine.loadsPerClock;
-  double issue = (meanRows * meanVectors + meanRows + meanVectors + 2.0 / p.kUnroll) / machine.issuePerClock;
   // The panel is read once per row tile from where it fits. In place it also has to fit the sets of the second cache:
   // long rows reach few of them, and what they evict comes back from where the whole operand lies.
   double panelBytes = kInBlock / unit.k * meanVectors * registerBytes;
@@ -297,27 +323,45 @@ double Planner::clocks(const ContractionPlan &p) const {
     if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25))
       vectorBandwidth = std::min(vectorBandwidth, machine.scattered(vSource));
   }
-  double vectorBytes = meanVectors * registerBytes / vectorBandwidth;
   // Rows whose distance is a multiple of a few lines share sets of the first cache: too many evict each other.
-  double scalarBytes = meanRows * bytesOf(s.element) * unit.k / machine.bandwidth(rows * k * bytesOf(s.element));
+  double scalarClocks = bytesOf(s.element) * unit.k / machine.bandwidth(rows * k * bytesOf(s.element)); // a row
   if (const Memory *first = machine.cache(0); first && p.rowDim && !p.packScalars) {
     int64_t stride = std::abs(s.access.stride(*p.rowDim).value_or(0)) * bytesOf(s.element);
     int64_t sets = first->bytes / (first->lineBytes * first->ways);
     if (stride >= first->lineBytes && stride % first->lineBytes == 0) {
       double reached = double(sets) / std::gcd(stride / first->lineBytes, sets);
       if (meanRows / reached > first->ways - 1)
-        scalarBytes += meanRows * first->lineBytes / machine.bandwidth(first->bytes);
+        scalarClocks += first->lineBytes / machine.bandwidth(first->bytes);
     }
   }
   // Resources overlap, but not perfectly: the fuller the others, the more the fullest waits.
-  double step = 0;
-  for (double resource : {units, loads, issue, vectorBytes + scalarBytes})
-    step += std::pow(resource, 4);
-  step = std::pow(step, 0.25);
-  // Filling and draining the accumulators' chains, loop set-up.
-  double tileOverhead = unit.latency + 12 + meanRows * meanVectors / machine.storesPerClock;
+  auto step = [&](double tileRows, double tileVectors, double issueOfVectors) {
+    double units = std::max(tileRows * issueOfVectors, unit.latency);
+    double loads = (tileRows + tileVectors * crossing) / machine.loadsPerClock;
+    double issue = (tileRows * tileVectors + tileRows + tileVectors + 2.0 / p.kUnroll) / machine.issuePerClock;
+    double memory = tileVectors * registerBytes / vectorBandwidth + tileRows * scalarClocks;
+    double sum = 0;
+    for (double resource : {units, loads, issue, memory})
+      sum += std::pow(resource, 4);
+    return std::pow(sum, 0.25);
+  };
+  // Filling and draining the accumulators' chains, loop set-up, stores.
+  auto tile = [&](double tileRows, double tileVectors, double issueOfVectors) {
+    return kInBlock / unit.k * step(tileRows, tileVectors, issueOfVectors) + unit.latency + 12 +
+           tileRows * tileVectors / machine.storesPerClock;
+  };
+  double lastVectors = vectorsTotal - (panels - 1) * p.vectors, partial = std::fmod(lanes, unit.n);
+  double lastIssue = lastVectors * unit.issue;
+  if (partial && p.tailUnit)
+    lastIssue += p.tailUnit->issue - unit.issue;
+  double wideRows = std::ceil(meanRows), wideTiles = rows - rowTiles * (wideRows - 1);
+  double total = 0;
+  for (auto [tileRows, count] : {std::pair(wideRows, wideTiles), std::pair(wideRows - 1, rowTiles - wideTiles)})
+    if (count > 0)
+      total += count * ((panels - 1) * tile(tileRows, p.vectors, p.vectors * unit.issue) +
+                        tile(tileRows, lastVectors, lastIssue));
   double tiles = outer * panels * rowTiles * kBlocks;
-  double total = tiles * (kInBlock / unit.k * step + tileOverhead);
+  total *= outer * kBlocks;
 
   // C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
   // prefetchers, pieces of rows are not. Half of it overlaps with the arithmetic.
@@ -493,8 +537,10 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
       if (!chooseDims(p))
         continue;
       anyDims = true;
-      if (fitUnit(p))
-        sizes(p, best);
+      if (!fitUnit(p))
+        continue;
+      p.tailUnit = tailUnitFor(p);
+      sizes(p, best);
     }
   if (!best) {
     reason = anyDims ? "no unit of the chip takes these element types"

@@ -29,6 +29,7 @@ namespace tilewright {
 /// The decisions for one contraction. Sizes are in elements of the iteration space unless said.
 struct ContractionPlan {
   const MatrixUnit *unit = nullptr;
+  const MatrixUnit *tailUnit = nullptr; // narrower unit of the same kind for the last, partial vector; null: the same
   bool lanesOnM = false;           // the vector operand is A, lanes run over an m dimension
   bool lanesOnK = false;           // dot form: vectors run along k, one reduction at the end
   std::optional<unsigned> rowDim;  // nest dimension with the register rows; none for a matrix-vector product
@@ -41,6 +42,8 @@ struct ContractionPlan {
   int64_t laneBlock = 0;           // panels a cache block; 0: all
   int64_t kUnroll = 1;             // unit steps of k a loop iteration
   bool packVectors = false, packScalars = false;
+  bool offsetScalars = false;      // signed scalars for an unsigned slot: half their range is added in the packing
+                                   // copy and its product with the vectors' column sums taken off
   bool rowsOutside = false;        // row tiles outside panels: whole rows of C are written
   int64_t prefetchPanels = 0;      // source lines of the panel this many ahead are prefetched; 0: none
   int64_t threads = 1;

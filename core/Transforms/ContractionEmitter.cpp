@@ -18,6 +18,7 @@
 #include "core/Transforms/PackEmitter.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -33,6 +34,7 @@ struct Section {
   AffineExpr first, count;
   int64_t width = 1;
   AffineExpr valid; // elements of the last unit step that exist; null: all
+  const MatrixUnit *tail = nullptr; // unit of the last unit step, if it is another
 };
 
 /// A block of the reduction.
@@ -59,6 +61,8 @@ private:
   void reduceBlocks();
   void block(const KBlock &k);
   void panels(const Section &panelSection, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k);
+  void compensateOffset(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k);
+  Value elementwise(ValueRange inputs, function_ref<Value(ValueRange)> body);
   void packedRows(const Section &rowSection, const KBlock &k, AffineExpr first, AffineExpr end);
   void registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection, AffineExpr panel,
                     const KBlock &k);
@@ -68,6 +72,8 @@ private:
   void prefetchNextPanel(AffineExpr iteration, int64_t iterations, const KBlock &k);
   void finish(ArrayRef<Value> accumulators);
 
+  /// The unit that computes vector `v` of the register tile.
+  const MatrixUnit &unitOf(int64_t v) const { return tileTail && v == tileVectors - 1 ? *tileTail : unit; }
   /// Tiles of a section, 0 if not known.
   static int64_t countOf(const Section &section) {
     auto count = dyn_cast<AffineConstantExpr>(section.count);
@@ -93,10 +99,12 @@ private:
   // The register tile that is being written.
   int64_t tileRows = 1, tileVectors = 1;
   AffineExpr tileRow, tileLane, tileValid;    // global positions
+  const MatrixUnit *tileTail = nullptr;       // unit of the last vector
   AffineExpr localRow, localPanel;            // in the packed blocks
   AffineExpr tileIndex;                       // of the row section that prefetches, null in others
   int64_t tileCount = 0;                      // row tiles that share the prefetching of a panel
   PackedBuffer packedVectors, packedScalars;  // empty if read in place
+  Value compensation;                         // [panel][lane] what an offset of the scalars adds, negated
 };
 
 constexpr unsigned noDim = ~0u;
@@ -141,7 +149,10 @@ void Emitter::splitDimensions() {
     if (rest) {
       int64_t width = llvm::divideCeil(rest, lanes);
       AffineExpr valid = rest % lanes ? constant(rest % lanes) : AffineExpr();
-      panelSections.push_back({full * panel, constant(1), width, valid});
+      const MatrixUnit *tail = valid ? p.tailUnit : nullptr;
+      if (tail && rest % lanes == tail->n)
+        valid = nullptr;
+      panelSections.push_back({full * panel, constant(1), width, valid, tail});
     }
   } else {
     AffineExpr single = (extent - full * panel).floorDiv(lanes);
@@ -245,9 +256,11 @@ void Emitter::panels(const Section &section, AffineExpr begin, ArrayRef<AffineEx
     request.ends = llvm::to_vector(ends);
     request.kBegin = k.begin;
     request.kLength = k.length;
-    request.valid = section.valid;
+    request.valid = section.valid ? section.valid : section.tail ? constant(section.tail->n) : AffineExpr();
     packedVectors = packPanels(space, request);
   }
+  if (p.offsetScalars)
+    compensateOffset(section, begin, ends, k);
 
   // Row tiles [first, end) of a section, in the order that the plan asks for.
   auto rowRange = [&](const Section &rowSection, AffineExpr &first, AffineExpr &last) {
@@ -315,6 +328,66 @@ void Emitter::panels(const Section &section, AffineExpr begin, ArrayRef<AffineEx
   });
 }
 
+/// One tile.map over fragments of one shape whose results have the shape of the first.
+Value Emitter::elementwise(ValueRange inputs, function_ref<Value(ValueRange)> body) {
+  OperationState state(space.loc, tile::MapOp::getOperationName());
+  state.addOperands(inputs);
+  state.addTypes(inputs.front().getType());
+  Block *block = new Block;
+  state.addRegion()->push_back(block);
+  for (Value input : inputs)
+    block->addArgument(cast<tile::FragmentType>(input.getType()).getElementType(), space.loc);
+  Operation *map = builder().create(state);
+  OpBuilder::InsertionGuard guard(builder());
+  builder().setInsertionPointToEnd(block);
+  tile::YieldOp::create(builder(), space.loc, body(block->getArguments()));
+  return map->getResult(0);
+}
+
+/// sum (a + h) b = sum a b + h sum b: the unit itself computes h sum b from a constant scalar operand.
+void Emitter::compensateOffset(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k) {
+  AffineExpr group = getAffineDimExpr(1, builder().getContext());
+  Value half = space.allocate({constant(unit.k)}, scalarElement);
+  Value value = arith::ConstantOp::create(
+      builder(), space.loc,
+      builder().getIntegerAttr(scalarElement, APInt::getSignedMinValue(scalarElement.getIntOrFloatBitWidth())));
+  for (int64_t i = 0; i < unit.k; ++i)
+    AffineStoreOp::create(builder(), space.loc, value, half,
+                          AffineMap::getConstantMap(i, builder().getContext()), ValueRange());
+  compensation = space.allocate({ends.front() - begin, constant(section.width * unit.n)}, c.accumulator);
+  space.loop(begin, ends, [&](AffineExpr panel) {
+    for (int64_t v = 0; v < section.width; ++v) {
+      const MatrixUnit &used = section.tail && v == section.width - 1 ? *section.tail : unit;
+      auto aType = fragmentType(used.a, scalarElement), bType = fragmentType(used.b, vectorElement);
+      Value a = tile::LoadOp::create(builder(), space.loc, aType, half, ValueRange(),
+                                     AffineMapAttr::get(AffineMap::getConstantMap(0, builder().getContext())),
+                                     AffineMapAttr::get(AffineMap::get(2, 0, group)), AffineMapAttr(), ValueRange());
+      std::function<SmallVector<Value>(unsigned, ValueRange)> sum = [&](unsigned which,
+                                                                        ValueRange args) -> SmallVector<Value> {
+        if (which < otherK.size())
+          return space.reduce(constant(0), space.extent(otherK[which]), args, [&](AffineExpr iv, ValueRange inner) {
+            space.at[otherK[which]] = iv;
+            return sum(which + 1, inner);
+          });
+        return space.reduce(constant(0), k.length.ceilDiv(unit.k), args, [&](AffineExpr iv, ValueRange inner) {
+          Value b = loadPacked(space, packedVectors, bType, panel - begin, iv, v * unit.n, /*freeIsColumn=*/true);
+          Value result = tile::MmaOp::create(builder(), space.loc, inner[0].getType(), a, b, inner[0],
+                                             builder().getStringAttr(used.name));
+          return SmallVector<Value>{result};
+        });
+      };
+      Value zero = tile::ZeroOp::create(builder(), space.loc, fragmentType(used.c, c.accumulator));
+      Value negated = elementwise({zero, sum(0, zero).front()}, [&](ValueRange args) -> Value {
+        return arith::SubIOp::create(builder(), space.loc, args[0], args[1]);
+      });
+      auto [map, operands] = space.map({panel - begin, constant(v * unit.n)});
+      tile::StoreOp::create(builder(), space.loc, negated, compensation, operands, AffineMapAttr::get(map),
+                            AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), group}, builder().getContext())),
+                            AffineMapAttr(), ValueRange(), UnitAttr());
+    }
+  });
+}
+
 /// Packs row tiles [first, end), or one block of `rowBlock` tiles if `end` is null, of the scalar operand.
 void Emitter::packedRows(const Section &section, const KBlock &k, AffineExpr first, AffineExpr end) {
   PackRequest request;
@@ -333,6 +406,7 @@ void Emitter::packedRows(const Section &section, const KBlock &k, AffineExpr fir
   else
     request.ends = {first + p.rowBlock, section.count};
   request.capacity = end ? 0 : p.rowBlock;
+  request.offset = p.offsetScalars;
   request.kBegin = k.begin;
   request.kLength = k.length;
   packedScalars = packPanels(space, request);
@@ -385,6 +459,7 @@ void Emitter::registerTile(const Section &rowSection, AffineExpr row, const Sect
   tileRow = rowSection.first + row * (rowSection.width * unit.m);
   tileLane = panelSection.first + panel * (panelSection.width * unit.n);
   tileValid = panelSection.valid;
+  tileTail = panelSection.tail;
   const Section &largest =
       rowSections.size() > 1 && countOf(rowSections[1]) > countOf(rowSections[0]) ? rowSections[1] : rowSections[0];
   bool prefetches = p.prefetchPanels > 0 && &panelSection == &panelSections.front() && &rowSection == &largest &&
@@ -393,7 +468,7 @@ void Emitter::registerTile(const Section &rowSection, AffineExpr row, const Sect
   tileCount = countOf(largest);
 
   unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
-  auto type = fragmentType(unit.c, c.accumulator);
+  auto typeOf = [&](unsigned fragment) { return fragmentType(unitOf(fragment % tileVectors).c, c.accumulator); };
   auto forFragments = [&](function_ref<void(unsigned)> body) {
     for (int64_t r = 0; r < tileRows; ++r)
       for (int64_t v = 0; v < tileVectors; ++v) {
@@ -411,9 +486,22 @@ void Emitter::registerTile(const Section &rowSection, AffineExpr row, const Sect
   SmallVector<Value> accumulators(tileRows * tileVectors);
   forFragments([&](unsigned i) {
     if (k.first && task.zeroInit)
-      accumulators[i] = tile::ZeroOp::create(builder(), space.loc, type);
+      accumulators[i] = tile::ZeroOp::create(builder(), space.loc, typeOf(i));
     else
-      accumulators[i] = load(c.c, type, rowDim, laneDim, validOf(i));
+      accumulators[i] = load(c.c, typeOf(i), rowDim, laneDim, validOf(i));
+    if (!p.offsetScalars)
+      return;
+    auto [map, operands] = space.map({localPanel, constant(i % tileVectors * unit.n)});
+    AffineMap elements = AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, builder().getContext())},
+                                        builder().getContext());
+    Value offset = tile::LoadOp::create(builder(), space.loc, typeOf(i), compensation, operands,
+                                        AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(),
+                                        ValueRange());
+    accumulators[i] = k.first && task.zeroInit
+                          ? offset
+                          : elementwise({accumulators[i], offset}, [&](ValueRange args) -> Value {
+                              return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
+                            });
   });
   accumulators = reduce(0, accumulators, k);
   if (!k.last || task.keepC)
@@ -481,10 +569,11 @@ void Emitter::prefetchNextPanel(AffineExpr iteration, int64_t iterations, const 
 
 SmallVector<Value> Emitter::step(ValueRange accumulators, AffineExpr group, const KBlock &k) {
   unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
-  auto aType = fragmentType(unit.a, scalarElement), bType = fragmentType(unit.b, vectorElement);
+  auto aType = fragmentType(unit.a, scalarElement);
   space.at[p.kDim] = k.begin + group * unit.k;
   SmallVector<Value> b(tileVectors);
   for (int64_t v = 0; v < tileVectors; ++v) {
+    auto bType = fragmentType(unitOf(v).b, vectorElement);
     if (packedVectors) {
       b[v] = loadPacked(space, packedVectors, bType, localPanel, group, v * unit.n, /*freeIsColumn=*/true);
       continue;
@@ -506,7 +595,7 @@ SmallVector<Value> Emitter::step(ValueRange accumulators, AffineExpr group, cons
     for (int64_t v = 0; v < tileVectors; ++v) {
       Value &acc = results[r * tileVectors + v];
       acc = tile::MmaOp::create(builder(), space.loc, acc.getType(), a, b[v], acc,
-                                builder().getStringAttr(unit.name));
+                                builder().getStringAttr(unitOf(v).name));
     }
   }
   return results;
@@ -542,7 +631,7 @@ void Emitter::finish(ArrayRef<Value> accumulators) {
       for (const Access &access : step.nest.loads)
         if (!llvm::is_contained(written, access.memref)) {
           loads.push_back({&step, &access});
-          auto type = fragmentType(unit.c, access.op->getResult(0).getType());
+          auto type = fragmentType(unitOf(v).c, access.op->getResult(0).getType());
           inputs.push_back(load(onContraction(access, step), type, rowDim, laneDim, valid));
         }
       for (const Access &access : step.nest.stores)
@@ -556,7 +645,7 @@ void Emitter::finish(ArrayRef<Value> accumulators) {
         if (keep) {
           stores.push_back({&step, &access});
           Value value = cast<AffineStoreOp>(access.op).getValueToStore();
-          resultTypes.push_back(fragmentType(unit.c, value.getType()));
+          resultTypes.push_back(fragmentType(unitOf(v).c, value.getType()));
         }
     OperationState state(space.loc, tile::MapOp::getOperationName());
     state.addOperands(inputs);

@@ -123,8 +123,16 @@ void Packer::place(AffineExpr free, AffineExpr k) {
 
 Value Packer::widen(Value value) {
   Type type = value.getType(), element = getElementTypeOrSelf(type);
-  if (element == r.element)
-    return value;
+  if (element == r.element) {
+    if (!r.offset)
+      return value;
+    // Adding half the range flips the sign bit.
+    auto half = b.getIntegerAttr(element, APInt::getSignedMinValue(element.getIntOrFloatBitWidth()));
+    TypedAttr attr = half;
+    if (auto vector = dyn_cast<VectorType>(type))
+      attr = DenseElementsAttr::get(vector, Attribute(half));
+    return arith::XOrIOp::create(b, loc, value, arith::ConstantOp::create(b, loc, attr));
+  }
   Type wide = isa<VectorType>(type) ? Type(VectorType::get(cast<VectorType>(type).getShape(), r.element)) : r.element;
   if (isa<FloatType>(element))
     return arith::ExtFOp::create(b, loc, wide, value);
