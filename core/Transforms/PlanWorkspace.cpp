@@ -466,8 +466,9 @@ void Planner::planArena(func::FuncOp function) {
     eraseDeallocs(buffer.alloc);
     Value view = memref::ViewOp::create(builder, buffer.alloc.getLoc(), buffer.alloc.getType(), arena, offset, sizes);
     buffer.alloc.replaceAllUsesWith(view);
-    buffer.alloc.erase();
   }
+  for (Buffer &buffer : buffers) // last: the insertion point may be in front of one
+    buffer.alloc.erase();
 }
 
 /// An allocation that stays is released at the end of its block.
