@@ -30,6 +30,7 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
   if (!caches.empty()) {
     nearest = caches.front()->bytes;
     line = caches.front()->lineBytes ? caches.front()->lineBytes : line;
+    second = caches[caches.size() > 1 ? 1 : 0]->bytes;
     lastCache = caches.back()->bytes;
   }
   for (const Memory &memory : chip.memories())

@@ -38,6 +38,8 @@ public:
   /// Whether `bytes` written before they are read again go past the caches.
   bool streams(int64_t bytes) const { return streamBytes != 0 && bytes >= streamBytes; }
   int64_t streamThreshold() const { return streamBytes; }
+  /// Bytes of a row that later passes over it still find near the core.
+  int64_t rowBytes() const { return second / 2; }
   /// Bytes that may live on a function's stack.
   int64_t stackBytes() const { return nearest; }
   /// Modelled time of a nest that moves `bytes` and computes `vectorOps` vector operations, in seconds.
@@ -46,7 +48,8 @@ public:
   bool parallel(double seconds, int64_t threads) const { return threads > 1 && seconds > 4 * launchSeconds; }
 
 private:
-  int64_t registerBytes = 0, line = 64, accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 32 << 10;
+  int64_t registerBytes = 0, line = 64, accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 32 << 10,
+          second = 256 << 10;
   double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1;
   static constexpr double launchSeconds = 5e-6;
 };

@@ -1,12 +1,11 @@
-//===- NestVectorizer.cpp - One nest as vector code -----------------------===//
+//===- NestVectorizer.cpp - One nest as vector code ----------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// First what the body is and which loop may become lanes; then the emission,
-// from the outer loops to one vector operation.
+// The emission, from one vector of iterations to the loops around it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,249 +15,12 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/Utils/VectorUtils.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::affine;
 
 namespace tilewright {
-
-//===----------------------------------------------------------------------===//
-// What the body is
-//===----------------------------------------------------------------------===//
-
-static std::optional<vector::CombiningKind> combiningKind(Operation *op) {
-  using vector::CombiningKind;
-  return llvm::TypeSwitch<Operation *, std::optional<CombiningKind>>(op)
-      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return CombiningKind::ADD; })
-      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return CombiningKind::MUL; })
-      .Case<arith::MaximumFOp>([](auto) { return CombiningKind::MAXIMUMF; })
-      .Case<arith::MinimumFOp>([](auto) { return CombiningKind::MINIMUMF; })
-      .Case<arith::MaxNumFOp>([](auto) { return CombiningKind::MAXNUMF; })
-      .Case<arith::MinNumFOp>([](auto) { return CombiningKind::MINNUMF; })
-      .Case<arith::MaxSIOp>([](auto) { return CombiningKind::MAXSI; })
-      .Case<arith::MaxUIOp>([](auto) { return CombiningKind::MAXUI; })
-      .Case<arith::MinSIOp>([](auto) { return CombiningKind::MINSI; })
-      .Case<arith::MinUIOp>([](auto) { return CombiningKind::MINUI; })
-      .Case<arith::AndIOp>([](auto) { return CombiningKind::AND; })
-      .Case<arith::OrIOp>([](auto) { return CombiningKind::OR; })
-      .Case<arith::XOrIOp>([](auto) { return CombiningKind::XOR; })
-      .Default([](Operation *) { return std::nullopt; });
-}
-
-static bool sameElement(const Access &a, const Access &b) {
-  return a.memref == b.memref && a.map == b.map && llvm::equal(a.symbols, b.symbols);
-}
-
-const Access *NestVectorizer::accessOf(Operation *op) const {
-  for (const Access &access : isa<AffineLoadOp>(op) ? nest.loads : nest.stores)
-    if (access.op == op)
-      return &access;
-  return nullptr;
-}
-
-const Accumulation *NestVectorizer::accumulationOf(Operation *op) const {
-  for (const Accumulation &accumulation : accumulations)
-    if (accumulation.load->op == op || accumulation.store->op == op)
-      return &accumulation;
-  return nullptr;
-}
-
-bool NestVectorizer::readBody(std::string &reason) {
-  for (const Access &store : nest.stores) {
-    for (const Access &other : nest.stores)
-      if (&other != &store && other.memref == store.memref) {
-        reason = "a buffer is stored twice";
-        return false;
-      }
-    for (const Access &load : nest.loads) {
-      if (load.memref != store.memref)
-        continue;
-      if (!sameElement(load, store)) {
-        reason = "a buffer is read and written at different places";
-        return false;
-      }
-      if (store.dims().count() == nest.depth() || !load.op->hasOneUse())
-        continue;
-      Operation *combine = cast<AffineStoreOp>(store.op).getValueToStore().getDefiningOp();
-      if (!combine || !combine->hasOneUse() || *load.op->user_begin() != combine)
-        continue;
-      if (auto kind = combiningKind(combine))
-        accumulations.push_back({&load, &store, combine, *kind});
-    }
-  }
-  unsigned widest = 8;
-  for (Operation &op : nest.body->without_terminator()) {
-    if (!isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() &&
-        !(op.hasTrait<OpTrait::Elementwise>() && op.hasTrait<OpTrait::Vectorizable>())) {
-      reason = ("'" + op.getName().getStringRef() + "' has no vector form").str();
-      return false;
-    }
-    auto inspect = [&](Type type) {
-      if (type.isIndex())
-        return true; // counts as two registers; the lanes follow the data
-      if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() > 64)
-        return false;
-      if (!type.isInteger(1))
-        widest = std::max(widest, type.getIntOrFloatBitWidth());
-      return true;
-    };
-    for (Type type : op.getResultTypes())
-      if (!inspect(type)) {
-        reason = "an element type has no vectors";
-        return false;
-      }
-    // A bool in memory is a byte, in a vector a bit.
-    if (auto *access = isa<AffineLoadOp, AffineStoreOp>(op) ? accessOf(&op) : nullptr) {
-      Type element = cast<MemRefType>(access->memref.getType()).getElementType();
-      if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0) {
-        reason = "elements are no whole bytes";
-        return false;
-      }
-    }
-  }
-  lanes = model.lanes(widest);
-  return true;
-}
-
-bool NestVectorizer::laneIsPossible(unsigned dim) const {
-  for (const Access &store : nest.stores) {
-    const Accumulation *accumulation = accumulationOf(store.op);
-    if (store.dims().test(dim)) {
-      if (store.stride(dim) != 1)
-        return false;
-      continue;
-    }
-    if (!accumulation)
-      return false;
-    bool isSum = accumulation->kind == vector::CombiningKind::ADD || accumulation->kind == vector::CombiningKind::MUL;
-    if (isSum && isa<FloatType>(accumulation->combine->getResult(0).getType()) && !mayReassociate)
-      return false;
-  }
-  for (const Access &load : nest.loads)
-    if (load.dims().test(dim) && !load.stride(dim))
-      return false;
-  return true;
-}
-
-/// Accesses of one vector of iterations: a strided load costs one access a lane.
-double NestVectorizer::laneCost(unsigned dim) const {
-  double cost = 0.01;
-  for (const Access &load : nest.loads) {
-    int64_t stride = load.stride(dim).value_or(lanes);
-    cost += stride == 0 ? 0.1 : stride == 1 ? 1.0 : static_cast<double>(lanes);
-  }
-  for (const Access &store : nest.stores)
-    cost += store.dims().test(dim) ? 1.0 : 0.1;
-  double trips = nest.tripCounts[dim] ? static_cast<double>(*nest.tripCounts[dim]) : 1e6;
-  // Idle lanes of a short loop.
-  return cost * std::ceil(trips / lanes) * lanes / std::max(trips, 1.0);
-}
-
-void NestVectorizer::findVarying() {
-  Value laneIv = nest.loops[laneLoop]->getRegion(0).front().getArgument(0);
-  for (Operation &op : nest.body->without_terminator()) {
-    bool differs = llvm::any_of(op.getOperands(), [&](Value operand) {
-      return operand == laneIv || (operand.getDefiningOp() && varying.contains(operand.getDefiningOp()));
-    });
-    if (auto *access = isa<AffineLoadOp, AffineStoreOp>(op) ? accessOf(&op) : nullptr)
-      differs = access->dims().test(laneLoop) || accumulationOf(&op) || access->isStore;
-    // What changes memory that this nest writes must be read at its place.
-    if (auto load = dyn_cast<AffineLoadOp>(op))
-      differs |= llvm::any_of(nest.stores, [&](const Access &s) { return s.memref == load.getMemRef(); });
-    if (differs)
-      varying.insert(&op);
-  }
-}
-
-bool NestVectorizer::choose(std::string &reason) {
-  if (model.vectorBytes() == 0) {
-    reason = "the chip has no vector registers";
-    return false;
-  }
-  if (nest.stores.empty()) {
-    reason = "nothing is stored";
-    return false;
-  }
-  if (!readBody(reason))
-    return false;
-  std::optional<double> best;
-  for (unsigned dim = 0; dim < nest.depth(); ++dim)
-    if (laneIsPossible(dim)) {
-      double cost = laneCost(dim);
-      if (!best || cost <= *best) {
-        best = cost;
-        laneLoop = dim;
-      }
-    }
-  if (!best) {
-    reason = "no loop's iterations are contiguous in all stores";
-    return false;
-  }
-  double scalar = static_cast<double>(nest.loads.size() + nest.stores.size()) * lanes;
-  if (*best >= scalar) {
-    reason = "strided accesses would cost more than the vectors save";
-    return false;
-  }
-  if (auto trips = nest.tripCounts[laneLoop]; trips && *trips < lanes)
-    lanes = llvm::PowerOf2Ceil(std::max<int64_t>(*trips, 1));
-  if (lanes < 2) {
-    reason = "there is one lane's worth of iterations";
-    return false;
-  }
-  findVarying();
-  // An affine.apply becomes lanes only inside an access map, where its operands are composed in.
-  for (Operation *op : varying)
-    if (isa<AffineApplyOp>(op) && !llvm::all_of(op->getUsers(), [](Operation *user) {
-          return isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(user);
-        })) {
-      reason = "an index expression is used as data";
-      return false;
-    }
-
-  for (Accumulation &accumulation : accumulations)
-    accumulation.overLanes = !accumulation.store->dims().test(laneLoop);
-  bool anyOverLanes = llvm::any_of(accumulations, [](const Accumulation &a) { return a.overLanes; });
-  unsigned operations = 0;
-  for (Operation *op : varying)
-    operations += isa_and_nonnull<arith::ArithDialect>(op->getDialect()) ? 1 : op->getNumResults() ? 4 : 1;
-  if (anyOverLanes)
-    unroll = operations > 12 ? std::max<int64_t>(model.accumulators() / 2, 1) : model.accumulators();
-  else
-    unroll = operations > 12 ? 1 : 2;
-  if (auto trips = nest.tripCounts[laneLoop])
-    while (unroll > 1 && *trips < unroll * lanes)
-      unroll /= 2;
-
-  // The innermost loop beside the lanes that every store sums over.
-  if (!anyOverLanes && !accumulations.empty() && accumulations.size() == nest.stores.size())
-    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;) {
-      bool isReduction = dim != laneLoop && llvm::none_of(accumulations, [&](const Accumulation &a) {
-                           return a.store->dims().test(dim);
-                         });
-      if (isReduction && (!nest.tripCounts[dim] || *nest.tripCounts[dim] >= 2)) {
-        jamLoop = dim;
-        jam = model.outerReductionSteps();
-        if (nest.tripCounts[dim])
-          jam = std::min<int64_t>(jam, *nest.tripCounts[dim]);
-      }
-    }
-
-  for (const Access &store : nest.stores) {
-    auto type = cast<MemRefType>(store.memref.getType());
-    if (accumulationOf(store.op) || !store.dims().test(laneLoop) || !type.hasStaticShape() ||
-        llvm::any_of(nest.loads, [&](const Access &load) { return load.memref == store.memref; }))
-      continue;
-    int64_t bytes = type.getElementTypeBitWidth() / 8;
-    if (model.streams(type.getNumElements() * bytes) && lanes * bytes == model.lineBytes() && !streamed)
-      streamed = &store;
-  }
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Emission
-//===----------------------------------------------------------------------===//
 
 SmallVector<Value> NestVectorizer::indices(OpBuilder &b, const Access &access, ValueRange ivs) const {
   SmallVector<Value> operands(ivs);
@@ -465,6 +227,19 @@ void NestVectorizer::emitLanes(OpBuilder &b, const Step &step, Value base, Value
   }
 }
 
+void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base) {
+  for (const auto &[load, outer] : prefetched) {
+    Access next = load;
+    for (Value &symbol : next.symbols)
+      if (symbol == outer)
+        symbol = arith::AddIOp::create(b, loc, outer, arith::ConstantIndexOp::create(b, loc, 1).getResult());
+    SmallVector<Value> ivs = step.ivs;
+    ivs[laneLoop] = base;
+    memref::PrefetchOp::create(b, loc, next.memref, indices(b, next, ivs), /*isWrite=*/false, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+  }
+}
+
 /// One vector of iterations for all jammed steps; accumulations over outer loops are loaded before and stored after.
 void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, Value mask, bool aligned,
                                MutableArrayRef<Value> sums) {
@@ -483,6 +258,8 @@ void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, V
       sum = vector::LoadOp::create(b, loc, type, accumulation.load->memref, at);
     }
   }
+  if (!mask)
+    emitPrefetches(b, steps.front(), base);
   for (const Step &step : steps)
     emitLanes(b, step, base, mask, aligned, all);
   for (auto [accumulation, sum] : llvm::zip_equal(accumulations, all)) {
@@ -500,9 +277,9 @@ void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, V
 }
 
 /// Iterations before the streamed store meets the boundary of a line.
-Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value trips) const {
+Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value begin, Value trips) const {
   SmallVector<Value> ivs = step.ivs;
-  ivs[laneLoop] = arith::ConstantIndexOp::create(b, loc, 0);
+  ivs[laneLoop] = begin;
   auto type = cast<MemRefType>(streamed->memref.getType());
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   Value offset = arith::ConstantIndexOp::create(b, loc, 0);
@@ -517,14 +294,17 @@ Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value 
   Value negated = arith::SubIOp::create(b, loc, arith::ConstantIndexOp::create(b, loc, 0), address);
   Value distance = arith::AndIOp::create(b, loc, negated, lowBits);
   distance = arith::DivUIOp::create(b, loc, distance, width);
-  return arith::MinUIOp::create(b, loc, distance, trips);
+  return arith::MinUIOp::create(b, loc, distance, arith::SubIOp::create(b, loc, trips, begin).getResult());
 }
 
 /// All iterations of the lane loop, for the jammed `steps` of the loops around it.
 void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   auto index = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
-  Value zero = index(0), trips = laneTrips(b);
-  std::optional<int64_t> known = nest.tripCounts[laneLoop];
+  Value zero = index(0), trips = rangeEnd ? rangeEnd : laneTrips(b);
+  Value begin = rangeBegin ? rangeBegin : zero;
+  // With bounds known here, the end of each part is a constant.
+  bool isOpen = streamed || rangeBegin || !nest.tripCounts[laneLoop];
+  std::optional<int64_t> known = isOpen ? std::nullopt : nest.tripCounts[laneLoop];
   SmallVector<unsigned> kept; // accumulations in registers
   for (unsigned i = 0; i < accumulations.size(); ++i)
     if (accumulations[i].overLanes)
@@ -569,14 +349,15 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   for (unsigned i : kept)
     first.push_back(neutral(b, accumulations[i], /*vector=*/true));
 
-  Value from = zero;
+  Value from = begin;
   if (streamed) {
-    from = distanceToAlignment(b, steps.front(), trips);
-    Value unaligned = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, from, zero);
+    Value distance = distanceToAlignment(b, steps.front(), begin, trips);
+    from = arith::AddIOp::create(b, loc, begin, distance);
+    Value unaligned = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, distance, zero);
     SmallVector<Type> types(llvm::map_range(first, [](Value value) { return value.getType(); }));
     auto head = scf::IfOp::create(b, loc, types, unaligned, /*withElseRegion=*/!first.empty());
     OpBuilder then = head.getThenBodyBuilder();
-    SmallVector<Value> sums = masked(then, zero, from, first);
+    SmallVector<Value> sums = masked(then, begin, distance, first);
     if (!first.empty()) {
       scf::YieldOp::create(then, loc, sums);
       OpBuilder otherwise = head.getElseBodyBuilder();
@@ -586,7 +367,7 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   }
   // Main part: full vectors, `unroll` at a time; then single vectors; then one masked vector.
   auto roundedEnd = [&](int64_t step) -> Value {
-    if (known && !streamed)
+    if (known)
       return index(*known / step * step);
     Value left = arith::SubIOp::create(b, loc, trips, from);
     Value rest = arith::RemUIOp::create(b, loc, left, index(step));
@@ -612,13 +393,13 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
     sums = out;
     position = end;
   }
-  if (!(known && !streamed && unroll > 1 && *known % (lanes * unroll) < lanes)) {
+  if (!(known && unroll > 1 && *known % (lanes * unroll) < lanes)) {
     Value end = roundedEnd(lanes);
     sums = loop(position, end, 1, sums);
     position = end;
   }
-  if (!known || streamed || *known % lanes != 0) {
-    if (known && !streamed) {
+  if (!known || *known % lanes != 0) {
+    if (known) {
       sums = masked(b, index(*known / lanes * lanes), index(*known % lanes), sums);
     } else {
       Value left = arith::SubIOp::create(b, loc, trips, position);
@@ -641,14 +422,33 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
     const Accumulation &accumulation = accumulations[i];
     SmallVector<Value> at = indices(b, *accumulation.store, ivs);
     Value memory = memref::LoadOp::create(b, loc, accumulation.load->memref, at);
-    Value total = vector::ReductionOp::create(b, loc, accumulation.kind, sum);
+    bool isFloat = isa<FloatType>(getElementTypeOrSelf(sum.getType()));
+    Value total = vector::ReductionOp::create(b, loc, accumulation.kind, sum,
+                                              isFloat && mayReassociate ? arith::FastMathFlags::reassoc
+                                                                        : arith::FastMathFlags::none);
     total = vector::makeArithReduction(b, loc, accumulation.kind, memory, total);
     memref::StoreOp::create(b, loc, total, accumulation.store->memref, at);
   }
 }
 
-void NestVectorizer::rewrite() {
+SmallVector<AffineForOp> NestVectorizer::rewrite() {
+  SmallVector<AffineForOp> outermost;
   OpBuilder b(nest.loops.front());
+  if (ranges > 1) {
+    // Ranges of equal length in whole vectors; the last ones may be short or empty.
+    Value trips = laneTrips(b);
+    auto index = [&](OpBuilder &at, int64_t value) {
+      return arith::ConstantIndexOp::create(at, loc, value).getResult();
+    };
+    Value length = arith::CeilDivUIOp::create(b, loc, trips, index(b, ranges * lanes));
+    length = arith::MulIOp::create(b, loc, length, index(b, lanes));
+    auto parallel = AffineParallelOp::create(b, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(),
+                                             ArrayRef<int64_t>{ranges});
+    b.setInsertionPointToStart(parallel.getBody());
+    Value begin = arith::MulIOp::create(b, loc, parallel.getIVs()[0], length);
+    rangeBegin = arith::MinUIOp::create(b, loc, begin, trips);
+    rangeEnd = arith::MinUIOp::create(b, loc, arith::AddIOp::create(b, loc, begin, length).getResult(), trips);
+  }
   // The loops around the lanes stay affine, in their order; the jammed one runs innermost, in steps.
   auto emitOuter = [&](int64_t steps, AffineMap lower, AffineMap upper, ValueRange boundOperands) {
     OpBuilder::InsertionGuard guard(b);
@@ -660,6 +460,8 @@ void NestVectorizer::rewrite() {
       auto loop = AffineForOp::create(b, loc, original.getLowerBoundOperands(), original.getLowerBoundMap(),
                                       original.getUpperBoundOperands(), original.getUpperBoundMap());
       ivs[dim] = loop.getInductionVar();
+      if (dim == 0)
+        outermost.push_back(loop);
       b.setInsertionPointToStart(loop.getBody());
     }
     SmallVector<Step> all;
@@ -696,6 +498,7 @@ void NestVectorizer::rewrite() {
       emitOuter(1, mapOf(trips.floorDiv(jam) * jam), mapOf(trips), operands);
   }
   nest.root()->erase();
+  return outermost;
 }
 
 } // namespace tilewright

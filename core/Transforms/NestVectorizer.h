@@ -50,8 +50,15 @@ public:
 
   /// Picks the loop of the lanes; false with `reason` if none is possible or profitable.
   bool choose(std::string &reason);
-  /// Writes the nest anew and erases the old one. Returns the outermost operation of the new code.
-  void rewrite();
+  /// Writes the nest anew and erases the old one. Returns the outermost loops of the new code that run over `loops[0]`;
+  /// none if that loop became lanes or is taken in steps.
+  llvm::SmallVector<mlir::affine::AffineForOp> rewrite();
+  bool hasSums() const { return !accumulations.empty(); }
+
+  /// Prefetches the element that `load` reads in the next iteration of the loop of `outer`, a line a vector.
+  void prefetchNext(const Access &load, mlir::Value outer) { prefetched.push_back({load, outer}); }
+  /// Cuts the lanes' iterations into `count` ranges that may run at once; only for nests of one loop without sums.
+  void splitOverCores(int64_t count) { ranges = count; }
 
   unsigned lane() const { return laneLoop; }
   int64_t width() const { return lanes; }
@@ -82,8 +89,9 @@ private:
   void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, bool aligned,
                  llvm::MutableArrayRef<mlir::Value> sums);
   void emitRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
-  mlir::Value distanceToAlignment(mlir::OpBuilder &b, const Step &step, mlir::Value trips) const;
+  mlir::Value distanceToAlignment(mlir::OpBuilder &b, const Step &step, mlir::Value begin, mlir::Value trips) const;
   mlir::Value laneTrips(mlir::OpBuilder &b) const;
+  void emitPrefetches(mlir::OpBuilder &b, const Step &step, mlir::Value base);
   mlir::Value neutral(mlir::OpBuilder &b, const Accumulation &accumulation, bool vector) const;
 
   const Nest &nest;
@@ -96,6 +104,9 @@ private:
   std::optional<unsigned> jamLoop; // outer reduction of which several steps are taken at once
   int64_t lanes = 1, unroll = 1, jam = 1;
   const Access *streamed = nullptr; // the store that goes past the caches
+  llvm::SmallVector<std::pair<Access, mlir::Value>, 0> prefetched;
+  int64_t ranges = 1;                // of the lanes' iterations, over cores
+  mlir::Value rangeBegin, rangeEnd;  // of the range being written
 };
 
 } // namespace tilewright

@@ -10,9 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -86,33 +88,138 @@ void flatten(AffineForOp root) {
   root.erase();
 }
 
+/// Bytes of the buffers that a loop touches, nullopt if one has a dynamic shape; and the vector operations of one pass.
+std::optional<double> bytesTouched(AffineForOp loop) {
+  llvm::SmallDenseSet<Value> seen;
+  double bytes = 0;
+  bool isKnown = true;
+  loop.walk([&](Operation *op) {
+    Value memref;
+    if (auto load = dyn_cast<AffineLoadOp>(op))
+      memref = load.getMemRef();
+    else if (auto store = dyn_cast<AffineStoreOp>(op))
+      memref = store.getMemRef();
+    if (!memref || !seen.insert(memref).second)
+      return;
+    if (memref.getDefiningOp() && loop->isAncestor(memref.getDefiningOp()))
+      return;
+    auto type = cast<MemRefType>(memref.getType());
+    isKnown &= type.hasStaticShape();
+    if (type.hasStaticShape() && type.getElementType().isIntOrFloat())
+      bytes += static_cast<double>(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
+  });
+  return isKnown ? std::optional(bytes) : std::nullopt;
+}
+
+/// Weight of a nest's body: elementary functions cost an order more than arithmetic.
+int64_t weight(const Nest &nest) {
+  int64_t sum = 0;
+  for (Operation &op : *nest.body)
+    sum += isa_and_nonnull<math::MathDialect>(op.getDialect()) ? 16 : 1;
+  return sum;
+}
+
 struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
-  void vectorizeBlock(Block &block, const MemoryModel &model, bool mayReassociate) {
+  int64_t threads = 1;
+
+  /// Whether the iterations of `loop` should run on several cores: they are independent, keep their private buffers on
+  /// the stack, and take long enough. Asked while all accesses are scalar.
+  bool runsParallel(AffineForOp loop, const MemoryModel &model) {
+    if (threads < 2 || !isParallelLoop(loop))
+      return false;
+    if (loop.hasConstantUpperBound() && loop.getConstantUpperBound() < 2)
+      return false;
+    int64_t stack = 0;
+    bool fits = true;
+    loop.walk([&](memref::AllocOp buffer) {
+      MemRefType type = buffer.getType();
+      fits &= type.hasStaticShape();
+      if (type.hasStaticShape())
+        stack += type.getNumElements() * std::max(type.getElementTypeBitWidth() / 8, 1u);
+    });
+    auto bytes = bytesTouched(loop);
+    // Unknown sizes are taken for large ones: a small one pays the launch.
+    return fits && stack <= model.stackBytes() && (!bytes || model.parallel(model.seconds(*bytes, 0), threads));
+  }
+
+  /// Rows that several passes read: the pass that computes most fetches the next row meanwhile.
+  struct RowPrefetch {
+    AffineForOp nest;
+    SmallVector<Access, 0> loads;
+  };
+  std::optional<RowPrefetch> planPrefetch(AffineForOp rows, const MemoryModel &model) {
+    SmallVector<Nest, 0> passes;
+    for (AffineForOp loop : rows.getBody()->getOps<AffineForOp>()) {
+      auto nest = analyzeNest(loop);
+      if (failed(nest) || nest->depth() != 1)
+        return std::nullopt;
+      passes.push_back(*nest);
+    }
+    if (passes.size() < 2)
+      return std::nullopt;
+    Nest &heaviest = *std::max_element(passes.begin(), passes.end(),
+                                       [](const Nest &a, const Nest &b) { return weight(a) < weight(b); });
+    RowPrefetch plan{heaviest.root(), {}};
+    for (const Access &load : passes.front().loads) {
+      Operation *definition = load.memref.getDefiningOp();
+      auto type = cast<MemRefType>(load.memref.getType());
+      auto trips = passes.front().tripCounts[0];
+      bool isRow = load.stride(0) == 1 && llvm::is_contained(load.symbols, rows.getInductionVar()) &&
+                   !(definition && rows->isAncestor(definition)) && type.getElementType().isIntOrFloat();
+      if (isRow && trips && trips == heaviest.tripCounts[0] &&
+          *trips * type.getElementTypeBitWidth() / 8 <= model.rowBytes())
+        plan.loads.push_back(load);
+    }
+    return plan.loads.empty() ? std::nullopt : std::optional(plan);
+  }
+
+  void vectorizeBlock(Block &block, const MemoryModel &model, bool mayReassociate, AffineForOp rows) {
     for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
       flatten(loop);
+    std::optional<RowPrefetch> prefetch;
+    if (rows)
+      prefetch = planPrefetch(rows, model);
     for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>())) {
+      bool isParallel = !rows && runsParallel(loop, model);
       auto nest = analyzeNest(loop);
       if (failed(nest)) {
-        if (loop.getNumIterOperands() == 0)
-          vectorizeBlock(*loop.getBody(), model, mayReassociate);
+        if (loop.getNumIterOperands() == 0) {
+          vectorizeBlock(*loop.getBody(), model, mayReassociate, loop);
+          if (isParallel)
+            (void)affineParallelize(loop);
+        }
         continue;
       }
       NestVectorizer vectorizer(*nest, model, mayReassociate);
       std::string reason;
       if (!vectorizer.choose(reason)) {
         loop.emitRemark("this nest stays scalar: ") << reason;
+        if (isParallel)
+          (void)affineParallelize(loop);
         continue;
       }
+      bool overLanes = isParallel && nest->depth() == 1 && !vectorizer.hasSums();
+      if (overLanes)
+        vectorizer.splitOverCores(threads);
+      if (prefetch && prefetch->nest == loop)
+        for (const Access &load : prefetch->loads)
+          vectorizer.prefetchNext(load, rows.getInductionVar());
       if (DecisionLog *log = DecisionLog::of(&getContext()))
         log->add("vectorize-nest", loop.getLoc(),
-                 llvm::json::Object{{"inputs", llvm::json::Object{{"loops", static_cast<int64_t>(nest->depth())},
-                                                                  {"vector_bytes", model.vectorBytes()},
-                                                                  {"stream_threshold", model.streamThreshold()}}},
-                                    {"choice", llvm::json::Object{{"lane_loop", static_cast<int64_t>(vectorizer.lane())},
-                                                                  {"lanes", vectorizer.width()},
-                                                                  {"vectors", vectorizer.copies()},
-                                                                  {"streaming_store", vectorizer.streams()}}}});
-      vectorizer.rewrite();
+                 llvm::json::Object{
+                     {"inputs", llvm::json::Object{{"loops", static_cast<int64_t>(nest->depth())},
+                                                   {"vector_bytes", model.vectorBytes()},
+                                                   {"stream_threshold_bytes", model.streamThreshold()},
+                                                   {"threads", threads}}},
+                     {"choice", llvm::json::Object{{"lane_loop", static_cast<int64_t>(vectorizer.lane())},
+                                                   {"lanes", vectorizer.width()},
+                                                   {"vectors", vectorizer.copies()},
+                                                   {"streaming_store", vectorizer.streams()},
+                                                   {"prefetch_next_row", prefetch && prefetch->nest == loop},
+                                                   {"parallel", isParallel}}}});
+      for (AffineForOp outer : vectorizer.rewrite())
+        if (isParallel && !overLanes)
+          (void)affineParallelize(outer);
     }
   }
 
@@ -122,13 +229,13 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
     int64_t stack = 0;
     SmallVector<memref::AllocOp> buffers;
     function.walk([&](memref::AllocOp buffer) {
-      if (buffer->getParentOfType<AffineForOp>())
+      if (buffer->getParentOfType<AffineForOp>() || buffer->getParentOfType<AffineParallelOp>())
         buffers.push_back(buffer);
     });
     for (memref::AllocOp buffer : buffers) {
       MemRefType type = buffer.getType();
       Operation *outermost = buffer;
-      while (!isa<func::FuncOp>(outermost->getParentOp()))
+      while (!isa<func::FuncOp, AffineParallelOp>(outermost->getParentOp()))
         outermost = outermost->getParentOp();
       buffer->moveBefore(outermost);
       if (!type.hasStaticShape())
@@ -155,10 +262,12 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       return signalPassFailure();
     }
     MemoryModel model(**target);
+    if (auto count = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tilewright.threads"))
+      threads = count.getInt();
     auto contract = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("tilewright.fp");
     bool mayReassociate = !contract || contract.getValue() != "strict";
     for (Block &block : function.getBody())
-      vectorizeBlock(block, model, mayReassociate);
+      vectorizeBlock(block, model, mayReassociate, {});
     placeBuffers(model);
   }
 };

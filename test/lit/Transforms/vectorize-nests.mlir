@@ -132,3 +132,55 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 }
+
+// -----
+
+// Rows that two passes read run on several cores, keep their scratch row private, and fetch the next row early.
+// CHECK-LABEL: func.func private @row_program
+// CHECK:         affine.parallel (%{{.*}}) = (0) to (3000)
+// CHECK-DAG:       memref.alloca() {{.*}} : memref<f32>
+// CHECK-DAG:       memref.alloca() {{.*}} : memref<1000xf32>
+// CHECK:           memref.prefetch %arg0{{.*}}, read, locality<3>, data
+// CHECK:           math.exp
+module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 2 : i64} {
+  func.func private @row_program(%x: memref<3000x1000xf32>, %y: memref<3000x1000xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 3000 {
+      %s = memref.alloc() : memref<f32>
+      %e = memref.alloc() : memref<1000xf32>
+      affine.store %zero, %s[] : memref<f32>
+      affine.for %j = 0 to 1000 {
+        %a = affine.load %x[%i, %j] : memref<3000x1000xf32>
+        %d = math.exp %a : f32
+        affine.store %d, %e[%j] : memref<1000xf32>
+        %b = affine.load %s[] : memref<f32>
+        %c = arith.addf %b, %d : f32
+        affine.store %c, %s[] : memref<f32>
+      }
+      affine.for %j = 0 to 1000 {
+        %a = affine.load %e[%j] : memref<1000xf32>
+        %b = affine.load %s[] : memref<f32>
+        %c = arith.divf %a, %b : f32
+        affine.store %c, %y[%i, %j] : memref<3000x1000xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// A long chain without rows is cut into ranges of whole vectors.
+// CHECK-LABEL: func.func private @ranges
+// CHECK:         affine.parallel (%[[T:.*]]) = (0) to (2)
+// CHECK:           scf.for
+module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 2 : i64} {
+  func.func private @ranges(%n: index, %x: memref<?xf32>, %y: memref<?xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to %n {
+      %a = affine.load %x[%i] : memref<?xf32>
+      %b = arith.mulf %a, %a : f32
+      affine.store %b, %y[%i] : memref<?xf32>
+    }
+    return
+  }
+}

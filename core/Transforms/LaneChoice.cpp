@@ -1,0 +1,254 @@
+//===- LaneChoice.cpp - Which loop of a nest becomes lanes ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads the body of a nest, and decides on lanes, accumulators, steps of outer
+// reductions and the kind of store; NestVectorizer.cpp writes what was decided.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/NestVectorizer.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+static std::optional<vector::CombiningKind> combiningKind(Operation *op) {
+  using vector::CombiningKind;
+  return llvm::TypeSwitch<Operation *, std::optional<CombiningKind>>(op)
+      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return CombiningKind::ADD; })
+      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return CombiningKind::MUL; })
+      .Case<arith::MaximumFOp>([](auto) { return CombiningKind::MAXIMUMF; })
+      .Case<arith::MinimumFOp>([](auto) { return CombiningKind::MINIMUMF; })
+      .Case<arith::MaxNumFOp>([](auto) { return CombiningKind::MAXNUMF; })
+      .Case<arith::MinNumFOp>([](auto) { return CombiningKind::MINNUMF; })
+      .Case<arith::MaxSIOp>([](auto) { return CombiningKind::MAXSI; })
+      .Case<arith::MaxUIOp>([](auto) { return CombiningKind::MAXUI; })
+      .Case<arith::MinSIOp>([](auto) { return CombiningKind::MINSI; })
+      .Case<arith::MinUIOp>([](auto) { return CombiningKind::MINUI; })
+      .Case<arith::AndIOp>([](auto) { return CombiningKind::AND; })
+      .Case<arith::OrIOp>([](auto) { return CombiningKind::OR; })
+      .Case<arith::XOrIOp>([](auto) { return CombiningKind::XOR; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+static bool sameElement(const Access &a, const Access &b) {
+  return a.memref == b.memref && a.map == b.map && llvm::equal(a.symbols, b.symbols);
+}
+
+const Access *NestVectorizer::accessOf(Operation *op) const {
+  for (const Access &access : isa<AffineLoadOp>(op) ? nest.loads : nest.stores)
+    if (access.op == op)
+      return &access;
+  return nullptr;
+}
+
+const Accumulation *NestVectorizer::accumulationOf(Operation *op) const {
+  for (const Accumulation &accumulation : accumulations)
+    if (accumulation.load->op == op || accumulation.store->op == op)
+      return &accumulation;
+  return nullptr;
+}
+
+bool NestVectorizer::readBody(std::string &reason) {
+  for (const Access &store : nest.stores) {
+    for (const Access &other : nest.stores)
+      if (&other != &store && other.memref == store.memref) {
+        reason = "a buffer is stored twice";
+        return false;
+      }
+    for (const Access &load : nest.loads) {
+      if (load.memref != store.memref)
+        continue;
+      if (!sameElement(load, store)) {
+        reason = "a buffer is read and written at different places";
+        return false;
+      }
+      if (store.dims().count() == nest.depth() || !load.op->hasOneUse())
+        continue;
+      Operation *combine = cast<AffineStoreOp>(store.op).getValueToStore().getDefiningOp();
+      if (!combine || !combine->hasOneUse() || *load.op->user_begin() != combine)
+        continue;
+      if (auto kind = combiningKind(combine))
+        accumulations.push_back({&load, &store, combine, *kind});
+    }
+  }
+  unsigned widest = 8;
+  for (Operation &op : nest.body->without_terminator()) {
+    if (!isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() &&
+        !(op.hasTrait<OpTrait::Elementwise>() && op.hasTrait<OpTrait::Vectorizable>())) {
+      reason = ("'" + op.getName().getStringRef() + "' has no vector form").str();
+      return false;
+    }
+    auto inspect = [&](Type type) {
+      if (type.isIndex())
+        return true; // counts as two registers; the lanes follow the data
+      if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() > 64)
+        return false;
+      if (!type.isInteger(1))
+        widest = std::max(widest, type.getIntOrFloatBitWidth());
+      return true;
+    };
+    for (Type type : op.getResultTypes())
+      if (!inspect(type)) {
+        reason = "an element type has no vectors";
+        return false;
+      }
+    // A bool in memory is a byte, in a vector a bit.
+    if (auto *access = isa<AffineLoadOp, AffineStoreOp>(op) ? accessOf(&op) : nullptr) {
+      Type element = cast<MemRefType>(access->memref.getType()).getElementType();
+      if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0) {
+        reason = "elements are no whole bytes";
+        return false;
+      }
+    }
+  }
+  lanes = model.lanes(widest);
+  return true;
+}
+
+bool NestVectorizer::laneIsPossible(unsigned dim) const {
+  for (const Access &store : nest.stores) {
+    const Accumulation *accumulation = accumulationOf(store.op);
+    if (store.dims().test(dim)) {
+      if (store.stride(dim) != 1)
+        return false;
+      continue;
+    }
+    if (!accumulation)
+      return false;
+    bool isSum = accumulation->kind == vector::CombiningKind::ADD || accumulation->kind == vector::CombiningKind::MUL;
+    if (isSum && isa<FloatType>(accumulation->combine->getResult(0).getType()) && !mayReassociate)
+      return false;
+  }
+  for (const Access &load : nest.loads)
+    if (load.dims().test(dim) && !load.stride(dim))
+      return false;
+  return true;
+}
+
+/// Accesses of one vector of iterations: a strided load costs one access a lane.
+double NestVectorizer::laneCost(unsigned dim) const {
+  double cost = 0.01;
+  for (const Access &load : nest.loads) {
+    int64_t stride = load.stride(dim).value_or(lanes);
+    cost += stride == 0 ? 0.1 : stride == 1 ? 1.0 : static_cast<double>(lanes);
+  }
+  for (const Access &store : nest.stores)
+    cost += store.dims().test(dim) ? 1.0 : 0.1;
+  double trips = nest.tripCounts[dim] ? static_cast<double>(*nest.tripCounts[dim]) : 1e6;
+  // Idle lanes of a short loop.
+  return cost * std::ceil(trips / lanes) * lanes / std::max(trips, 1.0);
+}
+
+void NestVectorizer::findVarying() {
+  Value laneIv = nest.loops[laneLoop]->getRegion(0).front().getArgument(0);
+  for (Operation &op : nest.body->without_terminator()) {
+    bool differs = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return operand == laneIv || (operand.getDefiningOp() && varying.contains(operand.getDefiningOp()));
+    });
+    if (auto *access = isa<AffineLoadOp, AffineStoreOp>(op) ? accessOf(&op) : nullptr)
+      differs = access->dims().test(laneLoop) || accumulationOf(&op) || access->isStore;
+    // What changes memory that this nest writes must be read at its place.
+    if (auto load = dyn_cast<AffineLoadOp>(op))
+      differs |= llvm::any_of(nest.stores, [&](const Access &s) { return s.memref == load.getMemRef(); });
+    if (differs)
+      varying.insert(&op);
+  }
+}
+
+bool NestVectorizer::choose(std::string &reason) {
+  if (model.vectorBytes() == 0) {
+    reason = "the chip has no vector registers";
+    return false;
+  }
+  if (nest.stores.empty()) {
+    reason = "nothing is stored";
+    return false;
+  }
+  if (!readBody(reason))
+    return false;
+  std::optional<double> best;
+  for (unsigned dim = 0; dim < nest.depth(); ++dim)
+    if (laneIsPossible(dim)) {
+      double cost = laneCost(dim);
+      if (!best || cost <= *best) {
+        best = cost;
+        laneLoop = dim;
+      }
+    }
+  if (!best) {
+    reason = "no loop's iterations are contiguous in all stores";
+    return false;
+  }
+  double scalar = static_cast<double>(nest.loads.size() + nest.stores.size()) * lanes;
+  if (*best >= scalar) {
+    reason = "strided accesses would cost more than the vectors save";
+    return false;
+  }
+  if (auto trips = nest.tripCounts[laneLoop]; trips && *trips < lanes)
+    lanes = llvm::PowerOf2Ceil(std::max<int64_t>(*trips, 1));
+  if (lanes < 2) {
+    reason = "there is one lane's worth of iterations";
+    return false;
+  }
+  findVarying();
+  // An affine.apply becomes lanes only inside an access map, where its operands are composed in.
+  for (Operation *op : varying)
+    if (isa<AffineApplyOp>(op) && !llvm::all_of(op->getUsers(), [](Operation *user) {
+          return isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(user);
+        })) {
+      reason = "an index expression is used as data";
+      return false;
+    }
+
+  for (Accumulation &accumulation : accumulations)
+    accumulation.overLanes = !accumulation.store->dims().test(laneLoop);
+  bool anyOverLanes = llvm::any_of(accumulations, [](const Accumulation &a) { return a.overLanes; });
+  unsigned operations = 0;
+  for (Operation *op : varying)
+    operations += isa_and_nonnull<arith::ArithDialect>(op->getDialect()) ? 1 : op->getNumResults() ? 4 : 1;
+  if (anyOverLanes)
+    unroll = operations > 12 ? std::max<int64_t>(model.accumulators() / 2, 1) : model.accumulators();
+  else
+    unroll = operations > 12 ? 1 : 2;
+  if (auto trips = nest.tripCounts[laneLoop])
+    while (unroll > 1 && *trips < unroll * lanes)
+      unroll /= 2;
+
+  // The innermost loop beside the lanes that every store sums over.
+  if (!anyOverLanes && !accumulations.empty() && accumulations.size() == nest.stores.size())
+    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;) {
+      bool isReduction = dim != laneLoop && llvm::none_of(accumulations, [&](const Accumulation &a) {
+                           return a.store->dims().test(dim);
+                         });
+      if (isReduction && (!nest.tripCounts[dim] || *nest.tripCounts[dim] >= 2)) {
+        jamLoop = dim;
+        jam = model.outerReductionSteps();
+        if (nest.tripCounts[dim])
+          jam = std::min<int64_t>(jam, *nest.tripCounts[dim]);
+      }
+    }
+
+  for (const Access &store : nest.stores) {
+    auto type = cast<MemRefType>(store.memref.getType());
+    if (accumulationOf(store.op) || !store.dims().test(laneLoop) || !type.hasStaticShape() ||
+        llvm::any_of(nest.loads, [&](const Access &load) { return load.memref == store.memref; }))
+      continue;
+    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    if (model.streams(type.getNumElements() * bytes) && lanes * bytes == model.lineBytes() && !streamed)
+      streamed = &store;
+  }
+  return true;
+}
+
+} // namespace tilewright
