@@ -45,12 +45,35 @@ bool sameShape(Value a, Value b) {
   return true;
 }
 
+/// Whether `value` is `buffer` after updates that bufferization makes in place anyway: insertions, destination-passing
+/// operations, loops and branches over them.
+bool updates(Value value, Value buffer) {
+  while (value != buffer) {
+    auto result = dyn_cast<OpResult>(value);
+    if (!result)
+      return false;
+    Operation *op = result.getOwner();
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      unsigned index = result.getResultNumber();
+      return updates(branch.thenYield()->getOperand(index), buffer) &&
+             updates(branch.elseYield()->getOperand(index), buffer);
+    }
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      value = loop.getInitArgs()[result.getResultNumber()];
+    else if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+      value = destination.getTiedOpOperand(result)->get();
+    else
+      return false;
+  }
+  return true;
+}
+
 /// Replaces each tensor among `terminator`'s operands from `first` on by its copy into the buffer of `carried`.
 void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
   OpBuilder b(terminator);
   for (auto [index, buffer] : llvm::enumerate(carried)) {
     OpOperand &operand = terminator->getOpOperand(first + index);
-    if (operand.get() == buffer || !sameShape(operand.get(), buffer))
+    if (!isa<TensorType>(buffer.getType()) || updates(operand.get(), buffer) || !sameShape(operand.get(), buffer))
       continue;
     operand.set(bufferization::MaterializeInDestinationOp::create(b, terminator->getLoc(), buffer.getType(),
                                                                   operand.get(), buffer)
@@ -74,6 +97,17 @@ void boxScalarResults(func::FuncOp function) {
                                                    ValueRange{operand.get()}));
   });
   function.setFunctionType(FunctionType::get(function.getContext(), type.getInputs(), results));
+}
+
+/// Returns a copy where one tensor is returned twice: two results are two buffers.
+void separateResults(func::FuncOp function) {
+  function.walk([](func::ReturnOp op) {
+    llvm::SmallPtrSet<Value, 4> seen;
+    OpBuilder b(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (auto type = dyn_cast<RankedTensorType>(operand.get().getType()); type && !seen.insert(operand.get()).second)
+        operand.set(bufferization::AllocTensorOp::create(b, op.getLoc(), type, ValueRange{}, operand.get()));
+  });
 }
 
 /// Gives every use of an empty tensor, and of a fill that a later operation overwrites, a tensor of its own: one that is
@@ -120,6 +154,7 @@ struct PrepareBufferization : tilewright::impl::PrepareBufferizationBase<Prepare
       bool called = !SymbolTable::symbolKnownUseEmpty(function, module);
       if (!called)
         boxScalarResults(function);
+      separateResults(function);
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
         if (isa<RankedTensorType>(function.getArgument(i).getType()))
           function.setArgAttr(i, writable, b.getBoolAttr(false));

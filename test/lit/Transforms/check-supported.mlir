@@ -1,0 +1,58 @@
+// RUN: tw-opt %s --check-supported --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{unsupported type: argument 0 of 'f' of type 'tensor<4xcomplex<f32>>', which is complex; use two tensors of floats}}
+func.func @f(%a: tensor<4xcomplex<f32>>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{unsupported type: argument 0 of 'f' of type 'tensor<*xf32>', which has no rank}}
+func.func @f(%a: tensor<*xf32>) {
+  return
+}
+
+// -----
+
+#csr = #sparse_tensor.encoding<{map = (i, j) -> (i : dense, j : compressed)}>
+// expected-error@+1 {{which has an encoding; sparse and otherwise encoded tensors are not compiled: use a dense tensor}}
+func.func @f(%a: tensor<4x4xf32, #csr>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{which is a quantised type; use its storage type (i8, i32) and explicit scales}}
+func.func @f(%a: tensor<4x!quant.uniform<i8:f32, 0.5>>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{which is wider than 64 bits; use i64 or narrower}}
+func.func @f(%a: tensor<4xi128>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{which is a float type that is not compiled; use f64, f32, bf16 or f16}}
+func.func @f(%a: tensor<4xf8E4M3FN>) {
+  return
+}
+
+// -----
+
+func.func @f(%a: f32) {
+  // expected-error@+1 {{unsupported operation: 'complex.create'; programs are made of}}
+  %c = complex.create %a, %a : complex<f32>
+  return
+}
+
+// -----
+
+// Everything here is compiled.
+func.func @f(%a: tensor<?x0xi1>, %b: tensor<bf16>, %n: index) -> (tensor<?x0xi1>, i64) {
+  %c = arith.constant 1 : i64
+  return %a, %c : tensor<?x0xi1>, i64
+}

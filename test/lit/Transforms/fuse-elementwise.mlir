@@ -1,0 +1,76 @@
+// RUN: tw-opt %s --tw-import --split-input-file | FileCheck %s
+
+// Three element-wise operations become one.
+// CHECK-LABEL: func.func @chain
+// CHECK-COUNT-1: linalg.generic
+// CHECK:           arith.addf
+// CHECK:           math.exp
+// CHECK:           arith.mulf
+// CHECK-NOT:     linalg.generic
+func.func @chain(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = arith.addf %a, %b : tensor<4x8xf32>
+  %1 = math.exp %0 : tensor<4x8xf32>
+  %2 = arith.mulf %1, %a : tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// A producer with two users is computed once; a broadcast moves into both.
+// CHECK-LABEL: func.func @shared
+// CHECK:         linalg.generic
+// CHECK:           math.exp
+// CHECK:         linalg.generic
+// CHECK-NOT:       math.exp
+// CHECK:         linalg.generic
+// CHECK-NOT:       math.exp
+// CHECK-NOT:     linalg.generic
+func.func @shared(%a: tensor<4x8xf32>, %b: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %x = linalg.broadcast ins(%b : tensor<8xf32>) outs(%e : tensor<4x8xf32>) dimensions = [0]
+  %0 = math.exp %a : tensor<4x8xf32>
+  %1 = arith.addf %0, %x : tensor<4x8xf32>
+  %2 = arith.mulf %0, %x : tensor<4x8xf32>
+  return %1, %2 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// Into a contraction moves no arithmetic, but a widening cast and a transposition do.
+// CHECK-LABEL: func.func @contraction
+// CHECK:         linalg.generic
+// CHECK:           math.exp
+// CHECK:         %[[INIT:.*]] = linalg.generic
+// CHECK:         linalg.generic {{.*}} ins(%{{.*}}, %arg1 : tensor<4x8xf32>, tensor<4x8xf16>) outs(%[[INIT]]
+// CHECK:           arith.extf
+// CHECK:           arith.mulf
+func.func @contraction(%a: tensor<4x8xf32>, %b: tensor<4x8xf16>) -> tensor<4x4xf32> {
+  %z = arith.constant 0.0 : f32
+  %x = math.exp %a : tensor<4x8xf32>
+  %w = arith.extf %b : tensor<4x8xf16> to tensor<4x8xf32>
+  %e = tensor.empty() : tensor<8x4xf32>
+  %t = linalg.transpose ins(%w : tensor<4x8xf32>) outs(%e : tensor<8x4xf32>) permutation = [1, 0]
+  %f = tensor.empty() : tensor<4x4xf32>
+  %g = linalg.fill ins(%z : f32) outs(%f : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = linalg.matmul ins(%x, %t : tensor<4x8xf32>, tensor<8x4xf32>) outs(%g : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}
+
+// -----
+
+// Into a reduction that is no contraction an element-wise producer moves.
+// CHECK-LABEL: func.func @reduction
+// CHECK:         linalg.generic
+// CHECK:         linalg.generic
+// CHECK-SAME:      "reduction"
+// CHECK:           math.exp
+// CHECK:           arith.addf
+// CHECK-NOT:     linalg.generic
+func.func @reduction(%a: tensor<4x8xf32>) -> tensor<4xf32> {
+  %z = arith.constant 0.0 : f32
+  %x = math.exp %a : tensor<4x8xf32>
+  %f = tensor.empty() : tensor<4xf32>
+  %g = linalg.fill ins(%z : f32) outs(%f : tensor<4xf32>) -> tensor<4xf32>
+  %r = linalg.reduce { arith.addf } ins(%x : tensor<4x8xf32>) outs(%g : tensor<4xf32>) dimensions = [1]
+  return %r : tensor<4xf32>
+}

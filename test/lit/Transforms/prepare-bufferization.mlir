@@ -1,0 +1,56 @@
+// RUN: tw-opt %s --prepare-bufferization --split-input-file | FileCheck %s
+
+// Inputs may not be written; scalars become tensors of rank 0.
+// CHECK-LABEL: func.func @scalars
+// CHECK-SAME:    %arg0: tensor<4xf32> {bufferization.writable = false}
+// CHECK-SAME:    -> (tensor<4xf32>, tensor<f32>)
+// CHECK-SAME:    attributes {tilewright.inputs = 2 : i64, tilewright.outputs = 2 : i64}
+// CHECK:         tensor.from_elements %arg1 : tensor<f32>
+func.func @scalars(%a: tensor<4xf32>, %s: f32) -> (tensor<4xf32>, f32) {
+  return %a, %s : tensor<4xf32>, f32
+}
+
+// -----
+
+// One tensor returned twice is two results.
+// CHECK-LABEL: func.func @twice
+// CHECK:         %[[COPY:.*]] = bufferization.alloc_tensor() copy(%arg0)
+// CHECK:         return %arg0, %[[COPY]]
+func.func @twice(%a: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  return %a, %a : tensor<?xf32>, tensor<?xf32>
+}
+
+// -----
+
+// What a loop computes anew goes into the buffer that it carries; what it updates is there already.
+// CHECK-LABEL: func.func @loop
+// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0, %[[Y:.*]] = %arg0)
+// CHECK:           %[[NEW:.*]] = arith.addf
+// CHECK:           %[[UPDATED:.*]] = tensor.insert
+// CHECK:           %[[COPIED:.*]] = bufferization.materialize_in_destination %[[NEW]] in %[[X]]
+// CHECK:           scf.yield %[[COPIED]], %[[UPDATED]]
+func.func @loop(%a: tensor<4xf32>, %n: index, %s: f32) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %a) -> (tensor<4xf32>, tensor<4xf32>) {
+    %z = arith.addf %x, %a : tensor<4xf32>
+    %w = tensor.insert %s into %y[%i] : tensor<4xf32>
+    scf.yield %z, %w : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A size that changes from iteration to iteration cannot stay in one buffer.
+// CHECK-LABEL: func.func @growing
+// CHECK-NOT:     materialize_in_destination
+func.func @growing(%a: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (tensor<?xf32>) {
+    %z = tensor.concat dim(0) %x, %a : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %z : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}

@@ -1,0 +1,65 @@
+// RUN: tw-opt %s --promote-accumulators --split-input-file | FileCheck %s
+
+#id = affine_map<(i) -> (i)>
+#a = affine_map<(i, j, k) -> (i, k)>
+#b = affine_map<(i, j, k) -> (k, j)>
+#c = affine_map<(i, j, k) -> (i, j)>
+
+// CHECK-LABEL: func.func @contraction
+// CHECK:         %[[WIDE:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<4x4xf32>)
+// CHECK:           arith.extf
+// CHECK:         %[[SUM:.*]] = linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<4x8xbf16>, tensor<8x4xbf16>) outs(%[[WIDE]] : tensor<4x4xf32>)
+// CHECK:           %[[P:.*]] = arith.mulf {{.*}} : f32
+// CHECK:           arith.addf %{{.*}}, %[[P]] : f32
+// CHECK:         linalg.generic {{.*}} ins(%[[SUM]] : tensor<4x4xf32>) outs(%{{.*}} : tensor<4x4xbf16>)
+// CHECK:           arith.truncf
+func.func @contraction(%x: tensor<4x8xbf16>, %y: tensor<8x4xbf16>, %z: tensor<4x4xbf16>) -> tensor<4x4xbf16> {
+  %r = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %y : tensor<4x8xbf16>, tensor<8x4xbf16>) outs(%z : tensor<4x4xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %o: bf16):
+    %m = arith.mulf %p, %q : bf16
+    %s = arith.addf %o, %m : bf16
+    linalg.yield %s : bf16
+  } -> tensor<4x4xbf16>
+  return %r : tensor<4x4xbf16>
+}
+
+// -----
+
+// An element-wise operation stays in its type.
+#id = affine_map<(i) -> (i)>
+// CHECK-LABEL: func.func @elementwise
+// CHECK-NOT:     f32
+func.func @elementwise(%x: tensor<4xf16>, %z: tensor<4xf16>) -> tensor<4xf16> {
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf16>) outs(%z : tensor<4xf16>) {
+  ^bb0(%p: f16, %o: f16):
+    %m = arith.mulf %p, %p : f16
+    linalg.yield %m : f16
+  } -> tensor<4xf16>
+  return %r : tensor<4xf16>
+}
+
+// -----
+
+// Comparisons and selections follow their operands; a result of another type keeps it.
+#a = affine_map<(i, j) -> (i, j)>
+#r = affine_map<(i, j) -> (i)>
+// CHECK-LABEL: func.func @argmax
+// CHECK:         linalg.generic {{.*}} outs(%{{.*}}, %{{.*}} : tensor<4xf32>, tensor<4xi32>)
+// CHECK:           arith.cmpf ogt, %{{.*}} : f32
+// CHECK:           arith.select %{{.*}} : f32
+// CHECK:           arith.select %{{.*}} : i32
+func.func @argmax(%x: tensor<4x8xf16>, %m: tensor<4xf16>, %at: tensor<4xi32>) -> (tensor<4xf16>, tensor<4xi32>) {
+  %r:2 = linalg.generic {indexing_maps = [#a, #r, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x8xf16>) outs(%m, %at : tensor<4xf16>, tensor<4xi32>) {
+  ^bb0(%p: f16, %o: f16, %i: i32):
+    %j = linalg.index 1 : index
+    %k = arith.index_cast %j : index to i32
+    %c = arith.cmpf ogt, %p, %o : f16
+    %s = arith.select %c, %p, %o : f16
+    %t = arith.select %c, %k, %i : i32
+    linalg.yield %s, %t : f16, i32
+  } -> (tensor<4xf16>, tensor<4xi32>)
+  return %r#0, %r#1 : tensor<4xf16>, tensor<4xi32>
+}
