@@ -30,6 +30,8 @@ void tilewright::buildImportPipeline(OpPassManager &pm) {
   // TOSA: upstream's conversions; they leave functions without TOSA as they are.
   {
     OpPassManager &functions = pm.nest<func::FuncOp>();
+    functions.addPass(tosa::createTosaOptionalDecompositionsPass());
+    functions.addPass(tosa::createTosaInferShapesPass());
     functions.addPass(tosa::createTosaMakeBroadcastablePass());
     functions.addPass(tosa::createTosaToLinalgNamed());
     functions.addPass(tosa::createTosaToLinalg());
