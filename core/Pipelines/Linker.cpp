@@ -50,13 +50,15 @@ static llvm::Expected<std::string> findLibrary(const llvm::Triple &triple, llvm:
 
 llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef outputPath,
                                           llvm::TargetMachine &machine, bool needsThreads) {
+  // lld resets the command-line options of the process, among them the one that may hold this name.
+  const std::string path = outputPath.str();
   const llvm::Triple &triple = machine.getTargetTriple();
   if (!triple.isOSBinFormatELF())
     return llvm::createStringError("shared libraries for '%s' cannot be linked; write an object file (.o)",
                                    triple.str().c_str());
   llvm::SmallString<128> input, output;
-  for (auto [suffix, path] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", suffix, *path))
+  for (auto [suffix, file] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", suffix, *file))
       return llvm::createStringError(error, "cannot create a temporary file: %s", error.message().c_str());
   auto cleanUp = llvm::make_scope_exit([&] {
     (void)llvm::sys::fs::remove(input);
@@ -67,20 +69,20 @@ llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRe
 
   std::vector<std::string> arguments = {"ld.lld",     "-shared",  "-o",           output.str().str(), input.str().str(),
                                         "-z",         "defs",     "-z",           "now",              "-z",
-                                        "relro",      "-soname",  llvm::sys::path::filename(outputPath).str(),
+                                        "relro",      "-soname",  llvm::sys::path::filename(path).str(),
                                         "--as-needed", "--build-id=none"};
   for (const char *name : {"libm.so.6", "libc.so.6"}) {
-    auto path = findLibrary(triple, name);
-    if (!path)
-      return path.takeError();
-    arguments.push_back(*path);
+    auto library = findLibrary(triple, name);
+    if (!library)
+      return library.takeError();
+    arguments.push_back(*library);
   }
   if (needsThreads) {
     bool native = triple.getArch() == llvm::Triple(llvm::sys::getDefaultTargetTriple()).getArch();
-    auto path = native ? openMPLibrary() : findLibrary(triple, "libomp.so.5");
-    if (!path)
-      return path.takeError();
-    arguments.push_back(*path);
+    auto library = native ? openMPLibrary() : findLibrary(triple, "libomp.so.5");
+    if (!library)
+      return library.takeError();
+    arguments.push_back(*library);
   }
   std::vector<const char *> pointers;
   for (const std::string &argument : arguments)
@@ -89,11 +91,11 @@ llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRe
   llvm::raw_string_ostream os(messages);
   lld::Result result = lld::lldMain(pointers, os, os, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
-    return llvm::createStringError("cannot link '%s': %s", outputPath.str().c_str(),
+    return llvm::createStringError("cannot link '%s': %s", path.c_str(),
                                    llvm::StringRef(messages).trim().str().c_str());
   auto library = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!library)
     return llvm::createStringError(library.getError(), "cannot read the linked library: %s",
                                    library.getError().message().c_str());
-  return writeFile(outputPath, (*library)->getBuffer());
+  return writeFile(path, (*library)->getBuffer());
 }

@@ -89,5 +89,16 @@ void LowerParallel::runOnOperation() {
   OpPassManager pipeline(ModuleOp::getOperationName());
   pipeline.addPass(createConvertSCFToOpenMPPass(options));
   if (failed(runPipeline(pipeline, module)))
-    signalPassFailure();
+    return signalPassFailure();
+  // The conversion wraps bodies in scopes of one block, which the loops inside would outgrow.
+  SmallVector<memref::AllocaScopeOp> scopes;
+  module.walk([&](memref::AllocaScopeOp scope) { scopes.push_back(scope); });
+  for (memref::AllocaScopeOp scope : scopes) {
+    if (scope.getNumResults() != 0)
+      continue;
+    Block &body = scope.getBodyRegion().front();
+    body.getTerminator()->erase();
+    scope->getBlock()->getOperations().splice(scope->getIterator(), body.getOperations());
+    scope.erase();
+  }
 }

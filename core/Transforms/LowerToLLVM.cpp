@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/NarrowDoubles.h"
 #include "core/Transforms/Passes.h"
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
@@ -76,11 +77,34 @@ LogicalResult lowerVectors(ModuleOp module) {
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
+/// Whether `op` is one step of a reduction carried by a loop: an operand comes from a block argument, the result only goes
+/// to branches.
+bool isReductionStep(Operation *op) {
+  return isa<LLVM::FAddOp, LLVM::FMulOp>(op) &&
+         llvm::any_of(op->getOperands(),
+                      [](Value operand) {
+                        auto argument = dyn_cast<BlockArgument>(operand);
+                        return argument && !argument.getOwner()->isEntryBlock();
+                      }) &&
+         llvm::all_of(op->getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
+}
+
+/// The floating-point contract as flags: multiply-add contraction everywhere, re-association on reductions.
+void allowContraction(ModuleOp module) {
+  module.walk([](LLVM::FastmathFlagsInterface op) {
+    LLVM::FastmathFlags flags = op.getFastmathAttr().getValue() | LLVM::FastmathFlags::contract;
+    if (isReductionStep(op))
+      flags = flags | LLVM::FastmathFlags::reassoc;
+    op->setAttr(op.getFastmathAttrName(), LLVM::FastmathFlagsAttr::get(op.getContext(), flags));
+  });
+}
+
 } // namespace
 
 void LowerToLLVM::runOnOperation() {
   ModuleOp module = getOperation();
   MLIRContext *context = &getContext();
+  tilewright::narrowDoubles(module);
   if (failed(lowerVectors(module)))
     return signalPassFailure();
 
@@ -107,6 +131,8 @@ void LowerToLLVM::runOnOperation() {
   populateMathToLibmConversionPatterns(patterns, /*benefit=*/0);
   if (failed(applyFullConversion(module, target, std::move(patterns))))
     return signalPassFailure();
+  if (reassociate)
+    allowContraction(module);
   SmallVector<UnrealizedConversionCastOp> casts;
   module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
   SmallVector<UnrealizedConversionCastOp> left;

@@ -1,9 +1,18 @@
 // RUN: tw-opt %s --name-sizes | FileCheck %s
 
+// CHECK-DAG: #[[MK:.*]] = affine_map<()[s0, s1, s2] -> (s0, s1)>
+// CHECK-DAG: #[[KN:.*]] = affine_map<()[s0, s1, s2] -> (s1, s2)>
+// CHECK-DAG: #[[MN:.*]] = affine_map<()[s0, s1, s2] -> (s0, s2)>
+// CHECK-DAG: #[[FIRST:.*]] = affine_map<()[s0, s1] -> (s0)>
+// CHECK-DAG: #[[SECOND:.*]] = affine_map<()[s0, s1] -> (s1)>
+// CHECK-DAG: #[[NONE:.*]] = affine_map<()[s0, s1] -> ()>
+// CHECK-DAG: #[[TIED:.*]] = affine_set<()[s0, s1] : (s1 - (s0 - 2) == 0)>
+// CHECK-DAG: #[[EIGHT:.*]] = affine_set<()[s0] : (s0 - 8 == 0)>
+
 // The k of a product is one size; the result's rows and columns are those of the operands.
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME: tilewright.array_results = array<i1: true>
-// CHECK-SAME: tilewright.shapes = [affine_map<()[s0, s1, s2] -> (s0, s1)>, affine_map<()[s0, s1, s2] -> (s1, s2)>, affine_map<()[s0, s1, s2] -> (s0, s2)>, affine_map<()[s0, s1, s2] -> (s0, s2)>]
+// CHECK-SAME: tilewright.shapes = [#[[MK]], #[[KN]], #[[MN]], #[[MN]]]
 func.func @product(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %r = linalg.matmul ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
   return %r : tensor<?x?xf32>
@@ -12,8 +21,8 @@ func.func @product(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>
 // A result whose size follows from an argument's is a size of its own, tied by an equality; scalars have no sizes.
 // CHECK-LABEL: func.func @inner(
 // CHECK-SAME: tilewright.array_results = array<i1: true, false>
-// CHECK-SAME: tilewright.constraints = affine_set<()[s0, s1] : (s1 - s0 + 2 == 0)>
-// CHECK-SAME: tilewright.shapes = [affine_map<()[s0, s1] -> (s0)>, affine_map<()[s0, s1] -> (s1)>, affine_map<()[s0, s1] -> ()>]
+// CHECK-SAME: tilewright.constraints = #[[TIED]]
+// CHECK-SAME: tilewright.shapes = [#[[FIRST]], #[[SECOND]], #[[NONE]]]
 func.func @inner(%a: tensor<?xf32>) -> (tensor<?xf32>, f32) {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %a, %c0 : tensor<?xf32>
@@ -25,7 +34,7 @@ func.func @inner(%a: tensor<?xf32>) -> (tensor<?xf32>, f32) {
 
 // A dynamic size that a cast or a static operand fixes must have that value.
 // CHECK-LABEL: func.func @fixed(
-// CHECK-SAME: tilewright.constraints = affine_set<()[s0] : (s0 - 8 == 0)>
+// CHECK-SAME: tilewright.constraints = #[[EIGHT]]
 func.func @fixed(%a: tensor<?xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {
   %r = linalg.copy ins(%a : tensor<?xf32>) outs(%b : tensor<8xf32>) -> tensor<8xf32>
   return %r : tensor<8xf32>
