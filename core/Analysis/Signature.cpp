@@ -110,7 +110,9 @@ FailureOr<Signature> Signature::of(func::FuncOp function) {
       return failure();
     SmallPtrSet<Value, 8> visited;
     SignatureArgument &argument = signature.arguments.back();
-    argument.isWritten = !argument.isScalar && !function.isExternal() && isWritten(function.getArgument(i), visited);
+    // Inputs of a program on tensors are never written; arguments of one on memrefs may be.
+    argument.isWritten = numArrayResults == 0 && !argument.isScalar && !function.isExternal() &&
+                         isWritten(function.getArgument(i), visited);
   }
   unsigned nextArray = numInputs, nextScalar = 0;
   for (bool isArray : resultIsArray) {
