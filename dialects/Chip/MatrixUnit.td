@@ -94,7 +94,7 @@ class Emission<string kind_, string name_, list<string> arguments_> {
 }
 class MlirOp<string name_, list<string> arguments_> : Emission<"MlirOp", name_, arguments_>;
 class LlvmIntrinsic<string name_, list<string> arguments_> : Emission<"LlvmIntrinsic", name_, arguments_>;
-/// `name` is "assembly;constraints" in LLVM's notation.
+/// `name` is the assembly in LLVM's notation, the result $0; a last argument "constraints:=x,x,..." has its constraints.
 class InlineAsm<string name_, list<string> arguments_> : Emission<"InlineAsm", name_, arguments_>;
 class ExternalCall<string name_, list<string> arguments_> : Emission<"ExternalCall", name_, arguments_>;
 /// No such emission.

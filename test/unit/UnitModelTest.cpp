@@ -16,6 +16,7 @@
 #include "tilewright/Target.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/TargetSelect.h"
@@ -91,7 +92,9 @@ Instruction compile(llvm::orc::LLJIT &jit, const MatrixUnit &unit, const Codegen
   bool fma = unit.emit.name == "llvm.intr.fma";
   bool dot =
       unit.emit.kind == EmissionKind::LlvmIntrinsic && unit.emit.arguments == std::vector<std::string>{"C", "A", "B"};
-  if (!vectors || !(fma || dot))
+  bool assembly = unit.emit.kind == EmissionKind::InlineAsm && unit.emit.arguments.size() == 4 &&
+                  llvm::StringRef(unit.emit.arguments[3]).starts_with("constraints:");
+  if (!vectors || !(fma || dot || assembly))
     return nullptr;
   auto context = std::make_unique<llvm::LLVMContext>();
   auto module = std::make_unique<llvm::Module>(unit.name, *context);
@@ -120,6 +123,10 @@ Instruction compile(llvm::orc::LLJIT &jit, const MatrixUnit &unit, const Codegen
   llvm::Value *result;
   if (fma) {
     result = b.CreateIntrinsic(typeC, llvm::Intrinsic::fma, {a, vectorB, c});
+  } else if (assembly) {
+    auto *type = llvm::FunctionType::get(typeC, {typeC, typeA, typeB}, false);
+    llvm::StringRef constraints = llvm::StringRef(unit.emit.arguments[3]).split(':').second;
+    result = b.CreateCall(llvm::InlineAsm::get(type, unit.emit.name, constraints, false), {c, a, vectorB});
   } else {
     llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(unit.emit.name);
     llvm::SmallVector<llvm::Type *> overloads;
@@ -159,6 +166,7 @@ TEST(UnitModel, AgreesWithTheInstructionsOfThisMachine) {
   allUnits();
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
+  llvm::InitializeNativeTargetAsmParser();
   std::mt19937 random(2);
   for (const Target *target : TargetRegistry::get().targets()) {
     auto host = target->describe("host");
