@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/TypeFromLLVM.h"
 #include "tilewright/TargetDescription.h"
@@ -29,7 +30,6 @@ namespace tilewright {
 using namespace tilewright;
 
 static constexpr StringLiteral prefix = "tilewright.unit.";
-static constexpr StringLiteral constraintsRole = "constraints:";
 
 namespace {
 /// The types that an emission prescribes; empty where it takes the operands as they are.
@@ -56,97 +56,192 @@ static FailureOr<Signature> signatureOf(StringRef intrinsic, MLIRContext *contex
   return signature;
 }
 
-/// The operand that `role` names: "A", "B", "C", or a constant "i32:7"; null if it names none.
-static Value operandOf(OpBuilder &builder, LLVM::CallOp call, StringRef role) {
-  if (role == "A" || role == "B" || role == "C")
-    return call.getArgOperands()[role[0] - 'A'];
-  auto [type, text] = role.split(':');
-  unsigned width;
-  int64_t value;
-  if (!type.consume_front("i") || type.getAsInteger(10, width) || text.getAsInteger(10, value))
-    return {};
-  Type integer = builder.getIntegerType(width);
-  return LLVM::ConstantOp::create(builder, call.getLoc(), integer, builder.getIntegerAttr(integer, value));
-}
-
 static Value castTo(OpBuilder &builder, Location loc, Value value, Type type) {
   if (!type || value.getType() == type)
     return value;
   return LLVM::BitcastOp::create(builder, loc, type, value);
 }
 
-/// Emits `unit` in place of `call`; the result, or null after an error.
-static Value emitUnit(OpBuilder &builder, LLVM::CallOp call, const MatrixUnit &unit) {
-  Location loc = call.getLoc();
-  const Emission &emission = unit.emit;
-  Type resultType = call.getResult().getType();
-  Signature signature;
-  if (emission.kind == EmissionKind::LlvmIntrinsic) {
-    FailureOr<Signature> found = signatureOf(emission.name, call.getContext());
-    if (failed(found)) {
-      call.emitError() << "record " << unit.name << " names the intrinsic \"" << emission.name
-                       << "\", which this LLVM does not have";
-      return {};
+namespace {
+/// Emits one unit in place of a call.
+class UnitEmitter {
+public:
+  UnitEmitter(LLVM::CallOp call, const MatrixUnit &unit) : call(call), unit(unit), builder(call), loc(call.getLoc()) {}
+
+  /// The value of the call's result.
+  FailureOr<Value> emit() {
+    const UnitOperand *operands[] = {&unit.a, &unit.b, &unit.c};
+    SmallVector<Value> values;
+    for (auto [value, operand] : llvm::zip(call.getArgOperands(), operands)) {
+      FailureOr<Value> filled = fill(value, *operand);
+      if (failed(filled))
+        return failure();
+      values.push_back(*filled);
     }
-    signature = *found;
+    Type resultType = unit.c.opaque ? values[2].getType() : call.getResult().getType();
+    FailureOr<Value> result = emit(unit.emit, resultType, [&](StringRef role) -> Value {
+      return role == "A" || role == "B" || role == "C" ? values[role[0] - 'A'] : Value();
+    });
+    if (failed(result) || !unit.c.opaque)
+      return result;
+    return read(*result, call.getResult().getType(), *unit.c.opaque);
   }
 
-  SmallVector<Value> operands;
-  std::string constraints;
-  for (StringRef role : emission.arguments) {
-    if (role.consume_front(constraintsRole)) {
-      constraints = role.str();
-      continue;
-    }
-    Value operand = operandOf(builder, call, role);
-    if (!operand) {
-      call.emitError() << "record " << unit.name << " has the argument \"" << role
-                       << "\"; known are A, B, C and constants such as i32:0";
+private:
+  using Roles = function_ref<Value(StringRef)>;
+
+  //===-- One emission ----------------------------------------------------===//
+
+  /// The operand that `role` names: one of `roles`, or a constant "i32:7"; null if it names none.
+  Value operandOf(StringRef role, Roles roles) {
+    if (Value value = roles(role))
+      return value;
+    auto [type, text] = role.split(':');
+    unsigned width;
+    int64_t value;
+    if (!type.consume_front("i") || type.getAsInteger(10, width) || text.getAsInteger(10, value))
       return {};
-    }
-    if (operands.size() < signature.parameters.size())
-      operand = castTo(builder, loc, operand, signature.parameters[operands.size()]);
-    operands.push_back(operand);
+    return constant(width, value);
   }
-  if (signature.result && signature.parameters.size() != operands.size()) {
-    call.emitError() << "record " << unit.name << " gives " << operands.size() << " arguments to \"" << emission.name
-                     << "\", which takes " << signature.parameters.size();
+  Value constant(unsigned width, int64_t value) {
+    Type integer = builder.getIntegerType(width);
+    return LLVM::ConstantOp::create(builder, loc, integer, builder.getIntegerAttr(integer, value));
+  }
+
+  /// Emits `emission`; `resultType` is null where it gives nothing.
+  FailureOr<Value> emit(const Emission &emission, Type resultType, Roles roles) {
+    Signature signature;
+    if (emission.kind == EmissionKind::LlvmIntrinsic) {
+      FailureOr<Signature> found = signatureOf(emission.name, call.getContext());
+      if (failed(found))
+        return call.emitError() << "record " << unit.name << " names the intrinsic \"" << emission.name
+                                << "\", which this LLVM does not have";
+      signature = *found;
+    }
+    SmallVector<Value> operands;
+    for (StringRef role : emission.arguments) {
+      Value operand = operandOf(role, roles);
+      if (!operand)
+        return call.emitError() << "record " << unit.name << " has the argument \"" << role << "\" in the emission \""
+                                << emission.name << "\", which is neither an operand nor a constant such as i32:0";
+      if (operands.size() < signature.parameters.size())
+        operand = castTo(builder, loc, operand, signature.parameters[operands.size()]);
+      operands.push_back(operand);
+    }
+    if (signature.result && signature.parameters.size() != operands.size())
+      return call.emitError() << "record " << unit.name << " gives " << operands.size() << " arguments to \""
+                              << emission.name << "\", which takes " << signature.parameters.size();
+
+    switch (emission.kind) {
+    case EmissionKind::MlirOp: {
+      OperationName name(emission.name, call.getContext());
+      if (!name.isRegistered())
+        return call.emitError() << "record " << unit.name << " names the op \"" << emission.name
+                                << "\", which is not registered";
+      OperationState state(loc, name, operands, resultType ? TypeRange(resultType) : TypeRange());
+      Operation *op = builder.create(state);
+      return resultType ? op->getResult(0) : Value();
+    }
+    case EmissionKind::LlvmIntrinsic: {
+      auto name = builder.getStringAttr(emission.name);
+      if (!resultType) {
+        LLVM::CallIntrinsicOp::create(builder, loc, name, operands);
+        return Value();
+      }
+      auto intrinsic =
+          LLVM::CallIntrinsicOp::create(builder, loc, signature.result ? signature.result : resultType, name, operands);
+      return castTo(builder, loc, intrinsic.getResult(0), resultType);
+    }
+    case EmissionKind::InlineAsm: {
+      auto [text, constraints] = StringRef(emission.name).rsplit(';');
+      auto assembly = LLVM::InlineAsmOp::create(
+          builder, loc, resultType ? TypeRange(resultType) : TypeRange(), operands, text, constraints,
+          /*has_side_effects=*/!resultType, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+          LLVM::AsmDialectAttr(), ArrayAttr());
+      return resultType ? assembly.getResult(0) : Value();
+    }
+    case EmissionKind::ExternalCall: {
+      auto module = call->getParentOfType<ModuleOp>();
+      if (!module.lookupSymbol(emission.name)) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(module.getBody());
+        SmallVector<Type> types(ValueRange(operands).getTypes());
+        Type result = resultType ? resultType : LLVM::LLVMVoidType::get(call.getContext());
+        LLVM::LLVMFuncOp::create(builder, loc, emission.name, LLVM::LLVMFunctionType::get(result, types));
+      }
+      auto external =
+          LLVM::CallOp::create(builder, loc, resultType ? TypeRange(resultType) : TypeRange(), emission.name, operands);
+      return resultType ? external.getResult() : Value();
+    }
+    }
+    llvm_unreachable("all kinds handled");
+  }
+
+  //===-- Opaque registers ------------------------------------------------===//
+
+  /// Memory for one register, in the entry block so that a loop does not grow the stack.
+  Value slot(const OpaqueRegister &tile, Type type) {
+    OpBuilder entry = OpBuilder::atBlockBegin(&call->getParentOfType<LLVM::LLVMFuncOp>().front());
+    auto pointer = LLVM::LLVMPointerType::get(call.getContext());
+    Value one = LLVM::ConstantOp::create(entry, loc, entry.getI64Type(), entry.getI64IntegerAttr(1));
+    return LLVM::AllocaOp::create(entry, loc, pointer, type, one, /*alignment=*/64);
+  }
+
+  Value registerRole(StringRef role, const OpaqueRegister &tile, Value pointer, Value value) {
+    if (role == "Rows")
+      return constant(16, tile.rows);
+    if (role == "RowBytes")
+      return constant(16, tile.rowBytes);
+    if (role == "Stride")
+      return constant(64, tile.rowBytes);
+    if (role == "Ptr")
+      return pointer;
+    if (role == "Tile")
+      return value;
     return {};
   }
 
-  switch (emission.kind) {
-  case EmissionKind::MlirOp: {
-    OperationName name(emission.name, call.getContext());
-    if (!name.isRegistered()) {
-      call.emitError() << "record " << unit.name << " names the op \"" << emission.name << "\", which is not registered";
-      return {};
-    }
-    OperationState state(loc, name, operands, {resultType});
-    return builder.create(state)->getResult(0);
+  LogicalResult checkRegister(const OpaqueRegister &tile, const Emission &emission, StringRef what) {
+    if (tile.masks.empty() && tile.slices == Slices::Whole && !emission.name.empty())
+      return success();
+    return call.emitError() << "unit " << unit.name << ": operands in registers \"" << tile.name << "\" need "
+                            << (tile.masks.empty() ? "an emission that moves a whole register"
+                                                   : "an assignment of numbers")
+                            << " to " << what << "; emit-units handles unnumbered registers moved whole";
   }
-  case EmissionKind::LlvmIntrinsic: {
-    auto intrinsic = LLVM::CallIntrinsicOp::create(builder, loc, signature.result ? signature.result : resultType,
-                                                   builder.getStringAttr(emission.name), operands);
-    return castTo(builder, loc, intrinsic.getResult(0), resultType);
+
+  /// The register that holds the elements of the vector `value`, through memory in the register's own order, which is
+  /// the order of its layout.
+  FailureOr<Value> fill(Value value, const UnitOperand &operand) {
+    if (!operand.opaque)
+      return value;
+    const OpaqueRegister &tile = *operand.opaque;
+    if (failed(checkRegister(tile, tile.fill, "fill them")))
+      return failure();
+    Type type = parseType("!llvm." + tile.valueType, call.getContext());
+    if (!type)
+      return call.emitError() << "record " << tile.name << " names the type \"" << tile.valueType
+                              << "\", which LLVM does not have";
+    Value pointer = slot(tile, value.getType());
+    LLVM::StoreOp::create(builder, loc, value, pointer);
+    return emit(tile.fill, type, [&](StringRef role) { return registerRole(role, tile, pointer, {}); });
   }
-  case EmissionKind::InlineAsm:
-    return LLVM::InlineAsmOp::create(builder, loc, resultType, operands, emission.name, constraints,
-                                     /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                     LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-        .getResult(0);
-  case EmissionKind::ExternalCall: {
-    auto module = call->getParentOfType<ModuleOp>();
-    if (!module.lookupSymbol(emission.name)) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(module.getBody());
-      SmallVector<Type> types(ValueRange(operands).getTypes());
-      LLVM::LLVMFuncOp::create(builder, loc, emission.name, LLVM::LLVMFunctionType::get(resultType, types));
-    }
-    return LLVM::CallOp::create(builder, loc, TypeRange{resultType}, emission.name, operands).getResult();
+
+  FailureOr<Value> read(Value value, Type type, const OpaqueRegister &tile) {
+    if (failed(checkRegister(tile, tile.store, "store them")))
+      return failure();
+    Value pointer = slot(tile, type);
+    if (failed(emit(tile.store, {}, [&](StringRef role) { return registerRole(role, tile, pointer, value); })))
+      return failure();
+    return LLVM::LoadOp::create(builder, loc, type, pointer).getResult();
   }
-  }
-  llvm_unreachable("all kinds handled");
-}
+
+  LLVM::CallOp call;
+  const MatrixUnit &unit;
+  OpBuilder builder;
+  Location loc;
+};
+} // namespace
 
 namespace {
 struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
@@ -171,11 +266,10 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
                            << "\"";
           return signalPassFailure();
         }
-        OpBuilder builder(call);
-        Value result = emitUnit(builder, call, *unit);
-        if (!result)
+        FailureOr<Value> result = UnitEmitter(call, *unit).emit();
+        if (failed(result))
           return signalPassFailure();
-        call.getResult().replaceAllUsesWith(result);
+        call.getResult().replaceAllUsesWith(*result);
         call.erase();
       }
     }

@@ -41,9 +41,9 @@ static void lowerToThreads(RewriterBase &rewriter, tile::ParallelOp op) {
   SmallVector<AffineMap> lower(count, AffineMap::getConstantMap(0, context)), upper;
   for (unsigned i = 0; i < count; ++i)
     upper.push_back(bounds.getSubMap({i}));
-  auto parallel = affine::AffineParallelOp::create(rewriter, op.getLoc(), TypeRange(), ArrayRef<arith::AtomicRMWKind>(),
-                                                   lower, ValueRange(), upper, op.getBoundOperands(),
-                                                   SmallVector<int64_t>(count, 1));
+  auto parallel =
+      affine::AffineParallelOp::create(rewriter, op.getLoc(), TypeRange(), ArrayRef<arith::AtomicRMWKind>(), lower,
+                                       ValueRange(), upper, op.getBoundOperands(), SmallVector<int64_t>(count, 1));
   moveBody(rewriter, op, parallel.getBody(), parallel.getIVs());
 }
 
@@ -53,9 +53,9 @@ static void lowerToLoops(RewriterBase &rewriter, tile::ParallelOp op) {
   Block *target = nullptr;
   OpBuilder::InsertionGuard guard(rewriter);
   for (unsigned i = 0; i < bounds.getNumResults(); ++i) {
-    auto loop = affine::AffineForOp::create(rewriter, op.getLoc(), ValueRange(),
-                                            AffineMap::getConstantMap(0, op.getContext()), op.getBoundOperands(),
-                                            bounds.getSubMap({i}));
+    auto loop =
+        affine::AffineForOp::create(rewriter, op.getLoc(), ValueRange(), AffineMap::getConstantMap(0, op.getContext()),
+                                    op.getBoundOperands(), bounds.getSubMap({i}));
     indices.push_back(loop.getInductionVar());
     target = loop.getBody();
     rewriter.setInsertionPointToStart(target);

@@ -156,14 +156,14 @@ private:
       Value value;
       if (Value inside = isValidAt(at, loc, op.getValidMap(), op.getValidOperands(), point)) {
         Attribute zero = at.getZeroAttr(op.getType().getElementType());
-        value = scf::IfOp::create(
-                    at, loc, inside,
-                    [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, element(inner)); },
-                    [&](OpBuilder &inner, Location) {
-                      Value none = arith::ConstantOp::create(inner, loc, cast<TypedAttr>(zero));
-                      scf::YieldOp::create(inner, loc, none);
-                    })
-                    .getResult(0);
+        value =
+            scf::IfOp::create(
+                at, loc, inside, [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, element(inner)); },
+                [&](OpBuilder &inner, Location) {
+                  Value none = arith::ConstantOp::create(inner, loc, cast<TypedAttr>(zero));
+                  scf::YieldOp::create(inner, loc, none);
+                })
+                .getResult(0);
       } else {
         value = element(at);
       }
@@ -277,12 +277,12 @@ private:
       };
       Value zero = arith::ConstantIndexOp::create(at, loc, 0), one = arith::ConstantIndexOp::create(at, loc, 1);
       Value extent = arith::ConstantIndexOp::create(at, loc, reduced);
-      auto loop = scf::ForOp::create(at, loc, one, extent, one, ValueRange{element(at, zero)},
-                                     [&](OpBuilder &inner, Location, Value k, ValueRange carried) {
-                                       Value values[] = {carried[0], element(inner, k)};
-                                       scf::YieldOp::create(inner, loc,
-                                                            inlineRegion(inner, op.getBody().front(), values));
-                                     });
+      auto loop =
+          scf::ForOp::create(at, loc, one, extent, one, ValueRange{element(at, zero)},
+                             [&](OpBuilder &inner, Location, Value k, ValueRange carried) {
+                               Value values[] = {carried[0], element(inner, k)};
+                               scf::YieldOp::create(inner, loc, inlineRegion(inner, op.getBody().front(), values));
+                             });
       memref::StoreOp::create(at, loc, loop.getResult(0), result, point);
     });
   }

@@ -94,8 +94,8 @@ AccessPlan AccessPlan::of(tile::FragmentType fragment, MemRefType memref, Affine
   const Address *previous = nullptr;
   int64_t index = 0;
   for (auto &[address, cell] : cells) {
-    bool continues = plan.unitStride && previous && previous->unknown == address.unknown &&
-                     previous->linear + 1 == address.linear;
+    bool continues =
+        plan.unitStride && previous && previous->unknown == address.unknown && previous->linear + 1 == address.linear;
     if (!continues)
       plan.runs.push_back({cell.offsets, {}});
     plan.runs.back().positions.push_back(cell.position);
@@ -129,8 +129,7 @@ struct Extents {
 enum class Coverage { None, All, Some };
 } // namespace
 
-template <typename OpTy>
-static Extents extentsOf(OpBuilder &builder, OpTy op, tile::FragmentType fragment) {
+template <typename OpTy> static Extents extentsOf(OpBuilder &builder, OpTy op, tile::FragmentType fragment) {
   Extents extents;
   std::tie(extents.constRows, extents.constCols) = op.constantValid();
   if (extents.constRows && extents.constCols)
@@ -336,7 +335,8 @@ Value tilewright::lowerLoad(OpBuilder &builder, tile::LoadOp op) {
   Value result;
   if (pieces.size() == 1 && plan.isInOrder()) {
     result = pieces.front();
-  } else if (pieces.size() > 2 && llvm::all_of(plan.runs, [](const AccessRun &run) { return run.positions.size() == 1; })) {
+  } else if (pieces.size() > 2 &&
+             llvm::all_of(plan.runs, [](const AccessRun &run) { return run.positions.size() == 1; })) {
     SmallVector<Value> scalars;
     for (int64_t index : plan.source)
       scalars.push_back(vector::ExtractOp::create(builder, loc, pieces[index], 0));

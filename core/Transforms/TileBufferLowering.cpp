@@ -97,9 +97,9 @@ void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
   Type element = cast<MemRefType>(op.getSource().getType()).getElementType();
   buildLoops(builder, loc, extents, [&](OpBuilder &at, ValueRange point) {
     auto read = [&](OpBuilder &inner) -> Value {
-      return memref::LoadOp::create(inner, loc, op.getSource(),
-                                    subscriptsAt(inner, loc, op.getSourceMap(), op.getSourceOperands(),
-                                                 op.getSourceElements(), point));
+      return memref::LoadOp::create(
+          inner, loc, op.getSource(),
+          subscriptsAt(inner, loc, op.getSourceMap(), op.getSourceOperands(), op.getSourceElements(), point));
     };
     Value value;
     if (Value inside = isValidAt(at, loc, op.getValidMap(), op.getValidOperands(), point)) {
@@ -113,9 +113,9 @@ void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
     } else {
       value = read(at);
     }
-    memref::StoreOp::create(at, loc, value, op.getDestination(),
-                            subscriptsAt(at, loc, op.getDestinationMap(), op.getDestinationOperands(),
-                                         op.getDestinationElements(), point));
+    memref::StoreOp::create(
+        at, loc, value, op.getDestination(),
+        subscriptsAt(at, loc, op.getDestinationMap(), op.getDestinationOperands(), op.getDestinationElements(), point));
   });
 }
 
@@ -286,8 +286,8 @@ private:
              ArrayRef<unsigned> dims, AffineMap elements) {
     MLIRContext *context = builder.getContext();
     int64_t rank = cast<MemRefType>(op.getSource().getType()).getRank();
-    SmallVector<Value> base = subscriptsAt(builder, loc, op.getSourceMap(), op.getSourceOperands(),
-                                           op.getSourceElements(), point);
+    SmallVector<Value> base =
+        subscriptsAt(builder, loc, op.getSourceMap(), op.getSourceOperands(), op.getSourceElements(), point);
     auto identity = AffineMap::getMultiDimIdentityMap(rank, context);
     auto constant = [&](int64_t value) { return getAffineConstantExpr(value, context); };
     auto limited = [&](ArrayRef<AffineExpr> extents, ValueRange operands) {

@@ -82,8 +82,7 @@ static ParseResult parseAccess(OpAsmParser &parser, OperationState &result,
   return success();
 }
 
-template <typename OpTy>
-static void printAccess(OpTy op, OpAsmPrinter &printer) {
+template <typename OpTy> static void printAccess(OpTy op, OpAsmPrinter &printer) {
   printer << op.getMemref() << "[";
   printer.printAffineMapOfSSAIds(op.getMapAttr(), op.getMapOperands());
   printer << "] elements " << op.getElementsAttr();

@@ -27,8 +27,7 @@ static FragmentType fragmentOf(LoadOp op) { return op.getType(); }
 static FragmentType fragmentOf(StoreOp op) { return op.getValue().getType(); }
 
 /// Composes affine.apply and constants into the maps.
-template <typename OpTy>
-static LogicalResult composeMaps(OpTy op, PatternRewriter &rewriter) {
+template <typename OpTy> static LogicalResult composeMaps(OpTy op, PatternRewriter &rewriter) {
   auto compose = [](AffineMap map, OperandRange range) {
     SmallVector<Value> operands(range);
     affine::fullyComposeAffineMapAndOperands(&map, &operands);
@@ -57,8 +56,7 @@ static LogicalResult composeMaps(OpTy op, PatternRewriter &rewriter) {
 }
 
 /// Drops a constant `valid` that covers the whole fragment.
-template <typename OpTy>
-static LogicalResult dropFullValid(OpTy op, PatternRewriter &rewriter) {
+template <typename OpTy> static LogicalResult dropFullValid(OpTy op, PatternRewriter &rewriter) {
   auto [rows, cols] = op.constantValid();
   FragmentType type = fragmentOf(op);
   if (!op.getValidMapAttr() || !rows || !cols || *rows < type.getRows() || *cols < type.getCols())
@@ -107,7 +105,8 @@ static bool isZero(Value value) { return value.getDefiningOp<ZeroOp>() != nullpt
 /// Adding a product of zeros changes nothing. One float zero is not enough: the other factor may hold infinities.
 OpFoldResult MmaOp::fold(FoldAdaptor) {
   bool a = isZero(getA()), b = isZero(getB());
-  bool isInteger = isa<IntegerType>(getA().getType().getElementType()) && isa<IntegerType>(getB().getType().getElementType());
+  bool isInteger =
+      isa<IntegerType>(getA().getType().getElementType()) && isa<IntegerType>(getB().getType().getElementType());
   if ((a && b) || (isInteger && (a || b)))
     return getC();
   return {};

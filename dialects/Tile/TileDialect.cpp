@@ -68,7 +68,8 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
   if (lanes.size() > 32 || elements.size() > 32)
     return emitError() << "layout: at most 16 bases each for lanes and elements";
   if (repeats.size() % 3)
-    return emitError() << "layout: `repeats` is a list of (count, row step, col step), so its length is a multiple of 3";
+    return emitError()
+           << "layout: `repeats` is a list of (count, row step, col step), so its length is a multiple of 3";
   for (size_t i = 0; i < repeats.size(); i += 3)
     if (repeats[i] < 1)
       return emitError() << "layout: repetition " << i / 3 << " has count " << repeats[i] << ", must be at least 1";
@@ -154,8 +155,8 @@ LogicalResult FragmentType::verify(function_ref<InFlightDiagnostic()> emitError,
     }
   for (int64_t i = 0; i < rows * cols; ++i)
     if (copies[i] != held / (rows * cols))
-      return emitError() << "fragment: the layout holds element (" << i / cols << ", " << i % cols << ") "
-                         << copies[i] << " times, expected " << held / (rows * cols);
+      return emitError() << "fragment: the layout holds element (" << i / cols << ", " << i % cols << ") " << copies[i]
+                         << " times, expected " << held / (rows * cols);
   return success();
 }
 

@@ -97,7 +97,8 @@ ParseResult CopyOp::parse(OpAsmParser &parser, OperationState &result) {
   MemRefType sourceType, destinationType;
   SmallVector<int64_t> shape;
   Builder &builder = parser.getBuilder();
-  if (parser.parseOperand(source) || parser.parseAffineMapOfSSAIds(sourceOperands, sourceMap, "sourceMap", result.attributes) ||
+  if (parser.parseOperand(source) ||
+      parser.parseAffineMapOfSSAIds(sourceOperands, sourceMap, "sourceMap", result.attributes) ||
       parser.parseKeyword("elements") || parser.parseAttribute(sourceElements, "sourceElements", result.attributes) ||
       parser.parseKeyword("to") || parser.parseOperand(destination) ||
       parser.parseAffineMapOfSSAIds(destinationOperands, destinationMap, "destinationMap", result.attributes) ||
@@ -140,9 +141,9 @@ void CopyOp::print(OpAsmPrinter &printer) {
     printer.printAffineMapOfSSAIds(getValidMapAttr(), getValidOperands());
     printer << ")";
   }
-  printer.printOptionalAttrDict((*this)->getAttrs(), {"sourceMap", "sourceElements", "destinationMap",
-                                                      "destinationElements", "shape", "validMap",
-                                                      "operandSegmentSizes"});
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {"sourceMap", "sourceElements", "destinationMap", "destinationElements", "shape",
+                                 "validMap", "operandSegmentSizes"});
   printer << " : " << getSource().getType() << ", " << getDestination().getType();
 }
 
@@ -191,7 +192,8 @@ ParseResult ParallelOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseAffineMapOfSSAIds(operands, bounds, "upperBounds", result.attributes,
                                     OpAsmParser::Delimiter::Paren) ||
       parser.parseKeyword("level") || parser.parseAttribute(level, "level", result.attributes) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.resolveOperands(operands, index, result.operands))
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.resolveOperands(operands, index, result.operands))
     return failure();
   for (OpAsmParser::Argument &argument : indices)
     argument.type = index;

@@ -161,7 +161,8 @@ LogicalResult MapOp::verify() {
   if (!llvm::equal(body.getArgumentTypes(), elements))
     return emitOpError() << "region takes one scalar of the element type per input";
   for (Operation &op : body.without_terminator())
-    if (!isMemoryEffectFree(&op) || (!OpTrait::hasElementwiseMappableTraits(&op) && !op.hasTrait<OpTrait::ConstantLike>()))
+    if (!isMemoryEffectFree(&op) ||
+        (!OpTrait::hasElementwiseMappableTraits(&op) && !op.hasTrait<OpTrait::ConstantLike>()))
       return emitOpError() << "region may hold element-wise mappable ops and constants only, found '" << op.getName()
                            << "'";
   return verifyYield(*this, body, yielded);
