@@ -39,7 +39,7 @@ class Dram<int bytes, PerClock readRate, PerClock writeRate, PerClock streaming,
 defvar Avx2 = ["sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2"];
 defvar Avx512 = Avx2 # ["avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"];
 defvar Avx2Units = [avx2_fma_f32, avx2_fma_f64, avx2_madd_i16];
-defvar Avx512Units = [avx512_fma_f32, avx512_fma_f64] # Avx2Units;
+defvar Avx512Units = [avx512_fma_f32, avx512_fma_f64, avx512_madd_i16] # Avx2Units;
 
 class X86<string name, string llvmName, int cores, int lanes> : Cpu<name, cores, lanes> {
   let triple = "x86_64-unknown-linux-gnu";

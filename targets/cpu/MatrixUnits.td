@@ -57,6 +57,7 @@ class MulAddUnit<int lanes, int k, Elem e, string feature, string assembly>
 }
 // Pairs of 16-bit products: what 8-bit integers, widened while they are packed, have where there is no VNNI.
 def avx2_madd_i16 : MulAddUnit<8, 2, i16, "avx2", "vpmaddwd $3, $2, $0">;
+def avx512_madd_i16 : MulAddUnit<16, 2, i16, "avx512bw", "vpmaddwd $3, $2, $0">;
 def avx_dpbusd : DotUnit<8, 4, u8, i8, i32, "avxvnni", "llvm.x86.avx512.vpdpbusd.256">;
 
 //===----------------------------------------------------------------------===//
