@@ -30,6 +30,8 @@ namespace tilewright {
 using namespace tilewright;
 
 static constexpr StringLiteral prefix = "tilewright.unit.";
+/// Role that holds the constraints of inline assembly; without it they follow the last semicolon of the text.
+static constexpr StringLiteral constraintsRole = "constraints:";
 
 namespace {
 /// The types that an emission prescribes; empty where it takes the operands as they are.
@@ -119,7 +121,12 @@ private:
       signature = *found;
     }
     SmallVector<Value> operands;
+    StringRef assembly = emission.name, constraints;
     for (StringRef role : emission.arguments) {
+      if (role.consume_front(constraintsRole)) {
+        constraints = role;
+        continue;
+      }
       Value operand = operandOf(role, roles);
       if (!operand)
         return call.emitError() << "record " << unit.name << " has the argument \"" << role << "\" in the emission \""
@@ -153,12 +160,13 @@ private:
       return castTo(builder, loc, intrinsic.getResult(0), resultType);
     }
     case EmissionKind::InlineAsm: {
-      auto [text, constraints] = StringRef(emission.name).rsplit(';');
-      auto assembly = LLVM::InlineAsmOp::create(
-          builder, loc, resultType ? TypeRange(resultType) : TypeRange(), operands, text, constraints,
+      if (constraints.empty())
+        std::tie(assembly, constraints) = assembly.rsplit(';');
+      auto instructions = LLVM::InlineAsmOp::create(
+          builder, loc, resultType ? TypeRange(resultType) : TypeRange(), operands, assembly, constraints,
           /*has_side_effects=*/!resultType, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
           LLVM::AsmDialectAttr(), ArrayAttr());
-      return resultType ? assembly.getResult(0) : Value();
+      return resultType ? instructions.getResult(0) : Value();
     }
     case EmissionKind::ExternalCall: {
       auto module = call->getParentOfType<ModuleOp>();

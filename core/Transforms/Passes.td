@@ -343,8 +343,8 @@ def EmitUnits : Pass<"emit-units", "::mlir::ModuleOp"> {
   let summary = "Replace calls of matrix units by their instructions";
   let description = [{
     On the LLVM dialect: each call of `@tilewright.unit.<record>` becomes the emission of the record of the module's
-    chip, and the declarations go. An emission lists its arguments by role: `A`, `B`, `C`, or a constant `i32:7`. Where
-    an intrinsic has a fixed signature, operands are bit-cast to it. Operands in opaque registers are moved through
+    chip, and the declarations go. An emission lists its arguments by role: `A`, `B`, `C`, a constant `i32:7`, and
+    `constraints:...` for inline assembly. Where an intrinsic has a fixed signature, operands are bit-cast to it. Operands in opaque registers are moved through
     memory by the register's own fill and store emissions. A unit that the chip lacks is an error.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];

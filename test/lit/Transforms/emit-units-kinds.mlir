@@ -36,6 +36,18 @@ llvm.func @tile(%a: vector<512xbf16>, %b: vector<512xbf16>, %c: vector<256xf32>)
 
 // -----
 
+module attributes {tilewright.target = "cpu:x86-64-v3"} {
+llvm.func @tilewright.unit.cpu.avx2_madd_i16(vector<16xi16>, vector<16xi16>, vector<8xi32>) -> vector<8xi32>
+// CHECK-LABEL: @assembly
+// CHECK: llvm.inline_asm "vpmaddwd $3, $2, $0\0A\09vpaddd $1, $0, $0", "=&x,x,x,x" %{{.*}}, %{{.*}}, %{{.*}} : (vector<8xi32>, vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+llvm.func @assembly(%a: vector<16xi16>, %b: vector<16xi16>, %c: vector<8xi32>) -> vector<8xi32> {
+  %0 = llvm.call @tilewright.unit.cpu.avx2_madd_i16(%a, %b, %c) : (vector<16xi16>, vector<16xi16>, vector<8xi32>) -> vector<8xi32>
+  llvm.return %0 : vector<8xi32>
+}
+}
+
+// -----
+
 module attributes {tilewright.target = "cpu:zen4"} {
 llvm.func @tilewright.unit.cpu.amx_tdpbf16(vector<512xbf16>, vector<512xbf16>, vector<256xf32>) -> vector<256xf32>
 llvm.func @lacks(%a: vector<512xbf16>, %b: vector<512xbf16>, %c: vector<256xf32>) -> vector<256xf32> {
