@@ -105,6 +105,11 @@ void LowerToLLVM::runOnOperation() {
   ModuleOp module = getOperation();
   MLIRContext *context = &getContext();
   tilewright::narrowDoubles(module);
+  // What narrowing leaves for bf16 is integer arithmetic too.
+  RewritePatternSet narrow(context);
+  arith::populateExpandBFloat16Patterns(narrow);
+  if (failed(applyPatternsGreedily(module, std::move(narrow), GreedyRewriteConfig().enableFolding(false))))
+    return signalPassFailure();
   if (failed(lowerVectors(module)))
     return signalPassFailure();
 

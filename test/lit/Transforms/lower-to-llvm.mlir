@@ -3,7 +3,7 @@
 
 // Reductions of vectors may be re-associated, unless the contract is strict.
 // CHECK: llvm.func @sum
-// CHECK: "llvm.intr.vector.reduce.fadd"(%{{.*}}) <{fastmathFlags = #llvm.fastmath<reassoc>}>
+// CHECK: "llvm.intr.vector.reduce.fadd"(%{{.*}}) <{fastmathFlags = #llvm.fastmath<{{.*}}reassoc
 // STRICT-NOT: reassoc
 module attributes {tilewright.fp = "default"} {
   func.func @sum(%v: vector<16xf32>) -> f32 {

@@ -1,0 +1,131 @@
+"""The C interface in shared libraries and objects: called from Python and C, linked without gaps, for other chips too."""
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+
+from conftest import BUILD, SOURCE
+
+EXAMPLE = SOURCE / "examples" / "c-program"
+
+
+def reference(x, w1, b1, w2, b2):
+    hidden = np.maximum(x.astype("f8") @ w1 + b1, 0)
+    return hidden @ w2 + b2
+
+
+def arguments(n):
+    random = np.random.default_rng(n)
+    shapes = [(n, 64), (64, 128), (128,), (128, 10), (10,)]
+    return [random.integers(-8, 8, shape).astype("f4") / 8 for shape in shapes]
+
+
+def pointers(*arrays):
+    return [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_shared_library(tool, tmp_path, threads):
+    path = tmp_path / "mlp.so"
+    tool("tw-compile", EXAMPLE / "mlp.mlir", f"--threads={threads}", "-o", path)
+    needed = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
+    assert ("libomp" in needed) <= (threads > 1), needed
+    assert "libgcc" not in needed and "MLIR" not in needed and "stdc++" not in needed, needed
+    library = ctypes.CDLL(str(path))
+    library.mlp_workspace.restype = ctypes.c_int64
+    for n in (0, 1, 37, 128):
+        inputs = arguments(n)
+        out, again = (np.full((n, 10), np.nan, "f4") for _ in range(2))
+        assert library.mlp(ctypes.c_int64(n), *pointers(*inputs, out)) == 0
+        np.testing.assert_allclose(out, reference(*inputs), rtol=1e-6)
+        workspace = np.zeros(library.mlp_workspace(ctypes.c_int64(n)) + 64, "u1")
+        start = ctypes.c_void_p((workspace.ctypes.data + 63) // 64 * 64)
+        assert library.mlp_in(ctypes.c_int64(n), *pointers(*inputs, again), start) == 0
+        assert out.tobytes() == again.tobytes()
+    assert library.mlp(ctypes.c_int64(-1), *pointers(*inputs, out)) == 1
+
+
+def test_threads_of_the_caller(tool, tmp_path):
+    """Each calling thread has an arena of its own."""
+    path = tmp_path / "mlp.so"
+    tool("tw-compile", EXAMPLE / "mlp.mlir", "-o", path)
+    library = ctypes.CDLL(str(path))
+    wrong = []
+
+    def work(n):
+        inputs = arguments(n)
+        for _ in range(50):
+            out = np.full((n, 10), np.nan, "f4")
+            status = library.mlp(ctypes.c_int64(n), *pointers(*inputs, out))
+            if status or not np.allclose(out, reference(*inputs), rtol=1e-6):
+                wrong.append(n)
+
+    workers = [threading.Thread(target=work, args=(n,)) for n in (5, 64, 33, 17)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_same_bytes_for_any_number_of_threads(tool, tmp_path):
+    results = []
+    for threads in (1, 2, 3):
+        path = tmp_path / f"{threads}.npy"
+        tool("tw-run", EXAMPLE / "mlp.mlir", "--sizes=61", f"--threads={threads}", "--output", path)
+        results.append(path.read_bytes())
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("element", [pytest.param("bf16", marks=pytest.mark.xfail(
+    reason="masked accesses of bf16 on chips without its instructions", strict=False)), "f16"])
+def test_no_missing_builtins(tool, tmp_path, element):
+    """Narrow floats without instructions of the chip: every function must be found at link time (-z defs)."""
+    source = tmp_path / "narrow.mlir"
+    source.write_text(
+        f"""func.func @narrow(%a: tensor<?x{element}>, %d: tensor<?xf64>) -> (tensor<?x{element}>, tensor<?x{element}>) {{
+  %e = math.exp %a : tensor<?x{element}>
+  %s = arith.addf %e, %a : tensor<?x{element}>
+  %t = arith.truncf %d : tensor<?xf64> to tensor<?x{element}>
+  return %s, %t : tensor<?x{element}>, tensor<?x{element}>
+}}"""
+    )
+    for chip in ("cpu:x86-64-v3", "cpu:zen4"):
+        tool("tw-compile", source, "--target", chip, "-o", tmp_path / "narrow.so")
+
+
+def test_c_program_through_the_installed_package(tmp_path):
+    if not (BUILD / "CMakeCache.txt").exists() or not shutil.which("cmake"):
+        pytest.skip("no build tree to install from")
+    prefix = tmp_path / "prefix"
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], check=True, capture_output=True)
+    configure = ["cmake", "-S", EXAMPLE, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    subprocess.run(configure, check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", tmp_path / "build"], check=True, capture_output=True)
+    result = subprocess.run([tmp_path / "build" / "classify"], capture_output=True, text=True)
+    assert result.returncode == 0 and result.stdout.startswith("ok: status 0, 0 of 370 elements wrong"), result
+
+
+@pytest.mark.skipif(
+    not shutil.which("qemu-aarch64") or not shutil.which("clang-22") or platform.machine() == "aarch64",
+    reason="needs an emulator and a cross compiler",
+)
+def test_aarch64_ahead_of_time(tool, tmp_path):
+    if not os.path.exists("/usr/aarch64-linux-gnu/lib/libc.so.6"):
+        pytest.skip("no AArch64 C library")
+    tool("tw-compile", EXAMPLE / "mlp.mlir", "--target=cpu:neoverse-v1", "-o", tmp_path / "mlp.so",
+         "--header", tmp_path / "mlp.h")
+    program = tmp_path / "classify"
+    gcc = shutil.which("aarch64-linux-gnu-gcc")
+    if not gcc:
+        pytest.skip("no aarch64-linux-gnu-gcc")
+    subprocess.run([gcc, "-I", tmp_path, EXAMPLE / "main.c", tmp_path / "mlp.so", "-lm", "-o", program], check=True)
+    result = subprocess.run(["qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", "-E",
+                             f"LD_LIBRARY_PATH={tmp_path}", program], capture_output=True, text=True)
+    assert result.returncode == 0 and result.stdout.startswith("ok"), result
