@@ -250,23 +250,11 @@ struct LowerPad : OpRewritePattern<tensor::PadOp> {
   }
 };
 
-/// f64 to bf16 goes over f32: the way that conversions of bf16 take in every later stage.
-struct TruncateOverF32 : OpRewritePattern<arith::TruncFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &b) const override {
-    if (!op.getIn().getType().isF64() || !op.getType().isBF16())
-      return failure();
-    Value single = arith::TruncFOp::create(b, op.getLoc(), b.getF32Type(), op.getIn());
-    b.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), single);
-    return success();
-  }
-};
-
 struct DecomposeStructuredOps : tilewright::impl::DecomposeStructuredOpsBase<DecomposeStructuredOps> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<DecomposeAggregate, LowerPack, LowerUnPack, LowerSplat, LowerGather, LowerGenerate, LowerPad,
-                 TruncateOverF32>(&getContext());
+    patterns.add<DecomposeAggregate, LowerPack, LowerUnPack, LowerSplat, LowerGather, LowerGenerate, LowerPad>(
+        &getContext());
     linalg::populateDecomposeWinogradOpsPatterns(patterns);
     tensor::populateDecomposeTensorConcatPatterns(patterns);
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);

@@ -130,6 +130,17 @@ private:
         joinAll(yielded, argument);
         joinAll(result, argument);
       }
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      for (auto [init, argument, yielded] :
+           llvm::zip(loop.getInits(), loop.getBeforeArguments(), loop.getYieldOp()->getOperands())) {
+        joinAll(init, argument);
+        joinAll(yielded, argument);
+      }
+      for (auto [passed, argument, result] :
+           llvm::zip(loop.getConditionOp().getArgs(), loop.getAfterArguments(), loop.getResults())) {
+        joinAll(passed, argument);
+        joinAll(passed, result);
+      }
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
         if (!region->empty())

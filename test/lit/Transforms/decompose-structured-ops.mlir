@@ -77,13 +77,3 @@ func.func @tensors(%a: tensor<4x6xf32>, %n: index, %s: i1) -> (tensor<8x6xf32>, 
   %m = arith.addf %a, %a : tensor<4x6xf32>
   return %k, %g, %p, %m : tensor<8x6xf32>, tensor<?xindex>, tensor<3xi1>, tensor<4x6xf32>
 }
-
-// -----
-
-// CHECK-LABEL: func.func @narrow
-// CHECK:         arith.truncf %{{.*}} : f64 to f32
-// CHECK:         arith.truncf %{{.*}} : f32 to bf16
-func.func @narrow(%a: tensor<4xf64>) -> tensor<4xbf16> {
-  %r = arith.truncf %a : tensor<4xf64> to tensor<4xbf16>
-  return %r : tensor<4xbf16>
-}

@@ -39,3 +39,21 @@ func.func @fixed(%a: tensor<?xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {
   %r = linalg.copy ins(%a : tensor<?xf32>) outs(%b : tensor<8xf32>) -> tensor<8xf32>
   return %r : tensor<8xf32>
 }
+
+// What a loop carries keeps its size.
+// CHECK-LABEL: func.func @carried(
+// CHECK-SAME: tilewright.shapes = [#[[IN:map[0-9]*]], #{{map[0-9]*}}, #[[IN]]]
+func.func @carried(%a: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.while (%x = %a, %i = %c0) : (tensor<?xf32>, index) -> (tensor<?xf32>, index) {
+    %more = arith.cmpi slt, %i, %n : index
+    scf.condition(%more) %x, %i : tensor<?xf32>, index
+  } do {
+  ^bb0(%y: tensor<?xf32>, %j: index):
+    %z = arith.addf %y, %y : tensor<?xf32>
+    %k = arith.addi %j, %c1 : index
+    scf.yield %z, %k : tensor<?xf32>, index
+  }
+  return %r#0 : tensor<?xf32>
+}
