@@ -320,7 +320,8 @@ double Planner::clocks(const ContractionPlan &p) const {
   if (const Memory *second = machine.cache(1); second && !p.packVectors && rowTiles > 1) {
     auto stride = v.access.stride(p.kDim);
     bool withinPage = stride && std::abs(*stride) * bytesOf(v.element) < machine.pageBytes;
-    if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25))
+    bool everyRowTileReadsAll = p.rowsOutside && panelBytes * panels > Machine::cacheShare * second->bytes;
+    if (everyRowTileReadsAll || setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25))
       vectorBandwidth = std::min(vectorBandwidth, machine.scattered(vSource));
   }
   // Rows whose distance is a multiple of a few lines share sets of the first cache: too many evict each other.
@@ -379,10 +380,11 @@ double Planner::clocks(const ContractionPlan &p) const {
   double first = vSource / (foreseen ? machine.bandwidth(vSource) : machine.scattered(vSource));
   // Rows that are pages apart: while a block's pages stay in the translation buffers, each page is walked once.
   auto kStride = v.access.stride(p.kDim);
-  if (kStride && std::abs(*kStride) * bytesOf(v.element) >= machine.pageBytes && !p.rowsOutside) {
+  if (kStride && std::abs(*kStride) * bytesOf(v.element) >= machine.pageBytes) {
     double run = meanVectors * unit.n * bytesOf(v.element), pages = vSource / machine.pageBytes;
-    double visits = vSource / run;
-    first += (kInBlock > machine.translations ? visits : pages) * machine.walkClocks;
+    double sweeps = p.rowsOutside && !p.packVectors ? rowTiles : 1, visits = vSource / run * sweeps;
+    bool stayTranslated = (p.rowsOutside ? pages : kInBlock) <= machine.translations;
+    first += (stayTranslated ? pages : visits) * machine.walkClocks;
     if (kInBlock > 16)
       first += visits * 4; // the nearest buffer is small
   }
