@@ -113,12 +113,17 @@ struct Machine {
         return *level;
     return *levels.back();
   }
-  /// Bytes per clock from that level when addresses follow each other.
-  double bandwidth(double bytes) const { return level(bytes).bytesPerClock; }
+  /// Bytes per clock from that level when addresses follow each other. Caches beyond the second are shared: a core
+  /// cannot count on more than half of what it gets alone.
+  double bandwidth(double bytes) const {
+    const Memory &from = level(bytes);
+    bool shared = levels.size() > 2 && from.kind == MemoryKind::Cache && &from != levels[0] && &from != levels[1];
+    return from.bytesPerClock * (shared ? 0.5 : 1);
+  }
   /// Bytes per clock when each line is a miss that no prefetcher foresaw: what the outstanding misses allow.
   double scattered(double bytes) const {
     const Memory &from = level(bytes);
-    return std::min(from.bytesPerClock, outstandingMisses * 64 / std::max(from.latency, 1.0));
+    return std::min(bandwidth(bytes), outstandingMisses * 64 / std::max(from.latency, 1.0));
   }
   const Memory *cache(unsigned i) const {
     return i < levels.size() && levels[i]->kind == MemoryKind::Cache ? levels[i] : nullptr;
@@ -335,12 +340,18 @@ double Planner::clocks(const ContractionPlan &p) const {
         scalarClocks += first->lineBytes / machine.bandwidth(first->bytes);
     }
   }
+  // In place, each step of k may be on another page: those that do not stay translated are walked by every row tile.
+  double translation = 0;
+  auto kStride = v.access.stride(p.kDim);
+  bool pageRows = kStride && std::abs(*kStride) * bytesOf(v.element) >= machine.pageBytes;
+  if (pageRows && !p.packVectors && rowTiles > 1)
+    translation = (p.rowsOutside ? vSource / machine.pageBytes : kInBlock) > machine.translations ? machine.walkClocks : 4;
   // Resources overlap, but not perfectly: the fuller the others, the more the fullest waits.
   auto step = [&](double tileRows, double tileVectors, double issueOfVectors) {
     double units = std::max(tileRows * issueOfVectors, unit.latency);
     double loads = (tileRows + tileVectors * crossing) / machine.loadsPerClock;
     double issue = (tileRows * tileVectors + tileRows + tileVectors + 2.0 / p.kUnroll) / machine.issuePerClock;
-    double memory = tileVectors * registerBytes / vectorBandwidth + tileRows * scalarClocks;
+    double memory = tileVectors * registerBytes / vectorBandwidth + tileRows * scalarClocks + translation;
     double sum = 0;
     for (double resource : {units, loads, issue, memory})
       sum += std::pow(resource, 4);
@@ -379,14 +390,9 @@ double Planner::clocks(const ContractionPlan &p) const {
   bool foreseen = p.prefetchPanels || v.access.stride(p.kDim) == 1 || kInBlock <= 16 || panels <= 1;
   double first = vSource / (foreseen ? machine.bandwidth(vSource) : machine.scattered(vSource));
   // Rows that are pages apart: while a block's pages stay in the translation buffers, each page is walked once.
-  auto kStride = v.access.stride(p.kDim);
-  if (kStride && std::abs(*kStride) * bytesOf(v.element) >= machine.pageBytes) {
-    double run = meanVectors * unit.n * bytesOf(v.element), pages = vSource / machine.pageBytes;
-    double sweeps = p.rowsOutside && !p.packVectors ? rowTiles : 1, visits = vSource / run * sweeps;
-    bool stayTranslated = (p.rowsOutside ? pages : kInBlock) <= machine.translations;
-    first += (stayTranslated ? pages : visits) * machine.walkClocks;
-    if (kInBlock > 16)
-      first += visits * 4; // the nearest buffer is small
+  if (pageRows) {
+    double run = meanVectors * unit.n * bytesOf(v.element), pages = vSource / machine.pageBytes, visits = vSource / run;
+    first += (kInBlock > machine.translations ? visits : pages) * machine.walkClocks;
   }
   if (p.packVectors) {
     // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.

@@ -17,6 +17,7 @@
 #include "mlir/Conversion/SCFToOpenMP/SCFToOpenMP.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
@@ -64,6 +65,22 @@ void makeSequential(scf::ParallelOp parallel) {
   rewriter.replaceOp(parallel, nest.results);
 }
 
+/// Stack buffers inside loops would take new stack each iteration: they move to the start of their thread's body or of
+/// the function.
+void hoistStackBuffers(ModuleOp module) {
+  module.walk([](memref::AllocaOp alloca) {
+    if (!alloca.getType().hasStaticShape())
+      return;
+    Region *home = nullptr;
+    if (auto parallel = alloca->getParentOfType<omp::ParallelOp>())
+      home = &parallel.getRegion();
+    else if (auto function = alloca->getParentOfType<func::FuncOp>())
+      home = &function.getBody();
+    if (home)
+      alloca->moveBefore(&home->front(), home->front().begin());
+  });
+}
+
 } // namespace
 
 void LowerParallel::runOnOperation() {
@@ -83,7 +100,7 @@ void LowerParallel::runOnOperation() {
       any = true;
   }
   if (single || !any)
-    return;
+    return hoistStackBuffers(module);
   ConvertSCFToOpenMPPassOptions options;
   options.numThreads = threads.getInt();
   OpPassManager pipeline(ModuleOp::getOperationName());
@@ -101,4 +118,5 @@ void LowerParallel::runOnOperation() {
     scope->getBlock()->getOperations().splice(scope->getIterator(), body.getOperations());
     scope.erase();
   }
+  hoistStackBuffers(module);
 }

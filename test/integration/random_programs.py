@@ -37,7 +37,8 @@ def store(values, kind):
     if kind in ("f32", "f16"):
         return values.astype({"f32": np.float32, "f16": np.float16}[kind]).astype(np.float64)
     bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
-    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    one, half = np.uint64(1), np.uint64(16)  # NumPy 1 shifts a 64-bit scalar only by its own type
+    bits = (bits + np.uint64(0x7FFF) + ((bits >> half) & one)) & np.uint64(0xFFFF0000)
     return bits.astype(np.uint32).view(np.float32).astype(np.float64)
 
 
@@ -725,7 +726,7 @@ class Program:
 
 def save(path, value):
     if value.kind == "bf16":
-        np.save(path, (value.data.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16))
+        np.save(path, (value.data.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16))
     elif value.kind in FLOATS:
         np.save(path, value.data.astype({"f64": np.float64, "f32": np.float32, "f16": np.float16}[value.kind]))
     else:
@@ -735,7 +736,8 @@ def save(path, value):
 def load(path, value):
     data = np.load(path)
     if value.kind == "bf16":
-        return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        bits = np.frombuffer(data.tobytes(), np.uint16).astype(np.uint32) << np.uint32(16)
+        return bits.view(np.float32).astype(np.float64).reshape(data.shape)
     return data.astype(np.float64) if value.kind in FLOATS else data
 
 
