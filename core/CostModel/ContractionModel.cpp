@@ -320,7 +320,9 @@ double Planner::clocks(const ContractionPlan &p) const {
   // The panel is read once per row tile from where it fits. In place it also has to fit the sets of the second cache:
   // long rows reach few of them, and what they evict comes back from where the whole operand lies.
   double panelBytes = kInBlock / unit.k * meanVectors * registerBytes;
-  double vectorBandwidth = machine.bandwidth(p.rowsOutside ? panelBytes * panels : panelBytes);
+  // A prefetched panel arrives beside the one in use.
+  double held = p.rowsOutside ? panelBytes * panels : panelBytes * (p.prefetchPanels ? 2 : 1);
+  double vectorBandwidth = machine.bandwidth(held);
   double vSource = elementsOf(v.access) * bytesOf(v.element), sSource = elementsOf(s.access) * bytesOf(s.element);
   if (const Memory *second = machine.cache(1); second && !p.packVectors && rowTiles > 1) {
     auto stride = v.access.stride(p.kDim);
