@@ -239,6 +239,10 @@ bool Planner::fitUnit(ContractionPlan &p) const {
   p.packVectors = forceVectors || p.offsetScalars;
   p.packScalars = forceScalars;
   const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
+  // A product with one vector whose matrix lies along k is a row of reductions: no unit helps, a transposing copy hurts.
+  if (trips(*p.laneDim) == 1 || ((!p.rowDim || trips(*p.rowDim) == 1) && vectors.stride(*p.laneDim) != 1 &&
+                                 vectors.stride(p.kDim) == 1))
+    return false;
   if (unit.k > 1) {
     p.packVectors = true;
     bool wholeGroups = isStatic(p.kDim) && trips(p.kDim) % unit.k == 0 && scalars.stride(p.kDim) == 1;
@@ -553,7 +557,7 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
       sizes(p, best);
     }
   if (!best) {
-    reason = anyDims ? "no unit of the chip takes these element types"
+    reason = anyDims ? "no unit of the chip takes these element types and shapes"
                      : "no dimension of the result can carry vector lanes";
     return std::nullopt;
   }

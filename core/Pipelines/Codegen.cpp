@@ -53,6 +53,7 @@ llvm::Expected<std::unique_ptr<CodeGenerator>> CodeGenerator::create(mlir::Modul
     return llvm::createStringError("this LLVM has no back end for '%s': %s", code.triple.c_str(), error.c_str());
 
   llvm::TargetOptions options;
+  options.UseInitArray = true; // loaders run .init_array; they know no .ctors
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   std::unique_ptr<CodeGenerator> generator(new CodeGenerator());
   generator->targetMachine.reset(target->createTargetMachine(triple, code.cpu, code.features, options,
