@@ -124,3 +124,51 @@ func.func private @dynamic(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %C: memref<
   return
 }
 }
+
+// -----
+
+// One vector times a matrix whose rows lie along k: rows of reductions, which no unit helps.
+// CHECK-LABEL: func.func private @matrix_vector
+// CHECK-NOT:   tile.mma
+// CHECK:       affine.store
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @matrix_vector(%A: memref<64x32xf32>, %x: memref<32x1xf32>, %y: memref<64x1xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 1 { affine.for %k = 0 to 32 {
+    %a = affine.load %A[%i, %k] : memref<64x32xf32>
+    %b = affine.load %x[%k, %j] : memref<32x1xf32>
+    %c = affine.load %y[%i, %j] : memref<64x1xf32>
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    affine.store %s, %y[%i, %j] : memref<64x1xf32>
+  } } }
+  return
+}
+}
+
+// -----
+
+// Signed bytes in a slot for unsigned ones: half the range is added in the copy, the accumulators start from what that
+// adds, negated.
+// CHECK-LABEL: func.func private @signed_bytes
+// CHECK:       tile.mma {{.*}}dpbusd
+// CHECK:       tile.map
+// CHECK:         arith.subi
+// CHECK:       arith.xori
+// CHECK:       tile.mma {{.*}}dpbusd
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @signed_bytes(%A: memref<64x32xi8>, %B: memref<32x64xi8>, %C: memref<64x64xi32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0 : i32
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<64x64xi32> } }
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.for %k = 0 to 32 {
+    %a = affine.load %A[%i, %k] : memref<64x32xi8>
+    %b = affine.load %B[%k, %j] : memref<32x64xi8>
+    %x = arith.extsi %a : i8 to i32
+    %y = arith.extsi %b : i8 to i32
+    %c = affine.load %C[%i, %j] : memref<64x64xi32>
+    %p = arith.muli %x, %y : i32
+    %s = arith.addi %c, %p : i32
+    affine.store %s, %C[%i, %j] : memref<64x64xi32>
+  } } }
+  return
+}
+}
