@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/BfloatBits.h"
 #include "core/Transforms/NarrowDoubles.h"
 #include "core/Transforms/Passes.h"
 
@@ -144,6 +145,7 @@ void LowerToLLVM::runOnOperation() {
   reconcileUnrealizedCasts(casts, &left);
   if (!left.empty()) {
     left.front().emitError("cannot be lowered: a value of type ") << left.front().getResult(0).getType() << " remains";
-    signalPassFailure();
+    return signalPassFailure();
   }
+  tilewright::moveBfloatsAsBits(module);
 }

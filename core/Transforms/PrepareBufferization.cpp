@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -81,9 +82,12 @@ void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
   }
 }
 
-/// Makes every scalar result of `function` a tensor of rank 0.
+/// Makes every scalar result of `function` a tensor of rank 0, so that it counts as an array from here on. A function on
+/// memrefs keeps them: its arrays are arguments that it may write, not results.
 void boxScalarResults(func::FuncOp function) {
   FunctionType type = function.getFunctionType();
+  if (llvm::any_of(type.getInputs(), llvm::IsaPred<BaseMemRefType>))
+    return;
   SmallVector<Type> results;
   for (Type result : type.getResults())
     results.push_back(isa<ShapedType>(result) ? result : RankedTensorType::get({}, result));
@@ -97,6 +101,9 @@ void boxScalarResults(func::FuncOp function) {
                                                    ValueRange{operand.get()}));
   });
   function.setFunctionType(FunctionType::get(function.getContext(), type.getInputs(), results));
+  if (function->hasAttr(tilewright::arrayResultsAttr))
+    function->setAttr(tilewright::arrayResultsAttr,
+                      DenseBoolArrayAttr::get(function.getContext(), SmallVector<bool>(results.size(), true)));
 }
 
 /// Returns a copy where one tensor is returned twice: two results are two buffers.

@@ -1,6 +1,7 @@
 """The C interface in shared libraries and objects: called from Python and C, linked without gaps, for other chips too."""
 
 import ctypes
+import itertools
 import os
 import platform
 import shutil
@@ -83,21 +84,40 @@ def test_same_bytes_for_any_number_of_threads(tool, tmp_path):
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.parametrize("element", [pytest.param("bf16", marks=pytest.mark.xfail(
-    reason="masked accesses of bf16 on chips without its instructions", strict=False)), "f16"])
-def test_no_missing_builtins(tool, tmp_path, element):
+@pytest.mark.parametrize("element, chip", [
+    *itertools.product(["bf16", "f16"], ["x86-64-v3", "zen4", "sapphire-rapids"]), ("bf16", "x86-64")])
+def test_no_missing_builtins(tool, tmp_path, element, chip):
     """Narrow floats without instructions of the chip: every function must be found at link time (-z defs)."""
     source = tmp_path / "narrow.mlir"
     source.write_text(
-        f"""func.func @narrow(%a: tensor<?x{element}>, %d: tensor<?xf64>) -> (tensor<?x{element}>, tensor<?x{element}>) {{
+        f"""func.func @narrow(%a: tensor<?x{element}>, %d: tensor<?xf64>, %n: tensor<?xi32>, %c: i1, %x: {element})
+    -> (tensor<?x{element}>, tensor<?x{element}>, tensor<?x{element}>, {element}, {element}) {{
   %e = math.exp %a : tensor<?x{element}>
   %s = arith.addf %e, %a : tensor<?x{element}>
   %t = arith.truncf %d : tensor<?xf64> to tensor<?x{element}>
-  return %s, %t : tensor<?x{element}>, tensor<?x{element}>
+  %i = arith.sitofp %n : tensor<?xi32> to tensor<?x{element}>
+  %zero = arith.constant 0.0 : {element}
+  %one = arith.constant 1.0 : {element}
+  %greatest = arith.maximumf %x, %one : {element}
+  %init = tensor.splat %zero : tensor<{element}>
+  %sum = linalg.reduce ins(%a : tensor<?x{element}>) outs(%init : tensor<{element}>) dimensions = [0]
+    (%in: {element}, %out: {element}) {{
+      %y = arith.addf %in, %out : {element}
+      linalg.yield %y : {element}
+    }}
+  %total = tensor.extract %sum[] : tensor<{element}>
+  %chosen = scf.if %c -> {element} {{
+    scf.yield %total : {element}
+  }} else {{
+    %half = arith.divf %greatest, %x : {element}
+    scf.yield %half : {element}
+  }}
+  return %s, %t, %i, %greatest, %chosen : tensor<?x{element}>, tensor<?x{element}>, tensor<?x{element}>, {element}, {element}
 }}"""
     )
-    for chip in ("cpu:x86-64-v3", "cpu:zen4"):
-        tool("tw-compile", source, "--target", chip, "-o", tmp_path / "narrow.so")
+    tool("tw-compile", source, "--target", f"cpu:{chip}", "-o", tmp_path / "narrow.so")
+    if chip in ("x86-64", "x86-64-v3") and platform.machine() == "x86_64":
+        tool("tw-run", source, "--target", f"cpu:{chip}", "--sizes=53,77,19", "--verify")
 
 
 def test_c_program_through_the_installed_package(tmp_path):

@@ -24,4 +24,25 @@ module attributes {tilewright.fp = "default"} {
   ^a(%n: memref<?xf32>):
     return %n : memref<?xf32>
   }
+
+  // bf16 is moved as its bits, under masks and selects too; a unit's declaration keeps its type.
+  // CHECK: llvm.func @moved(%{{.*}}: !llvm.ptr{{.*}}, %{{.*}}: vector<8xi1>, %{{.*}}: i16)
+  // CHECK: llvm.mlir.constant(dense<16256> : vector<8xi16>) : vector<8xi16>
+  // CHECK: llvm.intr.masked.load {{.*}}-> vector<8xi16>
+  // CHECK: llvm.select {{.*}}vector<8xi1>, vector<8xi16>
+  // CHECK: %[[CAST:.*]] = llvm.bitcast %{{.*}} : vector<8xi16> to vector<8xbf16>
+  // CHECK: %[[UNIT:.*]] = llvm.call @tilewright.unit.acme_twice(%[[CAST]]) {{.*}}: (vector<8xbf16>) -> vector<8xbf16>
+  // CHECK: %[[BITS:.*]] = llvm.bitcast %[[UNIT]] : vector<8xbf16> to vector<8xi16>
+  // CHECK: llvm.intr.masked.store %[[BITS]]
+  // CHECK: llvm.return %{{.*}} : i16
+  func.func private @tilewright.unit.acme_twice(vector<8xbf16>) -> vector<8xbf16>
+  func.func @moved(%m: memref<?xbf16>, %mask: vector<8xi1>, %x: bf16) -> bf16 {
+    %i = arith.constant 0 : index
+    %one = arith.constant dense<1.0> : vector<8xbf16>
+    %v = vector.maskedload %m[%i], %mask, %one : memref<?xbf16>, vector<8xi1>, vector<8xbf16> into vector<8xbf16>
+    %s = arith.select %mask, %v, %one : vector<8xi1>, vector<8xbf16>
+    %d = call @tilewright.unit.acme_twice(%s) : (vector<8xbf16>) -> vector<8xbf16>
+    vector.maskedstore %m[%i], %mask, %d : memref<?xbf16>, vector<8xi1>, vector<8xbf16>
+    return %x : bf16
+  }
 }

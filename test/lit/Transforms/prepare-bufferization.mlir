@@ -54,3 +54,16 @@ func.func @growing(%a: tensor<?xf32>, %n: index) -> tensor<?xf32> {
   }
   return %r : tensor<?xf32>
 }
+
+// A scalar result is an array from here on, and is counted as one.
+// CHECK: func.func @mixed({{.*}}) -> (tensor<f32>, tensor<?xf32>)
+// CHECK-SAME: tilewright.array_results = array<i1: true, true>
+func.func @mixed(%a: tensor<?xf32>, %x: f32) -> (f32, tensor<?xf32>) attributes {tilewright.array_results = array<i1: false, true>} {
+  return %x, %a : f32, tensor<?xf32>
+}
+
+// A function on memrefs keeps it: its arrays are arguments that it may write.
+// CHECK: func.func @memrefs(%{{.*}}: memref<4xf32>, %{{.*}}: f32) -> f32
+func.func @memrefs(%m: memref<4xf32>, %x: f32) -> f32 attributes {tilewright.array_results = array<i1: false>} {
+  return %x : f32
+}
