@@ -114,6 +114,17 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::
                                                          /*RequiresNullTerminator=*/false);
 }
 
+llvm::Expected<std::string> CodeGenerator::assembly(llvm::Module &module) {
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream os(text);
+  llvm::legacy::PassManager passes;
+  if (targetMachine->addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return llvm::createStringError("LLVM cannot write assembly for '%s'",
+                                   targetMachine->getTargetTriple().str().c_str());
+  passes.run(module);
+  return text.str().str();
+}
+
 bool tilewright::needsThreads(mlir::ModuleOp module) {
   return module.lookupSymbol("omp_get_thread_num") ||
          module

@@ -21,8 +21,11 @@
 using namespace tilewright;
 using llvm::formatv;
 
-/// Bits of operand `operand` as the instruction takes it: a broadcast group fills the vector that `other` has.
+/// Bits of operand `operand` as one thread gives it: a broadcast group fills the vector that `other` has, lanes have
+/// their share.
 static int64_t bitsOf(const UnitOperand &operand, const UnitOperand &other) {
+  if (operand.residence == Residence::LaneRegisters)
+    return operand.layout.numElements() * bitWidth(operand.element);
   const UnitOperand &shape = operand.residence == Residence::BroadcastScalar ? other : operand;
   return shape.rows * shape.cols * bitWidth(operand.element);
 }
@@ -40,34 +43,37 @@ std::vector<std::string> tablegen::checkIntrinsic(const MatrixUnit &unit) {
     return messages; // its types follow from the operands
   llvm::LLVMContext context;
   llvm::FunctionType *type = llvm::Intrinsic::getType(context, id);
-  if (type->getNumParams() != unit.emit.arguments.size()) {
-    messages.push_back(formatv("field 'emit' gives '{0}' {1} arguments, LLVM's intrinsic has {2}", unit.emit.name,
-                               unit.emit.arguments.size(), type->getNumParams()));
-    return messages;
-  }
-  for (auto [role, parameter] : llvm::zip(unit.emit.arguments, type->params())) {
+  auto width = [&](unsigned parameter) -> int64_t {
+    return type->getParamType(parameter)->getPrimitiveSizeInBits().getKnownMinValue();
+  };
+  unsigned next = 0; // parameter
+  for (const std::string &role : unit.emit.arguments) {
+    unsigned first = next++;
+    if (first >= type->getNumParams())
+      continue;
     bool isA = role == "A", isB = role == "B", isC = role == "C";
     if (!isA && !isB && !isC)
       continue;
     const UnitOperand &operand = isA ? unit.a : isB ? unit.b : unit.c;
+    const char *field = isA ? "a" : isB ? "b" : "c";
     if (operand.residence == Residence::OpaqueRegister || operand.scalable)
       continue;
-    int64_t bits = bitsOf(operand, isA ? unit.b : unit.a);
-    int64_t expected = parameter->getPrimitiveSizeInBits().getKnownMinValue();
-    if (expected && bits != expected)
-      messages.push_back(formatv("field '{0}' has {1} bits, but the argument of '{2}' in field 'emit' has {3}",
-                                 isA   ? "a"
-                                 : isB ? "b"
-                                       : "c",
-                                 bits, unit.emit.name, expected));
-    if (expected && isFloat(operand.element) != parameter->getScalarType()->isFloatingPointTy() &&
-        operand.storage.empty())
-      messages.push_back(formatv("field '{0}' holds {1}, but the argument of '{2}' in field 'emit' holds {3}",
-                                 isA   ? "a"
-                                 : isB ? "b"
-                                       : "c",
+    // Registers of lanes are given one by one: as many parameters as their bits fill.
+    int64_t bits = bitsOf(operand, isA ? unit.b : unit.a), taken = width(first);
+    while (operand.residence == Residence::LaneRegisters && taken < bits && next < type->getNumParams() && width(next))
+      taken += width(next++);
+    llvm::Type *scalar = type->getParamType(first)->getScalarType();
+    if (width(first) && bits != taken)
+      messages.push_back(formatv("field '{0}' has {1} bits, but the argument of '{2}' in field 'emit' has {3}", field,
+                                 bits, unit.emit.name, taken));
+    bool packed = operand.residence == Residence::LaneRegisters && scalar->isIntegerTy(); // registers are plain bits
+    if (width(first) && isFloat(operand.element) != scalar->isFloatingPointTy() && operand.storage.empty() && !packed)
+      messages.push_back(formatv("field '{0}' holds {1}, but the argument of '{2}' in field 'emit' holds {3}", field,
                                  elementName(operand.element), unit.emit.name,
                                  isFloat(operand.element) ? "integers" : "floats"));
   }
+  if (type->getNumParams() != next)
+    messages.push_back(formatv("field 'emit' gives '{0}' {1} arguments, LLVM's intrinsic has {2}", unit.emit.name,
+                               next, type->getNumParams()));
   return messages;
 }

@@ -110,6 +110,59 @@ private:
     return LLVM::ConstantOp::create(builder, loc, integer, builder.getIntegerAttr(integer, value));
   }
 
+  /// Bits of an LLVM scalar or vector type; 0 if unknown.
+  static int64_t bitsOf(Type type) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.getNumElements() * bitsOf(vector.getElementType());
+    return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
+  }
+
+  /// Appends `value` as the next parameters: whole, or where the emission takes registers one by one, in as many pieces
+  /// as its bits fill.
+  void appendPieces(Value value, ArrayRef<Type> parameters, SmallVectorImpl<Value> &operands) {
+    size_t next = operands.size();
+    int64_t bits = bitsOf(value.getType()), piece = bitsOf(parameters[next]);
+    if (bits <= piece || piece == 0) {
+      operands.push_back(castTo(builder, loc, value, parameters[next]));
+      return;
+    }
+    int64_t count = bits / piece;
+    // Pieces of the element's own type need no detour over integers.
+    Type element = cast<VectorType>(value.getType()).getElementType();
+    Type unit = element == parameters[next] ? element : builder.getIntegerType(piece);
+    Value pieces = castTo(builder, loc, value, VectorType::get(count, unit));
+    for (int64_t i = 0; i < count && next + i < parameters.size(); ++i) {
+      Value one = LLVM::ExtractElementOp::create(builder, loc, pieces, constant(32, i));
+      operands.push_back(castTo(builder, loc, one, parameters[next + i]));
+    }
+  }
+
+  /// A result that comes as one value or as a structure of registers, in `type`.
+  Value joinPieces(Value result, Type type) {
+    auto pieces = dyn_cast<LLVM::LLVMStructType>(result.getType());
+    if (!pieces)
+      return castTo(builder, loc, result, type);
+    int64_t count = pieces.getBody().size(), piece = bitsOf(pieces.getBody().front());
+    Type element = cast<VectorType>(type).getElementType();
+    Type unit = element == pieces.getBody().front() ? element : builder.getIntegerType(piece);
+    Value joined = LLVM::PoisonOp::create(builder, loc, VectorType::get(count, unit));
+    for (int64_t i = 0; i < count; ++i) {
+      Value one = castTo(builder, loc, LLVM::ExtractValueOp::create(builder, loc, result, i), unit);
+      joined = LLVM::InsertElementOp::create(builder, loc, joined, one, constant(32, i));
+    }
+    return castTo(builder, loc, joined, type);
+  }
+
+  /// An operand in the type that its record carries it in, where the emission does not say one.
+  Value carried(Value value, StringRef role) {
+    const UnitOperand *operand = role == "A" ? &unit.a : role == "B" ? &unit.b : role == "C" ? &unit.c : nullptr;
+    if (!operand || operand->storage.empty() || operand->residence != Residence::LaneRegisters)
+      return value;
+    Type type = parseType(operand->storage, call.getContext());
+    int64_t count = bitsOf(value.getType()) / bitsOf(type);
+    return castTo(builder, loc, value, VectorType::get(count, type));
+  }
+
   /// Emits `emission`; `resultType` is null where it gives nothing.
   FailureOr<Value> emit(const Emission &emission, Type resultType, Roles roles) {
     Signature signature;
@@ -132,8 +185,9 @@ private:
         return call.emitError() << "record " << unit.name << " has the argument \"" << role << "\" in the emission \""
                                 << emission.name << "\", which is neither an operand nor a constant such as i32:0";
       if (operands.size() < signature.parameters.size())
-        operand = castTo(builder, loc, operand, signature.parameters[operands.size()]);
-      operands.push_back(operand);
+        appendPieces(operand, signature.parameters, operands);
+      else
+        operands.push_back(carried(operand, role));
     }
     if (signature.result && signature.parameters.size() != operands.size())
       return call.emitError() << "record " << unit.name << " gives " << operands.size() << " arguments to \""
@@ -157,7 +211,7 @@ private:
       }
       auto intrinsic =
           LLVM::CallIntrinsicOp::create(builder, loc, signature.result ? signature.result : resultType, name, operands);
-      return castTo(builder, loc, intrinsic.getResult(0), resultType);
+      return joinPieces(intrinsic.getResult(0), resultType);
     }
     case EmissionKind::InlineAsm: {
       if (constraints.empty())

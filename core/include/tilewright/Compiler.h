@@ -95,6 +95,8 @@ public:
   llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context);
   /// An object file, position independent.
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object(llvm::Module &module);
+  /// The text of the chip's assembly language.
+  llvm::Expected<std::string> assembly(llvm::Module &module);
   llvm::TargetMachine &machine() { return *targetMachine; }
 
 private:

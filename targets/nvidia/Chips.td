@@ -1,0 +1,175 @@
+//===- Chips.td - NVIDIA GPUs -*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One record per chip. The levels: a grid of blocks on `count` multiprocessors,
+// a block of at most 32 warps, a warp of 32 lanes. Bandwidths of global memory
+// and L2 are those of the whole chip in bytes per clock, of shared memory those
+// of one multiprocessor; rates count warp instructions per clock of one
+// multiprocessor, unit costs are clocks of one of its quarters.
+//
+//===----------------------------------------------------------------------===//
+
+include "dialects/Chip/Chip.td"
+include "targets/nvidia/MatrixUnits.td"
+
+defvar Guide = Cited<"CUDA C++ programming guide, compute capabilities and arithmetic throughput">;
+
+/// 16 bytes a lane, zero-filled behind a size; groups are awaited by count.
+def CpAsync : CopyEngine<"global", "shared"> {
+  let accessBytes = [4, 8, 16];
+  let alignBytes = 4;
+  let zeroFill = 1;
+  let arrangements = ["any"];
+  let bandwidth = PerClock<64>;
+  let latency = Cycles<600>;
+  let source = Guess<"L2 port of one multiprocessor; latency of global memory">;
+  let emit = MlirOp<"nvvm.cp.async.shared.global", ["Ptr", "Ptr"]>;
+}
+def TmaLoad : CopyEngine<"global", "shared"> {
+  let completion = Barrier;
+  let maxRank = 5;
+  let alignBytes = 16;
+  let arrangements = ["swizzle.128", "swizzle.64", "swizzle.32", "none"];
+  let zeroFill = 1;
+  let bandwidth = PerClock<64>;
+  let latency = Cycles<700>;
+  let source = Guess<"L2 port of one multiprocessor; latency of global memory and a descriptor">;
+  let emit = MlirOp<"nvvm.cp.async.bulk.tensor.shared.cluster.global", ["Ptr"]>;
+}
+
+//===----------------------------------------------------------------------===//
+// Units by generation
+//===----------------------------------------------------------------------===//
+
+defvar LaneUnits = [fma_f16, fma_f32, fma_f64];
+defvar TuringUnits = [mma_m16n8k8_f16_f32, mma_m16n8k8_f16_f16, mma_m8n8k16_i8_i32] # LaneUnits;
+defvar AmpereUnits = [mma_m16n8k8_f16_f32, mma_m16n8k16_f16_f32, mma_m16n8k8_f16_f16, mma_m16n8k16_f16_f16,
+                      mma_m16n8k16_bf16_f32, mma_m16n8k4_tf32_f32, mma_m16n8k8_tf32_f32, mma_m8n8k16_i8_i32,
+                      mma_m16n8k16_i8_i32, mma_m16n8k32_i8_i32, mma_m16n8k32_u8_i32, mma_m8n8k4_f64_f64] # LaneUnits;
+defvar AdaUnits = [mma_m16n8k32_e4m3_f32, mma_m16n8k32_e5m2_f32] # AmpereUnits;
+defvar HopperUnits = [wgmma_m64n64k16_f16_f32, wgmma_m64n96k16_f16_f32, wgmma_m64n128k16_f16_f32,
+                      wgmma_m64n192k16_f16_f32, wgmma_m64n256k16_f16_f32, wgmma_m64n64k16_bf16_f32,
+                      wgmma_m64n96k16_bf16_f32, wgmma_m64n128k16_bf16_f32, wgmma_m64n192k16_bf16_f32,
+                      wgmma_m64n256k16_bf16_f32] # AdaUnits;
+
+/// Costs of the units of one chip, clocks of one quarter of a multiprocessor for 4096 operations of f16 into f32
+/// (16 x 8 x 16), into f16, of tf32 (16 x 8 x 8, half of them), 8192 of i8 (16 x 8 x 32) and of 8-bit floats, 512 of f64.
+class Prices<int f16_f32, int f16_f16, int tf32_, int int8, int float8, int double, Source from> {
+  defvar Ampere = [
+    UnitCost<mma_m16n8k16_f16_f32, Cycles<f16_f32>, Cycles<!add(f16_f32, 17)>, from>,
+    UnitCost<mma_m16n8k8_f16_f32, Cycles<f16_f32, 2>, Cycles<!add(f16_f32, 9)>, from>,
+    UnitCost<mma_m16n8k16_f16_f16, Cycles<f16_f16>, Cycles<!add(f16_f16, 17)>, from>,
+    UnitCost<mma_m16n8k8_f16_f16, Cycles<f16_f16, 2>, Cycles<!add(f16_f16, 9)>, from>,
+    UnitCost<mma_m16n8k16_bf16_f32, Cycles<f16_f32>, Cycles<!add(f16_f32, 17)>, from>,
+    UnitCost<mma_m16n8k8_tf32_f32, Cycles<tf32_>, Cycles<!add(tf32_, 17)>, from>,
+    UnitCost<mma_m16n8k4_tf32_f32, Cycles<tf32_, 2>, Cycles<!add(tf32_, 9)>, from>,
+    UnitCost<mma_m16n8k32_i8_i32, Cycles<int8>, Cycles<!add(int8, 17)>, from>,
+    UnitCost<mma_m16n8k32_u8_i32, Cycles<int8>, Cycles<!add(int8, 17)>, from>,
+    UnitCost<mma_m16n8k16_i8_i32, Cycles<int8, 2>, Cycles<!add(int8, 9)>, from>,
+    UnitCost<mma_m8n8k16_i8_i32, Cycles<int8, 4>, Cycles<!add(int8, 9)>, from>,
+    UnitCost<mma_m8n8k4_f64_f64, Cycles<double>, Cycles<!add(double, 17)>, from>
+  ];
+  list<UnitCost> ampere = Ampere;
+  list<UnitCost> ada = Ampere # [UnitCost<mma_m16n8k32_e4m3_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
+                                 UnitCost<mma_m16n8k32_e5m2_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>];
+}
+/// Lane multiply-adds: clocks of a quarter for one warp instruction.
+class LanePrices<int half, int single, int double> {
+  list<UnitCost> each = [UnitCost<fma_f16, Cycles<half>, Cycles<!add(half, 3)>, Guide>,
+                         UnitCost<fma_f32, Cycles<single>, Cycles<!add(single, 3)>, Guide>,
+                         UnitCost<fma_f64, Cycles<double>, Cycles<!add(double, 7)>, Guide>];
+}
+
+//===----------------------------------------------------------------------===//
+// Chips
+//===----------------------------------------------------------------------===//
+
+/// `gbs`: bandwidth of global memory in GB/s; `sharedKiB`: largest scratchpad of one block.
+class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gib, int gbs, int l2MiB, int l2Rate,
+          int sharedKiB, int lanes, Source sheet> : Chip<name> {
+  let triple = "nvptx64-nvidia-cuda";
+  let cpu = architecture;
+  let features = [ptx];
+  let clockMHz = mhz;
+  let levels = [Level<"grid", Parallel, sms>, Level<"block", Concurrent, 32>, Level<"subgroup", Lockstep, 32>,
+                Level<"lane", Single, 1>];
+  let memories = [
+    Memory<"global", "grid", !mul(gib, 1073741824), PerClock<!mul(gbs, 1000), mhz>, Cycles<600>, sheet>,
+    Cache<"l2", "grid", !mul(l2MiB, 1048576), PerClock<l2Rate>, Cycles<270>, 128, 16,
+          Guess<"size by the data sheet, rate and latency by public measurements of its kind">>,
+    Scratchpad<"shared", "block", !mul(sharedKiB, 1024), PerClock<128>, Cycles<30>, 32, 4, Guide>,
+    RegisterFile<"registers", "block", 65536, 4>,
+    RegisterFile<"register", "lane", 255, 4>
+  ];
+  let rates = [Rate<"issue", PerClock<4>, Guide>, Rate<"fma.f32", PerClock<lanes, 32>, Guide>,
+               Rate<"add.f32", PerClock<lanes, 32>, Guide>, Rate<"exp2.f32", PerClock<16, 32>, Guide>,
+               Rate<"load", PerClock<1>, Guide>, Rate<"store", PerClock<1>, Guide>, Rate<"shuffle", PerClock<1>, Guide>];
+}
+
+defvar SheetT4 = Cited<"NVIDIA T4 data sheet, Turing whitepaper">;
+def T4 : Gpu<"T4", "sm_75", "ptx70", 40, 1590, 16, 320, 4, 1280, 64, 64, SheetT4> {
+  let summary = "NVIDIA T4 (Turing)";
+  let units = TuringUnits;
+  let costs = [UnitCost<mma_m16n8k8_f16_f32, Cycles<8>, Cycles<25>, SheetT4>,
+               UnitCost<mma_m16n8k8_f16_f16, Cycles<8>, Cycles<25>, SheetT4>,
+               UnitCost<mma_m8n8k16_i8_i32, Cycles<4>, Cycles<21>, SheetT4>] # LanePrices<1, 2, 64>.each;
+}
+
+defvar SheetA100 = Cited<"NVIDIA A100 whitepaper">;
+def A100 : Gpu<"A100", "sm_80", "ptx71", 108, 1410, 80, 2039, 40, 5120, 163, 64, SheetA100> {
+  let summary = "NVIDIA A100 (Ampere), 80 GB";
+  let copies = [CpAsync];
+  let units = AmpereUnits;
+  let costs = Prices<8, 8, 8, 8, 16, 16, SheetA100>.ampere # LanePrices<1, 2, 4>.each;
+}
+defvar SheetA10 = Cited<"NVIDIA A10 data sheet">;
+def A10 : Gpu<"A10", "sm_86", "ptx71", 72, 1695, 24, 600, 6, 1536, 99, 128, SheetA10> {
+  let summary = "NVIDIA A10 (Ampere)";
+  let copies = [CpAsync];
+  let units = AmpereUnits;
+  let costs = Prices<16, 16, 16, 16, 16, 1024, SheetA10>.ampere # LanePrices<1, 1, 64>.each;
+}
+
+defvar SheetAda = Cited<"NVIDIA Ada whitepaper, L4 and L40S data sheets">;
+class Ada<string name, int sms, int mhz, int gib, int gbs, int l2MiB>
+    : Gpu<name, "sm_89", "ptx84", sms, mhz, gib, gbs, l2MiB, 2560, 99, 128, SheetAda> {
+  let copies = [CpAsync];
+  let units = AdaUnits;
+  let costs = Prices<16, 16, 16, 16, 16, 1024, SheetAda>.ada # LanePrices<1, 1, 64>.each;
+}
+def L4 : Ada<"L4", 58, 2040, 24, 300, 48> { let summary = "NVIDIA L4 (Ada)"; }
+def L40S : Ada<"L40S", 142, 2520, 48, 864, 96> { let summary = "NVIDIA L40S (Ada)"; }
+def RTX4090 : Ada<"RTX4090", 128, 2520, 24, 1008, 72> {
+  let summary = "NVIDIA GeForce RTX 4090 (Ada): accumulation in f32 at half rate";
+  let costs = Prices<32, 16, 32, 16, 32, 1024, SheetAda>.ada # LanePrices<1, 1, 64>.each;
+}
+
+// mma.sync reaches about 62 % of the rate of wgmma: 13 clocks for two of 16 x 8 x 16.
+defvar HopperMma = Guess<"62 % of the wgmma rate for mma.sync: to be measured">;
+class Hopper<string name, int gib, int gbs>
+    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, Cited<"NVIDIA H100 and H200 data sheets">> {
+  let copies = [CpAsync, TmaLoad];
+  let units = HopperUnits;
+  let costs = Prices<7, 7, 7, 7, 7, 8, HopperMma>.ada # LanePrices<1, 1, 2>.each;
+}
+def H100 : Hopper<"H100", 80, 3352> { let summary = "NVIDIA H100 SXM (Hopper)"; }
+def H200 : Hopper<"H200", 141, 4800> { let summary = "NVIDIA H200 SXM (Hopper)"; }
+
+def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227, 128,
+               Cited<"NVIDIA Blackwell architecture brief">> {
+  let summary = "NVIDIA B200 (Blackwell): mma.sync only, tcgen05 is not described yet";
+  let copies = [CpAsync, TmaLoad];
+  let units = AdaUnits;
+  let costs = Prices<8, 8, 8, 8, 8, 8, Guess<"mma.sync as on A100: to be measured">>.ada # LanePrices<1, 1, 2>.each;
+}
+defvar Sheet5090 = Cited<"NVIDIA RTX Blackwell whitepaper">;
+def RTX5090 : Gpu<"RTX5090", "sm_120a", "ptx87", 170, 2407, 32, 1792, 96, 4000, 99, 128, Sheet5090> {
+  let summary = "NVIDIA GeForce RTX 5090 (Blackwell): accumulation in f32 at half rate";
+  let copies = [CpAsync];
+  let units = AdaUnits;
+  let costs = Prices<32, 16, 32, 16, 32, 1024, Sheet5090>.ada # LanePrices<1, 1, 64>.each;
+}

@@ -1,0 +1,109 @@
+//===- MatrixUnits.td - Multiplying instructions of NVIDIA GPUs -*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Named INSTRUCTION_SHAPE_ELEMENTS. In an `mma` of 32 lanes, lane l = 4 g + t:
+// row g of A and C (and g + 8), column g of B, and of k or the columns of C the
+// elements that one 32-bit register of lane t holds:
+//
+//   A 16 x 16 f16     t: 0   1   2   3   0   1   2   3
+//             row 0     01  23  45  67  89  ..           registers 0, 2
+//             row 8     01  23  45  67  89  ..           registers 1, 3
+//
+// The costs are those of one quarter of an A100's multiprocessor where nothing
+// else is said; Chips.td prices the units per chip.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_NVIDIA_MATRIXUNITS
+#define TILEWRIGHT_NVIDIA_MATRIXUNITS
+
+include "dialects/Chip/MatrixUnit.td"
+
+defvar MmaPeak = Cited<"NVIDIA A100 whitepaper: peak rates / (108 multiprocessors x 4 x 1410 MHz); latency guessed">;
+
+/// `pack` elements of a register and then `more` bases.
+class Packed<int pack, list<list<int>> along, list<list<int>> more> {
+  list<list<int>> elements = !if(!eq(pack, 1), [], !if(!eq(pack, 2), [along[0]], [along[0], along[1]])) # more;
+}
+/// A (m x k) and B (k x 8), `pack` elements to a register; k is `pack` times 4 or 8.
+class MmaA<int m, int k, int pack>
+    : Layout<[[0, pack], [0, !mul(2, pack)], [1, 0], [2, 0], [4, 0]],
+             Packed<pack, [[0, 1], [0, 2]],
+                    !if(!eq(m, 16), [[8, 0]], []<list<int>>)
+                        # !if(!eq(k, !mul(8, pack)), [[0, !mul(4, pack)]], []<list<int>>)>.elements>;
+class MmaB<int k, int pack>
+    : Layout<[[pack, 0], [!mul(2, pack), 0], [0, 1], [0, 2], [0, 4]],
+             Packed<pack, [[1, 0], [2, 0]], !if(!eq(k, !mul(8, pack)), [[!mul(4, pack), 0]], []<list<int>>)>.elements>;
+class MmaC<int m>
+    : Layout<[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], [[0, 1]] # !if(!eq(m, 16), [[8, 0]], []<list<int>>)>;
+
+/// C[m x 8] += A[m x k] * B[k x 8] by one warp.
+class Mma<int m, int k, Elem ea, Elem eb, Elem ec, int pack, int cycles, string intrinsic> : MatrixUnit<m, 8, k> {
+  let scope = Group<"subgroup", 1>;
+  let a = Operand<ea, InRegisters<MmaA<m, k, pack>>>;
+  let b = Operand<eb, InRegisters<MmaB<k, pack>>>;
+  let c = Operand<ec, InRegisters<MmaC<m>>>;
+  let issue = Cycles<cycles>;
+  let latency = Cycles<!add(cycles, 17)>;
+  let source = MmaPeak;
+  let emit = LlvmIntrinsic<"llvm.nvvm.mma.m" # m # "n8k" # k # ".row.col." # intrinsic, ["A", "B", "C"]>;
+}
+
+def mma_m16n8k8_f16_f32 : Mma<16, 8, f16, f16, f32, 2, 4, "f32.f32">;
+def mma_m16n8k16_f16_f32 : Mma<16, 16, f16, f16, f32, 2, 8, "f32.f32">;
+def mma_m16n8k8_f16_f16 : Mma<16, 8, f16, f16, f16, 2, 4, "f16.f16">;
+def mma_m16n8k16_f16_f16 : Mma<16, 16, f16, f16, f16, 2, 8, "f16.f16">;
+def mma_m16n8k16_bf16_f32 : Mma<16, 16, bf16, bf16, f32, 2, 8, "bf16">;
+def mma_m16n8k4_tf32_f32 : Mma<16, 4, tf32, tf32, f32, 1, 4, "tf32">;
+def mma_m16n8k8_tf32_f32 : Mma<16, 8, tf32, tf32, f32, 1, 8, "tf32">;
+def mma_m8n8k16_i8_i32 : Mma<8, 16, i8, i8, i32, 4, 2, "s8">;
+def mma_m16n8k16_i8_i32 : Mma<16, 16, i8, i8, i32, 4, 4, "s8">;
+foreach e = [i8, u8] in
+  def mma_m16n8k32_ # e # _i32 : Mma<16, 32, e, e, i32, 4, 8, !if(!eq(e.kind, "I8"), "s8", "u8")>;
+foreach e = ["e4m3", "e5m2"] in
+  def mma_m16n8k32_ # e # _f32
+      : Mma<16, 32, !if(!eq(e, "e4m3"), f8e4m3, f8e5m2), !if(!eq(e, "e4m3"), f8e4m3, f8e5m2), f32, 4, 16,
+            "f32." # e # "." # e # ".f32">;
+def mma_m8n8k4_f64_f64 : Mma<8, 4, f64, f64, f64, 1, 16, "f64">;
+
+/// One multiply-add per lane, seen as an 8 x 4 outer product: what contractions of other types use.
+class LaneFma<Elem e> : MatrixUnit<8, 4, 1> {
+  let scope = Group<"subgroup", 1>;
+  let a = Operand<e, InRegisters<Layout<[[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], []>>>;
+  let b = Operand<e, InRegisters<Layout<[[0, 1], [0, 2], [0, 0], [0, 0], [0, 0]], []>>>;
+  let c = Operand<e, InRegisters<Layout<[[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], []>>>;
+  let issue = Cycles<2>;
+  let latency = Cycles<4>;
+  let source = Cited<"CUDA C++ programming guide, throughput of arithmetic instructions; latency of 4 clocks since Volta">;
+  let emit = MlirOp<"llvm.intr.fma", ["A", "B", "C"]>;
+}
+foreach e = [f16, f32, f64] in
+  def fma_ # e : LaneFma<e>;
+
+//===----------------------------------------------------------------------===//
+// wgmma: four warps, operands behind descriptors, asynchronous
+//===----------------------------------------------------------------------===//
+
+def SharedTile : InScratchpad<"shared", ["row", "column"], ["swizzle.128", "swizzle.64", "swizzle.32", "none"]>;
+class Wgmma<int n, Elem e> : MatrixUnit<64, n, 16> {
+  let scope = Group<"subgroup", 4>;
+  let a = Operand<e, SharedTile>;
+  let b = Operand<e, SharedTile>;
+  let c = Operand<f32, InRegisters<Layout<[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [16, 0], [32, 0]],
+                                          [[0, 1], [8, 0]], [Repeat<!div(n, 8), 0, 8>]>>>;
+  let issue = Cycles<!div(n, 2)>; // of all four quarters together
+  let latency = Cycles<!add(!div(n, 2), 32)>;
+  let source = Cited<"NVIDIA H100 whitepaper: 989.4 TFLOP/s / (132 x 1830 MHz) = 4096 a clock; latency guessed">;
+  let init = ZeroFlag;
+  let completion = WaitGroup;
+  let emit = MlirOp<"nvvm.wgmma.mma_async", ["C", "DescA", "DescB", "UseC"]>;
+}
+foreach n = [64, 96, 128, 192, 256] in
+  foreach e = [f16, bf16] in
+    def wgmma_m64n # n # k16_ # e # _f32 : Wgmma<n, e>;
+
+#endif // TILEWRIGHT_NVIDIA_MATRIXUNITS
