@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Executable.h"
+#include "core/Pipelines/HostCheck.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -28,6 +29,8 @@ Executable::~Executable() = default;
 
 llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module, unsigned first,
                                                                 const CompileOptions &given, unsigned last) {
+  if (llvm::Error error = checkRunsHere(given.target))
+    return error;
   std::unique_ptr<Executable> result(new Executable());
   CompileOptions options = given;
   options.packedCall = true;

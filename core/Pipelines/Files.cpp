@@ -13,6 +13,7 @@
 #include "tilewright/Compiler.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 static llvm::Error cannotWrite(llvm::StringRef path, std::error_code error) {
@@ -52,11 +53,13 @@ llvm::Error tilewright::writeFile(llvm::StringRef path, llvm::StringRef contents
   if (std::error_code error = llvm::sys::fs::createUniqueFile(path + ".%%%%%%.tmp", descriptor, temporary,
                                                               llvm::sys::fs::OF_None, permissions))
     return cannotWrite(path, error);
+  llvm::sys::RemoveFileOnSignal(temporary);
   llvm::Error result = writeTo(descriptor, path, contents);
   if (!result)
     if (std::error_code error = llvm::sys::fs::rename(temporary, path))
       result = cannotWrite(path, error);
   if (result)
     (void)llvm::sys::fs::remove(temporary);
+  llvm::sys::DontRemoveFileOnSignal(temporary);
   return result;
 }

@@ -33,7 +33,6 @@ double secondsNow();
 
 struct RunOptions {
   CompileOptions compile;
-  std::string function;       // empty: the only public one
   std::vector<int64_t> sizes; // empty: from the inputs
   uint64_t seed = 0;
 };

@@ -13,19 +13,12 @@
 
 #include "core/Pipelines/Run.h"
 #include "core/Runtime/Npy.h"
-#include "tilewright/Pipeline.h"
-#include "tilewright/Target.h"
+#include "core/Tools/Command.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/WithColor.h"
 #include <cmath>
 
 using namespace tilewright;
@@ -33,49 +26,23 @@ namespace cl = llvm::cl;
 
 namespace {
 
-/// The command line. Made inside main, after the options of the libraries, which share some names, are gone.
 struct Arguments {
   cl::OptionCategory category{"tw-run options"};
-  cl::opt<std::string> inputFile{cl::Positional, cl::desc("FILE.mlir"), cl::init("-"), cl::cat(category)};
-  cl::opt<std::string> functionName{"function", cl::desc("Function to run (default: the only public one)"),
-            cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("TARGET[:CHIP] to compile for"), cl::init("cpu:host"),
-            cl::cat(category)};
-  cl::list<std::string> plugins{"load-target", cl::desc("Target plugin library to load"), cl::cat(category)};
-  cl::list<std::string> inputs{"input", cl::desc(".npy file of the next input (default: random)"),
-            cl::cat(category)};
+  ProgramOptions program{category};
+  cl::list<std::string> inputs{"input", cl::desc(".npy file of the next input (default: random)"), cl::cat(category)};
   cl::list<std::string> outputs{"output", cl::desc(".npy file for the next output"), cl::cat(category)};
   cl::list<int64_t> sizeList{"sizes", cl::desc("Dynamic sizes in order of first appearance"), cl::CommaSeparated,
-            cl::cat(category)};
+                             cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of random inputs"), cl::init(0), cl::cat(category)};
   cl::opt<bool> verify{"verify", cl::desc("Compare with the plain path in float64"), cl::cat(category)};
   cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it, up to 4"),
-            cl::cat(category)};
+                             cl::cat(category)};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object (docs/json.md)"), cl::cat(category)};
   cl::opt<bool> timeCompile{"time-compile", cl::desc("Compile twice, report the second time"), cl::cat(category)};
-  cl::opt<int64_t> threads{"threads", cl::desc("Threads of parallel loops"), cl::init(1), cl::cat(category)};
-  cl::opt<std::string> fp{"fp", cl::desc("Floating-point contract: default, strict or fast"), cl::init("default"),
-            cl::cat(category)};
 };
 
 } // namespace
-
-static Arguments &args() {
-  static Arguments arguments;
-  return arguments;
-}
-
-/// Prints one error and returns the exit status of failure.
-static int fail(const llvm::Twine &message) {
-  llvm::WithColor::error(llvm::errs(), "tw-run") << message << "\n";
-  return 1;
-}
-static int fail(llvm::Error error) {
-  llvm::handleAllErrors(
-      std::move(error), [](const Reported &) {}, [](const llvm::ErrorInfoBase &info) { (void)fail(info.message()); });
-  return 1;
-}
 
 static llvm::json::Object describe(const Array &array) {
   return llvm::json::Object{{"type", nameOf(array.type())}, {"shape", llvm::json::Array(array.shape())}};
@@ -134,22 +101,43 @@ static std::string describe(const Comparison &comparison) {
                        comparison.got, comparison.expected, comparison.worst);
 }
 
-static int reportVerify(llvm::ArrayRef<Comparison> comparisons, llvm::json::Object &report, Progress &progress) {
+namespace {
+
+/// What a run found: lines for people as it goes, or one JSON object at the end.
+class Report {
+public:
+  Report(bool json, Progress &progress) : json(json), progress(progress) {}
+
+  llvm::json::Object object;
+
+  /// Exit status of --verify: 2 if an output is wrong.
+  int verify(llvm::ArrayRef<Comparison> comparisons);
+  /// Exit status of --verify-stages: 2 if a stage is wrong.
+  int verifyStages(llvm::ArrayRef<std::vector<Comparison>> stages);
+  void benchmark(const Benchmark &measured, const Run &run);
+
+private:
+  bool json;
+  Progress &progress;
+};
+
+} // namespace
+
+int Report::verify(llvm::ArrayRef<Comparison> comparisons) {
   progress.done();
   llvm::json::Array list;
   bool passed = true;
   for (auto [index, comparison] : llvm::enumerate(comparisons)) {
     passed &= comparison.passed;
     list.push_back(toJson(comparison));
-    if (!args().json)
+    if (!json)
       llvm::outs() << "verify: output " << index << ": " << describe(comparison) << "\n";
   }
-  report["verify"] = llvm::json::Object{{"passed", passed}, {"outputs", std::move(list)}};
+  object["verify"] = llvm::json::Object{{"passed", passed}, {"outputs", std::move(list)}};
   return passed ? 0 : 2;
 }
 
-static int reportStages(llvm::ArrayRef<std::vector<Comparison>> stages, llvm::json::Object &report,
-                        Progress &progress) {
+int Report::verifyStages(llvm::ArrayRef<std::vector<Comparison>> stages) {
   progress.done();
   llvm::json::Array list;
   std::string broken;
@@ -161,7 +149,7 @@ static int reportStages(llvm::ArrayRef<std::vector<Comparison>> stages, llvm::js
     llvm::json::Array outputs;
     for (auto [output, comparison] : llvm::enumerate(comparisons)) {
       outputs.push_back(toJson(comparison));
-      if (!args().json)
+      if (!json)
         llvm::outs() << "verify: after stage " << stage << " (" << stageName(stage) << "): output " << output << ": "
                      << describe(comparison) << "\n";
     }
@@ -170,77 +158,57 @@ static int reportStages(llvm::ArrayRef<std::vector<Comparison>> stages, llvm::js
                                       {"passed", passed},
                                       {"outputs", std::move(outputs)}});
   }
-  if (!broken.empty() && !args().json)
+  if (!broken.empty() && !json)
     llvm::outs() << "verify: the stage that broke the program is " << broken << "\n";
-  report["verify_stages"] = std::move(list);
-  report["broken_stage"] = broken.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(broken);
+  object["verify_stages"] = std::move(list);
+  object["broken_stage"] = broken.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(broken);
   return broken.empty() ? 0 : 2;
 }
 
-static void reportBenchmark(const Benchmark &measured, const Run &run, llvm::json::Object &report,
-                            Progress &progress) {
+void Report::benchmark(const Benchmark &measured, const Run &run) {
   progress.done();
   int64_t bytes = run.bytes();
-  llvm::json::Object object{{"seconds", measured.median},
-                            {"samples", llvm::json::Array(measured.samples)},
-                            {"bytes", bytes},
-                            {"bytes_per_second", static_cast<double>(bytes) / measured.median}};
+  llvm::json::Object numbers{{"seconds", measured.median},
+                             {"samples", llvm::json::Array(measured.samples)},
+                             {"bytes", bytes},
+                             {"bytes_per_second", static_cast<double>(bytes) / measured.median}};
   std::string speed;
   if (std::optional<double> flops = run.flops()) {
-    object["flop"] = *flops;
-    object["flop_per_second"] = *flops / measured.median;
+    numbers["flop"] = *flops;
+    numbers["flop_per_second"] = *flops / measured.median;
     speed = llvm::formatv(", {0:f2} Gflop/s", *flops / measured.median * 1e-9);
   }
-  report["benchmark"] = std::move(object);
-  if (!args().json)
+  object["benchmark"] = std::move(numbers);
+  if (!json)
     llvm::outs() << llvm::formatv("benchmark: {0:f3} us a call (median of {1}){2}, {3:f2} GB/s of inputs and outputs\n",
                                   measured.median * 1e6, measured.samples.size(), speed,
                                   static_cast<double>(bytes) / measured.median * 1e-9);
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  cl::ResetCommandLineParser();
-  cl::HideUnrelatedOptions(args().category);
-  cl::ParseCommandLineOptions(argc, argv, "Compiles a tensor program, runs it, compares and measures it.\n");
-  registerLinkedTargets();
-  for (const std::string &plugin : args().plugins)
-    if (llvm::Error error = TargetRegistry::get().load(plugin))
-      return fail(std::move(error));
-  if (args().fp != "default" && args().fp != "strict" && args().fp != "fast")
-    return fail("unknown floating-point contract '" + args().fp + "'; expected default, strict or fast");
-  if (args().threads < 1 || args().threads > 1024)
-    return fail("--threads=" + llvm::Twine(args().threads) + " is out of range; expected 1 to 1024");
-  if (auto description = TargetRegistry::get().describe(args().target); !description)
-    return fail(description.takeError());
+  Command command(argc, argv);
+  Arguments arguments;
+  const ProgramOptions &program = arguments.program;
+  if (llvm::Error error =
+          command.parse(arguments.category, "Compiles a tensor program, runs it, compares and measures it.\n", program))
+    return fail(std::move(error));
 
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  for (const Target *known : TargetRegistry::get().targets())
-    known->registerDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  llvm::SourceMgr sources;
-  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
-
+  Program source(program);
   RunOptions options;
-  options.compile.target = args().target;
-  options.compile.fp = args().fp;
-  options.compile.threads = args().threads;
-  options.compile.reproducer = "tw-run-crash.mlir";
-  options.function = args().functionName;
-  options.sizes.assign(args().sizeList.begin(), args().sizeList.end());
-  options.seed = args().seed;
+  options.compile = program.compileOptions("tw-run-crash.mlir");
+  options.sizes.assign(arguments.sizeList.begin(), arguments.sizeList.end());
+  options.seed = arguments.seed;
 
   double start = secondsNow();
-  mlir::OwningOpRef<mlir::ModuleOp> module = parseProgram(args().inputFile, sources, context);
+  mlir::ModuleOp module = source.read();
   if (!module)
     return 1;
   double parseSeconds = secondsNow() - start;
-  mlir::FailureOr<std::string> name = selectFunction(*module, args().functionName);
+  mlir::FailureOr<std::string> name = selectFunction(module, program.functionName);
   if (mlir::failed(name))
     return 1;
   std::vector<Array> given;
-  for (const std::string &path : args().inputs) {
+  for (const std::string &path : arguments.inputs) {
     std::string error;
     std::optional<Array> array = readNpy(path, error);
     if (!array)
@@ -248,25 +216,27 @@ int main(int argc, char **argv) {
     given.push_back(std::move(*array));
   }
   Progress progress;
-  if (args().timeCompile) {
+  if (arguments.timeCompile) {
     // The first compilation pays for what a process does once.
     progress.show("compiling once before the measurement");
-    mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
+    mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
     auto warm = Executable::compile(*copy, 1, options.compile);
     if (!warm)
       return fail(warm.takeError());
   }
   progress.show("compiling");
-  auto run = Run::create(*module, options, std::move(given));
+  auto run = Run::create(module, options, std::move(given));
   if (!run)
     return fail(run.takeError());
   progress.show("running");
   if (llvm::Error error = (*run)->execute())
     return fail(std::move(error));
   std::vector<const Array *> results = (*run)->outputs();
-  if (args().outputs.size() > results.size())
-    return fail(llvm::formatv("'{0}' has {1} outputs; {2} files were given", *name, results.size(), args().outputs.size()).str());
-  for (auto [path, array] : llvm::zip(args().outputs, results))
+  if (arguments.outputs.size() > results.size())
+    return fail(
+        llvm::formatv("'{0}' has {1} outputs; {2} files were given", *name, results.size(), arguments.outputs.size())
+            .str());
+  for (auto [path, array] : llvm::zip(arguments.outputs, results))
     if (llvm::Error error = writeFile(path, formatNpy(*array)))
       return fail(std::move(error));
 
@@ -277,51 +247,51 @@ int main(int argc, char **argv) {
     return list;
   };
   const CompileTimes &times = (*run)->executable().times();
-  llvm::json::Object report{
-      {"function", *name},
-      {"target", args().target.getValue()},
-      {"fp", args().fp.getValue()},
-      {"threads", args().threads.getValue()},
-      {"sizes", llvm::json::Array((*run)->sizes())},
-      {"inputs", describeAll((*run)->inputs())},
-      {"outputs", describeAll(results)},
-      {"compile", llvm::json::Object{{"seconds", parseSeconds + times.total()},
-                                     {"parse_seconds", parseSeconds},
-                                     {"pass_seconds", times.passes},
-                                     {"llvm_seconds", times.llvm},
-                                     {"link_seconds", times.link},
-                                     {"warm", args().timeCompile.getValue()}}}};
+  Report report(arguments.json, progress);
+  report.object = llvm::json::Object{{"function", *name},
+                                     {"target", program.target.getValue()},
+                                     {"fp", program.fp.getValue()},
+                                     {"threads", program.threads.getValue()},
+                                     {"sizes", llvm::json::Array((*run)->sizes())},
+                                     {"inputs", describeAll((*run)->inputs())},
+                                     {"outputs", describeAll(results)},
+                                     {"compile", llvm::json::Object{{"seconds", parseSeconds + times.total()},
+                                                                    {"parse_seconds", parseSeconds},
+                                                                    {"pass_seconds", times.passes},
+                                                                    {"llvm_seconds", times.llvm},
+                                                                    {"link_seconds", times.link},
+                                                                    {"warm", arguments.timeCompile.getValue()}}}};
   int status = 0;
-  if (args().verify) {
+  if (arguments.verify) {
     progress.show("comparing with the plain path in float64");
     auto comparisons = (*run)->verify();
     if (!comparisons)
       return fail(comparisons.takeError());
-    status |= reportVerify(*comparisons, report, progress);
+    status |= report.verify(*comparisons);
   }
-  if (args().verifyStages) {
+  if (arguments.verifyStages) {
     progress.show("running the program after each stage");
     auto stages = (*run)->verifyStages();
     if (!stages)
       return fail(stages.takeError());
-    status |= reportStages(*stages, report, progress);
+    status |= report.verifyStages(*stages);
   }
-  if (args().benchmark) {
+  if (arguments.benchmark) {
     progress.show("measuring");
     auto measured = (*run)->benchmark();
     if (!measured)
       return fail(measured.takeError());
-    reportBenchmark(*measured, **run, report, progress);
+    report.benchmark(*measured, **run);
   }
   progress.done();
-  if (args().json) {
-    llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(report))) << "\n";
-  } else if (!args().verify && !args().verifyStages && !args().benchmark) {
+  if (arguments.json) {
+    llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(report.object))) << "\n";
+  } else if (!arguments.verify && !arguments.verifyStages && !arguments.benchmark) {
     for (auto [index, array] : llvm::enumerate(results))
       llvm::outs() << "output " << index << ": " << array->describe() << " = " << preview(*array) << "\n";
   }
-  if (!args().json && args().timeCompile)
+  if (!arguments.json && arguments.timeCompile)
     llvm::outs() << llvm::formatv("compiled in {0:f4} s: parse {1:f4}, passes {2:f4}, LLVM {3:f4}, link {4:f4}\n",
                                   parseSeconds + times.total(), parseSeconds, times.passes, times.llvm, times.link);
-  return status;
+  return finish(status);
 }

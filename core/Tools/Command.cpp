@@ -1,0 +1,108 @@
+//===- Command.cpp - What the commands share ------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Start, options, errors and end of tw-compile and tw-run.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Tools/Command.h"
+#include "tilewright/Pipeline.h"
+#include "tilewright/Target.h"
+
+#include "llvm/Support/Path.h"
+#include "llvm/Support/WithColor.h"
+#include <csignal>
+
+using namespace tilewright;
+namespace cl = llvm::cl;
+
+/// The command's own name, for messages.
+static std::string commandName = "tilewright";
+
+ProgramOptions::ProgramOptions(cl::OptionCategory &category)
+    : inputFile(cl::Positional, cl::desc("FILE.mlir"), cl::init("-"), cl::cat(category)),
+      functionName("function", cl::desc("The function meant (default: the public ones)"), cl::cat(category)),
+      target("target", cl::desc("TARGET[:CHIP] to compile for"), cl::init("cpu:host"), cl::cat(category)),
+      plugins("load-target", cl::desc("Target plugin library to load"), cl::cat(category)),
+      threads("threads", cl::desc("Threads of parallel loops"), cl::init(1), cl::cat(category)),
+      fp("fp", cl::desc("Floating-point contract: default, strict or fast"), cl::init("default"), cl::cat(category)) {}
+
+llvm::Error ProgramOptions::check() const {
+  for (const std::string &plugin : plugins)
+    if (llvm::Error error = TargetRegistry::get().load(plugin))
+      return error;
+  if (fp != "default" && fp != "strict" && fp != "fast")
+    return llvm::createStringError("unknown floating-point contract '" + fp + "'; expected default, strict or fast");
+  if (threads < 1 || threads > 1024)
+    return llvm::createStringError("--threads=" + llvm::Twine(threads) + " is out of range; expected 1 to 1024");
+  return TargetRegistry::get().describe(target).takeError();
+}
+
+CompileOptions ProgramOptions::compileOptions(llvm::StringRef reproducer) const {
+  CompileOptions options;
+  options.target = target;
+  options.fp = fp;
+  options.threads = threads;
+  options.reproducer = reproducer;
+  return options;
+}
+
+Command::Command(int &argc, char **&argv) : init(argc, argv), argc(argc), argv(argv) {
+  commandName = llvm::sys::path::filename(argv[0]).str();
+  cl::ResetCommandLineParser();
+#ifdef SIGXFSZ
+  std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is a failed write, with its message
+#endif
+}
+
+llvm::Error Command::parse(cl::OptionCategory &category, llvm::StringRef overview, const ProgramOptions &program) {
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, overview);
+  registerLinkedTargets();
+  return program.check();
+}
+
+static mlir::DialectRegistry dialects() {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  for (const Target *known : TargetRegistry::get().targets())
+    known->registerDialects(registry);
+  return registry;
+}
+
+Program::Program(const ProgramOptions &options)
+    : options(options), mlirContext(dialects(), mlir::MLIRContext::Threading::DISABLED),
+      handler(sources, &mlirContext) {
+  // The source line shows what is meant; the operation as a stage left it says little to the program's author.
+  mlirContext.printOpOnDiagnostic(false);
+}
+
+mlir::ModuleOp Program::read() {
+  module = parseProgram(options.inputFile, sources, mlirContext);
+  return module.get();
+}
+
+int tilewright::fail(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), commandName) << message << "\n";
+  return 1;
+}
+
+int tilewright::fail(llvm::Error error) {
+  llvm::handleAllErrors(
+      std::move(error), [](const Reported &) {}, [](const llvm::ErrorInfoBase &info) { (void)fail(info.message()); });
+  return 1;
+}
+
+int tilewright::finish(int status) {
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return status;
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return fail("cannot write to standard output: " + error.message());
+}
