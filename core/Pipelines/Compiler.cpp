@@ -11,9 +11,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "tilewright/Compiler.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
-#include "tilewright/Compiler.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
@@ -94,34 +94,56 @@ FailureOr<std::string> tilewright::selectFunction(ModuleOp module, llvm::StringR
   return name.str();
 }
 
+/// The text of a reproducer: the stage's input, and the passes to run as `tw-opt --run-reproducer` reads them.
+static std::string reproducerText(llvm::StringRef input, PassManager &pm) {
+  std::string text = input.str(), passes;
+  llvm::raw_string_ostream os(text), pipeline(passes);
+  pm.printAsTextualPipeline(pipeline, /*pretty=*/false);
+  os << "\n{-#\n  external_resources: {\n    mlir_reproducer: {\n      pipeline: \"";
+  llvm::printEscapedString(passes, os);
+  os << "\",\n      disable_threading: true,\n      verify_each: false\n    }\n  }\n#-}\n";
+  return text;
+}
+
 /// Runs one pipeline so that a crash inside becomes a diagnostic with a reproducer.
 static LogicalResult runGuarded(ModuleOp module, PassManager &pm, unsigned stage, const CompileOptions &options) {
+  if (options.reproducer.empty())
+    return pm.run(module);
   std::string before;
-  if (!options.reproducer.empty()) {
-    llvm::raw_string_ostream os(before);
-    module.print(os, OpPrintingFlags().enableDebugInfo(false));
-  }
+  llvm::raw_string_ostream os(before);
+  module.print(os, OpPrintingFlags().enableDebugInfo(false));
   LogicalResult result = failure();
-  bool crashed = false;
-  if (options.reproducer.empty()) {
-    result = pm.run(module);
-  } else {
-    llvm::CrashRecoveryContext::Enable();
-    llvm::CrashRecoveryContext recovery;
-    crashed = !recovery.RunSafelyOnThread([&] { result = pm.run(module); }, 256u << 20);
-    llvm::CrashRecoveryContext::Disable();
-  }
-  if (!crashed)
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  bool finished = recovery.RunSafelyOnThread([&] { result = pm.run(module); }, 256u << 20);
+  llvm::CrashRecoveryContext::Disable();
+  if (finished)
     return result;
-  std::string note = "no reproducer could be written";
-  if (llvm::Error error = writeFile(options.reproducer, before))
-    llvm::consumeError(std::move(error));
+  std::string note;
+  if (llvm::Error error = writeFile(options.reproducer, reproducerText(before, pm)))
+    note = "no reproducer could be written: " + llvm::toString(std::move(error));
   else
-    note = "its input stands in " + options.reproducer;
-  emitError(UnknownLoc::get(module.getContext()))
-      << "stage " << stage << " (" << stageName(stage) << ") of the compiler crashed; " << note
-      << "; please report it with this file";
-  return failure();
+    note = "'tw-opt --run-reproducer " + options.reproducer +
+           "' runs it again on its input; please report it with this file";
+  return emitError(UnknownLoc::get(module.getContext()))
+         << "stage " << stage << " (" << stageName(stage) << ") of the compiler crashed; " << note;
+}
+
+/// Adds the passes that the target has for the end of a stage.
+static LogicalResult extendStage(PassManager &pm, unsigned stage, const CompileOptions &options, ModuleOp module) {
+  static constexpr PipelineSlot slots[] = {PipelineSlot::AfterImport, PipelineSlot::AfterAffine,
+                                           PipelineSlot::AfterOptimize, PipelineSlot::AfterMap};
+  if (stage > std::size(slots) || stage > options.targetStages)
+    return success();
+  TargetRegistry &registry = TargetRegistry::get();
+  llvm::Expected<const Target *> target = registry.target(llvm::StringRef(options.target).split(':').first);
+  if (!target)
+    return module.emitError(llvm::toString(target.takeError()));
+  auto chip = registry.describe(options.target);
+  if (!chip)
+    return module.emitError(llvm::toString(chip.takeError()));
+  (*target)->extendPipeline(slots[stage - 1], pm, **chip);
+  return success();
 }
 
 LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned last, const CompileOptions &options) {
@@ -156,7 +178,7 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
       buildLowerToLLVMPipeline(pm, options.packedCall);
       break;
     }
-    if (failed(runGuarded(module, pm, stage, options)))
+    if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)))
       return failure();
     if (!options.dumpDirectory.empty()) {
       std::string text;

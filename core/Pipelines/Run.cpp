@@ -206,6 +206,7 @@ llvm::Error Run::reference() {
   CompileOptions plain = options.compile;
   plain.plain = plain.promote = true;
   plain.threads = 1;
+  plain.targetStages = 0;
   plain.dumpDirectory.clear();
   OwningOpRef<ModuleOp> copy = program.clone();
   auto executable = Executable::compile(*copy, 1, plain);
@@ -277,6 +278,7 @@ llvm::Expected<std::vector<std::vector<Comparison>>> Run::verifyStages() {
     compile.dumpDirectory.clear();
     compile.referenceAffine = stage == 1;
     compile.plain = stage <= 2;
+    compile.targetStages = stage;
     if (stage < 4)
       compile.threads = 1;
     OwningOpRef<ModuleOp> copy = program.clone();

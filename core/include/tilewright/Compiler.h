@@ -60,11 +60,14 @@ struct CompileOptions {
   bool referenceAffine = false;
   /// Compute in float64 from the end of stage 2 on (pass promote-floats): the reference of `--verify`.
   bool promote = false;
+  /// The last stage that the target's own passes extend (Target::extendPipeline); 0 = none of them runs.
+  unsigned targetStages = 4;
   /// Entry points for callers in this process (pass make-c-interface).
   bool packedCall = false;
   /// Directory for one `STAGE-name.mlir` after each stage; empty = none.
   std::string dumpDirectory;
-  /// File that receives the stage's input when a stage crashes; empty = none.
+  /// File that receives the stage's input and passes when a stage crashes (for tw-opt --run-reproducer); empty = none,
+  /// and a crash is one of the process.
   std::string reproducer;
   /// Called after each stage with its number.
   std::function<void(unsigned, mlir::ModuleOp)> afterStage;

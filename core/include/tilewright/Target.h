@@ -60,7 +60,8 @@ public:
   virtual llvm::Expected<std::shared_ptr<const TargetDescription>> describe(llvm::StringRef chip) const = 0;
   /// Dialects that the target's own passes make.
   virtual void registerDialects(mlir::DialectRegistry &registry) const;
-  /// Passes of the target at a slot of the pipeline.
+  /// Passes of the target at a slot of the pipeline: they run at the end of the stage before it. Passes that are
+  /// registered (mlir::registerPass, in the target's constructor) can be named to tw-opt and run from a reproducer.
   virtual void extendPipeline(PipelineSlot slot, mlir::OpPassManager &pm, const TargetDescription &chip) const;
   /// A measurement of the machine that this process runs on as `tw-targets --measure` prints it: rates, bandwidths in
   /// bytes per clock, unit costs; with `save`, also written where `describe` finds it. Error: cannot be measured here.
