@@ -29,6 +29,7 @@ using llvm::formatv;
 Target::~Target() = default;
 void Target::registerDialects(mlir::DialectRegistry &registry) const {}
 void Target::extendPipeline(PipelineSlot slot, mlir::OpPassManager &pm, const TargetDescription &chip) const {}
+void Target::emulate(EmulationTable &table) const {}
 
 std::string Target::defaultChip() const {
   std::vector<std::string> names = chips();

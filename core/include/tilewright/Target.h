@@ -36,6 +36,8 @@ class OpPassManager;
 
 namespace tilewright {
 
+class EmulationTable;
+
 /// Places of the pipeline where a target may add passes of its own.
 enum class PipelineSlot {
   AfterImport,   // linalg on tensors
@@ -63,6 +65,8 @@ public:
   /// Passes of the target at a slot of the pipeline: they run at the end of the stage before it. Passes that are
   /// registered (mlir::registerPass, in the target's constructor) can be named to tw-opt and run from a reproducer.
   virtual void extendPipeline(PipelineSlot slot, mlir::OpPassManager &pm, const TargetDescription &chip) const;
+  /// Which of the ops of this target's kernels is which primitive of the emulator (tilewright/Emulation.h).
+  virtual void emulate(EmulationTable &table) const;
   /// A measurement of the machine that this process runs on as `tw-targets --measure` prints it: rates, bandwidths in
   /// bytes per clock, unit costs; with `save`, also written where `describe` finds it. Error: cannot be measured here.
   virtual llvm::Expected<std::string> measure(bool save) const;
@@ -104,7 +108,7 @@ private:
 void registerLinkedTargets();
 
 /// Version of everything in this file that a plugin can see. Grows with each incompatible change.
-inline constexpr uint32_t targetApiVersion = 1;
+inline constexpr uint32_t targetApiVersion = 2;
 
 #ifdef __GXX_RTTI
 inline constexpr uint32_t builtWithRtti = 1;

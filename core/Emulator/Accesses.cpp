@@ -1,0 +1,243 @@
+//===- Accesses.cpp - Memory accesses checked and counted -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Where an address lies, whether an access may go there and is in order, and
+/// what the accesses of a subgroup cost together.
+///
+/// Lanes run one after the other, so each logs its accesses; when all lanes of a
+/// subgroup have come to a meeting, the i-th executions of an op by its lanes are
+/// taken for one instruction.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Emulator/Machine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+
+using namespace tilewright;
+using llvm::formatv;
+
+Place Machine::locate(Lane &lane, const void *address) {
+  auto *byte = static_cast<const char *>(address);
+  Place place;
+  uint64_t inWindow = byte - window;
+  if (inWindow < windowStride * lane.cluster->blocks.size()) {
+    place.block = &lane.cluster->blocks[inWindow / windowStride];
+    place.offset = inWindow % windowStride;
+    if (place.offset < place.block->scratchpadBytes) {
+      place.kind = Place::Scratchpad;
+      place.room = place.block->scratchpadBytes - place.offset;
+    }
+    return place;
+  }
+  auto inside = [&](Buffer &buffer) {
+    if (byte < buffer.data || byte >= buffer.data + buffer.bytes)
+      return false;
+    place.kind = Place::Global;
+    place.buffer = &buffer;
+    place.offset = byte - buffer.data;
+    place.room = buffer.bytes - place.offset;
+    return true;
+  };
+  if (lane.lastBuffer < buffers.size() && inside(*buffers[lane.lastBuffer]))
+    return place;
+  auto next = std::upper_bound(buffers.begin(), buffers.end(), byte,
+                               [](const char *b, const std::unique_ptr<Buffer> &buffer) { return b < buffer->data; });
+  if (next != buffers.begin() && inside(**std::prev(next))) {
+    lane.lastBuffer = std::prev(next) - buffers.begin();
+    return place;
+  }
+  if (stacks.contains(lane.number, byte))
+    place.kind = Place::Private;
+  return place;
+}
+
+static const char *spaceName(Space space) {
+  return space == Space::Scratchpad || space == Space::Cluster ? "scratchpad" : "global";
+}
+
+bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clock, uint32_t site, const void *address,
+                    uint64_t bytes, uint64_t align, AccessKind kind, Space space) {
+  if (bytes == 0)
+    return true;
+  const char *verb = kind == AccessKind::Read ? "reads" : kind == AccessKind::Write ? "writes" : "updates";
+  Place place = locate(lane, address);
+  if (place.kind == Place::Private && space == Space::Generic)
+    return true;
+  bool wantsScratchpad = space == Space::Scratchpad || space == Space::Cluster;
+  bool fits = place.kind != Place::Nowhere && place.kind != Place::Private && place.room >= bytes;
+  if (space != Space::Generic)
+    fits &= wantsScratchpad == (place.kind == Place::Scratchpad);
+  if (fits && space == Space::Scratchpad)
+    fits = place.block == lane.block;
+  if (!fits) {
+    report(FindingKind::OutOfBounds, site, site, [&] {
+      std::string where;
+      if (place.block)
+        where = formatv("at byte {0} of a scratchpad of {1}", place.offset, place.block->scratchpadBytes);
+      else if (place.buffer)
+        where = formatv("at byte {0} of a buffer of {1}", place.offset, place.buffer->bytes);
+      else
+        where = formatv("at {0}, where no {1} memory is", address, space == Space::Generic ? "known" : spaceName(space));
+      return formatv("{0} {1} {2} bytes {3}", name(lane), verb, bytes, where).str();
+    });
+    return false;
+  }
+  if (reinterpret_cast<uint64_t>(address) % align) {
+    report(FindingKind::Misaligned, site, site, [&] {
+      return formatv("{0} {1} {2} bytes at byte {3} of {4} memory; the access needs an alignment of {5}", name(lane),
+                     verb, bytes, place.offset, place.block ? "scratchpad" : "global", align)
+          .str();
+    });
+  }
+  ShadowMemory &shadow = place.block ? place.block->shadow : place.buffer->shadow;
+  Cluster &cluster = *lane.cluster;
+  Conflict conflict = shadow.access(cluster.agents, order, agent, clock, cluster.run, kind, place.offset, bytes, site,
+                                    place.kind == Place::Scratchpad, cluster.acquired);
+  if (conflict.kind == Conflict::None)
+    return true;
+  std::string bytesText =
+      formatv("byte {0} of {1} memory", conflict.offset, place.block ? "scratchpad" : "global");
+  if (conflict.kind == Conflict::NeverWritten) {
+    report(FindingKind::Uninitialised, site, site,
+           [&] { return formatv("{0} reads {1}, which nobody has written", name(lane), bytesText).str(); });
+    return true;
+  }
+  const char *before = conflict.kind == Conflict::AfterWrite ? "write" : "read";
+  if (conflict.otherRun) {
+    report(FindingKind::Race, site, conflict.site, [&] {
+      return formatv("{0} {1} {2}, in no order with the {3} by another block", name(lane), verb, bytesText, before)
+          .str();
+    });
+    return true;
+  }
+  const Agents &agents = cluster.agents;
+  const Lane &other = cluster.lanes[agents.laneOf(conflict.agent)];
+  static const char *const engineNames[] = {"copy", "matrix unit", "store"};
+  bool byEngine = !agents.isLane(conflict.agent);
+  // Where its lane has waited for it, what is missing is the barrier between the lanes.
+  bool awaited = byEngine && conflict.clock <= other.order.waited[agents.engineOf(conflict.agent)];
+  report(byEngine && !awaited ? FindingKind::MissingWait : FindingKind::Race, site, conflict.site, [&] {
+    std::string who = name(other);
+    if (byEngine)
+      who = formatv("the {0} that {1} issued", engineNames[agents.engineOf(conflict.agent)], who);
+    return formatv("{0} {1} {2}, in no order with its {3} by {4}: a {5} is missing between them", name(lane), verb,
+                   bytesText, before, who, byEngine && !awaited ? "wait" : "barrier")
+        .str();
+  });
+  return true;
+}
+
+void *Machine::access(Lane &lane, uint32_t siteIndex, void *address) {
+  const Site &site = kernels->sites[siteIndex];
+  if (checks) {
+    if (!check(lane, lane.order, lane.order.self, lane.order.clock, siteIndex, address, site.bytes, site.align,
+               site.kind, site.space))
+      return site.kind == AccessKind::Read ? poison.data() : trash.data();
+    if (site.kind == AccessKind::Atomic) {
+      // An atomic access orders what came before it in those who accessed the same address before.
+      uint64_t key = reinterpret_cast<uint64_t>(address);
+      std::vector<uint32_t> &runs = atomicReleases[key];
+      lane.cluster->acquired.insert(runs.begin(), runs.end());
+      if (runs.empty() || runs.back() != lane.cluster->run) {
+        runs.push_back(lane.cluster->run);
+        atomicClocks[key] = nullptr;
+      }
+      Clocks &clocks = atomicClocks[key];
+      acquire(lane, clocks);
+      std::vector<uint32_t> raised = clocks ? *clocks : std::vector<uint32_t>();
+      release(lane, raised);
+      clocks = std::make_shared<std::vector<uint32_t>>(std::move(raised));
+    }
+  }
+  log(lane, siteIndex, address);
+  return address;
+}
+
+//===----------------------------------------------------------------------===//
+// Counting
+//===----------------------------------------------------------------------===//
+
+void Machine::count(uint32_t siteIndex, llvm::ArrayRef<uint64_t> addresses, llvm::ArrayRef<unsigned> lanes,
+                    unsigned bytes) {
+  const Site &site = kernels->sites[siteIndex];
+  uint64_t inWindow = addresses.front() - reinterpret_cast<uint64_t>(window);
+  if (inWindow < windowStride * maxBlocksInCluster) {
+    SiteCount &counted = scratchpadCounts[siteIndex];
+    ++counted.executions;
+    counted.bytes += uint64_t(bytes) * addresses.size();
+    std::vector<std::vector<unsigned>> groups;
+    if (kernels->table.bankGroups)
+      groups = kernels->table.bankGroups(bytes, site.kind != AccessKind::Read);
+    Banks::Cost cost = banks.cost(addresses, lanes, bytes, groups);
+    counted.cycles += cost.cycles;
+    counted.conflicts += cost.conflicts;
+    return;
+  }
+  if (site.space == Space::Generic && stacks.contains(0, reinterpret_cast<void *>(addresses.front())))
+    return;
+  SiteCount &counted = globalCounts[siteIndex];
+  ++counted.executions;
+  counted.bytes += uint64_t(bytes) * addresses.size();
+  counted.transactions += countSectors(addresses, bytes);
+}
+
+void Machine::flush(Subgroup &subgroup) {
+  if (!counting)
+    return;
+  llvm::ArrayRef<Lane *> lanes = subgroup.lanes;
+  size_t length = lanes.front()->log.size();
+  bool equal = true, any = length != 0;
+  for (Lane *lane : lanes) {
+    equal &= lane->log.size() == length;
+    any |= !lane->log.empty();
+  }
+  if (!any)
+    return;
+  llvm::SmallVector<uint64_t, 64> addresses;
+  llvm::SmallVector<unsigned, 64> numbers;
+  if (equal) {
+    for (size_t i = 0; i < length && equal; ++i) {
+      for (Lane *lane : lanes)
+        equal &= lane->log[i].site == lanes.front()->log[i].site;
+    }
+  }
+  auto countOne = [&](uint32_t site) {
+    site &= ~destination;
+    count(site, addresses, numbers, kernels->sites[site].bytes);
+    addresses.clear();
+    numbers.clear();
+  };
+  if (equal) {
+    for (size_t i = 0; i < length; ++i) {
+      for (auto [number, lane] : llvm::enumerate(lanes)) {
+        addresses.push_back(lane->log[i].address);
+        numbers.push_back(number);
+      }
+      countOne(lanes.front()->log[i].site);
+    }
+  } else {
+    // (site, how many times the lane executed it before) -> lanes with their addresses.
+    std::map<std::pair<uint32_t, uint32_t>, std::vector<std::pair<unsigned, uint64_t>>> instructions;
+    llvm::DenseMap<uint32_t, uint32_t> times;
+    for (auto [number, lane] : llvm::enumerate(lanes)) {
+      times.clear();
+      for (const Lane::Logged &logged : lane->log)
+        instructions[{logged.site, times[logged.site]++}].push_back({number, logged.address});
+    }
+    for (const auto &[key, accesses] : instructions) {
+      for (const auto &[number, address] : accesses) {
+        addresses.push_back(address);
+        numbers.push_back(number);
+      }
+      countOne(key.first);
+    }
+  }
+  for (Lane *lane : lanes)
+    lane->log.clear();
+}

@@ -1,0 +1,39 @@
+//===- Collectives.h - Ops of a whole subgroup ------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Values that cross lanes, cooperative loads and stores, matrix units.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_EMULATOR_COLLECTIVES_H
+#define TILEWRIGHT_CORE_EMULATOR_COLLECTIVES_H
+
+#include "core/Emulator/Machine.h"
+
+namespace tilewright {
+
+/// What lanes exchange; the rewriter fills one in each lane.
+struct ExchangeFrame {
+  int64_t value = 0; // in and out
+  int32_t kind = 0;  // shuffleKinds + Shuffle, voteKinds + Vote, combineKinds + Combine, electKind
+  int32_t amount = 0;
+  int32_t width = 0; // 0: the subgroup
+  int32_t inside = 1;
+  static constexpr int32_t shuffleKinds = 0, voteKinds = 8, combineKinds = 16, electKind = 32;
+};
+void exchange(Lane &lane, uint32_t site, ExchangeFrame &frame);
+
+/// `count` matrices of 8 x 8 16-bit elements; `words`: one a matrix.
+void matrices(Lane &lane, uint32_t site, void *row, uint32_t count, bool transpose, bool store, uint32_t *words);
+
+/// One instruction of the site's unit; `frame` as UnitRunner has it.
+void issueUnit(Lane &lane, uint32_t site, char *frame);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_EMULATOR_COLLECTIVES_H

@@ -1,0 +1,274 @@
+//===- Emulator.cpp - Kernels executed on the host ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// From a kernel module to code of this process, and the device around it.
+///
+//===----------------------------------------------------------------------===//
+
+#include "tilewright/Emulator.h"
+#include "core/Emulator/Machine.h"
+#include "core/Emulator/Rewriter.h"
+#include "core/Emulator/Symbols.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "tilewright/Compiler.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+using namespace mlir;
+using namespace tilewright;
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+EmulatedKernels::EmulatedKernels(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+EmulatedKernels::~EmulatedKernels() = default;
+const TargetDescription &EmulatedKernels::chip() const { return *impl->chip; }
+unsigned EmulatedKernels::engines() const { return impl->engines; }
+
+/// Takes from the description what the machine asks for.
+static void readChip(EmulatedKernels::Impl &kernels) {
+  const TargetDescription &chip = *kernels.chip;
+  for (const Memory &memory : chip.memories()) {
+    if (memory.kind == MemoryKind::Global && !kernels.global)
+      kernels.global = &memory;
+    if (memory.kind == MemoryKind::Scratchpad && !kernels.scratchpad)
+      kernels.scratchpad = &memory;
+    if (memory.kind == MemoryKind::Scratchpad || memory.kind == MemoryKind::Accumulator)
+      kernels.scratchpadLimit += memory.bytes;
+  }
+  // The innermost level whose members execute one instruction together; without one, lanes are cores.
+  llvm::ArrayRef<Level> levels = chip.levels();
+  kernels.timed = true;
+  for (const Level &level : levels) {
+    if (level.kind == LevelKind::Lockstep) {
+      kernels.subgroupSize = level.count;
+      kernels.timed = false;
+    }
+  }
+  for (const CopyEngine &engine : chip.copies()) {
+    bool in = kernels.scratchpad && engine.to == kernels.scratchpad->name;
+    EngineRate &rate = kernels.rates[static_cast<unsigned>(in ? Engine::Copy : Engine::Store)];
+    rate = {engine.bytesPerClock > 0 ? engine.bytesPerClock : 1, engine.latency};
+  }
+}
+
+/// One flat module with the functions and globals of `source` and of all modules inside it.
+static OwningOpRef<ModuleOp> flatten(ModuleOp source) {
+  OwningOpRef<ModuleOp> flat(ModuleOp::create(source.getLoc()));
+  source.walk([&](Operation *op) {
+    if (!isa<LLVM::LLVMFuncOp, LLVM::GlobalOp>(op))
+      return WalkResult::advance();
+    flat->push_back(op->clone());
+    return WalkResult::skip();
+  });
+  return flat;
+}
+
+static llvm::Error addSymbols(llvm::orc::LLJIT &jit) {
+  llvm::orc::SymbolMap symbols;
+  for (auto [name, address] : runtimeSymbols())
+    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
+  return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));
+}
+
+/// LLVM's optimiser for this host. Kernels are small and run for milliseconds.
+static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1).run(module, modules);
+}
+
+/// Host code of a rewritten module.
+static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> generate(ModuleOp module) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!host)
+    return host.takeError();
+  auto machine = host->createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  auto jit = llvm::orc::LLJITBuilder()
+                 .setJITTargetMachineBuilder(std::move(*host))
+                 .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
+                 .create();
+  if (!jit)
+    return jit.takeError();
+  if (llvm::Error error = addSymbols(**jit))
+    return error;
+  auto context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, *context, "emulated");
+  if (!code)
+    return llvm::make_error<Reported>();
+  code->setDataLayout((*machine)->createDataLayout());
+  code->setTargetTriple((*machine)->getTargetTriple());
+  optimise(*code, **machine);
+  if (llvm::Error error = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(std::move(code), std::move(context))))
+    return error;
+  return std::move(*jit);
+}
+
+llvm::Expected<std::shared_ptr<EmulatedKernels>>
+EmulatedKernels::compile(ModuleOp module, std::shared_ptr<const TargetDescription> chip, const EmulationTable &table) {
+  auto impl = std::make_unique<Impl>();
+  impl->chip = std::move(chip);
+  impl->table = table;
+  addPrimitiveCalls(impl->table);
+  readChip(*impl);
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  module.getContext()->appendDialectRegistry(registry);
+  OwningOpRef<ModuleOp> flat = flatten(module);
+  if (failed(KernelRewriter(*flat, *impl).run()) || failed(verify(*flat)))
+    return llvm::make_error<Reported>();
+  auto jit = generate(*flat);
+  if (!jit)
+    return jit.takeError();
+  impl->jit = std::move(*jit);
+  for (KernelEntry &kernel : impl->kernels) {
+    auto address = impl->jit->lookup((kernel.name + kernelEntrySuffix).str());
+    if (!address)
+      return address.takeError();
+    kernel.code = address->toPtr<void (*)(Lane *, void **)>();
+  }
+  return std::shared_ptr<EmulatedKernels>(new EmulatedKernels(std::move(impl)));
+}
+
+//===----------------------------------------------------------------------===//
+// The device
+//===----------------------------------------------------------------------===//
+
+/// Space around a buffer where nothing lies, so that small overruns are found.
+static constexpr size_t bufferGap = 4096, bufferAlign = 256;
+
+struct Emulator::Impl {
+  std::shared_ptr<EmulatedKernels> kernels;
+  Machine machine;
+  double seconds = 0;
+};
+
+Emulator::Emulator(std::shared_ptr<EmulatedKernels> kernels) : impl(std::make_unique<Impl>()) {
+  impl->machine.kernels = &kernels->implementation();
+  impl->kernels = std::move(kernels);
+}
+
+Emulator::~Emulator() {
+  while (!impl->machine.buffers.empty())
+    release(impl->machine.buffers.back()->data);
+}
+
+std::string Emulator::describe() const {
+  const TargetDescription &chip = impl->kernels->chip();
+  return llvm::formatv("{0}:{1}, emulated", chip.target(), chip.chip());
+}
+
+void *Emulator::allocate(int64_t bytes, std::string &error) {
+  if (bytes < 0 || bytes > int64_t(1) << 40) {
+    error = llvm::formatv("cannot allocate {0} bytes", bytes);
+    return nullptr;
+  }
+  size_t whole = llvm::alignTo(static_cast<size_t>(bytes) + 2 * bufferGap, bufferAlign);
+  auto *memory = static_cast<char *>(std::aligned_alloc(bufferAlign, whole));
+  if (!memory) {
+    error = llvm::formatv("no memory for {0} bytes", bytes);
+    return nullptr;
+  }
+  std::memset(memory, 0xff, whole);
+  auto buffer = std::make_unique<Buffer>();
+  buffer->data = memory + bufferGap;
+  buffer->bytes = bytes;
+  void *data = buffer->data;
+  auto &buffers = impl->machine.buffers;
+  buffers.insert(llvm::upper_bound(buffers, buffer,
+                                   [](const auto &a, const auto &b) { return a->data < b->data; }),
+                 std::move(buffer));
+  return data;
+}
+
+void Emulator::release(void *memory) {
+  auto &buffers = impl->machine.buffers;
+  auto found = llvm::find_if(buffers, [&](const auto &buffer) { return buffer->data == memory; });
+  if (found == buffers.end())
+    return;
+  std::free((*found)->data - bufferGap);
+  buffers.erase(found);
+}
+
+/// Empty, or why `bytes` bytes at `address` are not memory of the device.
+static std::string outside(const Machine &machine, const void *address, int64_t bytes) {
+  auto *byte = static_cast<const char *>(address);
+  for (const std::unique_ptr<Buffer> &buffer : machine.buffers) {
+    if (byte >= buffer->data && byte + bytes <= buffer->data + buffer->bytes)
+      return "";
+  }
+  return llvm::formatv("{0} bytes at {1} are not inside memory that this device allocated", bytes, address);
+}
+
+bool Emulator::copyIn(void *to, const void *from, int64_t bytes, std::string &error) {
+  error = outside(impl->machine, to, bytes);
+  if (error.empty())
+    std::memcpy(to, from, bytes);
+  return error.empty();
+}
+
+bool Emulator::copyOut(void *to, const void *from, int64_t bytes, std::string &error) {
+  error = outside(impl->machine, from, bytes);
+  if (error.empty())
+    std::memcpy(to, from, bytes);
+  return error.empty();
+}
+
+bool Emulator::launch(const Launch &launch, std::string &error) {
+  Machine &machine = impl->machine;
+  machine.mode = mode;
+  machine.checks = checks;
+  machine.counting = counting;
+  bool started = machine.launch(launch, error);
+  impl->seconds = started ? machine.lastSeconds : 0;
+  return started;
+}
+
+double Emulator::seconds() const { return impl->seconds; }
+const std::vector<Finding> &Emulator::findings() const { return impl->machine.findings; }
+
+std::vector<KernelCounters> Emulator::counters() const {
+  std::vector<KernelCounters> list;
+  for (const auto &[name, counters] : impl->machine.counters)
+    list.push_back(counters);
+  return list;
+}
+
+void Emulator::reset() {
+  impl->machine.findings.clear();
+  impl->machine.findingIndex.clear();
+  impl->machine.counters.clear();
+}

@@ -1,0 +1,280 @@
+//===- Machine.h - Lanes, blocks and engines of a running kernel ---*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The state of an emulated launch. A cluster of blocks runs at a time; its lanes
+/// are fibers on one host thread:
+///
+///   Machine   what all blocks share: kernels' sites, counters, findings, buffers
+///   Cluster   blocks that run together; the queue of lanes that are ready
+///   Block     a scratchpad, barriers
+///   Subgroup  lanes whose collective ops meet
+///   Lane      a fiber, what it knows (Order), what it logged
+///
+/// Compiled kernels know two members of Lane by their offsets and call the
+/// functions of Symbols.h for everything else.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_EMULATOR_MACHINE_H
+#define TILEWRIGHT_CORE_EMULATOR_MACHINE_H
+
+#include "core/Emulator/Fiber.h"
+#include "core/Emulator/Kernels.h"
+#include "core/Emulator/Shadow.h"
+#include "core/Emulator/Traffic.h"
+#include "llvm/ADT/DenseMap.h"
+#include <deque>
+#include <map>
+
+namespace tilewright {
+
+struct Machine;
+struct Cluster;
+struct Block;
+struct Subgroup;
+
+/// A piece of an asynchronous copy or tensor transfer that has been issued.
+struct Transfer {
+  char *to = nullptr;
+  const char *from = nullptr;
+  int64_t toPitch = 0, fromPitch = 0;
+  uint32_t rows = 1, rowBytes = 0;
+  uint32_t valid = ~0u;   // bytes of a row that are read, the rest are zeros
+  uint32_t stamp = 0;     // clock of its agent
+  uint32_t site = 0;
+};
+/// A tile between an array and a scratchpad, with its descriptor decoded.
+struct TensorTransfer {
+  const TensorDescriptor *descriptor = nullptr;
+  int32_t origin[5] = {};
+  char *scratchpad = nullptr; // of the block that receives or gives it
+  bool store = false;
+  uint64_t phase = 0;         // address of the phase barrier, 0: by groups
+  uint32_t stamp = 0, site = 0, lane = 0;
+};
+/// A unit's instruction on memory, issued and not executed yet.
+struct UnitIssue {
+  const UnitRunner *runner = nullptr;
+  uint32_t stamp = 0;
+  bool useC = true;
+  MemoryOperand operands[3];
+  char *at(int operand, int64_t row, int64_t col) const;
+  void run() const;
+};
+
+/// What one engine does for one lane.
+struct EngineQueue {
+  uint32_t issued = 0;           // clock of the last command
+  std::vector<Transfer> copies;  // not landed yet, oldest first
+  std::vector<TensorTransfer> tensors;
+  std::vector<UnitIssue> units;
+  uint64_t stationary = 0;       // address of the operand that the unit holds
+  std::vector<uint32_t> commits; // clock at the end of each group that is not known to be finished
+  double freeAt = 0;             // clocks of the core: when it has finished all commands
+  std::vector<double> commitEnds;
+  double lastEnd = 0;
+  uint32_t lastSite = 0;
+};
+
+enum class Waiting : uint8_t { No, Subgroup, Barrier, Phase, Cluster, Split };
+
+struct Lane {
+  // Read by compiled code.
+  int32_t facts[24] = {};
+  uint32_t *blockCounts = nullptr; // executions of each basic block by this lane
+  char *scratchpad = nullptr;      // of its block
+
+  Machine *machine = nullptr;
+  Cluster *cluster = nullptr;
+  Block *block = nullptr;
+  Subgroup *subgroup = nullptr;
+  uint32_t number = 0; // in the cluster
+  void *top = nullptr; // of the stack, while it does not run
+  bool finished = false;
+  Waiting waiting = Waiting::No;
+  uint32_t waitSite = 0;
+  uint64_t waitObject = 0; // number or address of what it waits for
+  uint32_t waitPhase = 0;
+  void *frame = nullptr; // operands at the meeting of a subgroup
+  Order order;
+  EngineQueue engines[numEngines];
+  struct Logged {
+    uint64_t address;
+    uint32_t site;
+  };
+  std::vector<Logged> log;
+  unsigned lastBuffer = 0;
+  double now = 0; // clocks of the core, where engines have them
+  std::vector<uint32_t> costed; // block counts that `now` includes
+};
+static_assert(offsetof(Lane, facts) == laneFactsOffset && offsetof(Lane, blockCounts) == laneBlockCountsOffset &&
+              offsetof(Lane, scratchpad) == laneScratchpadOffset);
+
+struct Subgroup {
+  Block *block = nullptr;
+  std::vector<Lane *> lanes;
+  uint32_t arrived = 0, site = 0;
+  uint32_t barrierSite = 0, barrierGeneration = ~0u; // of the block's barrier
+};
+
+/// Lanes that meet: named barriers and halves.
+struct Meeting {
+  uint32_t arrived = 0, expected = 0, generation = 0;
+  std::vector<Lane *> waiting;
+  std::vector<uint32_t> clocks; // joined from those that arrived in this generation
+  Clocks lastKnown; // joined last
+  Clocks joined;    // of the last generation that ended
+};
+
+/// A phase barrier.
+struct Phase {
+  uint32_t count = 0, pending = 0, phase = 0;
+  int64_t bytes = 0; // expected and not come yet
+  std::vector<Lane *> waiting;
+  std::vector<uint32_t> clocks;
+  Clocks completed; // of the last phase that ended
+};
+
+struct Block {
+  Cluster *cluster = nullptr;
+  uint32_t coordinates[3] = {};
+  char *scratchpad = nullptr;
+  uint64_t scratchpadBytes = 0;
+  ShadowMemory shadow;
+  std::vector<Lane *> lanes;
+  std::vector<Subgroup> subgroups;
+  std::map<int64_t, Meeting> barriers; // by id; blockBarrier: the whole block
+  static constexpr int64_t blockBarrier = -1, splitBarrier = -2;
+};
+
+struct Cluster {
+  Machine *machine = nullptr;
+  uint32_t run = 0; // number in the launch, from 1
+  std::vector<Lane> lanes;
+  std::vector<Block> blocks;
+  Agents agents;
+  std::deque<Lane *> ready;
+  std::vector<Lane *> polling;
+  std::map<uint64_t, Phase> phases; // by address
+  Meeting clusterMeeting;
+  std::deque<TensorTransfer> flying; // towards phase barriers
+  llvm::DenseSet<uint32_t> acquired; // runs known to have ended
+  uint32_t unfinished = 0;
+  bool stopped = false; // a finding that the kernel cannot go on from
+  bool progressed = false;
+  void *schedulerTop = nullptr;
+
+  /// Runs all lanes to their end, or until nothing can go on.
+  void execute();
+  /// Lets others run until somebody makes this lane ready again.
+  void suspend(Lane &lane, Waiting why, uint32_t site, uint64_t object = 0);
+  /// Goes to the end of the queue, after the others.
+  void yield(Lane &lane);
+  void makeReady(Lane &lane);
+  /// Leaves the lane for good.
+  void finish(Lane &lane);
+  /// Ends the cluster from inside a lane: its fibers are never entered again.
+  void stop(Lane &lane);
+
+private:
+  void enterNext(Lane &from);
+  void reportStuck();
+};
+
+/// What one site did, see SiteCounters.
+struct SiteCount {
+  uint64_t executions = 0, bytes = 0, transactions = 0, cycles = 0, conflicts = 0;
+};
+
+struct Buffer {
+  char *data = nullptr;
+  uint64_t bytes = 0;
+  ShadowMemory shadow;
+};
+
+/// Where an address lies.
+struct Place {
+  enum Kind { Nowhere, Scratchpad, Global, Private } kind = Nowhere;
+  Block *block = nullptr;
+  Buffer *buffer = nullptr;
+  uint64_t offset = 0;
+  uint64_t room = 0; // bytes from the address to the end
+};
+
+struct Machine {
+  const EmulatedKernels::Impl *kernels = nullptr;
+  EmulatorMode mode;
+  bool checks = true, counting = true;
+  bool timed = false; // the chip's lanes are cores with engines: clocks are kept
+
+  std::vector<std::unique_ptr<Buffer>> buffers; // sorted by address
+  std::map<std::string, KernelCounters> counters;
+  std::vector<Finding> findings;
+  std::map<std::tuple<int, uint32_t, uint32_t, std::string>, size_t> findingIndex;
+
+  // Of the launch that runs.
+  const KernelEntry *kernel = nullptr;
+  std::array<uint32_t, 3> grid{}, block{};
+  uint64_t scratchpadBytes = 0;
+  std::vector<void *> argumentPointers;
+  std::vector<SiteCount> scratchpadCounts, globalCounts; // by site
+  std::vector<uint64_t> unitIssues;                      // by unit
+  std::vector<uint64_t> blockExecutions;                 // by basic block, in subgroups
+  EngineCounters engineCounters[numEngines + 1];         // the last one: the core's own instructions
+  double cycles = 0;
+  double lastSeconds = 0;
+  Banks banks;
+  llvm::DenseMap<uint64_t, std::vector<uint32_t>> atomicReleases;    // runs that an atomic access at this address saw
+  std::map<uint64_t, Clocks> atomicClocks;
+
+  FiberStacks stacks;
+  char *window = nullptr; // the scratchpads of a cluster, below 4 GiB so that 32-bit addresses work
+  static constexpr uint64_t windowStride = 1 << 21, maxBlocksInCluster = 16;
+  std::vector<char> poison, trash;
+
+  Machine();
+  ~Machine();
+
+  /// Runs all blocks. False: a message in `error`.
+  bool launch(const Launch &launch, std::string &error);
+
+  Place locate(Lane &lane, const void *address);
+  /// An access of one lane: checked, logged. The address to use instead of `address`.
+  void *access(Lane &lane, uint32_t site, void *address);
+  /// The same for `bytes` by (agent, clock) with what `order` knows; false: out of bounds. Not logged.
+  bool check(Lane &lane, const Order &order, uint32_t agent, uint32_t clock, uint32_t site, const void *address,
+             uint64_t bytes, uint64_t align, AccessKind kind, Space space);
+  void log(Lane &lane, uint32_t site, const void *address) {
+    if (counting)
+      lane.log.push_back({reinterpret_cast<uint64_t>(address), site});
+  }
+  /// Set in the logged site of a copy's destination.
+  static constexpr uint32_t destination = 1u << 31;
+  /// Counts what the lanes of a subgroup logged.
+  void flush(Subgroup &subgroup);
+  /// Counts one instruction of a subgroup.
+  void count(uint32_t site, llvm::ArrayRef<uint64_t> addresses, llvm::ArrayRef<unsigned> lanes, unsigned bytes);
+
+  void report(FindingKind kind, uint32_t site, uint32_t otherSite, llvm::function_ref<std::string()> message);
+  std::string name(const Lane &lane) const; // "lane 5 of block (1, 0, 0)"
+
+private:
+  void runCluster(Cluster &cluster);
+  void finishCluster(Cluster &cluster);
+  void sumCounters(const Launch &launch, double seconds);
+};
+
+/// All lanes of the subgroup come with their frames; `work` runs once, in the last one, before any goes on.
+void meet(Lane &lane, uint32_t site, void *frame, llvm::function_ref<void(Subgroup &)> work);
+/// What the lane did so far becomes known to those who acquire `clocks`; what it does from now on does not.
+void release(Lane &lane, std::vector<uint32_t> &clocks, Clocks *lastKnown = nullptr);
+void acquire(Lane &lane, const Clocks &clocks);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_EMULATOR_MACHINE_H

@@ -1,0 +1,249 @@
+//===- Meetings.cpp - Barriers of all kinds -------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Arrivals, waits, and the clocks that they pass on.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Emulator/Meetings.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace tilewright;
+using llvm::formatv;
+
+void tilewright::release(Lane &lane, std::vector<uint32_t> &clocks, Clocks *lastKnown) {
+  if (!lane.machine->checks)
+    return;
+  clocks.resize(lane.cluster->agents.count());
+  lane.cluster->agents.raise(clocks, lane.order, lastKnown ? lastKnown->get() : nullptr);
+  if (lastKnown)
+    *lastKnown = lane.order.known;
+  ++lane.order.clock;
+}
+
+void tilewright::acquire(Lane &lane, const Clocks &clocks) {
+  if (!lane.machine->checks || !clocks || clocks == lane.order.known)
+    return;
+  auto joined = std::make_shared<std::vector<uint32_t>>(*lane.order.known);
+  for (size_t i = 0, end = clocks->size(); i < end; ++i)
+    (*joined)[i] = std::max((*joined)[i], (*clocks)[i]);
+  lane.order.known = std::move(joined);
+}
+
+/// Everybody has come: those who wait go on and know what all knew.
+static void open(Meeting &meeting, Cluster &cluster, Lane *last) {
+  Clocks joined;
+  if (cluster.machine->checks)
+    joined = std::make_shared<std::vector<uint32_t>>(std::move(meeting.clocks));
+  meeting.clocks.clear();
+  meeting.lastKnown.reset();
+  meeting.arrived = 0;
+  ++meeting.generation;
+  // The joined vector holds all that each of those who arrived knew.
+  for (Lane *waiting : meeting.waiting) {
+    if (joined)
+      waiting->order.known = joined;
+    cluster.makeReady(*waiting);
+  }
+  if (last && joined)
+    last->order.known = joined;
+  meeting.joined = std::move(joined);
+  meeting.waiting.clear();
+}
+
+void tilewright::barrier(Lane &lane, uint32_t site, int64_t id, uint32_t lanes, BarrierStep step) {
+  Machine &machine = *lane.machine;
+  Block &block = *lane.block;
+  Meeting &meeting = block.barriers[id];
+  bool whole = id == Block::blockBarrier || id == Block::splitBarrier;
+  if (whole)
+    lanes = block.lanes.size();
+  if (step == BarrierStep::Wait) { // the second half
+    if (lane.waitPhase == meeting.generation) {
+      meeting.waiting.push_back(&lane);
+      lane.cluster->suspend(lane, Waiting::Split, site, id);
+    }
+    acquire(lane, meeting.joined);
+    return;
+  }
+  if (id == Block::blockBarrier) {
+    Subgroup &subgroup = *lane.subgroup;
+    if (subgroup.barrierGeneration != meeting.generation) {
+      subgroup.barrierGeneration = meeting.generation;
+      subgroup.barrierSite = site;
+    } else if (subgroup.barrierSite != site) {
+      machine.report(FindingKind::DivergentBarrier, site, subgroup.barrierSite, [&] {
+        return formatv("{0} comes to this barrier while a lane of its subgroup waits at another one ({1})",
+                       machine.name(lane), machine.kernels->sites[subgroup.barrierSite].location)
+            .str();
+      });
+      lane.cluster->stop(lane);
+      return;
+    }
+  }
+  if (meeting.arrived == 0) {
+    meeting.expected = lanes;
+  } else if (meeting.expected != lanes) {
+    machine.report(FindingKind::Misuse, site, site, [&] {
+      return formatv("barrier {0} is used for {1} lanes here and for {2} lanes by those who have arrived", id, lanes,
+                     meeting.expected)
+          .str();
+    });
+    lane.cluster->stop(lane);
+    return;
+  }
+  if (!whole && (lanes == 0 || lanes > block.lanes.size() || lanes % machine.kernels->subgroupSize)) {
+    machine.report(FindingKind::Misuse, site, site, [&] {
+      return formatv("barrier {0} is for {1} lanes; expected a multiple of {2} up to the block's {3}", id, lanes,
+                     machine.kernels->subgroupSize, block.lanes.size())
+          .str();
+    });
+    lane.cluster->stop(lane);
+    return;
+  }
+  release(lane, meeting.clocks, &meeting.lastKnown);
+  lane.waitPhase = meeting.generation;
+  if (++meeting.arrived < lanes) {
+    if (step == BarrierStep::ArriveAndWait) {
+      meeting.waiting.push_back(&lane);
+      lane.cluster->suspend(lane, Waiting::Barrier, site, id);
+    }
+    return;
+  }
+  for (Subgroup &subgroup : block.subgroups)
+    machine.flush(subgroup);
+  open(meeting, *lane.cluster, step == BarrierStep::ArriveAndWait ? &lane : nullptr);
+}
+
+void tilewright::subgroupBarrier(Lane &lane, uint32_t site) {
+  meet(lane, site, nullptr, [](Subgroup &subgroup) {
+    if (!subgroup.lanes.front()->machine->checks)
+      return;
+    std::vector<uint32_t> clocks;
+    Clocks lastKnown;
+    for (Lane *lane : subgroup.lanes)
+      release(*lane, clocks, &lastKnown);
+    auto joined = std::make_shared<std::vector<uint32_t>>(std::move(clocks));
+    for (Lane *lane : subgroup.lanes)
+      lane->order.known = joined;
+  });
+}
+
+void tilewright::clusterBarrier(Lane &lane, uint32_t site, BarrierStep step) {
+  Cluster &cluster = *lane.cluster;
+  Meeting &meeting = cluster.clusterMeeting;
+  if (step != BarrierStep::Wait) {
+    release(lane, meeting.clocks, &meeting.lastKnown);
+    lane.waitPhase = meeting.generation;
+    if (++meeting.arrived == cluster.lanes.size())
+      open(meeting, cluster, nullptr);
+  }
+  if (step != BarrierStep::Arrive && lane.waitPhase == meeting.generation) {
+    meeting.waiting.push_back(&lane);
+    cluster.suspend(lane, Waiting::Cluster, site);
+  }
+  if (step != BarrierStep::Arrive)
+    acquire(lane, meeting.joined);
+}
+
+//===----------------------------------------------------------------------===//
+// Phase barriers
+//===----------------------------------------------------------------------===//
+
+static void endPhaseIfComplete(Cluster &cluster, Phase &phase) {
+  if (phase.pending || phase.bytes)
+    return;
+  ++phase.phase;
+  phase.pending = phase.count;
+  if (cluster.machine->checks)
+    phase.completed = std::make_shared<std::vector<uint32_t>>(phase.clocks);
+  for (Lane *lane : phase.waiting)
+    cluster.makeReady(*lane);
+  phase.waiting.clear();
+}
+
+void tilewright::phaseReceive(Cluster &cluster, uint64_t address, int64_t bytes, uint32_t agent, uint32_t clock) {
+  auto found = cluster.phases.find(address);
+  if (found == cluster.phases.end())
+    return; // reported when the transfer was issued
+  Phase &phase = found->second;
+  if (cluster.machine->checks) {
+    phase.clocks.resize(cluster.agents.count());
+    phase.clocks[agent] = std::max(phase.clocks[agent], clock);
+  }
+  phase.bytes -= bytes;
+  endPhaseIfComplete(cluster, phase);
+}
+
+int32_t tilewright::phaseStep(Lane &lane, uint32_t site, PhaseStep step, void *address, int32_t operand) {
+  Machine &machine = *lane.machine;
+  Cluster &cluster = *lane.cluster;
+  uint64_t key = reinterpret_cast<uint64_t>(address);
+  auto misuse = [&](llvm::function_ref<std::string()> message) {
+    machine.report(FindingKind::Misuse, site, site, message);
+    cluster.stop(lane);
+    return 0;
+  };
+  if (step == PhaseStep::Init) {
+    Place place = machine.locate(lane, address);
+    if (place.kind != Place::Scratchpad || place.room < 8 || key % 8)
+      return misuse([&] {
+        return formatv("{0} makes a phase barrier at {1:x}; expected 8 aligned bytes of its scratchpad",
+                       machine.name(lane), key)
+            .str();
+      });
+    if (operand <= 0)
+      return misuse([&] { return formatv("a phase barrier for {0} arrivals; expected at least 1", operand).str(); });
+    Phase &phase = cluster.phases[key];
+    if (!phase.waiting.empty())
+      return misuse([&] { return "a phase barrier is made anew while lanes wait at it"; });
+    phase = Phase();
+    phase.count = phase.pending = operand;
+    return 0;
+  }
+  auto found = cluster.phases.find(key);
+  if (found == cluster.phases.end())
+    return misuse([&] {
+      return formatv("{0} uses a phase barrier at {1:x} that nobody has made", machine.name(lane), key).str();
+    });
+  Phase &phase = found->second;
+  switch (step) {
+  case PhaseStep::Init:
+    break;
+  case PhaseStep::Arrive:
+    if (operand <= 0 || static_cast<uint32_t>(operand) > phase.pending)
+      return misuse([&] {
+        return formatv("{0} arrives {1} times at a phase that expects {2} of {3} arrivals", machine.name(lane), operand,
+                       phase.pending, phase.count)
+            .str();
+      });
+    release(lane, phase.clocks);
+    phase.pending -= operand;
+    endPhaseIfComplete(cluster, phase);
+    return 0;
+  case PhaseStep::Expect:
+    phase.bytes += operand;
+    return 0;
+  case PhaseStep::Wait:
+    while ((phase.phase & 1) == static_cast<uint32_t>(operand & 1)) {
+      phase.waiting.push_back(&lane);
+      cluster.suspend(lane, Waiting::Phase, site, key);
+    }
+    acquire(lane, phase.completed);
+    return 1;
+  case PhaseStep::Test:
+    if ((phase.phase & 1) == static_cast<uint32_t>(operand & 1)) {
+      cluster.yield(lane);
+      if ((phase.phase & 1) == static_cast<uint32_t>(operand & 1))
+        return 0;
+    }
+    acquire(lane, phase.completed);
+    return 1;
+  }
+  return 0;
+}

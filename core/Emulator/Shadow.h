@@ -1,0 +1,124 @@
+//===- Shadow.h - Which accesses are in order -------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Happens-before. Every lane and every (engine, lane) pair is an *agent* with a
+/// clock; an access is stamped (agent, clock). What a lane knows of the others is
+/// a vector with one clock an agent: an earlier access is in order with it if its
+/// stamp is not above the vector. Barriers join vectors, waits raise the clock of
+/// the engine that was waited for:
+///
+///   lane 3:  copy -> stamp (copies of lane 3, 7)      wait: knows copies of lane 3 up to 7
+///            barrier: all lanes know what each of them knew
+///   lane 5:  reads the same bytes: its vector has 7 for that agent, in order.
+///            Without the barrier or the wait it has 6: a finding, whatever the schedule was.
+///
+/// Shadow memory has one cell a granule (the smallest access of the kernel): the
+/// last write and the reads since then.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_EMULATOR_SHADOW_H
+#define TILEWRIGHT_CORE_EMULATOR_SHADOW_H
+
+#include "llvm/ADT/DenseSet.h"
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace tilewright {
+
+inline constexpr unsigned numEngines = 3;
+
+/// One clock an agent. Shared by all lanes that came out of the same barrier.
+using Clocks = std::shared_ptr<const std::vector<uint32_t>>;
+
+/// What one lane knows.
+struct Order {
+  Clocks known;                              // of the others
+  uint32_t self = 0;                         // agent of the lane: its number in the cluster
+  uint32_t clock = 1;                        // its own
+  std::array<uint32_t, numEngines> waited{}; // its own engines
+};
+
+/// Agents of a cluster of `lanes` lanes: the lanes, then for each engine one for each lane.
+struct Agents {
+  uint32_t lanes = 0;
+  uint32_t subgroupSize = 1;
+  bool inOrderSubgroups = false; // lanes of a subgroup need no barrier between them
+
+  uint32_t count() const { return lanes * (1 + numEngines); }
+  uint32_t engine(unsigned engine, uint32_t lane) const { return lanes * (1 + engine) + lane; }
+  bool isLane(uint32_t agent) const { return agent < lanes; }
+  uint32_t laneOf(uint32_t agent) const { return agent % lanes; }
+  unsigned engineOf(uint32_t agent) const { return agent / lanes - 1; }
+  /// Whether an access stamped (agent, clock) is known to `order`.
+  bool inOrder(const Order &order, uint32_t agent, uint32_t clock) const {
+    if (agent == order.self)
+      return clock <= order.clock;
+    if (isLane(agent)) {
+      if (inOrderSubgroups && agent / subgroupSize == order.self / subgroupSize)
+        return true;
+    } else if (laneOf(agent) == order.self) {
+      return clock <= order.waited[engineOf(agent)];
+    }
+    return clock <= (*order.known)[agent];
+  }
+  /// Writes all that `order` knows into `clocks`, keeping what is later.
+  void raise(std::vector<uint32_t> &clocks, const Order &order, const std::vector<uint32_t> *alreadyIn = nullptr) const;
+};
+
+enum class AccessKind : uint8_t { Read, Write, Atomic };
+
+/// The last accesses to one granule. `run` numbers the clusters of a launch from 1 on; 0: none yet.
+struct ShadowCell {
+  uint32_t writer = 0, writeClock = 0, writeSite = 0, writeRun = 0;
+  uint32_t reader = 0, readClock = 0, readSite = 0, readRun = 0;
+  static constexpr uint32_t atomicFlag = 1u << 31; // of `writer`
+  static constexpr uint32_t manyReaders = ~0u;     // `readClock` is then a number of ShadowMemory::readers
+};
+
+/// What is not in order.
+struct Conflict {
+  enum Kind { None, AfterWrite, AfterRead, NeverWritten } kind = None;
+  uint32_t agent = 0, clock = 0, site = 0; // of the earlier access
+  bool otherRun = false; // of another cluster
+  uint64_t offset = 0;   // first byte concerned
+};
+
+/// The shadow of one scratchpad or buffer.
+class ShadowMemory {
+public:
+  /// `granule`: bytes, a power of two.
+  void reset(uint64_t bytes, unsigned granule);
+  bool empty() const { return cells.empty(); }
+
+  /// Records an access stamped (agent, clock) by something that knows `order`; returns the first conflict.
+  /// `needsWrite`: reading what nobody wrote is one. `acquired`: other runs that are known to have ended.
+  Conflict access(const Agents &agents, const Order &order, uint32_t agent, uint32_t clock, uint32_t run,
+                  AccessKind kind, uint64_t offset, uint64_t bytes, uint32_t site, bool needsWrite,
+                  const llvm::DenseSet<uint32_t> &acquired);
+
+private:
+  void addReader(const Agents &agents, const Order &order, ShadowCell &cell, uint32_t agent, uint32_t clock,
+                 uint32_t run, uint32_t site);
+
+  unsigned shift = 0;
+  std::vector<ShadowCell> cells;
+  /// Reads of a granule that are in no order with each other.
+  struct Stamp {
+    uint32_t agent, clock, site;
+  };
+  using Readers = std::vector<Stamp>;
+  std::vector<Readers> readers;
+  std::vector<uint32_t> freeReaders;
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_EMULATOR_SHADOW_H

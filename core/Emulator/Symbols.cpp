@@ -1,0 +1,88 @@
+//===- Symbols.cpp - Functions that compiled kernels call -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Thin: each forwards to the part that does the work. The signatures are those
+/// that EmulationBuilder.cpp writes into the kernels.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Emulator/Symbols.h"
+#include "core/Emulator/Collectives.h"
+#include "core/Emulator/Meetings.h"
+#include "core/Emulator/Transfers.h"
+
+using namespace tilewright;
+
+static void *accessAt(Lane *lane, uint32_t site, void *address) { return lane->machine->access(*lane, site, address); }
+
+static void barrierAt(Lane *lane, uint32_t site, int64_t id, uint32_t lanes, int32_t step) {
+  barrier(*lane, site, id, lanes, static_cast<BarrierStep>(step));
+}
+static void subgroupBarrierAt(Lane *lane, uint32_t site) { subgroupBarrier(*lane, site); }
+static void clusterBarrierAt(Lane *lane, uint32_t site, int32_t step) {
+  clusterBarrier(*lane, site, static_cast<BarrierStep>(step));
+}
+static int32_t phaseAt(Lane *lane, uint32_t site, int32_t step, void *address, int32_t operand) {
+  return phaseStep(*lane, site, static_cast<PhaseStep>(step), address, operand);
+}
+static void *mapToBlock(Lane *lane, uint32_t site, void *address, uint32_t rank) {
+  int64_t own = lane->block - lane->cluster->blocks.data();
+  return static_cast<char *>(address) + (int64_t(rank) - own) * int64_t(Machine::windowStride);
+}
+
+static void exchangeAt(Lane *lane, uint32_t site, ExchangeFrame *frame) { exchange(*lane, site, *frame); }
+static void matricesAt(Lane *lane, uint32_t site, void *row, uint32_t count, int32_t transpose, int32_t store,
+                       uint32_t *words) {
+  matrices(*lane, site, row, count, transpose, store, words);
+}
+static void unitAt(Lane *lane, uint32_t site, char *frame) { issueUnit(*lane, site, frame); }
+
+static void copyAt(Lane *lane, uint32_t site, int32_t engine, char *to, int64_t toPitch, const char *from,
+                   int64_t fromPitch, uint32_t rows, uint32_t rowBytes, uint32_t valid, uint32_t align) {
+  Transfer transfer;
+  transfer.to = to;
+  transfer.from = from;
+  transfer.toPitch = toPitch;
+  transfer.fromPitch = fromPitch;
+  transfer.rows = rows;
+  transfer.rowBytes = rowBytes;
+  transfer.valid = valid;
+  copyAsync(*lane, site, static_cast<Engine>(engine), transfer, align);
+}
+static void commitAt(Lane *lane, uint32_t site, int32_t engine) { commit(*lane, static_cast<Engine>(engine)); }
+static void waitAt(Lane *lane, uint32_t site, int32_t engine, int32_t pending) {
+  wait(*lane, site, static_cast<Engine>(engine), pending);
+}
+static void tensorAt(Lane *lane, uint32_t site, int32_t store, char *scratchpad, const TensorDescriptor *descriptor,
+                     const int32_t *coordinates, uint32_t rank, uint64_t phase, uint32_t blocks) {
+  TensorTransfer transfer;
+  transfer.descriptor = descriptor;
+  std::copy_n(coordinates, rank, transfer.origin);
+  transfer.scratchpad = scratchpad;
+  transfer.store = store;
+  transfer.phase = phase;
+  tensorAsync(*lane, site, transfer, blocks);
+}
+
+std::vector<std::pair<const char *, void *>> tilewright::runtimeSymbols() {
+  return {
+      {"tw_emulator_access", reinterpret_cast<void *>(accessAt)},
+      {"tw_emulator_barrier", reinterpret_cast<void *>(barrierAt)},
+      {"tw_emulator_subgroup_barrier", reinterpret_cast<void *>(subgroupBarrierAt)},
+      {"tw_emulator_cluster_barrier", reinterpret_cast<void *>(clusterBarrierAt)},
+      {"tw_emulator_phase", reinterpret_cast<void *>(phaseAt)},
+      {"tw_emulator_map_to_block", reinterpret_cast<void *>(mapToBlock)},
+      {"tw_emulator_exchange", reinterpret_cast<void *>(exchangeAt)},
+      {"tw_emulator_matrices", reinterpret_cast<void *>(matricesAt)},
+      {"tw_emulator_unit", reinterpret_cast<void *>(unitAt)},
+      {"tw_emulator_copy", reinterpret_cast<void *>(copyAt)},
+      {"tw_emulator_commit", reinterpret_cast<void *>(commitAt)},
+      {"tw_emulator_wait", reinterpret_cast<void *>(waitAt)},
+      {"tw_emulator_tensor", reinterpret_cast<void *>(tensorAt)},
+  };
+}

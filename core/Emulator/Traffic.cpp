@@ -1,0 +1,80 @@
+//===- Traffic.cpp - What a subgroup's access costs -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Sectors and banks, counted.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Emulator/Traffic.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace tilewright;
+
+/// Sorts unless already sorted, which consecutive lanes mostly are, and drops duplicates.
+static void makeDistinct(llvm::SmallVectorImpl<uint64_t> &values) {
+  if (!llvm::is_sorted(values))
+    llvm::sort(values);
+  values.erase(llvm::unique(values), values.end());
+}
+
+uint64_t tilewright::countSectors(llvm::ArrayRef<uint64_t> addresses, uint64_t bytes) {
+  llvm::SmallVector<uint64_t, 64> sectors;
+  for (uint64_t address : addresses) {
+    uint64_t last = (address + bytes - 1) / sectorBytes;
+    for (uint64_t sector = address / sectorBytes; sector <= last; ++sector) {
+      if (sectors.empty() || sectors.back() != sector)
+        sectors.push_back(sector);
+    }
+  }
+  makeDistinct(sectors);
+  return sectors.size();
+}
+
+Banks::Cost Banks::cost(llvm::ArrayRef<uint64_t> addresses, llvm::ArrayRef<unsigned> lanes, uint64_t accessBytes,
+                        llvm::ArrayRef<std::vector<unsigned>> groups) const {
+  Cost total;
+  llvm::SmallVector<uint64_t, 64> words;
+  llvm::SmallVector<uint16_t, 64> load(count);
+  auto serve = [&] {
+    if (words.empty())
+      return;
+    makeDistinct(words);
+    llvm::fill(load, 0);
+    uint64_t cycles = 0;
+    for (uint64_t word : words)
+      cycles = std::max<uint64_t>(cycles, ++load[word % count]);
+    total.cycles += cycles;
+    total.conflicts += cycles - (words.size() + count - 1) / count;
+    words.clear();
+  };
+  auto add = [&](uint64_t address) {
+    for (uint64_t word = address / bytes, last = (address + accessBytes - 1) / bytes; word <= last; ++word)
+      words.push_back(word);
+  };
+  if (groups.empty()) {
+    uint64_t together = std::max<uint64_t>(1, uint64_t(count) * bytes / std::max<uint64_t>(accessBytes, bytes));
+    uint64_t group = 0;
+    for (auto [address, lane] : llvm::zip(addresses, lanes)) {
+      if (lane / together != group)
+        serve();
+      group = lane / together;
+      add(address);
+    }
+    serve();
+    return total;
+  }
+  for (const std::vector<unsigned> &group : groups) {
+    for (auto [address, lane] : llvm::zip(addresses, lanes)) {
+      if (llvm::is_contained(group, lane))
+        add(address);
+    }
+    serve();
+  }
+  return total;
+}

@@ -1,0 +1,320 @@
+//===- Transfers.cpp - Engines that work beside the lanes -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Commands, groups and waits; tiles of arrays; clocks of the engines.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Emulator/Transfers.h"
+#include "core/Emulator/Meetings.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace tilewright;
+using llvm::formatv;
+
+//===----------------------------------------------------------------------===//
+// Clocks of engines
+//===----------------------------------------------------------------------===//
+
+void tilewright::advance(Lane &lane) {
+  Machine &machine = *lane.machine;
+  if (!machine.timed)
+    return;
+  const auto &blocks = machine.kernels->blocks;
+  lane.costed.resize(blocks.size());
+  double cycles = 0;
+  for (size_t i = 0, end = blocks.size(); i < end; ++i) {
+    cycles += (lane.blockCounts[i] - lane.costed[i]) * blocks[i].cycles;
+    lane.costed[i] = lane.blockCounts[i];
+  }
+  lane.now += cycles;
+  machine.engineCounters[numEngines].busyCycles += cycles;
+}
+
+double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t bytes) {
+  Machine &machine = *lane.machine;
+  EngineCounters &counters = machine.engineCounters[engine];
+  ++counters.commands;
+  counters.bytes += bytes;
+  if (!machine.timed)
+    return 0;
+  advance(lane);
+  counters.busyCycles += cycles;
+  EngineQueue &queue = lane.engines[engine];
+  queue.freeAt = std::max(queue.freeAt, lane.now) + cycles;
+  return queue.lastEnd = queue.freeAt;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+static void perform(const Transfer &transfer) {
+  for (uint32_t row = 0; row < transfer.rows; ++row) {
+    char *to = transfer.to + row * transfer.toPitch;
+    uint32_t valid = std::min(transfer.valid, transfer.rowBytes);
+    std::memcpy(to, transfer.from + row * transfer.fromPitch, valid);
+    std::memset(to + valid, 0, transfer.rowBytes - valid);
+  }
+}
+
+void tilewright::copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer transfer, uint64_t align) {
+  Machine &machine = *lane.machine;
+  unsigned e = static_cast<unsigned>(engine);
+  EngineQueue &queue = lane.engines[e];
+  transfer.stamp = ++queue.issued;
+  transfer.site = site;
+  uint32_t valid = std::min(transfer.valid, transfer.rowBytes);
+  if (machine.checks) {
+    uint32_t agent = lane.cluster->agents.engine(e, lane.number);
+    bool fits = true;
+    for (uint32_t row = 0; row < transfer.rows && fits; ++row) {
+      fits = machine.check(lane, lane.order, agent, transfer.stamp, site, transfer.from + row * transfer.fromPitch,
+                           valid, valid == transfer.rowBytes ? align : 1, AccessKind::Read, Space::Generic) &&
+             machine.check(lane, lane.order, agent, transfer.stamp, site, transfer.to + row * transfer.toPitch,
+                           transfer.rowBytes, align, AccessKind::Write, Space::Generic);
+    }
+    ++lane.order.clock; // what the lane does from now on is in no order with the copy
+    if (!fits)
+      return;
+  }
+  if (transfer.rows == 1 && transfer.rowBytes <= 16) {
+    if (valid)
+      machine.log(lane, site, transfer.from);
+    machine.log(lane, site | Machine::destination, transfer.to);
+  } else if (machine.counting) {
+    for (uint32_t row = 0; row < transfer.rows; ++row) {
+      uint64_t from = reinterpret_cast<uint64_t>(transfer.from + row * transfer.fromPitch);
+      uint64_t to = reinterpret_cast<uint64_t>(transfer.to + row * transfer.toPitch);
+      if (valid)
+        machine.count(site, from, 0u, valid);
+      machine.count(site, to, 0u, transfer.rowBytes);
+    }
+  }
+  uint64_t bytes = uint64_t(transfer.rows) * transfer.rowBytes;
+  double cycles = 0;
+  if (machine.timed) {
+    const EngineRate &rate = machine.kernels->rates[e];
+    cycles = rate.latency + bytes / rate.bytesPerClock;
+  }
+  occupy(lane, e, cycles, bytes);
+  if (machine.mode.late & (1u << e))
+    queue.copies.push_back(transfer);
+  else
+    perform(transfer);
+}
+
+void tilewright::commit(Lane &lane, Engine engine) {
+  EngineQueue &queue = lane.engines[static_cast<unsigned>(engine)];
+  queue.commits.push_back(queue.issued);
+  queue.commitEnds.push_back(queue.lastEnd);
+}
+
+void tilewright::wait(Lane &lane, uint32_t site, Engine engine, int32_t pending) {
+  Machine &machine = *lane.machine;
+  unsigned e = static_cast<unsigned>(engine);
+  EngineQueue &queue = lane.engines[e];
+  if (pending < 0) {
+    machine.report(FindingKind::Misuse, site, site,
+                   [&] { return formatv("{0} waits for all but {1} groups", machine.name(lane), pending).str(); });
+    return;
+  }
+  if (queue.commits.size() <= static_cast<size_t>(pending))
+    return;
+  size_t finished = queue.commits.size() - pending;
+  uint32_t stamp = queue.commits[finished - 1];
+  lane.order.waited[e] = std::max(lane.order.waited[e], stamp);
+  if (machine.timed) {
+    advance(lane);
+    lane.now = std::max(lane.now, queue.commitEnds[finished - 1]);
+  }
+  queue.commits.erase(queue.commits.begin(), queue.commits.begin() + finished);
+  queue.commitEnds.erase(queue.commitEnds.begin(), queue.commitEnds.begin() + finished);
+  auto copy = queue.copies.begin();
+  for (; copy != queue.copies.end() && copy->stamp <= stamp; ++copy)
+    perform(*copy);
+  queue.copies.erase(queue.copies.begin(), copy);
+  auto unit = queue.units.begin();
+  for (; unit != queue.units.end() && unit->stamp <= stamp; ++unit)
+    unit->run();
+  queue.units.erase(queue.units.begin(), unit);
+  auto tensor = queue.tensors.begin();
+  for (; tensor != queue.tensors.end() && tensor->stamp <= stamp; ++tensor)
+    land(*lane.cluster, *tensor);
+  queue.tensors.erase(queue.tensors.begin(), tensor);
+}
+
+void tilewright::drain(Lane &lane) {
+  Machine &machine = *lane.machine;
+  for (unsigned e = 0; e < numEngines; ++e) {
+    EngineQueue &queue = lane.engines[e];
+    for (const Transfer &copy : queue.copies)
+      perform(copy);
+    for (const UnitIssue &unit : queue.units)
+      unit.run();
+    for (const TensorTransfer &tensor : queue.tensors)
+      land(*lane.cluster, tensor);
+    if (static_cast<Engine>(e) == Engine::Store && queue.issued > lane.order.waited[e])
+      machine.report(FindingKind::InFlight, queue.lastSite, queue.lastSite, [&] {
+        return formatv("{0} ends before this store has read the scratchpad; a wait is missing", machine.name(lane))
+            .str();
+      });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of arrays
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Walks the innermost rows of a tile.
+class TileRows {
+public:
+  TileRows(const TensorTransfer &transfer) : transfer(transfer), descriptor(*transfer.descriptor) {
+    for (uint32_t d = 1; d < descriptor.rank; ++d)
+      rows *= descriptor.box[d];
+    rowBytes = uint64_t(descriptor.box[0]) * descriptor.elementBytes;
+  }
+  uint64_t rows = 1, rowBytes = 0;
+
+  /// Byte of the scratchpad that byte `offset` of row `row` goes to; swizzles act on the address.
+  char *place(uint64_t row, uint64_t offset) const {
+    uint64_t address = reinterpret_cast<uint64_t>(transfer.scratchpad) + row * rowBytes + offset;
+    if (uint64_t swizzle = descriptor.swizzleBytes)
+      address ^= ((address >> 7) & (swizzle / 16 - 1)) << 4;
+    return reinterpret_cast<char *>(address);
+  }
+  /// Bytes [first, last) of row `row` that lie inside the array, and where byte 0 of the row would be.
+  char *source(uint64_t row, uint64_t &first, uint64_t &last) const {
+    first = last = 0;
+    int64_t offset = int64_t(transfer.origin[0]) * descriptor.elementBytes;
+    for (uint32_t d = 1; d < descriptor.rank; ++d) {
+      int64_t index = int64_t(transfer.origin[d]) + int64_t(row % descriptor.box[d]);
+      row /= descriptor.box[d];
+      if (index < 0 || index >= int64_t(descriptor.sizes[d]))
+        return nullptr;
+      offset += index * int64_t(descriptor.pitches[d - 1]);
+    }
+    int64_t begin = std::max<int64_t>(0, -int64_t(transfer.origin[0]));
+    int64_t end = std::min<int64_t>(descriptor.box[0], int64_t(descriptor.sizes[0]) - transfer.origin[0]);
+    if (begin >= end)
+      return nullptr;
+    first = begin * descriptor.elementBytes;
+    last = end * descriptor.elementBytes;
+    return descriptor.base + offset;
+  }
+
+private:
+  const TensorTransfer &transfer;
+  const TensorDescriptor &descriptor;
+};
+} // namespace
+
+static constexpr uint64_t pieceBytes = 16; // swizzles move pieces of this size
+
+void tilewright::land(Cluster &cluster, const TensorTransfer &transfer) {
+  TileRows tile(transfer);
+  for (uint64_t row = 0; row < tile.rows; ++row) {
+    uint64_t first, last;
+    char *array = tile.source(row, first, last);
+    for (uint64_t offset = 0; offset < tile.rowBytes; offset += pieceBytes) {
+      char *piece = tile.place(row, offset);
+      uint64_t count = std::min(pieceBytes, tile.rowBytes - offset);
+      uint64_t begin = std::max(first, offset), end = std::min(last, offset + count);
+      if (transfer.store) {
+        if (array && begin < end)
+          std::memcpy(array + begin, piece + (begin - offset), end - begin);
+        continue;
+      }
+      std::memset(piece, 0, count);
+      if (array && begin < end)
+        std::memcpy(piece + (begin - offset), array + begin, end - begin);
+    }
+  }
+  if (transfer.phase)
+    phaseReceive(cluster, transfer.phase, tile.rows * tile.rowBytes,
+                 cluster.agents.engine(static_cast<unsigned>(Engine::Copy), transfer.lane), transfer.stamp);
+}
+
+/// Empty, or why no tile can be moved by this descriptor.
+static std::string refuse(const TensorDescriptor &descriptor) {
+  if (descriptor.magic != TensorDescriptor::signature)
+    return "the descriptor was not made by the device";
+  if (descriptor.rank < 1 || descriptor.rank > 5)
+    return formatv("a descriptor of rank {0}; expected 1 to 5", descriptor.rank);
+  uint64_t inner = uint64_t(descriptor.box[0]) * descriptor.elementBytes;
+  if (inner % pieceBytes)
+    return formatv("rows of {0} bytes; expected a multiple of {1}", inner, pieceBytes);
+  if (descriptor.swizzleBytes && inner > descriptor.swizzleBytes)
+    return formatv("rows of {0} bytes in a swizzle of {1}", inner, descriptor.swizzleBytes);
+  return "";
+}
+
+void tilewright::tensorAsync(Lane &lane, uint32_t site, TensorTransfer transfer, uint32_t blocks) {
+  Machine &machine = *lane.machine;
+  Cluster &cluster = *lane.cluster;
+  auto misuse = [&](const std::string &why) {
+    machine.report(FindingKind::Misuse, site, site, [&] { return why; });
+    cluster.stop(lane);
+  };
+  std::string refusal = refuse(*transfer.descriptor);
+  if (!refusal.empty())
+    return misuse(refusal);
+  Engine engine = transfer.store ? Engine::Store : Engine::Copy;
+  unsigned e = static_cast<unsigned>(engine);
+  EngineQueue &queue = lane.engines[e];
+  transfer.site = queue.lastSite = site;
+  transfer.lane = lane.number;
+  uint64_t align = transfer.descriptor->swizzleBytes ? uint64_t(transfer.descriptor->swizzleBytes) * 8 : 128;
+  if (reinterpret_cast<uint64_t>(transfer.scratchpad) % align)
+    return misuse(formatv("the tile lies at byte {0} of the scratchpad; its arrangement needs an alignment of {1}",
+                          (transfer.scratchpad - machine.window) % Machine::windowStride, align));
+  uint32_t own = lane.block - cluster.blocks.data();
+  if (!blocks)
+    blocks = 1u << own;
+  for (uint32_t rank = 0; rank < cluster.blocks.size(); ++rank) {
+    if (!((blocks >> rank) & 1))
+      continue;
+    TensorTransfer part = transfer;
+    int64_t shift = (int64_t(rank) - own) * int64_t(Machine::windowStride);
+    part.scratchpad += shift;
+    if (part.phase)
+      part.phase += shift;
+    part.stamp = ++queue.issued;
+    if (part.phase && !cluster.phases.count(part.phase))
+      return misuse("the tile completes at a phase barrier that nobody has made");
+    TileRows tile(part);
+    uint32_t agent = cluster.agents.engine(e, lane.number);
+    bool fits = true;
+    for (uint64_t row = 0; row < tile.rows && fits; ++row) {
+      uint64_t first, last;
+      char *array = tile.source(row, first, last);
+      for (uint64_t offset = 0; machine.checks && offset < tile.rowBytes && fits; offset += pieceBytes)
+        fits = machine.check(lane, lane.order, agent, part.stamp, site, tile.place(row, offset), pieceBytes,
+                             pieceBytes, part.store ? AccessKind::Read : AccessKind::Write, Space::Cluster);
+      if (!array)
+        continue;
+      if (machine.checks && fits)
+        fits = machine.check(lane, lane.order, agent, part.stamp, site, array + first, last - first, 1,
+                             part.store ? AccessKind::Write : AccessKind::Read, Space::Global);
+      if (machine.counting)
+        machine.count(site, reinterpret_cast<uint64_t>(array + first), 0u, last - first);
+    }
+    ++lane.order.clock;
+    if (!fits)
+      continue;
+    occupy(lane, e, 0, tile.rows * tile.rowBytes);
+    bool late = machine.mode.late & (1u << e);
+    if (!late)
+      land(cluster, part);
+    else if (part.phase)
+      cluster.flying.push_back(part);
+    else
+      queue.tensors.push_back(part);
+  }
+}

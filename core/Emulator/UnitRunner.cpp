@@ -1,0 +1,189 @@
+//===- UnitRunner.cpp - Matrix units at the emulator's speed --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Decodes, multiplies in float64 and rounds once, as UnitModel.cpp does.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Emulator/UnitRunner.h"
+#include "core/Runtime/Array.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <cstring>
+
+using namespace tilewright;
+
+/// Element `index` of packed data.
+template <typename T> static T load(const char *data, int64_t index) {
+  T value;
+  std::memcpy(&value, data + index * sizeof(T), sizeof(T));
+  return value;
+}
+template <typename T> static void store(char *data, int64_t index, T value) {
+  std::memcpy(data + index * sizeof(T), &value, sizeof(T));
+}
+
+/// A half as a double, without branches for normal numbers.
+static double half(uint16_t bits) {
+  uint32_t exponent = (bits >> 10) & 31, sign = uint32_t(bits & 0x8000) << 16;
+  if (exponent - 1 < 30)
+    return llvm::bit_cast<float>(sign | ((uint32_t(bits & 0x7fff) << 13) + (112u << 23)));
+  return halfToFloat(bits);
+}
+
+/// Calls `body(decode)` with the function that decodes elements of `kind`.
+template <typename Body> static void withDecoder(ElementKind kind, Body body) {
+  switch (kind) {
+  case ElementKind::F16:
+    return body([](const char *data, int64_t i) { return half(load<uint16_t>(data, i)); });
+  case ElementKind::BF16:
+    return body([](const char *data, int64_t i) -> double {
+      return llvm::bit_cast<float>(uint32_t(load<uint16_t>(data, i)) << 16);
+    });
+  case ElementKind::F32:
+    return body([](const char *data, int64_t i) -> double { return load<float>(data, i); });
+  case ElementKind::F64:
+    return body([](const char *data, int64_t i) { return load<double>(data, i); });
+  case ElementKind::I8:
+    return body([](const char *data, int64_t i) -> double { return load<int8_t>(data, i); });
+  case ElementKind::U8:
+    return body([](const char *data, int64_t i) -> double { return load<uint8_t>(data, i); });
+  case ElementKind::I32:
+    return body([](const char *data, int64_t i) -> double { return load<int32_t>(data, i); });
+  default:
+    return body([kind](const char *data, int64_t i) { return readElement(kind, data, i); });
+  }
+}
+
+template <typename Body> static void withEncoder(ElementKind kind, Body body) {
+  switch (kind) {
+  case ElementKind::F16:
+    return body([](char *data, int64_t i, double value) { store(data, i, doubleToHalf(value)); });
+  case ElementKind::F32:
+    return body([](char *data, int64_t i, double value) { store(data, i, static_cast<float>(value)); });
+  case ElementKind::F64:
+    return body([](char *data, int64_t i, double value) { store(data, i, value); });
+  case ElementKind::I32:
+    return body([](char *data, int64_t i, double value) {
+      store(data, i, static_cast<int32_t>(static_cast<int64_t>(value)));
+    });
+  default:
+    return body([kind](char *data, int64_t i, double value) { writeElement(kind, data, i, value); });
+  }
+}
+
+bool UnitRunner::inMemory(int index) const {
+  Residence residence = operand(index).residence;
+  return residence == Residence::Scratchpad || residence == Residence::Accumulator;
+}
+
+UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
+  int64_t offset = 0;
+  for (int i = 0; i < 3; ++i) {
+    const UnitOperand &o = operand(i);
+    offsets[i] = offset;
+    if (inMemory(i))
+      continue;
+    lanes = std::max(lanes, o.layout.numLanes());
+    bytes[i] = llvm::divideCeil(o.layout.numElements() * bitWidth(o.element), 8);
+    offset = llvm::alignTo(offset + bytes[i], 16);
+    slots[i].resize(o.rows * o.cols);
+    for (int64_t lane = o.layout.numLanes() - 1; lane >= 0; --lane) {
+      for (int64_t element = o.layout.numElements() - 1; element >= 0; --element) {
+        Position p = o.layout.at(lane, element);
+        slots[i][p.row * o.cols + p.col] = {static_cast<uint16_t>(lane), static_cast<uint16_t>(element)};
+        if (i == 2)
+          positions.push_back(p.row * o.cols + p.col);
+      }
+    }
+  }
+  std::reverse(positions.begin(), positions.end());
+  memory = offset;
+}
+
+void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addressOf, double *matrix) const {
+  const UnitOperand &o = operand(index);
+  withDecoder(o.element, [&](auto decode) {
+    if (inMemory(index)) {
+      for (int64_t row = 0; row < o.rows; ++row) {
+        for (int64_t col = 0; col < o.cols; ++col)
+          matrix[row * o.cols + col] = decode(addressOf(index, row, col), 0);
+      }
+      return;
+    }
+    const Place *slot = slots[index].data();
+    for (int64_t i = 0, end = o.rows * o.cols; i < end; ++i)
+      matrix[i] = decode(frames[slot[i].lane] + offsets[index], slot[i].element);
+  });
+}
+
+/// c[m x n] += a[m x k] * b[k x n]; N > 0: n is known.
+template <int N>
+static void multiply(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
+  if (N)
+    n = N;
+  for (int64_t i = 0; i < m; ++i) {
+    double row[N ? N : 512];
+    for (int64_t j = 0; j < n; ++j)
+      row[j] = c[i * n + j];
+    for (int64_t kk = 0; kk < k; ++kk) {
+      double scale = a[i * k + kk];
+      for (int64_t j = 0; j < n; ++j)
+        row[j] += scale * b[kk * n + j];
+    }
+    for (int64_t j = 0; j < n; ++j)
+      c[i * n + j] = row[j];
+  }
+}
+
+void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const {
+  int64_t m = unit.m, n = unit.n, k = unit.k;
+  llvm::SmallVector<double, 1024> storage(m * k + k * n + m * n);
+  double *a = storage.data(), *b = a + m * k, *c = b + k * n;
+  read(0, frames, addressOf, a);
+  read(1, frames, addressOf, b);
+  if (useC && unit.init != UnitInit::NoAccumulate)
+    read(2, frames, addressOf, c);
+  switch (n) {
+  case 8:
+    multiply<8>(m, n, k, a, b, c);
+    break;
+  case 16:
+    multiply<16>(m, n, k, a, b, c);
+    break;
+  case 32:
+    multiply<32>(m, n, k, a, b, c);
+    break;
+  default:
+    multiply<0>(m, n, k, a, b, c);
+    break;
+  }
+  if (unit.saturates && !isFloat(unit.c.element)) {
+    double range = std::ldexp(1.0, bitWidth(unit.c.element) - (isSigned(unit.c.element) ? 1 : 0));
+    double low = isSigned(unit.c.element) ? -range : 0.0;
+    for (int64_t i = 0; i < m * n; ++i)
+      c[i] = std::min(std::max(c[i], low), range - 1);
+  }
+  withEncoder(unit.c.element, [&](auto encode) {
+    if (inMemory(2)) {
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j)
+          encode(addressOf(2, i, j), 0, c[i * n + j]);
+      }
+      return;
+    }
+    int64_t elements = unit.c.layout.numElements();
+    const uint32_t *position = positions.data();
+    for (int64_t lane = 0; lane < unit.c.layout.numLanes(); ++lane) {
+      for (int64_t element = 0; element < elements; ++element)
+        encode(frames[lane] + offsets[2], element, c[*position++]);
+    }
+  });
+}

@@ -1,0 +1,66 @@
+//===- UnitRunner.h - Matrix units at the emulator's speed ------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What `runUnit` says a record means, prepared once: the slot of each element of
+/// A and B and the element of each slot of C are tables, element types are decoded
+/// without a general float class. Results are those of `runUnit`, bit by bit.
+///
+/// One lane gives its operands in a frame:
+///
+///   registers of A | of B | of C (in and out) | MemoryOperand of A, B, C | int32 useC
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_EMULATOR_UNITRUNNER_H
+#define TILEWRIGHT_CORE_EMULATOR_UNITRUNNER_H
+
+#include "tilewright/UnitModel.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace tilewright {
+
+/// An operand in a scratchpad or accumulator memory: a row-major tile, or what a descriptor says.
+struct MemoryOperand {
+  uint64_t address = 0; // or the descriptor
+  int64_t pitch = 0;    // bytes from row to row
+};
+
+class UnitRunner {
+public:
+  explicit UnitRunner(const MatrixUnit &unit);
+
+  const MatrixUnit &unit;
+  int64_t lanes = 1; // that take part
+  /// Bytes of an operand's registers in one lane, 0 for one in memory.
+  int64_t registerBytes(int operand) const { return bytes[operand]; }
+  bool inMemory(int operand) const;
+  int64_t registerOffset(int operand) const { return offsets[operand]; }
+  int64_t memoryOffset(int operand) const { return memory + operand * int64_t(sizeof(MemoryOperand)); }
+  int64_t useCOffset() const { return memory + 3 * int64_t(sizeof(MemoryOperand)); }
+  int64_t frameBytes() const { return useCOffset() + 16; }
+
+  /// Address of element (row, col) of an operand in memory: 0 A, 1 B, 2 C.
+  using AddressOf = llvm::function_ref<char *(int operand, int64_t row, int64_t col)>;
+  /// C = A * B + C over the frames of the lanes.
+  void run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const;
+
+private:
+  const UnitOperand &operand(int index) const { return index == 0 ? unit.a : index == 1 ? unit.b : unit.c; }
+  void read(int index, llvm::ArrayRef<char *> frames, AddressOf addressOf, double *matrix) const;
+
+  struct Place {
+    uint16_t lane, element;
+  };
+  int64_t bytes[3] = {}, offsets[3] = {}, memory = 0;
+  std::vector<Place> slots[3];         // by row-major position
+  std::vector<uint32_t> positions;     // of C, by lane and element
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_EMULATOR_UNITRUNNER_H

@@ -1,0 +1,107 @@
+//===- EmulatorFixture.cpp - Kernels of the emulator's tests --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The chip of the tests and how their kernels are compiled and run.
+///
+//===----------------------------------------------------------------------===//
+
+#include "EmulatorFixture.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+
+using namespace tilewright;
+
+std::shared_ptr<const TargetDescription> test::simtChip(std::vector<MatrixUnit> units) {
+  ChipTable table;
+  table.name = "simt";
+  table.levels = {{"grid", LevelKind::Parallel, 4},
+                  {"block", LevelKind::Concurrent, 32},
+                  {"subgroup", LevelKind::Lockstep, 32}};
+  Memory global, shared;
+  global.name = "global";
+  global.kind = MemoryKind::Global;
+  global.bytes = int64_t(1) << 30;
+  shared.name = "shared";
+  shared.kind = MemoryKind::Scratchpad;
+  shared.bytes = 64 << 10;
+  shared.banks = 32;
+  shared.bankBytes = 4;
+  table.memories = {global, shared};
+  table.units = std::move(units);
+  return std::make_shared<TableDescription>("test", std::move(table));
+}
+
+mlir::MLIRContext &test::kernelContext() {
+  static auto *context = [] {
+    auto *made = new mlir::MLIRContext(mlir::MLIRContext::Threading::DISABLED);
+    made->loadDialect<mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
+    return made;
+  }();
+  return *context;
+}
+
+/// What the tests' address spaces mean.
+static EmulationTable withSpaces(EmulationTable table) {
+  table.space(1, Space::Global);
+  table.space(3, Space::Scratchpad);
+  return table;
+}
+
+static std::shared_ptr<EmulatedKernels> compile(const std::string &text, std::shared_ptr<const TargetDescription> chip,
+                                                const EmulationTable &table, std::string &messages) {
+  mlir::ScopedDiagnosticHandler handler(&test::kernelContext(), [&](mlir::Diagnostic &diagnostic) {
+    messages += diagnostic.str() + "\n";
+    return mlir::success();
+  });
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &test::kernelContext(), "kernel.mlir");
+  if (!module)
+    return nullptr;
+  auto kernels = EmulatedKernels::compile(*module, std::move(chip), withSpaces(table));
+  if (!kernels) {
+    messages += llvm::toString(kernels.takeError());
+    return nullptr;
+  }
+  return *kernels;
+}
+
+std::shared_ptr<EmulatedKernels> test::compileKernels(const std::string &text,
+                                                      std::shared_ptr<const TargetDescription> chip,
+                                                      const EmulationTable &table) {
+  std::string messages;
+  auto kernels = compile(text, std::move(chip), table, messages);
+  EXPECT_TRUE(kernels) << messages;
+  return kernels;
+}
+
+std::string test::compileFailure(const std::string &text, const EmulationTable &table) {
+  std::string messages;
+  EXPECT_FALSE(compile(text, simtChip(), table, messages));
+  return messages;
+}
+
+std::map<FindingKind, int> test::inAllModes(const std::shared_ptr<EmulatedKernels> &kernels,
+                                            const std::function<void(Emulator &)> &body,
+                                            std::vector<Finding> *findings) {
+  std::map<FindingKind, int> kinds;
+  for (const EmulatorMode &mode : allModes(kernels->engines())) {
+    Emulator device(kernels);
+    device.mode = mode;
+    body(device);
+    std::map<FindingKind, int> once;
+    for (const Finding &finding : device.findings()) {
+      once[finding.kind] = 1;
+      if (findings)
+        findings->push_back(finding);
+    }
+    for (auto [kind, one] : once)
+      kinds[kind] += one;
+  }
+  return kinds;
+}
