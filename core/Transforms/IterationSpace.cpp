@@ -138,6 +138,31 @@ void IterationSpace::parallel(int64_t count, function_ref<void(AffineExpr)> body
   ivs.pop_back();
 }
 
+SmallVector<AffineExpr> IterationSpace::overParallel(AffineExpr expr) const {
+  SmallVector<AffineExpr> values = {expr};
+  for (auto [position, variable] : llvm::enumerate(ivs)) {
+    Value iv = variable;
+    auto loop = dyn_cast<AffineParallelOp>(iv.getParentBlock()->getParentOp());
+    if (!loop || !expr.isFunctionOfDim(position))
+      continue;
+    AffineExpr dim = getAffineDimExpr(position, builder.getContext());
+    SmallVector<AffineExpr> next;
+    for (AffineExpr value : values)
+      for (int64_t i = 0, count = loop.getConstantRanges()->front(); i < count; ++i)
+        next.push_back(simplifyAffineExpr(value.replace(dim, getAffineConstantExpr(i, builder.getContext())), ivs.size(),
+                                          sizes.size()));
+    values = std::move(next);
+  }
+  if (llvm::all_of(values, llvm::IsaPred<AffineConstantExpr>)) {
+    auto largest = llvm::max_element(values, [](AffineExpr a, AffineExpr b) {
+      return cast<AffineConstantExpr>(a).getValue() < cast<AffineConstantExpr>(b).getValue();
+    });
+    return {*largest};
+  }
+  llvm::SmallSetVector<AffineExpr, 8> distinct(values.begin(), values.end());
+  return distinct.takeVector();
+}
+
 Value IterationSpace::allocate(ArrayRef<AffineExpr> shape, Type element) {
   OpBuilder::InsertionGuard guard(builder);
   if (allocateAfter)
@@ -147,10 +172,15 @@ Value IterationSpace::allocate(ArrayRef<AffineExpr> shape, Type element) {
   SmallVector<int64_t> sizes;
   SmallVector<Value> dynamic;
   for (AffineExpr expr : shape) {
-    auto constant = dyn_cast<AffineConstantExpr>(expr);
-    sizes.push_back(constant ? constant.getValue() : ShapedType::kDynamic);
-    if (!constant)
-      dynamic.push_back(value(expr));
+    SmallVector<AffineExpr> candidates = overParallel(expr);
+    auto constant = dyn_cast<AffineConstantExpr>(candidates.front());
+    sizes.push_back(constant && candidates.size() == 1 ? constant.getValue() : ShapedType::kDynamic);
+    if (candidates.size() > 1) {
+      auto [map, values] = this->map(candidates);
+      dynamic.push_back(AffineMaxOp::create(builder, loc, map, values));
+    } else if (!constant) {
+      dynamic.push_back(value(candidates.front()));
+    }
   }
   auto alloc = memref::AllocOp::create(builder, loc, MemRefType::get(sizes, element), dynamic,
                                        builder.getI64IntegerAttr(bufferAlignment));

@@ -55,6 +55,9 @@ public:
 
 private:
   llvm::SmallVector<mlir::Value> operands() const;
+  /// The values that `expr` takes over the iterations of the parallel loops around it, the largest alone where all are
+  /// constant: a private buffer has one size, known outside, so that it can lie in the arena.
+  llvm::SmallVector<mlir::AffineExpr> overParallel(mlir::AffineExpr expr) const;
 
   llvm::SmallVector<mlir::Value> ivs, sizes;
   llvm::SmallVector<mlir::AffineExpr> extents;

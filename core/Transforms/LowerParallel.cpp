@@ -88,13 +88,32 @@ void LowerParallel::runOnOperation() {
   auto threads = module->getAttrOfType<IntegerAttr>("tilewright.threads");
   bool single = !threads || threads.getInt() == 1;
 
+  // What allocates may have to give up, which it can only do on the calling thread.
+  llvm::SmallPtrSet<Operation *, 8> allocating;
+  auto allocates = [&](Operation *root) {
+    return root
+        ->walk([&](Operation *op) {
+          auto call = dyn_cast<func::CallOp>(op);
+          bool found = isa<memref::AllocOp>(op) ||
+                       (call && allocating.contains(module.lookupSymbol<func::FuncOp>(call.getCallee())));
+          return found ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!allocating.contains(function) && allocates(function))
+        grown = allocating.insert(function).second;
+  }
+
   // Inner loops first: a loop inside another parallel loop runs on its thread.
   SmallVector<scf::ParallelOp> loops;
   module.walk([&](scf::ParallelOp op) { loops.push_back(op); });
   bool any = false;
   for (scf::ParallelOp loop : loops) {
     bool inner = loop->getParentOfType<scf::ParallelOp>() != nullptr;
-    if (single || inner || loop.getNumReductions() != 0)
+    if (single || inner || loop.getNumReductions() != 0 || allocates(loop))
       makeSequential(loop);
     else
       any = true;

@@ -15,6 +15,7 @@
 #include "core/Transforms/BfloatBits.h"
 #include "core/Transforms/NarrowDoubles.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/TrackAllocations.h"
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
@@ -148,4 +149,9 @@ void LowerToLLVM::runOnOperation() {
     return signalPassFailure();
   }
   tilewright::moveBfloatsAsBits(module);
+  tilewright::trackAllocations(module);
+  // Only the C interface is seen from outside: two programs may be linked into one.
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (function.isPrivate() && !function.isExternal())
+      function.setLinkage(LLVM::Linkage::Internal);
 }

@@ -22,6 +22,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Descriptor.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/TrackAllocations.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -39,7 +40,7 @@ using namespace tilewright;
 
 namespace {
 
-constexpr int64_t sizesDisagree = 1, outOfMemory = 2;
+constexpr int64_t sizesDisagree = 1;
 /// The arena starts on a page, so that packed panels do too.
 constexpr int64_t arenaAlignment = 4096;
 
@@ -165,6 +166,7 @@ void Wrapper::makeIn() {
   SmallVector<Type> types = argumentTypes();
   types.push_back(pointer);
   in = declare("_in", types, {i32});
+  in->setAttr(entryAttr, builder.getUnitAttr());
   // Pointers do not overlap unless both are only read.
   for (unsigned i = signature.numSizes; i < types.size(); ++i)
     in.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
@@ -329,7 +331,7 @@ void Wrapper::makePlain() {
   auto have = scf::IfOp::create(builder, loc, TypeRange(i32), isNull(space), /*withElseRegion=*/true);
   scf::YieldOp::create(builder, loc, have.getResult(0));
   builder.setInsertionPointToStart(have.thenBlock());
-  scf::YieldOp::create(builder, loc, constant(outOfMemory, i32));
+  scf::YieldOp::create(builder, loc, constant(outOfMemoryStatus, i32));
   builder.setInsertionPointToStart(have.elseBlock());
   operands.push_back(space);
   scf::YieldOp::create(builder, loc, func::CallOp::create(builder, loc, in, operands).getResult(0));

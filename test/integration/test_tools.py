@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -118,6 +119,83 @@ def test_no_missing_builtins(tool, tmp_path, element, chip):
     tool("tw-compile", source, "--target", f"cpu:{chip}", "-o", tmp_path / "narrow.so")
     if chip in ("x86-64", "x86-64-v3") and platform.machine() == "x86_64":
         tool("tw-run", source, "--target", f"cpu:{chip}", "--sizes=53,77,19", "--verify")
+
+
+#: Doubles an array `steps` times: sizes known only inside the loop, buffers carried around it.
+GROW = """func.func @grow(%x: tensor<?xf32>, %steps: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %grown = scf.for %i = %c0 to %steps step %c1 iter_args(%t = %x) -> (tensor<?xf32>) {
+    %n = tensor.dim %t, %c0 : tensor<?xf32>
+    %m = arith.muli %n, %c2 : index
+    %d = tensor.generate %m {
+    ^bb0(%j: index):
+      %h = arith.divui %j, %c2 : index
+      %v = tensor.extract %t[%h] : tensor<?xf32>
+      tensor.yield %v : f32
+    } : tensor<?xf32>
+    scf.yield %d : tensor<?xf32>
+  }
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %part = tensor.extract_slice %grown[0] [%n] [1] : tensor<?xf32> to tensor<?xf32>
+  return %part : tensor<?xf32>
+}"""
+
+#: Runs in a process of its own, whose address space is limited.
+OUT_OF_MEMORY = """
+import ctypes, resource, sys
+import numpy as np
+mlp, grow = (ctypes.CDLL(path) for path in sys.argv[1:])
+def pointer(array):
+    return array.ctypes.data_as(ctypes.c_void_p)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (600 << 20), used + (600 << 20)))
+
+# The workspace of 2^33 rows cannot be had: status 2 before any array is touched, and the thread's arena still works.
+some = np.zeros(64 * 128, "f4")
+def call_mlp(n, out):
+    return mlp.mlp(ctypes.c_int64(n), *[pointer(some)] * 5, pointer(out))
+out = np.ones((3, 10), "f4")
+for n, status in ((3, 0), (1 << 33, 2), (3, 0), (1 << 33, 2)):
+    assert call_mlp(n, out) == status, (n, status)
+
+# Inside the body: what the call had allocated until then is freed, else the later calls would not find room.
+x = np.arange(1 << 20, dtype="f4")
+def call_grow(steps):
+    y = np.full_like(x, np.nan)
+    n = ctypes.c_int64(len(x))
+    return grow.grow(n, n, pointer(x), pointer(np.array([steps], "i8")), pointer(y)), y
+for round in range(6):
+    assert call_grow(20)[0] == 2
+    status, y = call_grow(5)   # 4 MiB x (2 + 4 + ... + 32) = 248 MiB
+    assert status == 0 and (y == np.arange(1 << 20) // 32).all()
+print("ok")
+"""
+
+
+def test_out_of_memory(tool, tmp_path):
+    """Status 2 where memory cannot be had, for the workspace and for allocations inside the body; nothing leaks."""
+    source = tmp_path / "grow.mlir"
+    source.write_text(GROW)
+    tool("tw-compile", EXAMPLE / "mlp.mlir", "-o", tmp_path / "mlp.so")
+    tool("tw-compile", source, "-o", tmp_path / "grow.so")
+    result = subprocess.run([sys.executable, "-c", OUT_OF_MEMORY, tmp_path / "mlp.so", tmp_path / "grow.so"],
+                            capture_output=True, text=True)
+    assert result.stdout == "ok\n", result
+
+
+def test_two_programs_in_one_executable(tool, tmp_path):
+    """Objects show the C interface and nothing else, so that they can be linked together."""
+    for name in ("first", "second"):
+        source = tmp_path / f"{name}.mlir"
+        source.write_text((EXAMPLE / "mlp.mlir").read_text().replace("@mlp", f"@{name}"))
+        tool("tw-compile", source, "-o", tmp_path / f"{name}.o")
+    symbols = subprocess.run(["/usr/lib/llvm-22/bin/llvm-nm", "--defined-only", "--extern-only", "-j", tmp_path / "first.o"],
+                             capture_output=True, text=True, check=True).stdout.split()
+    assert sorted(symbols) == ["first", "first_in", "first_workspace"]
+    subprocess.run(["ld.lld-22", "-shared", tmp_path / "first.o", tmp_path / "second.o", "-o", tmp_path / "both.so"],
+                   check=True)
 
 
 def test_c_program_through_the_installed_package(tmp_path):
