@@ -281,6 +281,12 @@ void tilewright::issueUnit(Lane &lane, uint32_t site, char *frame) {
     runner.run(frame, noMemory, true);
     return;
   }
+  if (runner.laneLocal()) {
+    uint32_t inSubgroup = lane.facts[static_cast<unsigned>(LaneFact::LaneInSubgroup)];
+    machine.unitIssues[number] += inSubgroup == 0;
+    runner.runLane(inSubgroup % runner.lanes, frame);
+    return;
+  }
   meet(lane, site, frame, [&](Subgroup &subgroup) {
     ++machine.unitIssues[number];
     if (subgroup.lanes.size() != static_cast<size_t>(runner.lanes)) {

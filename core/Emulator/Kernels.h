@@ -72,6 +72,7 @@ struct EmulatedKernels::Impl {
   std::vector<KernelEntry> kernels;
   std::vector<UnitRunner> units;
   uint64_t staticScratchpadBytes = 0; // where what the launch adds begins
+  bool dynamicScratchpad = false;      // the launch adds some
   uint64_t scratchpadLimit = 0; // of the chip: scratchpad and accumulator memory
   unsigned scratchpadGranule = 16, globalGranule = 16; // smallest access
   unsigned engines = 0;

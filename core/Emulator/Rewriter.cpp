@@ -133,6 +133,7 @@ LogicalResult KernelRewriter::placeGlobals() {
   for (LLVM::GlobalOp global : dynamic)
     scratchpadOffsets[global.getSymName()] = end;
   kernels.staticScratchpadBytes = end;
+  kernels.dynamicScratchpad = !dynamic.empty();
 
   SmallVector<LLVM::AddressOfOp> addresses;
   module.walk([&](LLVM::AddressOfOp address) { addresses.push_back(address); });

@@ -81,6 +81,9 @@ Conflict ShadowMemory::access(const Agents &agents, const Order &order, uint32_t
     if (conflict.kind == Conflict::None)
       conflict = {what, who, when, where, otherRun, index << shift};
   };
+  auto inOrder = [&](uint32_t who, uint32_t when) {
+    return (who == agent && agents.follows(agent, when, clock)) || agents.inOrder(order, who, when);
+  };
   uint64_t last = (offset + bytes - 1) >> shift;
   for (uint64_t index = offset >> shift; index <= last; ++index) {
     ShadowCell &cell = cells[index];
@@ -92,7 +95,7 @@ Conflict ShadowMemory::access(const Agents &agents, const Order &order, uint32_t
       if (cell.writeRun != run) {
         if (!acquired.contains(cell.writeRun))
           found(Conflict::AfterWrite, index, writer, cell.writeClock, cell.writeSite, true);
-      } else if (!agents.inOrder(order, writer, cell.writeClock)) {
+      } else if (!inOrder(writer, cell.writeClock)) {
         found(Conflict::AfterWrite, index, writer, cell.writeClock, cell.writeSite, false);
       }
     }
@@ -107,11 +110,11 @@ Conflict ShadowMemory::access(const Agents &agents, const Order &order, uint32_t
       if (!acquired.contains(cell.readRun))
         found(Conflict::AfterRead, index, 0, 0, cell.readSite, true);
     } else if (cell.readRun && cell.reader != ShadowCell::manyReaders) {
-      if (!agents.inOrder(order, cell.reader, cell.readClock))
+      if (!inOrder(cell.reader, cell.readClock))
         found(Conflict::AfterRead, index, cell.reader, cell.readClock, cell.readSite, false);
     } else if (cell.readRun) {
       for (const Stamp &stamp : readers[cell.readClock]) {
-        if (stamp.agent != agent && !agents.inOrder(order, stamp.agent, stamp.clock)) {
+        if (!inOrder(stamp.agent, stamp.clock)) {
           found(Conflict::AfterRead, index, stamp.agent, stamp.clock, stamp.site, false);
           break;
         }

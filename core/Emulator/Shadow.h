@@ -57,6 +57,12 @@ struct Agents {
   bool isLane(uint32_t agent) const { return agent < lanes; }
   uint32_t laneOf(uint32_t agent) const { return agent % lanes; }
   unsigned engineOf(uint32_t agent) const { return agent / lanes - 1; }
+  /// Whether a command stamped (agent, later) comes after one stamped (agent, earlier) by itself: it is the same command,
+  /// or a matrix unit, which executes in the order of issue.
+  bool follows(uint32_t agent, uint32_t earlier, uint32_t later) const {
+    return earlier == later || (!isLane(agent) && engineOf(agent) == unitEngine);
+  }
+  static constexpr unsigned unitEngine = 1; // Engine::Unit
   /// Whether an access stamped (agent, clock) is known to `order`.
   bool inOrder(const Order &order, uint32_t agent, uint32_t clock) const {
     if (agent == order.self)

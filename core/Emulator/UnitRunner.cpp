@@ -30,12 +30,12 @@ template <typename T> static void store(char *data, int64_t index, T value) {
   std::memcpy(data + index * sizeof(T), &value, sizeof(T));
 }
 
-/// A half as a double, without branches for normal numbers.
+/// A half as a double: the exponent is moved by a multiplication, which is exact, also for denormals.
 static double half(uint16_t bits) {
-  uint32_t exponent = (bits >> 10) & 31, sign = uint32_t(bits & 0x8000) << 16;
-  if (exponent - 1 < 30)
-    return llvm::bit_cast<float>(sign | ((uint32_t(bits & 0x7fff) << 13) + (112u << 23)));
-  return halfToFloat(bits);
+  if ((bits & 0x7c00) == 0x7c00)
+    return halfToFloat(bits);
+  float magnitude = llvm::bit_cast<float>(uint32_t(bits & 0x7fff) << 13) * 0x1p112f;
+  return bits & 0x8000 ? -magnitude : magnitude;
 }
 
 /// Calls `body(decode)` with the function that decodes elements of `kind`.
@@ -79,17 +79,13 @@ template <typename Body> static void withEncoder(ElementKind kind, Body body) {
   }
 }
 
-bool UnitRunner::inMemory(int index) const {
-  Residence residence = operand(index).residence;
-  return residence == Residence::Scratchpad || residence == Residence::Accumulator;
-}
-
 UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
   int64_t offset = 0;
   for (int i = 0; i < 3; ++i) {
     const UnitOperand &o = operand(i);
     offsets[i] = offset;
-    if (inMemory(i))
+    memories[i] = o.residence == Residence::Scratchpad || o.residence == Residence::Accumulator;
+    if (memories[i])
       continue;
     lanes = std::max(lanes, o.layout.numLanes());
     bytes[i] = llvm::divideCeil(o.layout.numElements() * bitWidth(o.element), 8);
@@ -106,6 +102,50 @@ UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
   }
   std::reverse(positions.begin(), positions.end());
   memory = offset;
+  if (!memories[0] && !memories[1] && !memories[2])
+    findLocal();
+}
+
+void UnitRunner::findLocal() {
+  // The element of `o` in `lane` that holds a position, or -1.
+  auto elementAt = [](const UnitOperand &o, int64_t lane, Position position) -> int64_t {
+    for (int64_t element = 0; element < o.layout.numElements(); ++element) {
+      if (o.layout.at(lane % o.layout.numLanes(), element) == position)
+        return element;
+    }
+    return -1;
+  };
+  for (int64_t lane = 0; lane < unit.c.layout.numLanes(); ++lane) {
+    for (int64_t element = 0; element < unit.c.layout.numElements(); ++element) {
+      Position p = unit.c.layout.at(lane, element);
+      for (int64_t k = 0; k < unit.k; ++k) {
+        int64_t a = elementAt(unit.a, lane, {p.row, k}), b = elementAt(unit.b, lane, {k, p.col});
+        if (a < 0 || b < 0) {
+          local.clear();
+          return;
+        }
+        local.push_back({static_cast<uint16_t>(a), static_cast<uint16_t>(b)});
+      }
+    }
+  }
+}
+
+void UnitRunner::runLane(int64_t lane, char *frame) const {
+  int64_t elements = unit.c.layout.numElements();
+  const auto *pair = local.data() + lane * elements * unit.k;
+  char *a = frame + offsets[0], *b = frame + offsets[1], *c = frame + offsets[2];
+  withDecoder(unit.a.element, [&](auto decodeA) {
+    withDecoder(unit.b.element, [&](auto decodeB) {
+      for (int64_t element = 0; element < elements; ++element) {
+        double sum = 0;
+        if (unit.init != UnitInit::NoAccumulate)
+          withDecoder(unit.c.element, [&](auto decode) { sum = decode(c, element); });
+        for (int64_t k = 0; k < unit.k; ++k, ++pair)
+          sum += decodeA(a, pair->first) * decodeB(b, pair->second);
+        withEncoder(unit.c.element, [&](auto encode) { encode(c, element, sum); });
+      }
+    });
+  });
 }
 
 void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addressOf, double *matrix) const {

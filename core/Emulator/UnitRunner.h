@@ -38,7 +38,9 @@ public:
   int64_t lanes = 1; // that take part
   /// Bytes of an operand's registers in one lane, 0 for one in memory.
   int64_t registerBytes(int operand) const { return bytes[operand]; }
-  bool inMemory(int operand) const;
+  bool inMemory(int operand) const { return memories[operand]; }
+  /// Whether each lane's results come from its own registers alone: such lanes need not meet.
+  bool laneLocal() const { return !local.empty(); }
   int64_t registerOffset(int operand) const { return offsets[operand]; }
   int64_t memoryOffset(int operand) const { return memory + operand * int64_t(sizeof(MemoryOperand)); }
   int64_t useCOffset() const { return memory + 3 * int64_t(sizeof(MemoryOperand)); }
@@ -46,6 +48,8 @@ public:
 
   /// Address of element (row, col) of an operand in memory: 0 A, 1 B, 2 C.
   using AddressOf = llvm::function_ref<char *(int operand, int64_t row, int64_t col)>;
+  /// C = A * B + C of one lane of a unit that is laneLocal.
+  void runLane(int64_t lane, char *frame) const;
   /// C = A * B + C over the frames of the lanes.
   void run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const;
 
@@ -56,9 +60,13 @@ private:
   struct Place {
     uint16_t lane, element;
   };
+  void findLocal();
   int64_t bytes[3] = {}, offsets[3] = {}, memory = 0;
-  std::vector<Place> slots[3];         // by row-major position
-  std::vector<uint32_t> positions;     // of C, by lane and element
+  bool memories[3] = {};
+  std::vector<Place> slots[3];     // by row-major position
+  std::vector<uint32_t> positions; // of C, by lane and element
+  /// laneLocal: elements of A and B for each element of C of each lane and each k, in this order.
+  std::vector<std::pair<uint16_t, uint16_t>> local;
 };
 
 } // namespace tilewright

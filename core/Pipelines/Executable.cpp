@@ -28,8 +28,9 @@ static double now() {
 Executable::~Executable() = default;
 
 llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module, unsigned first,
-                                                                const CompileOptions &given, unsigned last) {
-  if (llvm::Error error = checkRunsHere(given.target))
+                                                                const CompileOptions &given, unsigned last,
+                                                                bool emulate) {
+  if (llvm::Error error = emulate ? llvm::Error::success() : checkRunsHere(given.target))
     return error;
   std::unique_ptr<Executable> result(new Executable());
   CompileOptions options = given;
@@ -46,6 +47,14 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module,
     return failed();
   result->programSignature = *signature;
   double passes = now();
+  if (emulate) {
+    auto emulated = EmulatedProgram::compile(module);
+    if (!emulated)
+      return emulated.takeError();
+    result->emulatedProgram = std::move(*emulated);
+    result->compileTimes = {passes - begin, now() - passes, 0};
+    return result;
+  }
 
   auto generator = CodeGenerator::create(module);
   if (!generator)
@@ -76,6 +85,16 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module,
 }
 
 llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments) {
+  if (emulatedProgram) {
+    std::vector<std::pair<void *, int64_t>> arrays;
+    for (auto [argument, address] : llvm::zip_equal(programSignature.arguments, arguments)) {
+      int64_t bytes = elementBytes(argument.elementType);
+      for (int64_t extent : Signature::evaluate(argument.shape, sizes))
+        bytes *= extent;
+      arrays.emplace_back(address, bytes);
+    }
+    return emulatedProgram->call(sizes, arrays);
+  }
   std::vector<int64_t> slots(sizes.begin(), sizes.end());
   for (void *argument : arguments)
     slots.push_back(reinterpret_cast<int64_t>(argument));

@@ -15,6 +15,7 @@
 #define TILEWRIGHT_CORE_PIPELINES_EXECUTABLE_H
 
 #include "core/Analysis/Signature.h"
+#include "core/Pipelines/EmulatedProgram.h"
 #include "core/Runtime/Array.h"
 #include "tilewright/Compiler.h"
 
@@ -32,8 +33,10 @@ class Executable {
 public:
   /// Runs stages `first` to 4 on `module` (consumed), except those of `skip`, then 5 and code generation. Failures of
   /// the stages are diagnostics; the returned error then says nothing more.
+  /// `emulate`: the chip's kernels run on the emulator; otherwise the program runs on the host.
   static llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module, unsigned first,
-                                                             const CompileOptions &options, unsigned last = 4);
+                                                             const CompileOptions &options, unsigned last = 4,
+                                                             bool emulate = false);
   ~Executable();
 
   const Signature &signature() const { return programSignature; }
@@ -41,11 +44,14 @@ public:
   /// Calls the program: the sizes, then the address of each argument of the signature. An error says which status the
   /// program returned.
   llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments);
+  /// The emulated program; null if it runs on the host.
+  EmulatedProgram *emulated() { return emulatedProgram.get(); }
 
 private:
   Executable() = default;
   Signature programSignature;
   CompileTimes compileTimes;
+  std::unique_ptr<EmulatedProgram> emulatedProgram;
   std::unique_ptr<Jit> jit;
   int32_t (*entry)(const int64_t *slots) = nullptr;
   void *workspaceSize = nullptr;

@@ -101,7 +101,7 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
                                                  std::vector<Array> given) {
   std::unique_ptr<Run> run(new Run(program, options));
   OwningOpRef<ModuleOp> copy = program.clone();
-  auto code = Executable::compile(*copy, 1, options.compile);
+  auto code = Executable::compile(*copy, 1, options.compile, 4, options.emulate);
   if (!code)
     return code.takeError();
   run->code = std::move(*code);
@@ -181,6 +181,26 @@ llvm::Error Run::execute() {
   return code->call(sizeValues, addresses);
 }
 
+llvm::Error Run::executeInAllModes() {
+  std::vector<Array> first;
+  for (const Array &array : arguments)
+    first.push_back(array.clone());
+  llvm::Error different = llvm::Error::success();
+  for (const EmulatorMode &mode : code->emulated()->modes()) {
+    code->emulated()->setMode(mode);
+    if (llvm::Error error = execute())
+      return llvm::joinErrors(std::move(different), std::move(error));
+    for (auto [index, pair] : llvm::enumerate(llvm::zip_equal(arguments, first))) {
+      auto &[now, then] = pair;
+      if (!different && std::memcmp(now.data(), then.data(), static_cast<size_t>(now.bytes())) != 0)
+        different = llvm::createStringError(
+            llvm::formatv("argument {0} differs when lanes and engines run in the order '{1}'", index, mode.str()));
+    }
+  }
+  arguments = std::move(first);
+  return different;
+}
+
 /// The arguments after another executable of the same program ran on the same inputs.
 static llvm::Expected<std::vector<Array>> callOther(Executable &executable, llvm::ArrayRef<int64_t> sizes,
                                                     const std::vector<Array> &arguments,
@@ -205,6 +225,8 @@ llvm::Error Run::reference() {
     return llvm::Error::success();
   CompileOptions plain = options.compile;
   plain.plain = plain.promote = true;
+  if (options.emulate)
+    plain.target = options.referenceTarget;
   plain.threads = 1;
   plain.targetStages = 0;
   plain.dumpDirectory.clear();
@@ -270,6 +292,8 @@ llvm::Expected<std::vector<Comparison>> Run::verify() {
 }
 
 llvm::Expected<std::vector<std::vector<Comparison>>> Run::verifyStages() {
+  if (options.emulate)
+    return llvm::createStringError("stages are compared on the host; an emulated program is checked with --verify");
   if (llvm::Error error = reference())
     return error;
   std::vector<std::vector<Comparison>> stages;

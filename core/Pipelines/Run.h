@@ -35,6 +35,8 @@ struct RunOptions {
   CompileOptions compile;
   std::vector<int64_t> sizes; // empty: from the inputs
   uint64_t seed = 0;
+  bool emulate = false;        // run the chip's kernels on the emulator
+  std::string referenceTarget; // of `verify`, where the program is emulated: a target of the host
 };
 
 /// How one output compares with its reference.
@@ -60,6 +62,9 @@ public:
 
   /// One call; arrays that the program updates start from their input values each time.
   llvm::Error execute();
+  /// Emulated programs: calls in every order of lanes and engines; an error names an order whose outputs differ from those
+  /// of `execute`, bit by bit. The outputs stay those of `execute`.
+  llvm::Error executeInAllModes();
   /// Compares the outputs of `execute` with the plain path in float64.
   llvm::Expected<std::vector<Comparison>> verify();
   /// Runs the program as stage 1 to 4 leaves it and compares each: result[i] belongs to stage i + 1.
@@ -68,6 +73,7 @@ public:
   llvm::Expected<Benchmark> benchmark(unsigned count = 9, double seconds = 1e-3);
 
   const Executable &executable() const { return *code; }
+  Executable &executable() { return *code; }
   llvm::ArrayRef<int64_t> sizes() const { return sizeValues; }
   /// Inputs as given, in order.
   std::vector<const Array *> inputs() const;

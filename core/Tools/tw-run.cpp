@@ -38,6 +38,9 @@ struct Arguments {
   cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it, up to 4"),
                              cl::cat(category)};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
+  cl::opt<std::string> device{"device", cl::desc("Where kernels run: host or emulator"), cl::init("host"),
+                              cl::cat(category)};
+  cl::opt<bool> modes{"modes", cl::desc("Emulate every order of lanes and asynchronous engines"), cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object (docs/json.md)"), cl::cat(category)};
   cl::opt<bool> timeCompile{"time-compile", cl::desc("Compile twice, report the second time"), cl::cat(category)};
 };
@@ -115,6 +118,8 @@ public:
   /// Exit status of --verify-stages: 2 if a stage is wrong.
   int verifyStages(llvm::ArrayRef<std::vector<Comparison>> stages);
   void benchmark(const Benchmark &measured, const Run &run);
+  /// Findings and counters of the emulator; exit status 3 if a kernel has findings.
+  int emulation(const EmulatedProgram &program);
 
 private:
   bool json;
@@ -185,6 +190,35 @@ void Report::benchmark(const Benchmark &measured, const Run &run) {
                                   static_cast<double>(bytes) / measured.median * 1e-9);
 }
 
+int Report::emulation(const EmulatedProgram &program) {
+  progress.done();
+  llvm::json::Array findings, kernels;
+  for (const Finding &finding : program.findings()) {
+    findings.push_back(toJson(finding));
+    if (!json)
+      llvm::errs() << finding.str() << "\n";
+  }
+  for (const KernelCounters &counters : program.counters()) {
+    kernels.push_back(toJson(counters));
+    if (json)
+      continue;
+    llvm::outs() << llvm::formatv("kernel {0}: {1} blocks, {2} lanes, emulated in {3:f1} ms\n", counters.kernel,
+                                  counters.blocks, counters.lanes, counters.seconds * 1e3);
+    for (const MemoryCounters &memory : counters.memories)
+      llvm::outs() << llvm::formatv("  {0}: {1} bytes read, {2} written, {3} sectors, {4} bank cycles, {5} of conflicts\n",
+                                    memory.memory, memory.readBytes, memory.writtenBytes, memory.transactions,
+                                    memory.cycles, memory.conflictCycles);
+    for (const UnitCounters &unit : counters.units)
+      llvm::outs() << llvm::formatv("  {0}: {1} issues, {2} cycles\n", unit.unit, unit.issues, unit.cycles);
+    for (const EngineCounters &engine : counters.engines)
+      llvm::outs() << llvm::formatv("  {0} engine: {1} commands, {2} bytes, {3} busy cycles of {4}\n", engine.engine,
+                                    engine.commands, engine.bytes, engine.busyCycles, counters.cycles);
+  }
+  bool clean = findings.empty();
+  object["emulation"] = llvm::json::Object{{"findings", std::move(findings)}, {"kernels", std::move(kernels)}};
+  return clean ? 0 : 3;
+}
+
 int main(int argc, char **argv) {
   Command command(argc, argv);
   Arguments arguments;
@@ -198,6 +232,13 @@ int main(int argc, char **argv) {
   options.compile = program.compileOptions("tw-run-crash.mlir");
   options.sizes.assign(arguments.sizeList.begin(), arguments.sizeList.end());
   options.seed = arguments.seed;
+
+  options.emulate = arguments.device == "emulator";
+  options.referenceTarget = program.target.getDefault().getValue();
+  if (!options.emulate && arguments.device != "host")
+    return fail("unknown device '" + arguments.device + "'; expected host or emulator");
+  if (arguments.modes && !options.emulate)
+    return fail("--modes needs --device emulator");
 
   double start = secondsNow();
   mlir::ModuleOp module = source.read();
@@ -231,6 +272,9 @@ int main(int argc, char **argv) {
   progress.show("running");
   if (llvm::Error error = (*run)->execute())
     return fail(std::move(error));
+  if (arguments.modes)
+    if (llvm::Error error = (*run)->executeInAllModes())
+      return fail(std::move(error));
   std::vector<const Array *> results = (*run)->outputs();
   if (arguments.outputs.size() > results.size())
     return fail(
@@ -262,6 +306,8 @@ int main(int argc, char **argv) {
                                                                     {"link_seconds", times.link},
                                                                     {"warm", arguments.timeCompile.getValue()}}}};
   int status = 0;
+  if (EmulatedProgram *emulated = (*run)->executable().emulated())
+    status |= report.emulation(*emulated);
   if (arguments.verify) {
     progress.show("comparing with the plain path in float64");
     auto comparisons = (*run)->verify();
@@ -286,7 +332,7 @@ int main(int argc, char **argv) {
   progress.done();
   if (arguments.json) {
     llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(report.object))) << "\n";
-  } else if (!arguments.verify && !arguments.verifyStages && !arguments.benchmark) {
+  } else if (!arguments.verify && !arguments.verifyStages && !arguments.benchmark && !options.emulate) {
     for (auto [index, array] : llvm::enumerate(results))
       llvm::outs() << "output " << index << ": " << array->describe() << " = " << preview(*array) << "\n";
   }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatorFixture.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
@@ -41,7 +42,7 @@ std::shared_ptr<const TargetDescription> test::simtChip(std::vector<MatrixUnit> 
 mlir::MLIRContext &test::kernelContext() {
   static auto *context = [] {
     auto *made = new mlir::MLIRContext(mlir::MLIRContext::Threading::DISABLED);
-    made->loadDialect<mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
+    made->loadDialect<mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
     return made;
   }();
   return *context;
@@ -90,6 +91,8 @@ std::map<FindingKind, int> test::inAllModes(const std::shared_ptr<EmulatedKernel
                                             const std::function<void(Emulator &)> &body,
                                             std::vector<Finding> *findings) {
   std::map<FindingKind, int> kinds;
+  if (!kernels)
+    return kinds;
   for (const EmulatorMode &mode : allModes(kernels->engines())) {
     Emulator device(kernels);
     device.mode = mode;

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatorFixture.h"
+#include <set>
 
 using namespace tilewright;
 using namespace tilewright::test;
@@ -74,4 +75,320 @@ TEST(Emulator, FindsAMissingBarrierInEveryMode) {
     if (finding.kind == FindingKind::Race)
       EXPECT_NE(finding.str().find("a barrier is missing"), std::string::npos) << finding.str();
   }
+}
+
+namespace {
+
+/// A kernel of 64 lanes around `body`; %lane, %out, %in (global) and %tile (64 words of scratchpad) are known.
+std::string kernel(const std::string &body) {
+  return R"(
+llvm.mlir.global internal @tile() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x i32>
+llvm.func @tilewright.primitive.lane_x() -> i32
+llvm.func @tilewright.primitive.block_x() -> i32
+llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.subgroup_barrier()
+llvm.func @tilewright.primitive.named_barrier(i32, i32)
+llvm.func @tilewright.primitive.shuffle_xor(i32, i32) -> i32
+llvm.func @tilewright.primitive.ballot(i1) -> i64
+llvm.func @tilewright.primitive.copy(!llvm.ptr<3>, !llvm.ptr<1>, i32)
+llvm.func @tilewright.primitive.store(!llvm.ptr<1>, !llvm.ptr<3>, i32)
+llvm.func @tilewright.primitive.commit_copy()
+llvm.func @tilewright.primitive.wait_copy(i32)
+llvm.func @tilewright.primitive.commit_store()
+llvm.func @tilewright.primitive.wait_store(i32)
+llvm.func @tilewright.primitive.phase_init(!llvm.ptr<3>, i32)
+llvm.func @tilewright.primitive.phase_arrive(!llvm.ptr<3>)
+llvm.func @tilewright.primitive.phase_wait(!llvm.ptr<3>, i32)
+llvm.func @k(%out: !llvm.ptr<1>, %in: !llvm.ptr<1>) attributes {tilewright.kernel} {
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %three = llvm.mlir.constant(3 : i32) : i32
+  %four = llvm.mlir.constant(4 : i32) : i32
+  %sixteen = llvm.mlir.constant(16 : i32) : i32
+  %thirtytwo = llvm.mlir.constant(32 : i32) : i32
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %lane = llvm.call @tilewright.primitive.lane_x() : () -> i32
+  %own = llvm.getelementptr %tile[%lane] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  %source = llvm.getelementptr %in[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  %place = llvm.getelementptr %out[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  )" + body + R"(
+  llvm.return
+})";
+}
+
+constexpr const char *barrierCall = "llvm.call @tilewright.primitive.barrier() : () -> ()\n";
+
+/// Runs the kernel on 64 lanes and two arrays of 64 words, %in holding 0, 1, ...; `blocks` of them.
+void runKernel(Emulator &device, unsigned blocks = 1, std::vector<int32_t> *result = nullptr, unsigned cluster = 1) {
+  std::string error;
+  void *out = device.allocate(256, error), *in = device.allocate(256, error);
+  std::vector<int32_t> values(64);
+  for (int i = 0; i < 64; ++i)
+    values[i] = i;
+  device.copyIn(in, values.data(), 256, error);
+  Launch launch{"k", {blocks, 1, 1}, {64, 1, 1}, cluster};
+  launch.pointer(out);
+  launch.pointer(in);
+  ASSERT_TRUE(device.launch(launch, error)) << error;
+  device.copyOut(values.data(), out, 256, error);
+  if (result)
+    *result = values;
+}
+
+/// What is found in the modes of a kernel with `body`: kinds that every mode shows.
+std::set<FindingKind> kindsOf(const std::string &body, unsigned blocks = 1) {
+  std::vector<Finding> findings;
+  auto kernels = compileKernels(kernel(body));
+  if (!kernels)
+    return {};
+  size_t modes = allModes(kernels->engines()).size();
+  auto found = inAllModes(kernels, [&](Emulator &device) { runKernel(device, blocks); }, &findings);
+  std::set<FindingKind> kinds;
+  for (auto [kind, count] : found) {
+    EXPECT_EQ(size_t(count), modes) << findingName(kind).str();
+    kinds.insert(kind);
+  }
+  for (const Finding &finding : findings) {
+    EXPECT_EQ(finding.kernel, "k");
+    EXPECT_EQ(finding.location.substr(0, 12), "kernel.mlir:") << finding.str();
+  }
+  return kinds;
+}
+using Kinds = std::set<FindingKind>;
+
+} // namespace
+
+TEST(EmulatorFindings, Uninitialised) {
+  EXPECT_EQ(kindsOf(R"(
+  %v = llvm.load %own : !llvm.ptr<3> -> i32
+  llvm.store %v, %place : i32, !llvm.ptr<1>)"),
+            Kinds{FindingKind::Uninitialised});
+}
+
+TEST(EmulatorFindings, OutOfBoundsOfScratchpadAndBuffer) {
+  const char *body = R"(
+  %behind = llvm.getelementptr %own[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+  llvm.store %lane, %behind : i32, !llvm.ptr<3>)";
+  EXPECT_EQ(kindsOf(body), Kinds{FindingKind::OutOfBounds});
+  EXPECT_EQ(kindsOf(R"(
+  %before = llvm.getelementptr %source[-1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  %v = llvm.load %before : !llvm.ptr<1> -> i32
+  llvm.store %v, %place : i32, !llvm.ptr<1>)"),
+            Kinds{FindingKind::OutOfBounds});
+}
+
+TEST(EmulatorFindings, Misaligned) {
+  EXPECT_EQ(kindsOf(R"(
+  %odd = llvm.getelementptr %in[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i16
+  %v = llvm.load %odd : !llvm.ptr<1> -> i32
+  llvm.store %v, %place : i32, !llvm.ptr<1>)"),
+            Kinds{FindingKind::Misaligned});
+}
+
+TEST(EmulatorFindings, DivergentBarrier) {
+  const char *half = R"(
+  %some = llvm.icmp "slt" %lane, %sixteen : i32
+  llvm.cond_br %some, ^meet, ^end
+^meet:
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  llvm.br ^end
+^end:)";
+  EXPECT_EQ(kindsOf(half), Kinds{FindingKind::DivergentBarrier});
+  const char *two = R"(
+  %some = llvm.icmp "slt" %lane, %sixteen : i32
+  llvm.cond_br %some, ^one, ^other
+^one:
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  llvm.br ^end
+^other:
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  llvm.br ^end
+^end:)";
+  EXPECT_EQ(kindsOf(two), Kinds{FindingKind::DivergentBarrier});
+}
+
+TEST(EmulatorFindings, DivergentCollective) {
+  EXPECT_EQ(kindsOf(R"(
+  %some = llvm.icmp "slt" %lane, %three : i32
+  llvm.cond_br %some, ^meet, ^end
+^meet:
+  %v = llvm.call @tilewright.primitive.shuffle_xor(%lane, %one) : (i32, i32) -> i32
+  llvm.br ^end
+^end:)"),
+            Kinds{FindingKind::DivergentCollective});
+}
+
+TEST(EmulatorFindings, Deadlock) {
+  // Nobody arrives at the phase that all wait for.
+  EXPECT_EQ(kindsOf(std::string(R"(
+  %first = llvm.icmp "eq" %lane, %zero : i32
+  llvm.cond_br %first, ^make, ^go
+^make:
+  llvm.call @tilewright.primitive.phase_init(%tile, %one) : (!llvm.ptr<3>, i32) -> ()
+  llvm.br ^go
+^go:
+  )") + barrierCall + R"(
+  llvm.call @tilewright.primitive.phase_wait(%tile, %zero) : (!llvm.ptr<3>, i32) -> ())"),
+            Kinds{FindingKind::Deadlock});
+}
+
+TEST(EmulatorFindings, MisuseOfAPhaseBarrier) {
+  EXPECT_EQ(kindsOf("llvm.call @tilewright.primitive.phase_arrive(%tile) : (!llvm.ptr<3>) -> ()"),
+            Kinds{FindingKind::Misuse});
+}
+
+TEST(EmulatorFindings, PhaseBarrierOrders) {
+  // Lane 0 writes and arrives, the others wait and read: no finding.
+  EXPECT_EQ(kindsOf(std::string(R"(
+  %first = llvm.icmp "eq" %lane, %zero : i32
+  %word = llvm.getelementptr %tile[2] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+  llvm.cond_br %first, ^make, ^go
+^make:
+  llvm.call @tilewright.primitive.phase_init(%tile, %one) : (!llvm.ptr<3>, i32) -> ()
+  llvm.br ^go
+^go:
+  )") + barrierCall + R"(
+  llvm.cond_br %first, ^write, ^read
+^write:
+  llvm.store %three, %word : i32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.phase_arrive(%tile) : (!llvm.ptr<3>) -> ()
+  llvm.br ^read
+^read:
+  llvm.call @tilewright.primitive.phase_wait(%tile, %zero) : (!llvm.ptr<3>, i32) -> ()
+  %v = llvm.load %word : !llvm.ptr<3> -> i32
+  llvm.store %v, %place : i32, !llvm.ptr<1>)"),
+            Kinds{});
+}
+
+TEST(EmulatorFindings, MissingWaitForACopy) {
+  std::string copy = "llvm.call @tilewright.primitive.copy(%own, %source, %four) : (!llvm.ptr<3>, !llvm.ptr<1>, i32) -> ()\n"
+                     "llvm.call @tilewright.primitive.commit_copy() : () -> ()\n";
+  std::string read = R"(
+  %v = llvm.load %own : !llvm.ptr<3> -> i32
+  llvm.store %v, %place : i32, !llvm.ptr<1>)";
+  EXPECT_EQ(kindsOf(copy + "llvm.call @tilewright.primitive.wait_copy(%zero) : (i32) -> ()\n" + read), Kinds{});
+  EXPECT_EQ(kindsOf(copy + read), Kinds{FindingKind::MissingWait});
+}
+
+TEST(EmulatorFindings, WaitWithoutBarrierIsARace) {
+  EXPECT_EQ(kindsOf(R"(
+  llvm.call @tilewright.primitive.copy(%own, %source, %four) : (!llvm.ptr<3>, !llvm.ptr<1>, i32) -> ()
+  llvm.call @tilewright.primitive.commit_copy() : () -> ()
+  llvm.call @tilewright.primitive.wait_copy(%zero) : (i32) -> ()
+  %l = llvm.call @tilewright.primitive.shuffle_xor(%lane, %one) : (i32, i32) -> i32
+  %other = llvm.getelementptr %tile[%l] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  %v = llvm.load %other : !llvm.ptr<3> -> i32
+  llvm.store %v, %place : i32, !llvm.ptr<1>)"),
+            Kinds{FindingKind::Race});
+}
+
+TEST(EmulatorFindings, StoreStillReadingWhenTheBlockEnds) {
+  std::string store = R"(
+  llvm.store %lane, %own : i32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.store(%place, %own, %four) : (!llvm.ptr<1>, !llvm.ptr<3>, i32) -> ()
+  llvm.call @tilewright.primitive.commit_store() : () -> ()
+  )";
+  EXPECT_EQ(kindsOf(store), Kinds{FindingKind::InFlight});
+  EXPECT_EQ(kindsOf(store + "llvm.call @tilewright.primitive.wait_store(%zero) : (i32) -> ()"), Kinds{});
+  // Overwriting what the engine may not have read yet.
+  EXPECT_EQ(kindsOf(store + R"(
+  llvm.store %zero, %own : i32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.wait_store(%zero) : (i32) -> ())"),
+            Kinds{FindingKind::MissingWait});
+}
+
+TEST(EmulatorFindings, RaceOfTwoBlocks) {
+  EXPECT_EQ(kindsOf("llvm.store %lane, %place : i32, !llvm.ptr<1>", 2), Kinds{FindingKind::Race});
+  EXPECT_EQ(kindsOf("%old = llvm.atomicrmw add %place, %one monotonic : !llvm.ptr<1>, i32", 2), Kinds{});
+}
+
+TEST(EmulatorFindings, SubgroupBarrierOrdersItsLanesOnly) {
+  std::string exchange = R"(
+  llvm.store %lane, %own : i32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.subgroup_barrier() : () -> ()
+  %l = llvm.xor %lane, %DISTANCE : i32
+  %other = llvm.getelementptr %tile[%l] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  %v = llvm.load %other : !llvm.ptr<3> -> i32
+  llvm.store %v, %place : i32, !llvm.ptr<1>)";
+  auto with = [&](const char *distance) {
+    std::string text = exchange;
+    text.replace(text.find("DISTANCE"), 8, distance);
+    return kindsOf(text);
+  };
+  EXPECT_EQ(with("one"), Kinds{});
+  EXPECT_TRUE(with("thirtytwo").count(FindingKind::Race));
+}
+
+TEST(Emulator, RefusesWhatItDoesNotKnow) {
+  EXPECT_NE(compileFailure(kernel("%w = nvvm.read.ptx.sreg.warpid : i32")).find("the emulator does not know"),
+            std::string::npos);
+  EXPECT_NE(compileFailure(kernel(R"(llvm.inline_asm "acme.magic;", "" : () -> ())")).find("acme.magic"),
+            std::string::npos);
+  EXPECT_NE(compileFailure(R"(
+llvm.func @somewhere(i32)
+llvm.func @k(%v: i32) attributes {tilewright.kernel} {
+  llvm.call @somewhere(%v) : (i32) -> ()
+  llvm.return
+})").find("'somewhere'"),
+            std::string::npos);
+}
+
+TEST(Emulator, RefusesImpossibleLaunches) {
+  auto kernels = compileKernels(kernel(""));
+  Emulator device(kernels);
+  std::string error;
+  EXPECT_FALSE(device.launch(Launch{"other", {1, 1, 1}, {64, 1, 1}}, error));
+  EXPECT_EQ(error, "no kernel 'other' (known: k)");
+  EXPECT_FALSE(device.launch(Launch{"k", {1, 1, 1}, {64, 1, 1}}, error));
+  EXPECT_EQ(error, "kernel 'k' takes 2 arguments, the launch gives 0");
+  Launch large{"k", {1, 1, 1}, {64, 1, 1}, 1, 1 << 20};
+  large.pointer(nullptr);
+  large.pointer(nullptr);
+  EXPECT_FALSE(device.launch(large, error));
+  EXPECT_EQ(error, "kernel 'k' needs 1048832 bytes of scratchpad, simt has 65536");
+  large.block = {2048, 1, 1};
+  large.dynamicScratchpadBytes = 0;
+  EXPECT_FALSE(device.launch(large, error));
+  EXPECT_EQ(error, "2048 lanes a block; expected at most 1024");
+}
+
+TEST(Emulator, ShufflesAndBallots) {
+  auto kernels = compileKernels(kernel(R"(
+  %v = llvm.call @tilewright.primitive.shuffle_xor(%lane, %three) : (i32, i32) -> i32
+  %odd = llvm.trunc %lane : i32 to i1
+  %b = llvm.call @tilewright.primitive.ballot(%odd) : (i1) -> i64
+  %w = llvm.trunc %b : i64 to i32
+  %x = llvm.xor %v, %w : i32
+  llvm.store %x, %place : i32, !llvm.ptr<1>)"));
+  std::vector<int32_t> result;
+  auto found = inAllModes(kernels, [&](Emulator &device) { runKernel(device, 1, &result); });
+  EXPECT_TRUE(found.empty());
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(result[i], int32_t((i ^ 3) ^ 0xaaaaaaaa));
+}
+
+TEST(EmulatorCounters, CoalescingAndBankConflicts) {
+  // Words side by side: 4 sectors and 1 cycle for each of 2 subgroups; 8 words apart: 32 sectors, 8 lanes in a bank.
+  auto kernels = compileKernels(kernel(R"(
+  %v = llvm.load %source : !llvm.ptr<1> -> i32
+  llvm.store %v, %own : i32, !llvm.ptr<3>
+  )" + std::string(barrierCall) + R"(
+  %far = llvm.mul %lane, %four : i32
+  %mask = llvm.mlir.constant(63 : i32) : i32
+  %index = llvm.and %far, %mask : i32
+  %other = llvm.getelementptr %tile[%index] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  %w = llvm.load %other : !llvm.ptr<3> -> i32
+  llvm.store %w, %place : i32, !llvm.ptr<1>)"));
+  Emulator device(kernels);
+  runKernel(device);
+  KernelCounters counters = device.counters().front();
+  const MemoryCounters &global = counters.memories[0], &shared = counters.memories[1];
+  EXPECT_EQ(global.memory, "global");
+  EXPECT_EQ(global.readBytes, 256u);
+  EXPECT_EQ(global.transactions, 16u);
+  EXPECT_EQ(shared.writes, 2u);
+  // Lanes 0..31 read words 0, 4, .. 60 twice: 16 words in 8 banks, 2 in each.
+  EXPECT_EQ(shared.cycles, 2u * 1 + 2 * 2);
+  EXPECT_EQ(shared.conflictCycles, 2u * 1);
+  EXPECT_TRUE(device.findings().empty());
 }

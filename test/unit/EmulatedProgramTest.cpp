@@ -1,0 +1,84 @@
+//===- EmulatedProgramTest.cpp - Launches by a manifest -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A program of two launches with a temporary between them, on the emulator.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Pipelines/EmulatedProgram.h"
+#include "EmulatorFixture.h"
+#include "mlir/Parser/Parser.h"
+#include "tilewright/Target.h"
+
+using namespace tilewright;
+using namespace tilewright::test;
+
+TEST(EmulatedProgram, ExpressionsOfAManifest) {
+  auto value = [](const char *text) {
+    auto parsed = llvm::json::parse(text);
+    EXPECT_TRUE(static_cast<bool>(parsed));
+    llvm::Expected<int64_t> result = evaluate(*parsed, {100, 7});
+    return result ? std::to_string(*result) : llvm::toString(result.takeError());
+  };
+  EXPECT_EQ(value(R"(["ceildiv", {"size": 0}, 64])"), "2");
+  EXPECT_EQ(value(R"(["+", ["*", {"size": 1}, 3], ["mod", {"size": 0}, 7]])"), "23");
+  EXPECT_EQ(value(R"(["floordiv", -1, 4])"), "-1");
+  EXPECT_EQ(value(R"(["min", ["max", 3, 5], 4])"), "4");
+  EXPECT_EQ(value(R"({"size": 2})"), "malformed manifest: {\"size\":2} names none of 2 sizes");
+  EXPECT_EQ(value(R"(["^", 1, 2])"), "malformed manifest: [\"^\",1,2] has an unknown operation");
+  EXPECT_EQ(value(R"(["mod", 1, 0])"), "malformed manifest: [\"mod\",1,0] divides by zero");
+}
+
+TEST(EmulatedProgram, RunsItsLaunchesInOrder) {
+  if (TargetRegistry::get().targets().empty())
+    registerLinkedTargets();
+  if (auto chip = TargetRegistry::get().describe("nvidia:A100"); !chip) {
+    llvm::consumeError(chip.takeError());
+    GTEST_SKIP() << "target nvidia is not linked into this build";
+  }
+  // y = 4 x: two doublings over a temporary, 32 lanes a block, n = size 0.
+  const char *text = R"(
+module attributes {tilewright.target = "nvidia:A100", tilewright.manifests = ["{\"entry\": \"four\", \"temporaries\": [{\"bytes\": [\"*\", {\"size\": 0}, 4]}], \"launches\": [{\"kernel\": \"twice\", \"threads\": 32, \"shared\": 0, \"grid\": [[\"ceildiv\", {\"size\": 0}, 32], 1, 1], \"arguments\": [{\"array\": 0}, {\"temporary\": 0}, {\"value\": {\"size\": 0}}]}, {\"kernel\": \"twice\", \"threads\": 32, \"shared\": 0, \"grid\": [[\"ceildiv\", {\"size\": 0}, 32], 1, 1], \"arguments\": [{\"temporary\": 0}, {\"array\": 1}, {\"value\": {\"size\": 0}}]}]}"]} {
+llvm.func @tilewright.primitive.lane_x() -> i32
+llvm.func @tilewright.primitive.block_x() -> i32
+llvm.func @twice(%x: !llvm.ptr, %y: !llvm.ptr, %n: i64) attributes {tilewright.kernel} {
+  %width = llvm.mlir.constant(32 : i32) : i32
+  %lane = llvm.call @tilewright.primitive.lane_x() : () -> i32
+  %block = llvm.call @tilewright.primitive.block_x() : () -> i32
+  %first = llvm.mul %block, %width : i32
+  %index = llvm.add %first, %lane : i32
+  %i = llvm.zext %index : i32 to i64
+  %inside = llvm.icmp "ult" %i, %n : i64
+  llvm.cond_br %inside, ^go, ^end
+^go:
+  %from = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %v = llvm.load %from : !llvm.ptr -> f32
+  %w = llvm.fadd %v, %v : f32
+  %to = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  llvm.store %w, %to : f32, !llvm.ptr
+  llvm.br ^end
+^end:
+  llvm.return
+}
+})";
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &kernelContext());
+  ASSERT_TRUE(module);
+  auto program = EmulatedProgram::compile(*module);
+  ASSERT_TRUE(static_cast<bool>(program)) << llvm::toString(program.takeError());
+  std::vector<float> x(50), y(50);
+  for (int i = 0; i < 50; ++i)
+    x[i] = i;
+  llvm::Error error = (*program)->call({50}, {{x.data(), 200}, {y.data(), 200}});
+  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(y[i], 4 * x[i]);
+  EXPECT_TRUE((*program)->findings().empty());
+  ASSERT_EQ((*program)->counters().size(), 1u);
+  EXPECT_EQ((*program)->counters()[0].blocks, 4u);
+  EXPECT_EQ((*program)->counters()[0].memories[0].readBytes, 400u);
+}
