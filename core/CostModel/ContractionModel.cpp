@@ -39,6 +39,7 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"offset_scalars", offsetScalars},
                             {"rows_outside", rowsOutside},
                             {"prefetch_panels", prefetchPanels},
+                            {"prefetch_result", prefetchResult},
                             {"threads", threads},
                             {"seconds", seconds}};
 }
@@ -46,7 +47,7 @@ llvm::json::Object ContractionPlan::toJSON() const {
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
   static constexpr StringLiteral names[] = {"rows",      "vectors",  "k_block",      "row_block",    "lane_block",
                                             "k_unroll",  "lanes_on_m", "pack_vectors", "pack_scalars", "rows_outside",
-                                            "prefetch_panels"};
+                                            "prefetch_panels", "prefetch_result"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);
@@ -99,6 +100,8 @@ struct Machine {
     pageBytes = 4096;
     for (const Memory *cache : target.caches())
       levels.push_back(cache);
+    if (!levels.empty())
+      lineBytes = levels.front()->lineBytes;
     for (const Memory &memory : target.memories())
       if (memory.kind == MemoryKind::Global) {
         levels.push_back(&memory);
@@ -123,12 +126,14 @@ struct Machine {
   /// Bytes per clock when each line is a miss that no prefetcher foresaw: what the outstanding misses allow.
   double scattered(double bytes) const {
     const Memory &from = level(bytes);
-    return std::min(bandwidth(bytes), outstandingMisses * 64 / std::max(from.latency, 1.0));
+    return std::min(bandwidth(bytes), outstandingMisses * lineBytes / std::max(from.latency, 1.0));
   }
+  /// What stays in the first cache beside other operands.
+  double nearBytes() const { return cache(0) ? cacheShare * cache(0)->bytes : 0; }
   const Memory *cache(unsigned i) const {
     return i < levels.size() && levels[i]->kind == MemoryKind::Cache ? levels[i] : nullptr;
   }
-  int64_t registers, pageBytes;
+  int64_t registers, pageBytes, lineBytes = 64;
   double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, clockHz;
   double translations, walkClocks; // pages that stay translated, clocks of a page walk
   std::vector<const Memory *> levels; // nearest first
@@ -138,9 +143,8 @@ int64_t bytesOf(Type type) { return llvm::divideCeil(type.getIntOrFloatBitWidth(
 
 class Planner {
 public:
-  Planner(const Contraction &c, const TargetDescription &target, int64_t threads,
-          ArrayRef<std::pair<std::string, int64_t>> overrides)
-      : c(c), target(target), machine(target), threads(threads), overrides(overrides) {}
+  Planner(const Contraction &c, const TargetDescription &target, const PlanOptions &options)
+      : c(c), target(target), machine(target), options(options) {}
 
   std::optional<ContractionPlan> plan(std::string &reason);
 
@@ -161,13 +165,13 @@ private:
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
   double setPressure(const ContractionPlan &p) const;
+  bool prefetchesResult(int64_t fragments) const;
   void splitOverCores(ContractionPlan &p) const;
 
   const Contraction &c;
   const TargetDescription &target;
   Machine machine;
-  int64_t threads;
-  ArrayRef<std::pair<std::string, int64_t>> overrides;
+  const PlanOptions &options;
 };
 
 /// Lanes where C is contiguous, else where the operand is; rows on the longest dimension of the other side.
@@ -212,6 +216,8 @@ bool Planner::fitUnit(ContractionPlan &p) const {
   const MatrixUnit &unit = *p.unit;
   if (unit.a.residence != Residence::BroadcastScalar || unit.b.residence != Residence::VectorRegister || unit.m != 1 ||
       elementType(unit.c.element, context) != c.accumulator)
+    return false;
+  if (!options.mayReassociate && unit.k > 1 && isa<FloatType>(c.accumulator))
     return false;
   auto isUnsigned = [](ElementKind kind) { return kind == ElementKind::U8 || kind == ElementKind::U4; };
   auto accepts = [&](const ContractionOperand &operand, const UnitOperand &slot, bool &pack, bool *offset) {
@@ -287,6 +293,18 @@ double Planner::setPressure(const ContractionPlan &p) const {
   double reached = std::min<double>(sets, double(sets) / std::gcd(lines, sets) * perRow);
   int64_t k = p.kBlock ? p.kBlock : product(c.k);
   return double(k) * perRow / reached;
+}
+
+/// Whether a tile's place in C (and in what is added to it) is fetched while its k loop runs: the tile takes longer than
+/// the latency of the level that holds C, and a line for each fragment is next to nothing beside the loop.
+bool Planner::prefetchesResult(int64_t fragments) const {
+  constexpr int64_t leastSteps = 64; // one prefetch beside 64 units: below a hundredth on two load ports
+  double bytes = elementsOf(c.c) * bytesOf(c.accumulator);
+  const Memory *first = machine.cache(0);
+  if (!first || bytes <= Machine::cacheShare * first->bytes)
+    return false;
+  int64_t steps = product(c.k);
+  return steps >= leastSteps && steps * fragments >= machine.level(bytes).latency;
 }
 
 /// Elements of the iteration space's image under `access`, for accesses without overlap.
@@ -385,34 +403,48 @@ double Planner::clocks(const ContractionPlan &p) const {
   // prefetchers, pieces of rows are not. Half of it overlaps with the arithmetic.
   double cTotal = outer * rows * lanes * cBytes;
   bool wholeRows = p.rowsOutside || rowTiles == 1 || panels == 1;
-  double cRate = wholeRows ? 2 * machine.bandwidth(cTotal) : machine.scattered(cTotal) / 4;
-  total += cTotal * (2 * kBlocks - 1) / cRate;
+  double written = wholeRows ? 2 * machine.bandwidth(cTotal) : machine.scattered(cTotal) / 4;
+  double read = p.prefetchResult ? 2 * machine.bandwidth(cTotal) : written;
+  total += cTotal * (kBlocks / written + (kBlocks - 1) / read);
   if (c.c.stride(*p.laneDim) != 1) // elements are scattered
     total += outer * rows * lanes * kBlocks * 2 / machine.storesPerClock;
 
   // The vector operand comes once from where it lies: in long runs if few rows advance side by side over the panels,
   // else in pieces of a panel's width.
   double vElements = elementsOf(v.access), sElements = elementsOf(s.access);
-  bool foreseen = p.prefetchPanels || v.access.stride(p.kDim) == 1 || kInBlock <= 16 || panels <= 1;
-  double first = vSource / (foreseen ? machine.bandwidth(vSource) : machine.scattered(vSource));
+  // Prefetched lines wait in the second cache until their panel's turn, beside the panel in use: rows that reach few of
+  // its sets push each other out again.
+  const Memory *waitsIn = machine.cache(1);
+  bool prefetched = p.prefetchPanels && (!waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
+  bool foreseen = prefetched || v.access.stride(p.kDim) == 1 || kInBlock <= 16 || panels <= 1;
+  double run = meanVectors * unit.n * bytesOf(v.element); // bytes of a panel's row that lie together
+  double touched = vSource;
+  if (v.access.stride(*p.laneDim) == 1 && panels > 1 && kInBlock * machine.lineBytes > machine.nearBytes())
+    touched *= (run + machine.lineBytes - std::gcd(int64_t(run), machine.lineBytes)) / run; // lines of two panels
+  double first = touched / (foreseen ? machine.bandwidth(vSource) : machine.scattered(vSource));
   // Rows that are pages apart: while a block's pages stay in the translation buffers, each page is walked once.
   if (pageRows) {
-    double run = meanVectors * unit.n * bytesOf(v.element), pages = vSource / machine.pageBytes, visits = vSource / run;
+    double pages = vSource / machine.pageBytes, visits = vSource / run;
     first += (kInBlock > machine.translations ? visits : pages) * machine.walkClocks;
   }
   if (p.packVectors) {
     // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
     bool transposed = v.access.stride(*p.laneDim) != 1, gathers = transposed && v.access.stride(p.kDim) != 1;
-    double perVector = (1 + crossing) / machine.loadsPerClock + 1 / machine.storesPerClock;
-    if (transposed || unit.k > 1)
-      perVector += 4 / machine.shufflesPerClock;
+    double perVector = (transposed ? 1 : unit.k) * crossing / machine.loadsPerClock + 1 / machine.storesPerClock +
+                       (transposed ? std::log2(unit.n) : unit.k - 1) / machine.shufflesPerClock;
     if (gathers)
       perVector = 3.0 * unit.n;
+    // Each line of a panel's rows is asked for once by the prefetching, and once more where panels share it.
+    if (prefetched)
+      perVector += unit.k * std::ceil(run / machine.lineBytes) / meanVectors / machine.loadsPerClock;
+    // The column sums that an offset of the scalars needs read the panel once more, as one more row.
+    if (p.offsetScalars)
+      total += vElements / (unit.n * unit.k) * (1 / machine.loadsPerClock + registerBytes / vectorBandwidth);
     // The copy waits for what is not yet near; prefetched lines arrive while the panel before is multiplied.
     double copy = vElements / (unit.n * unit.k) * (perVector + registerBytes / machine.bandwidth(panelBytes));
-    total = (p.prefetchPanels ? std::max(total, first) + copy + 0.1 * first : total + copy + first) * (1 + copyMargin / 2);
+    total = (prefetched ? std::max(total, first) + copy + 0.1 * first : total + copy + first) * (1 + copyMargin / 2);
   } else {
-    total = p.prefetchPanels ? std::max(total, first) + 0.1 * first : std::max(total, first) + 0.5 * std::min(total, first);
+    total = prefetched ? std::max(total, first) + 0.1 * first : std::max(total, first) + 0.5 * std::min(total, first);
   }
   if (p.packScalars) {
     bool contiguous = s.access.stride(p.kDim) == 1 || (p.rowDim && s.access.stride(*p.rowDim) == 1);
@@ -443,7 +475,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
   const Memory *second = machine.cache(1) ? machine.cache(1) : machine.cache(0);
   int64_t elementBytes = bytesOf(elementType(unit.b.element, c.accumulator.getContext()));
   auto consider = [&](ContractionPlan candidate) {
-    for (auto &[name, value] : overrides) {
+    for (auto &[name, value] : options.overrides) {
       if (name == "k_block")
         candidate.kBlock = value;
       else if (name == "row_block")
@@ -454,9 +486,15 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
         candidate.kUnroll = std::max<int64_t>(value, 1);
       else if (name == "prefetch_panels")
         candidate.prefetchPanels = value;
+      else if (name == "prefetch_result")
+        candidate.prefetchResult = value;
       else if (planField(candidate, name) != value)
         return;
     }
+    // A broadcast scalar that units of two widths share is overwritten by the narrower one: its sum moves to the
+    // scalar's register, a spare one for each row.
+    if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
+      candidate.tailUnit = nullptr;
     candidate.seconds = clocks(candidate) / machine.clockHz;
     if (!best || candidate.seconds < best->seconds * 0.995)
       best = candidate;
@@ -486,14 +524,15 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             int64_t panelRow = vectors * unit.n * elementBytes, k = trips(p.kDim);
             int64_t inner = product(c.k) / std::max<int64_t>(k, 1), unitSteps = unit.k * q.kUnroll;
             SmallVector<int64_t> limits{k};
-            for (int64_t part : {2, 4, 8})
+            for (int64_t part : {2, 4, 8, 16, 32})
               limits.push_back(std::max<int64_t>(second ? second->bytes / part / (panelRow * inner) : k, 64));
-            if (!packVectors && rowExtent <= rows)
+            if (rowExtent <= rows)
               limits.append({8, 16, 32, 64});
             // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
             double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c).element);
             bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
             bool canPrefetch = !rowsOutside && isStatic(p.kDim) && c.k.size() == 1 && vectorsExtent > vectors;
+            q.prefetchResult = prefetchesResult(rows * vectors);
             q.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= rows ? 2 : 1) : 0;
             int64_t previous = 0;
             for (int64_t limit : limits) {
@@ -515,6 +554,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
 /// Cores share the dimension whose parts are most even and pack least twice.
 void Planner::splitOverCores(ContractionPlan &p) const {
   constexpr double launchSeconds = 5e-6; // fork and join of a warm thread team
+  int64_t threads = options.threads;
   if (threads <= 1 || p.seconds < 4 * launchSeconds)
     return;
   auto evenness = [&](int64_t parts) { return double(parts) / (llvm::divideCeil(parts, threads) * threads); };
@@ -568,9 +608,8 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
 } // namespace
 
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
-                                               int64_t threads, std::string &reason,
-                                               ArrayRef<std::pair<std::string, int64_t>> overrides) {
-  return Planner(contraction, target, threads, overrides).plan(reason);
+                                               const PlanOptions &options, std::string &reason) {
+  return Planner(contraction, target, options).plan(reason);
 }
 
 } // namespace tilewright

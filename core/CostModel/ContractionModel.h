@@ -46,6 +46,7 @@ struct ContractionPlan {
                                    // copy and its product with the vectors' column sums taken off
   bool rowsOutside = false;        // row tiles outside panels: whole rows of C are written
   int64_t prefetchPanels = 0;      // source lines of the panel this many ahead are prefetched; 0: none
+  bool prefetchResult = false;     // what is read after the k loop of a register tile is prefetched before it
   int64_t threads = 1;
   enum class Split { None, Outer, Rows, Panels } split = Split::None;
   double seconds = 0;              // modelled, one call
@@ -59,10 +60,15 @@ struct ContractionPlan {
 /// considered, so that what the chip or the operands forbid stays forbidden.
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(llvm::StringRef text);
 
+struct PlanOptions {
+  int64_t threads = 1;
+  bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)
+  std::vector<std::pair<std::string, int64_t>> overrides;
+};
+
 /// Chooses a plan; nullopt with a reason if no unit of the chip fits (`reason` is for a remark).
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
-                                               int64_t threads, std::string &reason,
-                                               llvm::ArrayRef<std::pair<std::string, int64_t>> overrides = {});
+                                               const PlanOptions &options, std::string &reason);
 
 } // namespace tilewright
 

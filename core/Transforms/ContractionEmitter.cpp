@@ -70,6 +70,8 @@ private:
   SmallVector<Value> reduceMain(ValueRange accumulators, const KBlock &k);
   SmallVector<Value> step(ValueRange accumulators, AffineExpr group, const KBlock &k);
   void prefetchNextPanel(AffineExpr iteration, int64_t iterations, const KBlock &k);
+  void prefetchEpilogue();
+  void prefetchTile(const Access &access);
   void finish(ArrayRef<Value> accumulators);
 
   /// The unit that computes vector `v` of the register tile.
@@ -483,9 +485,11 @@ void Emitter::registerTile(const Section &rowSection, AffineExpr row, const Sect
     return tileValid && int64_t(fragment % tileVectors) == tileVectors - 1 ? tileValid : AffineExpr();
   };
 
+  // Where C is prefetched while the k loop runs, it is added after it.
+  bool needsC = !(k.first && task.zeroInit), addsC = needsC && p.prefetchResult && task.mayReassociate;
   SmallVector<Value> accumulators(tileRows * tileVectors);
   forFragments([&](unsigned i) {
-    if (k.first && task.zeroInit)
+    if (!needsC || addsC)
       accumulators[i] = tile::ZeroOp::create(builder(), space.loc, typeOf(i));
     else
       accumulators[i] = load(c.c, typeOf(i), rowDim, laneDim, validOf(i));
@@ -497,13 +501,28 @@ void Emitter::registerTile(const Section &rowSection, AffineExpr row, const Sect
     Value offset = tile::LoadOp::create(builder(), space.loc, typeOf(i), compensation, operands,
                                         AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(),
                                         ValueRange());
-    accumulators[i] = k.first && task.zeroInit
+    accumulators[i] = !needsC || addsC
                           ? offset
                           : elementwise({accumulators[i], offset}, [&](ValueRange args) -> Value {
                               return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
                             });
   });
+  if (p.prefetchResult) {
+    if (addsC)
+      prefetchTile(c.c);
+    if (k.last)
+      prefetchEpilogue();
+  }
   accumulators = reduce(0, accumulators, k);
+  if (addsC)
+    forFragments([&](unsigned i) {
+      Value before = load(c.c, typeOf(i), rowDim, laneDim, validOf(i));
+      accumulators[i] = elementwise({accumulators[i], before}, [&](ValueRange args) -> Value {
+        if (isa<FloatType>(c.accumulator))
+          return arith::AddFOp::create(builder(), space.loc, args[0], args[1]);
+        return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
+      });
+    });
   if (!k.last || task.keepC)
     forFragments([&](unsigned i) { store(accumulators[i], c.c, rowDim, laneDim, validOf(i)); });
   if (k.last)
@@ -565,6 +584,35 @@ void Emitter::prefetchNextPanel(AffineExpr iteration, int64_t iterations, const 
       prefetch(base + run.floorDiv(lines), k.begin + (run % lines) * perLine);
     }
   }
+}
+
+/// The cache lines that the epilogue will read: without it every fragment waits for memory, as only a few of them fit
+/// the window of out-of-order execution. (Lines that are only written are waited for by the store buffer.)
+void Emitter::prefetchEpilogue() {
+  SmallVector<Value> written{c.c.memref};
+  for (const EpilogueStep &step : task.epilogue) {
+    for (const Access &access : step.nest.loads)
+      if (!llvm::is_contained(written, access.memref))
+        prefetchTile(onContraction(access, step));
+    for (const Access &access : step.nest.stores)
+      written.push_back(access.memref);
+  }
+}
+
+/// The register tile's part of `access`; what all rows share (a bias) is near after the first tile.
+void Emitter::prefetchTile(const Access &access) {
+  if (!p.rowDim || !p.laneDim || !access.dims().test(*p.rowDim) || access.stride(*p.laneDim) != 1)
+    return;
+  int64_t bytes = llvm::divideCeil(cast<MemRefType>(access.memref.getType()).getElementTypeBitWidth(), 8);
+  int64_t perLine = std::max<int64_t>(cacheLineBytes / bytes, 1);
+  for (int64_t row = 0; row < tileRows * unit.m; ++row)
+    for (int64_t lane = 0; lane < tileVectors * unit.n; lane += perLine) {
+      space.at[*p.rowDim] = tileRow + row;
+      space.at[*p.laneDim] = tileLane + lane;
+      auto [map, operands] = space.address(access);
+      AffinePrefetchOp::create(builder(), space.loc, access.memref, map, operands, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+    }
 }
 
 SmallVector<Value> Emitter::step(ValueRange accumulators, AffineExpr group, const KBlock &k) {

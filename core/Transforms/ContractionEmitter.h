@@ -33,6 +33,7 @@ struct ContractionTask {
   ContractionPlan plan;
   bool zeroInit = false; // C is zero before: it need not be read
   bool keepC = true;     // somebody else reads C from memory
+  bool mayReassociate = true; // C may be added after the sum of a block of k instead of before
   std::vector<EpilogueStep> epilogue;
 };
 

@@ -229,11 +229,10 @@ void hoistDefinitions(Operation *user, Operation *anchor) {
   });
 }
 
-void rewrite(Contraction &c, const TargetDescription &target, int64_t threads,
-             ArrayRef<std::pair<std::string, int64_t>> overrides) {
+void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options) {
   AffineForOp root = c.nest.root();
   std::string reason;
-  auto plan = planContraction(c, target, threads, reason, overrides);
+  auto plan = planContraction(c, target, options, reason);
   if (!plan) {
     root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
     return;
@@ -241,6 +240,7 @@ void rewrite(Contraction &c, const TargetDescription &target, int64_t threads,
   ContractionTask task;
   task.contraction = c;
   task.plan = *plan;
+  task.mayReassociate = options.mayReassociate;
   AffineForOp init = findZeroInit(c);
   task.zeroInit = bool(init);
   task.epilogue = collectEpilogue(c);
@@ -292,10 +292,14 @@ void MapContractions::runOnOperation() {
     getOperation().emitError() << llvm::toString(overrides.takeError());
     return signalPassFailure();
   }
-  int64_t threads = 1;
-  if (auto module = getOperation()->getParentOfType<ModuleOp>())
+  PlanOptions options;
+  options.overrides = std::move(*overrides);
+  if (auto module = getOperation()->getParentOfType<ModuleOp>()) {
     if (auto attr = module->getAttrOfType<IntegerAttr>("tilewright.threads"))
-      threads = attr.getInt();
+      options.threads = attr.getInt();
+    if (auto contract = module->getAttrOfType<StringAttr>("tilewright.fp"))
+      options.mayReassociate = contract.getValue() != "strict";
+  }
   // One at a time: a rewrite erases nests that another could have named.
   for (bool changed = true; changed;) {
     changed = false;
@@ -312,7 +316,7 @@ void MapContractions::runOnOperation() {
       if (failed(contraction) || seen.contains(root))
         continue;
       seen.insert(root);
-      rewrite(*contraction, **target, threads, *overrides);
+      rewrite(*contraction, **target, options);
       changed = true;
       break;
     }

@@ -13,9 +13,10 @@ fetch() { # WHEEL-PROJECT FOLDER
     return 0
   }
   local file
-  file=$(ls -t "$wheels"/"${1%%=*}"-* "$wheels"/"$(echo "${1%%=*}" | tr - _)"-* 2>/dev/null | head -1)
+  file=$(find "$wheels" -name "$(echo "${1%%=*}" | tr - '?')-*" | head -1)
   mkdir -p "$peers/$2"
-  unzip -qo "$file" -x '*/libphi*' '*/libpaddle.so' -d "$peers/$2"
+  # Status 11: one of the files to leave out is not in this wheel.
+  unzip -qo "$file" -x '*/libphi*' '*/libpaddle.so' -d "$peers/$2" 2>/dev/null || [ $? -eq 11 ]
 }
 fetch mkl==2026.2.0 mkl
 fetch scipy-openblas32==0.3.34.481.3 scipy_openblas32
