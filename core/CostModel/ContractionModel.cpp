@@ -95,6 +95,8 @@ struct Machine {
     issuePerClock = target.rate("issue").value_or(4);
     translations = target.rate("translations").value_or(1024);
     walkClocks = target.rate("walk").value_or(60);
+    firstTranslations = target.rate("translations.first").value_or(64);
+    translationClocks = target.rate("translate").value_or(7);
     outstandingMisses = target.rate("misses").value_or(16);
     clockHz = target.clockMHz() * 1e6;
     pageBytes = 4096;
@@ -136,6 +138,7 @@ struct Machine {
   int64_t registers, pageBytes, lineBytes = 64;
   double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, clockHz;
   double translations, walkClocks; // pages that stay translated, clocks of a page walk
+  double firstTranslations, translationClocks; // those that cost nothing, clocks of one of the others
   std::vector<const Memory *> levels; // nearest first
 };
 
@@ -164,8 +167,9 @@ private:
   double elementsOf(const Access &access) const;
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
-  double setPressure(const ContractionPlan &p) const;
+  double setPressure(const ContractionPlan &p, unsigned level = 1) const;
   bool prefetchesResult(int64_t fragments) const;
+  bool packsScalarsOnce(const ContractionPlan &p) const;
   void splitOverCores(ContractionPlan &p) const;
 
   const Contraction &c;
@@ -279,10 +283,10 @@ const MatrixUnit *Planner::tailUnitFor(const ContractionPlan &p) const {
   return best;
 }
 
-/// Lines that compete for a set of the second cache when the vector operand is read in place: rows of `vectors`
+/// Lines that compete for a set of a cache (0: the first) when the vector operand is read in place: rows of `vectors`
 /// vectors at the operand's k stride (power-of-two strides reach few sets).
-double Planner::setPressure(const ContractionPlan &p) const {
-  const Memory *cache = machine.cache(1);
+double Planner::setPressure(const ContractionPlan &p, unsigned level) const {
+  const Memory *cache = machine.cache(level);
   const ContractionOperand &operand = p.vectorOperand(c);
   auto stride = operand.access.stride(p.kDim);
   if (!cache || !stride || *stride == 0)
@@ -293,6 +297,14 @@ double Planner::setPressure(const ContractionPlan &p) const {
   double reached = std::min<double>(sets, double(sets) / std::gcd(lines, sets) * perRow);
   int64_t k = p.kBlock ? p.kBlock : product(c.k);
   return double(k) * perRow / reached;
+}
+
+/// Whether the scalars of a block of k can be packed before the panels: no loop between them chooses others.
+bool Planner::packsScalarsOnce(const ContractionPlan &p) const {
+  llvm::SmallBitVector inVectors = p.vectorOperand(c).access.dims();
+  return p.rowBlock == 0 && llvm::all_of(llvm::concat<const unsigned>(c.batch, c.m, c.n), [&](unsigned dim) {
+           return dim == p.rowDim || dim == p.laneDim || inVectors.test(dim);
+         });
 }
 
 /// Whether a tile's place in C (and in what is added to it) is fetched while its k loop runs: the tile takes longer than
@@ -381,10 +393,11 @@ double Planner::clocks(const ContractionPlan &p) const {
       sum += std::pow(resource, 4);
     return std::pow(sum, 0.25);
   };
-  // Filling and draining the accumulators' chains, loop set-up, stores.
+  // Filling and draining the accumulators' chains, loop set-up, stores; C of earlier blocks and offsets are added.
+  double added = (kBlocks - 1) / kBlocks * (p.prefetchResult ? 2 : 1) + (p.offsetScalars ? 1 : 0);
   auto tile = [&](double tileRows, double tileVectors, double issueOfVectors) {
     return kInBlock / unit.k * step(tileRows, tileVectors, issueOfVectors) + unit.latency + 12 +
-           tileRows * tileVectors / machine.storesPerClock;
+           tileRows * tileVectors * (1 / machine.storesPerClock + added / machine.loadsPerClock);
   };
   double lastVectors = vectorsTotal - (panels - 1) * p.vectors, partial = std::fmod(lanes, unit.n);
   double lastIssue = lastVectors * unit.issue;
@@ -418,14 +431,22 @@ double Planner::clocks(const ContractionPlan &p) const {
   bool prefetched = p.prefetchPanels && (!waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
   bool foreseen = prefetched || v.access.stride(p.kDim) == 1 || kInBlock <= 16 || panels <= 1;
   double run = meanVectors * unit.n * bytesOf(v.element); // bytes of a panel's row that lie together
-  double touched = vSource;
-  if (v.access.stride(*p.laneDim) == 1 && panels > 1 && kInBlock * machine.lineBytes > machine.nearBytes())
-    touched *= (run + machine.lineBytes - std::gcd(int64_t(run), machine.lineBytes)) / run; // lines of two panels
-  double first = touched / (foreseen ? machine.bandwidth(vSource) : machine.scattered(vSource));
+  double touched = vSource, again = 0;
+  if (v.access.stride(*p.laneDim) == 1 && panels > 1) {
+    // Lines that two panels share come twice, from the second cache if the sets of the first do not hold a block.
+    double lines = (run + machine.lineBytes - std::gcd(int64_t(run), machine.lineBytes)) / run;
+    if (machine.cache(1) && setPressure(p, 1) > machine.cache(1)->ways)
+      touched *= lines;
+    else if (machine.cache(0) && setPressure(p, 0) > machine.cache(0)->ways)
+      again = vSource * (lines - 1) / machine.bandwidth(machine.cache(0)->bytes);
+  }
+  double first = touched / (foreseen ? machine.bandwidth(vSource) : machine.scattered(vSource)) + again;
   // Rows that are pages apart: while a block's pages stay in the translation buffers, each page is walked once.
   if (pageRows) {
     double pages = vSource / machine.pageBytes, visits = vSource / run;
     first += (kInBlock > machine.translations ? visits : pages) * machine.walkClocks;
+    if (kInBlock > 0.75 * machine.firstTranslations)
+      first += visits * machine.translationClocks;
   }
   if (p.packVectors) {
     // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
@@ -448,7 +469,7 @@ double Planner::clocks(const ContractionPlan &p) const {
   }
   if (p.packScalars) {
     bool contiguous = s.access.stride(p.kDim) == 1 || (p.rowDim && s.access.stride(*p.rowDim) == 1);
-    double repeats = p.rowsOutside || !p.laneBlock ? 1 : std::ceil(panels / p.laneBlock);
+    double repeats = p.rowsOutside || !p.laneBlock || packsScalarsOnce(p) ? 1 : std::ceil(panels / p.laneBlock);
     double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / (contiguous ? unit.n : 1);
     total += repeats * (sElements * perElement + sSource / machine.scattered(sSource));
     total *= 1 + copyMargin;
@@ -516,22 +537,24 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.packVectors = packVectors;
             q.packScalars = packScalars;
             q.rowsOutside = rowsOutside;
-            q.kUnroll = rows * vectors >= 16 ? 2 : 4;
+            // LLVM loads the vectors of all unrolled steps together: each needs a register.
+            q.kUnroll = rows * vectors < 16 ? 4 : rows * vectors + 2 * vectors + 1 <= machine.registers ? 2 : 1;
             // Packed right before use, panel by panel, unless other loops or whole rows reuse the panels.
-            q.laneBlock = packVectors && !rowsOutside && !packScalars ? 1 : 0;
+            q.laneBlock = packVectors && !rowsOutside && (!packScalars || packsScalarsOnce(q)) ? 1 : 0;
             // All of k, or even blocks: panels of a fraction of the second cache; few rows at a time where each
             // element of the vector operand is used once.
             int64_t panelRow = vectors * unit.n * elementBytes, k = trips(p.kDim);
             int64_t inner = product(c.k) / std::max<int64_t>(k, 1), unitSteps = unit.k * q.kUnroll;
             SmallVector<int64_t> limits{k};
-            for (int64_t part : {2, 4, 8, 16, 32})
+            for (int64_t part : {2, 4, 8})
               limits.push_back(std::max<int64_t>(second ? second->bytes / part / (panelRow * inner) : k, 64));
+            limits.append({1024, 512, 256, 128, 64});
             if (rowExtent <= rows)
-              limits.append({8, 16, 32, 64});
+              limits.append({32, 16, 8});
             // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
             double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c).element);
             bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
-            bool canPrefetch = !rowsOutside && isStatic(p.kDim) && c.k.size() == 1 && vectorsExtent > vectors;
+            bool canPrefetch = !rowsOutside && (!packVectors || q.laneBlock == 1) && isStatic(p.kDim) && c.k.size() == 1 && vectorsExtent > vectors;
             q.prefetchResult = prefetchesResult(rows * vectors);
             q.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= rows ? 2 : 1) : 0;
             int64_t previous = 0;

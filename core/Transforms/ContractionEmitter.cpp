@@ -63,6 +63,8 @@ private:
   void panels(const Section &panelSection, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k);
   void compensateOffset(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k);
   Value elementwise(ValueRange inputs, function_ref<Value(ValueRange)> body);
+  SmallVector<PackedBuffer, 2> packAllRows(const KBlock &k);
+  std::pair<AffineExpr, AffineExpr> rowRange(const Section &section);
   void packedRows(const Section &rowSection, const KBlock &k, AffineExpr first, AffineExpr end);
   void registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection, AffineExpr panel,
                     const KBlock &k);
@@ -106,6 +108,7 @@ private:
   AffineExpr tileIndex;                       // of the row section that prefetches, null in others
   int64_t tileCount = 0;                      // row tiles that share the prefetching of a panel
   PackedBuffer packedVectors, packedScalars;  // empty if read in place
+  SmallVector<PackedBuffer, 2> packedOnce;    // the scalars of the block of k, a buffer for each row section
   Value compensation;                         // [panel][lane] what an offset of the scalars adds, negated
 };
 
@@ -213,7 +216,31 @@ void Emitter::reduceBlocks() {
     block({constant((blocks - 1) * p.kBlock), constant(lastLength), false, true});
 }
 
+/// The row tiles of this thread in the scalar operand's packed form, one buffer a section; empty buffers if it is read
+/// in place.
+SmallVector<PackedBuffer, 2> Emitter::packAllRows(const KBlock &k) {
+  SmallVector<PackedBuffer, 2> packed(rowSections.size());
+  if (p.packScalars)
+    for (auto [section, buffer] : llvm::zip(rowSections, packed)) {
+      auto [first, last] = rowRange(section);
+      packedRows(section, k, first, last);
+      buffer = packedScalars;
+    }
+  return packed;
+}
+
+/// Row tiles [first, last) of a section that are this thread's.
+std::pair<AffineExpr, AffineExpr> Emitter::rowRange(const Section &section) {
+  if (!threadIndex || p.split != ContractionPlan::Split::Rows)
+    return {constant(0), section.count};
+  return {(section.count * threadIndex).floorDiv(p.threads),
+          (section.count * threadIndex + section.count).floorDiv(p.threads)};
+}
+
 void Emitter::block(const KBlock &k) {
+  packedOnce.clear();
+  if (p.packScalars && p.rowBlock == 0 && outerOther.empty())
+    packedOnce = packAllRows(k);
   for (const Section &section : panelSections) {
     AffineExpr begin = constant(0), end = section.count;
     bool isMain = &section == &panelSections.front();
@@ -264,15 +291,6 @@ void Emitter::panels(const Section &section, AffineExpr begin, ArrayRef<AffineEx
   if (p.offsetScalars)
     compensateOffset(section, begin, ends, k);
 
-  // Row tiles [first, end) of a section, in the order that the plan asks for.
-  auto rowRange = [&](const Section &rowSection, AffineExpr &first, AffineExpr &last) {
-    first = constant(0);
-    last = rowSection.count;
-    if (threadIndex && p.split == ContractionPlan::Split::Rows) {
-      first = (rowSection.count * threadIndex).floorDiv(p.threads);
-      last = (rowSection.count * threadIndex + rowSection.count).floorDiv(p.threads);
-    }
-  };
   auto forPanels = [&](function_ref<void(AffineExpr)> body) {
     space.loop(begin, ends, [&](AffineExpr panel) {
       localPanel = panel - begin;
@@ -280,19 +298,14 @@ void Emitter::panels(const Section &section, AffineExpr begin, ArrayRef<AffineEx
     });
   };
   outerLoops(outerOther, [&] {
-    AffineExpr first, last;
     if (p.rowsOutside || p.rowBlock == 0) {
-      SmallVector<PackedBuffer, 2> packed(rowSections.size());
-      if (p.packScalars)
-        for (auto [section, buffer] : llvm::zip(rowSections, packed)) {
-          rowRange(section, first, last);
-          packedRows(section, k, first, last);
-          buffer = packedScalars;
-        }
+      SmallVector<PackedBuffer, 2> packed = packedOnce;
+      if (packed.empty())
+        packed = packAllRows(k);
       auto forRows = [&](function_ref<void(const Section &, AffineExpr)> body) {
         for (auto [section, buffer] : llvm::zip(rowSections, packed)) {
           packedScalars = buffer;
-          rowRange(section, first, last);
+          auto [first, last] = rowRange(section);
           AffineExpr from = first;
           space.loop(first, {last}, [&](AffineExpr row) {
             localRow = row - from;
@@ -311,8 +324,7 @@ void Emitter::panels(const Section &section, AffineExpr begin, ArrayRef<AffineEx
       return;
     }
     for (const Section &rowSection : rowSections) {
-      rowRange(rowSection, first, last);
-      AffineExpr from = first, to = last;
+      auto [from, to] = rowRange(rowSection);
       AffineExpr blocks = (to - from).ceilDiv(p.rowBlock);
       space.loop(constant(0), {blocks}, [&](AffineExpr iv) {
         AffineExpr begin = from + iv * p.rowBlock;
@@ -599,7 +611,8 @@ void Emitter::prefetchEpilogue() {
   }
 }
 
-/// The register tile's part of `access`; what all rows share (a bias) is near after the first tile.
+/// The register tile's part of `access`, into the second cache: its rows may share a set of the first. What all rows
+/// share (a bias) is near after the first tile.
 void Emitter::prefetchTile(const Access &access) {
   if (!p.rowDim || !p.laneDim || !access.dims().test(*p.rowDim) || access.stride(*p.laneDim) != 1)
     return;
@@ -611,7 +624,7 @@ void Emitter::prefetchTile(const Access &access) {
       space.at[*p.laneDim] = tileLane + lane;
       auto [map, operands] = space.address(access);
       AffinePrefetchOp::create(builder(), space.loc, access.memref, map, operands, /*isWrite=*/false,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+                               /*localityHint=*/2, /*isDataCache=*/true);
     }
 }
 

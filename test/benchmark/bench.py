@@ -15,6 +15,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,8 +32,9 @@ SOURCE = HERE.parents[1]
 class Contender:
     """A running process that computes one problem and gives a sample when asked."""
 
-    def __init__(self, name, command, environment, library):
+    def __init__(self, name, command, environment, library, threads=1):
         self.name, self.library, self.samples, self.facts = name, library, [], None
+        self.pauses = threads > 1  # a team of threads spins while it waits: others would share the cores with it
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -44,16 +46,23 @@ class Contender:
             self.reason = words[-1:] or [f"status {self.process.returncode}"]
             return False
         self.facts = json.loads(line)
+        self.signal(signal.SIGSTOP)
         return True
 
     def sample(self):
         try:
+            self.signal(signal.SIGCONT)
             self.process.stdin.write("\n")
             self.process.stdin.flush()
             self.samples.append(float(self.process.stdout.readline()))
+            self.signal(signal.SIGSTOP)
             return True
         except (BrokenPipeError, ValueError):
             return False
+
+    def signal(self, which):
+        if self.pauses:
+            self.process.send_signal(which)
 
     def close(self):
         self.process.kill()
@@ -86,7 +95,7 @@ def measure(shape, contenders, samples):
             # On one processor all the time: the last one, away from where interrupts usually go.
             if threads == 1:
                 command = ["taskset", "-c", str(max(os.sched_getaffinity(0))), *command]
-            one = Contender(contender["name"], command, environment, contender["library"])
+            one = Contender(contender["name"], command, environment, contender["library"], threads)
             if one.ready():
                 running.append(one)
                 if not one.facts["correct"] and one.library:

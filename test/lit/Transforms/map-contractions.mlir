@@ -150,10 +150,10 @@ func.func private @matrix_vector(%A: memref<64x32xf32>, %x: memref<32x1xf32>, %y
 // Signed bytes in a slot for unsigned ones: half the range is added in the copy, the accumulators start from what that
 // adds, negated.
 // CHECK-LABEL: func.func private @signed_bytes
+// CHECK:       arith.xori
 // CHECK:       tile.mma {{.*}}dpbusd
 // CHECK:       tile.map
 // CHECK:         arith.subi
-// CHECK:       arith.xori
 // CHECK:       tile.mma {{.*}}dpbusd
 module attributes {tilewright.target = "cpu:zen4"} {
 func.func private @signed_bytes(%A: memref<64x32xi8>, %B: memref<32x64xi8>, %C: memref<64x64xi32>) attributes {tilewright.kernel} {

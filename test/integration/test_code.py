@@ -1,0 +1,82 @@
+"""What stands in the object code: innermost loops keep their accumulators in registers, nothing calls a C library.
+
+The code is for a fixed chip and is not executed, so that the tests say the same on every machine.
+"""
+
+import re
+import subprocess
+
+import pytest
+
+ADDRESS = re.compile(r"\s*([0-9a-f]+):\s+(\S+)\s*(.*)")
+UNIT = re.compile(r"vfmadd|vdpbf16ps|vpdpbusd")
+
+
+def product(m, n, k, element, accumulator):
+    widen = {"f32": None, "bf16": "extf", "i8": "extsi"}[element]
+    casts = (f"""      %xe = arith.{widen} %x : {element} to {accumulator}
+      %ye = arith.{widen} %y : {element} to {accumulator}
+""" if widen else "")
+    x, y = ("%xe", "%ye") if widen else ("%x", "%y")
+    suffix, zero = ("i", "0") if accumulator == "i32" else ("f", "0.0")
+    a, b, c = f"tensor<{m}x{k}x{element}>", f"tensor<{k}x{n}x{element}>", f"tensor<{m}x{n}x{accumulator}>"
+    return f"""func.func @product(%A: {a}, %B: {b}) -> {c} {{
+  %zero = arith.constant {zero} : {accumulator}
+  %empty = tensor.empty() : {c}
+  %init = linalg.fill ins(%zero : {accumulator}) outs(%empty : {c}) -> {c}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
+                                        affine_map<(i, j, k) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%A, %B : {a}, {b}) outs(%init : {c}) {{
+    ^bb0(%x: {element}, %y: {element}, %z: {accumulator}):
+{casts}      %p = arith.mul{suffix} {x}, {y} : {accumulator}
+      %s = arith.add{suffix} %z, %p : {accumulator}
+      linalg.yield %s : {accumulator}
+  }} -> {c}
+  return %r : {c}
+}}
+"""
+
+
+def innermost_loops(path):
+    """Instructions of each loop without a loop inside, as (operation, operands)."""
+    text = subprocess.run(["llvm-objdump-22", "-d", "--no-show-raw-insn", str(path)], check=True, capture_output=True,
+                          text=True).stdout
+    lines = [match.groups() for match in map(ADDRESS.match, text.splitlines()) if match]
+    place = {int(address, 16): number for number, (address, _, _) in enumerate(lines)}
+    loops = []
+    for number, (_, operation, operands) in enumerate(lines):
+        target = re.match(r"0x([0-9a-f]+)", operands) if operation.startswith("j") else None
+        start = place.get(int(target.group(1), 16)) if target else None
+        if start is not None and start <= number:
+            loops.append((start, number))
+    inner = [one for one in loops
+             if not any(other != one and other[0] >= one[0] and other[1] <= one[1] for other in loops)]
+    return [[(operation, operands) for _, operation, operands in lines[start:end + 1]] for start, end in inner]
+
+
+@pytest.mark.parametrize("shape", [(128, 3072, 768, "bf16", "f32"), (128, 4096, 4096, "bf16", "f32"),
+                                   (1000, 1000, 1000, "f32", "f32"), (97, 97, 97, "f32", "f32"),
+                                   (2048, 2048, 2048, "f32", "f32"), (512, 512, 512, "i8", "i32")],
+                         ids=lambda shape: "x".join(map(str, shape)))
+def test_innermost_loops_do_not_spill(tool, tmp_path, shape):
+    source, code = tmp_path / "product.mlir", tmp_path / "product.o"
+    source.write_text(product(*shape))
+    tool("tw-compile", source, "--target", "cpu:zen4", "-o", code)
+    busy = [loop for loop in innermost_loops(code) if sum(bool(UNIT.match(op)) for op, _ in loop) >= 24]
+    assert busy, "no register tile found"
+    for loop in busy:
+        spilled = [words for words in loop if "(%rsp" in words[1]]
+        assert not spilled, f"{len(spilled)} accesses of the stack in a loop of {len(loop)}: {spilled[:3]}"
+
+
+@pytest.mark.parametrize("shape", [(1000, 1000, 1000, "f32", "f32"), (128, 768, 3072, "i8", "i32")],
+                         ids=lambda shape: "x".join(map(str, shape)))
+def test_sequential_code_needs_no_c_library_for_copies(tool, tmp_path, shape):
+    source, code = tmp_path / "product.mlir", tmp_path / "product.o"
+    source.write_text(product(*shape))
+    tool("tw-compile", source, "--target", "cpu:zen4", "-o", code)
+    names = subprocess.run(["llvm-nm-22", "-u", str(code)], check=True, capture_output=True, text=True).stdout.split()
+    assert not {"memcpy", "memset", "memmove"} & set(names), names
+    for loop in innermost_loops(code):
+        assert not any(op.startswith("movzbl") or op.startswith("movzx") for op, _ in loop), "a copy byte by byte"
