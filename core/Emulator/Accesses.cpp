@@ -179,7 +179,7 @@ void Machine::count(uint32_t siteIndex, llvm::ArrayRef<uint64_t> addresses, llvm
     counted.conflicts += cost.conflicts;
     return;
   }
-  if (site.space == Space::Generic && stacks.contains(0, reinterpret_cast<void *>(addresses.front())))
+  if (site.space == Space::Generic && stacks.contains(reinterpret_cast<void *>(addresses.front())))
     return;
   SiteCount &counted = globalCounts[siteIndex];
   ++counted.executions;

@@ -151,9 +151,12 @@ void tilewright::addPrimitiveCalls(EmulationTable &table) {
   on("phase_expect", rule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseExpect(v[0], v[1]); }));
   on("phase_wait", rule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseWait(v[0], v[1]); }));
   on("phase_test", rule(2, 1, [](EmulationBuilder &b, ValueRange v) { b.replace(b.phaseTest(v[0], v[1])); }));
-  on("map_to_block", rule(2, 1, [](EmulationBuilder &b, ValueRange v) {
-       b.replace(b.mapToBlock(v[0], v[1], v[0].getType()));
-     }));
+  on("map_to_block", [](Operation *op, EmulationBuilder &b) -> LogicalResult {
+    if (op->getNumOperands() != 2 || op->getNumResults() != 1)
+      return b.refuse("it takes an address and the rank of a block and gives an address");
+    b.replace(b.mapToBlock(op->getOperand(0), op->getOperand(1), op->getResult(0).getType()));
+    return success();
+  });
   on("copy_tensor", [](Operation *op, EmulationBuilder &b) -> LogicalResult {
     if (op->getNumOperands() < 4 || op->getNumResults())
       return b.refuse("it takes the tile's address, the descriptor, the phase barrier, and the coordinates");

@@ -13,6 +13,16 @@
 #include "core/Emulator/Fiber.h"
 #include <sys/mman.h>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#define TILEWRIGHT_UNPOISON(address, bytes) __asan_unpoison_memory_region(address, bytes)
+#endif
+#endif
+#ifndef TILEWRIGHT_UNPOISON
+#define TILEWRIGHT_UNPOISON(address, bytes) (void)(address)
+#endif
+
 using namespace tilewright;
 
 static constexpr size_t guardBytes = 64 << 10; // a multiple of every page size
@@ -46,7 +56,16 @@ char *FiberStacks::top(size_t index) const {
   return base + (index + 1) * strideBytes - (index % staggerPeriod) * staggerBytes;
 }
 
+void FiberStacks::clear(size_t index) const {
+  TILEWRIGHT_UNPOISON(base + index * strideBytes + guardBytes, stackBytes);
+}
+
 bool FiberStacks::contains(size_t index, const void *address) const {
   auto *byte = static_cast<const char *>(address);
   return byte >= base + index * strideBytes + guardBytes && byte < base + (index + 1) * strideBytes;
+}
+
+bool FiberStacks::contains(const void *address) const {
+  auto *byte = static_cast<const char *>(address);
+  return byte >= base && byte < base + count * strideBytes;
 }

@@ -41,8 +41,12 @@ public:
   bool reserve(size_t count);
   /// End of stack `index`. The ends are staggered, so that equal frames of different lanes use different cache sets.
   char *top(size_t index) const;
+  /// Forgets what a function that never returned left in stack `index`, for tools that watch stacks.
+  void clear(size_t index) const;
   /// Whether `address` lies in stack `index`.
   bool contains(size_t index, const void *address) const;
+  /// Whether it lies in any of them.
+  bool contains(const void *address) const;
 
 private:
   char *base = nullptr;

@@ -115,6 +115,7 @@ void Machine::runCluster(Cluster &cluster) {
     lane.now = 0;
     lane.costed.clear();
     std::fill_n(lane.blockCounts, blockCount, 0);
+    stacks.clear(lane.number);
     lane.top = tilewright_fiber_prepare(stacks.top(lane.number), laneMain, &lane);
     cluster.ready.push_back(&lane);
   }

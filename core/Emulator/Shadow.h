@@ -70,8 +70,8 @@ struct Agents {
     if (isLane(agent)) {
       if (inOrderSubgroups && agent / subgroupSize == order.self / subgroupSize)
         return true;
-    } else if (laneOf(agent) == order.self) {
-      return clock <= order.waited[engineOf(agent)];
+    } else if (laneOf(agent) == order.self && clock <= order.waited[engineOf(agent)]) {
+      return true; // else a phase barrier may have told
     }
     return clock <= (*order.known)[agent];
   }

@@ -13,6 +13,7 @@
 #include "core/Emulator/Traffic.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace tilewright;
 
@@ -39,6 +40,11 @@ uint64_t tilewright::countSectors(llvm::ArrayRef<uint64_t> addresses, uint64_t b
 Banks::Cost Banks::cost(llvm::ArrayRef<uint64_t> addresses, llvm::ArrayRef<unsigned> lanes, uint64_t accessBytes,
                         llvm::ArrayRef<std::vector<unsigned>> groups) const {
   Cost total;
+  // Banks and their words are powers of two on every known chip: shifts instead of divisions.
+  bool powers = llvm::isPowerOf2_32(count) && llvm::isPowerOf2_32(bytes);
+  unsigned shift = llvm::Log2_32(bytes);
+  auto wordOf = [&](uint64_t address) { return powers ? address >> shift : address / bytes; };
+  auto bankOf = [&](uint64_t word) { return powers ? word & (count - 1) : word % count; };
   llvm::SmallVector<uint64_t, 64> words;
   llvm::SmallVector<uint16_t, 64> load(count);
   auto serve = [&] {
@@ -48,13 +54,13 @@ Banks::Cost Banks::cost(llvm::ArrayRef<uint64_t> addresses, llvm::ArrayRef<unsig
     llvm::fill(load, 0);
     uint64_t cycles = 0;
     for (uint64_t word : words)
-      cycles = std::max<uint64_t>(cycles, ++load[word % count]);
+      cycles = std::max<uint64_t>(cycles, ++load[bankOf(word)]);
     total.cycles += cycles;
     total.conflicts += cycles - (words.size() + count - 1) / count;
     words.clear();
   };
   auto add = [&](uint64_t address) {
-    for (uint64_t word = address / bytes, last = (address + accessBytes - 1) / bytes; word <= last; ++word)
+    for (uint64_t word = wordOf(address), last = wordOf(address + accessBytes - 1); word <= last; ++word)
       words.push_back(word);
   };
   if (groups.empty()) {

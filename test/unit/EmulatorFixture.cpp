@@ -52,6 +52,7 @@ mlir::MLIRContext &test::kernelContext() {
 static EmulationTable withSpaces(EmulationTable table) {
   table.space(1, Space::Global);
   table.space(3, Space::Scratchpad);
+  table.space(7, Space::Cluster);
   return table;
 }
 
