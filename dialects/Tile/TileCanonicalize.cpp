@@ -180,7 +180,8 @@ static LogicalResult dropInputs(MapOp op, PatternRewriter &rewriter) {
     if (last || (first == i && !argument.use_empty()))
       continue;
     rewriter.modifyOpInPlace(op, [&] {
-      argument.replaceAllUsesWith(body.getArgument(first));
+      if (first != i)
+        argument.replaceAllUsesWith(body.getArgument(first));
       body.eraseArgument(i);
       op->eraseOperand(i);
     });

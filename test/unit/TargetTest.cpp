@@ -25,8 +25,8 @@ namespace {
 
 /// The linked targets are registered once for all tests of the binary.
 TargetRegistry &registry() {
-  static bool done = (registerLinkedTargets(), true);
-  (void)done;
+  if (TargetRegistry::get().targets().empty())
+    registerLinkedTargets();
   return TargetRegistry::get();
 }
 
