@@ -175,7 +175,8 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
       buildMapPipeline(pm);
       break;
     default:
-      buildLowerToLLVMPipeline(pm, options.packedCall);
+      buildLowerToLLVMPipeline(
+          pm, {.packedCall = options.packedCall, .tileLoops = options.tileLoops, .libm = options.promote});
       break;
     }
     if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)))

@@ -19,26 +19,30 @@
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
-void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, bool packedCall) {
+void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptions &options) {
   pm.addPass(createPlanWorkspace());
   MakeCInterfaceOptions interface;
-  interface.packedCall = packedCall;
+  interface.packedCall = options.packedCall;
   pm.addPass(createMakeCInterface(interface));
   pm.addPass(createFlattenSignatures());
 
   // Views become pointers and strides, affine loops and maps plain ones.
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(createLowerTileToVector());
+  if (options.tileLoops)
+    pm.addNestedPass<func::FuncOp>(createLowerTileToLoops());
+  else
+    pm.addPass(createLowerTileToVector());
   pm.addPass(createLowerParallel());
-  pm.addPass(createExpandMath());
+  if (!options.libm)
+    pm.addPass(createExpandMath());
 
   // Types without arithmetic of their own compute in f32; conversions become integer arithmetic, since LLVM would
   // call functions that the system's libraries lack.

@@ -112,8 +112,8 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
   for (const SignatureArgument &argument : signature.arguments)
     numInputs += !argument.isResult;
   if (given.size() > numInputs)
-    return llvm::createStringError(llvm::formatv("'{0}' has {1} inputs; {2} files were given", signature.name, numInputs,
-                                                 given.size()));
+    return llvm::createStringError(
+        llvm::formatv("'{0}' has {1} inputs; {2} files were given", signature.name, numInputs, given.size()));
   for (const Array &array : given)
     shown.push_back(&array);
   auto sizes = sizesOf(signature, shown);
@@ -125,8 +125,8 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
                                                    signature.numSizes, options.sizes.size()));
     for (auto [index, size] : llvm::enumerate(options.sizes)) {
       if ((*sizes)[index] >= 0 && (*sizes)[index] != size)
-        return llvm::createStringError(llvm::formatv("size {0} is {1} by --sizes, but the inputs say {2}", index, size,
-                                                     (*sizes)[index]));
+        return llvm::createStringError(
+            llvm::formatv("size {0} is {1} by --sizes, but the inputs say {2}", index, size, (*sizes)[index]));
       (*sizes)[index] = size;
     }
   }
@@ -140,8 +140,9 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
     std::string typeText;
     llvm::raw_string_ostream(typeText) << argument.elementType;
     if (!type)
-      return llvm::createStringError(llvm::formatv("argument {0} of '{1}' has element type {2}, which no array file holds",
-                                                   run->arguments.size(), signature.name, typeText));
+      return llvm::createStringError(
+          llvm::formatv("argument {0} of '{1}' has element type {2}, which no array file holds", run->arguments.size(),
+                        signature.name, typeText));
     if (!argument.isResult && input < given.size()) {
       Array &array = given[input];
       if (!sameStorage(array.type(), *type))
@@ -155,12 +156,12 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
     }
     std::vector<int64_t> shape = Signature::evaluate(argument.shape, *sizes);
     if (!Array::fits(*type, shape))
-      return llvm::createStringError(llvm::formatv("argument {0} of '{1}' is too large", run->arguments.size(),
-                                                   signature.name));
+      return llvm::createStringError(
+          llvm::formatv("argument {0} of '{1}' is too large", run->arguments.size(), signature.name));
     Array array(*type, shape);
     if (!array.allocated())
-      return llvm::createStringError(llvm::formatv("no memory for argument {0}, {1}", run->arguments.size(),
-                                                   array.describe()));
+      return llvm::createStringError(
+          llvm::formatv("no memory for argument {0}, {1}", run->arguments.size(), array.describe()));
     if (argument.isResult)
       std::memset(array.data(), 0xff, static_cast<size_t>(array.bytes())); // NaN: what is not written shows
     else
@@ -303,6 +304,7 @@ llvm::Expected<std::vector<std::vector<Comparison>>> Run::verifyStages() {
     compile.referenceAffine = stage == 1;
     compile.plain = stage <= 2;
     compile.targetStages = stage;
+    compile.tileLoops = true;
     if (stage < 4)
       compile.threads = 1;
     OwningOpRef<ModuleOp> copy = program.clone();
@@ -315,6 +317,7 @@ llvm::Expected<std::vector<std::vector<Comparison>>> Run::verifyStages() {
       return arrays.takeError();
     stages.push_back(compare(*arrays));
   }
+  stages.push_back(compare(arguments)); // the program itself
   return stages;
 }
 
@@ -337,7 +340,8 @@ llvm::Expected<Benchmark> Run::benchmark(unsigned count, double seconds) {
       return time.takeError();
     if (*time >= seconds || calls >= (int64_t(1) << 40))
       break;
-    calls = std::max(calls + 1, static_cast<int64_t>(static_cast<double>(calls) * std::min(10.0, 1.2 * seconds / std::max(*time, 1e-9))));
+    calls = std::max(calls + 1, static_cast<int64_t>(static_cast<double>(calls) *
+                                                     std::min(10.0, 1.2 * seconds / std::max(*time, 1e-9))));
   }
   for (unsigned i = 0; i < count; ++i) {
     auto time = sample(calls);

@@ -67,7 +67,8 @@ public:
   llvm::Error executeInAllModes();
   /// Compares the outputs of `execute` with the plain path in float64.
   llvm::Expected<std::vector<Comparison>> verify();
-  /// Runs the program as stage 1 to 4 leaves it and compares each: result[i] belongs to stage i + 1.
+  /// Runs the program as stage 1 to 4 leaves it, tile ops by their reference lowering, and compares each, then the
+  /// outputs of `execute`: result[i] belongs to stage i + 1.
   llvm::Expected<std::vector<std::vector<Comparison>>> verifyStages();
   /// At least `count` samples of at least `seconds` each.
   llvm::Expected<Benchmark> benchmark(unsigned count = 9, double seconds = 1e-3);

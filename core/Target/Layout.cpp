@@ -52,7 +52,41 @@ Position Layout::at(int64_t lane, int64_t element) const {
   return position;
 }
 
+llvm::Error tilewright::checkLayout(const Layout &layout) {
+  constexpr int64_t maxBases = 16, maxStep = int64_t(1) << 20, maxSlots = int64_t(1) << 24;
+  auto outside = [](int64_t value) { return value < 0 || value > maxStep; };
+  int64_t slots = 1;
+  for (const std::vector<Position> *bases : {&layout.lanes, &layout.elements}) {
+    if (bases->size() > maxBases)
+      return llvm::createStringError(
+          formatv("at most {0} bases each for lanes and elements, not {1}", maxBases, bases->size()));
+    for (const Position &base : *bases)
+      if (outside(base.row) || outside(base.col))
+        return llvm::createStringError(
+            formatv("the base ({0}, {1}) is negative or above {2}", base.row, base.col, maxStep));
+    slots <<= bases->size();
+  }
+  for (const Repetition &repeat : layout.repeats) {
+    if (repeat.count < 1)
+      return llvm::createStringError(formatv("a repetition has count {0}, must be at least 1", repeat.count));
+    if (repeat.count > maxSlots || outside(repeat.rowStep) || outside(repeat.colStep))
+      return llvm::createStringError(formatv("the repetition ({0}, {1}, {2}) is negative or too large", repeat.count,
+                                             repeat.rowStep, repeat.colStep));
+    slots *= repeat.count;
+    if (slots > maxSlots)
+      break;
+  }
+  if (slots > maxSlots)
+    return llvm::createStringError(formatv("more than {0} elements over all lanes", maxSlots));
+  return llvm::Error::success();
+}
+
 llvm::Expected<int64_t> tilewright::checkCover(const Layout &layout, int64_t rows, int64_t cols) {
+  constexpr int64_t maxExtent = int64_t(1) << 16, maxPositions = int64_t(1) << 24;
+  if (llvm::Error error = checkLayout(layout))
+    return error;
+  if (rows < 1 || cols < 1 || rows > maxExtent || cols > maxExtent || rows * cols > maxPositions)
+    return llvm::createStringError(formatv("{0} x {1} is no matrix that a layout can hold", rows, cols));
   std::vector<int64_t> held(rows * cols, 0);
   for (int64_t lane = 0; lane < layout.numLanes(); ++lane) {
     for (int64_t element = 0; element < layout.numElements(); ++element) {

@@ -56,6 +56,10 @@ static bool takes(const Emission &emission, char letter) {
 
 static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand &operand, Messages &messages) {
   std::string field(1, llvm::toLower(letter));
+  if (llvm::Error error = checkLayout(operand.layout)) {
+    messages.push_back(formatv("the layout of field '{0}' is none: {1}", field, llvm::toString(std::move(error))));
+    return;
+  }
   llvm::Expected<int64_t> cover = checkCover(operand.layout, operand.rows, operand.cols);
   if (!cover)
     messages.push_back(formatv("the layout of field '{0}' disagrees with the unit's shape {1} x {2} x {3}: {4}", field,

@@ -35,7 +35,7 @@ struct Arguments {
                              cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of random inputs"), cl::init(0), cl::cat(category)};
   cl::opt<bool> verify{"verify", cl::desc("Compare with the plain path in float64"), cl::cat(category)};
-  cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it, up to 4"),
+  cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it"),
                              cl::cat(category)};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
   cl::opt<std::string> device{"device", cl::desc("Where kernels run: host or emulator"), cl::init("host"),

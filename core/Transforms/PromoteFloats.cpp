@@ -7,7 +7,8 @@
 ///
 /// \file
 /// The reference of `tw-run --verify`: scalar arithmetic happens in f64, arrays
-/// keep their element types, so each store rounds once.
+/// keep their element types, so each store rounds once. Only what a loop
+/// accumulates in memory is kept in a buffer of f64 beside the array.
 ///
 ///   %x = affine.load %A[%i] : memref<?xf32>     %x = affine.load ...; %X = arith.extf %x : f32 to f64
 ///   %y = math.exp %x : f32                      %Y = math.exp %X : f64
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace tilewright {
@@ -142,11 +144,112 @@ private:
   SmallVector<arith::ExtFOp> casts;
 };
 
+Value zero(OpBuilder &builder, Location loc) { return arith::ConstantIndexOp::create(builder, loc, 0); }
+
+/// Whether a loop around `store` repeats it at one address.
+bool repeatsAtOneAddress(affine::AffineStoreOp store) {
+  for (Operation *parent = store->getParentOp(); !isa<func::FuncOp>(parent); parent = parent->getParentOp())
+    if (auto loop = dyn_cast<affine::AffineForOp>(parent))
+      if (!llvm::is_contained(store.getMapOperands(), loop.getInductionVar()))
+        return true;
+  return false;
+}
+
+/// The arrays of narrow floats that loops of `function` update in place, element by element: sums in memory.
+SetVector<Value> accumulators(func::FuncOp function) {
+  SetVector<Value> found;
+  function.walk([&](affine::AffineStoreOp store) {
+    Value memref = store.getMemRef();
+    bool own = memref.getDefiningOp<memref::AllocOp>() || isa<BlockArgument>(memref);
+    if (!own || !isNarrow(store.getMemRefType().getElementType()) || !repeatsAtOneAddress(store))
+      return;
+    bool read = false;
+    for (Operation *user : memref.getUsers()) {
+      if (!isa<affine::AffineLoadOp, affine::AffineStoreOp, memref::DimOp, memref::DeallocOp>(user))
+        return;
+      auto load = dyn_cast<affine::AffineLoadOp>(user);
+      read |= load && load.getAffineMap() == store.getAffineMap() && load.getMapOperands() == store.getMapOperands();
+    }
+    if (read)
+      found.insert(memref);
+  });
+  return found;
+}
+
+/// Keeps `memref` in a buffer of f64 throughout `function`, which was promoted before: an array of the caller is copied
+/// in at the start and rounded once at the end.
+void accumulateInDoubles(func::FuncOp function, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  Location loc = memref.getLoc();
+  OpBuilder builder(function.getContext());
+  builder.setInsertionPointAfterValue(memref);
+  Type wide = builder.getF64Type();
+  SmallVector<Value> dynamic, extents;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    extents.push_back(memref::DimOp::create(builder, loc, memref, dim));
+    if (type.isDynamicDim(dim))
+      dynamic.push_back(extents.back());
+  }
+  SmallVector<Operation *> accesses;
+  for (Operation *user : memref.getUsers())
+    if (isa<affine::AffineLoadOp, affine::AffineStoreOp>(user))
+      accesses.push_back(user);
+  Value doubles = memref::AllocOp::create(builder, loc, MemRefType::get(type.getShape(), wide), ValueRange(dynamic));
+  // All elements, one loop a dimension; a loop of one iteration holds an array of rank 0.
+  auto forAll = [&](function_ref<void(OpBuilder &, ValueRange)> body) {
+    if (extents.empty())
+      affine::buildAffineLoopNest(builder, loc, {0}, {1}, {1},
+                                  [&](OpBuilder &inner, Location, ValueRange) { body(inner, {}); });
+    else
+      affine::buildAffineLoopNest(builder, loc, SmallVector<Value>(extents.size(), zero(builder, loc)), extents,
+                                  SmallVector<int64_t>(extents.size(), 1),
+                                  [&](OpBuilder &inner, Location, ValueRange point) { body(inner, point); });
+  };
+  if (isa<BlockArgument>(memref)) {
+    forAll([&](OpBuilder &inner, ValueRange point) {
+      Value value = affine::AffineLoadOp::create(inner, loc, memref, point);
+      affine::AffineStoreOp::create(inner, loc, arith::ExtFOp::create(inner, loc, wide, value), doubles, point);
+    });
+    builder.setInsertionPoint(function.front().getTerminator());
+    forAll([&](OpBuilder &inner, ValueRange point) {
+      Value value = affine::AffineLoadOp::create(inner, loc, doubles, point);
+      Value rounded = arith::TruncFOp::create(inner, loc, type.getElementType(), value);
+      affine::AffineStoreOp::create(inner, loc, rounded, memref, point);
+    });
+  }
+  for (Operation *access : accesses) {
+    builder.setInsertionPoint(access);
+    if (auto load = dyn_cast<affine::AffineLoadOp>(access)) {
+      Value value = affine::AffineLoadOp::create(builder, loc, doubles, load.getAffineMap(), load.getMapOperands());
+      for (Operation *user : llvm::make_early_inc_range(load->getUsers()))
+        if (auto cast = dyn_cast<arith::ExtFOp>(user); cast && cast.getType() == wide) {
+          cast.replaceAllUsesWith(value);
+          cast.erase();
+        }
+      if (!load->use_empty())
+        load.replaceAllUsesWith(arith::TruncFOp::create(builder, loc, type.getElementType(), value).getResult());
+    } else {
+      auto store = cast<affine::AffineStoreOp>(access);
+      auto rounding = store.getValueToStore().getDefiningOp<arith::TruncFOp>();
+      Value value = rounding && rounding.getIn().getType() == wide
+                        ? rounding.getIn()
+                        : arith::ExtFOp::create(builder, loc, wide, store.getValueToStore()).getResult();
+      affine::AffineStoreOp::create(builder, loc, value, doubles, store.getAffineMap(), store.getMapOperands());
+    }
+    access->erase();
+  }
+}
+
 } // namespace
 
 void PromoteFloats::runOnOperation() {
   Promoter promoter(&getContext());
-  for (auto function : getOperation().getOps<func::FuncOp>())
-    if (!function.isExternal())
-      promoter.run(function);
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    promoter.run(function);
+    if (function.getBody().hasOneBlock())
+      for (Value memref : accumulators(function))
+        accumulateInDoubles(function, memref);
+  }
 }

@@ -94,8 +94,8 @@ LLVM::LLVMFuncOp Tracker::external(StringRef name, Type result, ArrayRef<Type> a
 
 LLVM::LLVMFuncOp Tracker::internal(StringRef name, Type result, ArrayRef<Type> arguments) {
   OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-  auto function = LLVM::LLVMFuncOp::create(top, loc, name, LLVM::LLVMFunctionType::get(result, arguments),
-                                           LLVM::Linkage::Internal);
+  auto function =
+      LLVM::LLVMFuncOp::create(top, loc, name, LLVM::LLVMFunctionType::get(result, arguments), LLVM::Linkage::Internal);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   return function;
 }

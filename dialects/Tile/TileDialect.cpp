@@ -43,16 +43,19 @@ LayoutAttr LayoutAttr::get(MLIRContext *context, const Layout &layout) {
   return get(context, lanes, elements, repeats);
 }
 
-Layout LayoutAttr::getValue() const {
+/// The layout that the parts of the attribute say.
+static Layout layoutOf(ArrayRef<int64_t> lanes, ArrayRef<int64_t> elements, ArrayRef<int64_t> repeats) {
   Layout layout;
-  for (size_t i = 0; i + 1 < getLanes().size(); i += 2)
-    layout.lanes.push_back({getLanes()[i], getLanes()[i + 1]});
-  for (size_t i = 0; i + 1 < getElements().size(); i += 2)
-    layout.elements.push_back({getElements()[i], getElements()[i + 1]});
-  for (size_t i = 0; i + 2 < getRepeats().size(); i += 3)
-    layout.repeats.push_back({getRepeats()[i], getRepeats()[i + 1], getRepeats()[i + 2]});
+  for (size_t i = 0; i + 1 < lanes.size(); i += 2)
+    layout.lanes.push_back({lanes[i], lanes[i + 1]});
+  for (size_t i = 0; i + 1 < elements.size(); i += 2)
+    layout.elements.push_back({elements[i], elements[i + 1]});
+  for (size_t i = 0; i + 2 < repeats.size(); i += 3)
+    layout.repeats.push_back({repeats[i], repeats[i + 1], repeats[i + 2]});
   return layout;
 }
+
+Layout LayoutAttr::getValue() const { return layoutOf(getLanes(), getElements(), getRepeats()); }
 
 int64_t LayoutAttr::getNumElements() const {
   int64_t count = int64_t(1) << (getElements().size() / 2);
@@ -76,6 +79,8 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
   auto negative = [](int64_t value) { return value < 0; };
   if (llvm::any_of(lanes, negative) || llvm::any_of(elements, negative) || llvm::any_of(repeats, negative))
     return emitError() << "layout: rows, columns and steps cannot be negative";
+  if (llvm::Error error = checkLayout(layoutOf(lanes, elements, repeats)))
+    return emitError() << "layout: " << llvm::toString(std::move(error));
   return success();
 }
 

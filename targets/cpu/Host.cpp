@@ -141,9 +141,12 @@ std::string cpu::ratesPath() {
   return path.str().str();
 }
 
-/// A positive number of `object`, or the old value.
+/// Whether a rate, a time in clocks or a clock in MHz can be meant: what a file says beside that is not taken.
+static bool plausible(double number) { return number >= 1e-6 && number <= 1e6; }
+
+/// A plausible number of `object`, or the old value.
 static void replace(double &value, const json::Object &object, StringRef key) {
-  if (auto number = object.getNumber(key); number && *number > 0)
+  if (auto number = object.getNumber(key); number && plausible(*number))
     value = *number;
 }
 
@@ -171,7 +174,7 @@ llvm::Expected<bool> cpu::applyRates(ChipTable &chip, StringRef text) {
   if (const json::Object *rates = root->getObject("rates")) {
     for (const auto &entry : *rates) {
       auto number = entry.second.getAsNumber();
-      if (!number || *number <= 0)
+      if (!number || !plausible(*number))
         continue;
       StringRef name = entry.first;
       auto known = llvm::find_if(chip.rates, [&](const Rate &rate) { return rate.op == name; });

@@ -752,7 +752,7 @@ def compare(got, want):
         wrong = (got != want.data) & (want.error == 0)
     if not wrong.any():
         return None
-    at = tuple(int(i[0]) for i in np.nonzero(wrong))
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
     return (f"{int(wrong.sum())} of {wrong.size} elements wrong; at {at}: {got[at]}, expected {want.data[at]} "
             f"within {want.error[at]:.3g}")
 

@@ -41,7 +41,9 @@ TEST(Pipeline, EveryStageReadsBackAsWritten) {
       {"reference", buildReferencePipeline},
       {"optimise", [](mlir::OpPassManager &pm) { buildOptimizePipeline(pm); }},
       {"map", buildMapPipeline},
-      {"lower", [](mlir::OpPassManager &pm) { buildLowerToLLVMPipeline(pm, /*packedCall=*/true); }}};
+      {"lower", [](mlir::OpPassManager &pm) { buildLowerToLLVMPipeline(pm, {.packedCall = true}); }},
+      {"reference lowering",
+       [](mlir::OpPassManager &pm) { buildLowerToLLVMPipeline(pm, {.tileLoops = true, .libm = true}); }}};
   for (const auto &[name, build] : stages) {
     mlir::OpPassManager pm(mlir::ModuleOp::getOperationName(), mlir::OpPassManager::Nesting::Implicit);
     build(pm);

@@ -58,8 +58,11 @@ struct CompileOptions {
   bool plain = false;
   /// Stage 2 by upstream's passes alone (buildReferencePipeline): tells errors of stage 1 from those of stage 2.
   bool referenceAffine = false;
-  /// Compute in float64 from the end of stage 2 on (pass promote-floats): the reference of `--verify`.
+  /// Compute in float64 from the end of stage 2 on (pass promote-floats), elementary functions by libm: the reference of
+  /// `--verify`.
   bool promote = false;
+  /// Tile ops by their reference lowering (pass lower-tile-to-loops): tells errors of stage 5 from those before it.
+  bool tileLoops = false;
   /// The last stage that the target's own passes extend (Target::extendPipeline); 0 = none of them runs.
   unsigned targetStages = 4;
   /// Entry points for callers in this process (pass make-c-interface).

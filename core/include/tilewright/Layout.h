@@ -63,6 +63,10 @@ struct Slot {
   friend bool operator==(const Slot &, const Slot &) = default;
 };
 
+/// Whether the numbers of a layout can be meant: counts of at least 1, no negative position or step, and no more slots
+/// than any fragment has. What follows expects it; `checkCover` asks first.
+llvm::Error checkLayout(const Layout &layout);
+
 /// How many slots hold each position of a rows x cols matrix; an error names the first position that lies
 /// outside, is missing, or is held more or less often than position (0, 0).
 llvm::Expected<int64_t> checkCover(const Layout &layout, int64_t rows, int64_t cols);

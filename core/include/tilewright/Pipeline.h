@@ -43,9 +43,14 @@ void buildReferencePipeline(mlir::OpPassManager &pm);
 /// The plain path of `--verify`: stage 3 without any optimisation.
 void buildOptimizePipeline(mlir::OpPassManager &pm, bool plain = false);
 void buildMapPipeline(mlir::OpPassManager &pm);
+
+struct LoweringOptions {
+  bool packedCall = false; // for callers in this process, see the pass make-c-interface
+  bool tileLoops = false;  // tile ops by their reference lowering to scalar loops, instead of vectors
+  bool libm = false;       // elementary functions by calls of libm, instead of expand-math
+};
 /// What is common to targets that lower to LLVM on the host: tile -> vector -> LLVM dialect.
-/// `packedCall`: for callers in this process, see the pass make-c-interface.
-void buildLowerToLLVMPipeline(mlir::OpPassManager &pm, bool packedCall = false);
+void buildLowerToLLVMPipeline(mlir::OpPassManager &pm, const LoweringOptions &options = {});
 
 } // namespace tilewright
 

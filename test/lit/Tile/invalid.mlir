@@ -216,3 +216,13 @@ func.func @level() {
   }
   return
 }
+
+// -----
+
+// expected-error@+1 {{layout: more than 16777216 elements over all lanes}}
+func.func private @endless(!tile.fragment<1x2xf32, #tile.layout<elements = [0, 1], repeats = [4096, 0, 1, 16777216, 0, 1]>>)
+
+// -----
+
+// expected-error@+1 {{layout: the base (0, 9223372036854775807) is negative or above 1048576}}
+func.func private @far(!tile.fragment<1x2xf32, #tile.layout<elements = [0, 9223372036854775807]>>)
