@@ -113,6 +113,8 @@ static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> generate(ModuleOp modul
   auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!host)
     return host.takeError();
+  // Kernels run for milliseconds: time spent on better code is not won back.
+  host->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
   auto machine = host->createTargetMachine();
   if (!machine)
     return machine.takeError();

@@ -14,13 +14,14 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 using namespace tilewright;
 
 /// Sorts unless already sorted, which consecutive lanes mostly are, and drops duplicates.
 static void makeDistinct(llvm::SmallVectorImpl<uint64_t> &values) {
   if (!llvm::is_sorted(values))
-    llvm::sort(values);
+    std::sort(values.begin(), values.end()); // inlined, unlike llvm::sort for numbers
   values.erase(llvm::unique(values), values.end());
 }
 
