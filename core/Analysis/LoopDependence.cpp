@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
+#include "core/Analysis/AffineAccess.h"
 #include "mlir/Dialect/Affine/Analysis/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -63,21 +64,9 @@ static bool accumulate(AffineExpr expr, unsigned numDims, ValueRange operands, i
 LinearAccess linearAccess(Operation *op) {
   LinearAccess access;
   access.op = op;
-  AffineMap map;
-  SmallVector<Value> operands;
-  if (auto load = dyn_cast<AffineLoadOp>(op)) {
-    access.memref = load.getMemRef();
-    map = load.getAffineMap();
-    operands = llvm::to_vector(load.getMapOperands());
-  } else {
-    auto store = cast<AffineStoreOp>(op);
-    access.memref = store.getMemRef();
-    access.isStore = true;
-    map = store.getAffineMap();
-    operands = llvm::to_vector(store.getMapOperands());
-  }
-  fullyComposeAffineMapAndOperands(&map, &operands);
-  map = simplifyAffineMap(map);
+  auto [memref, map, operands, isStore] = affineAccess(op);
+  access.memref = memref;
+  access.isStore = isStore;
   for (AffineExpr expr : map.getResults()) {
     LinearIndex index;
     bool linear = accumulate(expr, map.getNumDims(), operands, 1, index);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Nest.h"
+#include "core/Analysis/AffineAccess.h"
 #include "mlir/Dialect/Affine/Analysis/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -72,21 +73,9 @@ std::optional<int64_t> Access::stride(unsigned dim) const {
 static FailureOr<Access> readAccess(Operation *op, ArrayRef<AffineForOp> loops) {
   Access access;
   access.op = op;
-  AffineMap map;
-  SmallVector<Value> operands;
-  if (auto load = dyn_cast<AffineLoadOp>(op)) {
-    access.memref = load.getMemRef();
-    map = load.getAffineMap();
-    operands = llvm::to_vector(load.getMapOperands());
-  } else {
-    auto store = cast<AffineStoreOp>(op);
-    access.memref = store.getMemRef();
-    access.isStore = true;
-    map = store.getAffineMap();
-    operands = llvm::to_vector(store.getMapOperands());
-  }
-  fullyComposeAffineMapAndOperands(&map, &operands);
-  map = simplifyAffineMap(map);
+  auto [memref, map, operands, isStore] = affineAccess(op);
+  access.memref = memref;
+  access.isStore = isStore;
   canonicalizeMapAndOperands(&map, &operands);
 
   MLIRContext *context = op->getContext();

@@ -1,0 +1,34 @@
+//===- AffineAccess.h - One affine load or store -------------- -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What an affine load or store touches, with every affine.apply before it
+/// folded into the address.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_ANALYSIS_AFFINEACCESS_H
+#define TILEWRIGHT_CORE_ANALYSIS_AFFINEACCESS_H
+
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/Value.h"
+
+namespace tilewright {
+
+struct AffineAccess {
+  mlir::Value memref;
+  mlir::AffineMap map; // simplified; its inputs are `operands`
+  llvm::SmallVector<mlir::Value> operands;
+  bool isStore = false;
+};
+
+/// The access of an affine.load or affine.store.
+AffineAccess affineAccess(mlir::Operation *op);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_ANALYSIS_AFFINEACCESS_H
