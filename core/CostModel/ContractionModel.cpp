@@ -362,8 +362,10 @@ double Planner::clocks(const ContractionPlan &p) const {
     auto stride = v.access.stride(p.kDim);
     bool withinPage = stride && std::abs(*stride) * bytesOf(v.element) < machine.pageBytes;
     bool everyRowTileReadsAll = p.rowsOutside && panelBytes * panels > Machine::cacheShare * second->bytes;
-    if (everyRowTileReadsAll || setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25))
+    if (everyRowTileReadsAll)
       vectorBandwidth = std::min(vectorBandwidth, machine.scattered(vSource));
+    else if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25)) // caches behind it hash their addresses
+      vectorBandwidth = std::min(vectorBandwidth, machine.scattered(std::max<double>(panelBytes, second->bytes)));
   }
   // Rows whose distance is a multiple of a few lines share sets of the first cache: too many evict each other.
   double scalarClocks = bytesOf(s.element) * unit.k / machine.bandwidth(rows * k * bytesOf(s.element)); // a row
@@ -428,7 +430,9 @@ double Planner::clocks(const ContractionPlan &p) const {
   // Prefetched lines wait in the second cache until their panel's turn, beside the panel in use: rows that reach few of
   // its sets push each other out again.
   const Memory *waitsIn = machine.cache(1);
-  bool prefetched = p.prefetchPanels && (!waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
+  // (What is read in place overlaps with the units; a copy does not.)
+  bool prefetched = p.prefetchPanels && (!p.packVectors || !waitsIn ||
+                                         (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
   bool foreseen = prefetched || v.access.stride(p.kDim) == 1 || kInBlock <= 16 || panels <= 1;
   double run = meanVectors * unit.n * bytesOf(v.element); // bytes of a panel's row that lie together
   double touched = vSource, again = 0;
