@@ -14,6 +14,7 @@
 #include "tilewright/Compiler.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
+#include "tilewright/LaneOps.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
@@ -152,6 +153,10 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   module->setAttr("tilewright.target", builder.getStringAttr(options.target));
   module->setAttr("tilewright.fp", builder.getStringAttr(options.fp));
   module->setAttr("tilewright.threads", builder.getI64IntegerAttr(options.threads));
+  auto chip = TargetRegistry::get().describe(options.target);
+  if (!chip)
+    return emitError(UnknownLoc::get(context), llvm::toString(chip.takeError()));
+  bool lanes = laneHierarchy(**chip).has_value();
   for (unsigned stage = first; stage <= last; ++stage) {
     PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
     pm.enableVerifier(stage == last);
@@ -169,14 +174,23 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
         pm.addPass(createPromoteFloats());
       break;
     case 3:
-      buildOptimizePipeline(pm, options.plain);
+      if (lanes)
+        buildOptimizeLanesPipeline(pm);
+      else
+        buildOptimizePipeline(pm, options.plain);
       break;
     case 4:
-      buildMapPipeline(pm);
+      if (lanes)
+        buildMapLanesPipeline(pm);
+      else
+        buildMapPipeline(pm);
       break;
     default:
-      buildLowerToLLVMPipeline(
-          pm, {.packedCall = options.packedCall, .tileLoops = options.tileLoops, .libm = options.promote});
+      if (lanes)
+        buildLowerLanesPipeline(pm);
+      else
+        buildLowerToLLVMPipeline(
+            pm, {.packedCall = options.packedCall, .tileLoops = options.tileLoops, .libm = options.promote});
       break;
     }
     if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)))

@@ -67,10 +67,21 @@ llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRe
   if (llvm::Error error = writeFile(input, object))
     return error;
 
-  std::vector<std::string> arguments = {"ld.lld",     "-shared",  "-o",           output.str().str(), input.str().str(),
-                                        "-z",         "defs",     "-z",           "now",              "-z",
-                                        "relro",      "-soname",  llvm::sys::path::filename(path).str(),
-                                        "--as-needed", "--build-id=none"};
+  std::vector<std::string> arguments = {"ld.lld",
+                                        "-shared",
+                                        "-o",
+                                        output.str().str(),
+                                        input.str().str(),
+                                        "-z",
+                                        "defs",
+                                        "-z",
+                                        "now",
+                                        "-z",
+                                        "relro",
+                                        "-soname",
+                                        llvm::sys::path::filename(path).str(),
+                                        "--as-needed",
+                                        "--build-id=none"};
   for (const char *name : {"libm.so.6", "libc.so.6"}) {
     auto library = findLibrary(triple, name);
     if (!library)
@@ -98,4 +109,28 @@ llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRe
     return llvm::createStringError(library.getError(), "cannot read the linked library: %s",
                                    library.getError().message().c_str());
   return writeFile(path, (*library)->getBuffer());
+}
+
+llvm::Expected<std::string> tilewright::linkDeviceObject(llvm::StringRef object) {
+  llvm::SmallString<128> input, output;
+  for (auto [suffix, file] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", suffix, *file))
+      return llvm::createStringError(error, "cannot create a temporary file: %s", error.message().c_str());
+  auto cleanUp = llvm::make_scope_exit([&] {
+    (void)llvm::sys::fs::remove(input);
+    (void)llvm::sys::fs::remove(output);
+  });
+  if (llvm::Error error = writeFile(input, object))
+    return error;
+  std::string messages;
+  llvm::raw_string_ostream os(messages);
+  const char *arguments[] = {"ld.lld", "-shared", input.c_str(), "-o", output.c_str()};
+  lld::Result result = lld::lldMain(arguments, os, os, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0)
+    return llvm::createStringError("cannot link the device code: %s", llvm::StringRef(messages).trim().str().c_str());
+  auto library = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!library)
+    return llvm::createStringError(library.getError(), "cannot read the linked device code: %s",
+                                   library.getError().message().c_str());
+  return (*library)->getBuffer().str();
 }

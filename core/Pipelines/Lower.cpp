@@ -26,6 +26,21 @@
 
 using namespace mlir;
 
+/// Types without arithmetic of their own compute in f32; conversions become integer arithmetic, since LLVM would call
+/// functions that the system's libraries lack.
+static void expandArithmetic(OpPassManager &pm) {
+  arith::ArithEmulateUnsupportedFloatsOptions floats;
+  floats.sourceTypeStrs = {"bf16"};
+  floats.targetTypeStr = "f32";
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  math::MathExtendToSupportedTypesOptions math;
+  functions.addPass(math::createMathExtendToSupportedTypes(math));
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+}
+
 void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptions &options) {
   pm.addPass(createPlanWorkspace());
   MakeCInterfaceOptions interface;
@@ -44,20 +59,21 @@ void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptio
   if (!options.libm)
     pm.addPass(createExpandMath());
 
-  // Types without arithmetic of their own compute in f32; conversions become integer arithmetic, since LLVM would
-  // call functions that the system's libraries lack.
-  arith::ArithEmulateUnsupportedFloatsOptions floats;
-  floats.sourceTypeStrs = {"bf16"};
-  floats.targetTypeStr = "f32";
-  OpPassManager &functions = pm.nest<func::FuncOp>();
-  math::MathExtendToSupportedTypesOptions math;
-  functions.addPass(math::createMathExtendToSupportedTypes(math));
-  pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
-  pm.addPass(arith::createArithExpandOpsPass(expand));
-
+  expandArithmetic(pm);
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createLowerToLLVM());
   pm.addPass(createEmitUnits());
+}
+
+void tilewright::buildLowerLanesPipeline(OpPassManager &pm) {
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createDistributeLanes());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createExpandMath());
+  expandArithmetic(pm);
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createLowerToLLVM());
+  pm.addPass(createFinishLaunches());
 }

@@ -29,3 +29,16 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
 }
 
 void tilewright::buildMapPipeline(OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(createLowerTileParallel()); }
+
+void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createMapContractions());
+  pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void tilewright::buildMapLanesPipeline(OpPassManager &pm) {
+  pm.addPass(createOutlineLaunches());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}

@@ -12,6 +12,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -30,6 +31,12 @@ Target::~Target() = default;
 void Target::registerDialects(mlir::DialectRegistry &registry) const {}
 void Target::extendPipeline(PipelineSlot slot, mlir::OpPassManager &pm, const TargetDescription &chip) const {}
 void Target::emulate(EmulationTable &table) const {}
+
+std::unique_ptr<LaneOps> Target::laneOps(const TargetDescription &chip) const { return nullptr; }
+
+llvm::Expected<std::string> Target::image(llvm::StringRef kind, llvm::Module &module, CodeGenerator &generator) const {
+  return createStringError(formatv("target '{0}' writes no code of kind '{1}'", name(), kind));
+}
 
 std::string Target::defaultChip() const {
   std::vector<std::string> names = chips();

@@ -14,6 +14,8 @@
 #include "core/Pipelines/Header.h"
 #include "core/Tools/Command.h"
 #include "tilewright/Explain.h"
+#include "tilewright/LaneOps.h"
+#include "tilewright/Target.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -77,7 +79,10 @@ int main(int argc, char **argv) {
   llvm::StringRef extension = llvm::sys::path::extension(outputFile);
   if (outputFile.empty() && !wantsExplanation && arguments.dumpStages.empty() && headerFile.empty())
     return fail("nothing to write; name an output with -o OUT.{o,so,ll}, or use --header, --explain or --dump-stages");
-  if (!outputFile.empty() && extension != ".o" && extension != ".so" && extension != ".ll")
+  auto chip = TargetRegistry::get().describe(program.target);
+  bool lanes = chip ? laneHierarchy(**chip).has_value() : false;
+  llvm::consumeError(chip ? llvm::Error::success() : chip.takeError()); // reported when the stages run
+  if (!lanes && !outputFile.empty() && extension != ".o" && extension != ".so" && extension != ".ll")
     return fail("cannot tell what '" + outputFile + "' shall be; expected a name that ends with .o, .so or .ll");
 
   Program source(program);
@@ -101,6 +106,9 @@ int main(int argc, char **argv) {
   }
   if (signatures.empty())
     return fail("'" + program.inputFile + "' has no public function with a body");
+  if (lanes && !headerFile.empty())
+    return fail("a header describes functions of the host; chip '" + program.target +
+                "' has launches, which -o OUT.tw holds");
   if (mlir::failed(runStages(module, 5, 5, options)))
     return 1;
   if (log) {
@@ -113,7 +121,7 @@ int main(int argc, char **argv) {
   // The code first: where it cannot be had, no header of it is left. Linking resets the options of the process.
   std::string header = cHeader(signatures, llvm::sys::path::filename(headerFile), program.target);
   if (!outputFile.empty())
-    if (llvm::Error error = emit(module, outputFile))
+    if (llvm::Error error = lanes ? writeLaunches(module, outputFile) : emit(module, outputFile))
       return fail(std::move(error));
   if (!headerFile.empty())
     if (llvm::Error error = writeFile(headerFile, header))

@@ -33,7 +33,7 @@ namespace {
 struct Section {
   AffineExpr first, count;
   int64_t width = 1;
-  AffineExpr valid; // elements of the last unit step that exist; null: all
+  AffineExpr valid;                 // elements of the last unit step that exist; null: all
   const MatrixUnit *tail = nullptr; // unit of the last unit step, if it is another
 };
 
@@ -87,7 +87,6 @@ private:
   Value load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim, AffineExpr validCols);
   void store(Value value, const Access &access, unsigned rowDim, unsigned colDim, AffineExpr validCols);
   AffineMap elementsMap(const Access &access, unsigned rowDim, unsigned colDim);
-  Access onContraction(const Access &access, const EpilogueStep &step);
 
   const ContractionTask &task;
   const Contraction &c;
@@ -102,14 +101,14 @@ private:
 
   // The register tile that is being written.
   int64_t tileRows = 1, tileVectors = 1;
-  AffineExpr tileRow, tileLane, tileValid;    // global positions
-  const MatrixUnit *tileTail = nullptr;       // unit of the last vector
-  AffineExpr localRow, localPanel;            // in the packed blocks
-  AffineExpr tileIndex;                       // of the row section that prefetches, null in others
-  int64_t tileCount = 0;                      // row tiles that share the prefetching of a panel
-  PackedBuffer packedVectors, packedScalars;  // empty if read in place
-  SmallVector<PackedBuffer, 2> packedOnce;    // the scalars of the block of k, a buffer for each row section
-  Value compensation;                         // [panel][lane] what an offset of the scalars adds, negated
+  AffineExpr tileRow, tileLane, tileValid;   // global positions
+  const MatrixUnit *tileTail = nullptr;      // unit of the last vector
+  AffineExpr localRow, localPanel;           // in the packed blocks
+  AffineExpr tileIndex;                      // of the row section that prefetches, null in others
+  int64_t tileCount = 0;                     // row tiles that share the prefetching of a panel
+  PackedBuffer packedVectors, packedScalars; // empty if read in place
+  SmallVector<PackedBuffer, 2> packedOnce;   // the scalars of the block of k, a buffer for each row section
+  Value compensation;                        // [panel][lane] what an offset of the scalars adds, negated
 };
 
 constexpr unsigned noDim = ~0u;
@@ -366,8 +365,8 @@ void Emitter::compensateOffset(const Section &section, AffineExpr begin, ArrayRe
       builder(), space.loc,
       builder().getIntegerAttr(scalarElement, APInt::getSignedMinValue(scalarElement.getIntOrFloatBitWidth())));
   for (int64_t i = 0; i < unit.k; ++i)
-    AffineStoreOp::create(builder(), space.loc, value, half,
-                          AffineMap::getConstantMap(i, builder().getContext()), ValueRange());
+    AffineStoreOp::create(builder(), space.loc, value, half, AffineMap::getConstantMap(i, builder().getContext()),
+                          ValueRange());
   compensation = space.allocate({ends.front() - begin, constant(section.width * unit.n)}, c.accumulator);
   space.loop(begin, ends, [&](AffineExpr panel) {
     for (int64_t v = 0; v < section.width; ++v) {
@@ -508,16 +507,14 @@ void Emitter::registerTile(const Section &rowSection, AffineExpr row, const Sect
     if (!p.offsetScalars)
       return;
     auto [map, operands] = space.map({localPanel, constant(i % tileVectors * unit.n)});
-    AffineMap elements = AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, builder().getContext())},
-                                        builder().getContext());
-    Value offset = tile::LoadOp::create(builder(), space.loc, typeOf(i), compensation, operands,
-                                        AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(),
-                                        ValueRange());
-    accumulators[i] = !needsC || addsC
-                          ? offset
-                          : elementwise({accumulators[i], offset}, [&](ValueRange args) -> Value {
-                              return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
-                            });
+    AffineMap elements =
+        AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, builder().getContext())}, builder().getContext());
+    Value offset =
+        tile::LoadOp::create(builder(), space.loc, typeOf(i), compensation, operands, AffineMapAttr::get(map),
+                             AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
+    accumulators[i] = !needsC || addsC ? offset : elementwise({accumulators[i], offset}, [&](ValueRange args) -> Value {
+      return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
+    });
   });
   if (p.prefetchResult) {
     if (addsC)
@@ -562,9 +559,8 @@ SmallVector<Value> Emitter::reduceMain(ValueRange accumulators, const KBlock &k)
   });
   // What the unrolled loop leaves, then a partial group (its missing elements are packed as zeros).
   AffineExpr groupsUp = k.length.ceilDiv(unit.k), rest = groupsUp - main * p.kUnroll;
-  return space.reduce(constant(0), rest, values, [&](AffineExpr iv, ValueRange args) {
-    return step(args, main * p.kUnroll + iv, k);
-  });
+  return space.reduce(constant(0), rest, values,
+                      [&](AffineExpr iv, ValueRange args) { return step(args, main * p.kUnroll + iv, k); });
 }
 
 /// Spreads the cache lines of a later panel's source over the iterations of this panel's row tiles: they arrive while
@@ -605,7 +601,7 @@ void Emitter::prefetchEpilogue() {
   for (const EpilogueStep &step : task.epilogue) {
     for (const Access &access : step.nest.loads)
       if (!llvm::is_contained(written, access.memref))
-        prefetchTile(onContraction(access, step));
+        prefetchTile(onContraction(access, step, c));
     for (const Access &access : step.nest.stores)
       written.push_back(access.memref);
   }
@@ -662,17 +658,7 @@ SmallVector<Value> Emitter::step(ValueRange accumulators, AffineExpr group, cons
   return results;
 }
 
-/// The access of an epilogue step over the contraction's dimensions.
-Access Emitter::onContraction(const Access &access, const EpilogueStep &step) {
-  Access result = access;
-  SmallVector<AffineExpr> dims;
-  for (unsigned dim : step.toContraction)
-    dims.push_back(getAffineDimExpr(dim, builder().getContext()));
-  result.map = access.map.replaceDimsAndSymbols(dims, {}, c.nest.depth(), access.symbols.size());
-  return result;
-}
-
-/// The element-wise steps on the finished fragments of one register tile: all steps become one tile.map a fragment.
+/// The element-wise steps on the finished fragments of one register tile.
 void Emitter::finish(ArrayRef<Value> accumulators) {
   if (task.epilogue.empty())
     return;
@@ -684,66 +670,10 @@ void Emitter::finish(ArrayRef<Value> accumulators) {
     if (p.laneDim)
       space.at[*p.laneDim] = tileLane + v * unit.n;
     AffineExpr valid = tileValid && v == tileVectors - 1 ? tileValid : AffineExpr();
-
-    SmallVector<Value> inputs{accumulator};
-    SmallVector<std::pair<const EpilogueStep *, const Access *>> loads; // inputs[1...]
-    SmallVector<Value> written{c.c.memref};
-    for (const EpilogueStep &step : task.epilogue) {
-      for (const Access &access : step.nest.loads)
-        if (!llvm::is_contained(written, access.memref)) {
-          loads.push_back({&step, &access});
-          auto type = fragmentType(unitOf(v).c, access.op->getResult(0).getType());
-          inputs.push_back(load(onContraction(access, step), type, rowDim, laneDim, valid));
-        }
-      for (const Access &access : step.nest.stores)
-        written.push_back(access.memref);
-    }
-
-    SmallVector<Type> resultTypes;
-    SmallVector<std::pair<const EpilogueStep *, const Access *>> stores;
-    for (const EpilogueStep &step : task.epilogue)
-      for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore))
-        if (keep) {
-          stores.push_back({&step, &access});
-          Value value = cast<AffineStoreOp>(access.op).getValueToStore();
-          resultTypes.push_back(fragmentType(unitOf(v).c, value.getType()));
-        }
-    OperationState state(space.loc, tile::MapOp::getOperationName());
-    state.addOperands(inputs);
-    state.addTypes(resultTypes);
-    Region *region = state.addRegion();
-    Block *body = new Block;
-    region->push_back(body);
-    for (Value input : inputs)
-      body->addArgument(cast<tile::FragmentType>(input.getType()).getElementType(), space.loc);
-
-    OpBuilder::InsertionGuard guard(builder());
-    Operation *map = builder().create(state);
-    builder().setInsertionPointToEnd(body);
-    llvm::DenseMap<Value, Value> memory; // memref -> scalar that is stored there
-    memory[c.c.memref] = body->getArgument(0);
-    SmallVector<Value> yields;
-    unsigned next = 1;
-    for (const EpilogueStep &step : task.epilogue) {
-      IRMapping mapping;
-      for (const Access &access : step.nest.loads) {
-        Value value = memory.lookup(access.memref);
-        mapping.map(access.op->getResult(0), value ? value : Value(body->getArgument(next++)));
-      }
-      for (Operation &op : step.nest.body->without_terminator())
-        if (!isa<AffineLoadOp, AffineStoreOp>(op))
-          builder().clone(op, mapping);
-      for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
-        Value value = mapping.lookupOrDefault(cast<AffineStoreOp>(access.op).getValueToStore());
-        memory[access.memref] = value;
-        if (keep)
-          yields.push_back(value);
-      }
-    }
-    tile::YieldOp::create(builder(), space.loc, yields);
-    builder().setInsertionPointAfter(map);
-    for (auto [result, target] : llvm::zip(map->getResults(), stores))
-      store(result, onContraction(*target.second, *target.first), rowDim, laneDim, valid);
+    emitEpilogue(
+        builder(), space.loc, task, accumulator, [&](Type element) { return fragmentType(unitOf(v).c, element); },
+        [&](const Access &access, tile::FragmentType type) { return load(access, type, rowDim, laneDim, valid); },
+        [&](Value value, const Access &access) { store(value, access, rowDim, laneDim, valid); });
   }
 }
 

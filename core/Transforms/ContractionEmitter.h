@@ -16,6 +16,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTIONEMITTER_H
 
 #include "core/CostModel/ContractionModel.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/Builders.h"
 
 namespace tilewright {
@@ -31,11 +32,22 @@ struct EpilogueStep {
 struct ContractionTask {
   Contraction contraction;
   ContractionPlan plan;
-  bool zeroInit = false; // C is zero before: it need not be read
-  bool keepC = true;     // somebody else reads C from memory
+  bool zeroInit = false;      // C is zero before: it need not be read
+  bool keepC = true;          // somebody else reads C from memory
   bool mayReassociate = true; // C may be added after the sum of a block of k instead of before
   std::vector<EpilogueStep> epilogue;
 };
+
+/// The access of an epilogue step over the contraction's dimensions.
+Access onContraction(const Access &access, const EpilogueStep &step, const Contraction &contraction);
+
+/// Emits the epilogue's steps on one finished fragment as one tile.map, between loads of what they read and stores of
+/// what they write; accesses are over the contraction's dimensions. `fragmentOf`: the accumulator's fragment of an
+/// element type.
+void emitEpilogue(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task, mlir::Value accumulator,
+                  llvm::function_ref<tile::FragmentType(mlir::Type)> fragmentOf,
+                  llvm::function_ref<mlir::Value(const Access &, tile::FragmentType)> load,
+                  llvm::function_ref<void(mlir::Value, const Access &)> store);
 
 /// Emits the nest at the builder's insertion point. The caller erases what it replaces.
 void emitContraction(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task);

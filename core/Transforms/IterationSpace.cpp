@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/IterationSpace.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -128,7 +129,8 @@ SmallVector<Value> IterationSpace::reduce(AffineExpr begin, AffineExpr end, Valu
 }
 
 void IterationSpace::parallel(int64_t count, function_ref<void(AffineExpr)> body) {
-  auto loop = AffineParallelOp::create(builder, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(), ArrayRef<int64_t>{count});
+  auto loop =
+      AffineParallelOp::create(builder, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(), ArrayRef<int64_t>{count});
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   llvm::SaveAndRestore block(allocationBlock, loop.getBody());
@@ -149,8 +151,8 @@ SmallVector<AffineExpr> IterationSpace::overParallel(AffineExpr expr) const {
     SmallVector<AffineExpr> next;
     for (AffineExpr value : values)
       for (int64_t i = 0, count = loop.getConstantRanges()->front(); i < count; ++i)
-        next.push_back(simplifyAffineExpr(value.replace(dim, getAffineConstantExpr(i, builder.getContext())), ivs.size(),
-                                          sizes.size()));
+        next.push_back(simplifyAffineExpr(value.replace(dim, getAffineConstantExpr(i, builder.getContext())),
+                                          ivs.size(), sizes.size()));
     values = std::move(next);
   }
   if (llvm::all_of(values, llvm::IsaPred<AffineConstantExpr>)) {
@@ -161,6 +163,23 @@ SmallVector<AffineExpr> IterationSpace::overParallel(AffineExpr expr) const {
   }
   llvm::SmallSetVector<AffineExpr, 8> distinct(values.begin(), values.end());
   return distinct.takeVector();
+}
+
+void IterationSpace::parallel(ArrayRef<AffineExpr> bounds, StringRef level,
+                              function_ref<void(ArrayRef<AffineExpr>)> body) {
+  auto [upper, upperOperands] = map(bounds);
+  tile::ParallelOp::create(builder, loc, upper, upperOperands, level,
+                           [&](OpBuilder &inner, Location, ValueRange indices) {
+                             OpBuilder::InsertionGuard guard(builder);
+                             builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+                             SmallVector<AffineExpr> positions;
+                             for (Value index : indices) {
+                               ivs.push_back(index);
+                               positions.push_back(getAffineDimExpr(ivs.size() - 1, builder.getContext()));
+                             }
+                             body(positions);
+                             ivs.pop_back_n(indices.size());
+                           });
 }
 
 Value IterationSpace::allocate(ArrayRef<AffineExpr> shape, Type element) {

@@ -38,6 +38,10 @@ public:
   /// A loop whose iterations run on different cores; buffers that are allocated inside are private.
   void parallel(int64_t count, llvm::function_ref<void(mlir::AffineExpr)> body);
 
+  /// A tile.parallel of level `level`.
+  void parallel(llvm::ArrayRef<mlir::AffineExpr> bounds, llvm::StringRef level,
+                llvm::function_ref<void(llvm::ArrayRef<mlir::AffineExpr>)> body);
+
   /// Map and operands of `access` at the current position.
   std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> address(const Access &access) const;
   /// Map and operands that yield `results`.

@@ -14,6 +14,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/TileAccessLowering.h"
 #include "core/Transforms/TileBufferLowering.h"
+#include "core/Transforms/TileRegionLowering.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -114,39 +115,6 @@ struct StoreLowering : OpConversionPattern<tile::StoreOp> {
 
 //===-- Regions -----------------------------------------------------------===//
 
-/// Emits the ops of a scalar region on vectors of `count` elements; returns the yielded vectors.
-static SmallVector<Value> vectorizeRegion(OpBuilder &builder, Location loc, Block &body, ValueRange arguments,
-                                          int64_t count) {
-  IRMapping mapping;
-  mapping.map(body.getArguments(), arguments);
-  auto wide = [&](Type type) { return VectorType::get({count}, type); };
-  auto lookup = [&](Value value) -> Value {
-    if (Value known = mapping.lookupOrNull(value))
-      return known;
-    Value broadcast = vector::BroadcastOp::create(builder, loc, wide(value.getType()), value);
-    mapping.map(value, broadcast);
-    return broadcast;
-  };
-  for (Operation &op : body.without_terminator()) {
-    Attribute constant;
-    if (matchPattern(&op, m_Constant(&constant))) {
-      auto typed = DenseElementsAttr::get(wide(op.getResult(0).getType()), constant);
-      mapping.map(op.getResult(0), arith::ConstantOp::create(builder, loc, typed).getResult());
-      continue;
-    }
-    for (Value operand : op.getOperands())
-      (void)lookup(operand);
-    Operation *clone = op.clone(mapping);
-    for (OpResult result : clone->getResults())
-      result.setType(wide(result.getType()));
-    builder.insert(clone);
-  }
-  SmallVector<Value> results;
-  for (Value value : body.getTerminator()->getOperands())
-    results.push_back(lookup(value));
-  return results;
-}
-
 namespace {
 struct MapLowering : OpConversionPattern<tile::MapOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -204,52 +172,17 @@ struct ReduceLowering : OpConversionPattern<tile::ReduceOp> {
 
 //===-- Matrix units ------------------------------------------------------===//
 
-/// Checks one fragment of a mma against the operand that the unit's record describes.
-static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::FragmentType fragment,
-                                  const UnitOperand &operand) {
-  if (fragment.getRows() != operand.rows || fragment.getCols() != operand.cols)
-    return op.emitOpError() << "unit " << op.getUnit() << " takes a " << operand.rows << "x" << operand.cols
-                            << " fragment as " << role << ", got " << fragment.getRows() << "x" << fragment.getCols();
-  Type element = fragment.getElementType();
-  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() != bitWidth(operand.element))
-    return op.emitOpError() << "unit " << op.getUnit() << " takes elements of " << bitWidth(operand.element)
-                            << " bits as " << role << ", got " << element;
-  if (!(fragment.getLayout().getValue() == operand.layout))
-    return op.emitOpError() << "unit " << op.getUnit() << " takes " << role << " in the layout "
-                            << tile::LayoutAttr::get(op.getContext(), operand.layout) << ", got "
-                            << fragment.getLayout();
-  return success();
-}
-
 namespace {
 struct MmaLowering : OpConversionPattern<tile::MmaOp> {
   MmaLowering(const TypeConverter &converter, MLIRContext *context, const TargetDescription &target, ModuleOp module)
       : OpConversionPattern(converter, context), target(target), module(module) {}
 
   LogicalResult matchAndRewrite(tile::MmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    const MatrixUnit *unit = target.unit(op.getUnit());
-    if (!unit)
-      return op.emitOpError() << "chip " << target.target() << ":" << target.chip() << " has no unit \"" << op.getUnit()
-                              << "\"";
-    if (failed(checkOperand(op, "a", op.getA().getType(), unit->a)) ||
-        failed(checkOperand(op, "b", op.getB().getType(), unit->b)) ||
-        failed(checkOperand(op, "c", op.getC().getType(), unit->c)))
+    FailureOr<Value> result =
+        tilewright::callUnit(rewriter, op, target, module, adaptor.getA(), adaptor.getB(), adaptor.getC());
+    if (failed(result))
       return failure();
-    Location loc = op.getLoc();
-    int64_t widthA = unit->a.layout.numElements(), widthB = unit->b.layout.numElements();
-    Value a = adaptor.getA(), b = adaptor.getB(), c = adaptor.getC();
-    if (unit->a.residence == Residence::BroadcastScalar)
-      a = repeatGroup(rewriter, loc, a, std::max(widthA, widthB));
-    if (unit->b.residence == Residence::BroadcastScalar)
-      b = repeatGroup(rewriter, loc, b, std::max(widthA, widthB));
-    std::string name = ("tilewright.unit." + op.getUnit()).str();
-    if (!module.lookupSymbol(name)) {
-      OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPointToStart(module.getBody());
-      auto type = rewriter.getFunctionType({a.getType(), b.getType(), c.getType()}, {c.getType()});
-      func::FuncOp::create(rewriter, loc, name, type).setPrivate();
-    }
-    rewriter.replaceOpWithNewOp<func::CallOp>(op, name, TypeRange{c.getType()}, ValueRange{a, b, c});
+    rewriter.replaceOp(op, *result);
     return success();
   }
 

@@ -33,6 +33,8 @@
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tilewright/Target.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_LOWERTOLLVM
@@ -53,7 +55,8 @@ LogicalResult lowerVectors(ModuleOp module) {
   MLIRContext *context = module.getContext();
   bool hasVectors = false;
   module.walk([&](Operation *op) {
-    hasVectors |= isa<vector::VectorDialect>(op->getDialect()) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
+    hasVectors |=
+        isa<vector::VectorDialect>(op->getDialect()) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
     return hasVectors ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (!hasVectors)
@@ -79,8 +82,8 @@ LogicalResult lowerVectors(ModuleOp module) {
   return applyPatternsGreedily(module, std::move(patterns));
 }
 
-/// Whether `op` is one step of a reduction carried by a loop: an operand comes from a block argument, the result only goes
-/// to branches.
+/// Whether `op` is one step of a reduction carried by a loop: an operand comes from a block argument, the result only
+/// goes to branches.
 bool isReductionStep(Operation *op) {
   return isa<LLVM::FAddOp, LLVM::FMulOp>(op) &&
          llvm::any_of(op->getOperands(),
@@ -123,6 +126,17 @@ void LowerToLLVM::runOnOperation() {
   target.addLegalOp<ModuleOp>();
   target.addIllegalDialect<math::MathDialect>();
 
+  // Ops of a target's own dialects stay as they are until the code is written.
+  DialectRegistry owned;
+  for (const tilewright::Target *each : tilewright::TargetRegistry::get().targets())
+    each->registerDialects(owned);
+  llvm::StringSet<> ownedNames;
+  for (StringRef name : owned.getDialectNames())
+    if (name != LLVM::LLVMDialect::getDialectNamespace()) {
+      ownedNames.insert(name);
+      target.addLegalDialect(name);
+    }
+
   auto fp = module->getAttrOfType<StringAttr>("tilewright.fp");
   bool reassociate = !fp || fp.getValue() != "strict";
   for (Dialect *dialect : context->getLoadedDialects()) {
@@ -131,6 +145,8 @@ void LowerToLLVM::runOnOperation() {
       populateVectorToLLVMConversionPatterns(converter, patterns, reassociate, /*force32BitVectorIndices=*/true);
       continue;
     }
+    if (ownedNames.contains(dialect->getNamespace()))
+      continue;
     if (auto *hook = dialect->getRegisteredInterface<ConvertToLLVMPatternInterface>())
       hook->populateConvertToLLVMConversionPatterns(target, converter, patterns);
   }

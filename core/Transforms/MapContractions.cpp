@@ -14,6 +14,7 @@
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/ContractionModel.h"
 #include "core/Transforms/ContractionEmitter.h"
+#include "core/Transforms/LaneContractionEmitter.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -229,17 +230,30 @@ void hoistDefinitions(Operation *user, Operation *anchor) {
   });
 }
 
+/// The floating-point contract allows units that round their operands.
+bool isFast(Operation *op) {
+  auto fp = op->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("tilewright.fp");
+  return fp && fp.getValue() == "fast";
+}
+
 void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options) {
   AffineForOp root = c.nest.root();
   std::string reason;
-  auto plan = planContraction(c, target, options, reason);
-  if (!plan) {
+  std::optional<LaneHierarchy> lanes = laneHierarchy(target);
+  std::optional<ContractionPlan> plan;
+  std::optional<LaneContractionPlan> lanePlan;
+  if (lanes)
+    lanePlan = planLaneContraction(c, target, *lanes, isFast(root), reason);
+  else
+    plan = planContraction(c, target, options, reason);
+  if (!plan && !lanePlan) {
     root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
     return;
   }
   ContractionTask task;
   task.contraction = c;
-  task.plan = *plan;
+  if (plan)
+    task.plan = *plan;
   task.mayReassociate = options.mayReassociate;
   AffineForOp init = findZeroInit(c);
   task.zeroInit = bool(init);
@@ -264,14 +278,17 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
       shape.push_back(trips ? llvm::json::Value(*trips) : llvm::json::Value(nullptr));
     log->add("contraction", root.getLoc(),
              llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", std::move(shape)}}},
-                                {"choice", plan->toJSON()},
+                                {"choice", plan ? plan->toJSON() : lanePlan->toJSON()},
                                 {"fused_steps", int64_t(task.epilogue.size())}});
   }
 
   OpBuilder builder(root);
   for (EpilogueStep &step : task.epilogue)
     hoistDefinitions(step.nest.root(), root);
-  emitContraction(builder, root.getLoc(), task);
+  if (lanePlan)
+    emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, hasCopyEngine(target, *lanes));
+  else
+    emitContraction(builder, root.getLoc(), task);
   for (Operation *op : group)
     op->erase();
 }

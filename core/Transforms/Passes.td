@@ -194,6 +194,24 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
   ];
 }
 
+def MapNestsToLanes : Pass<"map-nests-to-lanes", "::mlir::func::FuncOp"> {
+  let summary = "Run the iterations of parallel loops on the lanes of a grid";
+  let description = [{
+    Each affine nest of a kernel that is not mapped yet becomes one `tile.parallel` of level grid over block, subgroup and
+    lane: the parallel loops outside are counted through by one number, the last loop fastest, so that neighbouring
+    lanes take neighbouring elements; what is inside the first loop with a dependence runs in one lane.
+
+    ```mlir
+    affine.for %i = 0 to %m { affine.for %j = 0 to 256 { body } }
+    // becomes, with 256 lanes a block
+    tile.parallel (%b) to ((%m * 256) ceildiv 256) level "grid" {
+      tile.parallel (%s) to (8) level "block" { tile.parallel (%l) to (32) level "subgroup" {
+        number = %b * 256 + %s * 32 + %l;  if number < %m * 256 { %i = number / 256, %j = number mod 256; body } } } }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
+}
+
 def FuseNests : Pass<"fuse-nests", "::mlir::func::FuncOp"> {
   let summary = "Fuse element-wise and reduction nests into row programs";
   let description = [{
@@ -233,6 +251,17 @@ def LowerTileParallel : Pass<"lower-tile-parallel", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect"];
+}
+
+def OutlineLaunches : Pass<"outline-launches", "::mlir::ModuleOp"> {
+  let summary = "Make each grid of a program one launch";
+  let description = [{
+    Kernels are inlined into the public function, and each `tile.parallel` of level grid there becomes a function of its own
+    with the attribute `tilewright.launch` (threads of a block, scratchpad bytes), called with the arrays and sizes that it
+    uses. What is left of the public function is its manifest: sizes, temporaries and launches in order. A program
+    with control flow around launches, or with work between them, is refused: one diagnostic says what stands there.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::arith::ArithDialect"];
 }
 
 def LowerTileToLoops : Pass<"lower-tile-to-loops", "::mlir::func::FuncOp"> {
@@ -335,6 +364,35 @@ def LowerToLLVM : Pass<"lower-to-llvm", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect", "::mlir::func::FuncDialect",
                            "::mlir::cf::ControlFlowDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect",
                            "::mlir::index::IndexDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def DistributeLanes : Pass<"distribute-lanes", "::mlir::ModuleOp"> {
+  let summary = "Turn a launch into the code of one lane";
+  let description = [{
+    On functions with the attribute `tilewright.launch`, of chips whose blocks consist of subgroups of lanes: arrays become
+    pointers and sizes, `tile.parallel` of grid, block and subgroup the indices of block, subgroup and lane, fragments the
+    vector that one lane holds, scratchpad buffers addresses with their arrangement applied, copies into them accesses
+    shared out over the lanes of the block (asynchronous where the chip has an engine), matrix units calls by record.
+    Barriers stand exactly where one lane's writes to a scratchpad meet another's accesses.
+
+    ```mlir
+    %a = tile.load %s[%k, 0] elements affine_map<(r, c) -> (r, c)> : memref<64x16xf16, "shared"> -> !tile.fragment<16x16xf16, #a>
+    // becomes, with lane = thread mod 32
+    %row = (lane / 4), %col = (lane mod 4) * 2
+    %v0 = llvm.load %shared[((%k + %row) * 16 + %col) * 2] : vector<2xf16>  ... one per run of contiguous elements
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def FinishLaunches : Pass<"finish-launches", "::mlir::ModuleOp"> {
+  let summary = "Mark launches as kernels of their chip";
+  let description = [{
+    After the conversion to the LLVM dialect: what the chip's back end must know about a launch (that it is an entry, its
+    number of threads) is attached to the function by the target.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 //===-- Stage 6: emit -----------------------------------------------------===//

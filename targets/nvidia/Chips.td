@@ -29,6 +29,18 @@ def CpAsync : CopyEngine<"global", "shared"> {
   let source = Guess<"L2 port of one multiprocessor; latency of global memory">;
   let emit = MlirOp<"nvvm.cp.async.shared.global", ["Ptr", "Ptr"]>;
 }
+/// ldmatrix: a subgroup loads 8 x 8 matrices, straight or (16-bit elements) transposed.
+def LdMatrix : CopyEngine<"shared", "register"> {
+  let asynchronous = 0;
+  let completion = AtOnce;
+  let accessBytes = [2];
+  let alignBytes = 16;
+  let arrangements = ["transpose"];
+  let bandwidth = PerClock<128>;
+  let latency = Cycles<30>;
+  let source = Guide;
+  let emit = MlirOp<"nvvm.ldmatrix", ["Ptr"]>;
+}
 def TmaLoad : CopyEngine<"global", "shared"> {
   let completion = Barrier;
   let maxRank = 5;
@@ -113,6 +125,7 @@ class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gi
 defvar SheetT4 = Cited<"NVIDIA T4 data sheet, Turing whitepaper">;
 def T4 : Gpu<"T4", "sm_75", "ptx70", 40, 1590, 16, 320, 4, 1280, 64, 64, SheetT4> {
   let summary = "NVIDIA T4 (Turing)";
+  let copies = [LdMatrix];
   let units = TuringUnits;
   let costs = [UnitCost<mma_m16n8k8_f16_f32, Cycles<8>, Cycles<25>, SheetT4>,
                UnitCost<mma_m16n8k8_f16_f16, Cycles<8>, Cycles<25>, SheetT4>,
@@ -122,14 +135,14 @@ def T4 : Gpu<"T4", "sm_75", "ptx70", 40, 1590, 16, 320, 4, 1280, 64, 64, SheetT4
 defvar SheetA100 = Cited<"NVIDIA A100 whitepaper">;
 def A100 : Gpu<"A100", "sm_80", "ptx71", 108, 1410, 80, 2039, 40, 5120, 163, 64, SheetA100> {
   let summary = "NVIDIA A100 (Ampere), 80 GB";
-  let copies = [CpAsync];
+  let copies = [CpAsync, LdMatrix];
   let units = AmpereUnits;
   let costs = Prices<8, 8, 8, 8, 16, 16, SheetA100>.ampere # LanePrices<1, 2, 4>.each;
 }
 defvar SheetA10 = Cited<"NVIDIA A10 data sheet">;
 def A10 : Gpu<"A10", "sm_86", "ptx71", 72, 1695, 24, 600, 6, 1536, 99, 128, SheetA10> {
   let summary = "NVIDIA A10 (Ampere)";
-  let copies = [CpAsync];
+  let copies = [CpAsync, LdMatrix];
   let units = AmpereUnits;
   let costs = Prices<16, 16, 16, 16, 16, 1024, SheetA10>.ampere # LanePrices<1, 1, 64>.each;
 }
@@ -137,7 +150,7 @@ def A10 : Gpu<"A10", "sm_86", "ptx71", 72, 1695, 24, 600, 6, 1536, 99, 128, Shee
 defvar SheetAda = Cited<"NVIDIA Ada whitepaper, L4 and L40S data sheets">;
 class Ada<string name, int sms, int mhz, int gib, int gbs, int l2MiB>
     : Gpu<name, "sm_89", "ptx84", sms, mhz, gib, gbs, l2MiB, 2560, 99, 128, SheetAda> {
-  let copies = [CpAsync];
+  let copies = [CpAsync, LdMatrix];
   let units = AdaUnits;
   let costs = Prices<16, 16, 16, 16, 16, 1024, SheetAda>.ada # LanePrices<1, 1, 64>.each;
 }
@@ -152,7 +165,7 @@ def RTX4090 : Ada<"RTX4090", 128, 2520, 24, 1008, 72> {
 defvar HopperMma = Guess<"62 % of the wgmma rate for mma.sync: to be measured">;
 class Hopper<string name, int gib, int gbs>
     : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, Cited<"NVIDIA H100 and H200 data sheets">> {
-  let copies = [CpAsync, TmaLoad];
+  let copies = [CpAsync, LdMatrix, TmaLoad];
   let units = HopperUnits;
   let costs = Prices<7, 7, 7, 7, 7, 8, HopperMma>.ada # LanePrices<1, 1, 2>.each;
 }
@@ -162,14 +175,14 @@ def H200 : Hopper<"H200", 141, 4800> { let summary = "NVIDIA H200 SXM (Hopper)";
 def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227, 128,
                Cited<"NVIDIA Blackwell architecture brief">> {
   let summary = "NVIDIA B200 (Blackwell): mma.sync only, tcgen05 is not described yet";
-  let copies = [CpAsync, TmaLoad];
+  let copies = [CpAsync, LdMatrix, TmaLoad];
   let units = AdaUnits;
   let costs = Prices<8, 8, 8, 8, 8, 8, Guess<"mma.sync as on A100: to be measured">>.ada # LanePrices<1, 1, 2>.each;
 }
 defvar Sheet5090 = Cited<"NVIDIA RTX Blackwell whitepaper">;
 def RTX5090 : Gpu<"RTX5090", "sm_120a", "ptx87", 170, 2407, 32, 1792, 96, 4000, 99, 128, Sheet5090> {
   let summary = "NVIDIA GeForce RTX 5090 (Blackwell): accumulation in f32 at half rate";
-  let copies = [CpAsync];
+  let copies = [CpAsync, LdMatrix];
   let units = AdaUnits;
   let costs = Prices<32, 16, 32, 16, 32, 1024, Sheet5090>.ada # LanePrices<1, 1, 64>.each;
 }

@@ -116,7 +116,7 @@ TEST(TargetPlugin, SaysBothVersions) {
   EXPECT_EQ(incompatibility(soundPlugin()), "");
   TargetPlugin plugin = soundPlugin();
   plugin.apiVersion = 99;
-  EXPECT_EQ(incompatibility(plugin), "it was built for target API version 99, this build has version 2");
+  EXPECT_EQ(incompatibility(plugin), "it was built for target API version 99, this build has version 3");
   plugin = soundPlugin();
   plugin.llvmMinor = 7;
   EXPECT_EQ(incompatibility(plugin), "it was built with LLVM 22.7, this build uses LLVM 22.1");

@@ -58,7 +58,8 @@ struct CompileOptions {
   bool plain = false;
   /// Stage 2 by upstream's passes alone (buildReferencePipeline): tells errors of stage 1 from those of stage 2.
   bool referenceAffine = false;
-  /// Compute in float64 from the end of stage 2 on (pass promote-floats), elementary functions by libm: the reference of
+  /// Compute in float64 from the end of stage 2 on (pass promote-floats), elementary functions by libm: the reference
+  /// of
   /// `--verify`.
   bool promote = false;
   /// Tile ops by their reference lowering (pass lower-tile-to-loops): tells errors of stage 5 from those before it.
@@ -111,9 +112,17 @@ private:
   int64_t vectorBytes = 0;
 };
 
-/// Links the bytes of an object file into a shared library that needs libc and libm alone, and libomp if it has parallel code.
+/// Links the bytes of an object file into a shared library that needs libc and libm alone, and libomp if it has
+/// parallel code.
 llvm::Error linkSharedLibrary(llvm::StringRef object, llvm::StringRef outputPath, llvm::TargetMachine &machine,
                               bool needsThreads);
+
+/// Links the bytes of a device's object file into a device library that needs nothing: what a driver loads.
+llvm::Expected<std::string> linkDeviceObject(llvm::StringRef object);
+
+/// Writes the launches of a module after stage 5, for a chip that runs lanes, as what the extension of `path` says: a
+/// kind of code of its target, ".ll", or ".tw" (all kinds and the manifest in one file).
+llvm::Error writeLaunches(mlir::ModuleOp module, llvm::StringRef path);
 
 /// Code in this process.
 class Jit {

@@ -43,6 +43,11 @@ void buildReferencePipeline(mlir::OpPassManager &pm);
 /// The plain path of `--verify`: stage 3 without any optimisation.
 void buildOptimizePipeline(mlir::OpPassManager &pm, bool plain = false);
 void buildMapPipeline(mlir::OpPassManager &pm);
+/// Stages 3 to 5 of chips that run lanes: contractions and nests on grid, block and subgroup; launches and their
+/// manifest; the code of one lane in the LLVM dialect, with the target's own ops and units as calls by record.
+void buildOptimizeLanesPipeline(mlir::OpPassManager &pm);
+void buildMapLanesPipeline(mlir::OpPassManager &pm);
+void buildLowerLanesPipeline(mlir::OpPassManager &pm);
 
 struct LoweringOptions {
   bool packedCall = false; // for callers in this process, see the pass make-c-interface

@@ -29,6 +29,9 @@
 #include "llvm/Support/JSON.h"
 #include <mutex>
 
+namespace llvm {
+class Module;
+} // namespace llvm
 namespace mlir {
 class DialectRegistry;
 class OpPassManager;
@@ -36,7 +39,9 @@ class OpPassManager;
 
 namespace tilewright {
 
+class CodeGenerator;
 class EmulationTable;
+class LaneOps;
 
 /// Places of the pipeline where a target may add passes of its own.
 enum class PipelineSlot {
@@ -67,6 +72,12 @@ public:
   virtual void extendPipeline(PipelineSlot slot, mlir::OpPassManager &pm, const TargetDescription &chip) const;
   /// Which of the ops of this target's kernels is which primitive of the emulator (tilewright/Emulation.h).
   virtual void emulate(EmulationTable &table) const;
+  /// The operations of one lane of `chip`, if it runs lanes (LaneOps.h); null: it does not.
+  virtual std::unique_ptr<LaneOps> laneOps(const TargetDescription &chip) const;
+  /// Kinds of code that `image` writes, by the extension of a file: "asm", "bin". Empty: the host's object files.
+  virtual std::vector<std::string> imageKinds() const { return {}; }
+  /// The code of `module` (LLVM IR for a chip of this target, optimised) as one of these kinds.
+  virtual llvm::Expected<std::string> image(llvm::StringRef kind, llvm::Module &module, CodeGenerator &generator) const;
   /// A measurement of the machine that this process runs on as `tw-targets --measure` prints it: rates, bandwidths in
   /// bytes per clock, unit costs; with `save`, also written where `describe` finds it. Error: cannot be measured here.
   virtual llvm::Expected<std::string> measure(bool save) const;
@@ -108,7 +119,7 @@ private:
 void registerLinkedTargets();
 
 /// Version of everything in this file that a plugin can see. Grows with each incompatible change.
-inline constexpr uint32_t targetApiVersion = 2;
+inline constexpr uint32_t targetApiVersion = 3;
 
 #ifdef __GXX_RTTI
 inline constexpr uint32_t builtWithRtti = 1;

@@ -1,0 +1,321 @@
+//===- LaneContractionModel.cpp - Tiles of contractions on lanes ----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Candidates, their resources, their time; and the swizzle of a tile by counting
+/// bank conflicts of its accesses.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/LaneContractionModel.h"
+#include "core/Analysis/ElementType.h"
+#include "llvm/Support/MathExtras.h"
+#include <map>
+#include <set>
+
+using namespace mlir;
+using namespace tilewright;
+
+llvm::json::Object LaneContractionPlan::toJSON() const {
+  return llvm::json::Object{{"unit", unit->name},
+                            {"block", llvm::json::Array{blockM(), blockN(), depth}},
+                            {"subgroups", llvm::json::Array{subgroupsM, subgroupsN}},
+                            {"units_per_subgroup", llvm::json::Array{tilesM, tilesN}},
+                            {"stages", stages},
+                            {"registers", registers},
+                            {"scratchpad_bytes", sharedBytes},
+                            {"blocks_at_a_time", blocksAtATime},
+                            {"step_clocks", stepClocks},
+                            {"seconds", seconds}};
+}
+
+/// Size that a dynamic extent counts as: large enough that no edge decides.
+static constexpr int64_t assumedExtent = 4096;
+/// Registers of a lane beside accumulators and fragments: addresses, loop counters, predicates.
+static constexpr int64_t otherRegisters = 40;
+/// Clocks until a launch's first and after its last instruction.
+static constexpr double launchClocks = 4400;
+
+//===-- Operands ----------------------------------------------------------===//
+
+/// The memory dimension inside has step 1 along `dim`, and no other memory dimension moves.
+static bool isContiguousAlong(const Access &access, unsigned dim) {
+  auto results = access.map.getResults();
+  if (results.empty() || linearCoefficient(results.back(), dim) != 1)
+    return false;
+  return llvm::none_of(results.drop_back(), [&](AffineExpr result) { return result.isFunctionOfDim(dim); });
+}
+
+static bool isLinearAlong(const Access &access, unsigned dim) {
+  return llvm::all_of(access.map.getResults(),
+                      [&](AffineExpr result) { return linearCoefficient(result, dim).has_value(); });
+}
+
+/// Whether `unit` multiplies these operands into this accumulator over the lanes of one subgroup.
+static bool computes(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy, bool fast) {
+  for (const UnitOperand *operand : {&unit.a, &unit.b, &unit.c})
+    if (operand->residence != Residence::LaneRegisters || operand->layout.numLanes() != hierarchy.lanes)
+      return false;
+  if (unit.scopeLevel != hierarchy.subgroup || unit.scopeCount != 1 || unit.completion != Completion::AtOnce ||
+      unit.init == UnitInit::NoAccumulate || !unit.states.empty())
+    return false;
+  MLIRContext *context = c.accumulator.getContext();
+  auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
+    if (operand.element == ElementKind::TF32)
+      return fast && given.element.isF32();
+    if (given.element != elementType(operand.element, context))
+      return false;
+    return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
+  };
+  return takes(unit.a, c.a) && takes(unit.b, c.b) && elementType(unit.c.element, context) == c.accumulator;
+}
+
+/// Elements of one lane that follow each other along k (rows of B, columns of A).
+static int64_t alongK(const Layout &layout, bool rows) {
+  int64_t count = 1;
+  for (const Position &base : layout.elements) {
+    Position wanted = rows ? Position{count, 0} : Position{0, count};
+    if (!(base == wanted))
+      break;
+    count *= 2;
+  }
+  return count;
+}
+
+//===-- Scratchpad --------------------------------------------------------===//
+
+/// Clocks of one access of `width` bytes by lanes at these addresses: a group of lanes takes all banks once, more where
+/// two of its words share a bank.
+static int64_t bankClocks(ArrayRef<int64_t> addresses, int64_t width, const Memory &memory) {
+  int64_t group = std::max<int64_t>(1, memory.banks * memory.bankBytes / width), clocks = 0;
+  for (size_t first = 0; first < addresses.size(); first += group) {
+    std::map<int64_t, std::set<int64_t>> words;
+    for (size_t i = first; i < std::min(addresses.size(), first + group); ++i)
+      for (int64_t byte = 0; byte < std::max<int64_t>(width, memory.bankBytes); byte += memory.bankBytes) {
+        int64_t word = (addresses[i] + byte) / memory.bankBytes;
+        words[word % memory.banks].insert(word);
+      }
+    int64_t most = 0;
+    for (const auto &[bank, distinct] : words)
+      most = std::max<int64_t>(most, distinct.size());
+    clocks += most;
+  }
+  return clocks;
+}
+
+/// The swizzle with the fewest bits that takes the fewest clocks for the reads of fragments and the 16-byte writes of a
+/// copy.
+static void chooseSwizzle(StagedTile &tile, int64_t rows, int64_t rowBytes, const Layout &layout, bool rowIsLayoutRow,
+                          int64_t elementBytes, bool matrices, const Memory &memory) {
+  auto clocks = [&](int64_t bits, int64_t base, int64_t shift) {
+    auto place = [&](int64_t offset) { return offset ^ ((offset >> shift) & (((int64_t(1) << bits) - 1) << base)); };
+    SmallVector<int64_t> writes, reads;
+    int64_t pieces = rowBytes / 16, width = 16;
+    for (int64_t thread = 0; thread < 32 && pieces > 0; ++thread)
+      if (thread / pieces < rows)
+        writes.push_back(place(thread / pieces * rowBytes + thread % pieces * 16));
+    if (matrices) {
+      for (int64_t row = 0; row < std::min<int64_t>(8, rows); ++row)
+        reads.push_back(place(row * rowBytes));
+    } else {
+      int64_t run = contiguousElements(layout, !rowIsLayoutRow);
+      width = std::min<int64_t>(16, run * elementBytes);
+      for (int64_t lane = 0; lane < layout.numLanes(); ++lane) {
+        Position p = layout.at(lane, 0);
+        int64_t row = rowIsLayoutRow ? p.row : p.col, col = rowIsLayoutRow ? p.col : p.row;
+        reads.push_back(place(row * rowBytes + col * elementBytes));
+      }
+    }
+    return bankClocks(writes, 16, memory) + 2 * bankClocks(reads, width, memory);
+  };
+  tile.swizzleBits = 0;
+  int64_t best = clocks(0, 4, 3);
+  int64_t log = llvm::Log2_64(rowBytes);
+  for (int64_t bits = 1; bits <= 3 && (int64_t(16) << bits) <= rowBytes; ++bits)
+    for (int64_t skip = 0; skip <= 2; ++skip) {
+      int64_t shift = log + skip - 4;
+      if (shift < bits)
+        continue;
+      if (int64_t now = clocks(bits, 4, shift); now < best) {
+        best = now;
+        tile.swizzleBits = bits;
+        tile.swizzleBase = 4;
+        tile.swizzleShift = shift;
+      }
+    }
+}
+
+bool tilewright::hasCopyEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
+  return llvm::any_of(chip.copies(), [&](const CopyEngine &copy) {
+    return copy.from == "global" && copy.to == hierarchy.scratchpad && copy.asynchronous &&
+           copy.completion == Completion::WaitGroup;
+  });
+}
+
+//===-- Candidates --------------------------------------------------------===//
+
+std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contraction &c, const TargetDescription &chip,
+                                                                   const LaneHierarchy &hierarchy, bool fast,
+                                                                   std::string &reason) {
+  if (c.m.empty() || c.n.empty()) {
+    reason = "it has no two free dimensions";
+    return std::nullopt;
+  }
+  const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
+  const Memory *file = chip.memory("registers"), *own = chip.memory("register"), *l2 = chip.memory("l2"),
+               *global = chip.memory("global");
+  if (!shared || !file || !own || !global) {
+    reason = "the chip's description lacks a scratchpad, or the memories 'registers', 'register' or 'global'";
+    return std::nullopt;
+  }
+  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
+  auto largest = [&](ArrayRef<unsigned> dims) {
+    return *std::max_element(dims.begin(), dims.end(), [&](unsigned a, unsigned b) { return extent(a) < extent(b); });
+  };
+  LaneContractionPlan base;
+  base.mDim = largest(c.m);
+  base.nDim = largest(c.n);
+  SmallVector<unsigned> shareable;
+  for (unsigned dim : c.k)
+    if (c.a.access.dims().test(dim) && c.b.access.dims().test(dim))
+      shareable.push_back(dim);
+  if (shareable.empty()) {
+    reason = "no dimension of the sum is in both operands";
+    return std::nullopt;
+  }
+  base.kDim = largest(shareable);
+  for (unsigned dim : shareable) // a contiguous one, if it is not tiny
+    if ((isContiguousAlong(c.a.access, dim) || isContiguousAlong(c.b.access, dim)) && extent(dim) >= 16)
+      base.kDim = dim;
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
+    bool isK = llvm::is_contained(c.k, dim);
+    if (isK && dim != base.kDim)
+      base.otherK.push_back(dim);
+    else if (!isK && dim != base.mDim && dim != base.nDim)
+      base.outer.push_back(dim);
+  }
+  for (auto [access, dims] : {std::pair(&c.a.access, std::pair(base.mDim, base.kDim)),
+                              {&c.b.access, std::pair(base.kDim, base.nDim)},
+                              {&c.c, std::pair(base.mDim, base.nDim)}})
+    if (!isLinearAlong(*access, dims.first) || !isLinearAlong(*access, dims.second)) {
+      reason = "an operand is not linear in the tiled dimensions";
+      return std::nullopt;
+    }
+  // Blocks for the outer dimensions: one index, all but the first extent constant.
+  for (unsigned i = 1; i < base.outer.size(); ++i)
+    if (!c.nest.tripCounts[base.outer[i]]) {
+      reason = "more than the outermost batch dimension has a dynamic size";
+      return std::nullopt;
+    }
+
+  int64_t elementBytes = std::max(1u, c.a.element.getIntOrFloatBitWidth() / 8);
+  bool engine = hasCopyEngine(chip, hierarchy);
+  bool matrices = false, transposes = false; // loads of matrices by the whole subgroup
+  for (const CopyEngine &copy : chip.copies())
+    if (copy.from == shared->name && copy.to == own->name) {
+      matrices = elementBytes <= 4;
+      transposes |=
+          llvm::is_contained(copy.arrangements, "transpose") && llvm::is_contained(copy.accessBytes, elementBytes);
+    }
+  double issueSlots = chip.rate("issue").value_or(1);
+  double outerCount = 1, otherKCount = 1;
+  for (unsigned dim : base.outer)
+    outerCount *= extent(dim);
+  for (unsigned dim : base.otherK)
+    otherKCount *= extent(dim);
+  int64_t m = extent(base.mDim), n = extent(base.nDim), k = extent(base.kDim);
+
+  std::optional<LaneContractionPlan> best;
+  for (const MatrixUnit &unit : chip.units()) {
+    if (!computes(unit, c, hierarchy, fast))
+      continue;
+    int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
+    int64_t fragmentA = std::max<int64_t>(1, unit.a.layout.numElements() * bitWidth(unit.a.element) / 32);
+    int64_t fragmentB = std::max<int64_t>(1, unit.b.layout.numElements() * bitWidth(unit.b.element) / 32);
+    for (int64_t sm : {1, 2, 4})
+      for (int64_t sn : {1, 2, 4})
+        for (int64_t tm : {1, 2, 4, 8})
+          for (int64_t tn : {1, 2, 4, 8})
+            for (int64_t depthBytes : {32, 64, 128}) {
+              LaneContractionPlan plan = base;
+              plan.unit = &unit;
+              plan.subgroupsM = sm;
+              plan.subgroupsN = sn;
+              plan.tilesM = tm;
+              plan.tilesN = tn;
+              plan.depth = depthBytes / elementBytes;
+              int64_t subgroups = sm * sn, threads = subgroups * hierarchy.lanes;
+              if (plan.depth < unit.k || plan.depth % unit.k != 0 || subgroups > hierarchy.subgroups ||
+                  !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()))
+                continue;
+              // No tile of which more than half is beyond the array, unless it is the smallest.
+              if ((plan.blockM() >= 2 * m && plan.blockM() > unit.m) ||
+                  (plan.blockN() >= 2 * n && plan.blockN() > unit.n))
+                continue;
+              int64_t stageBytes = (plan.blockM() + plan.blockN()) * plan.depth * elementBytes;
+              int64_t staged = engine ? 0 : stageBytes / threads / 4;
+              plan.registers = tm * tn * accumulators + 2 * (tm * fragmentA + tn * fragmentB) + staged + otherRegisters;
+              int64_t limit = std::min<int64_t>(own->entries, file->entries / threads);
+              if (plan.registers > limit)
+                continue;
+              int64_t steps = llvm::divideCeil(k, plan.depth);
+              plan.stages = !plan.otherK.empty() ? 1 : engine ? std::min<int64_t>(4, std::max<int64_t>(2, steps)) : 2;
+              while (plan.stages > 1 && plan.stages * stageBytes > shared->bytes)
+                --plan.stages;
+              plan.sharedBytes = plan.stages * stageBytes;
+              if (plan.sharedBytes > shared->bytes || (plan.stages < 2 && plan.otherK.empty()))
+                continue;
+
+              plan.blocksAtATime =
+                  std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
+                                                 file->entries / (plan.registers * threads), 2048 / threads}));
+              double units = double(tm * tn) * (plan.depth / unit.k) * unit.issue * subgroups / issueSlots;
+              double reads = double(subgroups) * (tm * unit.m + tn * unit.n) * plan.depth * elementBytes;
+              double pad = (reads + stageBytes) / shared->bytesPerClock;
+              double blocks = outerCount * llvm::divideCeil(m, plan.blockM()) * llvm::divideCeil(n, plan.blockN());
+              double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
+              double active = std::min(blocks, atATime);
+              double perUnit = std::max(1.0, active / hierarchy.blocks); // blocks that share a multiprocessor
+              double traffic = l2 ? stageBytes * active / l2->bytesPerClock : 0;
+              // One block alone does not overlap its own phases.
+              double overlap = perUnit * subgroups >= 2 * issueSlots || engine ? 1.0 : 1.3;
+              // Instructions of one step: products and loads of fragments. They decide between units of equal rate.
+              double issued = double(subgroups) * (plan.depth / unit.k) * (tm * tn + tm + tn) / issueSlots;
+              plan.stepClocks =
+                  std::max({units * perUnit * overlap, pad * perUnit, traffic, issued * perUnit}) + 0.05 * issued;
+              double waves = std::max(1.0, std::ceil(blocks / atATime));
+              double epilogue =
+                  100 + double(plan.blockM()) * plan.blockN() * 4 * active / (l2 ? l2->bytesPerClock : 1000.0);
+              double hbm =
+                  (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
+              double clocks = std::max(waves * (steps * otherKCount * plan.stepClocks + epilogue), hbm) + launchClocks;
+              plan.seconds = clocks / (chip.clockMHz() * 1e6);
+              if (!best || plan.seconds < best->seconds)
+                best = plan;
+            }
+  }
+  if (!best) {
+    reason = "no unit of the chip computes " + std::string(c.a.element.isF32() ? "f32" : "these element types") +
+             " over the lanes of a subgroup within its registers and scratchpad";
+    return std::nullopt;
+  }
+
+  // The order in the scratchpad: that of the array, if fragments can be read so, else that of the fragments.
+  auto order = [&](StagedTile &tile, const ContractionOperand &operand, const UnitOperand &unitOperand, bool isA,
+                   int64_t free) {
+    unsigned freeDim = isA ? best->mDim : best->nDim;
+    bool wantsK = alongK(unitOperand.layout, /*rows=*/!isA) > 1 || (matrices && best->unit->k > 1);
+    bool inK = isContiguousAlong(operand.access, best->kDim), inFree = isContiguousAlong(operand.access, freeDim);
+    tile.kInner = wantsK && !(inFree && !inK && transposes);
+    int64_t rows = tile.kInner ? free : best->depth, cols = tile.kInner ? best->depth : free;
+    chooseSwizzle(tile, rows, cols * elementBytes, unitOperand.layout, isA == tile.kInner, elementBytes,
+                  matrices && best->unit->k > 1, *shared);
+  };
+  order(best->a, c.a, best->unit->a, true, best->blockM());
+  order(best->b, c.b, best->unit->b, false, best->blockN());
+  return best;
+}

@@ -1,0 +1,69 @@
+//===- LaneOps.cpp - Chips that run lanes --------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Finds the levels of a chip that runs lanes, and its target's operations.
+///
+//===----------------------------------------------------------------------===//
+
+#include "tilewright/LaneOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tilewright/Target.h"
+
+using namespace tilewright;
+
+LaneOps::~LaneOps() = default;
+
+std::optional<LaneHierarchy> tilewright::laneHierarchy(const TargetDescription &chip) {
+  LaneHierarchy result;
+  for (const Level &level : chip.levels()) {
+    if (level.kind == LevelKind::Parallel && result.grid.empty()) {
+      result.grid = level.name;
+      result.blocks = level.count;
+    } else if (level.kind == LevelKind::Concurrent) { // the innermost one: subgroups of a block
+      result.block = level.name;
+      result.subgroups = level.count;
+    } else if (level.kind == LevelKind::Lockstep) {
+      result.subgroup = level.name;
+      result.lanes = level.count;
+    }
+  }
+  if (result.grid.empty() || result.block.empty() || result.subgroup.empty())
+    return std::nullopt;
+  for (const Memory &memory : chip.memories()) {
+    if (memory.kind == MemoryKind::Scratchpad && memory.level == result.block) {
+      result.scratchpad = memory.name;
+      result.scratchpadBytes = memory.bytes;
+    }
+  }
+  return result;
+}
+
+llvm::Expected<std::unique_ptr<LaneOps>> tilewright::laneOpsOf(mlir::Operation *op) {
+  auto chip = targetOf(op);
+  if (!chip)
+    return chip.takeError();
+  auto target = TargetRegistry::get().target((*chip)->target());
+  if (!target)
+    return target.takeError();
+  std::unique_ptr<LaneOps> ops = (*target)->laneOps(**chip);
+  if (!ops)
+    return llvm::createStringError("chip '" + (*chip)->target() + ":" + (*chip)->chip() +
+                                   "' has no operations of lanes");
+  return ops;
+}
+
+std::optional<LaunchShape> tilewright::launchShapeOf(mlir::Operation *function) {
+  auto attribute = function->getAttrOfType<mlir::DictionaryAttr>(launchAttr);
+  if (!attribute)
+    return std::nullopt;
+  auto number = [&](llvm::StringRef name) {
+    auto value = attribute.getAs<mlir::IntegerAttr>(name);
+    return value ? value.getInt() : 0;
+  };
+  return LaunchShape{std::max<int64_t>(1, number("threads")), number("shared")};
+}

@@ -1,0 +1,137 @@
+//===- LaneAccess.h - Addresses of one lane ---------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Where the elements that one lane holds lie in an array or a scratchpad. An
+/// access is distributed over 2^n workers (the lanes of a subgroup, or the
+/// threads of a block for a copy that they share); each bit of the worker's
+/// number moves the address by a constant, or by a multiple of a dynamic stride:
+///
+///   A of 16 x 16, 32 lanes        lane bits    move      element   at
+///   row-major, 64 columns         0, 1         2, 4      0, 1      0, 1
+///                                 2, 3, 4      64 ..     2, 3      512, 513
+///
+///   address(lane, e) = uniform + fromBits(lane) + constant(e)
+///
+/// In a swizzled scratchpad the same sum is an XOR below the period of the
+/// swizzle, which itself is linear: one XOR serves all elements of a lane.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_LANEACCESS_H
+#define TILEWRIGHT_CORE_TRANSFORMS_LANEACCESS_H
+
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/IR/IRMapping.h"
+#include "tilewright/LaneOps.h"
+#include "tilewright/TargetDescription.h"
+
+namespace tilewright {
+
+/// An array or a scratchpad buffer in the code of a lane.
+struct LaneArray {
+  mlir::Value pointer;                  // LLVM pointer to its first element
+  mlir::MemRefType type;                // shape and element type
+  llvm::SmallVector<mlir::Value> sizes; // index, one per dynamic dimension
+  tile::ArrangementAttr arrangement;    // scratchpad only, may be null
+  bool scratchpad = false;
+};
+
+/// A position in the box or matrix that an access covers.
+using Point = llvm::SmallVector<int64_t, 4>;
+
+/// How points are shared out: bit b of the worker's number contributes `bits[b]`, element e `elements[e]`.
+struct Distribution {
+  mlir::Value number; // i32; null: one worker
+  llvm::SmallVector<Point> bits, elements;
+};
+
+/// What the functions below need to know about the function that is written.
+struct LaneContext {
+  mlir::OpBuilder &builder;
+  const LaneOps &ops;
+  mlir::Location loc;
+
+  mlir::Value i32(int64_t value) const;
+  mlir::Value index(int64_t value) const;
+  mlir::Value toIndex(mlir::Value i32) const;
+  mlir::Value toI32(mlir::Value index) const;
+  /// sum of bits[b] over the set bits b of `number`; null if that is zero for every number.
+  mlir::Value fromBits(mlir::Value number, llvm::ArrayRef<int64_t> bits) const;
+};
+
+/// Elements of one lane at consecutive addresses.
+struct LaneRun {
+  unsigned first = 0, count = 1; // elements
+};
+
+/// One access of a lane.
+class LaneAccess {
+public:
+  /// Elements are at `map(operands) + elements(point)` of `array`. An element map that is not linear in the bits of
+  /// worker and element is evaluated for each element by itself (global arrays), or is a failure (scratchpads).
+  static mlir::FailureOr<LaneAccess> create(const LaneContext &context, const LaneArray &array, mlir::AffineMap map,
+                                            mlir::ValueRange operands, mlir::AffineMap elements,
+                                            const Distribution &distribution);
+
+  /// Runs of at most `maxBytes` whose addresses are proved aligned to their size.
+  llvm::SmallVector<LaneRun> runs(int64_t maxBytes) const;
+  /// Pointer to element `e`.
+  mlir::Value pointer(unsigned e) const;
+  /// Loads the matrices of the subgroup that make up all elements in the order of the lanes; null if the layout or the
+  /// chip does not allow it.
+  mlir::Value loadMatrices(mlir::Type resultType) const;
+  int64_t elementBytes() const;
+
+private:
+  LaneAccess(const LaneContext &context, const LaneArray &array) : context(&context), array(array) {}
+  mlir::Value scratchpadPointer(llvm::ArrayRef<int64_t> bitBytes, int64_t constantBytes) const;
+
+  const LaneContext *context;
+  LaneArray array;
+  mlir::Value general(unsigned e) const;
+
+  bool linear = true;
+  mlir::AffineMap map, elementMap; // not linear: evaluated per element
+  llvm::SmallVector<mlir::Value> operands;
+  Distribution distribution;
+  mlir::Value number;
+  mlir::Value uniform;                                                        // index, elements; null: 0
+  int64_t divisor = 0;                                                        // of `uniform`; 0: it is zero
+  int64_t constant = 0;                                                       // elements
+  llvm::SmallVector<int64_t> bits, elements;                                  // static part, elements
+  llvm::SmallVector<mlir::Value> strides;                                     // dynamic strides, index
+  llvm::SmallVector<llvm::SmallVector<int64_t>> dynamicBits, dynamicElements; // per dynamic stride: multiples
+};
+
+/// Strides of an array in elements, innermost last: a constant, or an index value where sizes are dynamic.
+struct LaneStride {
+  int64_t constant = 1;
+  mlir::Value value;
+};
+llvm::SmallVector<LaneStride> stridesOf(const LaneContext &context, const LaneArray &array);
+
+/// Extents that lie inside the array, per dimension of the box; null: all.
+using ValidExtents = llvm::SmallVector<mlir::Value>;
+
+/// Whether the points of elements [first, first + count) of this worker are inside; null: always.
+mlir::Value insideAll(const LaneContext &context, const Distribution &distribution, const ValidExtents &valid,
+                      unsigned first, unsigned count);
+
+/// The vector of a lane's elements, zero beyond `valid`.
+mlir::Value loadElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
+                         const ValidExtents &valid, mlir::VectorType type);
+/// Writes them, none beyond `valid`.
+void storeElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
+                   const ValidExtents &valid, mlir::Value vector);
+
+/// The type that LLVM loads for an element: 8-bit floats travel as i8.
+mlir::Type carrierOf(mlir::Type element);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_LANEACCESS_H

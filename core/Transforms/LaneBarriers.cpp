@@ -1,0 +1,249 @@
+//===- LaneBarriers.cpp - Where lanes wait for each other -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One walk over the program, loop bodies twice, with the accesses that no
+/// barrier has closed yet; and the ages of tokens that loops carry.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/LaneBarriers.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+LogicalResult LaneBarriers::analyze(func::FuncOp launch, const LaneHierarchy &levels, bool hasEngine) {
+  hierarchy = &levels;
+  engine = hasEngine;
+  before.clear();
+  open.clear();
+  return visit(launch.front(), false);
+}
+
+bool LaneBarriers::isScratchpad(Value buffer) const { return buffer.getDefiningOp<tile::AllocOp>() != nullptr; }
+
+bool LaneBarriers::landsAtWait(tile::CopyOp copy) const {
+  if (engine || !copy.getToken().hasOneUse())
+    return false;
+  Operation *wait = *copy.getToken().user_begin();
+  return isa<tile::WaitOp>(wait) && wait->getBlock() == copy->getBlock();
+}
+
+//===-- Hazards -----------------------------------------------------------===//
+
+LaneBarriers::Event LaneBarriers::eventOf(Value buffer, AffineMap map, ValueRange operands, AffineMap elements,
+                                          bool write) {
+  Event event;
+  event.buffer = buffer;
+  event.write = write;
+  // The first index is a stage if all elements of the access have the same.
+  if (map && map.getNumResults() > 1 && isa<AffineConstantExpr>(elements.getResult(0)) &&
+      cast<AffineConstantExpr>(elements.getResult(0)).getValue() == 0) {
+    event.stage = map.getResult(0);
+    // Symbols as further dimensions, so that two maps can be compared.
+    SmallVector<AffineExpr> symbols;
+    for (unsigned i = 0; i < map.getNumSymbols(); ++i)
+      symbols.push_back(getAffineDimExpr(map.getNumDims() + i, map.getContext()));
+    event.stage = event.stage.replaceSymbols(symbols);
+    event.operands = llvm::to_vector(operands);
+  }
+  return event;
+}
+
+bool LaneBarriers::conflict(const Event &a, const Event &b) {
+  if (a.buffer != b.buffer)
+    return false;
+  if (!a.stage || !b.stage)
+    return true;
+  auto c = dyn_cast<AffineConstantExpr>(a.stage), d = dyn_cast<AffineConstantExpr>(b.stage);
+  if (c && d)
+    return c == d;
+  if (a.earlier || b.earlier)
+    return true; // the operands have changed
+  // Both over one list of operands.
+  SmallVector<Value> operands(a.operands);
+  SmallVector<AffineExpr> places;
+  MLIRContext *context = a.stage.getContext();
+  for (Value operand : b.operands) {
+    auto found = llvm::find(operands, operand);
+    places.push_back(getAffineDimExpr(found - operands.begin(), context));
+    if (found == operands.end())
+      operands.push_back(operand);
+  }
+  AffineExpr x = a.stage, y = b.stage.replaceDims(places);
+  auto difference = [&](AffineExpr p, AffineExpr q) -> std::optional<int64_t> {
+    auto constant = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(p - q, operands.size(), 0));
+    return constant ? std::optional(constant.getValue()) : std::nullopt;
+  };
+  auto modulus = [](AffineExpr expr) -> std::pair<AffineExpr, int64_t> {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!binary || binary.getKind() != AffineExprKind::Mod || !isa<AffineConstantExpr>(binary.getRHS()))
+      return {expr, 0};
+    return {binary.getLHS(), cast<AffineConstantExpr>(binary.getRHS()).getValue()};
+  };
+  auto [p, s] = modulus(x);
+  auto [q, t] = modulus(y);
+  if (s > 0 && s == t) {
+    std::optional<int64_t> apart = difference(p, q);
+    return !apart || *apart % s == 0;
+  }
+  std::optional<int64_t> apart = difference(x, y);
+  return !apart || *apart == 0;
+}
+
+LogicalResult LaneBarriers::meet(Operation *op, Event event, bool diverges) {
+  if (!isScratchpad(event.buffer))
+    return success();
+  bool meets =
+      llvm::any_of(open, [&](const Event &other) { return (event.write || other.write) && conflict(event, other); });
+  if (meets && !before.contains(op)) {
+    if (diverges)
+      return op->emitOpError() << "needs a barrier, but stands in control flow that the lanes of a block do not share";
+    before.insert(op);
+  }
+  if (meets)
+    open.clear();
+  open.push_back(std::move(event));
+  return success();
+}
+
+LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
+  for (Operation &op : block) {
+    if (before.contains(&op))
+      open.clear();
+    LogicalResult result = success();
+    if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      result = meet(&op, eventOf(load.getMemref(), load.getMap(), load.getMapOperands(), load.getElements(), false),
+                    diverges);
+    } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
+      result = meet(&op, eventOf(store.getMemref(), store.getMap(), store.getMapOperands(), store.getElements(), true),
+                    diverges);
+    } else if (auto load = dyn_cast<memref::LoadOp>(op)) {
+      result = meet(&op, eventOf(load.getMemRef(), {}, {}, {}, false), diverges);
+    } else if (auto store = dyn_cast<memref::StoreOp>(op)) {
+      result = meet(&op, eventOf(store.getMemRef(), {}, {}, {}, true), diverges);
+    } else if (auto copy = dyn_cast<tile::CopyOp>(op)) {
+      Event event = eventOf(copy.getDestination(), copy.getDestinationMap(), copy.getDestinationOperands(),
+                            copy.getDestinationElements(), true);
+      if (engine) { // writes from now on, can be read after the wait
+        result = meet(&op, event, diverges);
+        if (succeeded(result) && !open.empty())
+          open.pop_back();
+      } else if (!landsAtWait(copy)) {
+        result = meet(&op, event, diverges);
+      }
+    } else if (auto wait = dyn_cast<tile::WaitOp>(op)) {
+      for (Value token : wait.getTokens()) {
+        auto copy = token.getDefiningOp<tile::CopyOp>();
+        if (!engine) {
+          if (copy && landsAtWait(copy) && succeeded(result))
+            result = meet(&op,
+                          eventOf(copy.getDestination(), copy.getDestinationMap(), copy.getDestinationOperands(),
+                                  copy.getDestinationElements(), true),
+                          diverges);
+          continue;
+        }
+        // Which stage has landed a loop-carried token does not say: any of the buffer that it belongs to.
+        SmallVector<Value> chain{token};
+        llvm::DenseSet<Value> seen;
+        while (!chain.empty()) {
+          Value each = chain.pop_back_val();
+          if (!seen.insert(each).second)
+            continue;
+          if (auto made = each.getDefiningOp<tile::CopyOp>()) {
+            Event event = eventOf(made.getDestination(), {}, {}, {}, true);
+            open.push_back(event);
+          } else if (auto argument = dyn_cast<BlockArgument>(each)) {
+            if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())) {
+              unsigned i = argument.getArgNumber() - 1;
+              chain.push_back(loop.getInitArgs()[i]);
+              chain.push_back(loop.getBody()->getTerminator()->getOperand(i));
+            }
+          } else if (auto loop = each.getDefiningOp<scf::ForOp>()) {
+            unsigned i = cast<OpResult>(each).getResultNumber();
+            chain.push_back(loop.getInitArgs()[i]);
+            chain.push_back(loop.getBody()->getTerminator()->getOperand(i));
+          }
+        }
+      }
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      std::vector<Event> untouched = open; // no iteration
+      result = visit(*loop.getBody(), diverges);
+      for (Event &event : open)
+        event.earlier = true;
+      if (succeeded(result))
+        result = visit(*loop.getBody(), diverges);
+      for (Event &event : open)
+        event.earlier = true;
+      open.insert(open.end(), untouched.begin(), untouched.end());
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      std::vector<Event> start = open, joined;
+      for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
+        open = start;
+        if (!region->empty() && succeeded(result))
+          result = visit(region->front(), true);
+        joined.insert(joined.end(), open.begin(), open.end());
+      }
+      open = std::move(joined);
+    } else {
+      for (Region &region : op.getRegions())
+        for (Block &inner : region)
+          if (succeeded(result))
+            result = visit(inner, diverges);
+    }
+    if (failed(result))
+      return failure();
+  }
+  return success();
+}
+
+//===-- Ages of tokens ----------------------------------------------------===//
+
+/// Copies of `block` after `from` (null: its start) and before `to` (null: its end). Copies in inner loops do not
+/// count: fewer is safe, it makes a wait wait for more.
+static int64_t copiesBetween(Block *block, Operation *from, Operation *to) {
+  int64_t count = 0;
+  for (Operation *op = from ? from->getNextNode() : &block->front(); op && op != to; op = op->getNextNode())
+    count += isa<tile::CopyOp>(op);
+  return count;
+}
+
+/// Copies issued after the one that `token` stands for, before `at`, at least.
+static int64_t younger(Value token, Operation *at) {
+  if (auto copy = token.getDefiningOp<tile::CopyOp>()) {
+    Operation *ancestor = copy->getBlock()->findAncestorOpInBlock(*at);
+    return ancestor ? copiesBetween(copy->getBlock(), copy, ancestor) : 0;
+  }
+  auto argument = dyn_cast<BlockArgument>(token);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  if (!loop)
+    return 0;
+  Block *body = loop.getBody();
+  int64_t here = copiesBetween(body, nullptr, body->findAncestorOpInBlock(*at));
+  int64_t step = copiesBetween(body, nullptr, nullptr), least = std::numeric_limits<int64_t>::max();
+  unsigned i = argument.getArgNumber() - 1;
+  for (int64_t age = 0; age < 64; ++age) {
+    least = std::min(least, younger(loop.getInitArgs()[i], loop) + age * step + here);
+    Value next = body->getTerminator()->getOperand(i);
+    if (auto copy = next.getDefiningOp<tile::CopyOp>(); copy && copy->getBlock() == body)
+      return std::min(least, copiesBetween(body, copy, nullptr) + age * step + here);
+    auto carried = dyn_cast<BlockArgument>(next);
+    if (!carried || carried.getOwner() != body)
+      return 0;
+    i = carried.getArgNumber() - 1;
+  }
+  return 0;
+}
+
+int64_t LaneBarriers::pendingAt(tile::WaitOp wait) const {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (Value token : wait.getTokens())
+    least = std::min(least, younger(token, wait));
+  return least == std::numeric_limits<int64_t>::max() ? 0 : least;
+}

@@ -1,0 +1,70 @@
+//===- LaneBarriers.h - Where lanes wait for each other ---------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The sequential program of a launch says nothing of barriers. One is needed
+/// where an access to a scratchpad meets a conflicting one of another lane since
+/// the last barrier. What a copy writes is there at its wait, so a ring of stages
+/// takes one barrier a step:
+///
+///   for %k { tile.wait %oldest   // stage k has landed
+///            (barrier)           // .. for all lanes, and all have left stage k - 1
+///            tile.copy -> stage (k + 2) mod 3
+///            tile.load <- stage k mod 3 ... }
+///
+/// Accesses to different stages, whose first index differs, do not conflict.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_LANEBARRIERS_H
+#define TILEWRIGHT_CORE_TRANSFORMS_LANEBARRIERS_H
+
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tilewright/LaneOps.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace tilewright {
+
+class LaneBarriers {
+public:
+  /// Analyses a launch. `engine`: copies are asynchronous and awaited by groups. Failure with a diagnostic where a
+  /// barrier would stand in control flow that lanes do not share.
+  mlir::LogicalResult analyze(mlir::func::FuncOp launch, const LaneHierarchy &hierarchy, bool engine);
+
+  /// A barrier stands before `op`.
+  bool needs(mlir::Operation *op) const { return before.contains(op); }
+  /// Without an engine: the elements of `copy` may wait in registers, since its wait follows in the same block.
+  bool landsAtWait(tile::CopyOp copy) const;
+  /// With an engine: how many copies issued after those that `wait` awaits are under way, at least.
+  int64_t pendingAt(tile::WaitOp wait) const;
+
+private:
+  /// An access since the last barrier.
+  struct Event {
+    mlir::Value buffer;
+    mlir::AffineExpr stage; // first index, null: unknown
+    llvm::SmallVector<mlir::Value> operands;
+    bool write = false;
+    bool earlier = false; // of an earlier iteration of a loop around
+  };
+  mlir::LogicalResult visit(mlir::Block &block, bool diverges);
+  mlir::LogicalResult meet(mlir::Operation *op, Event event, bool diverges);
+  static Event eventOf(mlir::Value buffer, mlir::AffineMap map, mlir::ValueRange operands, mlir::AffineMap elements,
+                       bool write);
+  static bool conflict(const Event &a, const Event &b);
+  bool isScratchpad(mlir::Value buffer) const;
+
+  const LaneHierarchy *hierarchy = nullptr;
+  bool engine = false;
+  llvm::DenseSet<mlir::Operation *> before;
+  std::vector<Event> open;
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_LANEBARRIERS_H

@@ -1,0 +1,317 @@
+//===- LaneContractionEmitter.cpp - A contraction on lanes ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Positions are affine expressions over the indices entered so far, as in
+/// ContractionEmitter.cpp.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/LaneContractionEmitter.h"
+#include "core/Analysis/ElementType.h"
+#include "core/Transforms/IterationSpace.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+namespace {
+
+class Emitter {
+public:
+  Emitter(OpBuilder &builder, Location loc, const ContractionTask &task, const LaneContractionPlan &plan,
+          const LaneHierarchy &hierarchy, bool engine)
+      : task(task), c(task.contraction), p(plan), unit(*plan.unit), hierarchy(hierarchy), engine(engine),
+        space(builder, loc) {}
+  void emit();
+
+private:
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, space.builder.getContext()); }
+  AffineExpr dim(unsigned i) { return getAffineDimExpr(i, space.builder.getContext()); }
+  OpBuilder &builder() { return space.builder; }
+  Type elementOf(const UnitOperand &operand, Type memory) {
+    return operand.element == ElementKind::TF32 ? memory : elementType(operand.element, builder().getContext());
+  }
+  tile::FragmentType fragment(const UnitOperand &operand, Type element) {
+    return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout);
+  }
+  Value alloc(const StagedTile &tile, int64_t free, Type element);
+  Value copy(const ContractionOperand &operand, const StagedTile &tile, Value buffer, bool isA, AffineExpr k,
+             AffineExpr stage);
+  SmallVector<Value> multiply(ValueRange accumulators, AffineExpr stage);
+  SmallVector<Value> reduce(unsigned which, ValueRange accumulators);
+  SmallVector<Value> ring(ValueRange accumulators);
+  SmallVector<Value> single(ValueRange accumulators);
+  void subgroup();
+  AffineMap elements(const Access &access);
+  void at(int64_t tm, int64_t tn) {
+    space.at[p.mDim] = row + tm * unit.m;
+    space.at[p.nDim] = col + tn * unit.n;
+  }
+  AffineMapAttr valid(int64_t tm, int64_t tn, SmallVectorImpl<Value> &operands);
+  Value load(const Access &access, tile::FragmentType type, int64_t tm, int64_t tn);
+  void store(Value value, const Access &access, int64_t tm, int64_t tn);
+
+  const ContractionTask &task;
+  const Contraction &c;
+  const LaneContractionPlan &p;
+  const MatrixUnit &unit;
+  const LaneHierarchy &hierarchy;
+  bool engine;
+  IterationSpace space;
+  Value sharedA, sharedB;
+  AffineExpr blockRow, blockCol, row, col, localRow, localCol; // of the block, of the subgroup, inside the block
+};
+
+void Emitter::emit() {
+  for (AffineForOp loop : c.nest.loops)
+    space.addDimension(loop);
+  AffineExpr outer = constant(1);
+  for (unsigned dim : p.outer)
+    outer = outer * space.extent(dim);
+  SmallVector<AffineExpr> grid{space.extent(p.mDim).ceilDiv(p.blockM()), space.extent(p.nDim).ceilDiv(p.blockN())};
+  if (!p.outer.empty())
+    grid.insert(grid.begin(), outer);
+  space.parallel(grid, hierarchy.grid, [&](ArrayRef<AffineExpr> block) {
+    if (!p.outer.empty()) {
+      AffineExpr rest = block.front();
+      for (unsigned i = p.outer.size(); i-- > 0;) {
+        space.at[p.outer[i]] = i == 0 ? rest : rest % space.extent(p.outer[i]);
+        if (i > 0)
+          rest = rest.floorDiv(space.extent(p.outer[i]));
+      }
+      block = block.drop_front();
+    }
+    blockRow = block[0] * p.blockM();
+    blockCol = block[1] * p.blockN();
+    sharedA = alloc(p.a, p.blockM(), c.a.element);
+    sharedB = alloc(p.b, p.blockN(), c.b.element);
+    space.parallel({constant(p.subgroupsM), constant(p.subgroupsN)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
+      localRow = own[0] * (p.tilesM * unit.m);
+      localCol = own[1] * (p.tilesN * unit.n);
+      row = blockRow + localRow;
+      col = blockCol + localCol;
+      subgroup();
+    });
+  });
+}
+
+Value Emitter::alloc(const StagedTile &tile, int64_t free, Type element) {
+  SmallVector<int64_t> shape{p.stages, tile.kInner ? free : p.depth, tile.kInner ? p.depth : free};
+  auto type = MemRefType::get(shape, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
+  tile::ArrangementAttr arrangement;
+  if (tile.swizzleBits)
+    arrangement =
+        tile::ArrangementAttr::get(builder().getContext(), tile.swizzleBits, tile.swizzleBase, tile.swizzleShift, 0, 1);
+  return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), arrangement);
+}
+
+/// One stage of an operand from position `k` of the sum on.
+Value Emitter::copy(const ContractionOperand &operand, const StagedTile &tile, Value buffer, bool isA, AffineExpr k,
+                    AffineExpr stage) {
+  unsigned freeDim = isA ? p.mDim : p.nDim;
+  AffineExpr free = isA ? blockRow : blockCol;
+  int64_t width = isA ? p.blockM() : p.blockN();
+  space.at[freeDim] = free;
+  space.at[p.kDim] = k;
+  auto [map, operands] = space.address(operand.access);
+  auto [target, targetOperands] = space.map({stage, constant(0), constant(0)});
+  unsigned freePlace = tile.kInner ? 0 : 1, kPlace = 1 - freePlace;
+  SmallVector<AffineExpr> from;
+  for (AffineExpr result : operand.access.map.getResults())
+    from.push_back(dim(freePlace) * *linearCoefficient(result, freeDim) +
+                   dim(kPlace) * *linearCoefficient(result, p.kDim));
+  SmallVector<int64_t> shape{width, p.depth};
+  SmallVector<AffineExpr> left{space.extent(freeDim) - free, space.extent(p.kDim) - k};
+  if (!tile.kInner) {
+    std::swap(shape[0], shape[1]);
+    std::swap(left[0], left[1]);
+  }
+  // No check where the size is a multiple of the tile.
+  auto divides = [&](AffineExpr extent, int64_t size) {
+    auto number = dyn_cast<AffineConstantExpr>(extent);
+    return number && number.getValue() % size == 0;
+  };
+  bool whole = divides(space.extent(freeDim), width) && divides(space.extent(p.kDim), p.depth) &&
+               p.stages == 1; // a ring reads ahead
+  AffineMap validMap;
+  SmallVector<Value> validOperands;
+  if (!whole) {
+    for (unsigned d = 0; d < 2; ++d)
+      if (divides(d == freePlace ? space.extent(freeDim) : constant(1), width))
+        left[d] = constant(shape[d]);
+    std::tie(validMap, validOperands) = space.map(left);
+  }
+  return tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands,
+                              AffineMap::get(2, 0, from, builder().getContext()), buffer, target, targetOperands,
+                              AffineMap::get(2, 0, {constant(0), dim(0), dim(1)}, builder().getContext()), shape,
+                              validMap, validOperands);
+}
+
+/// All products of one stage.
+SmallVector<Value> Emitter::multiply(ValueRange accumulators, AffineExpr stage) {
+  SmallVector<Value> results(accumulators);
+  auto aType = fragment(unit.a, elementOf(unit.a, c.a.element)),
+       bType = fragment(unit.b, elementOf(unit.b, c.b.element));
+  auto load = [&](Value buffer, tile::FragmentType type, const StagedTile &tile, bool isA, AffineExpr free, int64_t k) {
+    SmallVector<AffineExpr> place{stage, free, constant(k)};
+    if (!tile.kInner)
+      std::swap(place[1], place[2]);
+    auto [map, operands] = space.map(place);
+    bool straight = isA == tile.kInner; // rows of the fragment are rows of the buffer
+    AffineMap elements = AffineMap::get(2, 0, {constant(0), straight ? dim(0) : dim(1), straight ? dim(1) : dim(0)},
+                                        builder().getContext());
+    return tile::LoadOp::create(builder(), space.loc, type, buffer, operands, AffineMapAttr::get(map),
+                                AffineMapAttr::get(elements), AffineMapAttr(), ValueRange())
+        .getResult();
+  };
+  for (int64_t k = 0; k < p.depth; k += unit.k) {
+    SmallVector<Value> a, b;
+    for (int64_t tm = 0; tm < p.tilesM; ++tm)
+      a.push_back(load(sharedA, aType, p.a, true, localRow + tm * unit.m, k));
+    for (int64_t tn = 0; tn < p.tilesN; ++tn)
+      b.push_back(load(sharedB, bType, p.b, false, localCol + tn * unit.n, k));
+    for (int64_t tm = 0; tm < p.tilesM; ++tm)
+      for (int64_t i = 0; i < p.tilesN; ++i) {
+        int64_t tn = tm % 2 ? p.tilesN - 1 - i : i; // back and forth: the last operand is used again
+        Value &sum = results[tm * p.tilesN + tn];
+        sum = tile::MmaOp::create(builder(), space.loc, sum.getType(), a[tm], b[tn], sum,
+                                  builder().getStringAttr(unit.name));
+      }
+  }
+  return results;
+}
+
+SmallVector<Value> Emitter::reduce(unsigned which, ValueRange accumulators) {
+  if (which == p.otherK.size())
+    return p.stages == 1 ? single(accumulators) : ring(accumulators);
+  return space.reduce(constant(0), space.extent(p.otherK[which]), accumulators, [&](AffineExpr iv, ValueRange args) {
+    space.at[p.otherK[which]] = iv;
+    return reduce(which + 1, args);
+  });
+}
+
+/// One stage: copy, wait, multiply.
+SmallVector<Value> Emitter::single(ValueRange accumulators) {
+  return space.reduce(constant(0), space.extent(p.kDim).ceilDiv(p.depth), accumulators,
+                      [&](AffineExpr iv, ValueRange args) {
+                        Value a = copy(c.a, p.a, sharedA, true, iv * p.depth, constant(0));
+                        Value b = copy(c.b, p.b, sharedB, false, iv * p.depth, constant(0));
+                        tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
+                        return multiply(args, constant(0));
+                      });
+}
+
+/// A ring of stages. With an engine, `stages - 1` steps are under way; without, the next step waits in registers while
+/// this one is multiplied.
+SmallVector<Value> Emitter::ring(ValueRange accumulators) {
+  AffineExpr steps = space.extent(p.kDim).ceilDiv(p.depth);
+  SmallVector<Value> carried(accumulators);
+  size_t count = accumulators.size();
+  auto stageCopies = [&](AffineExpr step, AffineExpr stage) {
+    Value a = copy(c.a, p.a, sharedA, true, step * p.depth, stage);
+    return std::pair(a, copy(c.b, p.b, sharedB, false, step * p.depth, stage));
+  };
+  int64_t ahead = p.stages - 1;
+  for (int64_t s = 0; s < (engine ? ahead : 1); ++s) {
+    auto [a, b] = stageCopies(constant(s), constant(s));
+    if (engine)
+      carried.append({a, b});
+    else
+      tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
+  }
+  SmallVector<Value> results =
+      space.reduce(constant(0), steps, carried, [&](AffineExpr iv, ValueRange args) -> SmallVector<Value> {
+        if (!engine) {
+          auto [a, b] = stageCopies(iv + 1, (iv + 1) % p.stages);
+          SmallVector<Value> sums = multiply(args, iv % p.stages);
+          tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
+          return sums;
+        }
+        tile::WaitOp::create(builder(), space.loc, args.slice(count, 2));
+        auto [a, b] = stageCopies(iv + ahead, (iv + ahead) % p.stages);
+        SmallVector<Value> next = multiply(args.take_front(count), iv % p.stages);
+        llvm::append_range(next, args.drop_front(count + 2));
+        next.append({a, b});
+        return next;
+      });
+  if (engine) // nothing may be under way when the block ends
+    tile::WaitOp::create(builder(), space.loc, ValueRange(results).drop_front(count));
+  results.truncate(count);
+  return results;
+}
+
+AffineMap Emitter::elements(const Access &access) {
+  SmallVector<AffineExpr> results;
+  for (AffineExpr result : access.map.getResults())
+    results.push_back(dim(0) * *linearCoefficient(result, p.mDim) + dim(1) * *linearCoefficient(result, p.nDim));
+  return AffineMap::get(2, 0, results, builder().getContext());
+}
+
+AffineMapAttr Emitter::valid(int64_t tm, int64_t tn, SmallVectorImpl<Value> &operands) {
+  auto full = [&](unsigned d, int64_t size) {
+    auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
+    return extent && extent.getValue() % size == 0;
+  };
+  bool rows = full(p.mDim, p.blockM()), cols = full(p.nDim, p.blockN());
+  if (rows && cols)
+    return {};
+  auto [map, values] = space.map({rows ? constant(unit.m) : space.extent(p.mDim) - (row + tm * unit.m),
+                                  cols ? constant(unit.n) : space.extent(p.nDim) - (col + tn * unit.n)});
+  operands.assign(values);
+  return AffineMapAttr::get(map);
+}
+
+Value Emitter::load(const Access &access, tile::FragmentType type, int64_t tm, int64_t tn) {
+  at(tm, tn);
+  auto [map, operands] = space.address(access);
+  SmallVector<Value> validOperands;
+  AffineMapAttr validMap = valid(tm, tn, validOperands);
+  return tile::LoadOp::create(builder(), space.loc, type, access.memref, operands, AffineMapAttr::get(map),
+                              AffineMapAttr::get(elements(access)), validMap, validOperands);
+}
+
+void Emitter::store(Value value, const Access &access, int64_t tm, int64_t tn) {
+  at(tm, tn);
+  auto [map, operands] = space.address(access);
+  SmallVector<Value> validOperands;
+  AffineMapAttr validMap = valid(tm, tn, validOperands);
+  tile::StoreOp::create(builder(), space.loc, value, access.memref, operands, AffineMapAttr::get(map),
+                        AffineMapAttr::get(elements(access)), validMap, validOperands, UnitAttr());
+}
+
+/// The tile of one subgroup.
+void Emitter::subgroup() {
+  auto type = fragment(unit.c, c.accumulator);
+  SmallVector<Value> sums;
+  for (int64_t tm = 0; tm < p.tilesM; ++tm)
+    for (int64_t tn = 0; tn < p.tilesN; ++tn)
+      sums.push_back(task.zeroInit ? tile::ZeroOp::create(builder(), space.loc, type).getResult()
+                                   : load(c.c, type, tm, tn));
+  sums = reduce(0, sums);
+  for (int64_t tm = 0; tm < p.tilesM; ++tm)
+    for (int64_t tn = 0; tn < p.tilesN; ++tn) {
+      Value sum = sums[tm * p.tilesN + tn];
+      if (task.keepC)
+        store(sum, c.c, tm, tn);
+      if (!task.epilogue.empty())
+        emitEpilogue(
+            builder(), space.loc, task, sum, [&](Type element) { return fragment(unit.c, element); },
+            [&](const Access &access, tile::FragmentType type) { return load(access, type, tm, tn); },
+            [&](Value value, const Access &access) { store(value, access, tm, tn); });
+    }
+}
+
+} // namespace
+
+void emitLaneContraction(OpBuilder &builder, Location loc, const ContractionTask &task, const LaneContractionPlan &plan,
+                         const LaneHierarchy &hierarchy, bool engine) {
+  Emitter(builder, loc, task, plan, hierarchy, engine).emit();
+}
+
+} // namespace tilewright

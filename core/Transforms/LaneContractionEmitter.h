@@ -1,0 +1,40 @@
+//===- LaneContractionEmitter.h - A contraction on lanes --------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Writes what a LaneContractionPlan describes, with sequential meaning:
+///
+///   tile.parallel (%o, %m, %n) level "grid" {            // one block tile of C
+///     %a, %b = tile.alloc                                // rings of stages
+///     tile.parallel (%i, %j) level "block" {             // one subgroup tile
+///       %acc.. = affine.for %k iter_args(..) {           // fragments stay in registers
+///         tile.wait; tile.copy next stages; tile.load; tile.mma ..
+///       }
+///       tile.map epilogue; tile.store
+///     }
+///   }
+///
+/// The copies do not depend on the subgroup: each executes them in sequential meaning, all share them out on the chip.
+/// Edges are extents of `valid`: zeros come in, nothing goes out.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_LANECONTRACTIONEMITTER_H
+#define TILEWRIGHT_CORE_TRANSFORMS_LANECONTRACTIONEMITTER_H
+
+#include "core/CostModel/LaneContractionModel.h"
+#include "core/Transforms/ContractionEmitter.h"
+
+namespace tilewright {
+
+/// Emits the nest at the builder's insertion point; `task.plan` is not used. `engine`: copies are asynchronous.
+void emitLaneContraction(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
+                         const LaneContractionPlan &plan, const LaneHierarchy &hierarchy, bool engine);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_LANECONTRACTIONEMITTER_H

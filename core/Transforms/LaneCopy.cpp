@@ -1,0 +1,168 @@
+//===- LaneCopy.cpp - Copies shared out over the lanes of a block ---------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Chooses the vector width and the order of threads, then loads and stores, or
+/// hands the vectors to the chip's engine.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/LaneCopy.h"
+#include "core/Analysis/Nest.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+/// The dimension of the box along which an array with these element offsets is contiguous; -1 if none.
+static int contiguousDimension(AffineMap elements, ArrayRef<int64_t> shape) {
+  unsigned inner = elements.getNumResults() - 1;
+  for (unsigned d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1 || linearCoefficient(elements.getResult(inner), d) != 1)
+      continue;
+    bool alone = true;
+    for (unsigned r = 0; r < inner; ++r)
+      alone &= !elements.getResult(r).isFunctionOfDim(d);
+    if (alone)
+      return int(d);
+  }
+  return -1;
+}
+
+/// Shares the box out: `width` elements along `along`, then workers along `along` and the other dimensions, innermost
+/// first, and what is left as further elements. `workers` becomes the number of those that have work.
+static Distribution share(ArrayRef<int64_t> shape, unsigned along, int64_t width, Value number, int64_t &workers) {
+  unsigned rank = shape.size();
+  Distribution result;
+  result.number = number;
+  SmallVector<Point> vector, rest;
+  auto steps = [&](unsigned d, int64_t from, SmallVectorImpl<Point> &to) {
+    for (int64_t step = from; step < shape[d]; step *= 2) {
+      Point point(rank, 0);
+      point[d] = step;
+      to.push_back(point);
+    }
+  };
+  for (int64_t step = 1; step < width; step *= 2) {
+    Point point(rank, 0);
+    point[along] = step;
+    vector.push_back(point);
+  }
+  steps(along, width, rest);
+  for (unsigned d = rank; d-- > 0;)
+    if (d != along)
+      steps(d, 1, rest);
+  unsigned log = std::min<size_t>(llvm::Log2_64(workers), rest.size());
+  result.bits.assign(rest.begin(), rest.begin() + log);
+  workers = int64_t(1) << log;
+  vector.append(rest.begin() + log, rest.end());
+  for (uint64_t e = 0; e < uint64_t(1) << vector.size(); ++e) {
+    Point point(rank, 0);
+    for (unsigned b = 0; b < vector.size(); ++b)
+      for (unsigned d = 0; d < rank && ((e >> b) & 1); ++d)
+        point[d] += vector[b][d];
+    result.elements.push_back(point);
+  }
+  return result;
+}
+
+/// Every run of the access is at least `width` elements long.
+static bool hasRuns(const LaneAccess &access, int64_t width) {
+  return llvm::all_of(access.runs(width * access.elementBytes()),
+                      [&](const LaneRun &run) { return int64_t(run.count) == width; });
+}
+
+/// Gives the vectors to the engine; false if the chip has none.
+static bool issue(const LaneContext &context, const CopyRequest &request, const LaneAccess &source,
+                  const LaneAccess &destination, const Distribution &distribution, int64_t width, unsigned along) {
+  OpBuilder &builder = context.builder;
+  Location loc = context.loc;
+  int64_t bytes = width * source.elementBytes();
+  bool checked = llvm::any_of(request.valid, [](Value extent) { return bool(extent); });
+  for (unsigned e = 0; e < distribution.elements.size(); e += width) {
+    Value valid, from = source.pointer(e);
+    if (checked) {
+      ValidExtents others = request.valid;
+      Value extent = others[along];
+      others[along] = nullptr;
+      Value count = context.i32(bytes);
+      if (extent) {
+        SmallVector<int64_t> steps;
+        for (const Point &bit : distribution.bits)
+          steps.push_back(bit[along]);
+        Value lane = context.fromBits(distribution.number, steps);
+        Value position = lane ? context.toIndex(lane) : context.index(0);
+        position = arith::AddIOp::create(builder, loc, position, context.index(distribution.elements[e][along]));
+        Value left = arith::SubIOp::create(builder, loc, extent, position);
+        left = arith::MaxSIOp::create(builder, loc, left, context.index(0));
+        left = arith::MinSIOp::create(builder, loc, left, context.index(width));
+        count = arith::MulIOp::create(builder, loc, context.toI32(left), context.i32(source.elementBytes()));
+      }
+      valid = count;
+      if (Value inside = insideAll(context, distribution, others, e, 1))
+        valid = arith::SelectOp::create(builder, loc, inside, count, context.i32(0));
+      // Nothing is read, but the address shall be one of the array.
+      Value reads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, valid, context.i32(0));
+      from = arith::SelectOp::create(builder, loc, reads, from, request.source.pointer);
+    }
+    if (!context.ops.asyncCopy(builder, loc, destination.pointer(e), from, bytes, valid))
+      return false;
+  }
+  return true;
+}
+
+FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &context, const CopyRequest &request,
+                                                          bool &asynchronous) {
+  tile::CopyOp op = request.op;
+  ArrayRef<int64_t> shape = op.getShape();
+  for (int64_t extent : shape)
+    if (!llvm::isPowerOf2_64(extent))
+      return op.emitOpError() << "into a scratchpad has an extent of " << extent
+                              << "; lanes share out boxes whose extents are powers of two";
+  if (!llvm::isPowerOf2_64(request.threads))
+    return op.emitOpError() << "is shared by " << request.threads << " lanes; their number must be a power of two";
+  int to = contiguousDimension(op.getDestinationElements(), shape);
+  int from = contiguousDimension(op.getSourceElements(), shape);
+  unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
+  int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8);
+  int64_t width = to == from && to >= 0 ? std::min<int64_t>(16 / elementBytes, shape[along]) : 1;
+  asynchronous = false;
+
+  for (;; width /= 2) {
+    int64_t workers = request.threads;
+    Distribution distribution = share(shape, along, width, request.thread, workers);
+    auto source = LaneAccess::create(context, request.source, op.getSourceMap(), request.sourceOperands,
+                                     op.getSourceElements(), distribution);
+    auto destination = LaneAccess::create(context, request.destination, op.getDestinationMap(),
+                                          request.destinationOperands, op.getDestinationElements(), distribution);
+    if (failed(source) || failed(destination))
+      return op.emitOpError() << "has element maps that lanes cannot share out";
+    if (width > 1 && !(hasRuns(*source, width) && hasRuns(*destination, width)))
+      continue;
+
+    OpBuilder &builder = context.builder;
+    OpBuilder::InsertionGuard guard(builder);
+    bool partial = workers < request.threads;
+    if (partial) {
+      Value works =
+          arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ult, request.thread, context.i32(workers));
+      builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
+    }
+    if (width * elementBytes >= 4 && issue(context, request, *source, *destination, distribution, width, along)) {
+      asynchronous = true;
+      return std::optional<StagedCopy>();
+    }
+    auto type = VectorType::get(int64_t(distribution.elements.size()), request.source.type.getElementType());
+    Value elements = loadElements(context, *source, distribution, request.valid, type);
+    if (request.mayStage && !partial)
+      return std::optional<StagedCopy>({*destination, distribution, elements});
+    storeElements(context, *destination, distribution, {}, elements);
+    return std::optional<StagedCopy>();
+  }
+}

@@ -1,0 +1,53 @@
+//===- LaneCopy.h - Copies shared out over the lanes of a block -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A tile.copy into a scratchpad, executed by all threads of a block together:
+/// neighbouring threads take neighbouring vectors of the source, so that reads
+/// coalesce.
+///
+///   box 128 x 32 of f16, 128 threads:   vectors of 8 elements, 4 to a row
+///   thread t: row t / 4, columns 8 (t mod 4) .. + 7, then rows + 32, + 64, + 96
+///
+/// Where the chip has an engine, the copy is left to it and awaited by groups;
+/// else the elements are loaded at the copy and written at the wait.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_LANECOPY_H
+#define TILEWRIGHT_CORE_TRANSFORMS_LANECOPY_H
+
+#include "core/Transforms/LaneAccess.h"
+
+namespace tilewright {
+
+/// A copy whose elements wait in registers.
+struct StagedCopy {
+  LaneAccess destination;
+  Distribution distribution;
+  mlir::Value elements;
+};
+
+/// What a copy needs of its surroundings.
+struct CopyRequest {
+  tile::CopyOp op;
+  LaneArray source, destination;
+  llvm::SmallVector<mlir::Value> sourceOperands, destinationOperands;
+  ValidExtents valid; // one per dimension of the box
+  mlir::Value thread; // i32
+  int64_t threads = 1;
+  bool mayStage = false; // the wait is near: elements may stay in registers until then
+};
+
+/// Emits the copy. Result: the elements that the wait has to write, or none if it is done or under way in the engine
+/// (`asynchronous` says which). Failure with a diagnostic for a box that cannot be shared out.
+mlir::FailureOr<std::optional<StagedCopy>> emitCopy(const LaneContext &context, const CopyRequest &request,
+                                                    bool &asynchronous);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_LANECOPY_H

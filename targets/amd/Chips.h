@@ -1,0 +1,32 @@
+//===- Chips.h - What the files of this target share ------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The parts of the AMD target that its plugin puts together.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TARGETS_AMD_CHIPS_H
+#define TILEWRIGHT_TARGETS_AMD_CHIPS_H
+
+#include "tilewright/LaneOps.h"
+#include "tilewright/Target.h"
+
+namespace tilewright::amd {
+
+/// The operations of a lane of `chip` (Lowering.cpp).
+std::unique_ptr<LaneOps> laneOps(const TargetDescription &chip);
+
+/// Code of one kind (Device.cpp): hsaco, s.
+llvm::Expected<std::string> image(llvm::StringRef kind, llvm::Module &module, CodeGenerator &generator);
+
+/// The ops of a lane as primitives of the emulator (Emulation.cpp).
+void emulate(EmulationTable &table);
+
+} // namespace tilewright::amd
+
+#endif // TILEWRIGHT_TARGETS_AMD_CHIPS_H

@@ -1,0 +1,101 @@
+// Lane code of launches written by hand: fragments by their layouts, copies into the scratchpad, one barrier a step.
+//
+// RUN: tw-opt %s -split-input-file -lower-affine -distribute-lanes -canonicalize -cse | FileCheck %s
+
+#A = #tile.layout<lanes = [0, 2, 0, 4, 1, 0, 2, 0, 4, 0], elements = [0, 1, 8, 0, 0, 8]>
+#B = #tile.layout<lanes = [2, 0, 4, 0, 0, 1, 0, 2, 0, 4], elements = [1, 0, 8, 0]>
+#C = #tile.layout<lanes = [0, 2, 0, 4, 1, 0, 2, 0, 4, 0], elements = [0, 1, 8, 0]>
+!a = !tile.fragment<16x16xf16, #A>
+!b = !tile.fragment<16x8xf16, #B>
+!c = !tile.fragment<16x8xf32, #C>
+
+module attributes {tilewright.target = "nvidia:A100"} {
+
+// A ring of three stages: the wait leaves the copies of one stage under way, and one barrier serves the stage that
+// has landed and the one that is written next.
+//
+// CHECK-LABEL: func.func private @ring
+// CHECK-SAME: !llvm.ptr<1> {llvm.noalias}
+// CHECK-COUNT-4: nvvm.cp.async.shared.global
+// CHECK: scf.for
+// CHECK:   nvvm.cp.async.wait.group 2
+// CHECK-NEXT: nvvm.barrier0
+// CHECK:   nvvm.cp.async.shared.global
+// CHECK-NOT: nvvm.barrier0
+// CHECK:   nvvm.ldmatrix {{.*}}num = 4
+// CHECK:   nvvm.ldmatrix {{.*}}<col>, num = 2
+// CHECK:   func.call @tilewright.unit.nvidia.mma_m16n8k16_f16_f32
+// CHECK:   scf.yield
+// CHECK-NOT: nvvm.barrier0
+// CHECK: llvm.store {{.*}} : vector<2xf32>, !llvm.ptr<1>
+func.func private @ring(%A: memref<64x512xf16>, %B: memref<512x32xf16>, %C: memref<64x32xf32>)
+    attributes {tilewright.launch = {threads = 128 : i64, shared = 12288 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %sa = tile.alloc() {arrangement = #tile.arrangement<swizzleBits = 2, swizzleBase = 4, swizzleShift = 3>} : memref<3x64x16xf16, "shared">
+    %sb = tile.alloc() {arrangement = #tile.arrangement<swizzleBits = 2, swizzleBase = 4, swizzleShift = 3>} : memref<3x16x32xf16, "shared">
+    tile.parallel (%w) to (4) level "block" {
+      %zero = tile.zero : !c
+      %a0 = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %sa[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 16] : memref<64x512xf16>, memref<3x64x16xf16, "shared">
+      %b0 = tile.copy %B[0, 0] elements affine_map<(r, c) -> (r, c)> to %sb[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [16, 32] : memref<512x32xf16>, memref<3x16x32xf16, "shared">
+      %a1 = tile.copy %A[0, 16] elements affine_map<(r, c) -> (r, c)> to %sa[1, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 16] : memref<64x512xf16>, memref<3x64x16xf16, "shared">
+      %b1 = tile.copy %B[16, 0] elements affine_map<(r, c) -> (r, c)> to %sb[1, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [16, 32] : memref<512x32xf16>, memref<3x16x32xf16, "shared">
+      %r:5 = affine.for %k = 0 to 32 iter_args(%acc = %zero, %ta0 = %a0, %tb0 = %b0, %ta1 = %a1, %tb1 = %b1) -> (!c, !tile.token, !tile.token, !tile.token, !tile.token) {
+        tile.wait %ta0, %tb0
+        %ta2 = tile.copy %A[0, %k * 16 + 32] elements affine_map<(r, c) -> (r, c)> to %sa[(%k + 2) mod 3, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 16] valid(64, %k * -16 + 480) : memref<64x512xf16>, memref<3x64x16xf16, "shared">
+        %tb2 = tile.copy %B[%k * 16 + 32, 0] elements affine_map<(r, c) -> (r, c)> to %sb[(%k + 2) mod 3, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [16, 32] valid(%k * -16 + 480, 32) : memref<512x32xf16>, memref<3x16x32xf16, "shared">
+        %a = tile.load %sa[%k mod 3, %w * 16, 0] elements affine_map<(r, c) -> (0, r, c)> : memref<3x64x16xf16, "shared"> -> !a
+        %b = tile.load %sb[%k mod 3, 0, 8] elements affine_map<(r, c) -> (0, r, c)> : memref<3x16x32xf16, "shared"> -> !b
+        %d = tile.mma %a, %b, %acc {unit = "nvidia.mma_m16n8k16_f16_f32"} : !a, !b, !c
+        affine.yield %d, %ta1, %tb1, %ta2, %tb2 : !c, !tile.token, !tile.token, !tile.token, !tile.token
+      }
+      tile.store %r#0, %C[%w * 16, 8] elements affine_map<(r, c) -> (r, c)> : !c, memref<64x32xf32>
+    }
+  }
+  return
+}
+}
+
+// -----
+
+#A = #tile.layout<lanes = [1, 0, 2, 0, 4, 0, 8, 0, 16, 0, 0, 4], elements = [0, 1, 0, 2]>
+#Bt = #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 0, 8, 0, 16, 4, 0], elements = [1, 0, 2, 0]>
+!a = !tile.fragment<32x8xf16, #A>
+!b = !tile.fragment<8x32xf16, #Bt>
+#C32 = #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 0, 8, 0, 16, 4, 0], elements = [1, 0, 2, 0, 8, 0, 16, 0]>
+!c = !tile.fragment<32x32xf32, #C32>
+
+module attributes {tilewright.target = "amd:MI300X"} {
+
+// Without an engine the elements of a copy wait in registers: loads at the copy, stores at the wait behind the products.
+//
+// CHECK-LABEL: func.func private @staged
+// CHECK: scf.for
+// CHECK:   llvm.load {{.*}} !llvm.ptr<1> -> vector<8xf16>
+// CHECK:   rocdl.s.barrier
+// CHECK:   llvm.load {{.*}} !llvm.ptr<3>
+// CHECK:   llvm.store {{.*}} : vector<8xf16>, !llvm.ptr<3>
+// CHECK-NOT: rocdl.s.barrier
+// CHECK: scf.if
+// CHECK:   llvm.store {{.*}} : f32, !llvm.ptr<1>
+func.func private @staged(%A: memref<64x512xf16>, %C: memref<?x32xf32>, %m: index)
+    attributes {tilewright.launch = {threads = 128 : i64, shared = 4096 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %sa = tile.alloc() : memref<2x64x16xf16, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      %zero = tile.zero : !c
+      %t0 = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %sa[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 16] : memref<64x512xf16>, memref<2x64x16xf16, "shared">
+      tile.wait %t0
+      %r = affine.for %k = 0 to 31 iter_args(%acc = %zero) -> (!c) {
+        %t = tile.copy %A[0, %k * 16 + 16] elements affine_map<(r, c) -> (r, c)> to %sa[(%k + 1) mod 2, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 16] : memref<64x512xf16>, memref<2x64x16xf16, "shared">
+        %a = tile.load %sa[%k mod 2, %w * 32, 0] elements affine_map<(r, c) -> (0, r, c)> : memref<2x64x16xf16, "shared"> -> !a
+        %b = tile.load %sa[%k mod 2, %w * 32, 0] elements affine_map<(r, c) -> (0, c, r)> : memref<2x64x16xf16, "shared"> -> !b
+        %d = tile.mma %a, %b, %acc {unit = "amd.mfma_cdna3_32x32_f16_f32"} : !a, !b, !c
+        tile.wait %t
+        affine.yield %d : !c
+      }
+      tile.store %r, %C[%w * 32, 0] elements affine_map<(r, c) -> (r, c)> valid(%m - %w * 32, 32) : !c, memref<?x32xf32>
+    }
+  }
+  return
+}
+}

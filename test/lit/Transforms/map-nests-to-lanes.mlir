@@ -1,0 +1,45 @@
+// Parallel loops are counted through by one number; what depends on itself stays in one lane.
+//
+// RUN: tw-opt %s -map-nests-to-lanes -canonicalize | FileCheck %s
+
+module attributes {tilewright.target = "amd:MI300X"} {
+
+// CHECK-LABEL: @rows
+// CHECK: %[[N:.*]] = arith.muli %{{.*}}, %{{.*}} : index
+// CHECK: tile.parallel (%{{.*}}) to ({{.*}}ceildiv 256) level "grid"
+// CHECK:   tile.parallel (%{{.*}}) to (4) level "block"
+// CHECK:     tile.parallel (%{{.*}}) to (64) level "subgroup"
+// CHECK:       %[[ID:.*]] = affine.apply
+// CHECK:       %[[J:.*]] = arith.remui %[[ID]]
+// CHECK:       %[[I:.*]] = arith.divui %[[ID]]
+// CHECK:       arith.cmpi ult, %[[ID]], %[[N]]
+// CHECK:       scf.if
+// CHECK:         memref.load %{{.*}}[%[[I]], %[[J]]]
+func.func private @rows(%a: memref<?x?xf32>, %m: index, %n: index) attributes {tilewright.kernel} {
+  affine.for %i = 0 to %m {
+    affine.for %j = 0 to %n {
+      %x = affine.load %a[%i, %j] : memref<?x?xf32>
+      %y = arith.addf %x, %x : f32
+      affine.store %y, %a[%i, %j] : memref<?x?xf32>
+    }
+  }
+  return
+}
+
+// CHECK-LABEL: @sums
+// CHECK: tile.parallel (%{{.*}}) to ({{.*}}ceildiv 256) level "grid"
+// CHECK:   scf.if
+// CHECK:     scf.for
+// CHECK:       memref.store
+func.func private @sums(%a: memref<32x64xf32>, %s: memref<32xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 64 {
+      %x = affine.load %a[%i, %j] : memref<32x64xf32>
+      %t = affine.load %s[%i] : memref<32xf32>
+      %y = arith.addf %x, %t : f32
+      affine.store %y, %s[%i] : memref<32xf32>
+    }
+  }
+  return
+}
+}
