@@ -106,7 +106,8 @@ def Zen4 : X86<"zen4", "znver4", 8, 16> {
   let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512vbmi", "avx512vbmi2"];
   let memories = [
     Dram<25769803776, PerClock<78, 10>, PerClock<8>, PerClock<145, 10>, Cycles<600>, Zen4Measured>,
-    DataCache<"l3", "core", 33554432, 16, PerClock<25>, PerClock<24>, Cycles<50>, Zen4Measured>,
+    // Bandwidths measured; the latency is AMD's.
+    DataCache<"l3", "core", 33554432, 16, PerClock<25>, PerClock<24>, Cycles<50>, Cited<"Software Optimization Guide for the AMD Zen 4 Microarchitecture, 2.6">>,
     DataCache<"l2", "core", 1048576, 8, PerClock<30>, PerClock<28>, Cycles<14>, Zen4Measured>,
     DataCache<"l1", "core", 32768, 8, PerClock<60>, PerClock<32>, Cycles<4>, Zen4Measured>,
     RegisterFile<"vector", "core", 32, 64>
