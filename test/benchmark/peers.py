@@ -20,7 +20,9 @@ DEBIAN = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 def thread_environment(threads):
     return {name: str(threads) for name in (
         "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS", "TBB_NUM_THREADS")} | {
-        "MKL_THREADING_LAYER": "SEQUENTIAL" if threads == 1 else "GNU", "OMP_WAIT_POLICY": "active"}
+        "MKL_THREADING_LAYER": "SEQUENTIAL" if threads == 1 else "GNU", "OMP_WAIT_POLICY": "active"} | (
+        # A team that was stopped may wake up on one core and stay there for the length of a sample.
+        {} if threads == 1 else {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"})
 
 
 @functools.cache
