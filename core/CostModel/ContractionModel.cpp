@@ -578,7 +578,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
     }
 }
 
-/// Cores share the dimension whose parts are most even and pack least twice.
+/// Cores share the dimension whose parts are most even and read least twice.
 void Planner::splitOverCores(ContractionPlan &p) const {
   constexpr double launchSeconds = 5e-6; // fork and join of a warm thread team
   int64_t threads = options.threads;
@@ -591,6 +591,12 @@ void Planner::splitOverCores(ContractionPlan &p) const {
   for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n))
     if (dim != p.laneDim && (!p.rowDim || dim != *p.rowDim) && inVectors.test(dim) && !outer)
       outer = trips(dim);
+  // What every core reads whole costs its bytes once more for each further core; a packed operand is written as well.
+  auto apart = [&](const ContractionOperand &shared, bool packed) {
+    double bytes = elementsOf(shared.access) * bytesOf(shared.element);
+    double again = (threads - 1) * bytes * (packed ? 3 : 1) / machine.bandwidth(bytes) / machine.clockHz;
+    return p.seconds / (p.seconds + again);
+  };
   double best = 0;
   auto offer = [&](ContractionPlan::Split split, double score) {
     if (score > best) {
@@ -602,9 +608,9 @@ void Planner::splitOverCores(ContractionPlan &p) const {
   if (outer >= threads)
     offer(ContractionPlan::Split::Outer, evenness(outer));
   if (panels >= threads)
-    offer(ContractionPlan::Split::Panels, evenness(panels) * (p.packScalars ? 0.9 : 0.99));
+    offer(ContractionPlan::Split::Panels, evenness(panels) * apart(p.scalarOperand(c), p.packScalars));
   if (rows >= threads)
-    offer(ContractionPlan::Split::Rows, evenness(rows) * (p.packVectors ? 0.9 : 0.98));
+    offer(ContractionPlan::Split::Rows, evenness(rows) * apart(p.vectorOperand(c), p.packVectors));
 }
 
 std::optional<ContractionPlan> Planner::plan(std::string &reason) {
