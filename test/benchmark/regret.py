@@ -26,7 +26,18 @@ import programs
 
 #: Elements of a vector and vector registers that candidates assume.
 LANES, REGISTERS = (16, 32) if peers.wide() else (8, 16)
-SECOND_LEVEL = os.sysconf("SC_LEVEL2_CACHE_SIZE") or 1 << 20
+
+
+def second_level():
+    """Bytes of the second cache; one MiB where the system does not say."""
+    try:
+        with open("/sys/devices/system/cpu/cpu0/cache/index2/size") as size:
+            return int(size.read().strip().rstrip("K")) << 10
+    except (OSError, ValueError):
+        return 1 << 20
+
+
+SECOND_LEVEL = second_level()
 
 
 def blocks(extent, sizes):
