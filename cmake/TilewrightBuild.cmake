@@ -15,6 +15,10 @@ endif()
 # (OFF, as in the sanitized build) a file that forgets an #include does not compile.
 option(TILEWRIGHT_PRECOMPILED_HEADERS "Precompile the headers of LLVM and MLIR that most files include" ON)
 if(TILEWRIGHT_PRECOMPILED_HEADERS)
+  # CMake's own form names the header beside its precompiled form, by an absolute path that no compiler cache sees through.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+  endif()
   file(WRITE ${CMAKE_BINARY_DIR}/cmake/PrecompiledHeaders.cpp "// Only carries the precompiled headers.\n")
   add_library(tilewright-headers OBJECT ${CMAKE_BINARY_DIR}/cmake/PrecompiledHeaders.cpp)
   target_link_libraries(tilewright-headers PRIVATE tilewright-options)
