@@ -120,7 +120,7 @@ llvm::Error EmulatedProgram::launch(const llvm::json::Object &description, llvm:
   launch.block[0] = description.getInteger("threads").value_or(1);
   // Otherwise the kernel's module declares all of its scratchpad.
   if (kernels->implementation().dynamicScratchpad)
-    launch.dynamicScratchpadBytes = description.getInteger("shared").value_or(0);
+    launch.dynamicScratchpadBytes = description.getInteger("scratchpad").value_or(0);
   for (auto [index, argument] : llvm::enumerate(*arguments)) {
     const llvm::json::Object *object = argument.getAsObject();
     std::optional<int64_t> array = object ? object->getInteger("array") : std::nullopt;

@@ -24,23 +24,31 @@ namespace cl = llvm::cl;
 /// The command's own name, for messages.
 static std::string commandName = "tilewright";
 
+TargetOptions::TargetOptions(cl::OptionCategory &category)
+    : target("target", cl::desc("TARGET[:CHIP] to compile for"), cl::init("cpu:host"), cl::cat(category)),
+      plugins("load-target", cl::desc("Target plugin library to load"), cl::cat(category)) {}
+
+llvm::Error TargetOptions::check() const {
+  for (const std::string &plugin : plugins)
+    if (llvm::Error error = TargetRegistry::get().load(plugin))
+      return error;
+  return TargetRegistry::get().describe(target).takeError();
+}
+
 ProgramOptions::ProgramOptions(cl::OptionCategory &category)
-    : inputFile(cl::Positional, cl::desc("FILE.mlir"), cl::init("-"), cl::cat(category)),
+    : TargetOptions(category), inputFile(cl::Positional, cl::desc("FILE.mlir"), cl::init("-"), cl::cat(category)),
       functionName("function", cl::desc("The function meant (default: the public ones)"), cl::cat(category)),
-      target("target", cl::desc("TARGET[:CHIP] to compile for"), cl::init("cpu:host"), cl::cat(category)),
-      plugins("load-target", cl::desc("Target plugin library to load"), cl::cat(category)),
       threads("threads", cl::desc("Threads of parallel loops"), cl::init(1), cl::cat(category)),
       fp("fp", cl::desc("Floating-point contract: default, strict or fast"), cl::init("default"), cl::cat(category)) {}
 
 llvm::Error ProgramOptions::check() const {
-  for (const std::string &plugin : plugins)
-    if (llvm::Error error = TargetRegistry::get().load(plugin))
-      return error;
+  if (llvm::Error error = TargetOptions::check())
+    return error;
   if (fp != "default" && fp != "strict" && fp != "fast")
     return llvm::createStringError("unknown floating-point contract '" + fp + "'; expected default, strict or fast");
   if (threads < 1 || threads > 1024)
     return llvm::createStringError("--threads=" + llvm::Twine(threads) + " is out of range; expected 1 to 1024");
-  return TargetRegistry::get().describe(target).takeError();
+  return llvm::Error::success();
 }
 
 CompileOptions ProgramOptions::compileOptions(llvm::StringRef reproducer) const {
@@ -60,11 +68,11 @@ Command::Command(int &argc, char **&argv) : init(argc, argv), argc(argc), argv(a
 #endif
 }
 
-llvm::Error Command::parse(cl::OptionCategory &category, llvm::StringRef overview, const ProgramOptions &program) {
+llvm::Error Command::parse(cl::OptionCategory &category, llvm::StringRef overview, const TargetOptions &options) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, overview);
   registerLinkedTargets();
-  return program.check();
+  return options.check();
 }
 
 static mlir::DialectRegistry dialects() {

@@ -34,17 +34,27 @@
 
 namespace tilewright {
 
+/// The options of every command that is about a chip.
+struct TargetOptions {
+  explicit TargetOptions(llvm::cl::OptionCategory &category);
+  virtual ~TargetOptions() = default;
+
+  llvm::cl::opt<std::string> target;
+  llvm::cl::list<std::string> plugins;
+
+  /// Loads the plugins and checks every value; an error says what would be right.
+  virtual llvm::Error check() const;
+};
+
 /// The options of every command that compiles a program.
-struct ProgramOptions {
+struct ProgramOptions : TargetOptions {
   explicit ProgramOptions(llvm::cl::OptionCategory &category);
 
-  llvm::cl::opt<std::string> inputFile, functionName, target;
-  llvm::cl::list<std::string> plugins;
+  llvm::cl::opt<std::string> inputFile, functionName;
   llvm::cl::opt<int64_t> threads;
   llvm::cl::opt<std::string> fp;
 
-  /// Loads the plugins and checks every value; an error says what would be right.
-  llvm::Error check() const;
+  llvm::Error check() const override;
   /// `reproducer`: the file that a crash leaves behind.
   CompileOptions compileOptions(llvm::StringRef reproducer) const;
 };
@@ -53,8 +63,8 @@ struct ProgramOptions {
 class Command {
 public:
   Command(int &argc, char **&argv);
-  /// Reads the command line, registers the linked targets, checks what `program` holds.
-  llvm::Error parse(llvm::cl::OptionCategory &category, llvm::StringRef overview, const ProgramOptions &program);
+  /// Reads the command line, registers the linked targets, checks what `options` hold.
+  llvm::Error parse(llvm::cl::OptionCategory &category, llvm::StringRef overview, const TargetOptions &options);
 
 private:
   llvm::InitLLVM init;

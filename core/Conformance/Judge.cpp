@@ -1,0 +1,103 @@
+//===- Judge.cpp - What an output may be ----------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Compares element by element.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Conformance/Judge.h"
+
+#include <cmath>
+
+using namespace tilewright;
+using namespace tilewright::conformance;
+
+double conformance::epsilon(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return 0x1p-52;
+  case ElementType::F32:
+    return 0x1p-23;
+  case ElementType::F16:
+    return 0x1p-10;
+  case ElementType::BF16:
+    return 0x1p-7;
+  default:
+    return 0;
+  }
+}
+
+ElementType conformance::computeType(ElementType type) {
+  return type == ElementType::F64 ? ElementType::F64 : ElementType::F32;
+}
+
+double conformance::largest(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return 0x1.fffffffffffffp1023;
+  case ElementType::F16:
+    return 65504;
+  case ElementType::BF16:
+    return 0x1.fep127;
+  default:
+    return 0x1.fffffep127;
+  }
+}
+
+double conformance::tiny(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return 0x1p-1074;
+  case ElementType::F16:
+    return 0x1p-24;
+  case ElementType::BF16:
+    return 0x1p-133;
+  default:
+    return 0x1p-149;
+  }
+}
+
+/// Error over tolerance of one float; above 1 is wrong.
+static double ratio(double got, double expected, double bound, ElementType type, double &tolerance) {
+  tolerance = bound + epsilon(type) / 2 * (std::fabs(expected) + bound) + tiny(type) / 2;
+  if (std::isnan(expected))
+    return std::isnan(got) ? 0 : INFINITY;
+  if (!std::isfinite(bound))
+    return 0; // nothing can be said of this element
+  if (std::isnan(got))
+    return INFINITY;
+  if (std::isinf(expected) || std::fabs(expected) - tolerance > largest(type))
+    return std::isinf(got) && (got > 0) == (expected > 0) ? 0 : INFINITY;
+  if (std::isinf(got))
+    return std::fabs(expected) + tolerance >= largest(type) && (got > 0) == (expected > 0) ? 0 : INFINITY;
+  double error = std::fabs(got - expected);
+  return error == 0 ? 0 : tolerance > 0 ? error / tolerance : INFINITY;
+}
+
+Verdict conformance::judge(const Array &got, const Expected &expected) {
+  Verdict verdict;
+  for (int64_t i = 0; i < got.count(); ++i) {
+    double value = got.get(i), tolerance = expected.bound[i], worst;
+    if (isFloat(got.type())) {
+      worst = ratio(value, expected.value[i], expected.bound[i], got.type(), tolerance);
+    } else {
+      double error = std::fabs(value - expected.value[i]);
+      worst = error == 0 ? 0 : error <= tolerance ? error / tolerance : INFINITY;
+    }
+    verdict.wrong += worst > 1;
+    if (worst > verdict.worst || verdict.index < 0) {
+      verdict.worst = worst;
+      verdict.index = i;
+      verdict.got = value;
+      verdict.expected = expected.value[i];
+      verdict.tolerance = tolerance;
+    }
+  }
+  verdict.passed = verdict.wrong == 0;
+  return verdict;
+}

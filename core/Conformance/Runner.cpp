@@ -1,0 +1,424 @@
+//===- Runner.cpp - Cases on a device -------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Compilation, arrays between guards, calls and verdicts.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Conformance/Runner.h"
+#include "core/Conformance/Units.h"
+#include "core/Pipelines/HostCheck.h"
+#include "core/Pipelines/Run.h"
+#include "core/Runtime/Npy.h"
+#include "core/Transforms/Passes.h"
+#include "tilewright/Explain.h"
+#include "tilewright/LaneOps.h"
+#include "tilewright/Pipeline.h"
+#include "tilewright/Target.h"
+#include "tilewright/UnitModel.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::conformance;
+
+const char *conformance::nameOf(Status status) {
+  switch (status) {
+  case Status::Passed:
+    return "passed";
+  case Status::Failed:
+    return "failed";
+  case Status::Refused:
+    return "refused";
+  case Status::Skipped:
+    return "skipped";
+  }
+  return "";
+}
+
+Runner::Runner(const RunnerOptions &options) : options(options) {}
+
+llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &options) {
+  auto chip = TargetRegistry::get().describe(options.target);
+  if (!chip)
+    return chip.takeError();
+  std::unique_ptr<Runner> runner(new Runner(options));
+  runner->description = *chip;
+  std::string &device = runner->options.device;
+  llvm::Error here = checkRunsHere(options.target);
+  bool runsHere = !here && !laneHierarchy(**chip);
+  std::string why = llvm::toString(std::move(here));
+  if (device == "auto")
+    device = runsHere ? "host" : "emulator";
+  if (device == "host" && !runsHere)
+    return llvm::createStringError(
+        why.empty() ? "programs of '" + options.target + "' are launches; use --device emulator" : why);
+  if (device != "host" && device != "emulator")
+    return llvm::createStringError("unknown device '" + device + "'; expected host or emulator");
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  for (const Target *known : TargetRegistry::get().targets())
+    known->registerDialects(registry);
+  runner->context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  runner->context->printOpOnDiagnostic(false);
+  // The programs of one instruction are built op by op, with those of the target's lanes.
+  DialectRegistry own;
+  llvm::cantFail(TargetRegistry::get().target((*chip)->target()))->registerDialects(own);
+  for (llvm::StringRef name : own.getDialectNames())
+    runner->context->getOrLoadDialect(name);
+  return runner;
+}
+
+Outcome Runner::run(const Case &one) { return one.program ? runProgram(one) : runUnit(*one.unit); }
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// An array between two guards.
+class Guarded {
+public:
+  Guarded(const Array &array, bool misaligned, bool fillIt) : bytes(array.bytes()) {
+    size_t shift = guard + (misaligned ? sizeOf(array.type()) : 0);
+    storage.assign(static_cast<size_t>(bytes) + 2 * guard + 64, static_cast<char>(0xff));
+    auto address = reinterpret_cast<uintptr_t>(storage.data());
+    offset = ((address + 63) & ~uintptr_t(63)) - address + shift;
+    if (fillIt)
+      std::memcpy(data(), array.data(), static_cast<size_t>(bytes));
+  }
+  char *data() { return storage.data() + offset; }
+  /// Whether the guards are what they were.
+  bool intact() const {
+    for (size_t i = 0; i < storage.size(); ++i)
+      if ((i < offset || i >= offset + static_cast<size_t>(bytes)) && storage[i] != static_cast<char>(0xff))
+        return false;
+    return true;
+  }
+
+private:
+  static constexpr size_t guard = 256;
+  int64_t bytes;
+  size_t offset = 0;
+  std::vector<char> storage;
+};
+
+/// Errors of the compiler, as one text.
+class Messages {
+public:
+  explicit Messages(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+            text += (text.empty() ? "" : "; ") + diagnostic.str();
+          return success();
+        }) {}
+  std::string take(llvm::Error error) {
+    std::string other;
+    llvm::handleAllErrors(
+        std::move(error), [](const Reported &) {}, [&](const llvm::ErrorInfoBase &info) { other = info.message(); });
+    return text.empty() ? other : text;
+  }
+  std::string text;
+
+private:
+  ScopedDiagnosticHandler handler;
+};
+
+Outcome wrong(std::string message) { return {Status::Failed, std::move(message)}; }
+
+/// The compiler's no: a refusal that says why, or a fault of its own.
+Outcome refused(std::string message) {
+  bool crash = llvm::StringRef(message).contains("crashed");
+  return {crash ? Status::Failed : Status::Refused, message.empty() ? "refused without a message" : message};
+}
+
+/// Seconds that the cost models expect, over all decisions of a compilation.
+double modelled(const llvm::json::Array &decisions) {
+  double sum = 0;
+  for (const llvm::json::Value &entry : decisions)
+    if (const llvm::json::Object *choice = entry.getAsObject() ? entry.getAsObject()->getObject("choice") : nullptr)
+      sum += choice->getNumber("seconds").value_or(0);
+  return sum;
+}
+
+std::string describe(const Verdict &verdict, const std::vector<int64_t> &shape) {
+  std::string place;
+  int64_t rest = verdict.index;
+  for (size_t d = shape.size(); d-- > 0; rest /= std::max<int64_t>(shape[d], 1))
+    place = std::to_string(rest % std::max<int64_t>(shape[d], 1)) + (place.empty() ? "" : ", ") + place;
+  return llvm::formatv("{0} elements wrong; worst at [{1}]: {2}, expected {3} +- {4}", verdict.wrong, place,
+                       verdict.got, verdict.expected, llvm::formatv("{0:e2}", verdict.tolerance));
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// Writes the program and one set of its arrays.
+static llvm::Error keepFiles(const std::string &directory, const Case &one, Values values, const Arrays &inputs,
+                             const Array &output, const Expected &expected) {
+  if (std::error_code error = llvm::sys::fs::create_directories(directory))
+    return llvm::createStringError(error, "cannot create '%s': %s", directory.c_str(), error.message().c_str());
+  std::string stem = one.name();
+  std::replace(stem.begin(), stem.end(), '/', '_');
+  auto path = [&](const std::string &tail) {
+    llvm::SmallString<128> path(directory);
+    llvm::sys::path::append(path, stem + tail);
+    return path.str().str();
+  };
+  if (llvm::Error error = writeFile(path(".mlir"), one.program->text))
+    return error;
+  std::string kind = std::string(".") + nameOf(values);
+  auto extension = [](const Array &array) { return array.type() == ElementType::BF16 ? ".bf16.npy" : ".npy"; };
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (llvm::Error error =
+            writeFile(path(kind + ".input" + std::to_string(i) + extension(inputs[i])), formatNpy(inputs[i])))
+      return error;
+  if (llvm::Error error = writeFile(path(kind + ".output" + extension(output)), formatNpy(output)))
+    return error;
+  Array wanted(ElementType::F64, output.shape());
+  for (int64_t i = 0; i < wanted.count(); ++i)
+    wanted.set(i, expected.value[i]);
+  return writeFile(path(kind + ".expected.npy"), formatNpy(wanted));
+}
+
+/// Median seconds of a call.
+static double timeOf(Executable &code, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> addresses) {
+  std::vector<double> samples;
+  for (int sample = 0; sample < 5; ++sample) {
+    int64_t calls = 0;
+    double begin = secondsNow(), now = begin;
+    do {
+      llvm::consumeError(code.call(sizes, addresses));
+      ++calls;
+      now = secondsNow();
+    } while (now - begin < 2e-3);
+    samples.push_back((now - begin) / static_cast<double>(calls));
+  }
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+Outcome Runner::runProgram(const Case &one) {
+  const CaseProgram &program = *one.program;
+  Messages messages(context.get());
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(program.text, context.get(), "program.mlir");
+  if (!module)
+    return wrong("the program of the case cannot be read: " + messages.text);
+  CompileOptions compile;
+  compile.target = options.target;
+  compile.fp = options.fp;
+  DecisionLog log(context.get());
+  bool emulate = options.device == "emulator";
+  auto code = Executable::compile(*module, 1, compile, 4, emulate);
+  if (!code)
+    return refused(messages.take(code.takeError()));
+  Outcome outcome;
+  outcome.compileSeconds = (*code)->times().total();
+  outcome.modelledSeconds = modelled(log.take());
+
+  Arrays inputs;
+  std::vector<const Array *> shown;
+  for (const CaseInput &input : program.inputs)
+    inputs.emplace_back(input.type, input.shape);
+  for (const Array &input : inputs)
+    shown.push_back(&input);
+  auto sizes = tilewright::sizesOf((*code)->signature(), shown);
+  if (!sizes)
+    return wrong(llvm::toString(sizes.takeError()));
+  if (llvm::Error error = solveSizes((*code)->signature(), *sizes))
+    return wrong(llvm::toString(std::move(error)));
+  if (Signature::evaluate((*code)->signature().arguments.back().shape, *sizes) != program.outputShape)
+    return wrong("the compiled program gives an output of another shape");
+
+  for (auto [turn, values] : llvm::enumerate(program.values)) {
+    for (auto [index, input] : llvm::enumerate(inputs))
+      fill(input, values, program.inputs[index].domain, options.seed * 1000 + index * 10 + static_cast<size_t>(values));
+    Array output(program.outputType, program.outputShape);
+    std::vector<Guarded> guarded;
+    for (const Array &input : inputs)
+      guarded.emplace_back(input, turn == 1, true);
+    guarded.emplace_back(output, turn == 1, false);
+    std::vector<void *> addresses;
+    for (Guarded &array : guarded)
+      addresses.push_back(array.data());
+    std::string kind = std::string(nameOf(values)) + " values: ";
+    if (llvm::Error error = (*code)->call(*sizes, addresses))
+      return wrong(kind + llvm::toString(std::move(error)));
+    std::memcpy(output.data(), addresses.back(), static_cast<size_t>(output.bytes()));
+    Expected expected = program.expect(inputs);
+    if (!options.keep.empty())
+      if (llvm::Error error = keepFiles(options.keep, one, values, inputs, output, expected))
+        return wrong(llvm::toString(std::move(error)));
+    if (EmulatedProgram *emulated = (*code)->emulated(); emulated && !emulated->findings().empty())
+      return wrong(kind + emulated->findings().front().str());
+    if (!llvm::all_of(guarded, [](const Guarded &array) { return array.intact(); }))
+      return wrong(kind + "writes outside its arrays");
+    Verdict verdict = judge(output, expected);
+    outcome.worst = std::max(outcome.worst, verdict.worst);
+    if (!verdict.passed) {
+      outcome.status = Status::Failed;
+      outcome.message = kind + describe(verdict, program.outputShape);
+      return outcome;
+    }
+    for (auto [index, input] : llvm::enumerate(inputs))
+      if (std::memcmp(input.data(), addresses[index], static_cast<size_t>(input.bytes())) != 0)
+        return wrong(kind + llvm::formatv("input {0} was overwritten", index).str());
+    if (one.family == "performance" && hasTime())
+      outcome.seconds = timeOf(**code, *sizes, addresses);
+  }
+  return outcome;
+}
+
+//===----------------------------------------------------------------------===//
+// Units
+//===----------------------------------------------------------------------===//
+
+Outcome Runner::runUnit(const CaseUnit &one) {
+  const MatrixUnit &unit = *one.unit;
+  if (one.kind == CaseUnit::Code)
+    return runUnitCode(unit);
+  if (one.kind == CaseUnit::Run)
+    return runUnitOnDevice(unit);
+  for (bool extreme : {false, true}) {
+    UnitProblem problem = unitProblem(unit, extreme, options.seed);
+    std::vector<char> c = problem.c;
+    tilewright::runUnit(unit, problem.a.data(), problem.b.data(), c.data());
+    std::string difference = judgeUnit(unit, problem, c);
+    if (!difference.empty())
+      return wrong(std::string(extreme ? "extreme" : "random") + " values: " + difference);
+  }
+  return {};
+}
+
+/// The instruction in place of the call, as code of the chip.
+static llvm::Error emitUnit(ModuleOp module) {
+  PassManager pm(module.getContext());
+  pm.addPass(createEmitUnits());
+  return failed(pm.run(module)) ? llvm::make_error<Reported>() : llvm::Error::success();
+}
+
+Outcome Runner::runUnitCode(const MatrixUnit &unit) {
+  std::string why = whyNoProgram(unit);
+  if (!why.empty())
+    return {Status::Skipped, why};
+  if (description->codegen().triple.empty())
+    return {Status::Skipped, "LLVM generates no code for this chip"};
+  Messages messages(context.get());
+  auto module = unitProgram(unit, options.target, *context);
+  if (!module)
+    return wrong(messages.take(module.takeError()));
+  if (llvm::Error error = emitUnit(**module))
+    return wrong(messages.take(std::move(error)));
+  auto generator = CodeGenerator::create(**module);
+  if (!generator)
+    return wrong(messages.take(generator.takeError()));
+  llvm::LLVMContext llvmContext;
+  auto code = (*generator)->translate(**module, llvmContext);
+  if (!code)
+    return wrong(messages.take(code.takeError()));
+  auto assembly = (*generator)->assembly(**code);
+  if (!assembly)
+    return wrong(messages.take(assembly.takeError()));
+  return {};
+}
+
+/// Calls `tw_unit` in this process.
+static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
+  if (llvm::Error error = emitUnit(module))
+    return error;
+  auto generator = CodeGenerator::create(module);
+  if (!generator)
+    return generator.takeError();
+  llvm::LLVMContext llvmContext;
+  auto code = (*generator)->translate(module, llvmContext);
+  if (!code)
+    return code.takeError();
+  auto object = (*generator)->object(**code);
+  if (!object)
+    return object.takeError();
+  auto jit = Jit::load(std::move(*object), false);
+  if (!jit)
+    return jit.takeError();
+  auto entry = (*jit)->lookup(unitEntry);
+  if (!entry)
+    return entry.takeError();
+  reinterpret_cast<void (*)(void *, void *, void *)>(*entry)(a, b, c);
+  return llvm::Error::success();
+}
+
+/// Launches `tw_unit` on a device: copies in, launches, copies out.
+static llvm::Error callOnDevice(Device &device, int64_t lanes, UnitProblem &problem, std::vector<char> &c) {
+  std::string error;
+  Launch launch{unitEntry, {1, 1, 1}, {static_cast<uint32_t>(lanes), 1, 1}};
+  std::vector<char> *fragments[] = {&problem.a, &problem.b, &c};
+  void *memory[3] = {};
+  for (int i = 0; i < 3; ++i) {
+    auto bytes = static_cast<int64_t>(fragments[i]->size());
+    memory[i] = device.allocate(bytes, error);
+    if (!memory[i] || !device.copyIn(memory[i], fragments[i]->data(), bytes, error))
+      return llvm::createStringError(error);
+    launch.pointer(memory[i]);
+  }
+  bool done = device.launch(launch, error) && device.wait(error) &&
+              device.copyOut(c.data(), memory[2], static_cast<int64_t>(c.size()), error);
+  for (void *each : memory)
+    device.release(each);
+  return done ? llvm::Error::success() : llvm::createStringError(error);
+}
+
+Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
+  std::string why = whyNoProgram(unit);
+  if (!why.empty())
+    return {Status::Skipped, why};
+  Messages messages(context.get());
+  for (bool extreme : {false, true}) {
+    std::string kind = std::string(extreme ? "extreme" : "random") + " values: ";
+    auto module = unitProgram(unit, options.target, *context);
+    if (!module)
+      return wrong(messages.take(module.takeError()));
+    UnitProblem problem = unitProblem(unit, extreme, options.seed);
+    std::vector<char> c = problem.c;
+    std::string finding;
+    llvm::Error error = llvm::Error::success();
+    if (options.device == "host") {
+      error = callOnHost(**module, problem.a.data(), problem.b.data(), c.data());
+    } else {
+      auto target = TargetRegistry::get().target(description->target());
+      if (!target)
+        return wrong(llvm::toString(target.takeError()));
+      EmulationTable table;
+      (*target)->emulate(table);
+      auto kernels = EmulatedKernels::compile(**module, description, table);
+      if (!kernels)
+        return wrong(messages.take(kernels.takeError()));
+      Emulator device(*kernels);
+      error = callOnDevice(device, unitLanes(unit), problem, c);
+      if (!device.findings().empty())
+        finding = device.findings().front().str();
+    }
+    if (error)
+      return wrong(kind + messages.take(std::move(error)));
+    std::string difference = finding.empty() ? judgeUnit(unit, problem, c) : finding;
+    if (!difference.empty())
+      return wrong(kind + difference);
+  }
+  return {};
+}

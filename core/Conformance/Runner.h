@@ -1,0 +1,59 @@
+//===- Runner.h - Cases on a device -----------------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Compiles the program of a case, runs it on one device with every kind of values, and
+/// judges what comes out. Arrays lie between guards: what is read outside is NaN, what
+/// is written outside shows. The second kind of values lies at addresses that are
+/// aligned to the element alone.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_CONFORMANCE_RUNNER_H
+#define TILEWRIGHT_CORE_CONFORMANCE_RUNNER_H
+
+#include "core/Conformance/Case.h"
+#include "core/Pipelines/Executable.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace tilewright::conformance {
+
+struct RunnerOptions {
+  std::string target;          // "target:chip"
+  std::string device = "auto"; // "host", "emulator"; "auto": where the chip's programs run by themselves
+  std::string fp = "default";
+  uint64_t seed = 0;
+  std::string keep; // directory for the program and the arrays of each case; empty: none
+};
+
+class Runner {
+public:
+  /// Error: the chip or device is unknown, or the device cannot run the chip's code.
+  static llvm::Expected<std::unique_ptr<Runner>> create(const RunnerOptions &options);
+
+  Outcome run(const Case &one);
+  const TargetDescription &chip() const { return *description; }
+  /// "host" or "emulator".
+  llvm::StringRef device() const { return options.device; }
+  /// Whether calls take the time that they take on the chip.
+  bool hasTime() const { return options.device == "host"; }
+
+private:
+  explicit Runner(const RunnerOptions &options);
+  Outcome runProgram(const Case &one);
+  Outcome runUnit(const CaseUnit &one);
+  Outcome runUnitCode(const MatrixUnit &unit);
+  Outcome runUnitOnDevice(const MatrixUnit &unit);
+
+  RunnerOptions options;
+  std::shared_ptr<const TargetDescription> description;
+  std::unique_ptr<mlir::MLIRContext> context;
+};
+
+} // namespace tilewright::conformance
+
+#endif // TILEWRIGHT_CORE_CONFORMANCE_RUNNER_H

@@ -1,0 +1,244 @@
+//===- Units.cpp - Matrix units, one instruction at a time ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Numbers, fragments and the program around one instruction.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Conformance/Units.h"
+#include "mlir/Parser/Parser.h"
+#include "tilewright/LaneOps.h"
+#include "tilewright/UnitModel.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <random>
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::conformance;
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// Whole numbers: any that the type holds for small integers, else small ones, so that most sums are exact.
+static double drawElement(ElementKind kind, bool extreme, std::mt19937 &random) {
+  auto between = [&](int64_t low, int64_t high) {
+    return static_cast<double>(low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1)));
+  };
+  if (isFloat(kind))
+    return between(-8, 8) / (extreme && bitWidth(kind) >= 16 ? 1024 : 1);
+  int64_t top = int64_t(1) << (bitWidth(kind) - isSigned(kind));
+  if (kind == ElementKind::I1)
+    return between(0, 1);
+  if (extreme) {
+    double ends[] = {double(top - 1), double(isSigned(kind) ? -top : 0), double(isSigned(kind) ? -top : top - 1), 1};
+    return ends[random() % 4];
+  }
+  if (bitWidth(kind) >= 16)
+    return between(-1000, 1000);
+  return between(isSigned(kind) ? -top : 0, top - 1);
+}
+
+/// A matrix, and its fragment in bytes.
+static std::vector<double> drawFragment(const UnitOperand &operand, bool extreme, std::mt19937 &random,
+                                        std::vector<char> &bytes) {
+  std::vector<double> matrix(operand.rows * operand.cols);
+  for (double &value : matrix)
+    value = drawElement(operand.element, extreme, random);
+  bytes.assign(fragmentBytes(operand), 0);
+  int64_t elements = operand.layout.numElements();
+  for (int64_t lane = 0; lane < operand.layout.numLanes(); ++lane)
+    for (int64_t element = 0; element < elements; ++element) {
+      Position p = operand.layout.at(lane, element);
+      writeElement(operand.element, bytes.data(), lane * elements + element, matrix[p.row * operand.cols + p.col]);
+    }
+  return matrix;
+}
+
+static double unitRoundoff(ElementKind kind) {
+  switch (kind) {
+  case ElementKind::F64:
+    return 0x1p-52;
+  case ElementKind::F16:
+    return 0x1p-10;
+  case ElementKind::BF16:
+    return 0x1p-7;
+  default:
+    return 0x1p-23;
+  }
+}
+
+UnitProblem conformance::unitProblem(const MatrixUnit &unit, bool extreme, uint64_t seed) {
+  std::mt19937 random(static_cast<uint32_t>(seed));
+  UnitProblem problem;
+  std::vector<double> a = drawFragment(unit.a, extreme, random, problem.a);
+  std::vector<double> b = drawFragment(unit.b, extreme, random, problem.b);
+  std::vector<double> c = drawFragment(unit.c, extreme, random, problem.c);
+  problem.expected = Expected(unit.m * unit.n);
+  double range = std::ldexp(1.0, static_cast<int>(bitWidth(unit.c.element)));
+  for (int64_t i = 0; i < unit.m; ++i)
+    for (int64_t j = 0; j < unit.n; ++j) {
+      int64_t at = i * unit.n + j;
+      double sum = unit.init == UnitInit::NoAccumulate ? 0 : c[at], magnitude = std::fabs(sum);
+      for (int64_t k = 0; k < unit.k; ++k) {
+        double product = a[i * unit.k + k] * b[k * unit.n + j];
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      if (isFloat(unit.c.element)) {
+        problem.expected.bound[at] = (static_cast<double>(unit.k) + 2) * unitRoundoff(unit.c.element) * magnitude;
+      } else if (unit.saturates) {
+        sum = std::min(std::max(sum, isSigned(unit.c.element) ? -range / 2 : 0),
+                       isSigned(unit.c.element) ? range / 2 - 1 : range - 1);
+      } else { // wraps
+        sum -= std::floor(sum / range) * range;
+        sum -= isSigned(unit.c.element) && sum >= range / 2 ? range : 0;
+      }
+      problem.expected.value[at] = sum;
+    }
+  return problem;
+}
+
+std::string conformance::judgeUnit(const MatrixUnit &unit, const UnitProblem &problem, const std::vector<char> &c) {
+  int64_t elements = unit.c.layout.numElements();
+  for (int64_t lane = 0; lane < unit.c.layout.numLanes(); ++lane)
+    for (int64_t element = 0; element < elements; ++element) {
+      Position p = unit.c.layout.at(lane, element);
+      int64_t at = p.row * unit.n + p.col;
+      double got = readElement(unit.c.element, c.data(), lane * elements + element), want = problem.expected.value[at];
+      if (!(std::fabs(got - want) <= problem.expected.bound[at]))
+        return llvm::formatv("C[{0}, {1}] (lane {2}, element {3}) is {4}, expected {5}", p.row, p.col, lane, element,
+                             got, want);
+    }
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+static bool isOfLanes(const MatrixUnit &unit) {
+  return unit.a.residence == Residence::LaneRegisters && unit.b.residence == Residence::LaneRegisters &&
+         unit.c.residence == Residence::LaneRegisters;
+}
+
+int64_t conformance::unitLanes(const MatrixUnit &unit) {
+  return std::max({unit.a.layout.numLanes(), unit.b.layout.numLanes(), unit.c.layout.numLanes()});
+}
+
+std::string conformance::whyNoProgram(const MatrixUnit &unit) {
+  if (isOfLanes(unit))
+    return "";
+  for (const UnitOperand *operand : {&unit.a, &unit.b, &unit.c}) {
+    if (operand->residence == Residence::Scratchpad || operand->residence == Residence::Accumulator)
+      return "an operand lies in a memory of the chip: programs show it";
+    if (operand->scalable)
+      return "its vectors have no fixed length";
+    if (operand->opaque && (!operand->opaque->masks.empty() || operand->opaque->slices != Slices::Whole))
+      return "its registers are numbered: programs show it";
+  }
+  if (!unit.states.empty())
+    return "it needs the state " + unit.states.front().name + " around it: programs show it";
+  return "";
+}
+
+static std::string vectorOf(ElementKind kind, int64_t count) {
+  llvm::StringRef element = elementName(kind);
+  if (kind == ElementKind::TF32)
+    element = "f32";
+  else if (!isFloat(kind) || bitWidth(kind) == 8)
+    return llvm::formatv("vector<{0}xi{1}>", count, bitWidth(kind));
+  return llvm::formatv("vector<{0}x{1}>", count, element);
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit &unit, llvm::StringRef target,
+                                                               MLIRContext &context) {
+  bool lanes = isOfLanes(unit);
+  // A broadcast operand is a whole vector for the instruction: its group of k once for each column.
+  bool broadcast = unit.a.residence == Residence::BroadcastScalar;
+  int64_t countA = broadcast ? unit.b.layout.numElements() : unit.a.layout.numElements();
+  std::string a = vectorOf(unit.a.element, countA), b = vectorOf(unit.b.element, unit.b.layout.numElements()),
+              c = vectorOf(unit.c.element, unit.c.layout.numElements());
+  std::string types = llvm::formatv("({0}, {1}, {2}) -> {2}", a, b, c);
+  std::string space = lanes ? "<1>" : "", text;
+  llvm::raw_string_ostream os(text);
+  os << "module attributes {tilewright.target = \"" << target << "\"} {\n  llvm.func @tilewright.unit." << unit.name
+     << types << "\n  llvm.func @" << unitEntry << "(%a: !llvm.ptr" << space << ", %b: !llvm.ptr" << space
+     << ", %c: !llvm.ptr" << space << ") {\n    %lane = llvm.mlir.constant(0 : i32) : i32\n";
+  auto pointer = [&](const char *name, const UnitOperand &operand) {
+    // Fragments lie lane after lane; an operand on fewer lanes repeats.
+    int64_t bytes = operand.layout.numElements() * bitWidth(operand.element) / 8;
+    os << llvm::formatv(
+        "    %{0}n = llvm.mlir.constant({1} : i32) : i32\n    %{0}l = llvm.mlir.constant({2} : i32) : i32\n"
+        "    %{0}w = llvm.and %lane, %{0}l : i32\n    %{0}o = llvm.mul %{0}w, %{0}n : i32\n"
+        "    %{0}p = llvm.getelementptr %{0}[%{0}o] : (!llvm.ptr{3}, i32) -> !llvm.ptr{3}, i8\n",
+        name, bytes, operand.layout.numLanes() - 1, space);
+  };
+  auto load = [&](const char *name, const std::string &type) {
+    os << llvm::formatv("    %{0}v = llvm.load %{0}p {{alignment = 1 : i64} : !llvm.ptr{1} -> {2}\n", name, space,
+                        type);
+  };
+  pointer("a", unit.a);
+  pointer("b", unit.b);
+  pointer("c", unit.c);
+  if (broadcast) {
+    int64_t bits = bitWidth(unit.a.element) * unit.k, groups = countA / unit.k;
+    std::string zeros;
+    for (int64_t i = 0; i < groups; ++i)
+      zeros += i ? ", 0" : "0";
+    os << llvm::formatv("    %as = llvm.load %ap {{alignment = 1 : i64} : !llvm.ptr{0} -> i{1}\n"
+                        "    %ae = llvm.mlir.poison : vector<{2}xi{1}>\n    %az = llvm.mlir.constant(0 : i32) : i32\n"
+                        "    %ai = llvm.insertelement %as, %ae[%az : i32] : vector<{2}xi{1}>\n"
+                        "    %ab = llvm.shufflevector %ai, %ae [{3}] : vector<{2}xi{1}>\n"
+                        "    %av = llvm.bitcast %ab : vector<{2}xi{1}> to {4}\n",
+                        space, bits, groups, zeros, a);
+  } else {
+    load("a", a);
+  }
+  load("b", b);
+  load("c", c);
+  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv) : " << types
+     << llvm::formatv("\n    llvm.store %d, %cp {{alignment = 1 : i64} : {0}, !llvm.ptr{1}\n    llvm.return\n  }\n}\n",
+                      c, space);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context, "unit.mlir");
+  if (!module)
+    return llvm::createStringError("the program of one instruction cannot be read:\n" + text);
+  if (!lanes)
+    return module;
+  auto ops = laneOpsOf(*module);
+  if (!ops)
+    return ops.takeError();
+  auto function = module->lookupSymbol<LLVM::LLVMFuncOp>(unitEntry);
+  Operation *lane = &function.front().front();
+  OpBuilder builder(lane);
+  lane->getResult(0).replaceAllUsesWith((*ops)->threadId(builder, function.getLoc()));
+  lane->erase();
+  (*ops)->finishLaunch(function, {unitLanes(unit), 0});
+  return module;
+}
+
+//===----------------------------------------------------------------------===//
+// Cases
+//===----------------------------------------------------------------------===//
+
+std::vector<Case> conformance::unitCases(const TargetDescription &chip) {
+  std::vector<Case> cases;
+  const std::pair<CaseUnit::Kind, const char *> kinds[] = {
+      {CaseUnit::Model, "model"}, {CaseUnit::Code, "code"}, {CaseUnit::Run, "run"}};
+  for (const MatrixUnit &unit : chip.units())
+    for (auto [kind, word] : kinds) {
+      std::string types = llvm::formatv("{0}.{1}.{2}", elementName(unit.a.element), elementName(unit.b.element),
+                                        elementName(unit.c.element));
+      Case one{"unit", unit.name, types, llvm::formatv("{0}x{1}x{2}", unit.m, unit.n, unit.k), word, true, {}, {}};
+      one.unit = CaseUnit{&unit, kind};
+      cases.push_back(std::move(one));
+    }
+  return cases;
+}

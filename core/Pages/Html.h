@@ -1,0 +1,41 @@
+//===- Html.h - Self-contained pages ----------------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Pages without scripts or anything loaded: one style, escaped text, and drawings as
+/// SVG. Colours follow the reader's preference for light or dark.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_PAGES_HTML_H
+#define TILEWRIGHT_CORE_PAGES_HTML_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+#include <string>
+
+namespace tilewright::html {
+
+/// `text` with the characters that mean something in HTML replaced; other bytes that are no UTF-8 as well.
+std::string escape(llvm::StringRef text);
+
+/// A whole page around `body`, with `title` as its heading and `lead` (text) below.
+std::string page(llvm::StringRef title, llvm::StringRef lead, const std::string &body);
+
+/// A section with a heading; `id` for links.
+std::string section(llvm::StringRef id, llvm::StringRef heading, const std::string &body);
+
+/// "32 KiB", "1.5 MiB", "64 bytes".
+std::string bytes(int64_t bytes);
+/// "12.3 us".
+std::string seconds(double seconds);
+/// Up to four digits: "0.25", "1234", "1.2e+07".
+std::string number(double value);
+
+} // namespace tilewright::html
+
+#endif // TILEWRIGHT_CORE_PAGES_HTML_H

@@ -1,0 +1,98 @@
+"""tw-conformance on every target of the tree: all passes, nothing is refused, and every family and unit was there."""
+
+import html.parser
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import BUILD, FULL
+
+FAMILIES = {"unit", "contraction", "batched", "convolution", "elementwise", "reduction", "softmax", "norm", "transpose",
+            "epilogue"}
+#: A chip of each target, where it runs, and what of the quick run continuous integration takes.
+CHIPS = {
+    "cpu:host": ("host", []),
+    "cpu:x86-64-v3": ("host", ["unit/*", "contraction/*/nn*", "epilogue/*"]),
+    "amd:MI300X": ("emulator", []),
+    "amd:RX7900": ("emulator", ["unit/*", "contraction/*f16*/nn*"]),
+    "nvidia:A100": ("emulator", []),
+}
+#: Wall clock of a loaded machine: what hangs is found all the same.
+PATIENT = "--timeout=400"
+
+
+class Page(html.parser.HTMLParser):
+    """Counts elements and their ends, and the addresses that a page would load."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.loaded, self.dots = [], [], 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.dots += "dot" in values.get("class", "").split()
+        self.loaded += [values[key] for key in ("src", "href") if not values.get(key, "#").startswith("#")]
+        if tag not in ("meta", "br", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def supported(chip):
+    flags = open("/proc/cpuinfo").read() if os.path.exists("/proc/cpuinfo") else ""
+    return chip != "cpu:x86-64-v3" or "avx2" in flags
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_conformance(tool, tmp_path, chip):
+    if not supported(chip):
+        pytest.skip("this machine does not execute the chip's code")
+    device, filters = CHIPS[chip]
+    page = tmp_path / "report.html"
+    arguments = ["--full"] if FULL else [f"--filter={filter}" for filter in filters]
+    report = json.loads(tool("tw-conformance", "--target", chip, "--json", "--html", page, PATIENT, *arguments,
+                             timeout=7200 if FULL else 900))
+    bad = [(case["name"], case.get("message")) for case in report["cases"] if case["status"] in ("failed", "refused")]
+    assert not bad
+    assert report["device"] == device and report["failed"] == report["refused"] == 0
+    assert report["passed"] + report["skipped"] == len(report["cases"])
+    if FULL or not filters:
+        assert {case["family"] for case in report["cases"]} >= FAMILIES
+    units = {unit["name"] for unit in json.loads(tool("tw-targets", chip, "--json"))["units"]}
+    assert {case["op"] for case in report["cases"] if case["family"] == "unit"} == units
+    # Every comparison had a bound that counts: some error was seen, none above it.
+    ratios = [case["error_over_tolerance"] for case in report["cases"] if "error_over_tolerance" in case]
+    assert 0 < max(ratios) <= 1
+    parsed = Page(page.read_text())
+    assert parsed.open == [] and parsed.loaded == [] and parsed.dots == len(report["cases"])
+
+
+def test_one_case_is_named_and_kept(tool, tmp_path):
+    name = "contraction/matmul/f32.f32.f32/33x47x29/nn"
+    assert name in tool("tw-conformance", "--list", "--full").splitlines()
+    text = tool("tw-conformance", f"--filter={name}", f"--keep={tmp_path / 'kept'}", PATIENT)
+    assert "1 passed, 0 failed, 0 refused, 0 skipped" in text
+    stem = name.replace("/", "_")
+    # What is kept is a program for tw-run, with the inputs and both outputs.
+    inputs = [f"--input={tmp_path}/kept/{stem}.random.input{i}.npy" for i in range(2)]
+    assert "verify: output 0: largest error" in tool("tw-run", tmp_path / "kept" / f"{stem}.mlir", *inputs, "--verify")
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert {f"{stem}.special.output.npy", f"{stem}.extreme.expected.npy"} <= kept
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["--device=moon"], "unknown device 'moon'; expected "),
+    (["--filter=no-such-case"], "no case has a name that --filter means; see --list"),
+    (["--filter=a[b"], "invalid glob pattern"),
+    (["--target=cpu:zen9"], "unknown chip of target 'cpu' 'zen9'; did you mean"),
+    (["--target=nvidia:A100", "--device=host"], "does not run here"),
+    (["--quick", "--full"], "--quick and --full exclude each other"),
+    (["--timeout=-1"], "--timeout expects a positive number of seconds"),
+])
+def test_bad_input(arguments, message):
+    result = subprocess.run([BUILD / "bin" / "tw-conformance", *arguments], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1 and message in result.stderr, result.stderr

@@ -1,0 +1,86 @@
+//===- ConformanceTest.cpp - Cases and verdicts of tw-conformance ---------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A verdict must see what is wrong and let pass what rounding allows; cases
+/// have names of their own and expectations of the right size.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Conformance/Case.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace tilewright;
+using namespace tilewright::conformance;
+
+static bool accepts(ElementType type, double got, double expected, double bound = 0) {
+  Array array(type, {1});
+  array.set(0, got);
+  Expected one(1);
+  one.value[0] = expected;
+  one.bound[0] = bound;
+  return judge(array, one).passed;
+}
+
+TEST(ConformanceJudge, RoundingOfTheTypeIsAllowedAndNoMore) {
+  EXPECT_TRUE(accepts(ElementType::F16, 1, 1 + 0x1p-11));
+  EXPECT_FALSE(accepts(ElementType::F16, 1, 1 + 0x1.1p-11));
+  EXPECT_TRUE(accepts(ElementType::BF16, 1 + 0x1p-7, 1 + 0x1.8p-8));
+  EXPECT_FALSE(accepts(ElementType::BF16, 1, 1 + 0x1.8p-8)) << "cut off instead of rounded";
+  EXPECT_TRUE(accepts(ElementType::F32, 0x1p-149, 0x1.2p-149));
+  EXPECT_FALSE(accepts(ElementType::F32, 0, 0x1p-149)) << "a denormal that became zero";
+  EXPECT_TRUE(accepts(ElementType::F32, 3, 2, 1));
+  EXPECT_TRUE(accepts(ElementType::I8, 4, 4));
+  EXPECT_FALSE(accepts(ElementType::I8, 5, 4));
+}
+
+TEST(ConformanceJudge, SpecialValues) {
+  double infinity = INFINITY;
+  EXPECT_TRUE(accepts(ElementType::F32, NAN, NAN));
+  EXPECT_FALSE(accepts(ElementType::F32, 0, NAN));
+  EXPECT_FALSE(accepts(ElementType::F32, NAN, 0, 1));
+  EXPECT_TRUE(accepts(ElementType::F32, infinity, infinity));
+  EXPECT_FALSE(accepts(ElementType::F32, -infinity, infinity));
+  EXPECT_FALSE(accepts(ElementType::F32, infinity, 1, 10));
+  EXPECT_TRUE(accepts(ElementType::F16, infinity, 70000));
+  EXPECT_FALSE(accepts(ElementType::F16, 65504, 70000)) << "saturated instead of infinite";
+  EXPECT_TRUE(accepts(ElementType::F16, 65504, 65504, 32));
+  EXPECT_TRUE(accepts(ElementType::F16, infinity, 65504, 32)) << "the bound reaches beyond the largest value";
+}
+
+TEST(ConformanceCases, HaveNamesOfTheirOwnAndExpectTheirOutput) {
+  std::vector<Case> cases = programCases();
+  std::set<std::string> names;
+  std::set<std::string> quick, full;
+  for (const Case &one : cases) {
+    EXPECT_TRUE(names.insert(one.name()).second) << one.name();
+    EXPECT_TRUE(llvm::is_contained(families, one.family)) << one.family;
+    full.insert(one.family + " " + one.op);
+    if (!one.quick)
+      continue;
+    quick.insert(one.family + " " + one.op);
+    if (one.family == "performance")
+      continue;
+    for (Values values : one.program->values) {
+      Arrays inputs;
+      for (const CaseInput &input : one.program->inputs) {
+        inputs.emplace_back(input.type, input.shape);
+        fill(inputs.back(), values, input.domain, inputs.size());
+      }
+      Expected expected = one.program->expect(inputs);
+      int64_t count = Array(one.program->outputType, one.program->outputShape).count();
+      ASSERT_EQ(static_cast<int64_t>(expected.value.size()), count) << one.name();
+      // An output that is zero everywhere is wrong: the case can fail.
+      if (count > 8 && values == Values::Random)
+        EXPECT_FALSE(judge(Array(one.program->outputType, one.program->outputShape), expected).passed) << one.name();
+    }
+  }
+  EXPECT_EQ(quick, full) << "the quick run takes every operation";
+}
