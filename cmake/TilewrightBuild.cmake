@@ -1,6 +1,9 @@
 # How the project's own code is compiled: warnings are errors, LLVM's RTTI and exception settings.
 add_library(tilewright-options INTERFACE)
 target_compile_options(tilewright-options INTERFACE
+  "$<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Werror;-Wno-unused-parameter>"
+  "$<$<COMPILE_LANGUAGE:C>:-fvisibility=hidden;-ffp-contract=off;-fno-math-errno>")
+target_compile_options(tilewright-options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wno-unused-parameter -Wno-deprecated-declarations -fno-exceptions>)
 if(NOT LLVM_ENABLE_RTTI)
   target_compile_options(tilewright-options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)

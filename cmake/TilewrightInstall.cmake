@@ -12,10 +12,13 @@ endforeach()
 # LLVM's libraries are found where they were at build time, libTilewright beside the commands.
 set_target_properties(Tilewright ${installed_tools} PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${LLVM_LIBRARY_DIRS}")
+set_target_properties(tw-launch PROPERTIES INSTALL_RPATH "") # needs libc alone
 set_property(TARGET Tilewright APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS Tilewright ${installed_tools} EXPORT TilewrightTargets
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tilewright-runtime-static tilewright-runtime-shared EXPORT TilewrightTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY core/include/tilewright DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT TilewrightTargets NAMESPACE Tilewright:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/TilewrightConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/TilewrightConfig.cmake

@@ -1,0 +1,158 @@
+/*===- Elements.c - Elements of arrays --------------------------------------===//
+ *
+ * Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ *===----------------------------------------------------------------------===//
+ *
+ * Sizes, names and conversions of element types.
+ *
+ *===----------------------------------------------------------------------===*/
+
+#include "core/Runtime/C/Elements.h"
+
+#include <string.h>
+
+int64_t tw_element_bytes(tw_element type) {
+  static const unsigned char bytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+  return bytes[type];
+}
+
+const char *tw_element_name(tw_element type) {
+  static const char *const names[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
+                                      "u32",  "u64", "f16", "bf16", "f32", "f64"};
+  return names[type];
+}
+
+int tw_element_is_float(tw_element type) { return type >= TW_F16; }
+
+int tw_element_of(const char *manifest_type) {
+  static const char *const names[] = {"i1",   "i8",   "i16", "i32",  "i64", "ui8", "ui16",
+                                      "ui32", "ui64", "f16", "bf16", "f32", "f64"};
+  for (int i = 0; i <= TW_F64; ++i)
+    if (strcmp(names[i], manifest_type) == 0)
+      return i;
+  return strcmp(manifest_type, "index") == 0 ? TW_I64 : -1;
+}
+
+static uint64_t bits_of(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+static double double_of(uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+double tw_bfloat_to_double(uint16_t bits) {
+  uint32_t wide = (uint32_t)bits << 16;
+  float value;
+  memcpy(&value, &wide, sizeof(value));
+  return value;
+}
+
+double tw_half_to_double(uint16_t bits) {
+  uint64_t sign = (uint64_t)(bits & 0x8000) << 48, exponent = bits >> 10 & 31, fraction = bits & 1023;
+  if (exponent == 31)
+    return double_of(sign | 0x7ff0000000000000 | fraction << 42);
+  if (exponent == 0)
+    return (sign ? -1.0 : 1.0) * (double)fraction * 0x1p-24;
+  return double_of(sign | (exponent + 1008) << 52 | fraction << 42);
+}
+
+/* A double to a 16-bit float with `fraction_bits` of fraction and the smallest normal exponent `min_exponent`. */
+static uint16_t narrow(double value, int fraction_bits, int min_exponent) {
+  uint64_t bits = bits_of(value), fraction = bits & 0xfffffffffffff;
+  uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
+  uint16_t infinity = (uint16_t)(0x7fff >> fraction_bits << fraction_bits);
+  int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+  if (exponent == 1024)
+    return (uint16_t)(sign | infinity | (fraction ? 1 << (fraction_bits - 1) : 0));
+  if (exponent < min_exponent - fraction_bits - 1)
+    return sign; /* less than half of the smallest number; zeros and subnormal doubles too */
+  uint64_t significand = fraction | (uint64_t)1 << 52;
+  /* Bits below the last one that stays; a subnormal result loses one more for each power of two. */
+  int lost = 52 - fraction_bits + (exponent < min_exponent ? min_exponent - exponent : 0);
+  uint64_t kept = significand >> lost, rest = significand & (((uint64_t)1 << lost) - 1),
+           half = (uint64_t)1 << (lost - 1);
+  kept += rest > half || (rest == half && (kept & 1));
+  /* The leading one of a normal number adds one to the exponent; a carry moves into it by itself. */
+  int64_t packed = (int64_t)kept + (exponent < min_exponent ? 0 : (int64_t)(exponent - min_exponent) << fraction_bits);
+  return (uint16_t)(sign | (packed >= infinity ? infinity : packed));
+}
+
+uint16_t tw_double_to_half(double value) { return narrow(value, 10, -14); }
+uint16_t tw_double_to_bfloat(double value) { return narrow(value, 7, -126); }
+
+double tw_element_get(tw_element type, const void *data, int64_t i) {
+  const char *p = (const char *)data + i * tw_element_bytes(type);
+  uint64_t raw = 0;
+  memcpy(&raw, p, (size_t)tw_element_bytes(type));
+  float single;
+  switch (type) {
+  case TW_BOOL:
+    return raw != 0;
+  case TW_I8:
+    return (int8_t)raw;
+  case TW_I16:
+    return (int16_t)raw;
+  case TW_I32:
+    return (int32_t)raw;
+  case TW_I64:
+    return (double)(int64_t)raw;
+  case TW_U8:
+  case TW_U16:
+  case TW_U32:
+  case TW_U64:
+    return (double)raw;
+  case TW_F16:
+    return tw_half_to_double((uint16_t)raw);
+  case TW_BF16:
+    return tw_bfloat_to_double((uint16_t)raw);
+  case TW_F32:
+    memcpy(&single, p, sizeof(single));
+    return single;
+  case TW_F64:
+    return double_of(raw);
+  }
+  return 0;
+}
+
+void tw_element_set(tw_element type, void *data, int64_t i, double value) {
+  uint64_t raw = 0;
+  float single = (float)value;
+  switch (type) {
+  case TW_BOOL:
+    raw = value != 0;
+    break;
+  case TW_I8:
+  case TW_I16:
+  case TW_I32:
+  case TW_I64:
+    raw = (uint64_t)(int64_t)value;
+    break;
+  case TW_U8:
+  case TW_U16:
+  case TW_U32:
+  case TW_U64:
+    raw = value < 0 ? (uint64_t)(int64_t)value : (uint64_t)value;
+    break;
+  case TW_F16:
+    raw = tw_double_to_half(value);
+    break;
+  case TW_BF16:
+    raw = tw_double_to_bfloat(value);
+    break;
+  case TW_F32:
+    memcpy(&raw, &single, sizeof(single));
+    break;
+  case TW_F64:
+    raw = bits_of(value);
+    break;
+  }
+  size_t bytes = (size_t)tw_element_bytes(type);
+  memcpy((char *)data + (size_t)i * bytes, &raw, bytes);
+}

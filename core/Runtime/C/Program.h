@@ -1,0 +1,127 @@
+/*===- Program.h - What the host does for one program -------------*- C -*-===//
+ *
+ * Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ *===----------------------------------------------------------------------===//
+ *
+ * A manifest (core/Transforms/LaunchManifest.h describes its form) as structs:
+ * read once, evaluated for each call.
+ *
+ *===----------------------------------------------------------------------===*/
+
+#ifndef TILEWRIGHT_CORE_RUNTIME_C_PROGRAM_H
+#define TILEWRIGHT_CORE_RUNTIME_C_PROGRAM_H
+
+#include "core/Runtime/C/Json.h"
+#include "tilewright/tilewright_driver.h"
+
+typedef enum tw_op {
+  TW_OP_NUMBER,   /* value */
+  TW_OP_SIZE,     /* sizes[value] */
+  TW_OP_VARIABLE, /* variables[value] */
+  TW_OP_ADD,
+  TW_OP_SUBTRACT,
+  TW_OP_MULTIPLY,
+  TW_OP_FLOORDIV,
+  TW_OP_CEILDIV,
+  TW_OP_MOD,
+  TW_OP_MAX,
+  TW_OP_MIN,
+  TW_OP_LESS,
+  TW_OP_EQUAL
+} tw_op;
+
+typedef struct tw_expression {
+  tw_op op;
+  int64_t value;
+  const struct tw_expression *a, *b;
+} tw_expression;
+
+typedef struct tw_array_type {
+  const char *type;
+  int64_t element_bytes;
+  size_t rank;
+  const tw_expression **shape;
+  int is_written, is_result;
+} tw_array_type;
+
+/* Memory that a call gets: number `buffer` points to it when the call begins. */
+typedef struct tw_temporary {
+  size_t buffer;
+  const tw_expression *bytes;
+} tw_temporary;
+
+typedef struct tw_constant {
+  size_t buffer;
+  int64_t bytes;
+  const char *data; /* repeated until `bytes` are full */
+  size_t period;
+} tw_constant;
+
+/* One argument of a launch. */
+typedef struct tw_parameter {
+  tw_operand_kind kind;
+  size_t buffer;              /* TW_POINTER, TW_TENSOR */
+  const tw_expression *value; /* TW_INTEGER */
+  tw_tensor tensor;           /* TW_TENSOR: what does not depend on sizes */
+  const tw_expression *sizes[5], *pitches[5], *box[5];
+} tw_parameter;
+
+typedef enum tw_step_kind {
+  TW_LAUNCH,
+  TW_READ,     /* a variable from device memory */
+  TW_ALLOCATE, /* fresh memory for a buffer */
+  TW_ASSIGN,   /* variables */
+  TW_RENAME,   /* buffers */
+  TW_IF,
+  TW_WHILE
+} tw_step_kind;
+
+typedef struct tw_step {
+  tw_step_kind kind;
+  struct tw_step *next;
+  /* TW_LAUNCH */
+  const char *kernel;
+  size_t kernel_number;
+  uint32_t threads, cluster, scratchpad;
+  const tw_expression *grid[3];
+  tw_parameter *parameters;
+  size_t num_parameters;
+  /* TW_READ: `variable` = the integer of `bytes` bytes at `offset` elements of `buffer`; TW_ALLOCATE: `size` */
+  size_t variable, buffer;
+  int64_t bytes;
+  const tw_expression *offset, *size;
+  /* TW_ASSIGN, TW_RENAME: targets[i] become values[i] or sources[i] */
+  size_t count, *targets, *sources;
+  const tw_expression **values;
+  /* TW_IF: `first` where the condition is not 0, else `second`; TW_WHILE: `first`, test, `second`, again */
+  const tw_expression *condition;
+  struct tw_step *first, *second;
+} tw_step;
+
+/* Sizes agree where `expression` is zero (`is_equality`), or else not negative. */
+typedef struct tw_constraint {
+  int is_equality;
+  const tw_expression *expression;
+} tw_constraint;
+
+struct tw_program {
+  const char *name;
+  size_t num_sizes, num_variables, num_buffers, num_arguments, num_temporaries, num_constants, num_constraints;
+  tw_array_type *arguments; /* buffers 0, 1, .. */
+  tw_temporary *temporaries;
+  tw_constant *constants;
+  tw_constraint *constraints;
+  tw_step *steps;
+};
+
+/* Calls `visit` for each launch of the program, nested ones too. */
+void tw_program_visit(const tw_step *steps, void (*visit)(void *context, const tw_step *launch), void *context);
+
+/* Reads one manifest into `arena`. Kernels that `kernels` (of `num_kernels`, grown by the call, in `arena`) has already
+   keep their number. */
+tw_status tw_program_read(tw_arena *arena, const tw_json *manifest, const char ***kernels, size_t *num_kernels,
+                          tw_program *program, tw_error *error);
+
+#endif /* TILEWRIGHT_CORE_RUNTIME_C_PROGRAM_H */

@@ -1,0 +1,360 @@
+"""tw-launch and the runtime library, without a device: artifacts written by hand or by tw-compile go through drivers that
+the build makes for tests (test/driver), which run kernels as functions of the host, log every call, and fail on request."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import numpy
+import pytest
+
+from conftest import BUILD, SOURCE
+
+DRIVERS = BUILD / "test" / "driver"
+LAUNCH = BUILD / "bin" / "tw-launch"
+READELF = "/usr/lib/llvm-22/bin/llvm-readelf"
+#: The newest symbol version of glibc that tw-launch and the runtime library may need (docs/runtime.md).
+NEWEST_GLIBC = (2, 17)
+
+
+def artifact(path, programs, images=(("cubin", b"cubin code"),), target="nvidia:H100", architecture="sm_90a", format=2):
+    """Writes an artifact as core/Runtime/C/Artifact.h describes it."""
+    header = json.dumps({
+        "format": format, "target": target, "architecture": architecture, "programs": programs,
+        "images": [{"kind": kind, "bytes": len(code)} for kind, code in images]}).encode()
+    path.write_bytes(b"TILEWRIGHT %d %d\n" % (format, len(header)) + header + b"\n" + b"".join(code for _, code in images))
+    return path
+
+
+def program(**changes):
+    """y = 4 x: two doublings over a temporary."""
+    n = {"size": 0}
+    grid = [["ceildiv", n, 32], 1, 1]
+    x = {"type": "f32", "bytes": 4, "shape": [n], "written": False, "result": False}
+    return {
+        "format": 1, "entry": "four", "target": "nvidia:H100", "sizes": 1,
+        "arguments": [x, {**x, "written": True, "result": True}],
+        "temporaries": [{"bytes": ["*", n, 4]}],
+        "launches": [
+            {"kernel": "twice", "threads": 64, "scratchpad": 0, "grid": grid,
+             "arguments": [{"array": 0}, {"temporary": 0}, {"value": n}]},
+            {"kernel": "twice", "threads": 64, "scratchpad": 65536, "grid": grid,
+             "arguments": [{"temporary": 0}, {"array": 1}, {"value": n}]}],
+        **changes}
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """launch(ARGUMENTS..., expect=0, FAKE_...=...) runs tw-launch with the drivers of the tests; its standard output, or
+    its message where it fails. `launch.log()`: what the driver was asked."""
+
+    def run(*arguments, expect=0, drivers=DRIVERS, **variables):
+        log = tmp_path / "log"
+        log.unlink(missing_ok=True)
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers), "FAKE_LOG": str(log),
+                       "FAKE_KERNELS": str(DRIVERS / "kernels.so"), **{k: str(v) for k, v in variables.items()}}
+        result = subprocess.run([str(LAUNCH), *map(str, arguments)], capture_output=True, text=True, env=environment,
+                                timeout=120)
+        assert result.returncode == expect, f"{arguments}: {result.returncode}\n{result.stdout}{result.stderr}"
+        if expect == 1:
+            assert result.stdout == ""
+            assert result.stderr.startswith("tw-launch: error: ")
+            return result.stderr.removeprefix("tw-launch: error: ").rstrip("\n")
+        return result.stdout
+
+    run.log = lambda: (tmp_path / "log").read_text().splitlines()
+    return run
+
+
+def test_arrays_go_to_the_device_and_come_back(launch, tmp_path):
+    path = artifact(tmp_path / "four.tw", [program()])
+    x = numpy.arange(70, dtype=numpy.float32)
+    numpy.save(tmp_path / "x.npy", x)
+    launch(path, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    assert (numpy.load(tmp_path / "y.npy") == 4 * x).all()
+    log = launch.log()
+    # The kernel gets the largest scratchpad that a launch gives, and each launch its own.
+    assert "cuModuleGetFunction twice" in log and log.count("cuFuncSetAttribute 8 65536") == 1
+    launches = [line for line in log if line.startswith("cuLaunchKernel")]
+    assert [line.split(" stream")[0] for line in launches] == [
+        "cuLaunchKernel grid 3 1 1 block 64 1 1 shared 0", "cuLaunchKernel grid 3 1 1 block 64 1 1 shared 65536"]
+    # Outputs too go there first, as NaN: what no kernel writes shows.
+    assert log.count("cuMemcpyHtoD_v2 280") == 2 and log.count("cuMemcpyDtoH_v2 280") == 1
+    allocated = sum(line.startswith("cuMemAlloc") for line in log)
+    assert allocated == 3 == sum(line.startswith("cuMemFree") for line in log)  # x, y, the workspace
+
+
+def test_other_driver(launch, tmp_path):
+    path = artifact(tmp_path / "four.tw", [program()], [("hsaco", b"\x7fELF"), ("s", b"text")], "amd:MI300X", "gfx942")
+    x = numpy.ones(5, numpy.float32)
+    numpy.save(tmp_path / "x.npy", x)
+    out = launch(path, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    assert out.startswith("four on Fake gfx1 GPU, gfx942\noutput 0: f32[5] = 4 4 4 4 4\n")
+    assert (numpy.load(tmp_path / "y.npy") == 4 * x).all()
+
+
+def test_steps_constants_tensor_maps_and_clusters(launch, tmp_path):
+    n = {"size": 0}
+    array = {"type": "f32", "bytes": 4, "shape": [n], "written": False, "result": False}
+    counter = {"type": "i32", "bytes": 4, "shape": [1], "written": True, "result": False}
+    steps = [  # y = 2 x, then the constant as often as the counter says, over memory that each turn allocates
+        {"launch": "twice", "threads": 32, "grid": [1, 1, 1], "arguments": [{"buffer": 0}, {"buffer": 1}, {"value": n}]},
+        {"while": ["<", 0, {"variable": 0}],
+         "before": [{"read": 0, "buffer": 2, "offset": 0, "bytes": 4}],
+         "do": [{"allocate": 4, "bytes": 64},
+                {"launch": "add_constant", "threads": 32, "grid": [1, 1, 1],
+                 "arguments": [{"buffer": 3}, {"buffer": 1}, {"value": n}]},
+                {"launch": "count_down", "threads": 32, "grid": [1, 1, 1], "arguments": [{"buffer": 2}]}]}]
+    data = numpy.array([1, 2, 3, 4], numpy.float32).tobytes()
+    import base64
+    path = artifact(tmp_path / "steps.tw", [program(
+        format=2, entry="steps", variables=1, buffers=5, temporaries=[],
+        arguments=[array, {**array, "written": True, "result": True}, counter], launches=[], steps=steps,
+        constants=[{"buffer": 3, "bytes": 16, "data": base64.b64encode(data).decode()}])])
+    x = numpy.arange(8, dtype=numpy.float32)
+    numpy.save(tmp_path / "x.npy", x)
+    numpy.save(tmp_path / "n.npy", numpy.array([3], numpy.int32))
+    launch(path, "--input", tmp_path / "x.npy", "--input", tmp_path / "n.npy", "--output", tmp_path / "y.npy",
+           "--output", tmp_path / "m.npy")
+    assert (numpy.load(tmp_path / "y.npy") == 2 * x + 3 * numpy.tile([1, 2, 3, 4], 2)).all()
+    assert numpy.load(tmp_path / "m.npy")[0] == 0
+    # Memory of a turn is used again by the next: one allocation, beside three arguments and the constant.
+    assert sum(line.startswith("cuMemAlloc") for line in launch.log()) == 5
+
+    tensor = {"array": 0, "type": "f16", "bytes": 2, "sizes": [64, n], "pitches": [128], "box": [64, 8], "swizzle": 128}
+    path = artifact(tmp_path / "map.tw", [program(temporaries=[], launches=[
+        {"kernel": "read_map", "threads": 128, "cluster": 2, "scratchpad": 100, "grid": [4, 1, 1],
+         "arguments": [{"tensor_map": tensor}, {"array": 1}]}])])
+    launch(path, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    assert numpy.load(tmp_path / "y.npy")[:3].tolist() == [64, 8, 0]
+    log = launch.log()
+    assert "cuTensorMapEncodeTiled type 6 rank 2 sizes 64 8 pitch 128 box 64 8 swizzle 3 aligned 1" in log
+    assert "cuLaunchKernelEx grid 4 1 1 block 128 shared 100 attributes 1: 4 = 2 1 1" in log
+
+
+def test_comparison_and_json(launch, tmp_path):
+    path = artifact(tmp_path / "four.tw", [program()])
+    x = numpy.linspace(-1, 1, 9, dtype=numpy.float32)
+    numpy.save(tmp_path / "x.npy", x)
+    numpy.save(tmp_path / "right.npy", 4 * x.astype(numpy.float64))
+    wrong = 4 * x
+    wrong[3] += 0.5
+    numpy.save(tmp_path / "wrong.npy", wrong)
+    call = [path, "--input", tmp_path / "x.npy", "--json"]
+    right = json.loads(launch(*call, "--check-against", tmp_path / "right.npy", "--benchmark"))
+    assert right["check"] == [{"passed": True, "max_error": 0, "error_over_tolerance": 0, "worst_index": 0}]
+    assert right["sizes"] == [9] and right["program"] == "four" and right["device"] == "Fake GPU, sm_90"
+    assert right["benchmark"]["seconds"] == pytest.approx(2e-3, rel=1e-3)  # two launches of a millisecond
+    assert len(right["benchmark"]["samples"]) == 9 and right["benchmark"]["bytes"] == 72
+    bad = json.loads(launch(*call, "--check-against", tmp_path / "wrong.npy", expect=2))["check"][0]
+    assert not bad["passed"] and bad["worst_index"] == 3 and bad["max_error"] == pytest.approx(0.5)
+    assert "WRONG: element 3 " in launch(*call[:-1], "--check-against", tmp_path / "wrong.npy", expect=2)
+    launch(*call, "--check-against", tmp_path / "wrong.npy", "--tolerance", "0,0.6")
+    x[5] = numpy.nan
+    numpy.save(tmp_path / "x.npy", x)
+    assert "WRONG" in launch(*call[:-1], "--check-against", tmp_path / "right.npy", expect=2)
+
+
+def test_samples_last_a_millisecond(launch, tmp_path):
+    path = artifact(tmp_path / "four.tw", [program()])
+    out = json.loads(launch(path, "--size", 1, "--benchmark", "--json", FAKE_KERNEL_SECONDS="1e-6"))
+    assert out["benchmark"]["seconds"] == pytest.approx(2e-6, rel=1e-2)
+    assert sum(line.startswith("cuLaunchKernel") for line in launch.log()) > 9 * 2 * 500
+
+
+def damaged_artifacts():
+    good = json.dumps({"format": 2, "target": "nvidia:H100", "programs": [], "images": []})
+    yield b"", "is no artifact: it does not begin with 'TILEWRIGHT '; tw-compile -o NAME.tw writes one"
+    yield b"\x7fELF....", "is no artifact: it does not begin with 'TILEWRIGHT '; tw-compile -o NAME.tw writes one"
+    yield (b"TILEWRIGHT 3 10\n", "has format 3; this library (0.1.0) reads formats up to 2: take a newer one, or compile "
+                                 "again")
+    yield b"TILEWRIGHT x 10\n", "is no intact artifact: it ends inside its header"
+    yield b"TILEWRIGHT 1 100\n{}", "is no intact artifact: it ends inside its header"
+    yield b"TILEWRIGHT 1 3\n{]}\n", "is no intact artifact: its header has expected a string at byte 1"
+    yield b"TILEWRIGHT 1 2\n{}\n", "is no intact artifact: its header lacks 'target', 'programs' or 'images'"
+    yield (f"TILEWRIGHT 1 {len(good)}\n{good}\nmore".encode(), "is no intact artifact: bytes follow the code")
+
+
+@pytest.mark.parametrize("contents, message", damaged_artifacts())
+def test_damaged_artifacts(launch, tmp_path, contents, message):
+    path = tmp_path / "bad.tw"
+    path.write_bytes(contents)
+    assert launch(path, expect=1) == f"'{path}' {message}"
+
+
+def test_cut_artifacts_are_refused_everywhere(launch, tmp_path):
+    whole = artifact(tmp_path / "four.tw", [program()]).read_bytes()
+    path = tmp_path / "cut.tw"
+    for length in range(0, len(whole), 37):
+        path.write_bytes(whole[:length])
+        launch(path, "--size", 1, expect=1)
+
+
+def test_unreadable_artifacts(launch, tmp_path):
+    assert launch(tmp_path / "none.tw", expect=1) == f"cannot read '{tmp_path}/none.tw': No such file or directory"
+    assert launch(tmp_path, expect=1) == f"cannot read '{tmp_path}': Is a directory"
+
+
+def test_another_chip(launch, tmp_path):
+    both = [("ptx", b"ptx"), ("cubin", b"cubin")]
+    path = artifact(tmp_path / "a.tw", [program()], both)
+    call = [path, "--size", 4]
+    assert launch(*call, expect=1, FAKE_ARCHITECTURE="80") == (
+        "the artifact's ptx is for sm_90a, which Fake GPU (sm_80) does not run: compile for its chip")
+    launch(*call, expect=1, FAKE_ARCHITECTURE="100")  # the a says: on 9.0 alone
+    launch(*call)
+    assert "cuModuleLoadDataEx cubin" in launch.log()
+    path = artifact(tmp_path / "a.tw", [program()], both, "nvidia:A100", "sm_80")
+    launch(*call, FAKE_ARCHITECTURE="86")
+    assert "cuModuleLoadDataEx cubin" in launch.log()
+    launch(*call, FAKE_ARCHITECTURE="90")  # another major: the driver compiles the text
+    assert "cuModuleLoadDataEx ptx" in launch.log()
+    assert "is for sm_80, which Fake GPU (sm_75) does not run" in launch(*call, expect=1, FAKE_ARCHITECTURE="75")
+    artifact(path, [program()], [("hsaco", b"code")], "amd:MI300X", "gfx942")
+    assert launch(*call, expect=1, FAKE_ARCHITECTURE="gfx90a") == (
+        "the artifact's hsaco is for gfx942, which Fake gfx1 GPU (gfx90a) does not run: compile for its chip")
+    artifact(path, [program()], [], "amd:MI300X", "gfx942")
+    assert launch(*call, expect=1) == "the artifact for amd:MI300X holds no code for Fake gfx1 GPU, gfx942"
+    artifact(path, [program()], [], "acme:one", "one")
+    message = launch(*call, expect=1)
+    assert re.fullmatch(r"this runtime library has no driver for target 'acme' \(it has: .*nvidia.*\)", message)
+
+
+def test_no_driver(launch, tmp_path):
+    call = [artifact(tmp_path / "a.tw", [program()]), "--size", 4]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    message = launch(*call, expect=1, drivers=empty)
+    assert message.startswith("no driver of NVIDIA on this machine: libcuda.so.1: cannot open shared object file")
+    assert launch(*call, expect=1, FAKE_DEVICES=0) == "the driver of NVIDIA finds no device on this machine"
+    assert launch(*call, expect=1, FAKE_FAIL="cuInit:100") == "the driver of NVIDIA finds no device on this machine"
+    assert launch(*call, "--device", 3, expect=1, FAKE_DEVICES=2) == (
+        "there is no device 3 of NVIDIA on this machine; it has 2, from 0")
+    shutil.copy(DRIVERS / "libamdhip64.so", empty / "libcuda.so.1")
+    assert launch(*call, expect=1, drivers=empty) == "the driver of NVIDIA on this machine is too old: it lacks cuInit"
+
+
+@pytest.mark.parametrize("failure, message", [
+    ("cuInit:3", "cannot start: FAKE_ERROR (as the test wants)"),
+    ("cuDevicePrimaryCtxRetain:2", "cannot open the device: FAKE_OUT_OF_MEMORY (as the test wants)"),
+    ("cuModuleLoadDataEx:218",
+     "cannot load the artifact's code: FAKE_ERROR (as the test wants): ptxas fatal : not today"),
+    ("cuModuleGetFunction:500", "cannot find kernel 'twice': FAKE_ERROR (as the test wants)"),
+    ("cuFuncSetAttribute:1", "cannot give kernel 'twice' 65536 bytes of shared memory: FAKE_ERROR (as the test wants)"),
+    ("cuMemAlloc_v2:2:2", "cannot allocate 16 bytes: FAKE_OUT_OF_MEMORY (as the test wants)"),
+    ("cuMemAlloc_v2:2:3", "cannot allocate 256 bytes: FAKE_OUT_OF_MEMORY (as the test wants)"),
+    ("cuMemcpyHtoD_v2:700", "cannot copy to the device: FAKE_ERROR (as the test wants)"),
+    ("cuLaunchKernel:719:2",
+     "cannot launch kernel 'twice' on 1 x 1 x 1 blocks of 64 threads: FAKE_LAUNCH_FAILED (as the test wants)"),
+    ("cuStreamSynchronize:719", "cannot end the launches: FAKE_LAUNCH_FAILED (as the test wants)"),
+    ("cuMemcpyDtoH_v2:719", "cannot copy from the device: FAKE_LAUNCH_FAILED (as the test wants)"),
+    ("cuEventRecord:719", "cannot record an event: FAKE_LAUNCH_FAILED (as the test wants)"),
+])
+def test_errors_of_the_driver(launch, tmp_path, failure, message):
+    path = artifact(tmp_path / "a.tw", [program()])
+    assert launch(path, "--size", 4, "--benchmark", expect=1, FAKE_FAIL=failure) == f"the driver of NVIDIA {message}"
+
+
+def test_too_little_memory(launch, tmp_path):
+    path = artifact(tmp_path / "a.tw", [program()])
+    assert launch(path, "--size", 1000, expect=1, FAKE_MEMORY=10000) == (
+        "the driver of NVIDIA cannot allocate 4096 bytes: FAKE_OUT_OF_MEMORY (as the test wants)")
+
+
+def test_bad_sizes_and_inputs(launch, tmp_path):
+    path = artifact(tmp_path / "a.tw", [program()])
+    numpy.save(tmp_path / "x.npy", numpy.ones((2, 2), numpy.float32))
+    numpy.save(tmp_path / "i.npy", numpy.ones(2, numpy.int32))
+    numpy.save(tmp_path / "f.npy", numpy.ones(2, numpy.float32))
+    assert launch(path, expect=1) == (
+        "size 0 of 1 is not known; give the inputs (--input) or all sizes (--size, one each) of 'four'")
+    assert launch(path, "--size", -1, expect=1) == "--size=-1 is no size; expected a whole number, 0 or more"
+    assert launch(path, "--size", 1, "--size", 2, expect=1) == "'four' has 1 dynamic sizes; --size gives 2"
+    assert launch(path, "--size", 2**61, expect=1) == (
+        "the sizes of program 'four' make something too large to count")
+    assert launch(path, "--input", tmp_path / "x.npy", expect=1) == (
+        f"'{tmp_path}/x.npy' has 2 dimensions; input 0 of 'four' has 1")
+    assert launch(path, "--input", tmp_path / "i.npy", expect=1) == (
+        f"'{tmp_path}/i.npy' holds i32; input 0 of 'four' is f32")
+    assert launch(path, "--input", tmp_path / "f.npy", "--size", 3, expect=1) == (
+        "size 0 is 3 by --size, but the inputs say 2")
+    assert launch(path, *["--input", tmp_path / "f.npy"] * 2, expect=1) == "'four' has 1 inputs; 2 files were given"
+    assert launch(path, "--program", "five", "--size", 1, expect=1) == (
+        f"'{path}' has no program 'five' (known: four)")
+    assert launch(path, "--size", 1, *["--output", tmp_path / "o.npy"] * 2, expect=1) == (
+        "the program has 1 outputs; 2 files were given")
+    assert launch(path, "--size", 1, "--output", "/none/o.npy", expect=1) == (
+        "cannot write '/none/o.npy': No such file or directory")
+    assert launch("--wat=1", path, expect=1).startswith("unknown option '--wat'\nusage: tw-launch ")
+    artifact(path, [program(), program(entry="other")])
+    assert launch(path, "--size", 1, expect=1) == f"'{path}' has 2 programs (four, other); name one with --program"
+
+
+def needs(path):
+    """Libraries and newest glibc version that a file needs."""
+    text = subprocess.run([READELF, "-d", "--dyn-syms", str(path)], capture_output=True, text=True, check=True).stdout
+    libraries = set(re.findall(r"NEEDED.*\[(.+)\]", text))
+    undefined = [line for line in text.splitlines() if " UND " in line]
+    return libraries, max(tuple(map(int, v.split("."))) for line in undefined for v in re.findall(r"GLIBC_([\d.]+)", line))
+
+
+@pytest.mark.skipif("-fsanitize" in (BUILD / "build.ninja").read_text(), reason="sanitizers bring libraries of their own")
+@pytest.mark.parametrize("name", ["bin/tw-launch", "lib/libtilewright-runtime.so"])
+def test_needs_libc_alone(name):
+    libraries, newest = needs(BUILD / name)
+    assert libraries <= {"libc.so.6", "libdl.so.2"}, libraries
+    assert newest <= NEWEST_GLIBC
+    if name.startswith("bin"):
+        ldd = subprocess.run(["ldd", str(BUILD / name)], capture_output=True, text=True, check=True).stdout
+        found = {line.split()[0].rsplit("/", 1)[-1] for line in ldd.splitlines()}
+        assert all(re.match(r"linux-vdso|libc\.so\.6|libdl\.so\.2|ld-linux", library) for library in found), ldd
+
+
+def test_c_program_uses_the_library(tmp_path):
+    """The header is C, and an application launches on its own memory with the installed library alone."""
+    path = artifact(tmp_path / "four.tw", [program()])
+    source = tmp_path / "app.c"
+    source.write_text(r"""
+      #include "tilewright/tilewright_runtime.h"
+      #include <stdio.h>
+      int main(int argc, char **argv) {
+        (void)argc;
+        tw_error error;
+        tw_artifact *artifact;
+        tw_device *device;
+        tw_module *module;
+        if (tw_artifact_open(argv[1], &artifact, &error) ||
+            tw_device_open(tw_artifact_target(artifact), 0, &device, &error) ||
+            tw_module_load(device, artifact, &module, &error))
+          return fprintf(stderr, "%s\n", error.message), 1;
+        const tw_program *program = tw_artifact_program(artifact, "four");
+        int64_t n = 3, bytes;
+        float host[3] = {1, 2, 3};
+        void *x, *y, *workspace;
+        if (tw_program_workspace(program, &n, &bytes, &error) || bytes != 256 ||
+            tw_device_allocate(device, 12, &x, &error) || tw_device_allocate(device, 12, &y, &error) ||
+            tw_device_allocate(device, bytes, &workspace, &error) || tw_device_copy_in(device, x, host, 12, &error))
+          return 2;
+        void *arrays[] = {x, y}, *stream = (void *)0x1234;
+        if (tw_launch(module, program, &n, arrays, workspace, stream, &error) || tw_device_wait(device, stream, &error) ||
+            tw_device_copy_out(device, host, y, 12, &error))
+          return 3;
+        n = -1;
+        if (tw_launch(module, program, &n, arrays, workspace, stream, &error) != TW_BAD_SIZES)
+          return 4;
+        printf("%g %g %g: %s\n", host[0], host[1], host[2], error.message);
+        tw_module_unload(module);
+        tw_device_close(device);
+        tw_artifact_close(artifact);
+        return 0;
+      }""")
+    subprocess.run(["clang-22", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE}/core/include", str(source), "-o",
+                    str(tmp_path / "app"), f"-L{BUILD}/lib", "-ltilewright-runtime"], check=True)
+    log = tmp_path / "log"
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/lib:{DRIVERS}", "FAKE_LOG": str(log),
+                   "FAKE_KERNELS": str(DRIVERS / "kernels.so")}
+    out = subprocess.run([str(tmp_path / "app"), str(path)], capture_output=True, text=True, env=environment, check=True)
+    assert out.stdout == "4 8 12: size 0 of program 'four' is -1; sizes are 0 or more\n"
+    assert sum("stream 0x1234" in line for line in log.read_text().splitlines()) == 2
