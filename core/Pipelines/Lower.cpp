@@ -51,13 +51,16 @@ void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptio
   // Views become pointers and strides, affine loops and maps plain ones.
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  if (options.tileLoops)
+  if (options.tileLoops) {
     pm.addNestedPass<func::FuncOp>(createLowerTileToLoops());
-  else
+  } else {
+    pm.addPass(createAssignTileRegisters());
     pm.addPass(createLowerTileToVector());
+  }
   pm.addPass(createLowerParallel());
   if (!options.libm)
     pm.addPass(createExpandMath());
+  pm.addPass(createEnterStates());
 
   expandArithmetic(pm);
   pm.addPass(createSCFToControlFlowPass());

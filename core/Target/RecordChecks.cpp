@@ -32,6 +32,9 @@ static bool isRole(llvm::StringRef role) {
   if (roles.contains(role) || role.starts_with("constraints:")) // of inline assembly
     return true;
   auto [type, value] = role.split(':');
+  std::string bytes;
+  if (type == "data")
+    return !value.empty() && llvm::tryGetFromHex(value, bytes);
   int64_t number;
   return (type == "i1" || type == "i8" || type == "i16" || type == "i32" || type == "i64") &&
          !value.getAsInteger(10, number);

@@ -83,8 +83,8 @@ Value IterationSpace::value(AffineExpr expr) {
   return AffineApplyOp::create(builder, loc, map, values);
 }
 
-AffineMapAttr IterationSpace::validAttr(int64_t rows, AffineExpr cols, SmallVectorImpl<Value> &operands) {
-  auto [map, values] = this->map({getAffineConstantExpr(rows, builder.getContext()), cols});
+AffineMapAttr IterationSpace::validAttr(AffineExpr rows, AffineExpr cols, SmallVectorImpl<Value> &operands) {
+  auto [map, values] = this->map({rows, cols});
   operands.assign(values);
   return AffineMapAttr::get(map);
 }

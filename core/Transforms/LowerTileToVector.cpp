@@ -15,6 +15,7 @@
 #include "core/Transforms/TileAccessLowering.h"
 #include "core/Transforms/TileBufferLowering.h"
 #include "core/Transforms/TileRegionLowering.h"
+#include "core/Transforms/UnitRegisters.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -36,9 +37,24 @@ using namespace tilewright;
 //===-- Values and accesses -----------------------------------------------===//
 
 namespace {
-struct ZeroLowering : OpConversionPattern<tile::ZeroOp> {
-  using OpConversionPattern::OpConversionPattern;
+/// A pattern that may ask the chip; `target` is null where no op needs one.
+template <typename OpTy> struct ChipPattern : OpConversionPattern<OpTy> {
+  ChipPattern(const TypeConverter &converter, MLIRContext *context, const TargetDescription *target, ModuleOp module)
+      : OpConversionPattern<OpTy>(converter, context), target(target), module(module) {}
+  const TargetDescription *target;
+  mutable ModuleOp module;
+};
+
+struct ZeroLowering : ChipPattern<tile::ZeroOp> {
+  using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::ZeroOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (op.getType().isOpaque()) {
+      FailureOr<Value> value = lowerRegisterZero(rewriter, op, *target, module);
+      if (failed(value))
+        return failure();
+      rewriter.replaceOp(op, *value);
+      return success();
+    }
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, rewriter.getZeroAttr(vectorTypeOf(op.getType())));
     return success();
   }
@@ -94,19 +110,26 @@ struct ConvertLowering : OpConversionPattern<tile::ConvertOp> {
   }
 };
 
-struct LoadLowering : OpConversionPattern<tile::LoadOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LoadLowering : ChipPattern<tile::LoadOp> {
+  using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, lowerLoad(rewriter, op));
+    FailureOr<Value> value =
+        op.getType().isOpaque() ? lowerRegisterLoad(rewriter, op, *target, module) : lowerLoad(rewriter, op);
+    if (failed(value))
+      return failure();
+    rewriter.replaceOp(op, *value);
     return success();
   }
 };
 
-struct StoreLowering : OpConversionPattern<tile::StoreOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct StoreLowering : ChipPattern<tile::StoreOp> {
+  using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    lowerStore(rewriter, op, adaptor.getValue());
+    if (!op.getValue().getType().isOpaque())
+      lowerStore(rewriter, op, adaptor.getValue());
+    else if (failed(lowerRegisterStore(rewriter, op, adaptor.getValue(), *target, module)))
+      return failure();
     rewriter.eraseOp(op);
     return success();
   }
@@ -173,21 +196,16 @@ struct ReduceLowering : OpConversionPattern<tile::ReduceOp> {
 //===-- Matrix units ------------------------------------------------------===//
 
 namespace {
-struct MmaLowering : OpConversionPattern<tile::MmaOp> {
-  MmaLowering(const TypeConverter &converter, MLIRContext *context, const TargetDescription &target, ModuleOp module)
-      : OpConversionPattern(converter, context), target(target), module(module) {}
-
+struct MmaLowering : ChipPattern<tile::MmaOp> {
+  using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::MmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     FailureOr<Value> result =
-        tilewright::callUnit(rewriter, op, target, module, adaptor.getA(), adaptor.getB(), adaptor.getC());
+        tilewright::callUnit(rewriter, op, *target, module, adaptor.getA(), adaptor.getB(), adaptor.getC());
     if (failed(result))
       return failure();
     rewriter.replaceOp(op, *result);
     return success();
   }
-
-  const TargetDescription &target;
-  mutable ModuleOp module;
 };
 
 //===-- Pass --------------------------------------------------------------===//
@@ -223,6 +241,9 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
     module.walk([&](Operation *op) {
       hasTileOps |= isa_and_nonnull<tile::TileDialect>(op->getDialect());
       needsTarget |= isa<tile::MmaOp, tile::CopyOp>(op);
+      for (Value value : llvm::concat<const Value>(op->getOperands(), op->getResults()))
+        if (auto type = dyn_cast<tile::FragmentType>(value.getType()))
+          needsTarget |= type.isOpaque();
     });
     if (!hasTileOps)
       return;
@@ -239,9 +260,11 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
-    converter.addConversion([](tile::FragmentType type) -> std::optional<Type> {
+    converter.addConversion([&](tile::FragmentType type) -> std::optional<Type> {
       if (type.getLayout().getNumLanes() != 1)
         return std::nullopt;
+      if (type.isOpaque())
+        return registerValueType(UnknownLoc::get(type.getContext()), type, *target);
       return vectorTypeOf(type);
     });
     converter.addConversion([](tile::TokenType type) -> Type { return IntegerType::get(type.getContext(), 1); });
@@ -256,10 +279,10 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, legality);
-    patterns.add<ZeroLowering, IndexLowering, BroadcastLowering, ConvertLowering, LoadLowering, StoreLowering,
-                 MapLowering, ReduceLowering>(converter, &getContext());
-    if (target)
-      patterns.add<MmaLowering>(converter, &getContext(), *target, module);
+    patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, MapLowering, ReduceLowering>(converter,
+                                                                                                 &getContext());
+    patterns.add<ZeroLowering, LoadLowering, StoreLowering, MmaLowering>(converter, &getContext(), target.get(),
+                                                                         module);
     if (failed(applyPartialConversion(module, legality, std::move(patterns))))
       return signalPassFailure();
     SmallVector<UnrealizedConversionCastOp> casts;

@@ -23,6 +23,7 @@
 #include "core/Transforms/Descriptor.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/TrackAllocations.h"
+#include "core/Transforms/UnitRegisters.h"
 
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,7 +41,7 @@ using namespace tilewright;
 
 namespace {
 
-constexpr int64_t sizesDisagree = 1;
+constexpr int64_t sizesDisagree = 1, deviceError = 3;
 /// The arena starts on a page, so that packed panels do too.
 constexpr int64_t arenaAlignment = 4096;
 
@@ -52,8 +53,8 @@ struct MakeCInterface : tilewright::impl::MakeCInterfaceBase<MakeCInterface> {
 /// Writes the functions of one signature.
 class Wrapper {
 public:
-  Wrapper(func::FuncOp body, const Signature &signature)
-      : body(body), signature(signature), builder(body), loc(body.getLoc()) {
+  Wrapper(func::FuncOp body, const Signature &signature, func::FuncOp stateCheck)
+      : body(body), stateCheck(stateCheck), signature(signature), builder(body), loc(body.getLoc()) {
     context = body.getContext();
     pointer = LLVM::LLVMPointerType::get(context);
     i32 = builder.getI32Type();
@@ -77,16 +78,12 @@ private:
     return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
   }
   Value null() { return LLVM::ZeroOp::create(builder, loc, pointer); }
-  Value isNull(Value address) {
-    return LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, address, null());
-  }
+  Value isNull(Value address) { return LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, address, null()); }
   Value sizesAgree(ValueRange sizes);
   SmallVector<Value> dims(const SignatureArgument &argument, MemRefType type, ValueRange sizes);
-  Value evaluate(AffineExpr expr, ValueRange sizes) {
-    return affine::expandAffineExpr(builder, loc, expr, {}, sizes);
-  }
+  Value evaluate(AffineExpr expr, ValueRange sizes) { return affine::expandAffineExpr(builder, loc, expr, {}, sizes); }
 
-  func::FuncOp body;
+  func::FuncOp body, stateCheck; // the latter is null where the machine always is as the units need it
   const Signature &signature;
   OpBuilder builder;
   Location loc;
@@ -97,8 +94,8 @@ private:
 
 func::FuncOp Wrapper::declare(StringRef suffix, ArrayRef<Type> inputs, ArrayRef<Type> results) {
   builder.setInsertionPoint(body);
-  auto function = func::FuncOp::create(builder, loc, signature.name + suffix.str(),
-                                       builder.getFunctionType(inputs, results));
+  auto function =
+      func::FuncOp::create(builder, loc, signature.name + suffix.str(), builder.getFunctionType(inputs, results));
   builder.setInsertionPointToStart(function.addEntryBlock());
   return function;
 }
@@ -180,6 +177,14 @@ void Wrapper::makeIn() {
   scf::YieldOp::create(builder, loc, constant(sizesDisagree, i32));
 
   builder.setInsertionPointToStart(valid.thenBlock());
+  if (stateCheck) {
+    Value ready = func::CallOp::create(builder, loc, stateCheck, ValueRange()).getResult(0);
+    auto checked = scf::IfOp::create(builder, loc, TypeRange(i32), ready, /*withElseRegion=*/true);
+    scf::YieldOp::create(builder, loc, checked.getResult(0));
+    builder.setInsertionPointToStart(checked.elseBlock());
+    scf::YieldOp::create(builder, loc, constant(deviceError, i32));
+    builder.setInsertionPointToStart(checked.thenBlock());
+  }
   SmallVector<Value> operands(body.getNumArguments());
   for (auto [argument, address] : llvm::zip(signature.arguments, pointers)) {
     if (argument.isScalar && argument.isResult)
@@ -196,8 +201,8 @@ void Wrapper::makeIn() {
   if (auto compute = body->getAttrOfType<FlatSymbolRefAttr>(workspaceAttr)) {
     Value bytes = func::CallOp::create(builder, loc, workspace, sizes).getResult(0);
     Value size = arith::IndexCastOp::create(builder, loc, index, bytes);
-    operands.back() = memrefFromPointer(builder, loc, cast<MemRefType>(body.getArgumentTypes().back()),
-                                        pointers.back(), size);
+    operands.back() =
+        memrefFromPointer(builder, loc, cast<MemRefType>(body.getArgumentTypes().back()), pointers.back(), size);
   }
   auto call = func::CallOp::create(builder, loc, body, operands);
   for (auto [argument, address] : llvm::zip(signature.arguments, pointers)) {
@@ -256,8 +261,8 @@ func::FuncOp Wrapper::threadArena() {
     return LLVM::CallOp::create(builder, loc, callee, operands);
   };
   auto procedure = [&](StringRef name) {
-    auto function = LLVM::LLVMFuncOp::create(top, loc, name, LLVM::LLVMFunctionType::get(none, {}),
-                                             LLVM::Linkage::Internal);
+    auto function =
+        LLVM::LLVMFuncOp::create(top, loc, name, LLVM::LLVMFunctionType::get(none, {}), LLVM::Linkage::Internal);
     builder.setInsertionPointToStart(function.addEntryBlock(builder));
     return function;
   };
@@ -341,6 +346,15 @@ void Wrapper::makePlain() {
 
 void MakeCInterface::runOnOperation() {
   ModuleOp module = getOperation();
+  func::FuncOp stateCheck;
+  if (module.walk([](tile::MmaOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
+    auto target = targetOf(module);
+    if (!target) {
+      module.emitError() << llvm::toString(target.takeError());
+      return signalPassFailure();
+    }
+    stateCheck = makeStateCheck(module, **target);
+  }
   for (func::FuncOp function : publicFunctions(module)) {
     FailureOr<Signature> signature = Signature::of(function);
     if (failed(signature))
@@ -350,7 +364,7 @@ void MakeCInterface::runOnOperation() {
       return signalPassFailure();
     function.setPrivate();
     function->setAttr(bodyAttr, UnitAttr::get(&getContext()));
-    Wrapper wrapper(function, *signature);
+    Wrapper wrapper(function, *signature, stateCheck);
     wrapper.makeWorkspace();
     wrapper.makeIn();
     if (packedCall)

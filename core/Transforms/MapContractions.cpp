@@ -250,6 +250,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
     return;
   }
+  if (plan && !plan->note.empty())
+    root.emitRemark() << "contraction is mapped to \"" << plan->unit->name << "\": " << plan->note;
   ContractionTask task;
   task.contraction = c;
   if (plan)

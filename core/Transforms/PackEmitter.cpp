@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Four copies, by what is contiguous in the source:
+// Six copies, by what is contiguous in the source and in the panel:
 //   lanes contiguous       vectors along the free dimension, groups interleaved
+//   lanes contiguous, groups as long as a vector   groups interleaved to words, square blocks of them transposed
 //   k contiguous           square blocks transposed in registers
+//   k contiguous, groups as long as a vector       vectors along k
 //   k contiguous, scalars  vectors along k into rows; free dimension contiguous, scalars: a panel's width at once
 //   otherwise              element by element
 //
@@ -37,6 +39,7 @@ public:
 
 private:
   AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, b.getContext()); }
+  AffineExpr paddedK() { return r.kLength.ceilDiv(r.kStep) * r.kStep; }
   int64_t strideOf(unsigned dim) { return dim == ~0u ? 0 : access.stride(dim).value_or(0); }
 
   void overOtherK(unsigned which, function_ref<void()> body);
@@ -49,6 +52,11 @@ private:
 
   void copyLanes(AffineExpr base);
   void copyTransposed(AffineExpr base);
+  void copyGroups(AffineExpr base);
+  void copyTransposedGroups(AffineExpr base);
+  void overGroups(AffineExpr base, function_ref<void(int64_t, AffineExpr, int64_t)> body);
+  int64_t existingLanes(int64_t lane);
+  static int64_t wide(Type type) { return type.getIntOrFloatBitWidth(); }
   void copyRows(AffineExpr base);
   void copyRuns(AffineExpr base);
   void copyElements(AffineExpr base);
@@ -69,7 +77,7 @@ PackedBuffer Packer::pack() {
   buffer.rows = r.vector == 0 && kContiguous;
   buffer.otherK.assign(r.otherK.begin(), r.otherK.end());
   AffineExpr count = r.capacity ? constant(r.capacity) : r.ends.front() - r.begin;
-  AffineExpr groups = r.kLength.ceilDiv(r.group);
+  AffineExpr groups = paddedK().floorDiv(r.group);
   SmallVector<AffineExpr> shape{count};
   if (buffer.rows)
     shape.push_back(constant(r.width));
@@ -78,7 +86,7 @@ PackedBuffer Packer::pack() {
   if (buffer.rows) {
     // One line more than a whole number of lines, so that rows do not share the sets of a cache.
     int64_t line = std::max<int64_t>(512 / r.element.getIntOrFloatBitWidth(), 1);
-    shape.push_back((groups * r.group).ceilDiv(line) * line + line);
+    shape.push_back(paddedK().ceilDiv(line) * line + line);
   } else {
     shape.push_back(groups);
     shape.push_back(constant(r.width * r.group));
@@ -86,9 +94,15 @@ PackedBuffer Packer::pack() {
   buffer.memref = space.allocate(shape, r.element);
 
   unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
-  bool canTranspose = r.vector > 1 && kContiguous && (wordBits == 32 || wordBits == 64) &&
-                      r.vector * wordBits >= 128 && r.vector * wordBits <= 512 && isa<AffineConstantExpr>(r.kLength) &&
+  bool canTranspose = r.vector > 1 && kContiguous && (wordBits == 32 || wordBits == 64) && r.vector * wordBits >= 128 &&
+                      r.vector * wordBits <= 512 && isa<AffineConstantExpr>(r.kLength) &&
                       (!r.valid || isa<AffineConstantExpr>(r.valid));
+  // A group is a vector of its own: rows of a unit that holds several of them.
+  bool longGroups = r.vector > 1 && r.group > 1 && r.group == r.kStep && r.group * wide(r.element) >= 128 &&
+                    isa<AffineConstantExpr>(r.kLength) && (!r.valid || isa<AffineConstantExpr>(r.valid));
+  int64_t perWord = 32 / wide(r.element);
+  bool squareWords = longGroups && (perWord == 2 || perWord == 4) && r.group == r.vector * perWord &&
+                     wide(r.element) == wide(r.operand->element);
   space.loop(r.begin, r.ends, [&](AffineExpr iv) {
     panel = iv - r.begin;
     AffineExpr base = r.freeDim == ~0u ? constant(0) : r.first + iv * r.width;
@@ -96,6 +110,12 @@ PackedBuffer Packer::pack() {
       copyRows(base);
     else if (lanesContiguous && r.vector == 0 && r.group == 1)
       copyRuns(base);
+    else if (longGroups && kContiguous)
+      copyGroups(base);
+    else if (squareWords && lanesContiguous)
+      copyTransposedGroups(base);
+    else if (longGroups)
+      copyElements(base);
     else if (r.vector > 0 && lanesContiguous && (r.group == 1 || isa<AffineConstantExpr>(r.kLength)))
       copyLanes(base);
     else if (canTranspose)
@@ -149,8 +169,8 @@ Value Packer::loadVector(int64_t width, AffineExpr valid) {
     return widen(AffineVectorLoadOp::create(b, loc, type, access.memref, map, operands));
   SmallVector<Value> indices;
   for (AffineExpr result : map.getResults())
-    indices.push_back(AffineApplyOp::create(
-        b, loc, AffineMap::get(map.getNumDims(), map.getNumSymbols(), result), operands));
+    indices.push_back(
+        AffineApplyOp::create(b, loc, AffineMap::get(map.getNumDims(), map.getNumSymbols(), result), operands));
   Value count = space.value(valid);
   Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({width}, b.getI1Type()), ValueRange(count));
   return widen(vector::MaskedLoadOp::create(b, loc, type, access.memref, indices, mask, zero(type)));
@@ -201,8 +221,11 @@ void Packer::copyLanes(AffineExpr base) {
   overOtherK(0, [&] {
     AffineExpr full = r.kLength.floorDiv(r.group);
     space.loop(constant(0), {full}, [&](AffineExpr group) { copyGroupOfLanes(base, group, r.group); });
-    if (auto length = dyn_cast<AffineConstantExpr>(r.kLength); length && length.getValue() % r.group)
+    auto length = dyn_cast<AffineConstantExpr>(r.kLength);
+    if (length && length.getValue() % r.group)
       copyGroupOfLanes(base, full, length.getValue() % r.group);
+    space.loop(r.kLength.ceilDiv(r.group), {paddedK().floorDiv(r.group)},
+               [&](AffineExpr group) { copyGroupOfLanes(base, group, 0); });
   });
 }
 
@@ -211,6 +234,7 @@ void Packer::copyTransposed(AffineExpr base) {
   int64_t lanes = r.vector, span = lanes * r.group; // elements of k in a block
   int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
   int64_t valid = r.valid ? cast<AffineConstantExpr>(r.valid).getValue() : lanes;
+  int64_t groups = cast<AffineConstantExpr>(paddedK()).getValue() / r.group;
   unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
   Type word = r.group == 1 ? r.element : Type(b.getIntegerType(wordBits));
   auto blockAt = [&](AffineExpr block, int64_t lane, int64_t existing) {
@@ -227,7 +251,8 @@ void Packer::copyTransposed(AffineExpr base) {
       rows.push_back(r.group == 1 ? row : Value(vector::BitCastOp::create(b, loc, wordType, row)));
     }
     rows = transposeSquare(b, loc, rows);
-    for (int64_t i = 0; i < int64_t(llvm::divideCeil(std::min(existing, span), r.group)); ++i) {
+    int64_t stored = existing < span ? std::min(lanes, groups - length / span * lanes) : lanes;
+    for (int64_t i = 0; i < stored; ++i) {
       Value row = rows[i];
       if (r.group != 1)
         row = vector::BitCastOp::create(b, loc, VectorType::get({span}, r.element), row);
@@ -240,6 +265,65 @@ void Packer::copyTransposed(AffineExpr base) {
       if (length % span)
         blockAt(constant(length / span), lane, length % span);
     }
+    space.loop(constant(llvm::alignTo(length, span) / r.group), {constant(groups)},
+               [&](AffineExpr group) { copyGroupOfLanes(base, group, 0); });
+  });
+}
+
+/// Calls `body(lane, group, existing)` for all vectors of free elements and groups of k of a panel; `existing`: the
+/// elements of the group that the source has.
+void Packer::overGroups(AffineExpr base, function_ref<void(int64_t, AffineExpr, int64_t)> body) {
+  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
+  overOtherK(0, [&] {
+    for (int64_t lane = 0; lane < r.width; lane += r.vector) {
+      space.loop(constant(0), {constant(length / r.group)}, [&](AffineExpr group) { body(lane, group, r.group); });
+      if (length % r.group)
+        body(lane, constant(length / r.group), length % r.group);
+    }
+  });
+}
+
+/// Free elements of the vector that begins at `lane` which the source has.
+int64_t Packer::existingLanes(int64_t lane) {
+  return r.valid && lane + r.vector >= r.width ? cast<AffineConstantExpr>(r.valid).getValue() : r.vector;
+}
+
+/// Each group is a vector along k, in the source and in the panel.
+void Packer::copyGroups(AffineExpr base) {
+  overGroups(base, [&](int64_t lane, AffineExpr group, int64_t existing) {
+    for (int64_t i = 0; i < r.vector; ++i) {
+      Value row;
+      if (i < existingLanes(lane)) {
+        place(base + lane + i, group * r.group);
+        row = loadVector(r.group, existing < r.group ? constant(existing) : AffineExpr());
+      } else {
+        row = zero(VectorType::get({r.group}, r.element));
+      }
+      storeVector(row, packedPosition(group, constant((lane + i) * r.group)));
+    }
+  });
+}
+
+/// Rows of the source run along the free dimension: as many of them as make 32-bit words are interleaved, square blocks
+/// of words transposed.
+void Packer::copyTransposedGroups(AffineExpr base) {
+  int64_t perWord = r.group / r.vector;
+  auto wordType = VectorType::get({r.vector}, b.getIntegerType(32));
+  overGroups(base, [&](int64_t lane, AffineExpr group, int64_t existing) {
+    int64_t lanes = existingLanes(lane);
+    SmallVector<Value> words;
+    for (int64_t word = 0; word < r.vector; ++word) {
+      SmallVector<Value> rows;
+      for (int64_t j = word * perWord; j < (word + 1) * perWord; ++j) {
+        place(base + lane, group * r.group + j);
+        rows.push_back(j < existing ? loadVector(r.vector, lanes < r.vector ? constant(lanes) : AffineExpr())
+                                    : zero(VectorType::get({r.vector}, r.element)));
+      }
+      words.push_back(vector::BitCastOp::create(b, loc, wordType, interleaveRows(b, loc, rows)));
+    }
+    for (auto [i, row] : llvm::enumerate(transposeSquare(b, loc, words)))
+      storeVector(vector::BitCastOp::create(b, loc, VectorType::get({r.group}, r.element), row),
+                  packedPosition(group, constant((lane + int64_t(i)) * r.group)));
   });
 }
 
@@ -269,8 +353,7 @@ void Packer::copyRows(AffineExpr base) {
         auto [map, operands] = space.address(access);
         scalarAt(k, widen(AffineLoadOp::create(b, loc, access.memref, map, operands)));
       });
-      space.loop(r.kLength, {r.kLength.ceilDiv(r.group) * r.group},
-                 [&](AffineExpr k) { scalarAt(k, zero(r.element)); });
+      space.loop(r.kLength, {paddedK()}, [&](AffineExpr k) { scalarAt(k, zero(r.element)); });
     });
   });
 }
@@ -296,7 +379,7 @@ void Packer::copyElements(AffineExpr base) {
     AffineStoreOp::create(b, loc, value, buffer.memref, map, operands);
   };
   overOtherK(0, [&] {
-    AffineExpr padded = r.kLength.ceilDiv(r.group) * r.group;
+    AffineExpr padded = paddedK();
     space.loop(constant(0), {r.kLength}, [&](AffineExpr k) {
       space.loop(constant(0), {lanes}, [&](AffineExpr free) {
         place(base + free, k);
@@ -317,11 +400,12 @@ void Packer::copyElements(AffineExpr base) {
 PackedBuffer packPanels(IterationSpace &space, const PackRequest &request) { return Packer(space, request).pack(); }
 
 Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::FragmentType type, AffineExpr panel,
-                 AffineExpr group, int64_t offset, bool freeIsColumn) {
+                 AffineExpr step, int64_t offset, bool freeIsColumn) {
   MLIRContext *context = space.builder.getContext();
   AffineExpr row = getAffineDimExpr(0, context), column = getAffineDimExpr(1, context);
   AffineExpr none = getAffineConstantExpr(0, context);
   AffineExpr free = freeIsColumn ? column : row, k = freeIsColumn ? row : column;
+  int64_t kStep = freeIsColumn ? type.getRows() : type.getCols();
   SmallVector<AffineExpr> position{panel}, elements{none};
   auto append = [&](AffineExpr at, AffineExpr element) {
     position.push_back(at);
@@ -332,10 +416,10 @@ Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::Fragme
   for (unsigned dim : buffer.otherK)
     append(space.at[dim], none);
   if (buffer.rows) {
-    append(group * buffer.group, k);
+    append(step * kStep, k);
   } else {
-    append(group, none);
-    append(getAffineConstantExpr(offset * buffer.group, context), free * buffer.group + k);
+    append(step * (kStep / buffer.group), k.floorDiv(buffer.group));
+    append(getAffineConstantExpr(offset * buffer.group, context), free * buffer.group + k % buffer.group);
   }
   auto [map, operands] = space.map(position);
   return tile::LoadOp::create(space.builder, space.loc, type, buffer.memref, operands, AffineMapAttr::get(map),

@@ -11,7 +11,9 @@
 /// and fills with zeros what a partial vector or group lacks:
 ///
 ///   panels   [panel][other k...][k / group][width * group]   element (k, free) at k / group, free * group + k % group
-///   rows     [panel][width][other k...][k, up to a group]    where the source has k contiguous and scalars are read
+///   rows     [panel][width][other k...][k, up to a step]     where the source has k contiguous and scalars are read
+///
+/// A unit that reads several groups a step (`kStep` > `group`) finds them one after the other.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,20 +28,21 @@ namespace tilewright {
 
 struct PackRequest {
   const ContractionOperand *operand = nullptr;
-  mlir::Type element;                  // in the packed buffer
-  unsigned freeDim = ~0u;              // nest dimension of the panel; ~0u: none
+  mlir::Type element;     // in the packed buffer
+  unsigned freeDim = ~0u; // nest dimension of the panel; ~0u: none
   unsigned kDim = 0;
-  llvm::ArrayRef<unsigned> otherK;     // further reduction dimensions, packed whole
-  int64_t width = 1;                   // elements of the free dimension in a panel
-  int64_t vector = 0;                  // lanes that are read at once; 0: read as scalars
-  int64_t group = 1;                   // elements of k that lie together
-  mlir::AffineExpr first;              // position of panel 0 in the free dimension
-  mlir::AffineExpr begin;              // first panel to pack ...
+  llvm::ArrayRef<unsigned> otherK; // further reduction dimensions, packed whole
+  int64_t width = 1;               // elements of the free dimension in a panel
+  int64_t vector = 0;              // lanes that are read at once; 0: read as scalars
+  int64_t group = 1;               // elements of k that lie together
+  int64_t kStep = 1;               // elements of k that a unit reads at once: k is filled up to a multiple with zeros
+  mlir::AffineExpr first;          // position of panel 0 in the free dimension
+  mlir::AffineExpr begin;          // first panel to pack ...
   llvm::SmallVector<mlir::AffineExpr> ends; // ... up to the smallest of these
-  int64_t capacity = 0;                // panels in the buffer; 0: ends[0] - begin
+  int64_t capacity = 0;                     // panels in the buffer; 0: ends[0] - begin
   mlir::AffineExpr kBegin, kLength;
-  bool offset = false;                 // add half the range: signed elements become unsigned
-  mlir::AffineExpr valid;              // elements of the last vector that exist; null: all
+  bool offset = false;    // add half the range: signed elements become unsigned
+  mlir::AffineExpr valid; // elements of the last vector that exist; null: all
 };
 
 struct PackedBuffer {
@@ -53,10 +56,10 @@ struct PackedBuffer {
 /// Emits the copy at the current place and returns the buffer.
 PackedBuffer packPanels(IterationSpace &space, const PackRequest &request);
 
-/// Loads the fragment of k group `group` and free elements `offset`... of panel `panel`; the free dimension runs
+/// Loads the fragment of unit step `step` of k and free elements `offset`... of panel `panel`; the free dimension runs
 /// along the fragment's columns or rows.
 mlir::Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::FragmentType type,
-                       mlir::AffineExpr panel, mlir::AffineExpr group, int64_t offset, bool freeIsColumn);
+                       mlir::AffineExpr panel, mlir::AffineExpr step, int64_t offset, bool freeIsColumn);
 
 } // namespace tilewright
 

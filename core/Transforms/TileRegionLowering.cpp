@@ -12,6 +12,7 @@
 
 #include "core/Transforms/TileRegionLowering.h"
 #include "core/Transforms/TileAccessLowering.h"
+#include "core/Transforms/UnitRegisters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -63,6 +64,19 @@ static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::Fragment
   if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() != bitWidth(operand.element))
     return op.emitOpError() << "unit " << op.getUnit() << " takes elements of " << bitWidth(operand.element)
                             << " bits as " << role << ", got " << element;
+  StringRef registers = operand.opaque ? StringRef(operand.opaque->name) : StringRef();
+  if (fragment.getRegisters() != registers) {
+    auto home = [](StringRef name) {
+      return name.empty() ? std::string("vector registers") : "registers \"" + name.str() + "\"";
+    };
+    return op.emitOpError() << "unit " << op.getUnit() << " takes " << role << " in " << home(registers) << ", got "
+                            << home(fragment.getRegisters());
+  }
+  if (operand.opaque && !operand.opaque->masks.empty() &&
+      (fragment.getNumber() < 0 || fragment.getNumber() >= int64_t(operand.opaque->masks.size())))
+    return op.emitOpError() << "unit " << op.getUnit() << " takes " << role << " in one of "
+                            << operand.opaque->masks.size() << " registers \"" << registers
+                            << "\"; assign-tile-registers gives it a number";
   if (!(fragment.getLayout().getValue() == operand.layout))
     return op.emitOpError() << "unit " << op.getUnit() << " takes " << role << " in the layout "
                             << tile::LayoutAttr::get(op.getContext(), operand.layout) << ", got "
@@ -86,12 +100,14 @@ FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const 
     a = repeatGroup(builder, loc, a, std::max(widthA, widthB));
   if (unit->b.residence == Residence::BroadcastScalar)
     b = repeatGroup(builder, loc, b, std::max(widthA, widthB));
-  std::string name = ("tilewright.unit." + op.getUnit()).str();
-  if (!module.lookupSymbol(name)) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(module.getBody());
-    auto type = builder.getFunctionType({a.getType(), b.getType(), c.getType()}, {c.getType()});
-    func::FuncOp::create(builder, loc, name, type).setPrivate();
-  }
-  return func::CallOp::create(builder, loc, name, TypeRange{c.getType()}, ValueRange{a, b, c}).getResult(0);
+  // Numbered registers are given by their numbers; the unit changes that of C in place.
+  SmallVector<Value> operands{a, b, c};
+  SmallVector<tile::FragmentType> fragments{op.getA().getType(), op.getB().getType(), op.getC().getType()};
+  for (auto [operand, fragment] : llvm::zip_equal(operands, fragments))
+    if (fragment.getNumber() >= 0)
+      operand = arith::ConstantIntOp::create(builder, loc, fragment.getNumber(), 32);
+  bool inPlace = op.getC().getType().getNumber() >= 0;
+  auto call = callByName(builder, loc, module, (unitPrefix + op.getUnit()).str(), operands,
+                         inPlace ? TypeRange() : TypeRange(c.getType()));
+  return inPlace ? operands[2] : call.getResult(0);
 }

@@ -87,6 +87,7 @@ def i1 : Elem<"I1">;
 ///   "Rows" "RowBytes"        extents of a tile register
 ///   "MaskUnion"              union of the granule masks of the registers concerned
 ///   "i8:7" "i16:7" "i32:7" "i64:7" "i1:0"  a constant
+///   "data:0140"              the address of constant bytes, two hexadecimal digits each
 class Emission<string kind_, string name_, list<string> arguments_> {
   string kind = kind_;
   string name = name_;

@@ -136,7 +136,9 @@ SmallVector<Position> FragmentType::positions(int64_t lane) const {
 }
 
 LogicalResult FragmentType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t cols,
-                                   Type elementType, LayoutAttr layout) {
+                                   Type elementType, LayoutAttr layout, StringRef registers, int64_t number) {
+  if (registers.empty() && number >= 0)
+    return emitError() << "fragment: number " << number << " of no register class";
   if (rows < 1 || cols < 1)
     return emitError() << "fragment: " << rows << "x" << cols << " is empty, both extents must be at least 1";
   if (!elementType.isIntOrIndexOrFloat())
@@ -169,19 +171,32 @@ Type FragmentType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
   LayoutAttr layout;
+  std::string registers;
+  int64_t number = -1;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(elementType) ||
-      parser.parseComma() || parser.parseAttribute(layout) || parser.parseGreater())
+      parser.parseComma() || parser.parseAttribute(layout))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseString(&registers) || (succeeded(parser.parseOptionalColon()) && parser.parseInteger(number))))
+    return {};
+  if (parser.parseGreater())
     return {};
   if (shape.size() != 2) {
     parser.emitError(loc) << "a fragment has two extents, rows x cols, got " << shape.size();
     return {};
   }
-  return parser.getChecked<FragmentType>(loc, parser.getContext(), shape[0], shape[1], elementType, layout);
+  return parser.getChecked<FragmentType>(loc, parser.getContext(), shape[0], shape[1], elementType, layout, registers,
+                                         number);
 }
 
 void FragmentType::print(AsmPrinter &printer) const {
-  printer << "<" << getRows() << "x" << getCols() << "x" << getElementType() << ", " << getLayout() << ">";
+  printer << "<" << getRows() << "x" << getCols() << "x" << getElementType() << ", " << getLayout();
+  if (isOpaque())
+    printer << ", \"" << getRegisters() << "\"";
+  if (getNumber() >= 0)
+    printer << " : " << getNumber();
+  printer << ">";
 }
 
 //===-- Arrangement -------------------------------------------------------===//

@@ -65,17 +65,28 @@ def Tile_FragmentType : Tile_Type<"Fragment", "fragment"> {
     lanes and elements. The layout covers every matrix element the same number of times (once, or more often where
     the hardware wants copies). A fragment whose layout has one lane becomes a vector of `getNumElements()`
     elements in the layout's order.
+
+    Where `registers` names a register class of the chip (a record), the fragment lives in tile or accumulator registers
+    that only emissions of their own can touch; its layout then says the order in the register. `assign-tile-registers`
+    gives those of a numbered bank their `number`.
+
+    ```mlir
+    !tile.fragment<16x16xf32, #rows, "AcmeTile">       // in some register of the class
+    !tile.fragment<16x16xf32, #rows, "AcmeTile" : 3>   // in its register 3
+    ```
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elementType, "::tilewright::tile::LayoutAttr":$layout);
+  let parameters = (ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elementType, "::tilewright::tile::LayoutAttr":$layout,
+                        StringRefParameter<"register class">:$registers, "int64_t":$number);
   let builders = [
     TypeBuilderWithInferredContext<(ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elementType,
                                         "::tilewright::tile::LayoutAttr":$layout), [{
-      return $_get(elementType.getContext(), rows, cols, elementType, layout);
+      return $_get(elementType.getContext(), rows, cols, elementType, layout, "", -1);
     }]>,
     TypeBuilderWithInferredContext<(ins "int64_t":$rows, "int64_t":$cols, "::mlir::Type":$elementType,
-                                        "const ::tilewright::Layout &":$layout), [{
+                                        "const ::tilewright::Layout &":$layout,
+                                        CArg<"::llvm::StringRef", "{}">:$registers, CArg<"int64_t", "-1">:$number), [{
       ::mlir::MLIRContext *context = elementType.getContext();
-      return $_get(context, rows, cols, elementType, LayoutAttr::get(context, layout));
+      return $_get(context, rows, cols, elementType, LayoutAttr::get(context, layout), registers, number);
     }]>
   ];
   let extraClassDeclaration = [{
@@ -83,6 +94,12 @@ def Tile_FragmentType : Tile_Type<"Fragment", "fragment"> {
     int64_t getNumElements() const { return getLayout().getNumElements(); }
     /// Matrix position of each element of `lane`, in the layout's order.
     ::llvm::SmallVector<::tilewright::Position> positions(int64_t lane = 0) const;
+    /// Whether it lives in tile or accumulator registers.
+    bool isOpaque() const { return !getRegisters().empty(); }
+    /// The same matrix in register `number` of its class.
+    FragmentType numbered(int64_t number) const {
+      return get(getContext(), getRows(), getCols(), getElementType(), getLayout(), getRegisters(), number);
+    }
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -18,6 +18,8 @@
 #define TILEWRIGHT_TARGETS_CPU_CHIPS_H
 
 #include "tilewright/ChipTable.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Triple.h"
 
 namespace tilewright::cpu {
 
@@ -29,6 +31,9 @@ std::vector<ChipTable> recordedChips();
 llvm::Expected<ChipTable> host();
 /// The same without the saved rates.
 ChipTable detectHost();
+/// The record whose numbers fit a machine: by its features, since the name that LLVM finds for it (`processor`) follows
+/// from a model number that hypervisors make up; the name decides only between families of the same features.
+std::string familyOf(llvm::StringRef processor, const llvm::StringMap<bool> &features, const llvm::Triple &triple);
 
 /// Where measured rates lie: $TILEWRIGHT_RATES, else $XDG_CONFIG_HOME/tilewright/cpu-rates.json, else below ~/.config.
 std::string ratesPath();

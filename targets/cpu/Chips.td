@@ -94,7 +94,7 @@ def SapphireRapids : GoldenCoveChip<"sapphire-rapids", "sapphirerapids", 56, 109
   let summary = "Intel Sapphire Rapids with AMX";
   let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512fp16", "avx512vbmi", "avxvnni", "amx-tile", "amx-bf16",
                            "amx-int8"];
-  let units = [amx_tdpbf16, amx_tdpbssd, amx_tdpbusd, avx512_fma_f16, avx512_dpbf16, avx512_dpbusd, avx512_dpwssd,
+  let units = [amx_tdpbf16, amx_tdpbssd, amx_tdpbsud, amx_tdpbusd, amx_tdpbuud, avx512_fma_f16, avx512_dpbf16, avx512_dpbusd, avx512_dpwssd,
                avx_dpbusd] # Avx512Units;
 }
 
@@ -243,13 +243,15 @@ def NeoverseV1 : Cpu<"neoverse-v1", 64, 4> {
     DataCache<"l1", "core", 65536, 4, PerClock<48>, PerClock<32>, Cycles<4>, V1Guide>,
     RegisterFile<"vector", "core", 32, 16>
   ];
-  let units = [neon_fma_f32, neon_fma_f64, neon_fma_f16, neon_sdot, neon_usdot, neon_bfdot, neon_smmla, neon_usmmla, neon_bfmmla];
+  let units = [neon_fma_f32, neon_fma_f64, neon_fma_f16, neon_sdot, neon_usdot, neon_bfdot, neon_smmla, neon_ummla, neon_usmmla,
+               neon_bfmmla];
   // Latencies are those of the accumulator, which is forwarded late.
   let costs = [
     UnitCost<neon_fma_f32, Cycles<1, 4>, Cycles<2>, V1Guide>, UnitCost<neon_fma_f64, Cycles<1, 4>, Cycles<2>, V1Guide>,
     UnitCost<neon_fma_f16, Cycles<1, 4>, Cycles<2>, V1Guide>, UnitCost<neon_sdot, Cycles<1, 4>, Cycles<1>, V1Guide>,
     UnitCost<neon_usdot, Cycles<1, 4>, Cycles<1>, V1Guide>, UnitCost<neon_bfdot, Cycles<1, 4>, Cycles<2>, V1Guide>,
-    UnitCost<neon_smmla, Cycles<1, 4>, Cycles<1>, V1Guide>, UnitCost<neon_usmmla, Cycles<1, 4>, Cycles<1>, V1Guide>,
+    UnitCost<neon_smmla, Cycles<1, 4>, Cycles<1>, V1Guide>, UnitCost<neon_ummla, Cycles<1, 4>, Cycles<1>, V1Guide>,
+    UnitCost<neon_usmmla, Cycles<1, 4>, Cycles<1>, V1Guide>,
     UnitCost<neon_bfmmla, Cycles<1, 4>, Cycles<3>, V1Guide>
   ];
   let rates = [

@@ -17,13 +17,13 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 #include <thread>
 #include <unistd.h>
 
@@ -69,25 +69,34 @@ static void detectCaches(ChipTable &chip) {
   }
 }
 
-/// The record whose numbers fit `cpu` (LLVM's name of the processor) best, by family or else by instruction set.
-static std::string familyOf(StringRef cpu, const llvm::StringMap<bool> &features, const llvm::Triple &triple) {
-  auto has = [&](StringRef feature) { return features.lookup(feature); };
+std::string cpu::familyOf(StringRef processor, const llvm::StringMap<bool> &features, const llvm::Triple &triple) {
+  auto has = [&](auto... names) { return (features.lookup(names) && ...); };
   if (triple.isAArch64())
-    return llvm::StringSwitch<std::string>(cpu)
-        .Cases({"neoverse-v1", "neoverse-512tvb", "neoverse-v2", "neoverse-v3", "neoverse-n2"}, "neoverse-v1")
-        .Default("armv8-a");
-  std::string generic = has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq") ? "x86-64-v4"
-                        : has("avx2") && has("fma")                                             ? "x86-64-v3"
-                                                                                                : "x86-64";
-  if (generic != "x86-64-v4")
-    return generic;
-  return llvm::StringSwitch<std::string>(cpu)
-      .Case("znver4", "zen4")
-      .Cases({"znver5", "znver6"}, "zen5")
-      .Case("emeraldrapids", has("amx-tile") ? "sapphire-rapids" : "emerald-rapids")
-      .Cases({"sapphirerapids", "graniterapids", "graniterapids-d"},
-             has("amx-tile") ? "sapphire-rapids" : "sapphire-rapids-noamx")
-      .Default(generic);
+    return has("i8mm", "bf16", "fullfp16") ? "neoverse-v1" : "armv8-a";
+  if (!has("avx512f", "avx512bw", "avx512vl", "avx512dq"))
+    return has("avx2", "fma") ? "x86-64-v3" : "x86-64";
+  // Only AMD's processors have sse4a; only Intel's from Sapphire Rapids on have avx512fp16.
+  if (has("sse4a"))
+    return has("avxvnni", "avx512bf16") ? "zen5" : has("avx512bf16") ? "zen4" : "x86-64-v4";
+  if (!has("avx512fp16"))
+    return "x86-64-v4";
+  if (has("amx-tile", "amx-bf16", "amx-int8"))
+    return "sapphire-rapids";
+  return processor == "emeraldrapids" ? "emerald-rapids" : "sapphire-rapids-noamx";
+}
+
+/// Whether the processor that LLVM names has all features that `record` has, as far as this machine knows them: a
+/// hypervisor may give a model number that belongs to another processor.
+static bool nameFits(StringRef processor, const ChipTable &record, const llvm::Triple &triple) {
+  if (!triple.isX86())
+    return true;
+  llvm::SmallVector<StringRef> names;
+  if (llvm::X86::parseArchX86(processor) == llvm::X86::CK_None)
+    return false;
+  llvm::X86::getFeaturesForCPU(processor, names);
+  return llvm::all_of(record.features, [&](StringRef feature) {
+    return llvm::is_contained(names, feature) || llvm::is_contained(record.lacks, feature);
+  });
 }
 
 ChipTable cpu::detectHost() {
@@ -101,7 +110,7 @@ ChipTable cpu::detectHost() {
   ChipTable chip = *record;
   chip.name = "host";
   chip.triple = triple.str();
-  chip.cpu = processor;
+  chip.cpu = nameFits(processor, *record, triple) ? processor : record->cpu;
   chip.features.clear();
   chip.lacks.clear();
   for (const auto &feature : features)
@@ -125,7 +134,7 @@ ChipTable cpu::detectHost() {
     if (memory.kind == MemoryKind::Global)
       memory.bytes = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   }
-  chip.summary = formatv("this machine: {0}, {1} cores, rates of {2}", processor, cores, family);
+  chip.summary = formatv("this machine: {0}, {1} cores, rates of {2}", chip.cpu, cores, family);
   return chip;
 }
 

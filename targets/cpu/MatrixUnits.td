@@ -61,21 +61,30 @@ def avx512_madd_i16 : MulAddUnit<16, 2, i16, "avx512bw", "vpmaddwd $3, $2, $0">;
 def avx_dpbusd : DotUnit<8, 4, u8, i8, i32, "avxvnni", "llvm.x86.avx512.vpdpbusd.256">;
 
 //===----------------------------------------------------------------------===//
-// AMX: 8 tile registers of 16 rows of 64 bytes, values of LLVM's own type
+// AMX: 8 numbered tile registers of 16 rows of 64 bytes
 //===----------------------------------------------------------------------===//
 
+// All eight registers whole. Linux gives a process the state that holds them when it asks (arch_prctl
+// ARCH_REQ_XCOMP_PERM, component 18), which once is enough for all threads; 0 is yes.
 def AmxTiles : State {
   let requires = ["amx-tile"];
+  // Palette 1, no start row; 14 reserved bytes; 8 registers of 64 bytes a row, 8 reserved; of 16 rows, 8 reserved.
+  let enter = LlvmIntrinsic<"llvm.x86.ldtilecfg", ["data:0100" # "0000000000000000000000000000"
+      # "40004000400040004000400040004000" # "00000000000000000000000000000000"
+      # "1010101010101010" # "0000000000000000"]>;
+  let leave = LlvmIntrinsic<"llvm.x86.tilerelease", []>;
+  let check = InlineAsm<"syscall", ["i64:158", "i64:4131", "i64:18",
+                                    "constraints:={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory}"]>;
+  let checkValue = 0;
   let forbids = ["call"];
   let cost = Cycles<100>;
   let source = Guess<"tile configuration and release; not measured">;
 }
 def TMM : RegisterBank<"tmm", 8> { let needs = AmxTiles; }
-class AmxTile<Layout layout> : OpaqueRegister<TMM, [], 16, 64, layout> {
-  let valueType = "x86_amx";
-  let zero = LlvmIntrinsic<"llvm.x86.tilezero.internal", ["Rows", "RowBytes"]>;
-  let fill = LlvmIntrinsic<"llvm.x86.tileloadd64.internal", ["Rows", "RowBytes", "Ptr", "Stride"]>;
-  let store = LlvmIntrinsic<"llvm.x86.tilestored64.internal", ["Rows", "RowBytes", "Ptr", "Stride", "Tile"]>;
+class AmxTile<Layout layout> : OpaqueRegister<TMM, [0x1, 0x2, 0x4, 0x8, 0x10, 0x20, 0x40, 0x80], 16, 64, layout> {
+  let zero = LlvmIntrinsic<"llvm.x86.tilezero", ["Tile"]>;
+  let fill = LlvmIntrinsic<"llvm.x86.tileloadd64", ["Tile", "Ptr", "Stride"]>;
+  let store = LlvmIntrinsic<"llvm.x86.tilestored64", ["Tile", "Ptr", "Stride"]>;
 }
 def AmxRows : AmxTile<RowMajor>;
 // B by groups of 2 or 4 rows: register row r holds rows 2r, 2r+1 (4r .. 4r+3) of each column side by side.
@@ -94,11 +103,13 @@ class AmxUnit<int k, Elem ea, Elem eb, Elem ec, AmxTile homeB, string feature, s
   let source = Cited<"Intel 64 and IA-32 optimization reference manual, chapter on AMX">;
   let requires = ["amx-tile", feature];
   let states = [AmxTiles];
-  let emit = LlvmIntrinsic<intrinsic, ["i16:16", "i16:64", "i16:64", "C", "A", "B"]>;
+  let emit = LlvmIntrinsic<intrinsic, ["TileC", "TileA", "TileB"]>;
 }
-def amx_tdpbf16 : AmxUnit<32, bf16, bf16, f32, AmxPairs, "amx-bf16", "llvm.x86.tdpbf16ps.internal">;
-def amx_tdpbssd : AmxUnit<64, i8, i8, i32, AmxQuads, "amx-int8", "llvm.x86.tdpbssd.internal">;
-def amx_tdpbusd : AmxUnit<64, u8, i8, i32, AmxQuads, "amx-int8", "llvm.x86.tdpbusd.internal">;
+def amx_tdpbf16 : AmxUnit<32, bf16, bf16, f32, AmxPairs, "amx-bf16", "llvm.x86.tdpbf16ps">;
+def amx_tdpbssd : AmxUnit<64, i8, i8, i32, AmxQuads, "amx-int8", "llvm.x86.tdpbssd">;
+def amx_tdpbsud : AmxUnit<64, i8, u8, i32, AmxQuads, "amx-int8", "llvm.x86.tdpbsud">;
+def amx_tdpbusd : AmxUnit<64, u8, i8, i32, AmxQuads, "amx-int8", "llvm.x86.tdpbusd">;
+def amx_tdpbuud : AmxUnit<64, u8, u8, i32, AmxQuads, "amx-int8", "llvm.x86.tdpbuud">;
 
 //===----------------------------------------------------------------------===//
 // AArch64: NEON, dot products, matrix multiplication of 2 x 2 blocks
@@ -123,6 +134,7 @@ class BlockUnit<int k, Elem ea, Elem eb, Elem ec, string feature, string intrins
   let emit = LlvmIntrinsic<intrinsic, ["C", "A", "B"]>;
 }
 def neon_smmla : BlockUnit<8, i8, i8, i32, "i8mm", "llvm.aarch64.neon.smmla">;
+def neon_ummla : BlockUnit<8, u8, u8, i32, "i8mm", "llvm.aarch64.neon.ummla">;
 def neon_usmmla : BlockUnit<8, u8, i8, i32, "i8mm", "llvm.aarch64.neon.usmmla">;
 def neon_bfmmla : BlockUnit<4, bf16, bf16, f32, "bf16", "llvm.aarch64.neon.bfmmla">;
 

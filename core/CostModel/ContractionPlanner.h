@@ -1,0 +1,163 @@
+//===- ContractionPlanner.h - The parts of the contraction model -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What the files of the contraction model share: the numbers of the chip, and
+/// the planner, whose members are spread over
+///
+///   ContractionCandidates.cpp   which units, register tiles, blocks and orders are possible
+///   ContractionTime.cpp         the time of one of them
+///   ContractionModel.cpp        the choice
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONPLANNER_H
+#define TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONPLANNER_H
+
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/ContractionModel.h"
+#include <cmath>
+
+namespace tilewright {
+
+/// Iterations that the model assumes of a loop whose trip count is not known.
+constexpr int64_t assumedTrips = 256;
+
+/// The numbers of a chip that the form needs, read once.
+struct Machine {
+  static constexpr double cacheShare = 0.375;
+  explicit Machine(const TargetDescription &target) {
+    auto [count, bytes] = target.vectorRegisters();
+    registers = count;
+    registerBytes = bytes;
+    loadsPerClock = target.rate("load").value_or(1);
+    storesPerClock = target.rate("store").value_or(0.5);
+    shufflesPerClock = target.rate("shuffle").value_or(1);
+    issuePerClock = target.rate("issue").value_or(4);
+    translations = target.rate("translations").value_or(1024);
+    walkClocks = target.rate("walk").value_or(60);
+    firstTranslations = target.rate("translations.first").value_or(64);
+    translationClocks = target.rate("translate").value_or(7);
+    outstandingMisses = target.rate("misses").value_or(16);
+    clockHz = target.clockMHz() * 1e6;
+    pageBytes = 4096;
+    for (const Memory *cache : target.caches())
+      levels.push_back(cache);
+    if (!levels.empty())
+      lineBytes = levels.front()->lineBytes;
+    for (const Memory &memory : target.memories())
+      if (memory.kind == MemoryKind::Global) {
+        levels.push_back(&memory);
+        if (memory.pageBytes)
+          pageBytes = memory.pageBytes;
+      }
+  }
+  /// The nearest level that holds `bytes`; the other operands and imperfect replacement take the rest of a cache.
+  const Memory &level(double bytes) const {
+    for (const Memory *level : levels)
+      if (level->kind != MemoryKind::Cache || bytes <= cacheShare * level->bytes)
+        return *level;
+    return *levels.back();
+  }
+  /// Bytes per clock from that level when addresses follow each other. Caches beyond the second are shared: a core
+  /// cannot count on more than half of what it gets alone.
+  double bandwidth(double bytes) const {
+    const Memory &from = level(bytes);
+    bool shared = levels.size() > 2 && from.kind == MemoryKind::Cache && &from != levels[0] && &from != levels[1];
+    return from.bytesPerClock * (shared ? 0.5 : 1);
+  }
+  /// Bytes per clock when each line is a miss that no prefetcher foresaw: what the outstanding misses allow.
+  double scattered(double bytes) const {
+    const Memory &from = level(bytes);
+    return std::min(bandwidth(bytes), outstandingMisses * lineBytes / std::max(from.latency, 1.0));
+  }
+  /// What stays in the first cache beside other operands.
+  double nearBytes() const { return cache(0) ? cacheShare * cache(0)->bytes : 0; }
+  const Memory *cache(unsigned i) const {
+    return i < levels.size() && levels[i]->kind == MemoryKind::Cache ? levels[i] : nullptr;
+  }
+  int64_t registers, registerBytes, pageBytes, lineBytes = 64;
+  double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, clockHz;
+  double translations, walkClocks;             // pages that stay translated, clocks of a page walk
+  double firstTranslations, translationClocks; // those that cost nothing, clocks of one of the others
+  std::vector<const Memory *> levels;          // nearest first
+};
+
+/// The field of a plan that an override names.
+int64_t planField(const ContractionPlan &plan, llvm::StringRef name);
+
+/// A buffer displaces other data and needs translations of its own, which no term of the form counts.
+constexpr double copyMargin = 0.02;
+
+inline int64_t bytesOf(mlir::Type type) { return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8); }
+
+class Planner {
+public:
+  Planner(const Contraction &c, const TargetDescription &target, const PlanOptions &options)
+      : c(c), target(target), machine(target), options(options) {}
+
+  std::optional<ContractionPlan> plan(std::string &reason);
+
+private:
+  int64_t trips(unsigned dim) const { return c.nest.tripCounts[dim].value_or(assumedTrips); }
+  int64_t product(llvm::ArrayRef<unsigned> dims) const {
+    int64_t total = 1;
+    for (unsigned dim : dims)
+      total *= trips(dim);
+    return total;
+  }
+  bool isStatic(unsigned dim) const { return c.nest.tripCounts[dim].has_value(); }
+
+  bool chooseDims(ContractionPlan &p) const;
+  bool fitUnit(ContractionPlan &p);
+  bool fitBlock(ContractionPlan &p);
+  bool fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vectors) const;
+  std::vector<std::pair<int64_t, int64_t>> blocks(const ContractionPlan &p) const;
+
+  /// The extents of a plan's loops, and bytes of what they touch.
+  struct Extents {
+    double lanes, rows, k, outer;   // of the iteration space; outer: all other loops
+    double vectors, unitRows;       // in unit steps
+    double panels, rowTiles;        // register tiles side by side
+    double meanVectors, meanRows;   // unit steps of one
+    double kBlocks, kInBlock;       // blocks of k, elements of one
+    double registerBytes, rowBytes; // a fragment of the vector and of the scalar operand
+    double panelBytes;              // a block of k of one panel
+    double vSource, sSource;        // the whole operands
+  };
+  Extents extentsOf(const ContractionPlan &p) const;
+  double clocks(const ContractionPlan &p) const;
+  double tileClocks(const ContractionPlan &p, const Extents &x) const;
+  double resultClocks(const ContractionPlan &p, const Extents &x) const;
+  double withVectors(const ContractionPlan &p, const Extents &x, double total) const;
+  double withScalars(const ContractionPlan &p, const Extents &x, double total) const;
+  double firstTouchClocks(const ContractionPlan &p, const Extents &x) const;
+  double vectorBandwidth(const ContractionPlan &p, const Extents &x) const;
+  double rowClocks(const ContractionPlan &p, const Extents &x) const;
+  double panelRun(const ContractionPlan &p, const Extents &x) const;
+  double accesses(const UnitOperand &operand, double bytes) const;
+  double crossing(const ContractionPlan &p) const;
+  bool hasPageRows(const ContractionPlan &p) const;
+  bool isPrefetched(const ContractionPlan &p) const;
+  double elementsOf(const Access &access) const;
+  const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
+  void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
+  double setPressure(const ContractionPlan &p, unsigned level = 1) const;
+  bool prefetchesResult(int64_t fragments) const;
+  bool packsScalarsOnce(const ContractionPlan &p) const;
+  void splitOverCores(ContractionPlan &p) const;
+
+  const Contraction &c;
+  const TargetDescription &target;
+  Machine machine;
+  const PlanOptions &options;
+  std::string note; // why a unit that takes the elements is left out
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONPLANNER_H
