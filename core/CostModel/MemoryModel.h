@@ -35,6 +35,18 @@ public:
   /// Steps of an outer reduction taken at once over vectors of partial sums, so that each partial sum is loaded and
   /// stored once for that many loads of the input.
   int64_t outerReductionSteps() const { return 4; }
+  /// Rows that a nest without sums reads and writes at once where they come from memory. Hardware prefetchers follow a row
+  /// to the end of its page, so several rows keep memory busy where one waits at every page. Measured on a Xeon core,
+  /// chain with a bias over 4096 x 4096 elements: 25, 13, 11 and 17 ms with 1, 2, 4 and 8 rows; |x|: 12.6 and 9.7 ms
+  /// with 1 and 4. Sums of rows, which write nothing, gain nothing.
+  int64_t rowsAtOnce() const { return 4; }
+  /// Whether a nest that touches `bytes` moves them to or from memory.
+  bool isFromMemory(int64_t bytes) const { return bytes > lastCache; }
+  /// Whether a line is still in the nearest cache when `bytes` went through it. Caches do not replace in perfect order,
+  /// so 3/4 of it count.
+  bool staysNear(int64_t bytes) const { return bytes <= nearest * 3 / 4; }
+  /// Bytes of a page, where prefetchers end.
+  int64_t pageBytes() const { return 4096; }
   /// Whether `bytes` written before they are read again go past the caches.
   bool streams(int64_t bytes) const { return streamBytes != 0 && bytes >= streamBytes; }
   int64_t streamThreshold() const { return streamBytes; }

@@ -225,20 +225,6 @@ bool NestVectorizer::choose(std::string &reason) {
     while (unroll > 1 && *trips < unroll * lanes)
       unroll /= 2;
 
-  // The innermost loop beside the lanes that every store sums over.
-  if (!anyOverLanes && !accumulations.empty() && accumulations.size() == nest.stores.size())
-    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;) {
-      bool isReduction = dim != laneLoop && llvm::none_of(accumulations, [&](const Accumulation &a) {
-                           return a.store->dims().test(dim);
-                         });
-      if (isReduction && (!nest.tripCounts[dim] || *nest.tripCounts[dim] >= 2)) {
-        jamLoop = dim;
-        jam = model.outerReductionSteps();
-        if (nest.tripCounts[dim])
-          jam = std::min<int64_t>(jam, *nest.tripCounts[dim]);
-      }
-    }
-
   for (const Access &store : nest.stores) {
     auto type = cast<MemRefType>(store.memref.getType());
     if (accumulationOf(store.op) || !store.dims().test(laneLoop) || !type.hasStaticShape() ||
@@ -248,7 +234,69 @@ bool NestVectorizer::choose(std::string &reason) {
     if (model.streams(type.getNumElements() * bytes) && lanes * bytes == model.lineBytes() && !streamed)
       streamed = &store;
   }
+  chooseSteps();
   return true;
+}
+
+/// The loop of which several steps are taken at once. Either the innermost one beside the lanes that every store sums
+/// over; or one whose iterations are rows of their own, where that keeps more of memory busy, or where rows that all of
+/// them read would leave the first cache between two iterations.
+void NestVectorizer::chooseSteps() {
+  auto take = [&](unsigned dim, int64_t steps) {
+    jamLoop = dim;
+    jam = nest.tripCounts[dim] ? std::min(steps, *nest.tripCounts[dim]) : steps;
+  };
+  if (!accumulations.empty()) {
+    if (accumulations.size() != nest.stores.size() ||
+        llvm::any_of(accumulations, [](const Accumulation &a) { return a.overLanes; }))
+      return;
+    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;)
+      if (dim != laneLoop && nest.tripCounts[dim].value_or(2) >= 2 &&
+          llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(dim); }))
+        take(dim, model.outerReductionSteps());
+    return;
+  }
+
+  int64_t touched = 0, between = 0; // bytes of the whole nest, and of the rows that one iteration goes through
+  for (const auto &accesses : {ArrayRef(nest.loads), ArrayRef(nest.stores)})
+    for (const Access &access : accesses) {
+      auto type = cast<MemRefType>(access.memref.getType());
+      if (!access.dims().test(laneLoop) || access.stride(laneLoop) != 1)
+        continue;
+      if (!type.hasStaticShape() || !nest.tripCounts[laneLoop])
+        return;
+      const int64_t width = type.getElementTypeBitWidth() / 8;
+      touched += type.getNumElements() * width;
+      between += &access == streamed ? 0 : *nest.tripCounts[laneLoop] * width;
+    }
+  for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;) {
+    if (dim == laneLoop || nest.tripCounts[dim].value_or(2) < 2)
+      continue;
+    auto bytesApart = [&](const Access &access) {
+      int64_t width = cast<MemRefType>(access.memref.getType()).getElementTypeBitWidth() / 8;
+      return std::abs(access.stride(dim).value_or(1)) * width;
+    };
+    // A row of the streamed store starts where the one before does, seen from the start of a line.
+    if (!llvm::all_of(nest.stores, [&](const Access &store) {
+          return store.dims().test(dim) && (&store != streamed || bytesApart(store) % model.lineBytes() == 0);
+        }))
+      continue;
+    bool onOtherPages = false;
+    SmallVector<AffineLoadOp> same;
+    for (const Access &load : nest.loads) {
+      if (!load.dims().test(laneLoop) || load.stride(laneLoop) != 1)
+        continue;
+      if (load.dims().test(dim))
+        onOtherPages |= bytesApart(load) >= model.pageBytes();
+      else if (llvm::none_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
+        same.push_back(cast<AffineLoadOp>(load.op));
+    }
+    if ((onOtherPages && model.isFromMemory(touched)) || (!same.empty() && !model.staysNear(between))) {
+      take(dim, model.rowsAtOnce());
+      unroll = std::max<int64_t>(unroll / jam, 1);
+      shared.assign(same.begin(), same.end());
+    }
+  }
 }
 
 } // namespace tilewright

@@ -101,10 +101,9 @@ NestVectorizer::Step NestVectorizer::beginStep(OpBuilder &b, ValueRange outer) {
       for (Value operand : apply.getMapOperands())
         operands.push_back(step.uniform.lookupOrDefault(operand));
       AffineMap map = apply.getAffineMap();
-      step.uniform.map(apply.getResult(),
-                       affine::expandAffineExpr(b, loc, map.getResult(0),
-                                                ValueRange(operands).take_front(map.getNumDims()),
-                                                ValueRange(operands).drop_front(map.getNumDims())));
+      step.uniform.map(apply.getResult(), affine::expandAffineExpr(b, loc, map.getResult(0),
+                                                                   ValueRange(operands).take_front(map.getNumDims()),
+                                                                   ValueRange(operands).drop_front(map.getNumDims())));
     } else {
       b.clone(op, step.uniform);
     }
@@ -135,10 +134,48 @@ Value NestVectorizer::vectorValue(Value original, const Step &step, const IRMapp
   return step.broadcast.lookup(original);
 }
 
-/// One vector of iterations from lane variable `base` on. `sums` holds the accumulations' vectors: read and replaced.
-void NestVectorizer::emitLanes(OpBuilder &b, const Step &step, Value base, Value mask, bool aligned,
+/// The elements that `load` reads for the lanes from `base` on; where `mask` is off, a value that harms no operation.
+Value NestVectorizer::emitLoad(OpBuilder &b, AffineLoadOp load, const Step &step, Value base, Value mask) const {
+  const Access &access = *accessOf(load);
+  VectorType type = vectorOf(load.getType());
+  SmallVector<Value> ivs = step.ivs;
+  ivs[laneLoop] = base;
+  SmallVector<Value> at = indices(b, access, ivs);
+  int64_t stride = *access.stride(laneLoop);
+  Value value;
+  auto passThrough = [&] {
+    // One instead of zero where the value may divide.
+    Attribute filler = isa<FloatType>(load.getType()) ? Attribute(b.getFloatAttr(load.getType(), 0.0))
+                                                      : Attribute(b.getIntegerAttr(load.getType(), 1));
+    return arith::ConstantOp::create(b, loc, SplatElementsAttr::get(type, filler)).getResult();
+  };
+  if (stride == 0) {
+    value = vector::BroadcastOp::create(b, loc, type, memref::LoadOp::create(b, loc, access.memref, at));
+  } else if (stride == 1) {
+    value = mask ? vector::MaskedLoadOp::create(b, loc, type, access.memref, at, mask, passThrough()).getResult()
+                 : vector::LoadOp::create(b, loc, type, access.memref, at).getResult();
+  } else {
+    VectorType offsets = vectorOf(b.getIndexType());
+    SmallVector<int64_t> numbers;
+    for (int64_t i = 0; i < lanes; ++i)
+      numbers.push_back(i * stride);
+    Value offset = arith::ConstantOp::create(b, loc, DenseIntElementsAttr::get(offsets, [&] {
+                                               SmallVector<APInt> list;
+                                               for (int64_t n : numbers)
+                                                 list.push_back(APInt(64, n, /*isSigned=*/true));
+                                               return list;
+                                             }()));
+    Value all =
+        mask ? mask
+             : arith::ConstantOp::create(b, loc, SplatElementsAttr::get(vectorOf(b.getI1Type()), b.getBoolAttr(true)))
+                   .getResult();
+    value = vector::GatherOp::create(b, loc, type, access.memref, at, offset, all, passThrough());
+  }
+  return value;
+}
+
+void NestVectorizer::emitLanes(OpBuilder &b, const Step &step, Value base, Value mask, bool aligned, IRMapping values,
                                MutableArrayRef<Value> sums) {
-  IRMapping values;
   SmallVector<Value> ivs = step.ivs;
   ivs[laneLoop] = base;
   auto sumOf = [&](const Accumulation &accumulation) -> Value & { return sums[&accumulation - accumulations.data()]; };
@@ -160,40 +197,8 @@ void NestVectorizer::emitLanes(OpBuilder &b, const Step &step, Value base, Value
         values.map(load.getResult(), sumOf(*accumulation));
         continue;
       }
-      const Access &access = *accessOf(&op);
-      VectorType type = vectorOf(load.getType());
-      SmallVector<Value> at = indices(b, access, ivs);
-      int64_t stride = *access.stride(laneLoop);
-      Value value;
-      auto passThrough = [&] {
-        // One instead of zero where the value may divide.
-        Attribute filler = isa<FloatType>(load.getType()) ? Attribute(b.getFloatAttr(load.getType(), 0.0))
-                                                          : Attribute(b.getIntegerAttr(load.getType(), 1));
-        return arith::ConstantOp::create(b, loc, SplatElementsAttr::get(type, filler)).getResult();
-      };
-      if (stride == 0) {
-        value = vector::BroadcastOp::create(b, loc, type, memref::LoadOp::create(b, loc, access.memref, at));
-      } else if (stride == 1) {
-        value = mask ? vector::MaskedLoadOp::create(b, loc, type, access.memref, at, mask, passThrough()).getResult()
-                     : vector::LoadOp::create(b, loc, type, access.memref, at).getResult();
-      } else {
-        VectorType offsets = vectorOf(b.getIndexType());
-        SmallVector<int64_t> numbers;
-        for (int64_t i = 0; i < lanes; ++i)
-          numbers.push_back(i * stride);
-        Value offset = arith::ConstantOp::create(b, loc, DenseIntElementsAttr::get(offsets, [&] {
-                                                   SmallVector<APInt> list;
-                                                   for (int64_t n : numbers)
-                                                     list.push_back(APInt(64, n, /*isSigned=*/true));
-                                                   return list;
-                                                 }()));
-        Value all = mask ? mask
-                         : arith::ConstantOp::create(
-                               b, loc, SplatElementsAttr::get(vectorOf(b.getI1Type()), b.getBoolAttr(true)))
-                               .getResult();
-        value = vector::GatherOp::create(b, loc, type, access.memref, at, offset, all, passThrough());
-      }
-      values.map(load.getResult(), value);
+      if (!values.contains(load.getResult()))
+        values.map(load.getResult(), emitLoad(b, load, step, base, mask));
       continue;
     }
     if (auto store = dyn_cast<AffineStoreOp>(op)) {
@@ -240,7 +245,7 @@ void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base) 
   }
 }
 
-/// One vector of iterations for all jammed steps; accumulations over outer loops are loaded before and stored after.
+/// Accumulations over outer loops are loaded before and stored after.
 void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, Value mask, bool aligned,
                                MutableArrayRef<Value> sums) {
   SmallVector<Value> ivs = steps.front().ivs;
@@ -260,8 +265,11 @@ void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, V
   }
   if (!mask)
     emitPrefetches(b, steps.front(), base);
+  IRMapping common;
+  for (AffineLoadOp load : shared)
+    common.map(load.getResult(), emitLoad(b, load, steps.front(), base, mask));
   for (const Step &step : steps)
-    emitLanes(b, step, base, mask, aligned, all);
+    emitLanes(b, step, base, mask, aligned, common, all);
   for (auto [accumulation, sum] : llvm::zip_equal(accumulations, all)) {
     if (accumulation.overLanes)
       continue;
@@ -442,8 +450,8 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
     };
     Value length = arith::CeilDivUIOp::create(b, loc, trips, index(b, ranges * lanes));
     length = arith::MulIOp::create(b, loc, length, index(b, lanes));
-    auto parallel = AffineParallelOp::create(b, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(),
-                                             ArrayRef<int64_t>{ranges});
+    auto parallel =
+        AffineParallelOp::create(b, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(), ArrayRef<int64_t>{ranges});
     b.setInsertionPointToStart(parallel.getBody());
     Value begin = arith::MulIOp::create(b, loc, parallel.getIVs()[0], length);
     rangeBegin = arith::MinUIOp::create(b, loc, begin, trips);
@@ -469,15 +477,17 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
       all.push_back(beginStep(b, ivs));
     } else {
       auto loop = AffineForOp::create(b, loc, boundOperands, lower, boundOperands, upper);
+      if (jamLoop == 0u && nest.stores.front().dims().test(0))
+        outermost.push_back(loop);
       b.setInsertionPointToStart(loop.getBody());
       Value scaled = loop.getInductionVar();
       if (steps > 1)
         scaled = arith::MulIOp::create(b, loc, scaled, arith::ConstantIndexOp::create(b, loc, steps).getResult());
       for (int64_t k = 0; k < steps; ++k) {
-        ivs[*jamLoop] = k == 0 ? scaled
-                               : arith::AddIOp::create(b, loc, scaled,
-                                                       arith::ConstantIndexOp::create(b, loc, k).getResult())
-                                     .getResult();
+        ivs[*jamLoop] =
+            k == 0 ? scaled
+                   : arith::AddIOp::create(b, loc, scaled, arith::ConstantIndexOp::create(b, loc, k).getResult())
+                         .getResult();
         all.push_back(beginStep(b, ivs));
       }
     }

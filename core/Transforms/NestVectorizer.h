@@ -21,6 +21,12 @@
 ///   ->
 ///   affine.for i4 { scf.for j step 16 { c[j..] += x[4 i4, j..] + x[4 i4 + 1, j..] + .. } }
 ///
+/// and so are several rows that come from memory, or that read one row too long to stay in the first cache:
+///
+///   affine.for i { affine.for j { y[i, j] = x[i, j] + bias[j] } }
+///   ->
+///   affine.for i4 { scf.for j step 16 { b = bias[j..]; y[4 i4, j..] = x[4 i4, j..] + b; .. } }
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_NESTVECTORIZER_H
@@ -51,7 +57,7 @@ public:
   /// Picks the loop of the lanes; false with `reason` if none is possible or profitable.
   bool choose(std::string &reason);
   /// Writes the nest anew and erases the old one. Returns the outermost loops of the new code that run over `loops[0]`;
-  /// none if that loop became lanes or is taken in steps.
+  /// none if that loop became lanes or is a sum taken in steps.
   llvm::SmallVector<mlir::affine::AffineForOp> rewrite();
   bool hasSums() const { return !accumulations.empty(); }
 
@@ -63,6 +69,7 @@ public:
   unsigned lane() const { return laneLoop; }
   int64_t width() const { return lanes; }
   int64_t copies() const { return unroll; }
+  int64_t steps() const { return jam; }
   bool streams() const { return streamed != nullptr; }
 
 private:
@@ -77,6 +84,7 @@ private:
   bool laneIsPossible(unsigned dim) const;
   double laneCost(unsigned dim) const;
   void findVarying();
+  void chooseSteps();
   const Access *accessOf(mlir::Operation *op) const;
   const Accumulation *accumulationOf(mlir::Operation *op) const;
 
@@ -84,8 +92,13 @@ private:
   mlir::VectorType vectorOf(mlir::Type element) const;
   Step beginStep(mlir::OpBuilder &b, mlir::ValueRange outer);
   mlir::Value vectorValue(mlir::Value original, const Step &step, const mlir::IRMapping &varying) const;
+  mlir::Value emitLoad(mlir::OpBuilder &b, mlir::affine::AffineLoadOp load, const Step &step, mlir::Value base,
+                       mlir::Value mask) const;
+  /// One vector of iterations of one step. `values` holds the vectors of the loads that all steps share; `sums` one
+  /// vector for each accumulation, read and replaced.
   void emitLanes(mlir::OpBuilder &b, const Step &step, mlir::Value base, mlir::Value mask, bool aligned,
-                 llvm::MutableArrayRef<mlir::Value> sums);
+                 mlir::IRMapping values, llvm::MutableArrayRef<mlir::Value> sums);
+  /// One vector of iterations of all `steps`.
   void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, bool aligned,
                  llvm::MutableArrayRef<mlir::Value> sums);
   void emitRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
@@ -101,12 +114,13 @@ private:
   llvm::SmallVector<Accumulation, 2> accumulations;
   llvm::SmallPtrSet<mlir::Operation *, 16> varying; // operations whose results differ from lane to lane
   unsigned laneLoop = 0;
-  std::optional<unsigned> jamLoop; // outer reduction of which several steps are taken at once
-  int64_t lanes = 1, unroll = 1, jam = 1;
-  const Access *streamed = nullptr; // the store that goes past the caches
+  std::optional<unsigned> jamLoop; // outer loop of which several steps are taken at once: of a sum, or rows
+  llvm::SmallVector<mlir::affine::AffineLoadOp, 2> shared; // loads of lanes that are the same in all steps
+  int64_t lanes = 1, unroll = 1, jam = 1; // elements of a vector, vectors of a step, steps taken at once
+  const Access *streamed = nullptr;       // the store that goes past the caches
   llvm::SmallVector<std::pair<Access, mlir::Value>, 0> prefetched;
-  int64_t ranges = 1;                // of the lanes' iterations, over cores
-  mlir::Value rangeBegin, rangeEnd;  // of the range being written
+  int64_t ranges = 1;               // of the lanes' iterations, over cores
+  mlir::Value rangeBegin, rangeEnd; // of the range being written
 };
 
 } // namespace tilewright

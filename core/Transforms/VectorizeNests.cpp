@@ -19,6 +19,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tilewright/Explain.h"
+#include <numeric>
 
 namespace tilewright {
 #define GEN_PASS_DEF_VECTORIZENESTS
@@ -32,8 +33,9 @@ using namespace tilewright;
 namespace {
 
 /// A nest whose every access is `memref[i, j, ..]` over all its loops, on equal static shapes: one loop over the
-/// elements in memory order, so that short inner dimensions cost no tails.
-void flatten(AffineForOp root) {
+/// elements in memory order, so that short inner dimensions cost no tails. What comes from memory is cut into a range a
+/// core and each of these into some that run at once (`MemoryModel::rowsAtOnce`), if they are whole lines.
+void flatten(AffineForOp root, const MemoryModel &model, int64_t threads) {
   auto nest = analyzeNest(root);
   if (failed(nest) || nest->depth() < 2)
     return;
@@ -56,14 +58,40 @@ void flatten(AffineForOp root) {
       if (!isa<AffineLoadOp, AffineStoreOp>(user))
         return;
 
+  llvm::SmallDenseSet<Value> buffers;
+  int64_t bytes = 0, line = 1; // of all buffers; elements of the narrowest one in a line
+  for (const auto &accesses : {ArrayRef(nest->loads), ArrayRef(nest->stores)})
+    for (const Access &access : accesses) {
+      Type element = cast<MemRefType>(access.memref.getType()).getElementType();
+      int64_t width = element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 8;
+      bytes += buffers.insert(access.memref).second ? total * width : 0;
+      line = std::max(line, model.lineBytes() / width);
+    }
+  SmallVector<int64_t> ranges;
+  if (model.isFromMemory(bytes) && total % (threads * model.rowsAtOnce() * line) == 0)
+    ranges = threads > 1 ? SmallVector<int64_t>{threads, model.rowsAtOnce()} : SmallVector<int64_t>{model.rowsAtOnce()};
+
   OpBuilder b(root);
   Location loc = root.getLoc();
-  auto loop = AffineForOp::create(b, loc, 0, total);
+  AffineForOp first, loop;
+  SmallVector<Value> ivs;
+  AffineExpr position = b.getAffineConstantExpr(0);
+  int64_t left = total;
+  ranges.push_back(total / std::accumulate(ranges.begin(), ranges.end(), int64_t{1}, std::multiplies<>()));
+  OpBuilder at(root);
+  for (auto [dim, count] : llvm::enumerate(ranges)) {
+    loop = AffineForOp::create(at, loc, 0, count);
+    at.setInsertionPointToStart(loop.getBody());
+    first = first ? first : loop;
+    left /= count;
+    position = position + b.getAffineDimExpr(dim) * left;
+    ivs.push_back(loop.getInductionVar());
+  }
   llvm::SmallDenseMap<Value, Value> flat;
   auto flatOf = [&](Value memref) {
     Value &value = flat[memref];
     if (!value) {
-      OpBuilder before(loop);
+      OpBuilder before(first);
       ReassociationIndices all(llvm::to_vector(llvm::seq<int64_t>(0, shape.size())));
       value = memref::CollapseShapeOp::create(before, loc, memref, SmallVector<ReassociationIndices>{all});
     }
@@ -71,17 +99,15 @@ void flatten(AffineForOp root) {
   };
   loop.getBody()->getOperations().splice(loop.getBody()->begin(), nest->body->getOperations(), nest->body->begin(),
                                          std::prev(nest->body->end()));
-  AffineMap identity = b.getMultiDimIdentityMap(1);
+  AffineMap map = AffineMap::get(ranges.size(), 0, position);
   for (Operation &op : llvm::make_early_inc_range(loop.getBody()->without_terminator())) {
     b.setInsertionPoint(&op);
     if (auto load = dyn_cast<AffineLoadOp>(op)) {
-      Value value = AffineLoadOp::create(b, load.getLoc(), flatOf(load.getMemRef()), identity,
-                                         ValueRange{loop.getInductionVar()});
+      Value value = AffineLoadOp::create(b, load.getLoc(), flatOf(load.getMemRef()), map, ivs);
       load.getResult().replaceAllUsesWith(value);
       load.erase();
     } else if (auto store = dyn_cast<AffineStoreOp>(op)) {
-      AffineStoreOp::create(b, store.getLoc(), store.getValueToStore(), flatOf(store.getMemRef()), identity,
-                            ValueRange{loop.getInductionVar()});
+      AffineStoreOp::create(b, store.getLoc(), store.getValueToStore(), flatOf(store.getMemRef()), map, ivs);
       store.erase();
     }
   }
@@ -175,7 +201,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
 
   void vectorizeBlock(Block &block, const MemoryModel &model, bool mayReassociate, AffineForOp rows) {
     for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
-      flatten(loop);
+      flatten(loop, model, threads);
     std::optional<RowPrefetch> prefetch;
     if (rows)
       prefetch = planPrefetch(rows, model);
@@ -205,18 +231,19 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
         for (const Access &load : prefetch->loads)
           vectorizer.prefetchNext(load, rows.getInductionVar());
       if (DecisionLog *log = DecisionLog::of(&getContext()))
-        log->add("vectorize-nest", loop.getLoc(),
-                 llvm::json::Object{
-                     {"inputs", llvm::json::Object{{"loops", static_cast<int64_t>(nest->depth())},
-                                                   {"vector_bytes", model.vectorBytes()},
-                                                   {"stream_threshold_bytes", model.streamThreshold()},
-                                                   {"threads", threads}}},
-                     {"choice", llvm::json::Object{{"lane_loop", static_cast<int64_t>(vectorizer.lane())},
-                                                   {"lanes", vectorizer.width()},
-                                                   {"vectors", vectorizer.copies()},
-                                                   {"streaming_store", vectorizer.streams()},
-                                                   {"prefetch_next_row", prefetch && prefetch->nest == loop},
-                                                   {"parallel", isParallel}}}});
+        log->add(
+            "vectorize-nest", loop.getLoc(),
+            llvm::json::Object{{"inputs", llvm::json::Object{{"loops", static_cast<int64_t>(nest->depth())},
+                                                             {"vector_bytes", model.vectorBytes()},
+                                                             {"stream_threshold_bytes", model.streamThreshold()},
+                                                             {"threads", threads}}},
+                               {"choice", llvm::json::Object{{"lane_loop", static_cast<int64_t>(vectorizer.lane())},
+                                                             {"lanes", vectorizer.width()},
+                                                             {"vectors", vectorizer.copies()},
+                                                             {"rows_at_once", vectorizer.steps()},
+                                                             {"streaming_store", vectorizer.streams()},
+                                                             {"prefetch_next_row", prefetch && prefetch->nest == loop},
+                                                             {"parallel", isParallel}}}});
       for (AffineForOp outer : vectorizer.rewrite())
         if (isParallel && !overLanes)
           (void)affineParallelize(outer);
@@ -245,8 +272,8 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
         continue;
       stack += bytes;
       OpBuilder b(buffer);
-      auto onStack =
-          memref::AllocaOp::create(b, buffer.getLoc(), type, b.getI64IntegerAttr(std::max<int64_t>(model.lineBytes(), 16)));
+      auto onStack = memref::AllocaOp::create(b, buffer.getLoc(), type,
+                                              b.getI64IntegerAttr(std::max<int64_t>(model.lineBytes(), 16)));
       buffer.getResult().replaceAllUsesWith(onStack.getResult());
       buffer.erase();
     }

@@ -59,7 +59,10 @@ static void detectCaches(ChipTable &chip) {
     auto known = llvm::find_if(chip.memories, [&](const Memory &memory) { return memory.name == name; });
     if (known == chip.memories.end() || bytes <= 0)
       continue;
-    known->bytes = bytes;
+    // A virtual machine sees the whole last cache of a package whose other cores it does not see.
+    const bool isShared =
+        known == llvm::find_if(chip.memories, [](const Memory &m) { return m.kind == MemoryKind::Cache; });
+    known->bytes = isShared ? std::min(known->bytes, bytes) : bytes;
     if (line > 0)
       known->lineBytes = line;
     if (ways > 0)

@@ -184,3 +184,66 @@ module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 2 : i64}
     return
   }
 }
+
+// -----
+
+// A row that all iterations read and that does not stay in the first cache: four rows at once, one load of it for them.
+// CHECK-LABEL: func.func private @bias
+// CHECK:         affine.for %{{.*}} = 0 to 2
+// CHECK:           scf.for
+// CHECK:             %[[B:.*]] = vector.load %arg1
+// CHECK-COUNT-4:     vector.load %arg0
+// CHECK-NOT:         vector.load %arg1
+// CHECK:         affine.for %{{.*}} = 8 to 9
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @bias(%x: memref<9x8192xf32>, %b: memref<8192xf32>, %y: memref<9x8192xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 9 {
+      affine.for %j = 0 to 8192 {
+        %a = affine.load %x[%i, %j] : memref<9x8192xf32>
+        %c = affine.load %b[%j] : memref<8192xf32>
+        %s = arith.addf %a, %c : f32
+        affine.store %s, %y[%i, %j] : memref<9x8192xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// A short row stays in the first cache, and nothing comes from memory: row after row.
+// CHECK-LABEL: func.func private @short_bias
+// CHECK:         affine.for %{{.*}} = 0 to 9
+// CHECK-NOT:     affine.for
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @short_bias(%x: memref<9x512xf32>, %b: memref<512xf32>, %y: memref<9x512xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 9 {
+      affine.for %j = 0 to 512 {
+        %a = affine.load %x[%i, %j] : memref<9x512xf32>
+        %c = affine.load %b[%j] : memref<512xf32>
+        %s = arith.addf %a, %c : f32
+        affine.store %s, %y[%i, %j] : memref<9x512xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// What comes from memory runs as four ranges at once; the streamed stores of all of them begin at a line.
+// CHECK-LABEL: func.func private @large
+// CHECK:         scf.for
+// CHECK-COUNT-4:   vector.store {{.*}} {alignment = 64 : i64, nontemporal = true}
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @large(%x: memref<4096x4096xf32>, %y: memref<4096x4096xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 4096 {
+      affine.for %j = 0 to 4096 {
+        %a = affine.load %x[%i, %j] : memref<4096x4096xf32>
+        %s = math.absf %a : f32
+        affine.store %s, %y[%i, %j] : memref<4096x4096xf32>
+      }
+    }
+    return
+  }
+}
