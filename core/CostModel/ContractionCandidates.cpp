@@ -191,19 +191,30 @@ bool Planner::prefetchesResult(int64_t fragments) const {
   return steps >= leastSteps && steps * fragments >= machine.level(bytes).latency;
 }
 
-/// Panels and row tiles a cache block of a unit of several rows: each panel right before its use, or all of them, then
-/// against all rows or as many as half of the second cache holds.
+/// Panels and row tiles a cache block of a unit of several rows: each panel right before its use, as many as the second
+/// cache holds, or all of them; all rows, or as many as it holds.
 std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &p) const {
   std::vector<std::pair<int64_t, int64_t>> result;
   if (p.packVectors && !p.rowsOutside && (!p.packScalars || packsScalarsOnce(p)))
     result.push_back({1, 0});
   result.push_back({0, 0});
   const Memory *second = machine.cache(1);
+  auto fitting = [&](int64_t bytes) {
+    return second ? int64_t(Machine::cacheShare * second->bytes) / std::max<int64_t>(bytes, 1) : 0;
+  };
+  auto evenly = [](int64_t total, int64_t most) {
+    return int64_t(llvm::divideCeil(total, llvm::divideCeil(total, most)));
+  };
+  int64_t k = p.kBlock ? p.kBlock : trips(p.kDim);
+  int64_t panels = llvm::divideCeil(trips(*p.laneDim), p.vectors * p.unit->n);
+  int64_t panelBytes = p.vectors * p.unit->n * k * bytesOf(elementType(p.unit->b.element, c.accumulator.getContext()));
+  if (int64_t most = fitting(panelBytes);
+      p.rowsOutside && p.packVectors && most > 1 && most < panels && (!p.packScalars || packsScalarsOnce(p)))
+    result.push_back({evenly(panels, most), 0});
   int64_t rowTiles = llvm::divideCeil(trips(*p.rowDim), p.rows * p.unit->m);
-  int64_t tileBytes = p.rows * p.unit->m * (p.kBlock ? p.kBlock : trips(p.kDim)) * bytesOf(p.scalarOperand(c).element);
-  int64_t fitting = second ? int64_t(Machine::cacheShare * second->bytes) / std::max<int64_t>(tileBytes, 1) : 0;
-  if (!p.rowsOutside && fitting > 0 && fitting < rowTiles)
-    result.push_back({0, int64_t(llvm::divideCeil(rowTiles, llvm::divideCeil(rowTiles, fitting)))});
+  int64_t tileBytes = p.rows * p.unit->m * k * bytesOf(p.scalarOperand(c).element);
+  if (int64_t most = fitting(tileBytes); !p.rowsOutside && most > 0 && most < rowTiles)
+    result.push_back({0, evenly(rowTiles, most)});
   return result;
 }
 
@@ -297,9 +308,11 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
               for (auto [laneBlock, rowBlock] : blocks(q)) {
                 q.laneBlock = laneBlock;
                 q.rowBlock = rowBlock;
-                if (laneBlock != 1)
-                  q.prefetchPanels = 0;
-                consider(q);
+                // Prefetches that come too early or push each other out only cost.
+                ContractionPlan each = q;
+                if (laneBlock != 1 || !isPrefetched(each))
+                  each.prefetchPanels = 0;
+                consider(each);
               }
             }
           }

@@ -99,7 +99,8 @@ double Planner::accesses(const UnitOperand &operand, double bytes) const {
 /// of the second cache: long rows reach few of them, and what they evict comes back from where the whole operand lies.
 double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) const {
   // A prefetched panel arrives beside the one in use.
-  double held = p.rowsOutside ? x.panelBytes * x.panels : x.panelBytes * (p.prefetchPanels ? 2 : 1);
+  double side = p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels;
+  double held = x.panelBytes * (p.rowsOutside ? side : p.prefetchPanels ? 2 : 1);
   double bandwidth = machine.bandwidth(held);
   const Memory *second = machine.cache(1);
   if (!second || p.packVectors || x.rowTiles <= 1)
@@ -192,11 +193,15 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
 double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double bytes = x.outer * x.rows * x.lanes * bytesOf(c.accumulator);
   bool wholeRows = p.rowsOutside || x.rowTiles == 1 || x.panels == 1;
-  double written = wholeRows ? 2 * machine.bandwidth(bytes) : machine.scattered(bytes) / 4;
-  double read = p.prefetchResult ? 2 * machine.bandwidth(bytes) : written;
+  // The lines of a tile register's rows leave while the next tile is computed.
+  double pieces = machine.scattered(bytes) / (p.unit->c.opaque ? 1 : 4);
+  double written = wholeRows ? 2 * machine.bandwidth(bytes) : pieces;
+  double read = p.prefetchResult && !p.unit->c.opaque ? 2 * machine.bandwidth(bytes) : written;
   double total = bytes * (x.kBlocks / written + (x.kBlocks - 1) / read);
-  if (c.c.stride(*p.laneDim) != 1) // elements are scattered
-    total += x.outer * x.rows * x.lanes * x.kBlocks * 2 / machine.storesPerClock;
+  if (c.c.stride(*p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
+    double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0);
+    total += x.outer * x.rows * x.lanes * x.kBlocks * each;
+  }
   return total;
 }
 
@@ -270,7 +275,14 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
   const ContractionOperand &s = p.scalarOperand(c);
   double elements = elementsOf(s.access);
   if (p.isBlock()) {
-    double fromMemory = x.sSource / machine.bandwidth(x.sSource);
+    // Rows along k come in long runs; blocks of other rows in pieces of a unit's rows, whose lines two blocks share.
+    // Row tiles outside read all of it for each block of panels.
+    bool runs = s.access.stride(p.kDim) == 1;
+    double piece = p.unit->m * bytesOf(s.element), lines = std::max(1.0, machine.lineBytes / piece);
+    double fromMemory =
+        runs ? x.sSource / machine.bandwidth(x.sSource) : x.sSource * lines / machine.scattered(x.sSource);
+    if (p.rowsOutside && p.laneBlock > 0 && !p.packScalars)
+      fromMemory *= std::ceil(x.panels / p.laneBlock);
     if (!p.packScalars)
       return std::max(total, fromMemory) + 0.5 * std::min(total, fromMemory);
     // Vectors along k, or rows along the free dimension whose blocks are transposed.

@@ -84,7 +84,7 @@ std::string cpu::familyOf(StringRef processor, const llvm::StringMap<bool> &feat
   if (!has("avx512fp16"))
     return "x86-64-v4";
   if (has("amx-tile", "amx-bf16", "amx-int8"))
-    return "sapphire-rapids";
+    return has("prefetchi") ? "granite-rapids" : "sapphire-rapids";
   return processor == "emeraldrapids" ? "emerald-rapids" : "sapphire-rapids-noamx";
 }
 

@@ -1,4 +1,5 @@
-"""The plans of the shapes whose regret is measured, for a fixed chip, are those of the committed table.
+"""The plans of the shapes whose regret is measured, for fixed chips, are those of the committed table: f32 on vectors, and
+bfloat16 and bytes on tile registers.
 
 A change of the cost model changes them on purpose: look at the regret of the new ones (test/benchmark/regret.py) and
 write the table anew with `python test/integration/test_decisions.py`.
@@ -13,15 +14,17 @@ import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_name("decisions.json")
-CHIP = "cpu:zen4"
+#: Chip, group of shapes.json, list of it, element type and that of the sums.
+TABLES = (("cpu:zen4", "f32", "regret", "f32", "f32"), ("cpu:sapphire-rapids", "bf16", "shapes", "bf16", "f32"),
+          ("cpu:sapphire-rapids", "int8", "shapes", "i8", "i32"))
 
 
-def program(m, n, k):
-    a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
+def program(m, n, k, element, sums):
+    a, b, c = f"tensor<{m}x{k}x{element}>", f"tensor<{k}x{n}x{element}>", f"tensor<{m}x{n}x{sums}>"
     return f"""func.func @compute(%A: {a}, %B: {b}) -> {c} {{
-  %zero = arith.constant 0.0 : f32
+  %zero = arith.constant {"0.0" if sums == "f32" else "0"} : {sums}
   %empty = tensor.empty() : {c}
-  %init = linalg.fill ins(%zero : f32) outs(%empty : {c}) -> {c}
+  %init = linalg.fill ins(%zero : {sums}) outs(%empty : {c}) -> {c}
   %r = linalg.matmul ins(%A, %B : {a}, {b}) outs(%init : {c}) -> {c}
   return %r : {c}
 }}
@@ -29,20 +32,24 @@ def program(m, n, k):
 
 
 def decisions(build):
-    """Shape -> the plan's fields, without the modelled time."""
-    shapes = json.loads((SOURCE / "test" / "benchmark" / "shapes.json").read_text())["f32"]["regret"]
+    """Chip, type and shape -> the plan's fields, without the modelled time."""
+    groups = json.loads((SOURCE / "test" / "benchmark" / "shapes.json").read_text())
+    cases = [(chip, element, sums, *(one if isinstance(one, list) else (one["m"], one["n"], one["k"])))
+             for chip, group, name, element, sums in TABLES for one in groups[group][name]]
     table = {}
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "product.mlir"
-        for m, n, k in shapes:
-            source.write_text(program(m, n, k))
-            command = [str(build / "bin" / "tw-compile"), str(source), "--target", CHIP, "-o", f"{folder}/product.ll",
+        for chip, element, sums, m, n, k in cases:
+            source.write_text(program(m, n, k, element, sums))
+            command = [str(build / "bin" / "tw-compile"), str(source), "--target", chip, "-o", f"{folder}/product.ll",
                        "--explain=json"]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             text = done.stdout + done.stderr
             found = [one for one in json.loads(text[text.index("["):]) if one["decision"] == "contraction"]
+            if not found:  # left to vectors of the plain nest
+                continue
             assert len(found) == 1, f"{m}x{n}x{k}: {len(found)} contractions"
-            table[f"{m}x{n}x{k}"] = {key: value for key, value in found[0]["choice"].items() if key != "seconds"}
+            table[f"{chip} {element} {m}x{n}x{k}"] = {key: value for key, value in found[0]["choice"].items() if key != "seconds"}
     return table
 
 

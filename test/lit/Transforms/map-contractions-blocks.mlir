@@ -1,0 +1,113 @@
+// RUN: tw-opt %s -map-contractions -canonicalize -split-input-file -verify-diagnostics | FileCheck %s
+
+// A unit of several rows: A is read in place as fragments, B from panels that interleave pairs of k; the accumulators
+// begin as zeros in tile registers and are stored whole.
+// CHECK-LABEL: func.func private @tiles
+// CHECK-DAG:   %[[PANELS:.*]] = memref.alloc() {{.*}} : memref<{{.*}}x32x64xbf16>
+// CHECK-COUNT-4: tile.zero : <16x16xf32, {{.*}}, "AmxRows">
+// CHECK:       affine.for {{.*}} iter_args
+// CHECK:         tile.load %[[PANELS]]{{.*}} -> !tile.fragment<32x16xbf16, {{.*}}, "AmxPairs">
+// CHECK:         tile.load %arg0{{.*}} -> !tile.fragment<16x32xbf16, {{.*}}, "AmxRows">
+// CHECK:         tile.mma {{.*}} {unit = "cpu.amx_tdpbf16"}
+// CHECK-COUNT-4: tile.store {{.*}} %arg2
+module attributes {tilewright.target = "cpu:sapphire-rapids", tilewright.force = "rows=2,vectors=2,lanes_on_m=0,pack_scalars=0"} {
+func.func private @tiles(%A: memref<128x64xbf16>, %B: memref<64x64xbf16>, %C: memref<128x64xf32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0.0 : f32
+  affine.for %i = 0 to 128 { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<128x64xf32> } }
+  affine.for %i = 0 to 128 { affine.for %j = 0 to 64 { affine.for %l = 0 to 64 {
+    %a = affine.load %A[%i, %l] : memref<128x64xbf16>
+    %b = affine.load %B[%l, %j] : memref<64x64xbf16>
+    %c = affine.load %C[%i, %j] : memref<128x64xf32>
+    %x = arith.extf %a : bf16 to f32
+    %y = arith.extf %b : bf16 to f32
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %c, %p : f32
+    affine.store %s, %C[%i, %j] : memref<128x64xf32>
+  } } }
+  return
+}
+}
+
+// -----
+
+// What is missing of rows and k is zero in the panels of A; partial rows and steps that follow pass through a buffer of
+// the register tile, row by row.
+// CHECK-LABEL: func.func private @partial
+// CHECK:       %[[TILE:.*]] = memref.alloc() {{.*}} : memref<32x32xf32>
+// CHECK:       tile.mma
+// CHECK:       tile.store {{.*}} %[[TILE]]
+// CHECK:       affine.for %[[ROW:.*]] = 0 to
+// CHECK:         tile.load %[[TILE]][%[[ROW]], 0] {{.*}} -> !tile.fragment<1x16xf32, {{#[a-z0-9]*}}>
+// CHECK:         tile.map
+// CHECK:         tile.store {{.*}} %arg2
+module attributes {tilewright.target = "cpu:sapphire-rapids", tilewright.force = "unit_m=16,rows=2,vectors=2,lanes_on_m=0"} {
+func.func private @partial(%A: memref<70x77xbf16>, %B: memref<77x64xbf16>, %C: memref<70x64xf32>, %bias: memref<64xf32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0.0 : f32
+  affine.for %i = 0 to 70 { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<70x64xf32> } }
+  affine.for %i = 0 to 70 { affine.for %j = 0 to 64 { affine.for %l = 0 to 77 {
+    %a = affine.load %A[%i, %l] : memref<70x77xbf16>
+    %b = affine.load %B[%l, %j] : memref<77x64xbf16>
+    %c = affine.load %C[%i, %j] : memref<70x64xf32>
+    %x = arith.extf %a : bf16 to f32
+    %y = arith.extf %b : bf16 to f32
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %c, %p : f32
+    affine.store %s, %C[%i, %j] : memref<70x64xf32>
+  } } }
+  affine.for %i = 0 to 70 { affine.for %j = 0 to 64 {
+    %x = affine.load %C[%i, %j] : memref<70x64xf32>
+    %y = affine.load %bias[%j] : memref<64xf32>
+    %s = arith.addf %x, %y : f32
+    affine.store %s, %C[%i, %j] : memref<70x64xf32>
+  } }
+  return
+}
+}
+
+// -----
+
+// Blocks of 2 x 2 in vector registers; the operands' rows and columns of k lie together.
+// CHECK-LABEL: func.func private @blocks
+// CHECK:       tile.mma {{.*}} {unit = "cpu.neon_smmla"} : <2x8xi8, {{#[a-z0-9]*}}>, <8x2xi8, {{#[a-z0-9]*}}>, <2x2xi32, {{#[a-z0-9]*}}>
+module attributes {tilewright.target = "cpu:neoverse-v1"} {
+func.func private @blocks(%A: memref<64x64xi8>, %B: memref<64x64xi8>, %C: memref<64x64xi32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0 : i32
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<64x64xi32> } }
+  affine.for %i = 0 to 64 { affine.for %j = 0 to 64 { affine.for %l = 0 to 64 {
+    %a = affine.load %A[%i, %l] : memref<64x64xi8>
+    %b = affine.load %B[%l, %j] : memref<64x64xi8>
+    %c = affine.load %C[%i, %j] : memref<64x64xi32>
+    %x = arith.extsi %a : i8 to i32
+    %y = arith.extsi %b : i8 to i32
+    %p = arith.muli %x, %y : i32
+    %s = arith.addi %c, %p : i32
+    affine.store %s, %C[%i, %j] : memref<64x64xi32>
+  } } }
+  return
+}
+}
+
+// -----
+
+// Sizes that are not known are left to units of one row.
+// CHECK-LABEL: func.func private @dynamic
+// CHECK-NOT:   amx
+// CHECK:       tile.mma {{.*}} {unit = "cpu.avx512_
+module attributes {tilewright.target = "cpu:sapphire-rapids"} {
+func.func private @dynamic(%A: memref<?x?xi8>, %B: memref<?x?xi8>, %C: memref<?x?xi32>, %m: index, %n: index, %k: index) attributes {tilewright.kernel} {
+  %z = arith.constant 0 : i32
+  affine.for %i = 0 to %m { affine.for %j = 0 to %n { affine.store %z, %C[%i, %j] : memref<?x?xi32> } }
+  // expected-remark@+1 {{contraction is mapped to "cpu.avx512_dpbusd": unit cpu.amx_tdpbssd needs sizes that are known}}
+  affine.for %i = 0 to %m { affine.for %j = 0 to %n { affine.for %l = 0 to %k {
+    %a = affine.load %A[%i, %l] : memref<?x?xi8>
+    %b = affine.load %B[%l, %j] : memref<?x?xi8>
+    %c = affine.load %C[%i, %j] : memref<?x?xi32>
+    %x = arith.extsi %a : i8 to i32
+    %y = arith.extsi %b : i8 to i32
+    %p = arith.muli %x, %y : i32
+    %s = arith.addi %c, %p : i32
+    affine.store %s, %C[%i, %j] : memref<?x?xi32>
+  } } }
+  return
+}
+}
