@@ -89,10 +89,7 @@ struct Span {
 LogicalResult checkForbidden(Operation *root, const State &state) {
   WalkResult walk = root->walk([&](Operation *op) {
     StringRef kind = kindOf(*op);
-    // A call of libm is a call, too.
-    bool forbidden = llvm::is_contained(state.forbids, kind) ||
-                     (kind == "libm" && llvm::is_contained(state.forbids, std::string("call")));
-    if (kind.empty() || !forbidden)
+    if (kind.empty() || !llvm::is_contained(state.forbids, kind))
       return WalkResult::advance();
     op->emitOpError() << "(" << kind << ") stands inside of the state \"" << state.name << "\", which forbids it";
     return WalkResult::interrupt();

@@ -26,6 +26,9 @@
 #include "llvm/TargetParser/X86TargetParser.h"
 #include <thread>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 using namespace tilewright;
 using llvm::formatv;
@@ -102,10 +105,24 @@ static bool nameFits(StringRef processor, const ChipTable &record, const llvm::T
   });
 }
 
+/// What the processor has and the operating system lets a process use: tile registers are state that Linux gives on
+/// request (the check of `AmxTiles` in MatrixUnits.td asks again in compiled programs).
+static llvm::StringMap<bool> usableFeatures() {
+  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+#if defined(__linux__) && defined(__x86_64__)
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM of arch_prctl
+  if (features.lookup("amx-tile") && syscall(SYS_arch_prctl, requestPermission, tileData) != 0)
+    for (auto &feature : features)
+      if (feature.first().starts_with("amx-"))
+        feature.second = false;
+#endif
+  return features;
+}
+
 ChipTable cpu::detectHost() {
   llvm::Triple triple(llvm::sys::getProcessTriple());
   std::string processor = llvm::sys::getHostCPUName().str();
-  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  llvm::StringMap<bool> features = usableFeatures();
   std::string family = familyOf(processor, features, triple);
   std::vector<ChipTable> chips = recordedChips();
   auto record = llvm::find_if(chips, [&](const ChipTable &chip) { return chip.name == family; });

@@ -76,6 +76,7 @@ def AmxTiles : State {
   let check = InlineAsm<"syscall", ["i64:158", "i64:4131", "i64:18",
                                     "constraints:={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory}"]>;
   let checkValue = 0;
+  // Code that we know nothing of may configure tiles for itself; libm and the allocator do not.
   let forbids = ["call"];
   let cost = Cycles<100>;
   let source = Guess<"tile configuration and release; not measured">;

@@ -98,7 +98,8 @@ func.func @compute(%A: {ta}, %B: {tb}, %bias: {tbias}) -> {tc} {{
     def bytes(self, array, kind):
         if kind == "bf16":
             return (array.astype(numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16).tobytes()
-        return array.astype({"s8": numpy.int8, "u8": numpy.uint8, "f32": numpy.float32, "i32": numpy.int32}[kind]).tobytes()
+        types = {"s8": numpy.int8, "u8": numpy.uint8, "f32": numpy.float32, "i32": numpy.int32}
+        return array.astype(types[kind]).tobytes()
 
 
 def products(rng, count, step):
@@ -109,8 +110,9 @@ def products(rng, count, step):
     fixed += [Product(2 * step + 3, 3 * step + 5, 5 * step + 7, a, b, trans_a=ta, trans_b=tb)
               for a, b in kinds for ta in (False, True) for tb in (False, True)]
     fixed += [Product(3 * step, 2 * step + 1, 9 * step, *kinds[i], fused=True, batch=i) for i in range(4)]
-    fixed += [Product(5 * step, 4 * step + 2, 16 * step, *kinds[i], fused=i % 2 == 0, force=f"k_block={4 * step}{more}")
-              for i, more in enumerate(("", ",row_block=1,lane_block=0", ",rows_outside=1", ",lanes_on_m=1"))]
+    fixed += [Product(5 * step, 7 * step + 2, 16 * step, *kinds[i], fused=i % 2 == 0, force=f"k_block={4 * step}{more}")
+              for i, more in enumerate(("", ",row_block=1,lane_block=0", ",rows_outside=1", ",lanes_on_m=1",
+                                        ",rows_outside=1,lane_block=2"))]
     drawn = [Product(rng.randint(1, 5 * step), rng.randint(2, 5 * step), rng.randint(1, 8 * step), *rng.choice(kinds),
                      trans_a=rng.random() < 0.4, trans_b=rng.random() < 0.4, batch=rng.choice((0, 0, 2)),
                      fused=rng.random() < 0.5) for _ in range(count)]
@@ -138,13 +140,24 @@ def test_tile_registers_compute_what_the_reference_does(tool, tmp_path):
             assert "@llvm.x86.tdpbf16ps(" in (tmp_path / "product.ll").read_text()
 
 
-def program(product, arrays, want, signature):
+def test_steps_may_call_libm(tool, tmp_path):
+    chip = block_chip(tool)
+    if not chip:
+        pytest.skip("this machine has no tile registers")
+    source = tmp_path / "product.mlir"
+    product = Product(48, 40, 64, fused=True, force="unit_m=16")
+    source.write_text(product.mlir().replace("arith.maximumf %s, %zero", "math.tan %s"))
+    tool("tw-run", source, "--target", chip, "--verify")
+
+
+def program(product, arrays, want):
     """LLVM IR of a program that calls compute_in and exits with 0 if the result is `want`, else with 1."""
     literal = lambda name, data: (f"@{name} = constant [{len(data)} x i8] c\"" + "".join(f"\\{x:02X}" for x in data)
                                   + "\", align 64\n")
     sums = "f32" if product.float else "i32"
+    kinds = (*product.kinds, sums, sums)
     data = "".join(literal(name, product.bytes(array, kind))
-                   for name, array, kind in zip(("a", "b", "bias", "want"), (*arrays, want), (*product.kinds, sums, sums)))
+                   for name, array, kind in zip(("a", "b", "bias", "want"), (*arrays, want), kinds))
     stubs = "".join(f"define {result} @{name}({parameters}) {{ call void @llvm.trap() unreachable }}\n"
                     for result, name, parameters in (
                         ("ptr", "pthread_getspecific", "i32"), ("i32", "pthread_setspecific", "i32, ptr"),
@@ -193,7 +206,7 @@ def test_blocks_of_two_rows_compute_the_product(tool, tmp_path):
         tool("tw-compile", source, "--target", chip, "-o", main)
         arrays = product.inputs(numbers)
         want = product.result(*arrays)
-        start.write_text(program(product, arrays, want, None))
+        start.write_text(program(product, arrays, want))
         subprocess.run([*llc, str(start), "-o", str(tmp_path / "start.o")], check=True)
         subprocess.run([f"{LLVM}/ld.lld", "-static", "--gc-sections", str(main), str(tmp_path / "start.o"), "-o",
                         str(binary)], check=True)
