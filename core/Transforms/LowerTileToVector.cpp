@@ -18,6 +18,7 @@
 #include "core/Transforms/UnitRegisters.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
@@ -211,6 +212,12 @@ struct MmaLowering : ChipPattern<tile::MmaOp> {
 //===-- Pass --------------------------------------------------------------===//
 
 struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVector> {
+  /// Beside those of the declaration: addresses of fragments in tile registers are pointers.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LowerTileToVectorBase::getDependentDialects(registry);
+    registry.insert<LLVM::LLVMDialect>();
+  }
+
   /// Buffers become memrefs, copies code that is done when it returns; tokens are left as casts for loops to carry.
   void lowerBuffers(ModuleOp module, int64_t vectorBytes) {
     IRRewriter rewriter(&getContext());

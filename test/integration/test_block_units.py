@@ -130,11 +130,11 @@ def test_tile_registers_compute_what_the_reference_does(tool, tmp_path):
     if not chip:
         pytest.skip("this machine has no tile registers")
     rng = random.Random(1)
-    for number, product in enumerate(products(rng, 60 if FULL else 8, 16)):
+    for number, product in enumerate(products(rng, 60 if FULL else 4, 16)):
         source = tmp_path / "product.mlir"
         product.force = ",".join(filter(None, ["unit_m=16", product.force]))
         source.write_text(product.mlir())
-        tool("tw-run", source, "--target", chip, "--verify", *["--verify-stages"] * (FULL or number < 4))
+        tool("tw-run", source, "--target", chip, "--verify", *["--verify-stages"] * (FULL or number in (0, 3)))
         if number == 0:
             tool("tw-compile", source, "--target", chip, "-o", tmp_path / "product.ll")
             assert "@llvm.x86.tdpbf16ps(" in (tmp_path / "product.ll").read_text()
