@@ -1,15 +1,28 @@
-"""Random tensor programs against NumPy: random_programs.py with the seeds of CI, or of the full mode."""
+"""Random tensor programs against NumPy: the package random_programs with the seeds of CI, or of the full mode."""
 
 import pathlib
 import subprocess
 import sys
 
+import pytest
+
 from conftest import BUILD, FULL
 
+HERE = pathlib.Path(__file__).parent
 
-def test_random_programs():
-    script = pathlib.Path(__file__).with_name("random_programs.py")
-    seeds = "0:2000" if FULL else "0:300"
-    done = subprocess.run([sys.executable, str(script), "--seeds", seeds, "--tool", str(BUILD / "bin" / "tw-run")],
-                          capture_output=True, text=True)
+
+def run(seeds, *words):
+    command = [sys.executable, "-m", "random_programs", "--seeds", seeds, "--tool", str(BUILD / "bin" / "tw-run")]
+    done = subprocess.run(command + list(words), capture_output=True, text=True, cwd=HERE)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_on_the_host():
+    run("0:2000" if FULL else "0:300")
+
+
+#: A chip with asynchronous copies, one without, and lanes in subgroups of 64 and 32.
+@pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("nvidia:T4", 500), ("amd:MI300X", 1000), ("amd:RX9070", 1500)])
+def test_on_the_emulator(chip, first):
+    count = 200 if FULL else 12
+    run(f"{first}:{first + count}", "--small", "--", "--target", chip, "--device", "emulator")

@@ -1,0 +1,1 @@
+"""Random tensor programs against NumPy: see __main__.py."""
