@@ -51,8 +51,8 @@ static bool isWritten(Value memref, SmallPtrSetImpl<Value> &visited) {
         return true;
       continue;
     }
-    bool passesOn = user->hasTrait<OpTrait::IsTerminator>() ||
-                    llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>);
+    bool passesOn =
+        user->hasTrait<OpTrait::IsTerminator>() || llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>);
     auto effects = dyn_cast<MemoryEffectOpInterface>(user);
     if (passesOn || (!effects && !isMemoryEffectFree(user)))
       return true;
@@ -92,8 +92,8 @@ FailureOr<Signature> Signature::of(func::FuncOp function) {
     argument.position = position;
     if (auto memref = dyn_cast<MemRefType>(type)) {
       if (!memref.getLayout().isIdentity())
-        return function.emitError("argument ") << position << " has type " << type
-                                               << "; arrays of the C interface are dense and row-major";
+        return function.emitError("argument ")
+               << position << " has type " << type << "; arrays of the C interface are dense and row-major";
       argument.elementType = memref.getElementType();
     } else {
       argument.elementType = type;
@@ -113,6 +113,9 @@ FailureOr<Signature> Signature::of(func::FuncOp function) {
     // Inputs of a program on tensors are never written; arguments of one on memrefs may be.
     argument.isWritten = numArrayResults == 0 && !argument.isScalar && !function.isExternal() &&
                          isWritten(function.getArgument(i), visited);
+    if (auto written = function->getAttrOfType<DenseBoolArrayAttr>(writtenAttr);
+        written && i < unsigned(written.size()))
+      argument.isWritten = written[i];
   }
   unsigned nextArray = numInputs, nextScalar = 0;
   for (bool isArray : resultIsArray) {

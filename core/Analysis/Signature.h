@@ -30,6 +30,7 @@ inline constexpr const char *shapesAttr = "tilewright.shapes";           // arra
 inline constexpr const char *constraintsAttr = "tilewright.constraints"; // integer set ()[sizes]: else sizes disagree
 inline constexpr const char *arrayResultsAttr = "tilewright.array_results"; // bool a result: array (else scalar)
 inline constexpr const char *workspaceAttr = "tilewright.workspace";        // function that computes the arena's bytes
+inline constexpr const char *writtenAttr = "tilewright.written";            // bool an argument, once the body is gone
 inline constexpr const char *bodyAttr = "tilewright.body";                  // private body of a public function
 
 /// One array or scalar of a signature. Scalars are arrays of rank 0: all are passed by pointer.

@@ -13,9 +13,8 @@
 
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/TileArrangement.h"
 #include "llvm/Support/MathExtras.h"
-#include <map>
-#include <set>
 
 using namespace mlir;
 using namespace tilewright;
@@ -87,67 +86,6 @@ static int64_t alongK(const Layout &layout, bool rows) {
 }
 
 //===-- Scratchpad --------------------------------------------------------===//
-
-/// Clocks of one access of `width` bytes by lanes at these addresses: a group of lanes takes all banks once, more where
-/// two of its words share a bank.
-static int64_t bankClocks(ArrayRef<int64_t> addresses, int64_t width, const Memory &memory) {
-  int64_t group = std::max<int64_t>(1, memory.banks * memory.bankBytes / width), clocks = 0;
-  for (size_t first = 0; first < addresses.size(); first += group) {
-    std::map<int64_t, std::set<int64_t>> words;
-    for (size_t i = first; i < std::min(addresses.size(), first + group); ++i)
-      for (int64_t byte = 0; byte < std::max<int64_t>(width, memory.bankBytes); byte += memory.bankBytes) {
-        int64_t word = (addresses[i] + byte) / memory.bankBytes;
-        words[word % memory.banks].insert(word);
-      }
-    int64_t most = 0;
-    for (const auto &[bank, distinct] : words)
-      most = std::max<int64_t>(most, distinct.size());
-    clocks += most;
-  }
-  return clocks;
-}
-
-/// The swizzle with the fewest bits that takes the fewest clocks for the reads of fragments and the 16-byte writes of a
-/// copy.
-static void chooseSwizzle(StagedTile &tile, int64_t rows, int64_t rowBytes, const Layout &layout, bool rowIsLayoutRow,
-                          int64_t elementBytes, bool matrices, const Memory &memory) {
-  auto clocks = [&](int64_t bits, int64_t base, int64_t shift) {
-    auto place = [&](int64_t offset) { return offset ^ ((offset >> shift) & (((int64_t(1) << bits) - 1) << base)); };
-    SmallVector<int64_t> writes, reads;
-    int64_t pieces = rowBytes / 16, width = 16;
-    for (int64_t thread = 0; thread < 32 && pieces > 0; ++thread)
-      if (thread / pieces < rows)
-        writes.push_back(place(thread / pieces * rowBytes + thread % pieces * 16));
-    if (matrices) {
-      for (int64_t row = 0; row < std::min<int64_t>(8, rows); ++row)
-        reads.push_back(place(row * rowBytes));
-    } else {
-      int64_t run = contiguousElements(layout, !rowIsLayoutRow);
-      width = std::min<int64_t>(16, run * elementBytes);
-      for (int64_t lane = 0; lane < layout.numLanes(); ++lane) {
-        Position p = layout.at(lane, 0);
-        int64_t row = rowIsLayoutRow ? p.row : p.col, col = rowIsLayoutRow ? p.col : p.row;
-        reads.push_back(place(row * rowBytes + col * elementBytes));
-      }
-    }
-    return bankClocks(writes, 16, memory) + 2 * bankClocks(reads, width, memory);
-  };
-  tile.swizzleBits = 0;
-  int64_t best = clocks(0, 4, 3);
-  int64_t log = llvm::Log2_64(rowBytes);
-  for (int64_t bits = 1; bits <= 3 && (int64_t(16) << bits) <= rowBytes; ++bits)
-    for (int64_t skip = 0; skip <= 2; ++skip) {
-      int64_t shift = log + skip - 4;
-      if (shift < bits)
-        continue;
-      if (int64_t now = clocks(bits, 4, shift); now < best) {
-        best = now;
-        tile.swizzleBits = bits;
-        tile.swizzleBase = 4;
-        tile.swizzleShift = shift;
-      }
-    }
-}
 
 bool tilewright::hasCopyEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
   return llvm::any_of(chip.copies(), [&](const CopyEngine &copy) {
@@ -312,8 +250,20 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
     bool inK = isContiguousAlong(operand.access, best->kDim), inFree = isContiguousAlong(operand.access, freeDim);
     tile.kInner = wantsK && !(inFree && !inK && transposes);
     int64_t rows = tile.kInner ? free : best->depth, cols = tile.kInner ? best->depth : free;
-    chooseSwizzle(tile, rows, cols * elementBytes, unitOperand.layout, isA == tile.kInner, elementBytes,
-                  matrices && best->unit->k > 1, *shared);
+    TileUse use;
+    use.rows = rows;
+    use.rowBytes = cols * elementBytes;
+    use.elementBytes = elementBytes;
+    use.layout = &unitOperand.layout;
+    use.rowIsLayoutRow = isA == tile.kInner;
+    use.matrices = matrices && best->unit->k > 1;
+    use.transposed = tile.kInner ? inFree && !inK : inK && !inFree;
+    use.mayPad = !engine;
+    arrangeTile(tile, use, *shared);
+    int64_t bytes = best->stages * rows * tile.padding * elementBytes;
+    if (best->sharedBytes + bytes > shared->bytes)
+      tile.padding = bytes = 0;
+    best->sharedBytes += bytes;
   };
   order(best->a, c.a, best->unit->a, true, best->blockM());
   order(best->b, c.b, best->unit->b, false, best->blockN());

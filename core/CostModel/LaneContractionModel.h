@@ -35,6 +35,7 @@ namespace tilewright {
 struct StagedTile {
   bool kInner = true; // rows of k lie together: [BM][BK], else [BK][BM]
   int64_t swizzleBits = 0, swizzleBase = 0, swizzleShift = 0;
+  int64_t padding = 0; // elements behind each row; where there is no swizzle
 };
 
 struct LaneContractionPlan {

@@ -7,20 +7,15 @@
 ///
 /// \file
 /// What a host does for a program whose kernels run on a device, done with the
-/// emulator: arrays and temporaries are allocated, the launches of the manifest
-/// run in order, results are copied back.
-///
-///   {"entry": "mlp", "arguments": [...], "temporaries": [{"bytes": E}],
-///    "launches": [{"kernel": "mlp_0", "threads": 128, "shared": 65536, "grid": [E, E, E],
-///                  "arguments": [{"array": 0}, {"temporary": 0}, {"value": E}]}]}
-///
-/// An expression E is a number, {"size": i}, or [op, E, E] with one of + - * floordiv ceildiv mod max min.
+/// emulator: arrays are copied in, the steps of the manifest run (LaunchProgram.h),
+/// results are copied back.
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_PIPELINES_EMULATEDPROGRAM_H
 #define TILEWRIGHT_CORE_PIPELINES_EMULATEDPROGRAM_H
 
+#include "core/Pipelines/LaunchProgram.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/Emulator.h"
 
@@ -41,18 +36,20 @@ public:
   /// Of all calls so far.
   const std::vector<Finding> &findings() const { return device->findings(); }
   std::vector<KernelCounters> counters() const { return device->counters(); }
+  /// What the cost model said of a kernel, by the names of its counters; null where it said nothing.
+  const llvm::json::Object *predicted(llvm::StringRef kernel) const {
+    auto found = predictions.find(kernel);
+    return found == predictions.end() ? nullptr : &found->second;
+  }
 
 private:
-  llvm::Error launch(const llvm::json::Object &launch, llvm::ArrayRef<int64_t> sizes,
-                     llvm::ArrayRef<void *> arrays, llvm::ArrayRef<void *> temporaries);
+  llvm::StringMap<llvm::json::Object> predictions;
+  explicit EmulatedProgram(LaunchProgram program) : program(std::move(program)) {}
 
   std::shared_ptr<EmulatedKernels> kernels;
   std::unique_ptr<Emulator> device;
-  llvm::json::Value manifest = nullptr;
+  LaunchProgram program;
 };
-
-/// The value of an expression of a manifest.
-llvm::Expected<int64_t> evaluate(const llvm::json::Value &expression, llvm::ArrayRef<int64_t> sizes);
 
 } // namespace tilewright
 

@@ -1,4 +1,4 @@
-//===- LaunchProgram.h - A manifest run on a device -----------------*- C++ -*- ===//
+//===- LaunchProgram.h - A manifest that runs on a device -------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs the launches of one program on a device, as its manifest says (see
-/// core/Transforms/LaunchManifest.h):
+/// Executes the manifest of a program (core/Transforms/LaunchManifest.h) with
+/// any Device: memory, constants, launches, branches and loops.
 ///
 ///   auto program = LaunchProgram::read(manifestText);
 ///   program->run(device, {m, n, k}, {a, b, c}, error);   // device pointers
@@ -32,15 +32,20 @@ public:
   size_t numArguments() const;
   size_t numSizes() const;
   /// Bytes of argument `i` for these sizes.
-  int64_t argumentBytes(size_t i, llvm::ArrayRef<int64_t> sizes) const;
+  llvm::Expected<int64_t> argumentBytes(size_t i, llvm::ArrayRef<int64_t> sizes) const;
 
-  /// Starts all launches in order and waits. Temporaries live on the device as long as the call. False with `error`.
+  /// Executes all steps and waits. Memory that they allocate lives on the device as long as the call. False with
+  /// `error`.
   bool run(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, std::string &error) const;
 
 private:
   explicit LaunchProgram(llvm::json::Object manifest) : manifest(std::move(manifest)) {}
   llvm::json::Object manifest;
 };
+
+/// The value of an expression of a manifest.
+llvm::Expected<int64_t> evaluate(const llvm::json::Value &expression, llvm::ArrayRef<int64_t> sizes,
+                                 llvm::ArrayRef<int64_t> variables = {});
 
 } // namespace tilewright
 

@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/LanePasses.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 
@@ -31,13 +32,18 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
 void tilewright::buildMapPipeline(OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(createLowerTileParallel()); }
 
 void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createSplitReductions());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
+  pm.addNestedPass<func::FuncOp>(createMapRowsToLanes());
+  pm.addNestedPass<func::FuncOp>(createMapTransposesToLanes());
   pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
 void tilewright::buildMapLanesPipeline(OpPassManager &pm) {
+  pm.addPass(createPlaceHostCode());
+  pm.addPass(createCanonicalizerPass());
   pm.addPass(createOutlineLaunches());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

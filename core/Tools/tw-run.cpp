@@ -35,8 +35,7 @@ struct Arguments {
                              cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of random inputs"), cl::init(0), cl::cat(category)};
   cl::opt<bool> verify{"verify", cl::desc("Compare with the plain path in float64"), cl::cat(category)};
-  cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it"),
-                             cl::cat(category)};
+  cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it"), cl::cat(category)};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
   cl::opt<std::string> device{"device", cl::desc("Where kernels run: host or emulator"), cl::init("host"),
                               cl::cat(category)};
@@ -199,15 +198,26 @@ int Report::emulation(const EmulatedProgram &program) {
       llvm::errs() << finding.str() << "\n";
   }
   for (const KernelCounters &counters : program.counters()) {
-    kernels.push_back(toJson(counters));
+    llvm::json::Object kernel = toJson(counters);
+    const llvm::json::Object *predicted = program.predicted(counters.kernel);
+    if (predicted)
+      kernel["predicted"] = llvm::json::Object(*predicted);
+    kernels.push_back(std::move(kernel));
     if (json)
       continue;
     llvm::outs() << llvm::formatv("kernel {0}: {1} blocks, {2} lanes, emulated in {3:f1} ms\n", counters.kernel,
                                   counters.blocks, counters.lanes, counters.seconds * 1e3);
     for (const MemoryCounters &memory : counters.memories)
-      llvm::outs() << llvm::formatv("  {0}: {1} bytes read, {2} written, {3} sectors, {4} bank cycles, {5} of conflicts\n",
-                                    memory.memory, memory.readBytes, memory.writtenBytes, memory.transactions,
-                                    memory.cycles, memory.conflictCycles);
+      llvm::outs() << llvm::formatv(
+          "  {0}: {1} bytes read, {2} written, {3} sectors, {4} bank cycles, {5} of conflicts\n", memory.memory,
+          memory.readBytes, memory.writtenBytes, memory.transactions, memory.cycles, memory.conflictCycles);
+    if (predicted)
+      llvm::outs() << llvm::formatv(
+          "  predicted: {0} unit issues, {1} bytes from global memory, {2} written to and {3} "
+          "read from the scratchpad, {4:f1} us\n",
+          *predicted->getInteger("unit_issues"), *predicted->getInteger("global_read_bytes"),
+          *predicted->getInteger("scratchpad_written_bytes"), *predicted->getInteger("scratchpad_read_bytes"),
+          *predicted->getNumber("seconds") * 1e6);
     for (const UnitCounters &unit : counters.units)
       llvm::outs() << llvm::formatv("  {0}: {1} issues, {2} cycles\n", unit.unit, unit.issues, unit.cycles);
     for (const EngineCounters &engine : counters.engines)

@@ -13,7 +13,9 @@
 
 #include "core/Transforms/LaneBarriers.h"
 #include "core/Transforms/LaneCopy.h"
+#include "core/Transforms/LaneReduce.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireLanes.h"
 #include "core/Transforms/TileRegionLowering.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -48,6 +50,7 @@ private:
   LogicalResult lower(Operation &op);
   LogicalResult parallel(tile::ParallelOp op);
   LogicalResult loop(scf::ForOp op);
+  LogicalResult loop(scf::WhileOp op);
   LogicalResult branch(scf::IfOp op);
   LogicalResult alloc(tile::AllocOp op);
   LogicalResult copy(tile::CopyOp op);
@@ -56,6 +59,7 @@ private:
   LogicalResult store(tile::StoreOp op);
   LogicalResult convert(tile::ConvertOp op);
   LogicalResult index(tile::IndexOp op);
+  LogicalResult reduce(tile::ReduceOp op);
   LogicalResult plainAccess(Operation &op, Value memref, ValueRange indices, Value stored);
 
   Value value(Value old) { return values.lookupOrDefault(old); }
@@ -214,6 +218,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
     return parallel(each);
   if (auto each = dyn_cast<scf::ForOp>(op))
     return loop(each);
+  if (auto each = dyn_cast<scf::WhileOp>(op))
+    return loop(each);
   if (auto each = dyn_cast<scf::IfOp>(op))
     return branch(each);
   if (auto each = dyn_cast<tile::AllocOp>(op))
@@ -230,6 +236,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
     return convert(each);
   if (auto each = dyn_cast<tile::IndexOp>(op))
     return index(each);
+  if (auto each = dyn_cast<tile::ReduceOp>(op))
+    return reduce(each);
   if (auto each = dyn_cast<tile::ZeroOp>(op)) {
     VectorType type = vectorOf(each.getType());
     values.map(each.getResult(), constant(type, builder.getZeroAttr(type)));
@@ -376,6 +384,22 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   return success();
 }
 
+LogicalResult LaneWriter::loop(scf::WhileOp op) {
+  auto loop = scf::WhileOp::create(builder, op.getLoc(), op.getResultTypes(), valuesOf(op.getInits()));
+  OpBuilder::InsertionGuard guard(builder);
+  for (auto [from, to] : llvm::zip(op->getRegions(), loop->getRegions())) {
+    Block &old = from.front();
+    Block *body =
+        builder.createBlock(&to, {}, old.getArgumentTypes(), SmallVector<Location>(old.getNumArguments(), op.getLoc()));
+    values.map(old.getArguments(), body->getArguments());
+    if (failed(lower(old)))
+      return failure();
+    builder.clone(*old.getTerminator(), values);
+  }
+  values.map(op.getResults(), loop.getResults());
+  return success();
+}
+
 LogicalResult LaneWriter::branch(scf::IfOp op) {
   SmallVector<Type> types;
   for (Type type : op.getResultTypes()) {
@@ -483,6 +507,9 @@ LogicalResult LaneWriter::wait(tile::WaitOp op) {
       engine = true;
       continue;
     }
+    OpBuilder::InsertionGuard guard(builder);
+    if (Value works = pending->second.works)
+      builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
     storeElements(context, pending->second.destination, pending->second.distribution, {}, pending->second.elements);
     staged.erase(pending);
   }
@@ -518,6 +545,17 @@ LogicalResult LaneWriter::store(tile::StoreOp op) {
   if (failed(access))
     return op.emitOpError() << "has an element map that is not linear over the lanes";
   ValidExtents valid = extentsOf(op.getValidMap(), op.getValidOperands(), op.constantValid(), type);
+  // Of lanes that hold the same elements the first writes.
+  int64_t same = 0;
+  for (auto [b, bit] : llvm::enumerate(distribution->bits))
+    if (llvm::all_of(bit, [](int64_t step) { return step == 0; }))
+      same |= int64_t(1) << b;
+  OpBuilder::InsertionGuard guard(builder);
+  if (same) {
+    Value number = arith::AndIOp::create(builder, context.loc, distribution->number, context.i32(same));
+    Value first = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::eq, number, context.i32(0));
+    builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, first).thenBlock());
+  }
   storeElements(context, *access, *distribution, valid, value(op.getValue()));
   return success();
 }
@@ -568,6 +606,17 @@ LogicalResult LaneWriter::index(tile::IndexOp op) {
                                    vector::BroadcastOp::create(builder, op.getLoc(), type, own));
   }
   values.map(op.getResult(), result);
+  return success();
+}
+
+LogicalResult LaneWriter::reduce(tile::ReduceOp op) {
+  FailureOr<Distribution> distribution = distributionOf(op, op.getInput().getType());
+  if (failed(distribution))
+    return failure();
+  FailureOr<Value> result = emitReduce(context, op, value(op.getInput()), *distribution, values);
+  if (failed(result))
+    return failure();
+  values.map(op.getResult(), *result);
   return success();
 }
 
@@ -637,12 +686,9 @@ struct DistributeLanes : tilewright::impl::DistributeLanesBase<DistributeLanes> 
       module.emitError() << llvm::toString(ops.takeError());
       return signalPassFailure();
     }
-    std::optional<LaneHierarchy> hierarchy = laneHierarchy(**target);
-    if (!hierarchy) {
-      module.emitError() << "chip " << (*target)->target() << ":" << (*target)->chip()
-                         << " runs no lanes: it lacks levels grid, block and subgroup";
+    FailureOr<LaneHierarchy> hierarchy = requireLanes(module);
+    if (failed(hierarchy))
       return signalPassFailure();
-    }
     for (func::FuncOp launch : launches)
       if (failed(LaneWriter(launch, **target, *hierarchy, **ops, *launchShapeOf(launch)).run()))
         return signalPassFailure();

@@ -234,6 +234,9 @@ SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
       result.push_back({e, 1});
     return result;
   }
+  // A swizzle moves pieces: no access may be wider.
+  if (array.arrangement && array.arrangement.getSwizzleBits())
+    maxBytes = std::min(maxBytes, int64_t(1) << array.arrangement.getSwizzleBase());
   auto fits = [&](unsigned first, unsigned count) {
     if (first + count > elements.size() || int64_t(count) * elementBytes() > maxBytes)
       return false;

@@ -105,9 +105,9 @@ Value Emitter::alloc(const StagedTile &tile, int64_t free, Type element) {
   SmallVector<int64_t> shape{p.stages, tile.kInner ? free : p.depth, tile.kInner ? p.depth : free};
   auto type = MemRefType::get(shape, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
   tile::ArrangementAttr arrangement;
-  if (tile.swizzleBits)
-    arrangement =
-        tile::ArrangementAttr::get(builder().getContext(), tile.swizzleBits, tile.swizzleBase, tile.swizzleShift, 0, 1);
+  if (tile.swizzleBits || tile.padding)
+    arrangement = tile::ArrangementAttr::get(builder().getContext(), tile.swizzleBits, tile.swizzleBase,
+                                             tile.swizzleShift, tile.padding, 1);
   return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), arrangement);
 }
 

@@ -143,26 +143,40 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
                                           request.destinationOperands, op.getDestinationElements(), distribution);
     if (failed(source) || failed(destination))
       return op.emitOpError() << "has element maps that lanes cannot share out";
-    if (width > 1 && !(hasRuns(*source, width) && hasRuns(*destination, width)))
+    // Into a swizzle, elements that wait in registers are written in its pieces; an engine writes what it reads.
+    int64_t piece = width;
+    if (tile::ArrangementAttr arrangement = request.destination.arrangement;
+        arrangement && arrangement.getSwizzleBits() && !context.ops.countsGroups())
+      piece = std::min(width, std::max<int64_t>(1, (int64_t(1) << arrangement.getSwizzleBase()) / elementBytes));
+    if (width > 1 && !(hasRuns(*source, width) && hasRuns(*destination, piece)))
       continue;
 
     OpBuilder &builder = context.builder;
     OpBuilder::InsertionGuard guard(builder);
-    bool partial = workers < request.threads;
-    if (partial) {
-      Value works =
+    Value works; // null: all lanes
+    if (workers < request.threads)
+      works =
           arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ult, request.thread, context.i32(workers));
-      builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
+    auto type = VectorType::get(int64_t(distribution.elements.size()), request.source.type.getElementType());
+    auto load = [&] { return loadElements(context, *source, distribution, request.valid, type); };
+    if (request.mayStage) {
+      if (!works)
+        return std::optional<StagedCopy>({*destination, distribution, load(), works});
+      auto branch = scf::IfOp::create(builder, context.loc, type, works, /*withElseRegion=*/true);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      scf::YieldOp::create(builder, context.loc, load());
+      builder.setInsertionPointToStart(branch.elseBlock());
+      Value none = arith::ConstantOp::create(builder, context.loc, builder.getZeroAttr(type));
+      scf::YieldOp::create(builder, context.loc, none);
+      return std::optional<StagedCopy>({*destination, distribution, branch.getResult(0), works});
     }
+    if (works)
+      builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
     if (width * elementBytes >= 4 && issue(context, request, *source, *destination, distribution, width, along)) {
       asynchronous = true;
       return std::optional<StagedCopy>();
     }
-    auto type = VectorType::get(int64_t(distribution.elements.size()), request.source.type.getElementType());
-    Value elements = loadElements(context, *source, distribution, request.valid, type);
-    if (request.mayStage && !partial)
-      return std::optional<StagedCopy>({*destination, distribution, elements});
-    storeElements(context, *destination, distribution, {}, elements);
+    storeElements(context, *destination, distribution, {}, load());
     return std::optional<StagedCopy>();
   }
 }

@@ -30,6 +30,7 @@ struct StagedCopy {
   LaneAccess destination;
   Distribution distribution;
   mlir::Value elements;
+  mlir::Value works; // i1: lanes that have elements; null: all
 };
 
 /// What a copy needs of its surroundings.

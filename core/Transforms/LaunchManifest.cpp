@@ -1,4 +1,4 @@
-//===- LaunchManifest.cpp - What the host does for its launches -----------===//
+//===- LaunchManifest.cpp - What the host does for a program --------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,218 +6,372 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Index values as expressions over the sizes of the signature.
+/// Walks the public function and writes one step for each op that does something.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaunchManifest.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Base64.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace tilewright;
 using Json = llvm::json::Value;
+using llvm::json::Array;
+using llvm::json::Object;
 
-static llvm::json::Value binary(llvm::StringRef op, llvm::json::Value a, llvm::json::Value b) {
-  return llvm::json::Array{op, std::move(a), std::move(b)};
+//===-- Buffers -----------------------------------------------------------===//
+
+/// The array whose whole memory `array` is another view of.
+static mlir::Value behindViews(mlir::Value array) {
+  while (Operation *def = array.getDefiningOp()) {
+    if (!isa<memref::CastOp, memref::ExpandShapeOp, memref::CollapseShapeOp>(def))
+      break;
+    array = def->getOperand(0);
+  }
+  return array;
 }
 
-const SignatureArgument *LaunchManifest::argumentOf(mlir::Value array, unsigned &index) {
-  auto argument = dyn_cast<BlockArgument>(array);
-  if (!argument || argument.getOwner() != &function.front())
-    return nullptr;
-  for (auto [i, each] : llvm::enumerate(signature.arguments))
-    if (each.position == argument.getArgNumber()) {
-      index = i;
-      return &each;
-    }
-  return nullptr;
-}
-
-FailureOr<Json> LaunchManifest::dimension(Operation *user, mlir::Value array, int64_t d) {
-  auto type = cast<MemRefType>(array.getType());
-  if (!type.isDynamicDim(d))
-    return Json(type.getDimSize(d));
+FailureOr<int64_t> LaunchManifest::bufferOf(Operation *user, mlir::Value array) {
+  mlir::Value whole = behindViews(array);
   unsigned index;
-  if (const SignatureArgument *argument = argumentOf(array, index)) {
-    AffineMap shape = argument->shape;
-    SmallVector<mlir::Value> none;
-    return expression(user, shape.getResult(d), none, none);
-  }
-  if (auto alloc = array.getDefiningOp<memref::AllocOp>())
-    return expression(user, alloc.getDynamicSizes()[type.getDynamicDimIndex(d)]);
-  return user->emitOpError() << "needs the size of an array that is neither an argument nor a temporary";
+  if (expressions.argumentOf(whole, index))
+    return index;
+  auto found = buffers.find(whole);
+  if (found == buffers.end())
+    return user->emitOpError() << "uses an array that is neither an argument nor a temporary"
+                               << (whole.getDefiningOp()
+                                       ? llvm::formatv(", but comes from '{0}'", whole.getDefiningOp()->getName()).str()
+                                       : std::string());
+  return found->second;
 }
 
-FailureOr<Json> LaunchManifest::expression(Operation *user, AffineExpr expr, ValueRange dims, ValueRange symbols) {
-  if (auto number = dyn_cast<AffineConstantExpr>(expr))
-    return Json(number.getValue());
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return expression(user, dims[dim.getPosition()]);
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
-    if (symbols.empty()) // of the signature
-      return Json(llvm::json::Object{{"size", int64_t(symbol.getPosition())}});
-    return expression(user, symbols[symbol.getPosition()]);
-  }
-  auto both = cast<AffineBinaryOpExpr>(expr);
-  auto left = expression(user, both.getLHS(), dims, symbols), right = expression(user, both.getRHS(), dims, symbols);
-  if (failed(left) || failed(right))
-    return failure();
-  const char *names[] = {"+", "*", "mod", "floordiv", "ceildiv"};
-  return binary(names[int(both.getKind())], *left, *right);
-}
-
-FailureOr<Json> LaunchManifest::expression(Operation *user, mlir::Value value) {
-  IntegerAttr number;
-  if (matchPattern(value, m_Constant(&number)))
-    return Json(number.getInt());
-  Operation *def = value.getDefiningOp();
-  if (auto dim = dyn_cast_or_null<memref::DimOp>(def); dim && dim.getConstantIndex())
-    return dimension(user, dim.getSource(), *dim.getConstantIndex());
-  if (auto apply = dyn_cast_or_null<affine::AffineApplyOp>(def)) {
-    AffineMap map = apply.getAffineMap();
-    SmallVector<mlir::Value> operands(apply.getMapOperands()), symbols;
-    // All as dimensions, so that no list of symbols is empty by chance.
-    SmallVector<AffineExpr> places;
-    for (unsigned i = 0; i < map.getNumSymbols(); ++i)
-      places.push_back(getAffineDimExpr(map.getNumDims() + i, map.getContext()));
-    return expression(user, map.getResult(0).replaceSymbols(places), operands, symbols);
-  }
-  static const std::pair<llvm::StringRef, llvm::StringRef> operations[] = {{"arith.addi", "+"},
-                                                                           {"arith.subi", "-"},
-                                                                           {"arith.muli", "*"},
-                                                                           {"arith.divui", "floordiv"},
-                                                                           {"arith.divsi", "floordiv"},
-                                                                           {"arith.floordivsi", "floordiv"},
-                                                                           {"arith.ceildivsi", "ceildiv"},
-                                                                           {"arith.ceildivui", "ceildiv"},
-                                                                           {"arith.remui", "mod"},
-                                                                           {"arith.remsi", "mod"},
-                                                                           {"arith.maxsi", "max"},
-                                                                           {"arith.minsi", "min"}};
-  if (def)
-    for (auto [op, name] : operations)
-      if (def->getName().getStringRef() == op) {
-        auto left = expression(user, def->getOperand(0)), right = expression(user, def->getOperand(1));
-        if (failed(left) || failed(right))
-          return failure();
-        return binary(name, *left, *right);
-      }
-  InFlightDiagnostic diagnostic = user->emitOpError()
-                                  << "needs a size that does not follow from the sizes of the arguments";
-  if (def)
-    diagnostic << " but from '" << def->getName() << "'";
-  return diagnostic;
-}
-
-LogicalResult LaunchManifest::host(Operation *op) {
-  if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
-    auto type = cast<MemRefType>(alloc.getType());
-    llvm::json::Value total = elementBytes(type.getElementType());
-    for (int64_t d = 0; d < type.getRank(); ++d) {
-      FailureOr<Json> extent = dimension(op, alloc.getResult(), d);
-      if (failed(extent))
-        return failure();
-      total = binary("*", std::move(total), *extent);
+/// Whether steps may make `alloc` a temporary, that is, one memory for all its executions: its size follows from the
+/// arguments, and no later execution meets the array of an earlier one.
+static bool outlivesNothing(memref::AllocOp alloc) {
+  if (alloc->getParentOp() == alloc->getParentOfType<func::FuncOp>())
+    return true;
+  SmallVector<mlir::Value> views{alloc.getResult()};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        return false;
+      if (isa<ViewLikeOpInterface>(user))
+        views.push_back(user->getResult(0));
     }
-    temporaries.push_back(alloc.getResult());
-    bytes.push_back(llvm::json::Object{{"bytes", std::move(total)}});
-    return success();
-  }
-  if (isa<memref::DeallocOp>(op) ||
-      (isMemoryEffectFree(op) && op->getNumRegions() == 0 && !isa<memref::GetGlobalOp>(op)))
-    return success();
-  return op->emitOpError()
-         << "stands between launches; a program for "
-         << cast<StringAttr>(function->getParentOfType<ModuleOp>()->getAttr("tilewright.target")).getValue()
-         << " is a straight sequence of launches over arguments and temporaries";
+  return true;
 }
 
-LogicalResult LaunchManifest::launch(tile::ParallelOp grid, StringRef kernel, const LaunchShape &shape,
-                                     ValueRange arguments) {
-  llvm::json::Array extents, passed;
+LogicalResult LaunchManifest::allocate(memref::AllocOp op, Array &into) {
+  FailureOr<Json> bytes = expressions.bytes(op, op.getResult());
+  if (failed(bytes))
+    return failure();
+  int64_t buffer = buffers[op.getResult()] = numBuffers++;
+  if (followsFromSizes(*bytes) && outlivesNothing(op))
+    temporaries.push_back(Object{{"buffer", buffer}, {"bytes", std::move(*bytes)}});
+  else
+    into.push_back(Object{{"allocate", buffer}, {"bytes", std::move(*bytes)}});
+  return success();
+}
+
+LogicalResult LaunchManifest::constant(memref::GetGlobalOp op) {
+  auto global = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(op, op.getNameAttr());
+  auto elements = global ? dyn_cast_or_null<ElementsAttr>(global.getInitialValueAttr()) : ElementsAttr();
+  if (!elements || !global.getConstant())
+    return op.emitOpError() << "of '" << op.getName() << "' is no constant; a program keeps no state between calls";
+  auto [found, isNew] = constantOf.try_emplace(op.getName(), numBuffers);
+  buffers[op.getResult()] = found->second;
+  if (!isNew)
+    return success();
+  ++numBuffers;
+  Type type = elements.getElementType();
+  int64_t size = elementBytes(type), count = elements.getNumElements();
+  std::string data;
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
+    ArrayRef<char> raw = resource.getData();
+    if (int64_t(raw.size()) < size * count)
+      return op.emitOpError() << "has a constant of " << size * count << " bytes whose resource has " << raw.size();
+    data.assign(raw.begin(), raw.end());
+  } else if (auto dense = dyn_cast<DenseElementsAttr>(elements)) {
+    // Booleans are packed in the attribute, bytes in memory.
+    if (type.isInteger(1))
+      for (bool each : dense.getValues<bool>())
+        data.push_back(char(each));
+    else
+      data.assign(dense.getRawData().begin(), dense.getRawData().end());
+    if (dense.isSplat())
+      data.resize(size);
+  } else {
+    return op.emitOpError() << "has a constant that is neither dense nor a resource";
+  }
+  constants.push_back(Object{{"buffer", found->second}, {"bytes", size * count}, {"data", llvm::encodeBase64(data)}});
+  return success();
+}
+
+//===-- Steps -------------------------------------------------------------===//
+
+LogicalResult LaunchManifest::declare(Operation *user, ValueRange values) {
+  for (mlir::Value value : values) {
+    if (isHostType(value.getType())) {
+      expressions.declare(value);
+      continue;
+    }
+    auto type = dyn_cast<MemRefType>(value.getType());
+    if (!type || !type.getLayout().isIdentity())
+      return user->emitOpError() << "carries a value of type " << value.getType()
+                                 << "; the host carries integers and dense arrays";
+    buffers[value] = numBuffers++;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      if (type.isDynamicDim(d))
+        expressions.declare(value, d);
+  }
+  return success();
+}
+
+LogicalResult LaunchManifest::move(Operation *user, ValueRange from, ValueRange to, Array &into) {
+  Array assigned, renamed;
+  for (auto [source, target] : llvm::zip(from, to)) {
+    if (isHostType(target.getType())) {
+      FailureOr<Json> value = expressions.of(user, source);
+      if (failed(value))
+        return failure();
+      assigned.push_back(Array{expressions.variable(target), std::move(*value)});
+      continue;
+    }
+    FailureOr<int64_t> old = bufferOf(user, source), now = bufferOf(user, target);
+    if (failed(old) || failed(now))
+      return failure();
+    renamed.push_back(Array{*now, *old});
+    auto type = cast<MemRefType>(target.getType());
+    for (int64_t d = 0; d < type.getRank(); ++d) {
+      if (!type.isDynamicDim(d))
+        continue;
+      FailureOr<Json> extent = expressions.extent(user, source, d), variable = expressions.extent(user, target, d);
+      if (failed(extent) || failed(variable))
+        return failure();
+      assigned.push_back(Array{*variable->getAsObject()->getInteger("variable"), std::move(*extent)});
+    }
+  }
+  if (!assigned.empty())
+    into.push_back(Object{{"assign", std::move(assigned)}});
+  if (!renamed.empty())
+    into.push_back(Object{{"rename", std::move(renamed)}});
+  return success();
+}
+
+LogicalResult LaunchManifest::read(memref::LoadOp op, Array &into) {
+  FailureOr<int64_t> buffer = bufferOf(op, op.getMemRef());
+  if (failed(buffer))
+    return failure();
+  Type type = op.getType();
+  if (!type.isIntOrIndex() || elementBytes(type) > 8)
+    return op.emitOpError() << "reads a " << type << " for the host, which computes with integers of up to 64 bits";
+  Json offset = 0;
+  for (auto [d, index] : llvm::enumerate(op.getIndices())) {
+    FailureOr<Json> size = expressions.extent(op, op.getMemRef(), d), at = expressions.of(op, index);
+    if (failed(size) || failed(at))
+      return failure();
+    offset = hostBinary("+", hostBinary("*", std::move(offset), *size), *at);
+  }
+  int64_t bytes = elementBytes(type);
+  into.push_back(Object{{"read", expressions.declare(op.getResult())},
+                        {"buffer", *buffer},
+                        {"offset", std::move(offset)},
+                        {"bytes", bytes}});
+  return success();
+}
+
+LogicalResult LaunchManifest::launch(tile::ParallelOp grid, Array &into) {
+  FailureOr<OutlinedLaunch> launch = (*outline)(grid);
+  if (failed(launch))
+    return failure();
+  Array extents, passed;
   AffineMap bounds = grid.getUpperBounds();
-  SmallVector<mlir::Value> operands(grid.getBoundOperands()), none;
-  SmallVector<AffineExpr> places;
-  for (unsigned i = 0; i < bounds.getNumSymbols(); ++i)
-    places.push_back(getAffineDimExpr(bounds.getNumDims() + i, grid.getContext()));
+  ValueRange operands = grid.getBoundOperands();
   for (unsigned i = bounds.getNumResults(); i-- > 0;) { // the last index is the fastest
-    FailureOr<Json> extent = expression(grid, bounds.getResult(i).replaceSymbols(places), operands, none);
+    FailureOr<Json> extent = expressions.of(grid, bounds.getResult(i), operands.take_front(bounds.getNumDims()),
+                                            operands.drop_front(bounds.getNumDims()));
     if (failed(extent))
       return failure();
     extents.push_back(*extent);
   }
   while (extents.size() < 3)
     extents.push_back(1);
-  for (mlir::Value value : arguments) {
+  for (mlir::Value value : launch->arguments) {
     auto type = dyn_cast<MemRefType>(value.getType());
     if (!type) {
-      FailureOr<Json> size = expression(grid, value);
-      if (failed(size))
+      FailureOr<Json> number = expressions.of(grid, value);
+      if (failed(number))
         return failure();
-      passed.push_back(llvm::json::Object{{"value", *size}});
+      passed.push_back(Object{{"value", *number}});
       continue;
     }
-    unsigned index;
-    if (argumentOf(value, index)) {
-      passed.push_back(llvm::json::Object{{"array", int64_t(index)}});
-    } else {
-      auto found = llvm::find(temporaries, value);
-      if (found == temporaries.end())
-        return grid.emitOpError()
-               << "uses an array that is neither an argument nor a temporary"
-               << (value.getDefiningOp()
-                       ? llvm::formatv(", but comes from '{0}'", value.getDefiningOp()->getName()).str()
-                       : std::string());
-      passed.push_back(llvm::json::Object{{"temporary", int64_t(found - temporaries.begin())}});
-    }
+    FailureOr<int64_t> buffer = bufferOf(grid, value);
+    if (failed(buffer))
+      return failure();
+    passed.push_back(Object{{"buffer", *buffer}});
     for (int64_t d = 0; d < type.getRank(); ++d)
       if (type.isDynamicDim(d)) {
-        FailureOr<Json> size = dimension(grid, value, d);
+        FailureOr<Json> size = expressions.extent(grid, value, d);
         if (failed(size))
           return failure();
-        passed.push_back(llvm::json::Object{{"value", *size}});
+        passed.push_back(Object{{"value", *size}});
       }
   }
-  launches.push_back(llvm::json::Object{{"kernel", kernel.str()},
-                                        {"threads", shape.threads},
-                                        {"scratchpad", dynamicScratchpad ? shape.sharedBytes : 0},
-                                        {"grid", std::move(extents)},
-                                        {"arguments", std::move(passed)}});
+  into.push_back(Object{{"launch", launch->kernel},
+                        {"threads", launch->shape.threads},
+                        {"scratchpad", dynamicScratchpad ? launch->shape.sharedBytes : 0},
+                        {"grid", std::move(extents)},
+                        {"arguments", std::move(passed)}});
   return success();
 }
 
-LogicalResult LaunchManifest::finish() {
-  llvm::json::Array arguments;
+LogicalResult LaunchManifest::branch(scf::IfOp op, Array &into) {
+  FailureOr<Json> condition = expressions.of(op, op.getCondition());
+  if (failed(condition) || failed(declare(op, op.getResults())))
+    return failure();
+  Array branches[2];
+  for (auto [region, list] : llvm::zip(op->getRegions(), branches)) {
+    if (region.empty())
+      continue;
+    if (failed(steps(region.front(), list)) ||
+        failed(move(op, region.front().getTerminator()->getOperands(), op.getResults(), list)))
+      return failure();
+  }
+  into.push_back(
+      Object{{"if", std::move(*condition)}, {"then", std::move(branches[0])}, {"else", std::move(branches[1])}});
+  return success();
+}
+
+/// One of two arrays.
+LogicalResult LaunchManifest::select(arith::SelectOp op, Array &into) {
+  if (!isa<MemRefType>(op.getType()))
+    return success(); // a number: part of the expressions that use it
+  FailureOr<Json> condition = expressions.of(op, op.getCondition());
+  Array yes, no;
+  if (failed(condition) || failed(declare(op, op.getResult())) ||
+      failed(move(op, op.getTrueValue(), op.getResult(), yes)) ||
+      failed(move(op, op.getFalseValue(), op.getResult(), no)))
+    return failure();
+  into.push_back(Object{{"if", std::move(*condition)}, {"then", std::move(yes)}, {"else", std::move(no)}});
+  return success();
+}
+
+LogicalResult LaunchManifest::loop(scf::ForOp op, Array &into) {
+  mlir::Value index = op.getInductionVar();
+  if (failed(declare(op, index)) || failed(declare(op, op.getRegionIterArgs())) || failed(declare(op, op.getResults())))
+    return failure();
+  FailureOr<Json> upper = expressions.of(op, op.getUpperBound()), step = expressions.of(op, op.getStep()),
+                  here = expressions.of(op, index);
+  if (failed(upper) || failed(step) || failed(here) || failed(move(op, op.getLowerBound(), index, into)) ||
+      failed(move(op, op.getInitArgs(), op.getRegionIterArgs(), into)))
+    return failure();
+  Array body;
+  if (failed(steps(*op.getBody(), body)) ||
+      failed(move(op, op.getBody()->getTerminator()->getOperands(), op.getRegionIterArgs(), body)))
+    return failure();
+  body.push_back(Object{{"assign", Array{Array{expressions.variable(index), hostBinary("+", *here, *step)}}}});
+  into.push_back(Object{{"while", hostBinary("<", *here, *upper)}, {"before", Array()}, {"do", std::move(body)}});
+  return move(op, op.getRegionIterArgs(), op.getResults(), into);
+}
+
+LogicalResult LaunchManifest::loop(scf::WhileOp op, Array &into) {
+  if (failed(declare(op, op.getBeforeArguments())) || failed(declare(op, op.getAfterArguments())) ||
+      failed(declare(op, op.getResults())) || failed(move(op, op.getInits(), op.getBeforeArguments(), into)))
+    return failure();
+  scf::ConditionOp condition = op.getConditionOp();
+  Array before, body;
+  if (failed(steps(*op.getBeforeBody(), before)))
+    return failure();
+  FailureOr<Json> goesOn = expressions.of(condition, condition.getCondition());
+  if (failed(goesOn) || failed(move(condition, condition.getArgs(), op.getAfterArguments(), before)) ||
+      failed(steps(*op.getAfterBody(), body)) ||
+      failed(move(op, op.getYieldOp()->getOperands(), op.getBeforeArguments(), body)))
+    return failure();
+  into.push_back(Object{{"while", std::move(*goesOn)}, {"before", std::move(before)}, {"do", std::move(body)}});
+  return move(op, op.getAfterArguments(), op.getResults(), into);
+}
+
+LogicalResult LaunchManifest::step(Operation &op, Array &into) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](tile::ParallelOp grid) -> LogicalResult {
+        if (grid.getLevel() == gridLevel)
+          return launch(grid, into);
+        return grid.emitOpError() << "of level \"" << grid.getLevel() << "\" stands outside of a grid";
+      })
+      .Case([&](memref::AllocOp each) { return allocate(each, into); })
+      .Case([&](memref::GetGlobalOp each) { return constant(each); })
+      .Case([&](memref::LoadOp each) { return read(each, into); })
+      .Case([&](scf::IfOp each) { return branch(each, into); })
+      .Case([&](arith::SelectOp each) { return select(each, into); })
+      .Case<scf::ForOp, scf::WhileOp>([&](auto each) { return loop(each, into); })
+      .Default([&](Operation *each) -> LogicalResult {
+        if (isa<memref::DeallocOp>(each) || (isMemoryEffectFree(each) && each->getNumRegions() == 0))
+          return success();
+        return each->emitOpError()
+               << "stands between launches; the host of a program for "
+               << cast<StringAttr>(function->getParentOfType<ModuleOp>()->getAttr("tilewright.target")).getValue()
+               << " only launches, branches and loops";
+      });
+}
+
+LogicalResult LaunchManifest::steps(Block &block, Array &into) {
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
+    if (failed(step(op, into)))
+      return failure();
+  return success();
+}
+
+//===-- The whole ---------------------------------------------------------===//
+
+FailureOr<Array> LaunchManifest::arguments() {
+  Array list;
   for (const SignatureArgument &argument : signature.arguments) {
     if (argument.isScalar)
       return function.emitOpError() << "has a scalar argument or result; lanes take arrays only";
     std::string type;
     llvm::raw_string_ostream(type) << argument.elementType;
-    llvm::json::Array shape;
-    for (AffineExpr extent : argument.shape.getResults()) {
-      FailureOr<Json> value = expression(function, extent, {}, {});
-      if (failed(value))
-        return failure();
-      shape.push_back(*value);
-    }
-    arguments.push_back(llvm::json::Object{{"type", type},
-                                           {"bytes", elementBytes(argument.elementType)},
-                                           {"shape", std::move(shape)},
-                                           {"written", argument.isWritten}});
+    Array shape;
+    for (AffineExpr extent : argument.shape.getResults())
+      shape.push_back(HostExpressions::ofSizes(extent));
+    list.push_back(Object{{"type", type},
+                          {"bytes", elementBytes(argument.elementType)},
+                          {"shape", std::move(shape)},
+                          {"written", argument.isWritten},
+                          {"result", argument.isResult}});
   }
+  return list;
+}
+
+LogicalResult LaunchManifest::write(Outline toFunction) {
+  outline = &toFunction;
+  numBuffers = signature.arguments.size();
+  Array list;
+  if (failed(steps(function.front(), list)))
+    return failure();
+  FailureOr<Array> given = arguments();
+  if (failed(given))
+    return failure();
+  Array constraints;
+  if (IntegerSet set = signature.constraints)
+    for (unsigned i = 0; i < set.getNumConstraints(); ++i)
+      constraints.push_back(
+          Object{{set.isEq(i) ? "zero" : "nonnegative", HostExpressions::ofSizes(set.getConstraint(i))}});
   auto target = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("tilewright.target");
-  llvm::json::Value manifest = llvm::json::Object{{"format", 1},
-                                                  {"entry", function.getName().str()},
-                                                  {"target", target ? target.getValue().str() : ""},
-                                                  {"sizes", int64_t(signature.numSizes)},
-                                                  {"arguments", std::move(arguments)},
-                                                  {"temporaries", std::move(bytes)},
-                                                  {"launches", std::move(launches)}};
+  Json manifest = Object{{"format", 2},
+                         {"entry", function.getName().str()},
+                         {"target", target ? target.getValue().str() : ""},
+                         {"sizes", int64_t(signature.numSizes)},
+                         {"variables", expressions.numVariables()},
+                         {"buffers", numBuffers},
+                         {"arguments", std::move(*given)},
+                         {"constants", std::move(constants)},
+                         {"temporaries", std::move(temporaries)},
+                         {"constraints", std::move(constraints)},
+                         {"steps", std::move(list)}};
   function->setAttr(manifestAttr,
                     StringAttr::get(function.getContext(), llvm::formatv("{0}", std::move(manifest)).str()));
   return success();

@@ -1,4 +1,4 @@
-//===- LaunchManifest.h - What the host does for its launches ---*- C++ -*-===//
+//===- LaunchManifest.h - What the host does for a program ------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,20 +6,32 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A program for a chip that runs lanes is a list of launches; the host only
-/// computes sizes. The manifest says it as data, so that a loader needs no
-/// compiler. Sizes are s0, s1, .. in the order of the C signature; an expression
-/// is a number, {"size": i}, or [op, a, b] with op one of + - * floordiv ceildiv
-/// mod max min:
+/// The public function of a program whose work is launches, as data for a
+/// loader that has no compiler.
 ///
-///   { "format": 1, "entry": "mm", "target": "acme:one", "sizes": 2,
+/// Buffers are numbered in one list, the arguments first. Variables are 64-bit
+/// integers of the host.
+///
+///   { "format": 2, "entry": "mm", "target": "acme:one", "sizes": 2, "variables": 0, "buffers": 5,
 ///     "arguments":   [{"type": "f16", "bytes": 2, "shape": [{"size": 0}, 64], "written": false}, ..],
-///     "temporaries": [{"bytes": ["*", {"size": 0}, 4]}],
-///     "launches":    [{"kernel": "mm_launch_0", "threads": 128, "scratchpad": 65536, "grid": [x, y, z],
-///                      "arguments": [{"array": 0}, {"temporary": 0}, {"value": expression}]}] }
+///     "constants":   [{"buffer": 3, "bytes": 64, "data": base64}],
+///     "temporaries": [{"buffer": 4, "bytes": ["*", {"size": 0}, 4]}],
+///     "steps":       [{"launch": "mm_launch_0", "threads": 128, "scratchpad": 65536, "grid": [x, y, z],
+///                      "arguments": [{"buffer": 0}, {"buffer": 3}, {"value": E}]}] }
 ///
-/// "scratchpad" is what the launch has to give, in bytes. A kernel gets a pointer for each array and temporary, and a
-/// 64-bit integer for each value.
+///   step                                         does
+///   {"launch": kernel, ..}                       starts a kernel, with a pointer for each buffer, a 64-bit integer for
+///                                                each value; "scratchpad": bytes that the launch has to give
+///   {"read": v, "buffer": b, "offset": E, "bytes": n}   waits; variable v = the signed integer of n bytes at E n
+///   {"allocate": b, "bytes": E}                  fresh memory for buffer b
+///   {"assign": [[v, E], ..]}                     variables, all right sides first
+///   {"rename": [[b, c], ..]}                     buffer b stands for what c stood for, all right sides first
+///   {"if": E, "then": [..], "else": [..]}
+///   {"while": E, "before": [..], "do": [..]}     before; ends if E is 0; do; again
+///
+/// An expression E is a number, {"size": i}, {"variable": i}, or [op, a, b] with op one of
+/// + - * floordiv ceildiv mod max min < ==. A constant's data is repeated until its bytes are full. Temporaries are as
+/// large as the sizes say and live as long as the call; other memory until no buffer stands for it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,40 +39,65 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_LAUNCHMANIFEST_H
 
 #include "core/Analysis/Signature.h"
+#include "core/Transforms/HostExpressions.h"
 #include "dialects/Tile/TileDialect.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tilewright/LaneOps.h"
-#include "llvm/Support/JSON.h"
 
 namespace tilewright {
 
+/// A grid that has become a function.
+struct OutlinedLaunch {
+  std::string kernel;
+  LaunchShape shape;
+  llvm::SmallVector<mlir::Value> arguments; // arrays and integers of the host
+};
+
 class LaunchManifest {
 public:
-  /// `dynamicScratchpad`: a launch gives the size of its scratchpad.
-  LaunchManifest(mlir::func::FuncOp function, const Signature &signature, bool dynamicScratchpad)
-      : function(function), signature(signature), dynamicScratchpad(dynamicScratchpad) {}
+  using Outline = llvm::function_ref<mlir::FailureOr<OutlinedLaunch>(tile::ParallelOp)>;
 
-  /// An op of the public function that is no launch: sizes and temporaries; a failure with a diagnostic for all others.
-  mlir::LogicalResult host(mlir::Operation *op);
-  /// A launch of `grid` as `kernel` with these values.
-  mlir::LogicalResult launch(tile::ParallelOp grid, llvm::StringRef kernel, const LaunchShape &shape,
-                             mlir::ValueRange arguments);
-  /// Sets the attribute.
-  mlir::LogicalResult finish();
+  /// `dynamicScratchpad`: a launch gives the size of its scratchpad. `gridLevel`: level of the grids.
+  LaunchManifest(mlir::func::FuncOp function, const Signature &signature, bool dynamicScratchpad,
+                 llvm::StringRef gridLevel)
+      : function(function), signature(signature), dynamicScratchpad(dynamicScratchpad), gridLevel(gridLevel),
+        expressions(function, signature) {}
+
+  /// Writes down the function, calling `outline` for each grid, and sets its attribute. Failure with a diagnostic at
+  /// what no step does.
+  mlir::LogicalResult write(Outline outline);
 
 private:
-  /// The expression of an index value; a failure with a diagnostic at `user` if it does not follow from sizes.
-  mlir::FailureOr<llvm::json::Value> expression(mlir::Operation *user, mlir::Value value);
-  mlir::FailureOr<llvm::json::Value> expression(mlir::Operation *user, mlir::AffineExpr expr, mlir::ValueRange dims,
-                                                mlir::ValueRange symbols);
-  mlir::FailureOr<llvm::json::Value> dimension(mlir::Operation *user, mlir::Value array, int64_t d);
-  const SignatureArgument *argumentOf(mlir::Value array, unsigned &index);
+  mlir::LogicalResult steps(mlir::Block &block, llvm::json::Array &into);
+  mlir::LogicalResult step(mlir::Operation &op, llvm::json::Array &into);
+  mlir::LogicalResult launch(tile::ParallelOp grid, llvm::json::Array &into);
+  mlir::LogicalResult allocate(mlir::memref::AllocOp op, llvm::json::Array &into);
+  mlir::LogicalResult constant(mlir::memref::GetGlobalOp op);
+  mlir::LogicalResult read(mlir::memref::LoadOp op, llvm::json::Array &into);
+  mlir::LogicalResult branch(mlir::scf::IfOp op, llvm::json::Array &into);
+  mlir::LogicalResult select(mlir::arith::SelectOp op, llvm::json::Array &into);
+  mlir::LogicalResult loop(mlir::scf::ForOp op, llvm::json::Array &into);
+  mlir::LogicalResult loop(mlir::scf::WhileOp op, llvm::json::Array &into);
+  /// `to` become what `from` are: integers and arrays with their sizes.
+  mlir::LogicalResult move(mlir::Operation *user, mlir::ValueRange from, mlir::ValueRange to, llvm::json::Array &into);
+  /// Gives integers a variable, arrays a buffer and variables for their sizes.
+  mlir::LogicalResult declare(mlir::Operation *user, mlir::ValueRange values);
+  /// The number of an array's buffer, seen through views of all of it; a diagnostic at `user` if it has none.
+  mlir::FailureOr<int64_t> bufferOf(mlir::Operation *user, mlir::Value array);
+  mlir::FailureOr<llvm::json::Array> arguments();
 
   mlir::func::FuncOp function;
   const Signature &signature;
   bool dynamicScratchpad;
-  llvm::SmallVector<mlir::Value> temporaries;
-  llvm::json::Array bytes, launches;
+  llvm::StringRef gridLevel;
+  HostExpressions expressions;
+  Outline *outline = nullptr;
+  llvm::DenseMap<mlir::Value, int64_t> buffers;
+  int64_t numBuffers = 0;
+  llvm::json::Array constants, temporaries;
+  llvm::StringMap<int64_t> constantOf; // by the global's name
 };
 
 } // namespace tilewright

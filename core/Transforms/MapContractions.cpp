@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/ContractionModel.h"
+#include "core/CostModel/LanePrediction.h"
 #include "core/Transforms/ContractionEmitter.h"
 #include "core/Transforms/LaneContractionEmitter.h"
 #include "core/Transforms/Passes.h"
@@ -287,10 +288,14 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   OpBuilder builder(root);
   for (EpilogueStep &step : task.epilogue)
     hoistDefinitions(step.nest.root(), root);
-  if (lanePlan)
-    emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, hasCopyEngine(target, *lanes));
-  else
+  if (lanePlan) {
+    bool engine = hasCopyEngine(target, *lanes);
+    emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
+    if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine))
+      root->getPrevNode()->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
+  } else {
     emitContraction(builder, root.getLoc(), task);
+  }
   for (Operation *op : group)
     op->erase();
 }

@@ -13,6 +13,7 @@
 
 #include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireLanes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -133,17 +134,9 @@ struct MapNestsToLanes : tilewright::impl::MapNestsToLanesBase<MapNestsToLanes> 
     func::FuncOp function = getOperation();
     if (function.isExternal() || !function->hasAttr("tilewright.kernel"))
       return;
-    auto target = targetOf(function);
-    if (!target) {
-      function.emitError() << llvm::toString(target.takeError());
+    FailureOr<LaneHierarchy> hierarchy = requireLanes(function);
+    if (failed(hierarchy))
       return signalPassFailure();
-    }
-    std::optional<LaneHierarchy> hierarchy = laneHierarchy(**target);
-    if (!hierarchy) {
-      function.emitError() << "chip " << (*target)->target() << ":" << (*target)->chip()
-                           << " runs no lanes: it lacks levels grid, block and subgroup";
-      return signalPassFailure();
-    }
     SmallVector<affine::AffineForOp> roots(function.front().getOps<affine::AffineForOp>());
     SmallVector<Operation *> bodies;
     for (affine::AffineForOp root : roots)

@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Signature.h"
+#include "core/CostModel/LanePrediction.h"
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireLanes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,24 +36,6 @@ namespace tilewright {
 
 using namespace mlir;
 using namespace tilewright;
-
-/// Replaces calls of private one-block functions at the top of `function` by their bodies.
-static LogicalResult inlineKernels(func::FuncOp function, ModuleOp module) {
-  for (auto call : llvm::make_early_inc_range(function.front().getOps<func::CallOp>())) {
-    auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
-    if (!kernel || kernel.isExternal() || !llvm::hasSingleElement(kernel.getBody()))
-      return call.emitOpError() << "of a function that is no kernel cannot be launched";
-    OpBuilder builder(call);
-    IRMapping mapping;
-    mapping.map(kernel.getArguments(), call.getOperands());
-    for (Operation &op : kernel.front().without_terminator())
-      builder.clone(op, mapping);
-    for (auto [result, value] : llvm::zip(call.getResults(), kernel.front().getTerminator()->getOperands()))
-      result.replaceAllUsesWith(mapping.lookupOrDefault(value));
-    call.erase();
-  }
-  return success();
-}
 
 /// Threads of a block and bytes of scratchpad that a grid needs.
 static LaunchShape shapeOf(tile::ParallelOp grid, const LaneHierarchy &hierarchy) {
@@ -83,64 +67,45 @@ namespace {
 struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto target = targetOf(module);
-    if (!target) {
-      module.emitError() << llvm::toString(target.takeError());
+    FailureOr<LaneHierarchy> hierarchy = requireLanes(module);
+    if (failed(hierarchy))
       return signalPassFailure();
-    }
-    std::optional<LaneHierarchy> hierarchy = laneHierarchy(**target);
-    if (!hierarchy) {
-      module.emitError() << "chip " << (*target)->target() << ":" << (*target)->chip()
-                         << " runs no lanes: it lacks levels grid, block and subgroup";
-      return signalPassFailure();
-    }
     auto ops = laneOpsOf(module);
     if (!ops) {
       module.emitError() << llvm::toString(ops.takeError());
       return signalPassFailure();
     }
     dynamicScratchpad = (*ops)->dynamicScratchpad();
-    SmallVector<func::FuncOp> publics = publicFunctions(module), privates;
-    for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isPublic())
-        privates.push_back(function);
-    for (func::FuncOp function : publics)
+    for (func::FuncOp function : publicFunctions(module))
       if (failed(outline(function, module, *hierarchy)))
         return signalPassFailure();
-    for (func::FuncOp function : privates)
-      if (SymbolTable::symbolKnownUseEmpty(function, module))
-        function.erase();
   }
 
   LogicalResult outline(func::FuncOp function, ModuleOp module, const LaneHierarchy &hierarchy) {
-    if (!llvm::hasSingleElement(function.getBody()))
-      return function.emitOpError() << "has several blocks; lanes run straight sequences of launches";
-    if (failed(inlineKernels(function, module)))
-      return failure();
     FailureOr<Signature> signature = Signature::of(function);
     if (failed(signature))
       return failure();
-    LaunchManifest manifest(function, *signature, dynamicScratchpad);
     unsigned count = 0;
-    for (Operation &op : llvm::make_early_inc_range(function.front().without_terminator())) {
-      auto grid = dyn_cast<tile::ParallelOp>(op);
-      if (!grid || grid.getLevel() != hierarchy.grid) {
-        if (failed(manifest.host(&op)))
-          return failure();
-        continue;
-      }
-      std::string name = (function.getName() + "_launch_" + Twine(count++)).str();
-      if (failed(launch(grid, name, module, hierarchy, manifest)))
-        return failure();
-    }
-    if (failed(manifest.finish()))
+    LaunchManifest manifest(function, *signature, dynamicScratchpad, hierarchy.grid);
+    auto toFunction = [&](tile::ParallelOp grid) {
+      return launch(grid, (function.getName() + "_launch_" + Twine(count++)).str(), module, hierarchy);
+    };
+    if (failed(manifest.write(toFunction)))
       return failure();
+    // What the manifest says is done; which arrays it writes stays known.
+    SmallVector<bool> written(function.getNumArguments(), false);
+    for (const SignatureArgument &argument : signature->arguments)
+      written[argument.position] = argument.isWritten;
+    function->setAttr(writtenAttr, DenseBoolArrayAttr::get(&getContext(), written));
+    Operation *end = function.front().getTerminator();
+    while (Operation *op = end->getPrevNode())
+      op->erase();
     return success();
   }
 
-  /// Moves one grid into a function of its own and notes the launch.
-  LogicalResult launch(tile::ParallelOp grid, StringRef name, ModuleOp module, const LaneHierarchy &hierarchy,
-                       LaunchManifest &manifest) {
+  /// Makes a function of one grid.
+  FailureOr<OutlinedLaunch> launch(tile::ParallelOp grid, StringRef name, ModuleOp module,
+                                   const LaneHierarchy &hierarchy) {
     Location loc = grid.getLoc();
     llvm::SetVector<Value> captured;
     getUsedValuesDefinedAbove(grid->getRegions(), captured);
@@ -152,14 +117,21 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     function->setAttr(launchAttr, builder.getDictionaryAttr(
                                       {builder.getNamedAttr("shared", builder.getI64IntegerAttr(shape.sharedBytes)),
                                        builder.getNamedAttr("threads", builder.getI64IntegerAttr(shape.threads))}));
+    if (Attribute predicted = grid->getAttr(predictedAttr))
+      function->setAttr(predictedAttr, predicted);
     Block *entry = function.addEntryBlock();
     builder.setInsertionPointToStart(entry);
     IRMapping mapping;
-    SmallVector<Value> arguments;
+    OutlinedLaunch result{name.str(), shape, {}};
     auto pass = [&](Value value) {
       if (!mapping.contains(value)) {
-        mapping.map(value, entry->addArgument(value.getType(), loc));
-        arguments.push_back(value);
+        // Integers of the host travel as 64 bits.
+        bool isArray = isa<MemRefType>(value.getType());
+        Value given = entry->addArgument(isArray ? value.getType() : builder.getIndexType(), loc);
+        if (given.getType() != value.getType())
+          given = arith::IndexCastUIOp::create(builder, loc, value.getType(), given);
+        mapping.map(value, given);
+        result.arguments.push_back(value);
       }
     };
     for (Value value : captured)
@@ -176,11 +148,11 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
         mapping.map(
             value,
             memref::DimOp::create(builder, loc, mapping.lookup(dim.getSource()), *dim.getConstantIndex()).getResult());
-      } else if (value.getType().isIndex()) {
+      } else if (isHostType(value.getType())) {
         pass(value);
       } else {
         return grid.emitOpError() << "uses a value of type " << value.getType()
-                                  << " that is computed between launches; launches take arrays and sizes";
+                                  << " that is computed between launches; launches take arrays and 64-bit integers";
       }
     }
     // The bounds of the grid are the launch's business: inside they are not needed.
@@ -193,10 +165,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     grid.getBody().cloneInto(&inner.getBody(), mapping);
     func::ReturnOp::create(builder, loc);
     function.setType(builder.getFunctionType(entry->getArgumentTypes(), {}));
-    if (failed(manifest.launch(grid, name, shape, arguments)))
-      return failure();
-    grid.erase();
-    return success();
+    return result;
   }
 
   bool dynamicScratchpad = false;

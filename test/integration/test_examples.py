@@ -80,6 +80,11 @@ def blur(random):
     return [image], sum(weight[t] * rows[t : t + 1080, :] for t in range(5))
 
 
+def gemm_bias_gelu(random):
+    a, b, bias = normal(random, 128, 256, kind=numpy.float16), normal(random, 256, 192, kind=numpy.float16), normal(random, 192)
+    return [a, b, bias], gelu(wide(a) @ wide(b) + bias)
+
+
 #: File, generator of inputs and result, and the error allowed at any point. A step of i8 in the hidden layer that falls
 #: on the other side of a tie changes a sum by |weight| * scale: a few of them stay below the bound of int8.
 CASES = {
@@ -89,6 +94,7 @@ CASES = {
     "mlp-f32": (mlp, 2e-5),
     "attention-scores": (attention_scores, 2e-6),
     "blur": (blur, 1e-6),
+    "gemm-bias-gelu": (gemm_bias_gelu, 5e-2),
 }
 
 

@@ -56,7 +56,7 @@ def test_core_includes_no_target():
 
 
 def passes():
-    text = (SOURCE / "core/Transforms/Passes.td").read_text()
+    text = "".join((SOURCE / "core/Transforms" / name).read_text() for name in ("Passes.td", "LanePasses.td"))
     return re.findall(r'def (\w+?)(?:Pass)? *: *Pass<"([\w-]+)"', text)
 
 

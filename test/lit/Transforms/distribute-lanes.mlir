@@ -99,3 +99,33 @@ func.func private @staged(%A: memref<64x512xf16>, %C: memref<?x32xf32>, %m: inde
   return
 }
 }
+
+// -----
+
+// The elements of a lane, then lanes in pairs; all have the total, the first writes it.
+#row = #tile.layout<lanes = [0, 2, 0, 4, 0, 8, 0, 16, 0, 32], elements = [0, 1]>
+#one = #tile.layout<lanes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0], elements = []>
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func private @total
+// CHECK: %[[V:.*]] = llvm.load {{.*}} : !llvm.ptr<1> -> vector<2xf32>
+// CHECK: arith.addf
+// CHECK-COUNT-5: nvvm.shfl.sync idx
+// CHECK: arith.addf
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq
+// CHECK: scf.if %[[FIRST]]
+// CHECK:   llvm.store {{.*}} : f32, !llvm.ptr<1>
+func.func private @total(%A: memref<64xf32>, %S: memref<1xf32>) attributes {tilewright.launch = {threads = 32 : i64, shared = 0 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      %x = tile.load %A[0] elements affine_map<(r, c) -> (c)> : memref<64xf32> -> !tile.fragment<1x64xf32, #row>
+      %s = tile.reduce %x dimension 1 : !tile.fragment<1x64xf32, #row> -> !tile.fragment<1x1xf32, #one> {
+      ^bb0(%l: f32, %r: f32):
+        %t = arith.addf %l, %r : f32
+        tile.yield %t : f32
+      }
+      tile.store %s, %S[0] elements affine_map<(r, c) -> (c)> : !tile.fragment<1x1xf32, #one>, memref<1xf32>
+    }
+  }
+  return
+}
+}

@@ -4,15 +4,18 @@
 
 module attributes {tilewright.target = "nvidia:A100"} {
 // CHECK-LABEL: func.func @scale
+// CHECK-SAME: :2
 // CHECK-SAME: ceildiv
 // CHECK-SAME: scale_launch_0
 // CHECK-SAME: :1024
 // CHECK-SAME: :64
 // CHECK-SAME: temporaries
-// CHECK-NOT: call
+// CHECK-NEXT: return
 // CHECK: func.func private @scale_launch_0(%{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>)
 // CHECK-SAME: tilewright.launch = {shared = 1024 : i64, threads = 64 : i64}
-func.func private @kernel(%a: memref<?xf32>, %n: index) attributes {tilewright.kernel} {
+func.func @scale(%a: memref<?xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<()[s0] -> (s0)>]} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %a, %c0 : memref<?xf32>
   %t = memref.alloc(%n) : memref<?xf32>
   tile.parallel (%b) to (%n ceildiv 128) level "grid" {
     %s = tile.alloc() : memref<16xf32, "shared">
@@ -23,10 +26,37 @@ func.func private @kernel(%a: memref<?xf32>, %n: index) attributes {tilewright.k
   }
   return
 }
-func.func @scale(%a: memref<?xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<()[s0] -> (s0)>]} {
+}
+
+// -----
+
+// A constant, a loop whose trip count is read, and a branch.
+module attributes {tilewright.target = "nvidia:A100"} {
+memref.global "private" constant @table : memref<4xf32> = dense<2.5>
+// CHECK-LABEL: func.func @control
+// CHECK-SAME: buffer\22:3,\22bytes\22:16,\22data\22:\22AAAgQA==
+// CHECK-SAME: \22read\22:0
+// CHECK-SAME: \22if\22:[\22==\22,{\22variable\22:1},1]
+// CHECK-SAME: \22launch\22:\22control_launch_0
+// CHECK-SAME: \22while\22:[\22<\22,{\22variable\22:1},{\22variable\22:0}]
+// CHECK-NEXT: return
+func.func @control(%a: memref<4xf32>, %b: memref<4xf32>, %k: memref<i64>) attributes {tilewright.inputs = 3 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (4)>, affine_map<() -> (4)>, affine_map<() -> ()>]} {
   %c0 = arith.constant 0 : index
-  %n = memref.dim %a, %c0 : memref<?xf32>
-  call @kernel(%a, %n) : (memref<?xf32>, index) -> ()
+  %c1 = arith.constant 1 : index
+  %t = memref.get_global @table : memref<4xf32>
+  %n = memref.load %k[] : memref<i64>
+  %trips = arith.index_cast %n : i64 to index
+  scf.for %i = %c0 to %trips step %c1 {
+    %last = arith.cmpi eq, %i, %c1 : index
+    scf.if %last {
+      tile.parallel (%x) to (1) level "grid" {
+        tile.parallel (%w) to (1) level "block" {
+          %v = memref.load %t[%i] : memref<4xf32>
+          memref.store %v, %b[%w] : memref<4xf32>
+        }
+      }
+    }
+  }
   return
 }
 }
@@ -34,11 +64,28 @@ func.func @scale(%a: memref<?xf32>) attributes {tilewright.inputs = 1 : i64, til
 // -----
 
 module attributes {tilewright.target = "nvidia:A100"} {
-func.func @loop(%a: memref<8xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (8)>]} {
+func.func @store(%a: memref<8xi32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (8)>]} {
   %c0 = arith.constant 0 : index
-  // expected-error @+1 {{stands between launches; a program for nvidia:A100 is a straight sequence of launches over arguments and temporaries}}
-  %x = memref.load %a[%c0] : memref<8xf32>
-  memref.store %x, %a[%c0] : memref<8xf32>
+  %x = memref.load %a[%c0] : memref<8xi32>
+  // expected-error @+1 {{stands between launches; the host of a program for nvidia:A100 only launches, branches and loops}}
+  memref.store %x, %a[%c0] : memref<8xi32>
   return
 }
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:A100"} {
+memref.global "private" @state : memref<4xf32> = dense<0.0>
+func.func @global(%a: memref<4xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (4)>]} {
+  // expected-error @+1 {{of 'state' is no constant; a program keeps no state between calls}}
+  %t = memref.get_global @state : memref<4xf32>
+  return
+}
+}
+
+// -----
+
+// expected-error @+1 {{chip cpu:x86-64 runs no lanes: it lacks levels grid, block and subgroup}}
+module attributes {tilewright.target = "cpu:x86-64"} {
 }

@@ -1,0 +1,78 @@
+//===- RowModel.cpp - Lanes for reductions along rows ---------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The formulas of RowModel.h over all numbers of subgroups.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/RowModel.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+using namespace tilewright;
+
+llvm::json::Object RowPlan::toJSON() const {
+  return llvm::json::Object{{"subgroups_per_row", subgroups},
+                            {"rows_per_block", rows},
+                            {"vector", vector},
+                            {"vectors", vectors},
+                            {"clocks", clocks},
+                            {"clocks_with_a_lane_a_row", lanesClocks}};
+}
+
+/// Registers that a lane of such a kernel takes, at most.
+static constexpr int64_t registersOfLane = 32;
+/// Loads of one lane that are under way at a time.
+static constexpr double loadsUnderWay = 4;
+/// Clocks of one exchange between lanes with the combining, and of a barrier.
+static constexpr double exchangeClocks = 30, barrierClocks = 40;
+static constexpr double sectorBytes = 32;
+
+std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
+                                            const LaneHierarchy &hierarchy) {
+  const Memory *global = chip.memory("global"), *l2 = chip.memory("l2"), *file = chip.memory("registers");
+  if (!global || task.rows <= 0 || task.length <= 0)
+    return std::nullopt;
+  double latency = std::max<double>(1, global->latency), bandwidth = std::max<double>(1, global->bytesPerClock);
+  int64_t resident = file ? file->entries / registersOfLane : hierarchy.subgroups * hierarchy.lanes;
+  auto waves = [&](int64_t blocks, int64_t lanes) {
+    double atATime = double(hierarchy.blocks) * std::max<int64_t>(1, resident / lanes);
+    return std::max(1.0, double(blocks) / atATime);
+  };
+  double elements = double(task.rows) * task.length;
+
+  double lanesMemory = elements * std::max<double>(task.bytes, sectorBytes) / (l2 ? l2->bytesPerClock : bandwidth);
+  double lanesClocks = std::max(lanesMemory, waves(llvm::divideCeil(task.rows, 256), 256) *
+                                                 std::ceil(task.length / loadsUnderWay) * latency);
+  std::optional<RowPlan> best;
+  for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2) {
+    RowPlan plan;
+    plan.subgroups = subgroups;
+    plan.lanesClocks = lanesClocks;
+    plan.vector = task.vector;
+    while (plan.vector > 1 && hierarchy.lanes * plan.vector > int64_t(llvm::PowerOf2Ceil(task.length)))
+      plan.vector /= 2;
+    int64_t alone = hierarchy.lanes * plan.vector * subgroups;
+    while (plan.vector * plan.vectors < 8 && alone * plan.vectors * 2 <= task.length)
+      plan.vectors *= 2;
+    if (subgroups == 1)
+      plan.rows = std::min<int64_t>({4, hierarchy.subgroups, int64_t(llvm::PowerOf2Ceil(task.rows))});
+    double steps = llvm::divideCeil(task.length, alone * plan.vectors);
+    double combining = exchangeClocks * llvm::Log2_64(hierarchy.lanes);
+    if (subgroups > 1)
+      combining += barrierClocks + exchangeClocks * llvm::Log2_64(subgroups) + latency / 10;
+    int64_t lanes = plan.rows * subgroups * hierarchy.lanes;
+    plan.clocks = std::max(elements * task.bytes / bandwidth,
+                           waves(llvm::divideCeil(task.rows, plan.rows), lanes) * (steps * latency + combining));
+    if (!best || plan.clocks < best->clocks)
+      best = plan;
+  }
+  if (!best || best->clocks >= lanesClocks)
+    return std::nullopt;
+  return best;
+}

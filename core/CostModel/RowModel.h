@@ -1,0 +1,51 @@
+//===- RowModel.h - Lanes for reductions along rows -------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// How many subgroups of a chip that runs lanes share one row of a reduction,
+/// against one lane for each row:
+///
+///   rows over subgroups   clocks = max(bytes / bandwidth of global memory,
+///                                      waves x (steps x latency / loads under way + combining))
+///   rows over lanes       the same with a 32-byte sector for each element: lanes are a row apart
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_ROWMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_ROWMODEL_H
+
+#include "tilewright/LaneOps.h"
+#include "tilewright/TargetDescription.h"
+#include "llvm/Support/JSON.h"
+#include <optional>
+
+namespace tilewright {
+
+struct RowPlan {
+  int64_t subgroups = 1;              // of one row; a power of two
+  int64_t rows = 1;                   // of one block, each with its own subgroups; 1 if several subgroups share a row
+  int64_t vector = 1;                 // neighbouring elements of one lane
+  int64_t vectors = 1;                // of one lane in one step, a subgroup's width apart
+  double clocks = 0, lanesClocks = 0; // modelled; of one lane for each row
+
+  /// Elements of a subgroup in one step.
+  int64_t width(const LaneHierarchy &hierarchy) const { return hierarchy.lanes * vector * vectors; }
+  llvm::json::Object toJSON() const;
+};
+
+/// What is to be reduced: `rows` rows of `length` elements, `bytes` read for each element by all arrays together.
+struct RowTask {
+  int64_t rows, length, bytes;
+  int64_t vector; // neighbouring elements whose address is proved aligned to 16 bytes, or 1
+};
+
+/// The plan of the fewest clocks; nullopt where one lane for each row is faster.
+std::optional<RowPlan> planRows(const RowTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_ROWMODEL_H

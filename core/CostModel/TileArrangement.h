@@ -1,0 +1,38 @@
+//===- TileArrangement.h - Rows of a tile over banks ------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// How a tile in the scratchpad is arranged so that neither the reads of
+/// fragments nor the writes of copies meet in a bank: swizzled, or with padded
+/// rows. Decided by counting over the layout.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_TILEARRANGEMENT_H
+#define TILEWRIGHT_CORE_COSTMODEL_TILEARRANGEMENT_H
+
+#include "core/CostModel/LaneContractionModel.h"
+
+namespace tilewright {
+
+/// What is known of a tile.
+struct TileUse {
+  int64_t rows = 1, rowBytes = 16, elementBytes = 1;
+  const Layout *layout = nullptr; // of the fragments that are read
+  bool rowIsLayoutRow = true;     // rows of the fragment are rows of the tile
+  bool matrices = false;          // fragments are loaded as matrices, 16 bytes of a row at a time
+  bool transposed = false;        // copies write element by element, neighbouring lanes into neighbouring rows
+  bool mayPad = true;             // copies need no 16-byte alignment
+};
+
+/// Sets the swizzle or padding of `tile` that takes the fewest clocks of `memory`'s banks; a tie goes to the plainer
+/// one.
+void arrangeTile(StagedTile &tile, const TileUse &use, const Memory &memory);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_TILEARRANGEMENT_H

@@ -1,0 +1,24 @@
+//===- LanePasses.h - Passes of chips that run lanes ------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_LANEPASSES_H
+#define TILEWRIGHT_CORE_TRANSFORMS_LANEPASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tilewright {
+
+#define GEN_PASS_DECL
+#include "core/Transforms/LanePasses.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "core/Transforms/LanePasses.h.inc"
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_LANEPASSES_H

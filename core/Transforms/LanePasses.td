@@ -1,0 +1,99 @@
+//===- LanePasses.td - passes of chips that run lanes ------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What Passes.td is for all chips: one pass = one file = one entry = one test.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_LANEPASSES
+#define TILEWRIGHT_LANEPASSES
+
+include "mlir/Pass/PassBase.td"
+
+//===-- Stage 3: optimise -------------------------------------------------===//
+
+def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Share the sum of a contraction out over blocks";
+  let description = [{
+    Where the result of a contraction has too few tiles to occupy the chip (SplitModel.h), its sum is cut into equal
+    parts: a batch of contractions into partial results, and a nest that adds them to C. The order of a sum changes, so the
+    strict floating-point contract forbids it.
+
+    ```mlir
+    c[%i, %j] += a[%i, %k] * b[%k, %j]                       // k to 8192
+    // becomes, with 16 parts
+    p[%s, %i, %j] = 0;  p[%s, %i, %j] += a[%i, 512 %s + %k] * b[512 %s + %k, %j];  c[%i, %j] += p[%s, %i, %j]
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def MapRowsToLanes : Pass<"map-rows-to-lanes", "::mlir::func::FuncOp"> {
+  let summary = "Share the rows of a reduction out over subgroups";
+  let description = [{
+    A nest that combines contiguous elements into one of memory (sum, product, maximum, ..) gets one subgroup a row, or
+    several: RowModel.h says how many, or that one lane a row is faster, which is left to map-nests-to-lanes. Partial
+    results are combined by `tile.reduce`, those of several subgroups over the scratchpad.
+
+    ```mlir
+    affine.for %i = 0 to %m { affine.for %j = 0 to 4096 { s[%i] += a[%i, %j] } }
+    // becomes, with 8 subgroups of 32 lanes and 4 neighbouring elements
+    tile.parallel (%i) to (%m) level "grid" {
+      %s = tile.alloc() : memref<8xf32, "shared">
+      tile.parallel (%w) to (8) level "block" {
+        %sum = affine.for %k = 0 to 4 iter_args(%x = zeros) { %x + (tile.load a[%i, (%k * 8 + %w) * 128]) }
+        tile.store (tile.reduce %sum), %s[%w]
+      }
+      tile.parallel (%w) to (8) level "block" { %t = tile.reduce (tile.load %s[0]); if %w == 0 { s[%i] += %t } } }
+    ```
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MapTransposesToLanes : Pass<"map-transposes-to-lanes", "::mlir::func::FuncOp"> {
+  let summary = "Transpose through tiles in the scratchpad";
+  let description = [{
+    An element-wise nest that writes along one dimension and reads an array along another: blocks copy square tiles of
+    that array into the scratchpad, with rows padded by one bank, and read their columns, so that global memory is
+    read and written in whole sectors and no two lanes meet in a bank.
+
+    ```mlir
+    affine.for %i = 0 to %m { affine.for %j = 0 to %n { b[%i, %j] = a[%j, %i] } }
+    // becomes, with 32 lanes
+    tile.parallel (%y, %x) to (%m ceildiv 32, %n ceildiv 32) level "grid" {
+      %t = tile.alloc() {arrangement = #tile.arrangement<padding = 1>} : memref<32x32xf32, "shared">
+      tile.parallel (%w) to (8) level "block" {
+        tile.wait (tile.copy a[32 %x, 32 %y] to %t shape [32, 32])
+        tile.store (tile.load %t[0, 4 %w] elements (r, c) -> (c, r)), b[32 %y + 4 %w, 32 %x] } }
+    ```
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect"];
+}
+
+//===-- Stage 4: map ------------------------------------------------------===//
+
+def PlaceHostCode : Pass<"place-host-code", "::mlir::ModuleOp"> {
+  let summary = "Give what stands between launches a place: the host or one lane";
+  let description = [{
+    For chips that run lanes. Kernels are inlined into the public functions. There the host keeps control flow around
+    grids, allocations and integer arithmetic; every run of other ops (accesses of elements, floating point, loops over
+    elements) becomes a grid of one lane. Scalars that the rest of the program uses go through arrays of rank 0, and
+    so do scalar arguments and results; an integer that decides for the host is read from such an array.
+
+    ```mlir
+    %x = memref.load %a[%i] : memref<?xf32>       // tile.parallel () to (1) level "grid" { .. block, subgroup ..
+    %c = arith.cmpf olt, %x, %limit : f32         //   load, compare, memref.store %c, %cell[] : memref<i1> }
+    scf.if %c { grid }                            // %d = memref.load %cell[] : memref<i1>   scf.if %d { grid }
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::tilewright::tile::TileDialect"];
+}
+
+#endif // TILEWRIGHT_LANEPASSES

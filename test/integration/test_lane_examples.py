@@ -1,0 +1,36 @@
+"""The programs of examples/ on emulated chips that run lanes: small sizes in CI, their own in the full mode."""
+
+import re
+
+import pytest
+
+from conftest import FULL, SOURCE
+from lanes import emulate, with_chips
+
+#: Sizes of an example and what stands for them; prime or odd where the program allows it.
+SMALLER = {
+    "feed-forward-f32": {128: 19, 768: 72, 3072: 104},
+    "feed-forward-bf16": {128: 19, 768: 72, 3072: 104},
+    "feed-forward-int8": {128: 19, 768: 72, 3072: 104},
+    "mlp-f32": {256: 23, 1024: 72},
+    "attention-scores": {12: 3, 128: 37, 64: 24},
+    "blur": {1084: 25, 1924: 41, 1080: 21, 1920: 37},
+}
+
+
+@pytest.mark.parametrize("chip, name", with_chips(SMALLER, each=2))
+def test_example(name, chip, tool, tmp_path):
+    text = (SOURCE / "examples" / f"{name}.mlir").read_text()
+    for size, smaller in SMALLER[name].items():
+        text, count = re.subn(rf"(?<![0-9a-wyz_.]){size}(?=[x.<])", str(smaller), text)
+        assert count
+    path = tmp_path / f"{name}.mlir"
+    path.write_text(text)
+    emulate(tool, path, chip, "--modes")
+
+
+@pytest.mark.skipif(not FULL, reason="minutes a program: full mode only")
+@pytest.mark.parametrize("chip", ["nvidia:A100", "amd:MI300X"])
+@pytest.mark.parametrize("name", SMALLER)
+def test_example_in_its_own_size(name, chip, tool):
+    emulate(tool, SOURCE / "examples" / f"{name}.mlir", chip)

@@ -1,0 +1,82 @@
+// The host keeps integers and control flow around grids; everything else between them runs in one lane.
+//
+// RUN: tw-opt %s -split-input-file -verify-diagnostics -place-host-code | FileCheck %s
+
+module attributes {tilewright.target = "amd:MI300X"} {
+func.func private @kernel(%a: memref<8xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  tile.parallel (%b) to (4) level "grid" {
+    memref.store %zero, %a[%b] : memref<8xf32>
+  }
+  return
+}
+
+// An element is compared by a lane, the host branches on what it says.
+// CHECK-LABEL: func.func @decide
+// CHECK: %[[CELL:.*]] = memref.alloc() : memref<i1>
+// CHECK: tile.parallel (%{{.*}}) to (1) level "grid"
+// CHECK:   tile.parallel (%{{.*}}) to (1) level "block"
+// CHECK:     tile.parallel (%{{.*}}) to (1) level "subgroup"
+// CHECK:       %[[X:.*]] = memref.load %{{.*}}[%{{.*}}] : memref<8xf32>
+// CHECK:       %[[LESS:.*]] = arith.cmpf olt, %[[X]]
+// CHECK:       memref.store %[[LESS]], %[[CELL]][]
+// CHECK: %[[GO:.*]] = memref.load %[[CELL]][]
+// CHECK: scf.if %[[GO]]
+// CHECK:   tile.parallel (%{{.*}}) to (4) level "grid"
+func.func @decide(%a: memref<8xf32>) attributes {tilewright.shapes = [affine_map<() -> (8)>]} {
+  %c0 = arith.constant 0 : index
+  %limit = arith.constant 1.0 : f32
+  %x = memref.load %a[%c0] : memref<8xf32>
+  %go = arith.cmpf olt, %x, %limit : f32
+  scf.if %go {
+    func.call @kernel(%a) : (memref<8xf32>) -> ()
+  }
+  return
+}
+
+// The float that a loop carries stays on the device, its counter with the host; the scalar result is an array.
+// CHECK-LABEL: func.func @power
+// CHECK-SAME: (%[[X:.*]]: memref<f32>, %{{.*}}: memref<8xf32>, %[[OUT:.*]]: memref<f32>)
+// CHECK: %{{.*}} = memref.alloc() : memref<f32>
+// CHECK: scf.for {{.*}} {
+// CHECK:   tile.parallel (%{{.*}}) to (1) level "grid"
+// CHECK:     %[[V:.*]] = memref.load %{{.*}}[]
+// CHECK:     %[[W:.*]] = arith.mulf %[[V]], %{{.*}}
+// CHECK:     memref.store %[[W]], %{{.*}}[]
+// CHECK: tile.parallel (%{{.*}}) to (1) level "grid"
+// CHECK:   memref.store %{{.*}}, %[[OUT]][]
+// CHECK: return{{$}}
+func.func @power(%x: f32, %a: memref<8xf32>) -> f32 attributes {tilewright.array_results = array<i1: false>, tilewright.shapes = [affine_map<() -> ()>, affine_map<() -> (8)>, affine_map<() -> ()>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%v = %x) -> f32 {
+    func.call @kernel(%a) : (memref<8xf32>) -> ()
+    %w = arith.mulf %v, %v : f32
+    scf.yield %w : f32
+  }
+  return %r : f32
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+// expected-error @+1 {{has several blocks; the host of a program on lanes walks structured control flow}}
+func.func @blocks(%a: memref<8xf32>) attributes {tilewright.shapes = [affine_map<() -> (8)>]} {
+  cf.br ^next
+^next:
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+// expected-error @+1 {{returns a scalar and has arrays that it may write; on lanes such a program takes a memref of rank 0 for it}}
+func.func @scalar(%a: memref<8xf32>) -> f32 attributes {tilewright.shapes = [affine_map<() -> (8)>, affine_map<() -> ()>]} {
+  %c0 = arith.constant 0 : index
+  %x = memref.load %a[%c0] : memref<8xf32>
+  return %x : f32
+}
+}

@@ -1,0 +1,60 @@
+// One tile and a long sum: parts of it in blocks of their own. A sum whose result fills the chip stays whole.
+//
+// RUN: tw-opt %s -split-input-file -split-reductions | FileCheck %s
+
+module attributes {tilewright.target = "nvidia:A100"} {
+
+// CHECK-LABEL: @long
+// CHECK: %[[P:.*]] = memref.alloc() : memref<[[S:[0-9]+]]x64x64xf32>
+// CHECK: affine.for %{{.*}} = 0 to [[S]]
+// CHECK:   affine.store %{{.*}}, %[[P]]
+// CHECK: affine.for %[[PARTIAL:.*]] = 0 to [[S]]
+// CHECK:   affine.for %[[I:.*]] = 0 to 64
+// CHECK:     affine.for %[[J:.*]] = 0 to 64
+// CHECK:       affine.for %[[L:.*]] = 0 to
+// CHECK:         affine.load %arg0[%[[I]], %[[L]] + %[[PARTIAL]] *
+// CHECK:         affine.load %arg1[%[[L]] + %[[PARTIAL]] *
+// CHECK:         affine.store %{{.*}}, %[[P]][%[[PARTIAL]], %[[I]], %[[J]]]
+// CHECK: affine.for
+// CHECK:   affine.for
+// CHECK:     affine.for %[[Q:.*]] = 0 to [[S]]
+// CHECK:       affine.load %[[P]][%[[Q]]
+// CHECK:       affine.store %{{.*}}, %arg2
+func.func private @long(%a: memref<64x16384xf16>, %b: memref<16384x64xf16>, %c: memref<64x64xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.for %k = 0 to 16384 {
+        %x = affine.load %a[%i, %k] : memref<64x16384xf16>
+        %y = affine.load %b[%k, %j] : memref<16384x64xf16>
+        %s = affine.load %c[%i, %j] : memref<64x64xf32>
+        %xw = arith.extf %x : f16 to f32
+        %yw = arith.extf %y : f16 to f32
+        %p = arith.mulf %xw, %yw : f32
+        %t = arith.addf %s, %p : f32
+        affine.store %t, %c[%i, %j] : memref<64x64xf32>
+      }
+    }
+  }
+  return
+}
+
+// CHECK-LABEL: @wide
+// CHECK-NOT: memref.alloc
+func.func private @wide(%a: memref<4096x1024xf16>, %b: memref<1024x4096xf16>, %c: memref<4096x4096xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 4096 {
+    affine.for %j = 0 to 4096 {
+      affine.for %k = 0 to 1024 {
+        %x = affine.load %a[%i, %k] : memref<4096x1024xf16>
+        %y = affine.load %b[%k, %j] : memref<1024x4096xf16>
+        %s = affine.load %c[%i, %j] : memref<4096x4096xf32>
+        %xw = arith.extf %x : f16 to f32
+        %yw = arith.extf %y : f16 to f32
+        %p = arith.mulf %xw, %yw : f32
+        %t = arith.addf %s, %p : f32
+        affine.store %t, %c[%i, %j] : memref<4096x4096xf32>
+      }
+    }
+  }
+  return
+}
+}
