@@ -227,7 +227,14 @@ double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) con
     else if (machine.cache(0) && setPressure(p, 0) > machine.cache(0)->ways)
       again = x.vSource * (lines - 1) / machine.bandwidth(machine.cache(0)->bytes);
   }
-  double first = touched / (foreseen ? machine.bandwidth(x.vSource) : machine.scattered(x.vSource)) + again;
+  // Of each piece the first line is waited for; those behind it are foreseen.
+  double rate = foreseen ? machine.bandwidth(x.vSource) : machine.scattered(x.vSource);
+  if (p.isBlock() && p.packVectors && !foreseen) {
+    double piece = run * (p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels);
+    double lines = std::max(1.0, piece / machine.lineBytes);
+    rate = lines / (1 / machine.scattered(x.vSource) + (lines - 1) / machine.bandwidth(x.vSource));
+  }
+  double first = touched / rate + again;
   // Rows that are pages apart: while a block's pages stay in the translation buffers, each page is walked once.
   if (hasPageRows(p)) {
     double pages = x.vSource / machine.pageBytes, visits = x.vSource / run;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Six copies, by what is contiguous in the source and in the panel:
-//   lanes contiguous       vectors along the free dimension, groups interleaved
+//   lanes contiguous       vectors along the free dimension, groups interleaved; panel by panel, or row by row
 //   lanes contiguous, groups as long as a vector   groups interleaved to words, square blocks of them transposed
 //   k contiguous           square blocks transposed in registers
 //   k contiguous, groups as long as a vector       vectors along k
@@ -51,6 +51,7 @@ private:
   SmallVector<AffineExpr> packedPosition(AffineExpr group, AffineExpr within);
 
   void copyLanes(AffineExpr base);
+  void copyRowsOfPanels();
   void copyTransposed(AffineExpr base);
   void copyGroups(AffineExpr base);
   void copyTransposedGroups(AffineExpr base);
@@ -103,6 +104,14 @@ PackedBuffer Packer::pack() {
   int64_t perWord = 32 / wide(r.element);
   bool squareWords = longGroups && (perWord == 2 || perWord == 4) && r.group == r.vector * perWord &&
                      wide(r.element) == wide(r.operand->element);
+  bool lanes = r.vector > 0 && lanesContiguous && !longGroups && (r.group == 1 || isa<AffineConstantExpr>(r.kLength));
+  // Several panels side by side are written row by row: long runs of the source are what hardware prefetchers follow.
+  // (A unit that reads one group a step has its panels packed one by one, right before their use.)
+  auto panels = dyn_cast<AffineConstantExpr>(r.capacity ? constant(r.capacity) : count);
+  if (lanes && r.kStep > r.group && r.otherK.empty() && panels && panels.getValue() > 1) {
+    copyRowsOfPanels();
+    return buffer;
+  }
   space.loop(r.begin, r.ends, [&](AffineExpr iv) {
     panel = iv - r.begin;
     AffineExpr base = r.freeDim == ~0u ? constant(0) : r.first + iv * r.width;
@@ -116,7 +125,7 @@ PackedBuffer Packer::pack() {
       copyTransposedGroups(base);
     else if (longGroups)
       copyElements(base);
-    else if (r.vector > 0 && lanesContiguous && (r.group == 1 || isa<AffineConstantExpr>(r.kLength)))
+    else if (lanes)
       copyLanes(base);
     else if (canTranspose)
       copyTransposed(base);
@@ -227,6 +236,23 @@ void Packer::copyLanes(AffineExpr base) {
     space.loop(r.kLength.ceilDiv(r.group), {paddedK().floorDiv(r.group)},
                [&](AffineExpr group) { copyGroupOfLanes(base, group, 0); });
   });
+}
+
+/// All panels of one group of k after the other.
+void Packer::copyRowsOfPanels() {
+  auto overPanels = [&](AffineExpr group, int64_t existing) {
+    space.loop(r.begin, r.ends, [&](AffineExpr iv) {
+      panel = iv - r.begin;
+      copyGroupOfLanes(r.first + iv * r.width, group, existing);
+    });
+  };
+  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
+  AffineExpr full = constant(length / r.group);
+  space.loop(constant(0), {full}, [&](AffineExpr group) { overPanels(group, r.group); });
+  if (length % r.group)
+    overPanels(full, length % r.group);
+  space.loop(constant(llvm::divideCeil(length, r.group)), {paddedK().floorDiv(r.group)},
+             [&](AffineExpr group) { overPanels(group, 0); });
 }
 
 /// Blocks of `vector` lanes x `vector` groups, transposed in registers as words of one group.
