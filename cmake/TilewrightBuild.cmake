@@ -77,46 +77,10 @@ function(tilewright_mlir_tablegen td out)
   set(TABLEGEN_OUTPUT ${TABLEGEN_OUTPUT} PARENT_SCOPE)
 endfunction()
 
-# tilewright_target_tables(TARGET CHIPS.td [NAMESPACE ns]): Chips.inc (C++ tables) and reference.md from a target's
-# records, in its build folder. Sets TILEWRIGHT_TABLES to the generated table.
-function(tilewright_target_tables target td)
-  cmake_parse_arguments(ARG "" "NAMESPACE" "" ${ARGN})
-  if(NOT ARG_NAMESPACE)
-    set(ARG_NAMESPACE ${target})
-  endif()
-  get_filename_component(source ${td} ABSOLUTE)
-  foreach(output Chips.inc:-gen-tables reference.md:-gen-reference)
-    string(REPLACE ":" ";" output ${output})
-    list(GET output 0 file)
-    list(GET output 1 mode)
-    set(path ${CMAKE_CURRENT_BINARY_DIR}/${file})
-    add_custom_command(OUTPUT ${path}
-      COMMAND tw-tblgen ${mode} -target=${target} -namespace=${ARG_NAMESPACE} -I ${TILEWRIGHT_INCLUDE_TD} ${source}
-        -I ${CMAKE_CURRENT_SOURCE_DIR} -o ${path} -d ${path}.d
-      DEPENDS tw-tblgen ${source} DEPFILE ${path}.d COMMENT "Records of target ${target}: ${file}" VERBATIM)
-  endforeach()
-  add_custom_target(tilewright-${target}-tables
-    DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/Chips.inc ${CMAKE_CURRENT_BINARY_DIR}/reference.md)
-  set(TILEWRIGHT_TABLES ${CMAKE_CURRENT_BINARY_DIR}/Chips.inc PARENT_SCOPE)
-endfunction()
-# Where dialects/Chip/*.td are found.
+# Targets from records; dialects/Chip/*.td are found from the top.
 set(TILEWRIGHT_INCLUDE_TD ${CMAKE_CURRENT_LIST_DIR}/..)
-
-# tilewright_target(NAME CHIPS.td): the records and the .cpp files of this folder as `tilewright-target-NAME`, linked into
-# tools, and as a loadable `libtilewright-target-NAME.so` (not built by default) that links the one shared core.
-function(tilewright_target name td)
-  tilewright_target_tables(${name} ${td} ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  add_library(tilewright-target-${name} STATIC ${sources})
-  target_link_libraries(tilewright-target-${name} PRIVATE tilewright-options PUBLIC Tilewright)
-  add_library(tilewright-plugin-${name} MODULE EXCLUDE_FROM_ALL ${sources})
-  target_link_libraries(tilewright-plugin-${name} PRIVATE tilewright-options Tilewright)
-  target_compile_definitions(tilewright-plugin-${name} PRIVATE TILEWRIGHT_LOADABLE_TARGET)
-  set_target_properties(tilewright-plugin-${name} PROPERTIES OUTPUT_NAME tilewright-target-${name}
-    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tilewright)
-  foreach(library tilewright-target-${name} tilewright-plugin-${name})
-    add_dependencies(${library} tilewright-${name}-tables)
-    target_include_directories(${library} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
-    tilewright_precompiled_headers(${library})
-  endforeach()
-endfunction()
+set(TILEWRIGHT_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
+set(TILEWRIGHT_DATA_DIR ${CMAKE_CURRENT_LIST_DIR})
+set(TILEWRIGHT_BIN_DIR ${CMAKE_BINARY_DIR}/bin)
+set(TILEWRIGHT_LLVM_TOOLS_DIR ${LLVM_TOOLS_BINARY_DIR})
+include(TilewrightTarget)

@@ -52,8 +52,8 @@ Space EmulationTable::meaning(unsigned addressSpace) const {
 //===----------------------------------------------------------------------===//
 
 /// A rule for a call with `operands` operands and `results` results.
-static EmulationRule rule(unsigned operands, unsigned results,
-                          std::function<void(EmulationBuilder &, ValueRange)> make) {
+static EmulationRule callRule(unsigned operands, unsigned results,
+                              std::function<void(EmulationBuilder &, ValueRange)> make) {
   return [=](Operation *op, EmulationBuilder &b) -> LogicalResult {
     if (op->getNumOperands() != operands || op->getNumResults() != results)
       return b.refuse("the primitive takes " + Twine(operands) + " operands and gives " + Twine(results) + " results");
@@ -69,8 +69,8 @@ static Engine engineOf(StringRef name) {
       .Default(Engine::Copy);
 }
 
-void tilewright::addPrimitiveCalls(EmulationTable &table) {
-  auto on = [&](const Twine &name, EmulationRule rule) { table.on((primitivePrefix + name).str(), std::move(rule)); };
+void EmulationTable::primitives(StringRef prefix) {
+  auto on = [&](const Twine &name, EmulationRule rule) { this->on((prefix + name).str(), std::move(rule)); };
   static constexpr std::pair<const char *, LaneFact> facts[] = {
       {"lane_x", LaneFact::LaneX},
       {"lane_y", LaneFact::LaneY},
@@ -91,15 +91,15 @@ void tilewright::addPrimitiveCalls(EmulationTable &table) {
       {"cluster_x", LaneFact::ClusterX},
   };
   for (auto [name, fact] : facts)
-    table.fact((primitivePrefix + name).str(), fact);
-  on("barrier", rule(0, 0, [](EmulationBuilder &b, ValueRange) { b.barrier(); }));
-  on("named_barrier", rule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.barrier(v[0], v[1]); }));
-  on("named_barrier_arrive", rule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.barrierArrive(v[0], v[1]); }));
-  on("barrier_signal", rule(0, 0, [](EmulationBuilder &b, ValueRange) { b.barrierSignal(); }));
-  on("barrier_wait", rule(0, 0, [](EmulationBuilder &b, ValueRange) { b.barrierWait(); }));
-  on("subgroup_barrier", rule(0, 0, [](EmulationBuilder &b, ValueRange) { b.subgroupBarrier(); }));
-  on("cluster_arrive", rule(0, 0, [](EmulationBuilder &b, ValueRange) { b.clusterArrive(); }));
-  on("cluster_wait", rule(0, 0, [](EmulationBuilder &b, ValueRange) { b.clusterWait(); }));
+    this->fact((prefix + Twine(name)).str(), fact);
+  on("barrier", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.barrier(); }));
+  on("named_barrier", callRule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.barrier(v[0], v[1]); }));
+  on("named_barrier_arrive", callRule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.barrierArrive(v[0], v[1]); }));
+  on("barrier_signal", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.barrierSignal(); }));
+  on("barrier_wait", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.barrierWait(); }));
+  on("subgroup_barrier", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.subgroupBarrier(); }));
+  on("cluster_arrive", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.clusterArrive(); }));
+  on("cluster_wait", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.clusterWait(); }));
   static constexpr std::pair<const char *, Shuffle> shuffles[] = {
       {"shuffle_index", Shuffle::Index},
       {"shuffle_up", Shuffle::Up},
@@ -107,10 +107,11 @@ void tilewright::addPrimitiveCalls(EmulationTable &table) {
       {"shuffle_xor", Shuffle::Xor},
   };
   for (auto [name, kind] : shuffles) {
-    on(name, rule(2, 1, [kind = kind](EmulationBuilder &b, ValueRange v) { b.replace(b.shuffle(kind, v[0], v[1])); }));
+    on(name,
+       callRule(2, 1, [kind = kind](EmulationBuilder &b, ValueRange v) { b.replace(b.shuffle(kind, v[0], v[1])); }));
   }
-  on("ballot", rule(1, 1, [](EmulationBuilder &b, ValueRange v) { b.replace(b.vote(Vote::Ballot, v[0])); }));
-  on("elect", rule(0, 1, [](EmulationBuilder &b, ValueRange) { b.replace(b.elect()); }));
+  on("ballot", callRule(1, 1, [](EmulationBuilder &b, ValueRange v) { b.replace(b.vote(Vote::Ballot, v[0])); }));
+  on("elect", callRule(0, 1, [](EmulationBuilder &b, ValueRange) { b.replace(b.elect()); }));
   for (bool transpose : {false, true}) {
     on(transpose ? "load_matrices_transposed" : "load_matrices",
        [transpose](Operation *op, EmulationBuilder &b) -> LogicalResult {
@@ -121,36 +122,38 @@ void tilewright::addPrimitiveCalls(EmulationTable &table) {
          SmallVector<Value> values = b.loadMatrices(op->getOperand(0), words.getBody().size(), transpose);
          Value result = LLVM::PoisonOp::create(b.ir(), b.loc(), words);
          for (auto [i, value] : llvm::enumerate(values))
-           result = LLVM::InsertValueOp::create(b.ir(), b.loc(), result, value,
-                                                ArrayRef<int64_t>{static_cast<int64_t>(i)});
+           result =
+               LLVM::InsertValueOp::create(b.ir(), b.loc(), result, value, ArrayRef<int64_t>{static_cast<int64_t>(i)});
          b.replace(result);
          return success();
        });
   }
-  // copy and store: bytes (a constant) from an address to another, then waits by groups.
+  // copy and store: bytes (a constant) from an address to another, of which a first part may be valid; waits by groups.
   for (const char *name : {"copy", "store"}) {
     Engine engine = engineOf(name);
     on(name, [engine](Operation *op, EmulationBuilder &b) -> LogicalResult {
-      auto bytes = op->getNumOperands() == 3 ? op->getOperand(2).getDefiningOp<LLVM::ConstantOp>() : LLVM::ConstantOp();
+      unsigned count = op->getNumOperands();
+      auto bytes = count == 3 || count == 4 ? op->getOperand(2).getDefiningOp<LLVM::ConstantOp>() : LLVM::ConstantOp();
       if (!bytes || op->getNumResults())
-        return b.refuse("it takes two addresses and a constant number of bytes");
-      b.copyAsync(engine, op->getOperand(0), op->getOperand(1), cast<IntegerAttr>(bytes.getValue()).getInt());
+        return b.refuse("it takes two addresses, a constant number of bytes, and the number of valid ones or nothing");
+      b.copyAsync(engine, op->getOperand(0), op->getOperand(1), cast<IntegerAttr>(bytes.getValue()).getInt(),
+                  count == 4 ? op->getOperand(3) : Value());
       return success();
     });
-    on(name + Twine("_2d"), rule(6, 0, [engine](EmulationBuilder &b, ValueRange v) {
+    on(name + Twine("_2d"), callRule(6, 0, [engine](EmulationBuilder &b, ValueRange v) {
          b.copyAsync2d(engine, v[0], v[1], v[2], v[3], v[4], v[5]);
        }));
   }
   for (const char *name : {"copy", "unit", "store"}) {
     Engine engine = engineOf(name);
-    on(Twine("commit_") + name, rule(0, 0, [engine](EmulationBuilder &b, ValueRange) { b.commit(engine); }));
-    on(Twine("wait_") + name, rule(1, 0, [engine](EmulationBuilder &b, ValueRange v) { b.wait(engine, v[0]); }));
+    on(Twine("commit_") + name, callRule(0, 0, [engine](EmulationBuilder &b, ValueRange) { b.commit(engine); }));
+    on(Twine("wait_") + name, callRule(1, 0, [engine](EmulationBuilder &b, ValueRange v) { b.wait(engine, v[0]); }));
   }
-  on("phase_init", rule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseInit(v[0], v[1]); }));
-  on("phase_arrive", rule(1, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseArrive(v[0]); }));
-  on("phase_expect", rule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseExpect(v[0], v[1]); }));
-  on("phase_wait", rule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseWait(v[0], v[1]); }));
-  on("phase_test", rule(2, 1, [](EmulationBuilder &b, ValueRange v) { b.replace(b.phaseTest(v[0], v[1])); }));
+  on("phase_init", callRule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseInit(v[0], v[1]); }));
+  on("phase_arrive", callRule(1, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseArrive(v[0]); }));
+  on("phase_expect", callRule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseExpect(v[0], v[1]); }));
+  on("phase_wait", callRule(2, 0, [](EmulationBuilder &b, ValueRange v) { b.phaseWait(v[0], v[1]); }));
+  on("phase_test", callRule(2, 1, [](EmulationBuilder &b, ValueRange v) { b.replace(b.phaseTest(v[0], v[1])); }));
   on("map_to_block", [](Operation *op, EmulationBuilder &b) -> LogicalResult {
     if (op->getNumOperands() != 2 || op->getNumResults() != 1)
       return b.refuse("it takes an address and the rank of a block and gives an address");

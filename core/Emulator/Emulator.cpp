@@ -143,7 +143,7 @@ EmulatedKernels::compile(ModuleOp module, std::shared_ptr<const TargetDescriptio
   auto impl = std::make_unique<Impl>();
   impl->chip = std::move(chip);
   impl->table = table;
-  addPrimitiveCalls(impl->table);
+  impl->table.primitives(primitivePrefix);
   readChip(*impl);
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);

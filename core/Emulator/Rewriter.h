@@ -61,8 +61,6 @@ private:
 
 /// The space that the type of `pointer` says.
 Space spaceOf(const EmulationTable &table, mlir::Value pointer);
-/// Rules of `@tilewright.primitive.<name>`.
-void addPrimitiveCalls(EmulationTable &table);
 
 class KernelRewriter {
 public:

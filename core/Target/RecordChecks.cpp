@@ -13,10 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/ChipTable.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace tilewright;
 using llvm::formatv;
@@ -65,8 +67,10 @@ static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand 
   }
   llvm::Expected<int64_t> cover = checkCover(operand.layout, operand.rows, operand.cols);
   if (!cover)
-    messages.push_back(formatv("the layout of field '{0}' disagrees with the unit's shape {1} x {2} x {3}: {4}", field,
-                               unit.m, unit.n, unit.k, llvm::toString(cover.takeError())));
+    messages.push_back(
+        formatv("the layout of field '{0}' disagrees with the unit's shape {1} x {2} x {3}: {4}; change the "
+                "bases of the layout or the shape until every position is held equally often",
+                field, unit.m, unit.n, unit.k, llvm::toString(cover.takeError())));
   bool lanes = operand.residence == Residence::LaneRegisters;
   if (!lanes && operand.layout.numLanes() != 1)
     messages.push_back(formatv("the layout of field '{0}' has {1} lanes, but its residence belongs to one thread",
@@ -85,7 +89,9 @@ static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand 
     int64_t needed = operand.rows * operand.cols * bitWidth(operand.element);
     if (needed > held)
       messages.push_back(
-          formatv("field '{0}' needs {1} bits, but the register '{2}' holds {3}", field, needed, opaque.name, held));
+          formatv("field '{0}' needs {1} bits, but the register '{2}' holds {3}; make its 'rows' and 'rowBytes' larger "
+                  "or the unit's shape smaller",
+                  field, needed, opaque.name, held));
     for (auto [number, mask] : llvm::enumerate(opaque.masks)) {
       if (opaque.granules < 64 && (mask >> opaque.granules) != 0)
         messages.push_back(
@@ -162,9 +168,105 @@ static int64_t lanesOf(const ChipTable &chip, const MatrixUnit &unit) {
   return inside ? lanes : 0;
 }
 
+static int64_t bitsOf(const UnitOperand &operand) { return operand.rows * operand.cols * bitWidth(operand.element); }
+
+/// Where the operands of `unit` lie: the memories exist and are of the right kind, and all that lies in one of them, or
+/// in one register file, fits.
+static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messages &messages) {
+  auto named = [&](llvm::StringRef name) {
+    auto found = llvm::find_if(chip.memories, [&](const Memory &memory) { return memory.name == name; });
+    return found == chip.memories.end() ? nullptr : &*found;
+  };
+  auto file = [&](llvm::StringRef name) {
+    const Memory *memory = named(name);
+    return memory && memory->kind == MemoryKind::RegisterFile ? memory : nullptr;
+  };
+  struct Need {
+    int64_t bits = 0;
+    std::string fields;
+  };
+  llvm::MapVector<const Memory *, Need> needs;
+  auto add = [&](const Memory *memory, const char *field, int64_t bits) {
+    if (!memory)
+      return;
+    Need &need = needs[memory];
+    need.bits += bits;
+    need.fields += formatv("{0}'{1}'", need.fields.empty() ? "" : " and ", field);
+  };
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)}) {
+    if (operand->residence == Residence::VectorRegister)
+      add(file("vector"), field, bitsOf(*operand));
+    if (operand->residence == Residence::LaneRegisters) // at least one register each
+      add(file("register"), field, llvm::alignTo(operand->layout.numElements() * bitWidth(operand->element), 32));
+    bool scratchpad = operand->residence == Residence::Scratchpad;
+    if (!scratchpad && operand->residence != Residence::Accumulator)
+      continue;
+    const Memory *memory = named(operand->memory);
+    if (!memory)
+      messages.push_back(formatv(
+          "unit '{0}': field '{1}' lies in the memory '{2}', which field 'memories' does not have; add it there, "
+          "or name one of its memories in the unit",
+          unit.name, field, operand->memory));
+    else if (memory->kind != (scratchpad ? MemoryKind::Scratchpad : MemoryKind::Accumulator))
+      messages.push_back(formatv("unit '{0}': field '{1}' lies in {2}, but field 'memories' has '{3}' as another kind; "
+                                 "declare it as {4}<...>",
+                                 unit.name, field, scratchpad ? "a scratchpad" : "an accumulator memory", memory->name,
+                                 scratchpad ? "Scratchpad" : "AccumulatorMemory"));
+    else
+      add(memory, field, bitsOf(*operand));
+  }
+  for (const auto &[memory, need] : needs) {
+    int64_t bytes = llvm::divideCeil(need.bits, 8);
+    if (bytes > memory->bytes)
+      messages.push_back(formatv("unit '{0}': one instruction needs {1} bytes of '{2}' for its fields {3}, but field "
+                                 "'bytes' of that memory is {4}: its tile fits nowhere; make the shape smaller or the "
+                                 "memory larger",
+                                 unit.name, bytes, memory->name, need.fields, memory->bytes));
+  }
+}
+
+/// On chips without lanes, what a unit reads from a scratchpad comes from a global memory by copy engines, and an
+/// accumulator memory is emptied by an engine, a vector operation, or the core's own registers.
+static void checkPaths(const ChipTable &chip, const MatrixUnit &unit, Messages &messages) {
+  if (llvm::any_of(chip.levels, [](const Level &level) { return level.kind == LevelKind::Lockstep; }))
+    return;
+  llvm::StringSet<> reached;
+  for (const Memory &memory : chip.memories)
+    if (memory.kind == MemoryKind::Global)
+      reached.insert(memory.name);
+  for (size_t round = 0; round < chip.copies.size(); ++round)
+    for (const CopyEngine &copy : chip.copies)
+      if (reached.contains(copy.from))
+        reached.insert(copy.to);
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b)})
+    if (operand->residence == Residence::Scratchpad && !reached.contains(operand->memory))
+      messages.push_back(formatv("unit '{0}': field '{1}' lies in the memory '{2}', but field 'copies' has no path of "
+                                 "engines from a global memory to it; add a CopyEngine<..., \"{2}\">",
+                                 unit.name, field, operand->memory));
+  bool leaves = !chip.vectorOps.empty() || llvm::any_of(chip.copies, [&](const CopyEngine &copy) {
+    return copy.from == unit.c.memory;
+  }) || llvm::any_of(chip.memories, [](const Memory &memory) { return memory.kind == MemoryKind::RegisterFile; });
+  if (unit.c.residence == Residence::Accumulator && !leaves)
+    messages.push_back(
+        formatv("unit '{0}': field 'c' lies in the memory '{1}', but field 'copies' has no engine that takes "
+                "results out of it, and the chip has neither 'vectorOps' nor a register file; add a "
+                "CopyEngine<\"{1}\", ...>",
+                unit.name, unit.c.memory));
+}
+
+/// "'grid', 'block'", or "none".
+static std::string quoted(llvm::ArrayRef<std::string> names) {
+  return names.empty() ? "none" : "'" + llvm::join(names, "', '") + "'";
+}
+
 Messages tilewright::checkChip(const ChipTable &chip) {
   Messages messages;
   llvm::StringSet<> levels, memories;
+  std::vector<std::string> levelNames, memoryNames;
+  for (const Level &level : chip.levels)
+    levelNames.push_back(level.name);
+  for (const Memory &memory : chip.memories)
+    memoryNames.push_back(memory.name);
   for (const Level &level : chip.levels) {
     if (!levels.insert(level.name).second)
       messages.push_back(formatv("field 'levels' has two levels '{0}'", level.name));
@@ -179,8 +281,9 @@ Messages tilewright::checkChip(const ChipTable &chip) {
     if (!memories.insert(memory.name).second)
       messages.push_back(formatv("field 'memories' has two memories '{0}'", memory.name));
     if (!levels.contains(memory.level))
-      messages.push_back(formatv("memory '{0}' belongs to level '{1}', which field 'levels' does not have", memory.name,
-                                 memory.level));
+      messages.push_back(formatv("memory '{0}' belongs to level '{1}', which field 'levels' does not have; name one of "
+                                 "its levels ({2}) or add this one",
+                                 memory.name, memory.level, quoted(levelNames)));
     if (memory.bytes <= 0)
       messages.push_back(formatv("memory '{0}' has {1} bytes", memory.name, memory.bytes));
     if (memory.kind == MemoryKind::Cache && (memory.lineBytes <= 0 || memory.ways <= 0))
@@ -195,11 +298,17 @@ Messages tilewright::checkChip(const ChipTable &chip) {
           formatv("memory '{0}' does not say in field 'source' where its numbers come from", memory.name));
   }
   for (const CopyEngine &copy : chip.copies) {
-    for (const std::string &end : {copy.from, copy.to}) {
-      if (!memories.contains(end))
+    for (const auto &[field, end] : {std::pair("from", &copy.from), std::pair("to", &copy.to)}) {
+      if (!memories.contains(*end))
         messages.push_back(
-            formatv("copy engine '{0}' names the memory '{1}', which field 'memories' does not have", copy.name, end));
+            formatv("copy engine '{0}': field '{1}' names the memory '{2}', which field 'memories' does not "
+                    "have; name one of {3}",
+                    copy.name, field, *end, quoted(memoryNames)));
     }
+    if (copy.from == copy.to)
+      messages.push_back(formatv("copy engine '{0}': fields 'from' and 'to' are both '{1}': it has no path; name two "
+                                 "memories",
+                                 copy.name, copy.from));
   }
   for (const MatrixUnit &unit : chip.units) {
     for (const std::string &feature : unit.features) {
@@ -223,12 +332,9 @@ Messages tilewright::checkChip(const ChipTable &chip) {
         messages.push_back(
             formatv("unit '{0}': the layout of field '{1}' has {2} lanes, but its 'scope' has {3} on this chip",
                     unit.name, field, operand->layout.numLanes(), lanes));
-      bool addressed = operand->residence == Residence::Scratchpad || operand->residence == Residence::Accumulator;
-      if (addressed && !memories.contains(operand->memory))
-        messages.push_back(
-            formatv("unit '{0}': field '{1}' lies in the memory '{2}', which field 'memories' does not have", unit.name,
-                    field, operand->memory));
     }
+    checkResidences(chip, unit, messages);
+    checkPaths(chip, unit, messages);
   }
   for (const Rate &rate : chip.rates) {
     if (rate.perClock <= 0)

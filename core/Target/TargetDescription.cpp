@@ -15,7 +15,9 @@
 #include "tilewright/ChipTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/TargetParser/Host.h"
 
 using namespace tilewright;
 
@@ -128,7 +130,18 @@ std::optional<double> TableDescription::rate(llvm::StringRef op) const {
   return std::nullopt;
 }
 
+/// The words of the machine that this process runs on.
+static CodegenTarget hostCodegen() {
+  std::vector<std::string> words;
+  for (const auto &feature : llvm::sys::getHostCPUFeatures())
+    words.push_back((feature.second ? "+" : "-") + feature.first().str());
+  llvm::sort(words);
+  return {llvm::sys::getProcessTriple(), llvm::sys::getHostCPUName().str(), llvm::join(words, ",")};
+}
+
 CodegenTarget TableDescription::codegen() const {
+  if (facts.triple == "host")
+    return hostCodegen();
   std::vector<std::string> words;
   for (const std::string &feature : facts.features)
     words.push_back("+" + feature);

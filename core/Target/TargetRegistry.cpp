@@ -17,6 +17,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -67,22 +68,6 @@ llvm::Error tilewright::unknownName(llvm::StringRef kind, llvm::StringRef name, 
   return createStringError(formatv("unknown {0} '{1}'{2} (known: {3})", kind, name, hint, list));
 }
 
-std::string tilewright::incompatibility(const TargetPlugin &plugin) {
-  if (plugin.size < sizeof(TargetPlugin))
-    return formatv("its plugin structure has {0} bytes, this build expects {1}", plugin.size, sizeof(TargetPlugin));
-  if (plugin.apiVersion != targetApiVersion)
-    return formatv("it was built for target API version {0}, this build has version {1}", plugin.apiVersion,
-                   targetApiVersion);
-  if (plugin.llvmMajor != LLVM_VERSION_MAJOR || plugin.llvmMinor != LLVM_VERSION_MINOR)
-    return formatv("it was built with LLVM {0}.{1}, this build uses LLVM {2}.{3}", plugin.llvmMajor, plugin.llvmMinor,
-                   LLVM_VERSION_MAJOR, LLVM_VERSION_MINOR);
-  if (plugin.rtti != builtWithRtti) {
-    auto word = [](uint32_t rtti) { return rtti ? "with" : "without"; };
-    return formatv("it was built {0} RTTI, this build {1}", word(plugin.rtti), word(builtWithRtti));
-  }
-  return "";
-}
-
 TargetRegistry &TargetRegistry::get() {
   // Never destroyed: at exit the libraries of loaded targets are gone before it would be.
   static auto *registry = new TargetRegistry;
@@ -99,12 +84,23 @@ llvm::Error TargetRegistry::add(std::unique_ptr<Target> target) {
   return llvm::Error::success();
 }
 
+/// The linker's message with the name of a missing function as the sources write it.
+static std::string readable(const std::string &message) {
+  static constexpr llvm::StringLiteral key = "undefined symbol: ";
+  size_t at = message.find(key.str());
+  if (at == std::string::npos)
+    return message;
+  llvm::StringRef rest = llvm::StringRef(message).drop_front(at + key.size());
+  llvm::StringRef symbol = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+  return formatv("it lacks the definition of '{0}'{1}", llvm::demangle(symbol), rest.drop_front(symbol.size()));
+}
+
 llvm::Error TargetRegistry::load(llvm::StringRef path) {
   std::lock_guard lock(mutex);
   std::string reason;
   auto library = llvm::sys::DynamicLibrary::getPermanentLibrary(path.str().c_str(), &reason);
   if (!library.isValid())
-    return createStringError(formatv("cannot load target plugin '{0}': {1}", path, reason));
+    return createStringError(formatv("cannot load target plugin '{0}': {1}", path, readable(reason)));
   auto *entry = reinterpret_cast<const TargetPlugin *(*)()>(library.getAddressOfSymbol(targetPluginEntry));
   if (!entry)
     return createStringError(formatv("'{0}' is no target plugin: it has no entry '{1}'", path, targetPluginEntry));
@@ -114,7 +110,11 @@ llvm::Error TargetRegistry::load(llvm::StringRef path) {
   std::string refusal = incompatibility(*plugin);
   if (!refusal.empty())
     return createStringError(formatv("target plugin '{0}' is refused: {1}", path, refusal));
-  return add(std::unique_ptr<Target>(plugin->create()));
+  std::unique_ptr<Target> target(plugin->create());
+  refusal = target ? missingHook(*target) : "the hook 'create' makes no target";
+  if (!refusal.empty())
+    return createStringError(formatv("target plugin '{0}' is refused: {1}", path, refusal));
+  return add(std::move(target));
 }
 
 llvm::Error TargetRegistry::loadSearchPath() {

@@ -113,7 +113,7 @@ class UnitCost<MatrixUnit unit_, Cycles issue_, Cycles latency_, Source source_>
 class Chip<string name_> {
   string chipName = name_;
   string summary = "";
-  string triple = "";                 // LLVM's words, empty if it generates no code for the chip
+  string triple = "";                 // LLVM's words; "host": of the machine that compiles; empty: no code
   string cpu = "";
   list<string> features = [];         // in LLVM's spelling where LLVM knows them
   list<string> lacks = [];            // implied by `cpu`, not there

@@ -42,7 +42,7 @@ TargetPlugin soundPlugin() {
           builtWithRtti,
           "acme",
           "1.0",
-          nullptr};
+          []() -> Target * { return nullptr; }};
 }
 
 } // namespace
@@ -116,10 +116,17 @@ TEST(TargetPlugin, SaysBothVersions) {
   EXPECT_EQ(incompatibility(soundPlugin()), "");
   TargetPlugin plugin = soundPlugin();
   plugin.apiVersion = 99;
-  EXPECT_EQ(incompatibility(plugin), "it was built for target API version 99, this build has version 3");
+  std::string refusal = incompatibility(plugin);
+  EXPECT_NE(refusal.find("it was built for target API version 99, this build has version " +
+                         std::to_string(targetApiVersion) + ";"),
+            std::string::npos)
+      << refusal;
   plugin = soundPlugin();
   plugin.llvmMinor = 7;
   EXPECT_EQ(incompatibility(plugin), "it was built with LLVM 22.7, this build uses LLVM 22.1");
+  plugin = soundPlugin();
+  plugin.create = nullptr;
+  EXPECT_EQ(incompatibility(plugin), "its plugin structure lacks the hook 'create'");
   plugin = soundPlugin();
   plugin.rtti = 1 - builtWithRtti;
   EXPECT_NE(incompatibility(plugin).find("RTTI"), std::string::npos);

@@ -219,6 +219,9 @@ public:
   void fact(llvm::StringRef name, LaneFact fact);
   /// An op without results and without effect on values: hints and fences.
   void ignore(llvm::StringRef name);
+  /// External functions PREFIX + the name of a primitive are that primitive (docs/emulator.md lists them). Kernels may
+  /// always use "tilewright.primitive.".
+  void primitives(llvm::StringRef prefix);
   /// Meaning of a pointer's address space; those not told are Generic.
   void space(unsigned addressSpace, Space meaning) { spaces[addressSpace] = meaning; }
 

@@ -16,7 +16,8 @@
 ///   tw-compile --load-target=libtilewright-target-acme.so --target acme:acme1 ...
 ///
 /// A plugin built for another API version, another LLVM minor version or
-/// another RTTI setting is refused with a message that says both.
+/// another RTTI setting is refused with a message that says both, and one whose
+/// target lacks a hook that its chips need with the hook's name.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -118,7 +119,8 @@ private:
 /// Lives in the library `tilewright-linked-targets`.
 void registerLinkedTargets();
 
-/// Version of everything in this file that a plugin can see. Grows with each incompatible change.
+/// Version of what a plugin shares with the core: the classes and structures of these headers. Grows with every change
+/// that a compiled plugin would notice; the rule and all changes stand in docs/api-changes.md.
 inline constexpr uint32_t targetApiVersion = 3;
 
 #ifdef __GXX_RTTI
@@ -140,6 +142,9 @@ struct TargetPlugin {
 
 /// Empty if this build can use the plugin, else the reason, naming both sides.
 std::string incompatibility(const TargetPlugin &plugin);
+/// Empty if `target` has the hooks that its chips need, else the name of the hook and what it lacks: a plugin is
+/// refused with it when it is loaded, not in the middle of a program.
+std::string missingHook(const Target &target);
 
 /// Name of the entry in a loaded library: `extern "C" const TargetPlugin *tilewrightTargetPlugin()`.
 inline constexpr const char *targetPluginEntry = "tilewrightTargetPlugin";

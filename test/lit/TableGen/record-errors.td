@@ -34,6 +34,15 @@
 // RUN: not tw-tblgen -target=test -D MEMSOURCE -I %source %s 2>&1 | FileCheck %s --check-prefix=MEMSOURCE
 // RUN: not tw-tblgen -target=test -D PRICE -I %source %s 2>&1 | FileCheck %s --check-prefix=PRICE
 // RUN: not tw-tblgen -target=test -D LANES -I %source %s 2>&1 | FileCheck %s --check-prefix=LANES
+// RUN: not tw-tblgen -target=test -D DOUBLE -I %source %s 2>&1 | FileCheck %s --check-prefix=DOUBLE
+// RUN: not tw-tblgen -target=test -D TOOLARGE -I %source %s 2>&1 | FileCheck %s --check-prefix=TOOLARGE
+// RUN: not tw-tblgen -target=test -D REGISTERS -I %source %s 2>&1 | FileCheck %s --check-prefix=REGISTERS
+// RUN: not tw-tblgen -target=test -D KIND -I %source %s 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not tw-tblgen -target=test -D NOMEMORY -I %source %s 2>&1 | FileCheck %s --check-prefix=NOMEMORY
+// RUN: not tw-tblgen -target=test -D ENGINE -I %source %s 2>&1 | FileCheck %s --check-prefix=ENGINE
+// RUN: not tw-tblgen -target=test -D LOOP -I %source %s 2>&1 | FileCheck %s --check-prefix=LOOP
+// RUN: not tw-tblgen -target=test -D NOPATH -I %source %s 2>&1 | FileCheck %s --check-prefix=NOPATH
+// RUN: not tw-tblgen -target=test -D NOEXIT -I %source %s 2>&1 | FileCheck %s --check-prefix=NOEXIT
 
 include "dialects/Chip/Chip.td"
 
@@ -56,7 +65,14 @@ def faulty : Sound<1, 16, 2> {
   let b = Operand<f32, VectorRegister<Layout<[], [[0, 1], [0, 2], [0, 4], [0, 8]]>>>;
 }
 #endif
-// COVER: record-errors.td:[[@LINE-4]]:5: error: unit 'faulty': the layout of field 'b' disagrees with the unit's shape 1 x 16 x 2: no lane holds position (1, 0) of the 2 x 16 matrix
+// COVER: record-errors.td:[[@LINE-4]]:5: error: unit 'faulty': the layout of field 'b' disagrees with the unit's shape 1 x 16 x 2: no lane holds position (1, 0) of the 2 x 16 matrix; change the bases of the layout or the shape until every position is held equally often
+
+#ifdef DOUBLE
+def faulty : Sound<1, 12, 1> {
+  let c = Operand<f32, VectorRegister<Layout<[], [[0, 1], [0, 2], [0, 4]], [Repeat<2, 0, 4>]>>>;
+}
+#endif
+// DOUBLE: record-errors.td:[[@LINE-4]]:5: error: unit 'faulty': the layout of field 'c' disagrees with the unit's shape 1 x 12 x 1: position (0, 4) is held 2 times, position (0, 0) 1 times; change the bases of the layout or the shape until every position is held equally often
 
 #ifdef OUTSIDE
 def faulty : Sound<1, 16, 1> {
@@ -182,7 +198,7 @@ def faulty : Sound<1, 16, 1> {
   let c = Operand<f32, Narrow>;
 }
 #endif
-// FITS: record-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'c' needs 512 bits, but the register 'Narrow' holds 256
+// FITS: record-errors.td:[[@LINE-4]]:5: error: unit 'faulty': field 'c' needs 512 bits, but the register 'Narrow' holds 256; make its 'rows' and 'rowBytes' larger or the unit's shape smaller
 
 #ifdef FEATURE
 def special : Sound<1, 16, 1> { let requires = ["fp9"]; }
@@ -197,7 +213,7 @@ def faulty : SoundChip {
   let memories = [Cache<"l1", "tile", 32768, PerClock<64>, Cycles<4>, 64, 8, Guess<"a test">>];
 }
 #endif
-// LEVEL: record-errors.td:[[@LINE-4]]:5: error: chip 'faulty': memory 'l1' belongs to level 'tile', which field 'levels' does not have
+// LEVEL: record-errors.td:[[@LINE-4]]:5: error: chip 'faulty': memory 'l1' belongs to level 'tile', which field 'levels' does not have; name one of its levels ('core') or add this one
 
 #ifdef CACHE
 def faulty : SoundChip {
@@ -232,3 +248,99 @@ def faulty : SoundChip {
 }
 #endif
 // LANES: record-errors.td:[[@LINE-5]]:5: error: chip 'faulty': unit 'test.grouped': the layout of field 'c' has 16 lanes, but its 'scope' has 32 on this chip
+
+// A scratchpad chip whose parts do not fit together.
+class Array<int m, int n, int k> : Sound<m, n, k> {
+  let a = Operand<f32, InScratchpad<"scratchpad", ["row"], []>>;
+  let b = Operand<f32, InScratchpad<"scratchpad", ["row"], []>>;
+  let c = Operand<f32, InAccumulator<"accumulator">>;
+}
+class Engine<string from, string to> : CopyEngine<from, to> {
+  let bandwidth = PerClock<16>;
+  let latency = Cycles<100>;
+  let source = Guess<"a test">;
+  let emit = ExternalCall<"copy", ["Ptr", "Ptr"]>;
+}
+class ScratchpadChip : SoundChip {
+  let memories = [
+    Memory<"global", "core", 1048576, PerClock<8>, Cycles<100>, Guess<"a test">>,
+    Scratchpad<"scratchpad", "core", 2048, PerClock<64>, Cycles<2>, 4, 16, Guess<"a test">>,
+    AccumulatorMemory<"accumulator", "core", 1024, PerClock<64>, Cycles<2>, Guess<"a test">>
+  ];
+}
+def In : Engine<"global", "scratchpad">;
+def Out : Engine<"accumulator", "global">;
+
+#ifdef TOOLARGE
+def array : Array<16, 16, 20>;
+def faulty : ScratchpadChip {
+  let copies = [In, Out];
+  let units = [array];
+}
+#endif
+// TOOLARGE: record-errors.td:[[@LINE-5]]:5: error: chip 'faulty': unit 'test.array': one instruction needs 2560 bytes of 'scratchpad' for its fields 'a' and 'b', but field 'bytes' of that memory is 2048: its tile fits nowhere; make the shape smaller or the memory larger
+
+#ifdef REGISTERS
+def grouped : Sound<1, 32, 1> {
+  let scope = Group<"subgroup", 1>;
+  let c = Operand<f32, InRegisters<Layout<[[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], []>>>;
+}
+def faulty : SoundChip {
+  let levels = [Level<"core", Parallel, 1>, Level<"subgroup", Lockstep, 32>];
+  let memories = [RegisterFile<"register", "subgroup", 1, 2>];
+  let units = [grouped];
+}
+#endif
+// REGISTERS: record-errors.td:[[@LINE-6]]:5: error: chip 'faulty': unit 'test.grouped': one instruction needs 4 bytes of 'register' for its fields 'c', but field 'bytes' of that memory is 2: its tile fits nowhere
+
+#ifdef KIND
+def array : Array<8, 8, 8> { let a = Operand<f32, InScratchpad<"global", ["row"], []>>; }
+def faulty : ScratchpadChip {
+  let copies = [In, Out];
+  let units = [array];
+}
+#endif
+// KIND: record-errors.td:[[@LINE-5]]:5: error: chip 'faulty': unit 'test.array': field 'a' lies in a scratchpad, but field 'memories' has 'global' as another kind; declare it as Scratchpad<...>
+
+#ifdef NOMEMORY
+def array : Array<8, 8, 8> { let a = Operand<f32, InScratchpad<"local", ["row"], []>>; }
+def faulty : ScratchpadChip {
+  let copies = [In, Out];
+  let units = [array];
+}
+#endif
+// NOMEMORY: record-errors.td:[[@LINE-5]]:5: error: chip 'faulty': unit 'test.array': field 'a' lies in the memory 'local', which field 'memories' does not have; add it there, or name one of its memories in the unit
+
+#ifdef ENGINE
+def Lost : Engine<"global", "nowhere">;
+def faulty : ScratchpadChip {
+  let copies = [Lost];
+}
+#endif
+// ENGINE: record-errors.td:[[@LINE-4]]:5: error: chip 'faulty': copy engine 'Lost': field 'to' names the memory 'nowhere', which field 'memories' does not have; name one of 'global', 'scratchpad', 'accumulator'
+
+#ifdef LOOP
+def Round : Engine<"global", "global">;
+def faulty : ScratchpadChip {
+  let copies = [Round];
+}
+#endif
+// LOOP: record-errors.td:[[@LINE-4]]:5: error: chip 'faulty': copy engine 'Round': fields 'from' and 'to' are both 'global': it has no path; name two memories
+
+#ifdef NOPATH
+def array : Array<8, 8, 8>;
+def faulty : ScratchpadChip {
+  let copies = [Out];
+  let units = [array];
+}
+#endif
+// NOPATH: record-errors.td:[[@LINE-5]]:5: error: chip 'faulty': unit 'test.array': field 'a' lies in the memory 'scratchpad', but field 'copies' has no path of engines from a global memory to it; add a CopyEngine<..., "scratchpad">
+
+#ifdef NOEXIT
+def array : Array<8, 8, 8>;
+def faulty : ScratchpadChip {
+  let copies = [In];
+  let units = [array];
+}
+#endif
+// NOEXIT: record-errors.td:[[@LINE-5]]:5: error: chip 'faulty': unit 'test.array': field 'c' lies in the memory 'accumulator', but field 'copies' has no engine that takes results out of it, and the chip has neither 'vectorOps' nor a register file; add a CopyEngine<"accumulator", ...>

@@ -1,0 +1,94 @@
+//===- CallLaneOps.cpp - Lane operations as calls -------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Declares the functions and calls them.
+///
+//===----------------------------------------------------------------------===//
+
+#include "tilewright/CallLaneOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tilewright/TargetDescription.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+CallLaneOps::CallLaneOps(const TargetDescription &chip, StringRef prefix) : prefix(prefix) {
+  std::optional<LaneHierarchy> lanes = laneHierarchy(chip);
+  for (const CopyEngine &engine : chip.copies()) {
+    const Memory *from = chip.memory(engine.from);
+    copies |= lanes && engine.to == lanes->scratchpad && from && from->kind == MemoryKind::Global &&
+              engine.asynchronous && engine.completion == Completion::WaitGroup;
+  }
+}
+
+static Value constant(OpBuilder &builder, Location loc, int64_t value) {
+  return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(value));
+}
+
+Value CallLaneOps::call(OpBuilder &builder, Location loc, StringRef name, Type result, ValueRange operands) const {
+  auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  std::string symbol = prefix + name.str();
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(symbol);
+  if (!function) {
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    Type type = result ? result : LLVM::LLVMVoidType::get(builder.getContext());
+    function = LLVM::LLVMFuncOp::create(top, loc, symbol,
+                                        LLVM::LLVMFunctionType::get(type, llvm::to_vector(operands.getTypes())));
+  }
+  auto made = LLVM::CallOp::create(builder, loc, function, operands);
+  return result ? made.getResult() : Value();
+}
+
+Value CallLaneOps::threadId(OpBuilder &builder, Location loc) const {
+  return call(builder, loc, "lane_x", builder.getI32Type(), {});
+}
+
+Value CallLaneOps::blockId(OpBuilder &builder, Location loc, unsigned dim) const {
+  static constexpr const char *names[] = {"block_x", "block_y", "block_z"};
+  return call(builder, loc, names[dim], builder.getI32Type(), {});
+}
+
+void CallLaneOps::barrier(OpBuilder &builder, Location loc) const { call(builder, loc, "barrier", {}, {}); }
+
+bool CallLaneOps::asyncCopy(OpBuilder &builder, Location loc, Value destination, Value source, int64_t bytes,
+                            Value valid) const {
+  if (!copies)
+    return false;
+  Value size = constant(builder, loc, bytes);
+  call(builder, loc, "copy", {}, {destination, source, size, valid ? valid : size});
+  return true;
+}
+
+void CallLaneOps::commitCopies(OpBuilder &builder, Location loc) const { call(builder, loc, "commit_copy", {}, {}); }
+
+void CallLaneOps::waitCopies(OpBuilder &builder, Location loc, int64_t pending) const {
+  call(builder, loc, "wait_copy", {}, constant(builder, loc, pending));
+}
+
+Value CallLaneOps::shuffle(OpBuilder &builder, Location loc, Value value, Value lane) const {
+  return call(builder, loc, "shuffle_index", value.getType(), {value, lane});
+}
+
+Value CallLaneOps::scratchpad(OpBuilder &builder, Location loc, ModuleOp module, int64_t bytes) const {
+  std::string name = prefix + "scratchpad_" + std::to_string(bytes);
+  if (!module.lookupSymbol(name)) {
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+    LLVM::GlobalOp::create(top, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
+                           LLVM::UndefAttr::get(builder.getContext()), /*alignment=*/1024, scratchpadSpace);
+  }
+  return LLVM::AddressOfOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), scratchpadSpace),
+                                   name);
+}
+
+void CallLaneOps::finishLaunch(LLVM::LLVMFuncOp function, const LaunchShape &shape) const {
+  Builder builder(function.getContext());
+  function->setAttr("device_kernel", builder.getUnitAttr());
+  function.setPassthroughAttr(
+      builder.getArrayAttr(builder.getStrArrayAttr({"device-kernel-lanes", std::to_string(shape.threads)})));
+}

@@ -1,0 +1,69 @@
+"""docs/bring-up.md, followed literally: every `sh` block of the page runs, in order, in one shell; the `text` block after it is
+what it must print; lines and minutes of each milestone are what the page says."""
+
+import json
+import re
+import subprocess
+import sys
+
+from conftest import SOURCE
+from test_kit import COMPILERS, prefix  # noqa: F401  (a fixture)
+
+PAGE = SOURCE / "docs/bring-up.md"
+MARK = "@@@@"
+
+
+def milestones():
+    """(title, lines, minutes, [(commands, expected output or None)]) of each milestone."""
+    parts = re.split(r"^## (\d+\. .*)$", PAGE.read_text(), flags=re.MULTILINE)
+    for title, body in zip(parts[1::2], parts[2::2]):
+        promise = re.search(r"\*\*Lines: (\d+)\. Minutes: (\d+)\.\*\*", body)
+        assert promise, f"{title}: no **Lines: N. Minutes: N.**"
+        blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", body, flags=re.MULTILINE | re.DOTALL)
+        assert blocks, f"{title}: no commands"
+        yield title, int(promise.group(1)), int(promise.group(2)), blocks
+
+
+def matches(expected, output):
+    """Each line of `expected` occurs, in order; `...` stands for anything."""
+    at = 0
+    squeezed = re.sub(r"[ \t]+", " ", output)
+    for line in expected.splitlines():
+        words = re.sub(r"[ \t]+", " ", line.strip())
+        if words in ("", "..."):
+            continue
+        pattern = ".*".join(re.escape(part) for part in words.split("..."))
+        found = re.compile(pattern).search(squeezed, at)
+        if not found:
+            return f"'{words}' is not in the output"
+        at = found.end()
+    return None
+
+
+def test_page(prefix, tmp_path):  # noqa: F811
+    count = f"{sys.executable} {SOURCE}/scripts/vendor-lines.py {tmp_path}/acme --kind simt --json"
+    script = ["set -euo pipefail", f"cd {tmp_path}", f"export TILEWRIGHT={prefix} PATH={prefix}/bin:$PATH"]
+    script += [f"export {name}={value}" for name, value in COMPILERS.items()]
+    pages = list(milestones())
+    for title, _, _, blocks in pages:
+        script.append("SECONDS=0")
+        for commands, _ in blocks:
+            script += [f"echo '{MARK}block'", commands]
+        script += [f"echo '{MARK}count'", count.replace("\n", " "), f"echo '{MARK}seconds'", "echo $SECONDS; times"]
+    result = subprocess.run(["bash", "-c", "\n".join(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            timeout=1800)
+    assert result.returncode == 0, result.stdout[-6000:]
+    outputs = iter(re.split(rf"^{MARK}\w+\n", result.stdout, flags=re.MULTILINE)[1:])
+    before, used = 0, 0
+    for title, lines, minutes, blocks in pages:
+        for commands, expected in blocks:
+            output = next(outputs)
+            problem = expected and matches(expected, output)
+            assert not problem, f"{title}: {problem}\n{commands}\n{output}"
+        own = json.loads(next(outputs))["own_lines"]
+        assert own - before == lines, f"{title}: {own - before} lines, the page says {lines}"
+        before = own
+        elapsed, _, children = next(outputs).splitlines()[:3]
+        processor = sum(60 * float(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", children))
+        seconds, used = min(int(elapsed), processor - used), processor  # a busy machine is not the page's fault
+        assert seconds <= 60 * minutes, f"{title}: {seconds:.0f} s, the page says {minutes} minutes"

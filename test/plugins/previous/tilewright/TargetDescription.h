@@ -1,0 +1,247 @@
+//===- TargetDescription.h - What a chip is, as data ------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A chip as the core sees it: levels of parallelism, memories, copy engines,
+/// matrix units and rates. The tables come from the records of a target's
+/// `Chips.td` and `MatrixUnits.td` (tw-tblgen); a vendor may override any query.
+/// Core code asks these capabilities and never a name.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_TARGETDESCRIPTION_H
+#define TILEWRIGHT_TARGETDESCRIPTION_H
+
+#include "tilewright/Layout.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace tilewright {
+
+/// How the members of a level run relative to each other.
+enum class LevelKind { Parallel, Concurrent, Lockstep, Single };
+
+/// One level of parallelism, outermost first: cores, blocks, lanes.
+struct Level {
+  std::string name;
+  LevelKind kind = LevelKind::Parallel;
+  int64_t count = 1;
+};
+
+enum class MemoryKind { Global, Cache, Scratchpad, RegisterFile, Accumulator };
+
+/// One memory. Capacities in bytes, bandwidth in bytes per clock of one member
+/// of `level`, latency in clocks.
+struct Memory {
+  std::string name;
+  std::string level;
+  MemoryKind kind = MemoryKind::Global;
+  int64_t bytes = 0;
+  double bytesPerClock = 0;               // reads
+  double writeBytesPerClock = 0;          // ordinary stores, with the line fetched first
+  double streamingWriteBytesPerClock = 0; // stores that bypass the caches
+  double latency = 0;
+  int64_t lineBytes = 0; // caches
+  int64_t ways = 0;      // caches
+  int64_t banks = 0;     // scratchpads
+  int64_t bankBytes = 0; // scratchpads
+  int64_t entries = 0;   // register files: number of registers
+  int64_t entryBytes = 0;
+  int64_t pageBytes = 0; // global: span that a hardware prefetcher follows
+  std::string source;    // where the numbers come from
+};
+
+/// Element types that records name.
+enum class ElementKind { F64, F32, TF32, F16, BF16, F8E4M3, F8E5M2, I32, I16, I8, U8, I4, U4, I1 };
+unsigned bitWidth(ElementKind kind);
+bool isFloat(ElementKind kind);
+bool isSigned(ElementKind kind);
+/// The record's word: "f32", "bf16", "u8".
+llvm::StringRef elementName(ElementKind kind);
+
+/// Where an operand of a unit lives.
+enum class Residence {
+  BroadcastScalar, // one element (or one group of k elements), the same in all lanes of a vector
+  VectorRegister,  // a vector register of one thread
+  LaneRegisters,   // registers spread over the lanes of a subgroup
+  OpaqueRegister,  // a tile or accumulator register with its own read and write emissions
+  Scratchpad,      // an address in a scratchpad
+  Accumulator      // an accumulator memory
+};
+
+/// How an instruction is written at stage 6.
+enum class EmissionKind { MlirOp, LlvmIntrinsic, InlineAsm, ExternalCall };
+struct Emission {
+  EmissionKind kind = EmissionKind::MlirOp;
+  std::string name;                   // empty: the chip has no such emission
+  std::vector<std::string> arguments; // roles, in the order of the emission: "A", "B", "C", "i32:0", ...
+};
+
+/// What must surround the use of a unit: tile configuration, streaming mode, rounding mode.
+struct State {
+  std::string name;
+  std::vector<std::string> features;   // needed
+  std::vector<std::string> attributes; // of the function, "name" or "name=value"
+  Emission enter, leave, check;        // `check` must give `checkValue`, else device error 3
+  int64_t checkValue = 0;
+  std::vector<std::string> forbids; // kinds of ops that may not stand inside: "call", "libm", "alloc"
+  std::vector<std::string> links;   // symbols that the linker must find
+  double cost = 0;                  // clocks of one entry and exit
+  std::string source;
+};
+
+/// How the emissions of an opaque register walk it.
+enum class Slices { Whole, Row, Column };
+
+/// A tile or accumulator register that only emissions of its own can touch.
+struct OpaqueRegister {
+  std::string name;            // of the record
+  std::string bank;            // registers of one bank may overlap
+  int64_t granules = 0;        // of the bank
+  std::vector<uint64_t> masks; // granules of each numbered register; empty: values of `valueType`
+  int64_t rows = 0, rowBytes = 0;
+  std::string valueType;
+  Slices slices = Slices::Whole;
+  Emission zero, fill, read, store;
+};
+
+struct UnitOperand {
+  ElementKind element = ElementKind::F32;
+  Residence residence = Residence::VectorRegister;
+  int64_t rows = 1, cols = 1;                    // fragment shape: A m x k, B k x n, C m x n
+  Layout layout;                                 // (lane, element) -> (row, col)
+  bool scalable = false;                         // a vector of the target's scalable type
+  std::string storage;                           // LLVM type to carry it in, empty: its own
+  std::string memory;                            // Scratchpad, Accumulator: the memory's name
+  std::vector<std::string> majors, arrangements; // Scratchpad: storage orders that the unit accepts
+  std::shared_ptr<const OpaqueRegister> opaque;  // OpaqueRegister
+};
+
+/// What a unit does with C's old value.
+enum class UnitInit { AccumulateAlways, ZeroFlag, NoAccumulate };
+/// How one knows that an instruction or copy has finished.
+enum class Completion { AtOnce, WaitGroup, Barrier };
+
+/// One instruction that multiplies small matrices: C[m,n] += A[m,k] * B[k,n].
+struct MatrixUnit {
+  std::string name; // "target.record", e.g. the `unit` of a tile.mma
+  int64_t m = 1, n = 1, k = 1;
+  UnitOperand a, b, c;
+  double issue = 1;                  // clocks between two independent issues
+  double latency = 1;                // clocks until a dependent issue
+  std::string source;                // where the cost numbers come from
+  std::vector<std::string> features; // needed, in the target's spelling
+  std::string scopeLevel;            // level whose members issue it together, empty: one thread
+  int64_t scopeCount = 1;            // groups of that level
+  std::vector<State> states;         // what must surround it
+  UnitInit init = UnitInit::AccumulateAlways;
+  Completion completion = Completion::AtOnce;
+  bool saturates = false;
+  bool takesValid = false;   // valid prefixes of m, n and k
+  char stationary = 0;       // 'A' or 'B': operand held in the array between instructions
+  double loadStationary = 0; // clocks to load it
+  Emission emit;
+  double flopsPerClock() const { return 2.0 * m * n * k / issue; }
+};
+
+/// An engine that moves tiles from one memory to another.
+struct CopyEngine {
+  std::string name, from, to;
+  bool asynchronous = true;
+  Completion completion = Completion::WaitGroup;
+  int64_t maxRank = 1;              // dimensions of a tile that one command moves
+  int64_t alignBytes = 1;           // of addresses
+  std::vector<int64_t> accessBytes; // sizes of one access, empty: any
+  std::vector<std::string> arrangements;
+  bool zeroFill = false; // elements outside the array arrive as zeros
+  double bytesPerClock = 0, latency = 0;
+  std::string source;
+  std::vector<std::string> features;
+  Emission emit;
+};
+
+/// What a vector or special-function unit does beside arithmetic.
+struct VectorOp {
+  std::string name, kind; // kind: "convert", "requantize", "lookup", "exp2", ...
+  ElementKind from = ElementKind::F32, to = ElementKind::F32;
+  int64_t lanes = 1;
+  bool scale = false, zeroPoint = false, saturates = false;
+  std::string rounding;
+  int64_t entries = 0; // of a look-up table
+  double issue = 1, latency = 1;
+  std::string source;
+  std::vector<std::string> features;
+  Emission emit;
+};
+
+/// What LLVM needs to generate code for a chip: the words of `llc -mtriple -mcpu -mattr`.
+struct CodegenTarget {
+  std::string triple;
+  std::string cpu;
+  std::string features; // "+wide,-matrix": the chip's features, and a minus for those that `cpu` implies but it lacks
+};
+
+/// Operations of kind `op` per clock, in instructions of one member of the innermost parallel level.
+struct Rate {
+  std::string op; // "fma.f32", "exp2.f32", "load", ...
+  double perClock = 1;
+  std::string source;
+};
+
+/// A chip. Returned objects live as long as the description.
+class TargetDescription {
+public:
+  virtual ~TargetDescription();
+  virtual llvm::StringRef target() const = 0;            // "acme"
+  virtual llvm::StringRef chip() const = 0;              // "acme1"
+  virtual llvm::StringRef summary() const { return ""; } // one line
+  virtual double clockMHz() const = 0;
+  virtual llvm::ArrayRef<Level> levels() const = 0;    // outermost first
+  virtual llvm::ArrayRef<Memory> memories() const = 0; // largest first
+  /// The units that this chip has (its features hold), fastest first for equal types.
+  virtual llvm::ArrayRef<MatrixUnit> units() const = 0;
+  virtual llvm::ArrayRef<CopyEngine> copies() const { return {}; }
+  virtual llvm::ArrayRef<VectorOp> vectorOps() const { return {}; }
+  virtual llvm::ArrayRef<Rate> rates() const { return {}; }
+  virtual bool hasFeature(llvm::StringRef feature) const = 0;
+  /// Operations of kind `op` ("fma.f32", "exp2.f32", "convert.bf16.f32", "load", "store", "shuffle") that one
+  /// member of the innermost parallel level completes per clock, in vector instructions; nullopt = unknown.
+  virtual std::optional<double> rate(llvm::StringRef op) const = 0;
+  /// Triple, processor and features for LLVM; empty for a chip whose code LLVM does not generate.
+  virtual CodegenTarget codegen() const = 0;
+
+  // Conveniences over the tables.
+  const MatrixUnit *unit(llvm::StringRef name) const;
+  const Memory *memory(llvm::StringRef name) const;
+  /// Caches from the smallest (nearest) to the largest.
+  std::vector<const Memory *> caches() const;
+  /// Vector registers: number and bytes each; {0, 0} if the chip has none.
+  std::pair<int64_t, int64_t> vectorRegisters() const;
+  /// Members of the outermost parallel level (cores).
+  int64_t parallelWidth() const;
+};
+
+/// Whether a unit agrees with itself: layouts cover their operands, lanes match the scope, element types fit together,
+/// the emission takes each operand once, costs are there. The messages name the two fields that disagree; empty: sound.
+std::vector<std::string> checkUnit(const MatrixUnit &unit);
+
+/// The description named by the module attribute `tilewright.target` ("target:chip") of the module around `op`.
+/// An unknown target or chip is an error that offers the nearest names.
+llvm::Expected<std::shared_ptr<const TargetDescription>> targetOf(mlir::Operation *op);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_TARGETDESCRIPTION_H
