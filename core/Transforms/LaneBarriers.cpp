@@ -81,7 +81,19 @@ bool LaneBarriers::conflict(const Event &a, const Event &b) {
     auto constant = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(p - q, operands.size(), 0));
     return constant ? std::optional(constant.getValue()) : std::nullopt;
   };
-  auto modulus = [](AffineExpr expr) -> std::pair<AffineExpr, int64_t> {
+  auto modulus = [&](AffineExpr expr) -> std::pair<AffineExpr, int64_t> {
+    // Simplification writes (e mod c) as e - (e floordiv c) * c where e is a sum.
+    std::pair<AffineExpr, int64_t> written{expr, 0};
+    expr.walk([&](AffineExpr part) {
+      auto quotient = dyn_cast<AffineBinaryOpExpr>(part);
+      if (!quotient || quotient.getKind() != AffineExprKind::FloorDiv || !isa<AffineConstantExpr>(quotient.getRHS()))
+        return;
+      int64_t divisor = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
+      if (difference(expr + part * divisor, quotient.getLHS()) == 0)
+        written = {quotient.getLHS(), divisor};
+    });
+    if (written.second)
+      return written;
     auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
     if (!binary || binary.getKind() != AffineExprKind::Mod || !isa<AffineConstantExpr>(binary.getRHS()))
       return {expr, 0};

@@ -1,0 +1,113 @@
+//===- LaunchMutationTest.cpp - Kernels that lack one barrier or wait ------- ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Takes single barriers and waits out of kernels that the compiler made: the
+/// emulator reports each one, so that none is emitted in vain, and none that is
+/// needed could be missing unnoticed.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Pipelines/EmulatedProgram.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "tilewright/Compiler.h"
+#include "tilewright/Pipeline.h"
+#include "tilewright/Target.h"
+#include <gtest/gtest.h>
+
+using namespace tilewright;
+
+/// C = A B of 64 x 64 in f16, sums of 64 in f32.
+static const char *const product = R"(
+func.func @mm(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<64x64xf16>, tensor<64x64xf16>) outs(%f : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %r : tensor<64x64xf32>
+})";
+
+/// A sum of rows that several subgroups share.
+static const char *const rows = R"(
+func.func @rows(%a: tensor<2x4096xf32>) -> tensor<2xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<2xf32>) -> tensor<2xf32>
+  %r = linalg.reduce { arith.addf } ins(%a : tensor<2x4096xf32>) outs(%f : tensor<2xf32>) dimensions = [1]
+  return %r : tensor<2xf32>
+})";
+
+/// Barriers and waits; not the wait for everything at a block's end, without which a copy that nobody reads goes on.
+static bool orders(mlir::Operation *op) {
+  llvm::StringRef name = op->getName().getStringRef();
+  if (auto groups = op->getAttrOfType<mlir::IntegerAttr>("n"); groups && groups.getInt() == 0)
+    return false;
+  return name == "nvvm.barrier0" || name == "nvvm.barrier" || name == "nvvm.cp.async.wait.group" ||
+         name == "rocdl.s.barrier";
+}
+
+/// Findings of all modes on arrays of these bytes; -1 if the program does not compile.
+static int findingsOf(mlir::ModuleOp module, llvm::ArrayRef<int64_t> bytes) {
+  auto program = EmulatedProgram::compile(module);
+  if (!program) {
+    ADD_FAILURE() << llvm::toString(program.takeError());
+    return -1;
+  }
+  for (const EmulatorMode &mode : (*program)->modes()) {
+    std::vector<std::vector<char>> memory;
+    std::vector<std::pair<void *, int64_t>> arguments;
+    for (int64_t size : bytes)
+      memory.emplace_back(size);
+    for (std::vector<char> &array : memory)
+      arguments.emplace_back(array.data(), array.size());
+    (*program)->setMode(mode);
+    if (llvm::Error error = (*program)->call({}, arguments))
+      ADD_FAILURE() << llvm::toString(std::move(error));
+  }
+  return static_cast<int>((*program)->findings().size());
+}
+
+class LaunchMutation : public testing::TestWithParam<const char *> {};
+
+TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
+  if (TargetRegistry::get().targets().empty())
+    registerLinkedTargets();
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  for (const Target *target : TargetRegistry::get().targets())
+    target->registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  for (auto [text, bytes] :
+       {std::pair(product, std::vector<int64_t>{8192, 8192, 16384}), {rows, std::vector<int64_t>{32768, 8}}}) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "program.mlir");
+    CompileOptions options;
+    options.target = GetParam();
+    ASSERT_TRUE(module && mlir::succeeded(runStages(*module, 1, 5, options)));
+    ASSERT_EQ(findingsOf(*module, bytes), 0);
+    unsigned count = 0;
+    module->walk([&](mlir::Operation *op) { count += orders(op); });
+    EXPECT_GE(count, 1u);
+    for (unsigned left = 0; left < count; ++left) {
+      mlir::OwningOpRef<mlir::ModuleOp> mutant = module->clone();
+      mlir::Operation *victim = nullptr;
+      unsigned number = 0;
+      mutant->walk([&](mlir::Operation *op) {
+        if (orders(op) && number++ == left)
+          victim = op;
+      });
+      std::string name = victim->getName().getStringRef().str();
+      victim->erase();
+      EXPECT_GT(findingsOf(*mutant, bytes), 0)
+          << GetParam() << ": number " << left << " of " << count << ", " << name << ", is not missed";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, LaunchMutation,
+                         testing::Values("nvidia:A100", "nvidia:T4", "amd:MI300X", "amd:RX9070"));
