@@ -248,6 +248,8 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
     if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
       candidate.tailUnit = nullptr;
     candidate.seconds = clocks(candidate) / machine.clockHz;
+    if (options.considered)
+      options.considered->push_back(candidate);
     if (!best || candidate.seconds < best->seconds * 0.995)
       best = candidate;
   };

@@ -73,6 +73,7 @@ struct PlanOptions {
   int64_t threads = 1;
   bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)
   std::vector<std::pair<std::string, int64_t>> overrides;
+  std::vector<ContractionPlan> *considered = nullptr; // receives every candidate with its time, for --explain
 };
 
 /// Chooses a plan; nullopt with a reason if no unit of the chip fits (`reason` is for a remark).

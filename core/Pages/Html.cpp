@@ -19,7 +19,8 @@
 using namespace tilewright;
 
 static constexpr const char *style = R"(
-:root { color-scheme: light dark; --ink: #1c2530; --soft: #5b6876; --line: #d5dbe2; --paper: #ffffff; --panel: #f4f6f8;
+:root { color-scheme: light dark; --ink: #1c2530; --soft: #5b6876; --line: #d5dbe2; --paper: #ffffff; --panel:
+  #f4f6f8;
   --accent: #1f6fb2; --accent2: #c8711a; --good: #2e8b57; --bad: #c0392b; --warn: #b8860b; --mute: #a9b3bd; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e9ee; --soft: #9aa7b4; --line: #36414c; --paper: #14191f;
   --panel: #1d242c; --accent: #6fb3ec; --accent2: #f0a458; --good: #5cc48a; --bad: #f07167; --warn: #e0b64a;
@@ -31,25 +32,32 @@ h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.4
 h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; } p { margin: .4rem 0; max-width: 60rem; }
 .lead, .soft { color: var(--soft); } a { color: var(--accent); }
 table { border-collapse: collapse; margin: .6rem 0; } .wide { overflow-x: auto; }
-th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { font-weight: 600; color: var(--soft); } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid var(--line); vertical-align: middle; }
+th { font-weight: 600; color: var(--soft); } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.tight td { white-space: nowrap; } .tight td.soft { white-space: normal; min-width: 14rem; }
 code, pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
-pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem; margin: .5rem 0;
+pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem; margin: .5rem
+  0;
   overflow: auto; max-height: 34rem; }
-.card { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem 1rem; margin: .7rem 0; }
+.card { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem 1rem; margin:
+  .7rem 0; }
 .row { display: flex; flex-wrap: wrap; gap: 1rem; } .row > * { flex: 1 1 26rem; min-width: 0; }
 .tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1rem 0; }
-.tile { border: 1px solid var(--line); border-radius: 6px; padding: .5rem 1rem; min-width: 7rem; background: var(--panel); }
-.tile b { display: block; font-size: 1.5rem; line-height: 1.2; } .passed { color: var(--good); } .failed { color: var(--bad); }
+.tile { border: 1px solid var(--line); border-radius: 6px; padding: .5rem 1rem; min-width: 7rem; background:
+  var(--panel); }
+.tile b { display: block; font-size: 1.5rem; line-height: 1.2; } .passed { color: var(--good); } .failed { color:
+  var(--bad); }
 .refused { color: var(--warn); } .skipped { color: var(--soft); }
 .dots { display: flex; flex-wrap: wrap; gap: 2px; max-width: 15rem; }
 .dot { width: 11px; height: 11px; border-radius: 2px; display: block; background: var(--mute); }
 .dot.passed { background: var(--good); } .dot.failed { background: var(--bad); outline: 2px solid var(--bad); }
 .dot.refused { background: var(--warn); } .dot.skipped { background: none; border: 1px solid var(--mute); }
-.bar { height: 9px; border-radius: 2px; background: var(--accent); min-width: 1px; } .bar.two { background: var(--accent2); }
+.bar { height: 9px; border-radius: 2px; background: var(--accent); min-width: 1px; } .bar.two { background:
+  var(--accent2); }
 .chosen { font-weight: 600; } .chosen td:first-child { border-left: 3px solid var(--good); }
 details > summary { cursor: pointer; color: var(--accent); }
-svg { display: block; max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, "DejaVu Sans", sans-serif; }
+svg { display: block; max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, "DejaVu
+  Sans", sans-serif; }
 svg .soft { fill: var(--soft); } svg .tiny { font-size: 10px; }
 )";
 

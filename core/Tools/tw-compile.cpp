@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pages/ExplainPage.h"
 #include "core/Pipelines/Header.h"
 #include "core/Tools/Command.h"
 #include "tilewright/Explain.h"
@@ -34,7 +35,7 @@ struct Arguments {
   cl::opt<std::string> outputFile{"o", cl::desc("Output: .o object, .so shared library, .ll LLVM IR"),
                                   cl::value_desc("OUT"), cl::cat(category)};
   cl::opt<std::string> headerFile{"header", cl::desc("C header to write"), cl::value_desc("H.h"), cl::cat(category)};
-  cl::opt<std::string> explain{"explain", cl::desc("Print the decisions of the cost models: text or json"),
+  cl::opt<std::string> explain{"explain", cl::desc("Print the decisions of the cost models: text, json or html"),
                                cl::ValueOptional, cl::init(""), cl::cat(category)};
   cl::opt<std::string> dumpStages{"dump-stages", cl::desc("Directory for the IR after each stage"),
                                   cl::value_desc("DIR"), cl::cat(category)};
@@ -73,8 +74,9 @@ int main(int argc, char **argv) {
   if (llvm::Error error = command.parse(arguments.category, "Compiles a tensor program ahead of time.\n", program))
     return fail(std::move(error));
   bool wantsExplanation = arguments.explain.getNumOccurrences() > 0;
-  if (arguments.explain != "" && arguments.explain != "text" && arguments.explain != "json")
-    return fail("unknown form '" + arguments.explain + "' of --explain; expected text or json");
+  const std::string &form = arguments.explain;
+  if (form != "" && form != "text" && form != "json" && form != "html")
+    return fail("unknown form '" + form + "' of --explain; expected text, json or html");
   const std::string outputFile = arguments.outputFile, headerFile = arguments.headerFile;
   llvm::StringRef extension = llvm::sys::path::extension(outputFile);
   if (outputFile.empty() && !wantsExplanation && arguments.dumpStages.empty() && headerFile.empty())
@@ -93,8 +95,16 @@ int main(int argc, char **argv) {
   CompileOptions options = program.compileOptions("tw-compile-crash.mlir");
   options.dumpDirectory = arguments.dumpStages;
   std::optional<DecisionLog> log;
+  html::Explanation explanation{program.inputFile, {}, "", ""};
   if (wantsExplanation)
     log.emplace(&source.context());
+  if (form == "html")
+    options.afterStage = [&](unsigned stage, mlir::ModuleOp now) {
+      if (stage != 2 && stage != 3)
+        return;
+      llvm::raw_string_ostream os(stage == 2 ? explanation.before : explanation.after);
+      now.print(os);
+    };
   if (mlir::failed(runStages(module, 1, 4, options)))
     return 1;
   std::vector<Signature> signatures;
@@ -113,7 +123,10 @@ int main(int argc, char **argv) {
     return 1;
   if (log) {
     llvm::json::Array decisions = log->take();
-    if (arguments.explain == "json")
+    if (form == "html") {
+      explanation.decisions = std::move(decisions);
+      llvm::outs() << html::explainPage(**chip, explanation);
+    } else if (form == "json")
       llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(decisions))) << "\n";
     else
       DecisionLog::printText(decisions, llvm::outs());

@@ -15,6 +15,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pages/ChipPage.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -32,6 +33,7 @@ namespace json = llvm::json;
 static cl::OptionCategory category("tw-targets options");
 static cl::opt<std::string> what(cl::Positional, cl::desc("[TARGET[:CHIP]]"), cl::cat(category));
 static cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::cat(category));
+static cl::opt<bool> asHtml("html", cl::desc("Print one page that draws the chip"), cl::cat(category));
 static cl::opt<bool> measure("measure", cl::desc("Measure the machine that this program runs on (about a minute)"),
                              cl::cat(category));
 static cl::opt<bool> save("save", cl::desc("With --measure: keep the numbers where the target finds them"),
@@ -144,6 +146,8 @@ int main(int argc, char **argv) {
   }
   if (llvm::Error error = registry.loadSearchPath())
     llvm::errs() << "tw-targets: warning: " << llvm::toString(std::move(error)) << "\n";
+  if (asHtml && (asJson || measure || !llvm::StringRef(what).contains(':')))
+    return fail(llvm::createStringError("--html draws one chip: tw-targets TARGET:CHIP --html"));
   if (save && !measure)
     return fail(llvm::createStringError("--save keeps what --measure finds; give both"));
 
@@ -171,6 +175,8 @@ int main(int argc, char **argv) {
     return fail(chip.takeError());
   if (asJson)
     llvm::outs() << formatv("{0:2}", json::Value(toJson(**chip))) << "\n";
+  else if (asHtml)
+    llvm::outs() << html::chipPage(**chip);
   else
     printChip(**chip, llvm::outs());
   return 0;

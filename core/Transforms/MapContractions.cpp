@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/ContractionModel.h"
+#include "core/CostModel/Footprint.h"
 #include "core/CostModel/LanePrediction.h"
 #include "core/Transforms/ContractionEmitter.h"
 #include "core/Transforms/LaneContractionEmitter.h"
@@ -243,10 +244,14 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   std::optional<LaneHierarchy> lanes = laneHierarchy(target);
   std::optional<ContractionPlan> plan;
   std::optional<LaneContractionPlan> lanePlan;
+  DecisionLog *log = DecisionLog::of(root.getContext());
+  std::vector<ContractionPlan> considered;
+  PlanOptions asked = options;
+  asked.considered = log ? &considered : nullptr;
   if (lanes)
     lanePlan = planLaneContraction(c, target, *lanes, isFast(root), reason);
   else
-    plan = planContraction(c, target, options, reason);
+    plan = planContraction(c, target, asked, reason);
   if (!plan && !lanePlan) {
     root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
     return;
@@ -275,13 +280,15 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     for (const Access &store : step.nest.stores)
       step.keepStore.push_back(!isPrivate(store.memref));
 
-  if (DecisionLog *log = DecisionLog::of(root.getContext())) {
+  if (log) {
     llvm::json::Array shape;
     for (auto trips : c.nest.tripCounts)
       shape.push_back(trips ? llvm::json::Value(*trips) : llvm::json::Value(nullptr));
     log->add("contraction", root.getLoc(),
              llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", std::move(shape)}}},
                                 {"choice", plan ? plan->toJSON() : lanePlan->toJSON()},
+                                {"candidates", bestCandidates(std::move(considered))},
+                                {"traffic", plan ? traffic(c, *plan, target) : traffic(c, *lanePlan, target)},
                                 {"fused_steps", int64_t(task.epilogue.size())}});
   }
 

@@ -1,0 +1,114 @@
+"""Pages: tw-targets --html, tw-compile --explain=html. One file that loads nothing, well formed, with what it
+promises."""
+
+import html.parser
+import json
+import re
+import subprocess
+import xml.etree.ElementTree
+
+import pytest
+
+from conftest import BUILD, SOURCE
+
+
+class Page(html.parser.HTMLParser):
+    """The text of a page; every element is closed where it should be, nothing is loaded."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.words, self.headings = [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        assert not any(values.get(key, "#")[0] != "#" for key in ("src", "href")), values
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, self.getpos()
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if self.open and self.open[-1] in ("h1", "h2", "h3"):
+            self.headings.append(data)
+
+
+def drawings(text):
+    """The SVG drawings of a page, each read as XML."""
+    return [xml.etree.ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+
+
+def texts(svg):
+    return ["".join(element.itertext()) for element in svg.iter("text")]
+
+
+@pytest.mark.parametrize("chip", ["cpu:zen4", "cpu:neoverse-v1", "nvidia:H100", "amd:MI300X", "amd:RX7900"])
+def test_chip(tool, chip):
+    text = tool("tw-targets", chip, "--html")
+    page, description = Page(text), json.loads(tool("tw-targets", chip, "--json"))
+    assert page.headings[0] == chip and "Memories" in page.headings
+    drawn, *layouts = drawings(text)
+    words = " ".join(texts(drawn))
+    for level in description["levels"]:
+        assert level["name"] in words
+    for memory in description["memories"]:
+        assert memory["name"] in words
+    # Boxes lie inside the drawing.
+    width, height = (float(number) for number in drawn.get("viewBox").split()[2:])
+    for box in drawn.iter("rect"):
+        x, y, w, h = (float(box.get(key)) for key in ("x", "y", "width", "height"))
+        assert x >= 0 and y >= 0 and x + w <= width and y + h <= height, box.attrib
+    names = "".join(page.words)
+    for unit in description["units"]:
+        assert unit["name"] in names
+    assert layouts or not description["units"]
+
+
+def test_layout_lane_by_lane(tool):
+    """The cells of a known fragment: rows of 16 x 16 halves over 32 lanes, as the vendor's manual draws them."""
+    text = tool("tw-targets", "nvidia:A100", "--html")
+    part = text[text.index("<summary>nvidia.mma_m16n8k16_f16_f32</summary>"):]
+    a, b, c = drawings(part[: part.index("</details>")])
+    cells = [word for word in texts(a) if ":" in word and not word.startswith("A")]
+    assert len(cells) == 16 * 16
+    assert cells[:4] == ["0:0", "0:1", "1:0", "1:1"] and cells[8] == "0:4"
+    assert cells[16] == "4:0" and cells[8 * 16] == "0:2"
+    assert [len([w for w in texts(one) if re.fullmatch(r"\d+:\d+\+?", w)]) for one in (b, c)] == [16 * 8, 16 * 8]
+
+
+@pytest.mark.parametrize("chip", ["cpu:zen4", "nvidia:A100"])
+def test_explanation(tool, chip):
+    text = tool("tw-compile", SOURCE / "examples" / "mlp-f32.mlir", "--target", chip, "--explain=html")
+    page = Page(text)
+    words = "".join(page.words)
+    decisions = json.loads(tool("tw-compile", SOURCE / "examples" / "mlp-f32.mlir", "--target", chip, "--explain=json"))
+    assert sum(heading.split(". ")[-1].startswith(tuple(d["decision"] for d in decisions)) for heading in page.headings
+               ) == len(decisions) > 0
+    assert "affine.for" in words and "tile.mma" in words, "the nest before and after"
+    assert page.headings.count("tiles over memories") == page.headings.count("roofline, modelled") > 0
+    assert "Units in use, lane by lane" in page.headings and len(drawings(text)) >= 3
+    first = next(d for d in decisions if d["decision"] == "contraction")
+    # The tiles fit where the plan puts them.
+    capacity = {m["name"]: m["bytes"] for m in json.loads(tool("tw-targets", chip, "--json"))["memories"]}
+    for footprint in first["traffic"]["footprints"]:
+        assert 0 < footprint["bytes"] <= capacity[footprint["memory"]], footprint
+    if chip.startswith("cpu"):
+        seconds = [candidate["seconds"] for candidate in first["candidates"]]
+        assert len(seconds) > 3 and seconds == sorted(seconds)
+        assert words.count("chosen") >= 1
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["tw-targets", "cpu", "--html"], "--html draws one chip"),
+    (["tw-targets", "cpu:zen4", "--html", "--json"], "--html draws one chip"),
+    (["tw-compile", "--explain=pdf", "x.mlir"], "unknown form 'pdf' of --explain; expected text, json or html"),
+])
+def test_bad_input(arguments, message):
+    result = subprocess.run([BUILD / "bin" / arguments[0], *arguments[1:]], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1 and message in result.stderr, result.stderr
