@@ -14,6 +14,7 @@
 #include "core/Conformance/Pool.h"
 #include "core/Pipelines/Run.h"
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <cerrno>
@@ -199,7 +200,7 @@ llvm::Error conformance::runAll(Runner &runner, llvm::ArrayRef<const Case *> cas
           finish({Status::Failed, stop(*worker, false)});
       } else if (secondsNow() > worker->deadline) {
         stop(*worker, true);
-        finish({Status::Failed, llvm::formatv("no answer within {0} seconds", options.timeout)});
+        finish({Status::Failed, llvm::formatv("no answer within {0} seconds", llvm::format("%g", options.timeout))});
       }
     }
   }

@@ -11,22 +11,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Conformance/Runner.h"
-#include "core/Conformance/Units.h"
+#include "core/Conformance/Messages.h"
 #include "core/Pipelines/HostCheck.h"
 #include "core/Pipelines/Run.h"
 #include "core/Runtime/Npy.h"
-#include "core/Transforms/Passes.h"
 #include "tilewright/Explain.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
-#include "tilewright/UnitModel.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -67,8 +61,16 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
   if (device == "host" && !runsHere)
     return llvm::createStringError(
         why.empty() ? "programs of '" + options.target + "' are launches; use --device emulator" : why);
-  if (device != "host" && device != "emulator")
-    return llvm::createStringError("unknown device '" + device + "'; expected host or emulator");
+  if (runner->isProcess()) {
+    // Started once here for its answer, then again by each worker.
+    auto opened = runner->openDevice();
+    if (!opened)
+      return opened.takeError();
+    runner->timed = (*opened)->isTimed();
+    runner->process.reset();
+  } else if (device != "host" && device != "emulator") {
+    return llvm::createStringError("unknown device '" + device + "'; expected host, emulator or exec:PROG");
+  }
   DialectRegistry registry;
   registerAllDialects(registry);
   for (const Target *known : TargetRegistry::get().targets())
@@ -81,6 +83,16 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
   for (llvm::StringRef name : own.getDialectNames())
     runner->context->getOrLoadDialect(name);
   return runner;
+}
+
+llvm::Expected<ExecDevice *> Runner::openDevice() {
+  if (!process || !process->works()) {
+    auto opened = ExecDevice::open(llvm::StringRef(options.device).drop_front(5), options.target, options.timeout);
+    if (!opened)
+      return opened.takeError();
+    process = std::move(*opened);
+  }
+  return process.get();
 }
 
 Outcome Runner::run(const Case &one) { return one.program ? runProgram(one) : runUnit(*one.unit); }
@@ -117,29 +129,6 @@ private:
   size_t offset = 0;
   std::vector<char> storage;
 };
-
-/// Errors of the compiler, as one text.
-class Messages {
-public:
-  explicit Messages(MLIRContext *context)
-      : handler(context, [this](Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-            text += (text.empty() ? "" : "; ") + diagnostic.str();
-          return success();
-        }) {}
-  std::string take(llvm::Error error) {
-    std::string other;
-    llvm::handleAllErrors(
-        std::move(error), [](const Reported &) {}, [&](const llvm::ErrorInfoBase &info) { other = info.message(); });
-    return text.empty() ? other : text;
-  }
-  std::string text;
-
-private:
-  ScopedDiagnosticHandler handler;
-};
-
-Outcome wrong(std::string message) { return {Status::Failed, std::move(message)}; }
 
 /// The compiler's no: a refusal that says why, or a fault of its own.
 Outcome refused(std::string message) {
@@ -199,18 +188,20 @@ static llvm::Error keepFiles(const std::string &directory, const Case &one, Valu
   return writeFile(path(kind + ".expected.npy"), formatNpy(wanted));
 }
 
-/// Median seconds of a call.
-static double timeOf(Executable &code, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> addresses) {
+/// Median seconds of a call: those of `device` where it is given, which tells them itself.
+static double timeOf(Executable &code, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> addresses,
+                     const ExecDevice *device) {
   std::vector<double> samples;
   for (int sample = 0; sample < 5; ++sample) {
     int64_t calls = 0;
-    double begin = secondsNow(), now = begin;
+    double begin = secondsNow(), now = begin, onDevice = 0;
     do {
       llvm::consumeError(code.call(sizes, addresses));
+      onDevice += device ? device->seconds() : 0;
       ++calls;
       now = secondsNow();
     } while (now - begin < 2e-3);
-    samples.push_back((now - begin) / static_cast<double>(calls));
+    samples.push_back((device ? onDevice : now - begin) / static_cast<double>(calls));
   }
   std::sort(samples.begin(), samples.end());
   return samples[samples.size() / 2];
@@ -227,9 +218,18 @@ Outcome Runner::runProgram(const Case &one) {
   compile.fp = options.fp;
   DecisionLog log(context.get());
   bool emulate = options.device == "emulator";
-  auto code = Executable::compile(*module, 1, compile, 4, emulate);
-  if (!code)
-    return refused(messages.take(code.takeError()));
+  ExecDevice *device = nullptr;
+  if (isProcess()) {
+    auto opened = openDevice();
+    if (!opened)
+      return wrong(llvm::toString(opened.takeError()));
+    device = *opened;
+  }
+  auto code = Executable::compile(*module, 1, compile, 4, emulate, device);
+  if (!code) {
+    std::string message = messages.take(code.takeError());
+    return device && !device->works() ? wrong(message) : refused(message);
+  }
   Outcome outcome;
   outcome.compileSeconds = (*code)->times().total();
   outcome.modelledSeconds = modelled(log.take());
@@ -282,143 +282,7 @@ Outcome Runner::runProgram(const Case &one) {
       if (std::memcmp(input.data(), addresses[index], static_cast<size_t>(input.bytes())) != 0)
         return wrong(kind + llvm::formatv("input {0} was overwritten", index).str());
     if (one.family == "performance" && hasTime())
-      outcome.seconds = timeOf(**code, *sizes, addresses);
+      outcome.seconds = timeOf(**code, *sizes, addresses, device);
   }
   return outcome;
-}
-
-//===----------------------------------------------------------------------===//
-// Units
-//===----------------------------------------------------------------------===//
-
-Outcome Runner::runUnit(const CaseUnit &one) {
-  const MatrixUnit &unit = *one.unit;
-  if (one.kind == CaseUnit::Code)
-    return runUnitCode(unit);
-  if (one.kind == CaseUnit::Run)
-    return runUnitOnDevice(unit);
-  for (bool extreme : {false, true}) {
-    UnitProblem problem = unitProblem(unit, extreme, options.seed);
-    std::vector<char> c = problem.c;
-    tilewright::runUnit(unit, problem.a.data(), problem.b.data(), c.data());
-    std::string difference = judgeUnit(unit, problem, c);
-    if (!difference.empty())
-      return wrong(std::string(extreme ? "extreme" : "random") + " values: " + difference);
-  }
-  return {};
-}
-
-/// The instruction in place of the call, as code of the chip.
-static llvm::Error emitUnit(ModuleOp module) {
-  PassManager pm(module.getContext());
-  pm.addPass(createEmitUnits());
-  return failed(pm.run(module)) ? llvm::make_error<Reported>() : llvm::Error::success();
-}
-
-Outcome Runner::runUnitCode(const MatrixUnit &unit) {
-  std::string why = whyNoProgram(unit);
-  if (!why.empty())
-    return {Status::Skipped, why};
-  if (description->codegen().triple.empty())
-    return {Status::Skipped, "LLVM generates no code for this chip"};
-  Messages messages(context.get());
-  auto module = unitProgram(unit, options.target, *context);
-  if (!module)
-    return wrong(messages.take(module.takeError()));
-  if (llvm::Error error = emitUnit(**module))
-    return wrong(messages.take(std::move(error)));
-  auto generator = CodeGenerator::create(**module);
-  if (!generator)
-    return wrong(messages.take(generator.takeError()));
-  llvm::LLVMContext llvmContext;
-  auto code = (*generator)->translate(**module, llvmContext);
-  if (!code)
-    return wrong(messages.take(code.takeError()));
-  auto assembly = (*generator)->assembly(**code);
-  if (!assembly)
-    return wrong(messages.take(assembly.takeError()));
-  return {};
-}
-
-/// Calls `tw_unit` in this process.
-static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
-  if (llvm::Error error = emitUnit(module))
-    return error;
-  auto generator = CodeGenerator::create(module);
-  if (!generator)
-    return generator.takeError();
-  llvm::LLVMContext llvmContext;
-  auto code = (*generator)->translate(module, llvmContext);
-  if (!code)
-    return code.takeError();
-  auto object = (*generator)->object(**code);
-  if (!object)
-    return object.takeError();
-  auto jit = Jit::load(std::move(*object), false);
-  if (!jit)
-    return jit.takeError();
-  auto entry = (*jit)->lookup(unitEntry);
-  if (!entry)
-    return entry.takeError();
-  reinterpret_cast<void (*)(void *, void *, void *)>(*entry)(a, b, c);
-  return llvm::Error::success();
-}
-
-/// Launches `tw_unit` on a device: copies in, launches, copies out.
-static llvm::Error callOnDevice(Device &device, int64_t lanes, UnitProblem &problem, std::vector<char> &c) {
-  std::string error;
-  Launch launch{unitEntry, {1, 1, 1}, {static_cast<uint32_t>(lanes), 1, 1}};
-  std::vector<char> *fragments[] = {&problem.a, &problem.b, &c};
-  void *memory[3] = {};
-  for (int i = 0; i < 3; ++i) {
-    auto bytes = static_cast<int64_t>(fragments[i]->size());
-    memory[i] = device.allocate(bytes, error);
-    if (!memory[i] || !device.copyIn(memory[i], fragments[i]->data(), bytes, error))
-      return llvm::createStringError(error);
-    launch.pointer(memory[i]);
-  }
-  bool done = device.launch(launch, error) && device.wait(error) &&
-              device.copyOut(c.data(), memory[2], static_cast<int64_t>(c.size()), error);
-  for (void *each : memory)
-    device.release(each);
-  return done ? llvm::Error::success() : llvm::createStringError(error);
-}
-
-Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
-  std::string why = whyNoProgram(unit);
-  if (!why.empty())
-    return {Status::Skipped, why};
-  Messages messages(context.get());
-  for (bool extreme : {false, true}) {
-    std::string kind = std::string(extreme ? "extreme" : "random") + " values: ";
-    auto module = unitProgram(unit, options.target, *context);
-    if (!module)
-      return wrong(messages.take(module.takeError()));
-    UnitProblem problem = unitProblem(unit, extreme, options.seed);
-    std::vector<char> c = problem.c;
-    std::string finding;
-    llvm::Error error = llvm::Error::success();
-    if (options.device == "host") {
-      error = callOnHost(**module, problem.a.data(), problem.b.data(), c.data());
-    } else {
-      auto target = TargetRegistry::get().target(description->target());
-      if (!target)
-        return wrong(llvm::toString(target.takeError()));
-      EmulationTable table;
-      (*target)->emulate(table);
-      auto kernels = EmulatedKernels::compile(**module, description, table);
-      if (!kernels)
-        return wrong(messages.take(kernels.takeError()));
-      Emulator device(*kernels);
-      error = callOnDevice(device, unitLanes(unit), problem, c);
-      if (!device.findings().empty())
-        finding = device.findings().front().str();
-    }
-    if (error)
-      return wrong(kind + messages.take(std::move(error)));
-    std::string difference = finding.empty() ? judgeUnit(unit, problem, c) : finding;
-    if (!difference.empty())
-      return wrong(kind + difference);
-  }
-  return {};
 }

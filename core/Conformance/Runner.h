@@ -24,7 +24,8 @@ namespace tilewright::conformance {
 
 struct RunnerOptions {
   std::string target;          // "target:chip"
-  std::string device = "auto"; // "host", "emulator"; "auto": where the chip's programs run by themselves
+  std::string device = "auto"; // "host", "emulator", "exec:PROG"; "auto": where the chip's programs run by themselves
+  double timeout = 60;         // seconds that a request to exec:PROG may take
   std::string fp = "default";
   uint64_t seed = 0;
   std::string keep; // directory for the program and the arrays of each case; empty: none
@@ -37,10 +38,10 @@ public:
 
   Outcome run(const Case &one);
   const TargetDescription &chip() const { return *description; }
-  /// "host" or "emulator".
+  /// "host", "emulator" or "exec:PROG".
   llvm::StringRef device() const { return options.device; }
   /// Whether calls take the time that they take on the chip.
-  bool hasTime() const { return options.device == "host"; }
+  bool hasTime() const { return options.device == "host" || timed; }
 
 private:
   explicit Runner(const RunnerOptions &options);
@@ -48,10 +49,15 @@ private:
   Outcome runUnit(const CaseUnit &one);
   Outcome runUnitCode(const MatrixUnit &unit);
   Outcome runUnitOnDevice(const MatrixUnit &unit);
+  bool isProcess() const { return llvm::StringRef(options.device).starts_with("exec:"); }
+  /// The process behind exec:PROG, started for the first case that needs it and again after it broke.
+  llvm::Expected<ExecDevice *> openDevice();
 
   RunnerOptions options;
   std::shared_ptr<const TargetDescription> description;
   std::unique_ptr<mlir::MLIRContext> context;
+  std::unique_ptr<ExecDevice> process;
+  bool timed = false;
 };
 
 } // namespace tilewright::conformance

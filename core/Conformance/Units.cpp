@@ -171,7 +171,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   llvm::raw_string_ostream os(text);
   os << "module attributes {tilewright.target = \"" << target << "\"} {\n  llvm.func @tilewright.unit." << unit.name
      << types << "\n  llvm.func @" << unitEntry << "(%a: !llvm.ptr" << space << ", %b: !llvm.ptr" << space
-     << ", %c: !llvm.ptr" << space << ") {\n    %lane = llvm.mlir.constant(0 : i32) : i32\n";
+     << ", %c: !llvm.ptr" << space << (lanes ? ")" : ") -> i32")
+     << " {\n    %lane = llvm.mlir.constant(0 : i32) : i32\n";
   auto pointer = [&](const char *name, const UnitOperand &operand) {
     // Fragments lie lane after lane; an operand on fewer lanes repeats.
     int64_t bytes = operand.layout.numElements() * bitWidth(operand.element) / 8;
@@ -205,8 +206,9 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   load("b", b);
   load("c", c);
   os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv) : " << types
-     << llvm::formatv("\n    llvm.store %d, %cp {{alignment = 1 : i64} : {0}, !llvm.ptr{1}\n    llvm.return\n  }\n}\n",
-                      c, space);
+     << llvm::formatv("\n    llvm.store %d, %cp {{alignment = 1 : i64} : {0}, !llvm.ptr{1}\n", c, space)
+     << (lanes ? "    llvm.return" : "    %ok = llvm.mlir.constant(0 : i32) : i32\n    llvm.return %ok : i32")
+     << "\n  }\n}\n";
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context, "unit.mlir");
   if (!module)
     return llvm::createStringError("the program of one instruction cannot be read:\n" + text);

@@ -11,7 +11,7 @@
 /// The record alone cannot show its own mistakes; what executes it can: the processor,
 /// a board or simulator behind a device, the emulator.
 ///
-///   void tw_unit(ptr a, ptr b, ptr c)        fragments, lane after lane; c in and out
+///   int tw_unit(ptr a, ptr b, ptr c)         fragments, lane after lane; c in and out
 ///
 //===----------------------------------------------------------------------===//
 

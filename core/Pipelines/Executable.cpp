@@ -29,12 +29,12 @@ Executable::~Executable() = default;
 
 llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module, unsigned first,
                                                                 const CompileOptions &given, unsigned last,
-                                                                bool emulate) {
-  if (llvm::Error error = emulate ? llvm::Error::success() : checkRunsHere(given.target))
+                                                                bool emulate, ExecDevice *device) {
+  if (llvm::Error error = emulate || device ? llvm::Error::success() : checkRunsHere(given.target))
     return error;
   std::unique_ptr<Executable> result(new Executable());
   CompileOptions options = given;
-  options.packedCall = true;
+  options.packedCall = !device;
   double begin = now();
   auto failed = [] { return llvm::make_error<Reported>(); };
   if (first <= last && mlir::failed(runStages(module, first, last, options)))
@@ -52,6 +52,15 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module,
     if (!emulated)
       return emulated.takeError();
     result->emulatedProgram = std::move(*emulated);
+    result->compileTimes = {passes - begin, now() - passes, 0};
+    return result;
+  }
+
+  if (device) {
+    auto program = DeviceProgram::compile(module, *signature, *device);
+    if (!program)
+      return program.takeError();
+    result->deviceProgram = std::move(*program);
     result->compileTimes = {passes - begin, now() - passes, 0};
     return result;
   }
@@ -95,6 +104,8 @@ llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void 
     }
     return emulatedProgram->call(sizes, arrays);
   }
+  if (deviceProgram)
+    return deviceProgram->call(sizes, arguments);
   std::vector<int64_t> slots(sizes.begin(), sizes.end());
   for (void *argument : arguments)
     slots.push_back(reinterpret_cast<int64_t>(argument));

@@ -15,6 +15,7 @@
 #define TILEWRIGHT_CORE_PIPELINES_EXECUTABLE_H
 
 #include "core/Analysis/Signature.h"
+#include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/EmulatedProgram.h"
 #include "core/Runtime/Array.h"
 #include "tilewright/Compiler.h"
@@ -33,10 +34,11 @@ class Executable {
 public:
   /// Runs stages `first` to 4 on `module` (consumed), except those of `skip`, then 5 and code generation. Failures of
   /// the stages are diagnostics; the returned error then says nothing more.
-  /// `emulate`: the chip's kernels run on the emulator; otherwise the program runs on the host.
+  /// `emulate`: the chip's kernels run on the emulator; `device`: the program runs on that device, which outlives it;
+  /// otherwise it runs on the host.
   static llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module, unsigned first,
                                                              const CompileOptions &options, unsigned last = 4,
-                                                             bool emulate = false);
+                                                             bool emulate = false, ExecDevice *device = nullptr);
   ~Executable();
 
   const Signature &signature() const { return programSignature; }
@@ -52,6 +54,7 @@ private:
   Signature programSignature;
   CompileTimes compileTimes;
   std::unique_ptr<EmulatedProgram> emulatedProgram;
+  std::unique_ptr<DeviceProgram> deviceProgram;
   std::unique_ptr<Jit> jit;
   int32_t (*entry)(const int64_t *slots) = nullptr;
   void *workspaceSize = nullptr;

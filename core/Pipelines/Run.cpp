@@ -101,7 +101,7 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
                                                  std::vector<Array> given) {
   std::unique_ptr<Run> run(new Run(program, options));
   OwningOpRef<ModuleOp> copy = program.clone();
-  auto code = Executable::compile(*copy, 1, options.compile, 4, options.emulate);
+  auto code = Executable::compile(*copy, 1, options.compile, 4, options.emulate, options.device);
   if (!code)
     return code.takeError();
   run->code = std::move(*code);
@@ -226,7 +226,7 @@ llvm::Error Run::reference() {
     return llvm::Error::success();
   CompileOptions plain = options.compile;
   plain.plain = plain.promote = true;
-  if (options.emulate)
+  if (options.emulate || options.device)
     plain.target = options.referenceTarget;
   plain.threads = 1;
   plain.targetStages = 0;
@@ -293,8 +293,8 @@ llvm::Expected<std::vector<Comparison>> Run::verify() {
 }
 
 llvm::Expected<std::vector<std::vector<Comparison>>> Run::verifyStages() {
-  if (options.emulate)
-    return llvm::createStringError("stages are compared on the host; an emulated program is checked with --verify");
+  if (options.emulate || options.device)
+    return llvm::createStringError("stages are compared on the host; a program on another device is checked with --verify");
   if (llvm::Error error = reference())
     return error;
   std::vector<std::vector<Comparison>> stages;
@@ -327,11 +327,14 @@ llvm::Expected<Benchmark> Run::benchmark(unsigned count, double seconds) {
     addresses.push_back(array.data());
   Benchmark result;
   auto sample = [&](int64_t calls) -> llvm::Expected<double> {
-    double begin = secondsNow();
-    for (int64_t i = 0; i < calls; ++i)
+    double begin = secondsNow(), onDevice = 0;
+    for (int64_t i = 0; i < calls; ++i) {
       if (llvm::Error error = code->call(sizeValues, addresses))
         return error;
-    return secondsNow() - begin;
+      onDevice += options.device ? options.device->seconds() : 0;
+    }
+    // A device with a clock tells what the launches took; otherwise copies and requests count as well.
+    return options.device && options.device->isTimed() ? onDevice : secondsNow() - begin;
   };
   int64_t calls = 1;
   for (;;) {

@@ -36,7 +36,8 @@ struct RunOptions {
   std::vector<int64_t> sizes; // empty: from the inputs
   uint64_t seed = 0;
   bool emulate = false;        // run the chip's kernels on the emulator
-  std::string referenceTarget; // of `verify`, where the program is emulated: a target of the host
+  ExecDevice *device = nullptr; // run the program there; it outlives the run
+  std::string referenceTarget;  // of `verify`, where the program does not run on the host: a target of the host
 };
 
 /// How one output compares with its reference.

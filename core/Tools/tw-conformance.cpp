@@ -31,7 +31,7 @@ namespace {
 struct Arguments {
   cl::OptionCategory category{"tw-conformance options"};
   TargetOptions target{category};
-  cl::opt<std::string> device{"device", cl::desc("Where programs run: host, emulator (default: what runs the chip)"),
+  cl::opt<std::string> device{"device", cl::desc("Where programs run: host, emulator or exec:PROG (default: what runs the chip)"),
                               cl::init("auto"), cl::cat(category)};
   cl::opt<bool> quick{"quick", cl::desc("A cover of the space in at most two minutes (default)"), cl::cat(category)};
   cl::opt<bool> full{"full", cl::desc("Every combination"), cl::cat(category)};
@@ -81,6 +81,7 @@ int main(int argc, char **argv) {
   RunnerOptions options;
   options.target = arguments.target.target;
   options.device = arguments.device;
+  options.timeout = arguments.timeout / 2; // of one request, so that its reason is known before the case's time is up
   options.seed = arguments.seed;
   options.keep = arguments.keep;
   auto runner = Runner::create(options);

@@ -37,8 +37,10 @@ struct Arguments {
   cl::opt<bool> verify{"verify", cl::desc("Compare with the plain path in float64"), cl::cat(category)};
   cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it"), cl::cat(category)};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
-  cl::opt<std::string> device{"device", cl::desc("Where kernels run: host or emulator"), cl::init("host"),
-                              cl::cat(category)};
+  cl::opt<std::string> device{"device", cl::desc("Where the program runs: host, emulator or exec:PROG"),
+                              cl::init("host"), cl::cat(category)};
+  cl::opt<double> timeout{"timeout", cl::desc("Seconds that a request to exec:PROG may take"), cl::init(60),
+                          cl::cat(category)};
   cl::opt<bool> modes{"modes", cl::desc("Emulate every order of lanes and asynchronous engines"), cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object (docs/json.md)"), cl::cat(category)};
   cl::opt<bool> timeCompile{"time-compile", cl::desc("Compile twice, report the second time"), cl::cat(category)};
@@ -245,8 +247,16 @@ int main(int argc, char **argv) {
 
   options.emulate = arguments.device == "emulator";
   options.referenceTarget = program.target.getDefault().getValue();
-  if (!options.emulate && arguments.device != "host")
-    return fail("unknown device '" + arguments.device + "'; expected host or emulator");
+  std::unique_ptr<ExecDevice> device;
+  if (llvm::StringRef command = arguments.device; command.consume_front("exec:")) {
+    auto opened = ExecDevice::open(command, program.target, arguments.timeout);
+    if (!opened)
+      return fail(opened.takeError());
+    device = std::move(*opened);
+    options.device = device.get();
+  } else if (!options.emulate && arguments.device != "host") {
+    return fail("unknown device '" + arguments.device + "'; expected host, emulator or exec:PROG");
+  }
   if (arguments.modes && !options.emulate)
     return fail("--modes needs --device emulator");
 
@@ -318,6 +328,13 @@ int main(int argc, char **argv) {
   int status = 0;
   if (EmulatedProgram *emulated = (*run)->executable().emulated())
     status |= report.emulation(*emulated);
+  if (device && arguments.json) {
+    // A device that counts nothing says so; that is no failure of the run.
+    if (auto counters = device->counters())
+      report.object["device"] = llvm::json::Object{{"name", device->describe()}, {"counters", std::move(*counters)}};
+    else
+      llvm::consumeError(counters.takeError());
+  }
   if (arguments.verify) {
     progress.show("comparing with the plain path in float64");
     auto comparisons = (*run)->verify();

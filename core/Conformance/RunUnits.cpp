@@ -1,0 +1,169 @@
+//===- RunUnits.cpp - Unit cases on a device ------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The model, the code and the instruction of one matrix unit.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Conformance/Messages.h"
+#include "core/Conformance/Runner.h"
+#include "core/Conformance/Units.h"
+#include "core/Transforms/Passes.h"
+#include "tilewright/Target.h"
+#include "tilewright/UnitModel.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::conformance;
+
+Outcome Runner::runUnit(const CaseUnit &one) {
+  const MatrixUnit &unit = *one.unit;
+  if (one.kind == CaseUnit::Code)
+    return runUnitCode(unit);
+  if (one.kind == CaseUnit::Run)
+    return runUnitOnDevice(unit);
+  for (bool extreme : {false, true}) {
+    UnitProblem problem = unitProblem(unit, extreme, options.seed);
+    std::vector<char> c = problem.c;
+    tilewright::runUnit(unit, problem.a.data(), problem.b.data(), c.data());
+    std::string difference = judgeUnit(unit, problem, c);
+    if (!difference.empty())
+      return wrong(std::string(extreme ? "extreme" : "random") + " values: " + difference);
+  }
+  return {};
+}
+
+/// The instruction in place of the call, as code of the chip.
+static llvm::Error emitUnit(ModuleOp module) {
+  PassManager pm(module.getContext());
+  pm.addPass(createEmitUnits());
+  return failed(pm.run(module)) ? llvm::make_error<Reported>() : llvm::Error::success();
+}
+
+Outcome Runner::runUnitCode(const MatrixUnit &unit) {
+  std::string why = whyNoProgram(unit);
+  if (!why.empty())
+    return {Status::Skipped, why};
+  if (description->codegen().triple.empty())
+    return {Status::Skipped, "LLVM generates no code for this chip"};
+  Messages messages(context.get());
+  auto module = unitProgram(unit, options.target, *context);
+  if (!module)
+    return wrong(messages.take(module.takeError()));
+  if (llvm::Error error = emitUnit(**module))
+    return wrong(messages.take(std::move(error)));
+  auto generator = CodeGenerator::create(**module);
+  if (!generator)
+    return wrong(messages.take(generator.takeError()));
+  llvm::LLVMContext llvmContext;
+  auto code = (*generator)->translate(**module, llvmContext);
+  if (!code)
+    return wrong(messages.take(code.takeError()));
+  auto assembly = (*generator)->assembly(**code);
+  if (!assembly)
+    return wrong(messages.take(assembly.takeError()));
+  return {};
+}
+
+/// Calls `tw_unit` in this process.
+static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
+  if (llvm::Error error = emitUnit(module))
+    return error;
+  auto generator = CodeGenerator::create(module);
+  if (!generator)
+    return generator.takeError();
+  llvm::LLVMContext llvmContext;
+  auto code = (*generator)->translate(module, llvmContext);
+  if (!code)
+    return code.takeError();
+  auto object = (*generator)->object(**code);
+  if (!object)
+    return object.takeError();
+  auto jit = Jit::load(std::move(*object), false);
+  if (!jit)
+    return jit.takeError();
+  auto entry = (*jit)->lookup(unitEntry);
+  if (!entry)
+    return entry.takeError();
+  (void)reinterpret_cast<int32_t (*)(void *, void *, void *)>(*entry)(a, b, c);
+  return llvm::Error::success();
+}
+
+/// Launches `tw_unit` on a device: copies in, launches, copies out.
+static llvm::Error callOnDevice(Device &device, int64_t lanes, UnitProblem &problem, std::vector<char> &c) {
+  std::string error;
+  Launch launch{unitEntry, {1, 1, 1}, {static_cast<uint32_t>(lanes), 1, 1}}; // lanes: 1 for a function
+  std::vector<char> *fragments[] = {&problem.a, &problem.b, &c};
+  void *memory[3] = {};
+  for (int i = 0; i < 3; ++i) {
+    auto bytes = static_cast<int64_t>(fragments[i]->size());
+    memory[i] = device.allocate(bytes, error);
+    if (!memory[i] || !device.copyIn(memory[i], fragments[i]->data(), bytes, error))
+      return llvm::createStringError(error);
+    launch.pointer(memory[i]);
+  }
+  bool done = device.launch(launch, error) && device.wait(error) &&
+              device.copyOut(c.data(), memory[2], static_cast<int64_t>(c.size()), error);
+  for (void *each : memory)
+    device.release(each);
+  return done ? llvm::Error::success() : llvm::createStringError(error);
+}
+
+Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
+  std::string why = whyNoProgram(unit);
+  if (!why.empty())
+    return {Status::Skipped, why};
+  Messages messages(context.get());
+  ExecDevice *device = nullptr;
+  if (isProcess()) {
+    auto opened = openDevice();
+    if (!opened)
+      return wrong(llvm::toString(opened.takeError()));
+    device = *opened;
+  }
+  for (bool extreme : {false, true}) {
+    std::string kind = std::string(extreme ? "extreme" : "random") + " values: ";
+    auto module = unitProgram(unit, options.target, *context);
+    if (!module)
+      return wrong(messages.take(module.takeError()));
+    UnitProblem problem = unitProblem(unit, extreme, options.seed);
+    std::vector<char> c = problem.c;
+    std::string finding;
+    llvm::Error error = llvm::Error::success();
+    if (options.device == "host") {
+      error = callOnHost(**module, problem.a.data(), problem.b.data(), c.data());
+    } else if (device) {
+      error = loadOn(*device, **module);
+      if (!error)
+        error = callOnDevice(*device, unitLanes(unit), problem, c);
+    } else {
+      auto target = TargetRegistry::get().target(description->target());
+      if (!target)
+        return wrong(llvm::toString(target.takeError()));
+      EmulationTable table;
+      (*target)->emulate(table);
+      auto kernels = EmulatedKernels::compile(**module, description, table);
+      if (!kernels)
+        return wrong(messages.take(kernels.takeError()));
+      Emulator emulator(*kernels);
+      error = callOnDevice(emulator, unitLanes(unit), problem, c);
+      if (!emulator.findings().empty())
+        finding = emulator.findings().front().str();
+    }
+    if (error)
+      return wrong(kind + messages.take(std::move(error)));
+    std::string difference = finding.empty() ? judgeUnit(unit, problem, c) : finding;
+    if (!difference.empty())
+      return wrong(kind + difference);
+  }
+  return {};
+}

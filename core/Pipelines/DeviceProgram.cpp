@@ -1,0 +1,182 @@
+//===- DeviceProgram.cpp - A program on a device behind a pipe ------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Chooses a kind of code, copies arrays, starts.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Pipelines/DeviceProgram.h"
+#include "core/Pipelines/LaunchProgram.h"
+#include "core/Transforms/Passes.h"
+#include "tilewright/Compiler.h"
+#include "tilewright/LaneOps.h"
+#include "tilewright/Target.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cerrno>
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace tilewright;
+
+/// Links in a process of its own: lld resets the command-line options of the process that it runs in, and a command
+/// that goes on with a device still needs its own.
+static llvm::Error linkApart(llvm::StringRef object, llvm::StringRef path, llvm::TargetMachine &machine, bool threads) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    return llvm::createStringError("cannot make a pipe: %s", std::strerror(errno));
+  pid_t process = fork();
+  if (process < 0)
+    return llvm::createStringError("cannot start a process: %s", std::strerror(errno));
+  if (process == 0) {
+    llvm::Error error = linkSharedLibrary(object, path, machine, threads);
+    bool failed = static_cast<bool>(error);
+    std::string message = llvm::toString(std::move(error));
+    (void)!write(ends[1], message.data(), message.size());
+    _exit(failed);
+  }
+  close(ends[1]);
+  std::string message;
+  char buffer[1024];
+  for (ssize_t bytes; (bytes = read(ends[0], buffer, sizeof(buffer))) > 0;)
+    message.append(buffer, static_cast<size_t>(bytes));
+  close(ends[0]);
+  int status = 0;
+  waitpid(process, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return llvm::Error::success();
+  return llvm::createStringError(message.empty() ? "the linker crashed" : message);
+}
+
+/// A shared library as bytes.
+static llvm::Expected<std::string> sharedLibrary(llvm::StringRef object, llvm::TargetMachine &machine, bool threads) {
+  llvm::SmallString<128> path;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", "so", path))
+    return llvm::createStringError(error, "cannot create a temporary file: %s", error.message().c_str());
+  auto cleanUp = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove(path); });
+  if (llvm::Error error = linkApart(object, path, machine, threads))
+    return error;
+  auto bytes = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!bytes)
+    return llvm::createStringError(bytes.getError(), "cannot read '%s'", path.c_str());
+  return (*bytes)->getBuffer().str();
+}
+
+llvm::Error tilewright::loadOn(ExecDevice &device, mlir::ModuleOp module) {
+  auto chip = targetOf(module);
+  if (!chip)
+    return chip.takeError();
+  auto target = TargetRegistry::get().target((*chip)->target());
+  if (!target)
+    return target.takeError();
+  // What can be written for this chip.
+  std::vector<std::string> possible = (*target)->imageKinds();
+  if (possible.empty())
+    possible.push_back("so");
+  possible.push_back("mlir");
+  auto chosen =
+      llvm::find_if(device.kinds(), [&](const std::string &kind) { return llvm::is_contained(possible, kind); });
+  if (chosen == device.kinds().end())
+    return llvm::createStringError(
+        "the device loads " + (device.kinds().empty() ? "no kind of code" : llvm::join(device.kinds(), ", ")) +
+        "; for " + (*chip)->target() + ":" + (*chip)->chip() + " there is " + llvm::join(possible, ", "));
+  std::string code, error;
+  if (*chosen == "mlir") {
+    llvm::raw_string_ostream os(code);
+    module.print(os, mlir::OpPrintingFlags().enableDebugInfo());
+  } else {
+    bool threads = needsThreads(module);
+    mlir::PassManager pm(module.getContext());
+    pm.addPass(createEmitUnits());
+    if (mlir::failed(pm.run(module)))
+      return llvm::make_error<Reported>();
+    auto generator = CodeGenerator::create(module);
+    if (!generator)
+      return generator.takeError();
+    llvm::LLVMContext context;
+    auto llvmModule = (*generator)->translate(module, context);
+    if (!llvmModule)
+      return llvmModule.takeError();
+    if (*chosen == "so") {
+      auto object = (*generator)->object(**llvmModule);
+      if (!object)
+        return object.takeError();
+      auto library = sharedLibrary((*object)->getBuffer(), (*generator)->machine(), threads);
+      if (!library)
+        return library.takeError();
+      code = std::move(*library);
+    } else {
+      auto image = (*target)->image(*chosen, **llvmModule, **generator);
+      if (!image)
+        return image.takeError();
+      code = std::move(*image);
+    }
+  }
+  return device.load(*chosen, code, error) ? llvm::Error::success() : llvm::createStringError(error);
+}
+
+llvm::Expected<std::unique_ptr<DeviceProgram>> DeviceProgram::compile(mlir::ModuleOp module, const Signature &signature,
+                                                                      ExecDevice &device) {
+  std::unique_ptr<DeviceProgram> program(new DeviceProgram(signature, device));
+  auto manifests = module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr);
+  if (manifests && manifests.size() == 1)
+    program->manifest = mlir::cast<mlir::StringAttr>(manifests[0]).getValue().str();
+  if (llvm::Error error = loadOn(device, module))
+    return error;
+  return program;
+}
+
+llvm::Error DeviceProgram::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) {
+  std::string error;
+  std::vector<void *> copies;
+  auto release = llvm::make_scope_exit([&] {
+    for (void *memory : copies)
+      device.release(memory);
+  });
+  std::vector<int64_t> counts;
+  for (auto [argument, array] : llvm::zip_equal(signature.arguments, arrays)) {
+    int64_t bytes = elementBytes(argument.elementType);
+    for (int64_t extent : Signature::evaluate(argument.shape, sizes))
+      bytes *= extent;
+    counts.push_back(bytes);
+    void *copy = device.allocate(bytes, error);
+    if (!copy)
+      return llvm::createStringError(error);
+    copies.push_back(copy);
+    if (!device.copyIn(copy, array, bytes, error))
+      return llvm::createStringError(error);
+  }
+  if (manifest.empty()) {
+    Launch launch;
+    launch.kernel = signature.name;
+    for (int64_t size : sizes)
+      launch.value<int64_t>(size);
+    for (void *copy : copies)
+      launch.pointer(copy);
+    if (!device.launch(launch, error) || !device.wait(error))
+      return llvm::createStringError(error);
+  } else {
+    auto program = LaunchProgram::read(manifest);
+    if (!program)
+      return program.takeError();
+    if (!program->run(device, sizes, copies, error))
+      return llvm::createStringError(error);
+  }
+  for (auto [array, copy, bytes] : llvm::zip_equal(arrays, copies, counts))
+    if (!device.copyOut(array, copy, bytes, error))
+      return llvm::createStringError(error);
+  return llvm::Error::success();
+}
