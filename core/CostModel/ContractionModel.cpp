@@ -92,9 +92,7 @@ int64_t planField(const ContractionPlan &p, StringRef name) {
 void Planner::splitOverCores(ContractionPlan &p) const {
   constexpr double launchSeconds = 5e-6; // fork and join of a warm thread team
   int64_t threads = options.threads;
-  // What a state sets for a function does not reach the cores that help it.
-  bool ofFunction = llvm::any_of(p.unit->states, [](const State &state) { return !state.attributes.empty(); });
-  if (threads <= 1 || p.seconds < 4 * launchSeconds || ofFunction)
+  if (threads <= 1 || p.seconds < 4 * launchSeconds)
     return;
   auto evenness = [&](int64_t parts) { return double(parts) / (llvm::divideCeil(parts, threads) * threads); };
   int64_t panels = trips(*p.laneDim) / (p.unit->n * p.vectors);

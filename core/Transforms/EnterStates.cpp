@@ -8,7 +8,8 @@
 /// \file
 /// Enters and leaves the states of units around all of their uses in a function,
 /// or in what one core runs of it, outside of every other loop, and refuses what
-/// a state forbids inside.
+/// a state forbids inside. What a state sets for a function is that of a function
+/// of its own, which holds the uses alone: calls and parallel loops stay outside.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Utils/Utils.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace tilewright {
@@ -97,6 +100,57 @@ LogicalResult checkForbidden(Operation *root, const State &state) {
   return failure(walk.wasInterrupted());
 }
 
+/// Moves the ops from `span.first` to `span.last` into a private function of `name` and calls it in their place; gives
+/// the function. Constants go along, other values become arguments and results.
+FailureOr<func::FuncOp> outline(const Span &span, StringRef name) {
+  Block *block = span.first->getBlock();
+  Location loc = span.first->getLoc();
+  IRRewriter rewriter(span.first->getContext());
+  rewriter.setInsertionPoint(span.first);
+  auto inside = [&](Operation *op) {
+    Operation *here = block->findAncestorOpInBlock(*op);
+    return here && !here->isBeforeInBlock(span.first) && !span.last->isBeforeInBlock(here);
+  };
+  SmallVector<Value> results;
+  SetVector<Operation *> constants;
+  for (Operation *op = span.first;; op = op->getNextNode()) {
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !inside(user); }))
+        results.push_back(result);
+    op->walk([&](Operation *each) {
+      for (Value operand : each->getOperands())
+        if (Operation *source = operand.getDefiningOp();
+            source && !inside(source) && matchPattern(source, m_Constant()))
+          constants.insert(source);
+    });
+    if (op == span.last)
+      break;
+  }
+  SmallVector<Type> types(ValueRange(results).getTypes());
+  auto place = scf::ExecuteRegionOp::create(rewriter, loc, types);
+  Block *body = &place.getRegion().emplaceBlock();
+  for (auto [result, outer] : llvm::zip(results, place.getResults()))
+    result.replaceUsesWithIf(outer, [&](OpOperand &use) { return !inside(use.getOwner()); });
+  body->getOperations().splice(body->end(), block->getOperations(), span.first->getIterator(),
+                               std::next(span.last->getIterator()));
+  rewriter.setInsertionPointToEnd(body);
+  scf::YieldOp::create(rewriter, loc, results);
+  rewriter.setInsertionPointToStart(body);
+  for (Operation *constant : constants) {
+    Operation *copy = rewriter.clone(*constant);
+    for (auto [from, to] : llvm::zip(constant->getResults(), copy->getResults()))
+      from.replaceUsesWithIf(to, [&](OpOperand &use) { return place->isAncestor(use.getOwner()); });
+  }
+  func::CallOp call;
+  FailureOr<func::FuncOp> function = outlineSingleBlockRegion(rewriter, loc, place.getRegion(), name, &call);
+  if (failed(function))
+    return failure();
+  function->setPrivate();
+  call->moveBefore(place);
+  rewriter.replaceOp(place, call.getResults());
+  return function;
+}
+
 struct EnterStates : tilewright::impl::EnterStatesBase<EnterStates> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -122,19 +176,15 @@ struct EnterStates : tilewright::impl::EnterStatesBase<EnterStates> {
       }
     }
     OpBuilder builder(&getContext());
+    llvm::MapVector<Block *, Span> ofFunctions;
     for (auto &[key, span] : spans) {
       const State &state = *span.state;
       Location loc = span.first->getLoc();
       if (!state.attributes.empty()) {
-        // The state is that of the whole function.
-        Operation *function = key.first->getParentOp();
-        if (!isa<FunctionOpInterface>(function)) {
-          function->emitError() << "the state \"" << state.name
-                                << "\" is set for a function, but its unit stands in what several cores run";
-          return signalPassFailure();
-        }
-        if (failed(checkForbidden(function, state)))
-          return signalPassFailure();
+        Span &all = ofFunctions[key.first];
+        all.state = &state;
+        all.include(span.first);
+        all.include(span.last);
       }
       for (Operation *op = span.first;; op = op->getNextNode()) {
         if (failed(checkForbidden(op, state)))
@@ -150,6 +200,16 @@ struct EnterStates : tilewright::impl::EnterStatesBase<EnterStates> {
         builder.setInsertionPointAfter(span.last);
         callByName(builder, loc, module, (statePrefix + state.name + ".leave").str(), {}, {});
       }
+    }
+    for (auto &[block, span] : ofFunctions) {
+      auto function = span.first->getParentOfType<func::FuncOp>();
+      unsigned number = 0;
+      std::string name;
+      do
+        name = (function.getName() + "." + span.state->name + (number ? "." + Twine(number) : Twine())).str();
+      while (++number && module.lookupSymbol(name));
+      if (failed(outline(span, name)))
+        return signalPassFailure();
     }
   }
 };
