@@ -48,14 +48,9 @@ static llvm::Expected<std::string> findLibrary(const llvm::Triple &triple, llvm:
                                  name.str().c_str(), llvm::join(directories, ", ").c_str());
 }
 
-llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef outputPath,
-                                          llvm::TargetMachine &machine, bool needsThreads) {
-  // lld resets the command-line options of the process, among them the one that may hold this name.
-  const std::string path = outputPath.str();
-  const llvm::Triple &triple = machine.getTargetTriple();
-  if (!triple.isOSBinFormatELF())
-    return llvm::createStringError("shared libraries for '%s' cannot be linked; write an object file (.o)",
-                                   triple.str().c_str());
+/// What lld makes of the bytes of an object file and these arguments; an error says that `what` cannot be linked.
+static llvm::Expected<std::string> linkObject(llvm::StringRef object, llvm::ArrayRef<std::string> arguments,
+                                              const std::string &what) {
   llvm::SmallString<128> input, output;
   for (auto [suffix, file] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
     if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", suffix, *file))
@@ -66,22 +61,32 @@ llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRe
   });
   if (llvm::Error error = writeFile(input, object))
     return error;
+  std::vector<const char *> pointers = {"ld.lld", "-shared", "-o", output.c_str(), input.c_str()};
+  for (const std::string &argument : arguments)
+    pointers.push_back(argument.c_str());
+  std::string messages;
+  llvm::raw_string_ostream os(messages);
+  lld::Result result = lld::lldMain(pointers, os, os, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0)
+    return llvm::createStringError("cannot link " + what + ": " + llvm::StringRef(messages).trim());
+  auto library = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!library)
+    return llvm::createStringError(library.getError(), "cannot read what was linked: %s",
+                                   library.getError().message().c_str());
+  return (*library)->getBuffer().str();
+}
 
-  std::vector<std::string> arguments = {"ld.lld",
-                                        "-shared",
-                                        "-o",
-                                        output.str().str(),
-                                        input.str().str(),
-                                        "-z",
-                                        "defs",
-                                        "-z",
-                                        "now",
-                                        "-z",
-                                        "relro",
-                                        "-soname",
-                                        llvm::sys::path::filename(path).str(),
-                                        "--as-needed",
-                                        "--build-id=none"};
+llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef outputPath,
+                                          llvm::TargetMachine &machine, bool needsThreads) {
+  // lld resets the command-line options of the process, among them the one that may hold this name.
+  const std::string path = outputPath.str();
+  const llvm::Triple &triple = machine.getTargetTriple();
+  if (!triple.isOSBinFormatELF())
+    return llvm::createStringError("shared libraries for '%s' cannot be linked; write an object file (.o)",
+                                   triple.str().c_str());
+  std::vector<std::string> arguments = {
+      "-z",          "defs",           "-z", "now", "-z", "relro", "-soname", llvm::sys::path::filename(path).str(),
+      "--as-needed", "--build-id=none"};
   for (const char *name : {"libm.so.6", "libc.so.6"}) {
     auto library = findLibrary(triple, name);
     if (!library)
@@ -95,42 +100,10 @@ llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRe
       return library.takeError();
     arguments.push_back(*library);
   }
-  std::vector<const char *> pointers;
-  for (const std::string &argument : arguments)
-    pointers.push_back(argument.c_str());
-  std::string messages;
-  llvm::raw_string_ostream os(messages);
-  lld::Result result = lld::lldMain(pointers, os, os, {{lld::Gnu, &lld::elf::link}});
-  if (result.retCode != 0)
-    return llvm::createStringError("cannot link '%s': %s", path.c_str(),
-                                   llvm::StringRef(messages).trim().str().c_str());
-  auto library = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!library)
-    return llvm::createStringError(library.getError(), "cannot read the linked library: %s",
-                                   library.getError().message().c_str());
-  return writeFile(path, (*library)->getBuffer());
+  auto library = linkObject(object, arguments, "'" + path + "'");
+  return library ? writeFile(path, *library) : library.takeError();
 }
 
 llvm::Expected<std::string> tilewright::linkDeviceObject(llvm::StringRef object) {
-  llvm::SmallString<128> input, output;
-  for (auto [suffix, file] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", suffix, *file))
-      return llvm::createStringError(error, "cannot create a temporary file: %s", error.message().c_str());
-  auto cleanUp = llvm::make_scope_exit([&] {
-    (void)llvm::sys::fs::remove(input);
-    (void)llvm::sys::fs::remove(output);
-  });
-  if (llvm::Error error = writeFile(input, object))
-    return error;
-  std::string messages;
-  llvm::raw_string_ostream os(messages);
-  const char *arguments[] = {"ld.lld", "-shared", input.c_str(), "-o", output.c_str()};
-  lld::Result result = lld::lldMain(arguments, os, os, {{lld::Gnu, &lld::elf::link}});
-  if (result.retCode != 0)
-    return llvm::createStringError("cannot link the device code: %s", llvm::StringRef(messages).trim().str().c_str());
-  auto library = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!library)
-    return llvm::createStringError(library.getError(), "cannot read the linked device code: %s",
-                                   library.getError().message().c_str());
-  return (*library)->getBuffer().str();
+  return linkObject(object, {}, "the device code");
 }
