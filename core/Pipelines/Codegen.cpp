@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pipelines/HalfConversions.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/TargetDescription.h"
 
@@ -28,6 +29,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetLoweringObjectFile.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include <mutex>
 
 using namespace tilewright;
@@ -61,9 +63,8 @@ llvm::Expected<std::unique_ptr<CodeGenerator>> CodeGenerator::create(mlir::Modul
   options.UseInitArray = true; // loaders run .init_array; they know no .ctors
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   std::unique_ptr<CodeGenerator> generator(new CodeGenerator());
-  generator->targetMachine.reset(target->createTargetMachine(triple, code.cpu, code.features, options,
-                                                             llvm::Reloc::PIC_, std::nullopt,
-                                                             llvm::CodeGenOptLevel::Aggressive));
+  generator->targetMachine.reset(target->createTargetMachine(
+      triple, code.cpu, code.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!generator->targetMachine)
     return llvm::createStringError("LLVM cannot generate code for '%s'", code.triple.c_str());
   generator->vectorBytes = (*description)->vectorRegisters().second;
@@ -71,7 +72,7 @@ llvm::Expected<std::unique_ptr<CodeGenerator>> CodeGenerator::create(mlir::Modul
 }
 
 llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::ModuleOp source,
-                                                                      llvm::LLVMContext &context) {
+                                                                       llvm::LLVMContext &context) {
   std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(source, context, "tilewright");
   if (!module)
     return llvm::createStringError("the program cannot be written as LLVM IR");
@@ -111,8 +112,8 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::Mod
 }
 
 /// LLVM's code generation without the scheduler before register allocation: the register tile of a contraction takes
-/// nearly all vector registers in an order that the emitter chose, and that scheduler moves loads of later steps of k up,
-/// so that accumulators spill in the innermost loop (seen: 34 accesses of the stack beside 54 dot products).
+/// nearly all vector registers in an order that the emitter chose, and that scheduler moves loads of later steps of k
+/// up, so that accumulators spill in the innermost loop (seen: 34 accesses of the stack beside 54 dot products).
 static bool addCodegenPasses(llvm::TargetMachine &machine, llvm::legacy::PassManager &passes,
                              llvm::raw_pwrite_stream &os) {
   auto *information = new llvm::MachineModuleInfoWrapperPass(&machine);
@@ -121,8 +122,8 @@ static bool addCodegenPasses(llvm::TargetMachine &machine, llvm::legacy::PassMan
   config->disablePass(&llvm::MachineSchedulerID);
   const llvm::TargetOptions &options = machine.Options;
   passes.add(new llvm::RuntimeLibraryInfoWrapper(machine.getTargetTriple(), options.ExceptionModel,
-                                                 options.FloatABIType, options.EABIVersion,
-                                                 options.MCOptions.ABIName, options.VecLib));
+                                                 options.FloatABIType, options.EABIVersion, options.MCOptions.ABIName,
+                                                 options.VecLib));
   passes.add(config);
   passes.add(information);
   if (config->addISelPasses())
@@ -138,12 +139,26 @@ static bool addCodegenPasses(llvm::TargetMachine &machine, llvm::legacy::PassMan
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::Module &module) {
   llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream os(bytes);
-  llvm::legacy::PassManager passes;
-  if (addCodegenPasses(*targetMachine, passes, os))
-    return llvm::createStringError("LLVM cannot write object files for '%s'",
-                                   targetMachine->getTargetTriple().str().c_str());
-  passes.run(module);
+  auto generate = [&](llvm::Module &source) -> llvm::Error {
+    bytes.clear();
+    llvm::raw_svector_ostream os(bytes);
+    llvm::legacy::PassManager passes;
+    if (addCodegenPasses(*targetMachine, passes, os))
+      return llvm::createStringError("LLVM cannot write object files for '%s'",
+                                     targetMachine->getTargetTriple().str().c_str());
+    passes.run(source);
+    return llvm::Error::success();
+  };
+  // Only the code shows whether conversions of f16 became calls; generating it consumes the module.
+  std::unique_ptr<llvm::Module> again = usesHalf(module) ? llvm::CloneModule(module) : nullptr;
+  if (llvm::Error error = generate(module))
+    return error;
+  if (again && callsHalfConversions({llvm::StringRef(bytes.data(), bytes.size()), "tilewright.o"})) {
+    if (llvm::Error error = addHalfConversions(*again))
+      return error;
+    if (llvm::Error error = generate(*again))
+      return error;
+  }
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), "tilewright.o",
                                                          /*RequiresNullTerminator=*/false);
 }
@@ -160,11 +175,11 @@ llvm::Expected<std::string> CodeGenerator::assembly(llvm::Module &module) {
 }
 
 bool tilewright::needsThreads(mlir::ModuleOp module) {
-  return module.lookupSymbol("omp_get_thread_num") ||
-         module
-             .walk([](mlir::Operation *op) {
-               return op->getName().getDialectNamespace() == "omp" ? mlir::WalkResult::interrupt()
-                                                                   : mlir::WalkResult::advance();
-             })
-             .wasInterrupted();
+  return module.lookupSymbol("omp_get_thread_num") || module
+                                                          .walk([](mlir::Operation *op) {
+                                                            return op->getName().getDialectNamespace() == "omp"
+                                                                       ? mlir::WalkResult::interrupt()
+                                                                       : mlir::WalkResult::advance();
+                                                          })
+                                                          .wasInterrupted();
 }
