@@ -22,6 +22,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Descriptor.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/SizeProduct.h"
 #include "core/Transforms/TrackAllocations.h"
 #include "core/Transforms/UnitRegisters.h"
 
@@ -116,7 +117,7 @@ SmallVector<Type> Wrapper::argumentTypes() {
   return types;
 }
 
-/// No size is negative and the constraints hold.
+/// No size is negative, the constraints hold, and every array fits an address space.
 Value Wrapper::sizesAgree(ValueRange sizes) {
   Value zero = constant(0, index), ok = constant(1, builder.getI1Type());
   auto require = [&](arith::CmpIPredicate predicate, Value value) {
@@ -129,6 +130,23 @@ Value Wrapper::sizesAgree(ValueRange sizes) {
     for (unsigned i = 0; i < constraints.getNumConstraints(); ++i)
       require(constraints.isEq(i) ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge,
               evaluate(constraints.getConstraint(i), sizes));
+  for (const SignatureArgument &argument : signature.arguments) {
+    int64_t factor = elementBytes(argument.elementType);
+    Value bytes;
+    for (AffineExpr expr : argument.shape.getResults())
+      if (auto number = dyn_cast<AffineConstantExpr>(expr))
+        factor *= number.getValue();
+      else if (Value size = evaluate(expr, sizes); bytes)
+        bytes = boundedProduct(builder, loc, bytes, size);
+      else
+        bytes = size;
+    if (!bytes || factor == 0)
+      continue;
+    bytes = boundedProduct(builder, loc, bytes, factor);
+    Value fits = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, bytes,
+                                       constant(unreachableBytes, index));
+    ok = arith::AndIOp::create(builder, loc, ok, fits);
+  }
   return ok;
 }
 

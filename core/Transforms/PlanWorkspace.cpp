@@ -19,6 +19,7 @@
 
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/SizeProduct.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -104,6 +105,19 @@ bool staysLocal(Value buffer, SmallVectorImpl<Operation *> &users) {
 }
 
 bool isParallel(Operation *op) { return isa<scf::ParallelOp, affine::AffineParallelOp>(op); }
+
+/// Bytes of an array of this type with these dynamic sizes, at most unreachableBytes.
+Value bytesOf(OpBuilder &builder, Location loc, MemRefType type, ArrayRef<Value> sizes) {
+  int64_t factor = elementBytes(type.getElementType());
+  Value bytes;
+  for (int64_t dim : type.getShape())
+    factor *= ShapedType::isDynamic(dim) ? 1 : dim;
+  if (factor == 0 || sizes.empty())
+    return arith::ConstantIndexOp::create(builder, loc, factor);
+  for (Value size : sizes)
+    bytes = bytes ? boundedProduct(builder, loc, bytes, size) : size;
+  return boundedProduct(builder, loc, bytes, factor);
+}
 
 /// The outermost parallel loop around `op`.
 Operation *parallelLoop(Operation *op) {
@@ -220,16 +234,11 @@ void Planner::hoist(func::FuncOp function) {
     }
     // One buffer a thread, each on cache lines of its own.
     Location loc = alloc.getLoc();
-    Value bytes = arith::ConstantIndexOp::create(builder, loc, elementBytes(type.getElementType()));
-    auto nextSize = sizes.begin();
-    for (int64_t dim : type.getShape())
-      bytes = arith::MulIOp::create(builder, loc, bytes,
-                                    ShapedType::isDynamic(dim) ? *nextSize++
-                                                               : arith::ConstantIndexOp::create(builder, loc, dim).getResult());
+    Value bytes = bytesOf(builder, loc, type, sizes);
     Value round = arith::ConstantIndexOp::create(builder, loc, lineBytes - 1);
     Value mask = arith::ConstantIndexOp::create(builder, loc, -lineBytes);
     bytes = arith::AndIOp::create(builder, loc, arith::AddIOp::create(builder, loc, bytes, round), mask);
-    Value total = arith::MulIOp::create(builder, loc, bytes, arith::ConstantIndexOp::create(builder, loc, threads));
+    Value total = boundedProduct(builder, loc, bytes, threads);
     auto raw = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
     Value all = memref::AllocOp::create(builder, loc, raw, total, builder.getI64IntegerAttr(lineBytes));
     Value &number = numbers[parallel];
@@ -396,13 +405,10 @@ void Planner::planArena(func::FuncOp function) {
       if (buffer.bytes >= 0)
         continue;
       MemRefType type = buffer.alloc.getType();
-      Value bytes = arith::ConstantIndexOp::create(b, loc, elementBytes(type.getElementType()));
-      auto nextSize = buffer.alloc.getDynamicSizes().begin();
-      for (int64_t dim : type.getShape()) {
-        Value size = ShapedType::isDynamic(dim) ? cloneSlice(b, *nextSize++, buffer.slice, mapping, dimension)
-                                                : arith::ConstantIndexOp::create(b, loc, dim).getResult();
-        bytes = arith::MulIOp::create(b, loc, bytes, size);
-      }
+      SmallVector<Value> sizes;
+      for (Value size : buffer.alloc.getDynamicSizes())
+        sizes.push_back(cloneSlice(b, size, buffer.slice, mapping, dimension));
+      Value bytes = bytesOf(b, loc, type, sizes);
       bytes = arith::AndIOp::create(b, loc, arith::AddIOp::create(b, loc, bytes, round), mask);
       Value &slot = slots[buffer.slot];
       slot = slot ? arith::MaxUIOp::create(b, loc, slot, bytes).getResult() : bytes;
