@@ -23,11 +23,13 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Target/TargetMachine.h"
 
 using namespace tilewright;
 
 /// The container: a line with the lengths, the manifests, the images one after the other.
-static std::string container(llvm::StringRef target, mlir::ArrayAttr manifests,
+/// `architecture`: what the images are for, in the words of LLVM's back end (core/Runtime/C/Artifact.h).
+static std::string container(llvm::StringRef target, llvm::StringRef architecture, mlir::ArrayAttr manifests,
                              llvm::ArrayRef<std::pair<std::string, std::string>> images) {
   llvm::json::Array programs, kinds;
   for (mlir::Attribute manifest : manifests ? manifests.getValue() : llvm::ArrayRef<mlir::Attribute>())
@@ -35,8 +37,11 @@ static std::string container(llvm::StringRef target, mlir::ArrayAttr manifests,
   for (const auto &[kind, code] : images)
     kinds.push_back(llvm::json::Object{{"kind", kind}, {"bytes", int64_t(code.size())}});
   std::string header = llvm::formatv(
-      "{0}", llvm::json::Value(llvm::json::Object{
-                 {"format", 1}, {"target", target}, {"programs", std::move(programs)}, {"images", std::move(kinds)}}));
+      "{0}", llvm::json::Value(llvm::json::Object{{"format", 1},
+                                                   {"target", target},
+                                                   {"architecture", architecture},
+                                                   {"programs", std::move(programs)},
+                                                   {"images", std::move(kinds)}}));
   std::string file = llvm::formatv("TILEWRIGHT 1 {0}\n{1}\n", header.size(), header);
   for (const auto &[kind, code] : images)
     file += code;
@@ -95,5 +100,6 @@ llvm::Error tilewright::writeLaunches(mlir::ModuleOp module, llvm::StringRef pat
   if (images.empty())
     return llvm::createStringError("no code could be written: " + reasons);
   auto manifests = module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr);
-  return writeFile(path, container(((*chip)->target() + ":" + (*chip)->chip()).str(), manifests, images));
+  llvm::StringRef architecture = (*generator)->machine().getTargetCPU();
+  return writeFile(path, container(((*chip)->target() + ":" + (*chip)->chip()).str(), architecture, manifests, images));
 }

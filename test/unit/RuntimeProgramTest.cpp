@@ -235,8 +235,8 @@ TEST(RuntimeProgram, MalformedManifests) {
             "the manifest of program 'p' names a size or variable that the program does not have");
   EXPECT_EQ(broken(&Manifest::grid, R"(["x", 1, 1])"),
             "the manifest of program 'p' has something where an expression belongs");
-  const char *operand = "the manifest of program 'p' has a launch with an argument that is neither array, temporary, "
-                        "tensor map nor value";
+  const char *operand =
+      "the manifest of program 'p' has a launch with an argument that is neither buffer, tensor map nor value";
   EXPECT_EQ(broken(&Manifest::operands, R"([{"array": 0}])"), operand);
   EXPECT_EQ(broken(&Manifest::operands, R"([{"temporary": 0}])"), operand);
   EXPECT_EQ(broken(&Manifest::operands, "[7]"), operand);
