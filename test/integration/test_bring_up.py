@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from conftest import SOURCE
+from conftest import FULL, SOURCE
 from test_kit import COMPILERS, prefix  # noqa: F401  (a fixture)
 
 PAGE = SOURCE / "docs/bring-up.md"
@@ -66,4 +66,5 @@ def test_page(prefix, tmp_path):  # noqa: F811
         elapsed, _, children = next(outputs).splitlines()[:3]
         processor = sum(60 * float(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", children))
         seconds, used = min(int(elapsed), processor - used), processor  # a busy machine is not the page's fault
-        assert seconds <= 60 * minutes, f"{title}: {seconds:.0f} s, the page says {minutes} minutes"
+        print(f"{title}: {seconds:.0f} s, the page says {minutes} minutes")
+        assert seconds <= 60 * minutes or not FULL, f"{title}: {seconds:.0f} s, the page says {minutes} minutes"
