@@ -13,6 +13,7 @@
 #include "core/Conformance/Messages.h"
 #include "core/Conformance/Runner.h"
 #include "core/Conformance/Units.h"
+#include "core/Pipelines/DeviceProgram.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Target.h"
 #include "tilewright/UnitModel.h"

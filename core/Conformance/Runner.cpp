@@ -188,25 +188,6 @@ static llvm::Error keepFiles(const std::string &directory, const Case &one, Valu
   return writeFile(path(kind + ".expected.npy"), formatNpy(wanted));
 }
 
-/// Median seconds of a call: those of `device` where it is given, which tells them itself.
-static double timeOf(Executable &code, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> addresses,
-                     const ExecDevice *device) {
-  std::vector<double> samples;
-  for (int sample = 0; sample < 5; ++sample) {
-    int64_t calls = 0;
-    double begin = secondsNow(), now = begin, onDevice = 0;
-    do {
-      llvm::consumeError(code.call(sizes, addresses));
-      onDevice += device ? device->seconds() : 0;
-      ++calls;
-      now = secondsNow();
-    } while (now - begin < 2e-3);
-    samples.push_back((device ? onDevice : now - begin) / static_cast<double>(calls));
-  }
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
-}
-
 Outcome Runner::runProgram(const Case &one) {
   const CaseProgram &program = *one.program;
   Messages messages(context.get());
@@ -217,18 +198,18 @@ Outcome Runner::runProgram(const Case &one) {
   compile.target = options.target;
   compile.fp = options.fp;
   DecisionLog log(context.get());
-  bool emulate = options.device == "emulator";
-  ExecDevice *device = nullptr;
+  Place place;
+  place.emulator = options.device == "emulator";
   if (isProcess()) {
     auto opened = openDevice();
     if (!opened)
       return wrong(llvm::toString(opened.takeError()));
-    device = *opened;
+    place.process = *opened;
   }
-  auto code = Executable::compile(*module, 1, compile, 4, emulate, device);
+  auto code = Executable::compile(*module, 1, compile, 4, place);
   if (!code) {
     std::string message = messages.take(code.takeError());
-    return device && !device->works() ? wrong(message) : refused(message);
+    return place.process && !place.process->works() ? wrong(message) : refused(message);
   }
   Outcome outcome;
   outcome.compileSeconds = (*code)->times().total();
@@ -281,8 +262,12 @@ Outcome Runner::runProgram(const Case &one) {
     for (auto [index, input] : llvm::enumerate(inputs))
       if (std::memcmp(input.data(), addresses[index], static_cast<size_t>(input.bytes())) != 0)
         return wrong(kind + llvm::formatv("input {0} was overwritten", index).str());
-    if (one.family == "performance" && hasTime())
-      outcome.seconds = timeOf(**code, *sizes, addresses, device);
+    if (one.family == "performance" && hasTime()) {
+      auto measured = measure(**code, *sizes, addresses, /*count=*/5, /*seconds=*/2e-3);
+      if (!measured)
+        return wrong(kind + llvm::toString(measured.takeError()));
+      outcome.seconds = measured->median;
+    }
   }
   return outcome;
 }

@@ -11,13 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/DeviceProgram.h"
-#include "core/Pipelines/LaunchProgram.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
-#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -131,9 +129,12 @@ llvm::Error tilewright::loadOn(ExecDevice &device, mlir::ModuleOp module) {
 llvm::Expected<std::unique_ptr<DeviceProgram>> DeviceProgram::compile(mlir::ModuleOp module, const Signature &signature,
                                                                       ExecDevice &device) {
   std::unique_ptr<DeviceProgram> program(new DeviceProgram(signature, device));
-  auto manifests = module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr);
-  if (manifests && manifests.size() == 1)
-    program->manifest = mlir::cast<mlir::StringAttr>(manifests[0]).getValue().str();
+  if (llvm::StringRef manifest = manifestOf(module); !manifest.empty()) {
+    auto launches = LaunchProgram::read(manifest);
+    if (!launches)
+      return launches.takeError();
+    program->launches = std::move(*launches);
+  }
   if (llvm::Error error = loadOn(device, module))
     return error;
   return program;
@@ -141,42 +142,38 @@ llvm::Expected<std::unique_ptr<DeviceProgram>> DeviceProgram::compile(mlir::Modu
 
 llvm::Error DeviceProgram::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) {
   std::string error;
-  std::vector<void *> copies;
-  auto release = llvm::make_scope_exit([&] {
-    for (void *memory : copies)
-      device.release(memory);
-  });
-  std::vector<int64_t> counts;
+  auto done = [&](bool succeeded) { return succeeded ? llvm::Error::success() : llvm::createStringError(error); };
+  if (launches)
+    return done(launches->call(device, sizes, arrays, error));
+  std::vector<HostArray> copied;
   for (auto [argument, array] : llvm::zip_equal(signature.arguments, arrays)) {
     int64_t bytes = elementBytes(argument.elementType);
     for (int64_t extent : Signature::evaluate(argument.shape, sizes))
       bytes *= extent;
-    counts.push_back(bytes);
-    void *copy = device.allocate(bytes, error);
-    if (!copy)
-      return llvm::createStringError(error);
-    copies.push_back(copy);
-    if (!device.copyIn(copy, array, bytes, error))
-      return llvm::createStringError(error);
+    copied.push_back({array, bytes, argument.isWritten});
   }
-  if (manifest.empty()) {
+  return done(withCopies(device, copied, error, [&](llvm::ArrayRef<void *> copies) {
     Launch launch;
     launch.kernel = signature.name;
     for (int64_t size : sizes)
       launch.value<int64_t>(size);
     for (void *copy : copies)
       launch.pointer(copy);
-    if (!device.launch(launch, error) || !device.wait(error))
-      return llvm::createStringError(error);
-  } else {
-    auto program = LaunchProgram::read(manifest);
-    if (!program)
-      return program.takeError();
-    if (!program->run(device, sizes, copies, error))
-      return llvm::createStringError(error);
-  }
-  for (auto [array, copy, bytes] : llvm::zip_equal(arrays, copies, counts))
-    if (!device.copyOut(array, copy, bytes, error))
-      return llvm::createStringError(error);
-  return llvm::Error::success();
+    return device.launch(launch, error) && device.wait(error);
+  }));
+}
+
+llvm::Expected<double> DeviceProgram::seconds(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays,
+                                              int64_t calls) {
+  double onDevice = 0;
+  auto onHost = secondsOf(
+      [&] {
+        llvm::Error error = call(sizes, arrays);
+        onDevice += device.seconds();
+        return error;
+      },
+      calls);
+  if (onHost && device.isTimed())
+    return onDevice;
+  return onHost;
 }

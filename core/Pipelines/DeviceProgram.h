@@ -21,24 +21,28 @@
 
 #include "core/Analysis/Signature.h"
 #include "core/Pipelines/ExecDevice.h"
+#include "core/Pipelines/LaunchProgram.h"
+#include "core/Pipelines/PlacedProgram.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tilewright {
 
-class DeviceProgram {
+class DeviceProgram : public PlacedProgram {
 public:
   /// `module`: after stage 5. Loads its code; an error says what is missing.
   static llvm::Expected<std::unique_ptr<DeviceProgram>> compile(mlir::ModuleOp module, const Signature &signature,
                                                                 ExecDevice &device);
-  /// Runs the program once: the sizes, then the address of each array on this machine.
-  llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays);
+  llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) override;
+  /// What the device says that the launches took, if it tells; otherwise copies and requests count as well.
+  llvm::Expected<double> seconds(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, int64_t calls) override;
+  std::string describe() const override { return device.describe(); }
 
 private:
   DeviceProgram(const Signature &signature, ExecDevice &device) : signature(signature), device(device) {}
 
   Signature signature;
   ExecDevice &device;
-  std::string manifest; // empty: one function
+  std::optional<LaunchProgram> launches; // none: one function
 };
 
 /// Writes the code of `module` (after stage 5, or of the LLVM dialect with units as calls by record) in the first kind

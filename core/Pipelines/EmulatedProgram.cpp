@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Kernels from the module, steps from its manifest.
+/// Kernels and manifest of a module after stage 5.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -15,13 +15,9 @@
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
-#include "mlir/IR/BuiltinAttributes.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
-using llvm::createStringError;
-using llvm::formatv;
 
 llvm::Expected<std::unique_ptr<EmulatedProgram>> EmulatedProgram::compile(mlir::ModuleOp module) {
   auto chip = targetOf(module);
@@ -30,49 +26,28 @@ llvm::Expected<std::unique_ptr<EmulatedProgram>> EmulatedProgram::compile(mlir::
   auto target = TargetRegistry::get().target((*chip)->target());
   if (!target)
     return target.takeError();
-  auto manifests = module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr);
-  auto text = manifests && manifests.size() == 1 ? mlir::dyn_cast<mlir::StringAttr>(manifests[0]) : mlir::StringAttr();
-  if (!text)
-    return createStringError(
-        formatv("'{0}:{1}' runs programs on the host: the emulator executes kernels of chips whose "
-                "programs are launches",
-                (*chip)->target(), (*chip)->chip()));
-  auto read = LaunchProgram::read(text.getValue());
-  if (!read)
-    return read.takeError();
+  llvm::StringRef manifest = manifestOf(module);
+  if (manifest.empty())
+    return llvm::createStringError(
+        llvm::formatv("'{0}:{1}' runs programs on the host: the emulator executes kernels of chips whose "
+                      "programs are launches",
+                      (*chip)->target(), (*chip)->chip()));
+  auto program = LaunchProgram::read(manifest);
+  if (!program)
+    return program.takeError();
   EmulationTable table;
   (*target)->emulate(table);
   auto kernels = EmulatedKernels::compile(module, *chip, table);
   if (!kernels)
     return kernels.takeError();
-  std::unique_ptr<EmulatedProgram> program(new EmulatedProgram(std::move(*read)));
+  std::unique_ptr<EmulatedProgram> result(new EmulatedProgram(std::move(*program), std::move(*kernels)));
   for (mlir::Operation &op : *module.getBody())
     if (auto predicted = op.getAttrOfType<mlir::DictionaryAttr>(predictedAttr))
-      program->predictions[mlir::cast<mlir::SymbolOpInterface>(op).getName()] = predictionToJson(predicted);
-  program->kernels = *kernels;
-  program->device = std::make_unique<Emulator>(std::move(*kernels));
-  return program;
+      result->predictions[mlir::cast<mlir::SymbolOpInterface>(op).getName()] = predictionToJson(predicted);
+  return result;
 }
 
-llvm::Error EmulatedProgram::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<std::pair<void *, int64_t>> arguments) {
-  std::vector<void *> arrays;
-  auto releaseAll = llvm::make_scope_exit([&] {
-    for (void *memory : arrays)
-      device->release(memory);
-  });
+llvm::Error EmulatedProgram::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) {
   std::string error;
-  for (auto [memory, bytes] : arguments) {
-    void *copy = device->allocate(std::max<int64_t>(1, bytes), error);
-    if (!copy)
-      return createStringError(error);
-    arrays.push_back(copy);
-    if (bytes && !device->copyIn(copy, memory, bytes, error))
-      return createStringError(error);
-  }
-  if (!program.run(*device, sizes, arrays, error))
-    return createStringError(error);
-  for (auto [argument, copy] : llvm::zip(arguments, arrays))
-    if (argument.second && !device->copyOut(argument.first, copy, argument.second, error))
-      return createStringError(error);
-  return llvm::Error::success();
+  return program.call(device, sizes, arrays, error) ? llvm::Error::success() : llvm::createStringError(error);
 }

@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a host does for a program whose kernels run on a device, done with the
-/// emulator: arrays are copied in, the steps of the manifest run (LaunchProgram.h),
-/// results are copied back.
+/// A program whose kernels are launched, with the emulator as its device: orders
+/// of events, findings and counters. What the host does is LaunchProgram's.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -16,26 +15,27 @@
 #define TILEWRIGHT_CORE_PIPELINES_EMULATEDPROGRAM_H
 
 #include "core/Pipelines/LaunchProgram.h"
+#include "core/Pipelines/PlacedProgram.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/Emulator.h"
 
 namespace tilewright {
 
-class EmulatedProgram {
+class EmulatedProgram : public PlacedProgram {
 public:
   /// `module`: after stage 5, for a chip whose programs are launches. An error says what is missing.
   static llvm::Expected<std::unique_ptr<EmulatedProgram>> compile(mlir::ModuleOp module);
 
-  /// Runs the program once: the sizes, then address and bytes of each argument.
-  llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<std::pair<void *, int64_t>> arguments);
+  llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) override;
+  std::string describe() const override { return device.describe(); }
 
   /// The order of events of the next calls.
-  void setMode(const EmulatorMode &mode) { device->mode = mode; }
+  void setMode(const EmulatorMode &mode) { device.mode = mode; }
   /// Every order of the lanes and of the engines that the kernels use.
   std::vector<EmulatorMode> modes() const { return allModes(kernels->engines()); }
   /// Of all calls so far.
-  const std::vector<Finding> &findings() const { return device->findings(); }
-  std::vector<KernelCounters> counters() const { return device->counters(); }
+  const std::vector<Finding> &findings() const { return device.findings(); }
+  std::vector<KernelCounters> counters() const { return device.counters(); }
   /// What the cost model said of a kernel, by the names of its counters; null where it said nothing.
   const llvm::json::Object *predicted(llvm::StringRef kernel) const {
     auto found = predictions.find(kernel);
@@ -43,12 +43,13 @@ public:
   }
 
 private:
-  llvm::StringMap<llvm::json::Object> predictions;
-  explicit EmulatedProgram(LaunchProgram program) : program(std::move(program)) {}
+  EmulatedProgram(LaunchProgram program, std::shared_ptr<EmulatedKernels> kernels)
+      : program(std::move(program)), kernels(kernels), device(std::move(kernels)) {}
 
-  std::shared_ptr<EmulatedKernels> kernels;
-  std::unique_ptr<Emulator> device;
+  llvm::StringMap<llvm::json::Object> predictions;
   LaunchProgram program;
+  std::shared_ptr<EmulatedKernels> kernels;
+  Emulator device;
 };
 
 } // namespace tilewright

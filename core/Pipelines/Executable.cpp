@@ -11,31 +11,36 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Executable.h"
+#include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/HostCheck.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <chrono>
 
 using namespace mlir;
 using namespace tilewright;
 
-static double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 Executable::~Executable() = default;
 
-llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module, unsigned first,
-                                                                const CompileOptions &given, unsigned last,
-                                                                bool emulate, ExecDevice *device) {
-  if (llvm::Error error = emulate || device ? llvm::Error::success() : checkRunsHere(given.target))
+/// The program of a module after stage 5, where `place` says.
+static llvm::Expected<std::unique_ptr<PlacedProgram>> placeProgram(ModuleOp module, const Signature &signature,
+                                                                   const Place &place) {
+  if (place.emulator)
+    return EmulatedProgram::compile(module);
+  if (place.driver)
+    return DriverProgram::compile(module, place.driver);
+  return DeviceProgram::compile(module, signature, *place.process);
+}
+
+llvm::Expected<std::unique_ptr<Executable>>
+Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given, unsigned last, const Place &place) {
+  if (llvm::Error error = place.isHost() ? checkRunsHere(given.target) : llvm::Error::success())
     return error;
   std::unique_ptr<Executable> result(new Executable());
   CompileOptions options = given;
-  options.packedCall = !device;
-  double begin = now();
+  options.packedCall = !place.process;
+  double begin = secondsNow();
   auto failed = [] { return llvm::make_error<Reported>(); };
   if (first <= last && mlir::failed(runStages(module, first, last, options)))
     return failed();
@@ -46,22 +51,15 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module,
   if (mlir::failed(signature) || mlir::failed(runStages(module, 5, 5, options)))
     return failed();
   result->programSignature = *signature;
-  double passes = now();
-  if (emulate) {
-    auto emulated = EmulatedProgram::compile(module);
-    if (!emulated)
-      return emulated.takeError();
-    result->emulatedProgram = std::move(*emulated);
-    result->compileTimes = {passes - begin, now() - passes, 0};
-    return result;
-  }
-
-  if (device) {
-    auto program = DeviceProgram::compile(module, *signature, *device);
-    if (!program)
-      return program.takeError();
-    result->deviceProgram = std::move(*program);
-    result->compileTimes = {passes - begin, now() - passes, 0};
+  double passes = secondsNow();
+  if (!place.isHost()) {
+    auto placed = placeProgram(module, *signature, place);
+    if (!placed)
+      return placed.takeError();
+    result->placedProgram = std::move(*placed);
+    if (place.emulator)
+      result->emulatedProgram = static_cast<EmulatedProgram *>(result->placedProgram.get());
+    result->compileTimes = {passes - begin, secondsNow() - passes, 0};
     return result;
   }
 
@@ -75,7 +73,7 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module,
   auto object = (*generator)->object(**code);
   if (!object)
     return object.takeError();
-  double compiled = now();
+  double compiled = secondsNow();
   auto jit = Jit::load(std::move(*object), needsThreads(module));
   if (!jit)
     return jit.takeError();
@@ -88,24 +86,14 @@ llvm::Expected<std::unique_ptr<Executable>> Executable::compile(ModuleOp module,
     return workspace.takeError();
   result->entry = reinterpret_cast<int32_t (*)(const int64_t *)>(*entry);
   result->workspaceSize = *workspace;
-  double end = now();
+  double end = secondsNow();
   result->compileTimes = {passes - begin, compiled - passes, end - compiled};
   return result;
 }
 
 llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments) {
-  if (emulatedProgram) {
-    std::vector<std::pair<void *, int64_t>> arrays;
-    for (auto [argument, address] : llvm::zip_equal(programSignature.arguments, arguments)) {
-      int64_t bytes = elementBytes(argument.elementType);
-      for (int64_t extent : Signature::evaluate(argument.shape, sizes))
-        bytes *= extent;
-      arrays.emplace_back(address, bytes);
-    }
-    return emulatedProgram->call(sizes, arrays);
-  }
-  if (deviceProgram)
-    return deviceProgram->call(sizes, arguments);
+  if (placedProgram)
+    return placedProgram->call(sizes, arguments);
   std::vector<int64_t> slots(sizes.begin(), sizes.end());
   for (void *argument : arguments)
     slots.push_back(reinterpret_cast<int64_t>(argument));
@@ -133,6 +121,13 @@ llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void 
   default:
     return llvm::createStringError("the program returned status %d", status);
   }
+}
+
+llvm::Expected<double> Executable::seconds(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments,
+                                           int64_t calls) {
+  if (placedProgram)
+    return placedProgram->seconds(sizes, arguments, calls);
+  return secondsOf([&] { return call(sizes, arguments); }, calls);
 }
 
 std::optional<ElementType> tilewright::elementTypeOf(Type type) {
@@ -205,9 +200,9 @@ llvm::Expected<std::vector<int64_t>> tilewright::sizesOf(const Signature &signat
         int64_t &size = sizes[symbol.getPosition()];
         auto &first = source[symbol.getPosition()];
         if (size >= 0 && size != have)
-          return llvm::createStringError(
-              llvm::formatv("input {0} is {1}, but its dimension {2} must equal dimension {3} of input {4}, which is {5}",
-                            number, array->describe(), d, first.second, first.first, size));
+          return llvm::createStringError(llvm::formatv(
+              "input {0} is {1}, but its dimension {2} must equal dimension {3} of input {4}, which is {5}", number,
+              array->describe(), d, first.second, first.first, size));
         if (size < 0)
           first = {number, static_cast<unsigned>(d)};
         size = have;
@@ -249,8 +244,9 @@ llvm::Error tilewright::solveSizes(const Signature &signature, std::vector<int64
   }
   for (auto [index, size] : llvm::enumerate(sizes))
     if (size < 0)
-      return llvm::createStringError(llvm::formatv("size {0} of {1} is not known; give the inputs (--input) or all sizes "
-                                                   "(--sizes) of '{2}'",
-                                                   index, sizes.size(), signature.name));
+      return llvm::createStringError(
+          llvm::formatv("size {0} of {1} is not known; give the inputs (--input) or all sizes "
+                        "(--sizes) of '{2}'",
+                        index, sizes.size(), signature.name));
   return llvm::Error::success();
 }

@@ -15,8 +15,9 @@
 #define TILEWRIGHT_CORE_PIPELINES_EXECUTABLE_H
 
 #include "core/Analysis/Signature.h"
-#include "core/Pipelines/DeviceProgram.h"
+#include "core/Pipelines/DriverProgram.h"
 #include "core/Pipelines/EmulatedProgram.h"
+#include "core/Pipelines/ExecDevice.h"
 #include "core/Runtime/Array.h"
 #include "tilewright/Compiler.h"
 
@@ -30,15 +31,23 @@ struct CompileTimes {
   double total() const { return passes + llvm + link; }
 };
 
+/// Where a program runs: on the host if nothing is set, else on the one that is.
+struct Place {
+  bool emulator = false;         // the chip's kernels, lane by lane
+  ExecDevice *process = nullptr; // a device behind a pipe, which outlives the program
+  DeviceOpener driver = nullptr; // the device that it opens
+
+  bool isHost() const { return !emulator && !process && !driver; }
+};
+
 class Executable {
 public:
   /// Runs stages `first` to 4 on `module` (consumed), except those of `skip`, then 5 and code generation. Failures of
   /// the stages are diagnostics; the returned error then says nothing more.
-  /// `emulate`: the chip's kernels run on the emulator; `device`: the program runs on that device, which outlives it;
-  /// otherwise it runs on the host.
+  /// `place`: where the program will run.
   static llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module, unsigned first,
                                                              const CompileOptions &options, unsigned last = 4,
-                                                             bool emulate = false, ExecDevice *device = nullptr);
+                                                             const Place &place = {});
   ~Executable();
 
   const Signature &signature() const { return programSignature; }
@@ -46,15 +55,19 @@ public:
   /// Calls the program: the sizes, then the address of each argument of the signature. An error says which status the
   /// program returned.
   llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments);
-  /// The emulated program; null if it runs on the host.
-  EmulatedProgram *emulated() { return emulatedProgram.get(); }
+  /// Seconds of `calls` calls one after the other: by the device's clock where it has one, else by the host's.
+  llvm::Expected<double> seconds(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments, int64_t calls);
+  /// The emulated program; null if it runs elsewhere.
+  EmulatedProgram *emulated() { return emulatedProgram; }
+  /// The program on the emulator or a device; null if it runs on the host.
+  PlacedProgram *placed() { return placedProgram.get(); }
 
 private:
   Executable() = default;
   Signature programSignature;
   CompileTimes compileTimes;
-  std::unique_ptr<EmulatedProgram> emulatedProgram;
-  std::unique_ptr<DeviceProgram> deviceProgram;
+  std::unique_ptr<PlacedProgram> placedProgram;
+  EmulatedProgram *emulatedProgram = nullptr;
   std::unique_ptr<Jit> jit;
   int32_t (*entry)(const int64_t *slots) = nullptr;
   void *workspaceSize = nullptr;
@@ -65,7 +78,8 @@ private:
 /// The element type of arrays for an MLIR type; nullopt for types that no file holds.
 std::optional<ElementType> elementTypeOf(mlir::Type type);
 
-/// The sizes that given inputs have; an error names the two dimensions that disagree. Sizes that no input shows stay -1.
+/// The sizes that given inputs have; an error names the two dimensions that disagree. Sizes that no input shows stay
+/// -1.
 llvm::Expected<std::vector<int64_t>> sizesOf(const Signature &signature, llvm::ArrayRef<const Array *> inputs);
 
 /// Fills sizes of -1 that an equality among the constraints determines; an error names the first that stays unknown.

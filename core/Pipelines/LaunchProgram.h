@@ -1,4 +1,4 @@
-//===- LaunchProgram.h - A manifest that runs on a device -------*- C++ -*-===//
+//===- LaunchProgram.h - A manifest run on a device -----------------*- C++ -*- ===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,20 +6,25 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Executes the manifest of a program (core/Transforms/LaunchManifest.h) with
-/// any Device: memory, constants, launches, branches and loops.
+/// Runs the launches of one program on any device, as its manifest says (see
+/// core/Transforms/LaunchManifest.h). The manifest is evaluated by the C runtime,
+/// so that what the emulator executes is what a loader without compiler does:
 ///
 ///   auto program = LaunchProgram::read(manifestText);
 ///   program->run(device, {m, n, k}, {a, b, c}, error);   // device pointers
+///   program->call(device, {m, n, k}, {x, y, z}, error);  // arrays of the host
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_PIPELINES_LAUNCHPROGRAM_H
 #define TILEWRIGHT_CORE_PIPELINES_LAUNCHPROGRAM_H
 
+#include "mlir/IR/Operation.h"
 #include "tilewright/Device.h"
+#include "tilewright/tilewright_driver.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
-#include "llvm/Support/JSON.h"
+#include <memory>
 
 namespace tilewright {
 
@@ -31,21 +36,35 @@ public:
   std::string entry() const;
   size_t numArguments() const;
   size_t numSizes() const;
-  /// Bytes of argument `i` for these sizes.
-  llvm::Expected<int64_t> argumentBytes(size_t i, llvm::ArrayRef<int64_t> sizes) const;
 
-  /// Executes all steps and waits. Memory that they allocate lives on the device as long as the call. False with
-  /// `error`.
+  /// Starts all launches in order and waits. Temporaries live on the device as long as the call, each an allocation of
+  /// its own. False with `error`.
   bool run(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, std::string &error) const;
+  /// The same with arrays of the host, which are copied to the device and, where they are written, back.
+  bool call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, std::string &error) const;
 
 private:
-  explicit LaunchProgram(llvm::json::Object manifest) : manifest(std::move(manifest)) {}
-  llvm::json::Object manifest;
+  struct Free {
+    void operator()(tw_program *program) const { tw_program_free(program); }
+  };
+  bool takes(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, std::string &error) const;
+
+  std::unique_ptr<tw_program, Free> program;
 };
 
-/// The value of an expression of a manifest.
-llvm::Expected<int64_t> evaluate(const llvm::json::Value &expression, llvm::ArrayRef<int64_t> sizes,
-                                 llvm::ArrayRef<int64_t> variables = {});
+/// An array of the host that a program on a device takes.
+struct HostArray {
+  void *data = nullptr;
+  int64_t bytes = 0;
+  bool isWritten = false;
+};
+
+/// Calls `run` with copies of `arrays` on `device`, then copies back those that are written. False with `error`.
+bool withCopies(Device &device, llvm::ArrayRef<HostArray> arrays, std::string &error,
+                llvm::function_ref<bool(llvm::ArrayRef<void *> copies)> run);
+
+/// The manifest of a module after stage 5 that has one program; empty if it has none or several.
+llvm::StringRef manifestOf(mlir::Operation *module);
 
 } // namespace tilewright
 

@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pipelines/DriverProgram.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/LaneOps.h"
@@ -27,8 +28,8 @@
 
 using namespace tilewright;
 
-/// The container: a line with the lengths, the manifests, the images one after the other.
-/// `architecture`: what the images are for, in the words of LLVM's back end (core/Runtime/C/Artifact.h).
+/// The artifact (core/Runtime/C/Artifact.h): a line with the lengths, the manifests, the images one after the other.
+/// `architecture`: what the images are for, in the words of LLVM's back end.
 static std::string container(llvm::StringRef target, llvm::StringRef architecture, mlir::ArrayAttr manifests,
                              llvm::ArrayRef<std::pair<std::string, std::string>> images) {
   llvm::json::Array programs, kinds;
@@ -36,19 +37,86 @@ static std::string container(llvm::StringRef target, llvm::StringRef architectur
     programs.push_back(llvm::cantFail(llvm::json::parse(mlir::cast<mlir::StringAttr>(manifest).getValue())));
   for (const auto &[kind, code] : images)
     kinds.push_back(llvm::json::Object{{"kind", kind}, {"bytes", int64_t(code.size())}});
-  std::string header = llvm::formatv(
-      "{0}", llvm::json::Value(llvm::json::Object{{"format", 1},
-                                                   {"target", target},
-                                                   {"architecture", architecture},
-                                                   {"programs", std::move(programs)},
-                                                   {"images", std::move(kinds)}}));
+  std::string header = llvm::formatv("{0}", llvm::json::Value(llvm::json::Object{{"format", 1},
+                                                                                 {"target", target},
+                                                                                 {"architecture", architecture},
+                                                                                 {"programs", std::move(programs)},
+                                                                                 {"images", std::move(kinds)}}));
   std::string file = llvm::formatv("TILEWRIGHT 1 {0}\n{1}\n", header.size(), header);
   for (const auto &[kind, code] : images)
     file += code;
   return file;
 }
 
-llvm::Error tilewright::writeLaunches(mlir::ModuleOp module, llvm::StringRef path) {
+namespace {
+/// LLVM's part of a module's launches.
+class LaunchCode {
+public:
+  /// Replaces units by instructions; an error says what cannot be generated.
+  static llvm::Expected<std::unique_ptr<LaunchCode>> create(mlir::ModuleOp module) {
+    std::unique_ptr<LaunchCode> code(new LaunchCode(module));
+    auto chip = targetOf(module);
+    if (!chip)
+      return chip.takeError();
+    code->chip = *chip;
+    auto target = TargetRegistry::get().target((*chip)->target());
+    if (!target)
+      return target.takeError();
+    code->target = *target;
+    mlir::PassManager pm(module.getContext());
+    pm.addPass(createEmitUnits());
+    if (mlir::failed(pm.run(module)))
+      return llvm::make_error<Reported>();
+    auto generator = CodeGenerator::create(module);
+    if (!generator)
+      return generator.takeError();
+    code->generator = std::move(*generator);
+    return code;
+  }
+
+  /// LLVM IR, optimised. Code generation consumes it: each image starts from a fresh one.
+  llvm::Expected<std::unique_ptr<llvm::Module>> translate() { return generator->translate(module, context); }
+
+  llvm::Expected<std::string> image(llvm::StringRef kind) {
+    auto code = translate();
+    return code ? target->image(kind, **code, *generator) : code.takeError();
+  }
+
+  /// All kinds that can be had, with the manifests.
+  llvm::Expected<std::string> artifact() {
+    std::vector<std::pair<std::string, std::string>> images;
+    std::string reasons;
+    for (const std::string &kind : target->imageKinds()) {
+      auto one = image(kind);
+      if (one)
+        images.emplace_back(kind, std::move(*one));
+      else
+        reasons += (reasons.empty() ? "" : "; ") + llvm::toString(one.takeError());
+    }
+    if (images.empty())
+      return llvm::createStringError("no code could be written: " + reasons);
+    return container((chip->target() + ":" + chip->chip()).str(), generator->machine().getTargetCPU(),
+                     module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr), images);
+  }
+
+private:
+  explicit LaunchCode(mlir::ModuleOp module) : module(module) {}
+
+  mlir::ModuleOp module;
+  std::shared_ptr<const TargetDescription> chip;
+  const Target *target = nullptr;
+  llvm::LLVMContext context;
+  std::unique_ptr<CodeGenerator> generator;
+};
+} // namespace
+
+llvm::Expected<std::string> tilewright::launchArtifact(mlir::ModuleOp module) {
+  auto code = LaunchCode::create(module);
+  return code ? (*code)->artifact() : code.takeError();
+}
+
+/// What the extension of a file may be for a target.
+static llvm::Error checkExtension(mlir::ModuleOp module, llvm::StringRef path, llvm::StringRef extension) {
   auto chip = targetOf(module);
   if (!chip)
     return chip.takeError();
@@ -56,50 +124,30 @@ llvm::Error tilewright::writeLaunches(mlir::ModuleOp module, llvm::StringRef pat
   if (!target)
     return target.takeError();
   std::vector<std::string> kinds = (*target)->imageKinds();
-  llvm::StringRef extension =
-      llvm::sys::path::extension(path).drop_front(llvm::sys::path::extension(path).empty() ? 0 : 1);
-  if (extension != "ll" && extension != "tw" && !llvm::is_contained(kinds, extension))
-    return llvm::createStringError("cannot tell what '" + path + "' shall be; for " + (*chip)->target() + ":" +
-                                   (*chip)->chip() + " expected a name that ends with ." + llvm::join(kinds, ", .") +
-                                   ", .ll or .tw");
+  if (extension == "ll" || extension == "tw" || llvm::is_contained(kinds, extension))
+    return llvm::Error::success();
+  return llvm::createStringError("cannot tell what '" + path + "' shall be; for " + (*chip)->target() + ":" +
+                                 (*chip)->chip() + " expected a name that ends with ." + llvm::join(kinds, ", .") +
+                                 ", .ll or .tw");
+}
 
-  mlir::PassManager pm(module.getContext());
-  pm.addPass(createEmitUnits());
-  if (mlir::failed(pm.run(module)))
-    return llvm::make_error<Reported>();
-  auto generator = CodeGenerator::create(module);
-  if (!generator)
-    return generator.takeError();
-  llvm::LLVMContext context;
-  auto code = (*generator)->translate(module, context);
+llvm::Error tilewright::writeLaunches(mlir::ModuleOp module, llvm::StringRef path) {
+  llvm::StringRef extension = llvm::sys::path::extension(path);
+  extension.consume_front(".");
+  if (llvm::Error error = checkExtension(module, path, extension))
+    return error;
+  auto code = LaunchCode::create(module);
   if (!code)
     return code.takeError();
   if (extension == "ll") {
+    auto ir = (*code)->translate();
+    if (!ir)
+      return ir.takeError();
     std::string text;
     llvm::raw_string_ostream os(text);
-    (*code)->print(os, nullptr);
+    (*ir)->print(os, nullptr);
     return writeFile(path, text);
   }
-  if (extension != "tw") {
-    auto image = (*target)->image(extension, **code, **generator);
-    return image ? writeFile(path, *image) : image.takeError();
-  }
-  std::vector<std::pair<std::string, std::string>> images;
-  std::string reasons;
-  for (const std::string &kind : kinds) {
-    // Code generation consumes the module: each kind starts from a copy.
-    auto copy = (*generator)->translate(module, context);
-    if (!copy)
-      return copy.takeError();
-    auto image = (*target)->image(kind, **copy, **generator);
-    if (image)
-      images.emplace_back(kind, std::move(*image));
-    else
-      reasons += (reasons.empty() ? "" : "; ") + llvm::toString(image.takeError());
-  }
-  if (images.empty())
-    return llvm::createStringError("no code could be written: " + reasons);
-  auto manifests = module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr);
-  llvm::StringRef architecture = (*generator)->machine().getTargetCPU();
-  return writeFile(path, container(((*chip)->target() + ":" + (*chip)->chip()).str(), architecture, manifests, images));
+  auto bytes = extension == "tw" ? (*code)->artifact() : (*code)->image(extension);
+  return bytes ? writeFile(path, *bytes) : bytes.takeError();
 }

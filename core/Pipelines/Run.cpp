@@ -14,65 +14,13 @@
 
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
-#include <numbers>
 
 using namespace mlir;
 using namespace tilewright;
 
-double tilewright::secondsNow() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 namespace {
-
-/// A counter hashed to 64 bits (SplitMix64): the same values on every machine.
-class Random {
-public:
-  Random(uint64_t seed, uint64_t stream) : state(seed * 0x9e3779b97f4a7c15ull + stream * 0xd1b54a32d192ed03ull) {}
-  uint64_t next() {
-    uint64_t z = state += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  }
-  /// Uniform in (0, 1).
-  double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }
-  /// Standard normal, two at a time (Box-Muller).
-  double normal() {
-    if (spare) {
-      spare = false;
-      return saved;
-    }
-    double radius = std::sqrt(-2 * std::log(uniform())), angle = 2 * std::numbers::pi * uniform();
-    saved = radius * std::sin(angle);
-    spare = true;
-    return radius * std::cos(angle);
-  }
-
-private:
-  uint64_t state;
-  bool spare = false;
-  double saved = 0;
-};
-
-/// Floats: standard normal. Integers: uniform in -8 to 7 (unsigned and index: 0 to 7). Booleans: either.
-void fillRandom(Array &array, uint64_t seed, uint64_t stream) {
-  Random random(seed, stream);
-  ElementType type = array.type();
-  for (int64_t i = 0; i < array.count(); ++i) {
-    if (isFloat(type))
-      array.set(i, random.normal());
-    else if (type == ElementType::Bool)
-      array.set(i, static_cast<double>(random.next() & 1));
-    else if (type >= ElementType::U8)
-      array.set(i, static_cast<double>(random.next() & 7));
-    else
-      array.set(i, static_cast<double>(random.next() & 15) - 8);
-  }
-}
 
 /// Whether an array of type `have` holds elements of `want`: integers of one width differ only in how they read.
 bool sameStorage(ElementType have, ElementType want) {
@@ -101,7 +49,7 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
                                                  std::vector<Array> given) {
   std::unique_ptr<Run> run(new Run(program, options));
   OwningOpRef<ModuleOp> copy = program.clone();
-  auto code = Executable::compile(*copy, 1, options.compile, 4, options.emulate, options.device);
+  auto code = Executable::compile(*copy, 1, options.compile, 4, options.place);
   if (!code)
     return code.takeError();
   run->code = std::move(*code);
@@ -165,7 +113,7 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
     if (argument.isResult)
       std::memset(array.data(), 0xff, static_cast<size_t>(array.bytes())); // NaN: what is not written shows
     else
-      fillRandom(array, options.seed, input++);
+      array.fillRandom(options.seed, input++);
     run->pristine.push_back(!argument.isResult && argument.isWritten ? array.clone() : Array());
     run->arguments.push_back(std::move(array));
   }
@@ -226,7 +174,7 @@ llvm::Error Run::reference() {
     return llvm::Error::success();
   CompileOptions plain = options.compile;
   plain.plain = plain.promote = true;
-  if (options.emulate || options.device)
+  if (!options.place.isHost())
     plain.target = options.referenceTarget;
   plain.threads = 1;
   plain.targetStages = 0;
@@ -293,8 +241,8 @@ llvm::Expected<std::vector<Comparison>> Run::verify() {
 }
 
 llvm::Expected<std::vector<std::vector<Comparison>>> Run::verifyStages() {
-  if (options.emulate || options.device)
-    return llvm::createStringError("stages are compared on the host; a program on another device is checked with --verify");
+  if (!options.place.isHost())
+    return llvm::createStringError("stages are compared on the host; a program elsewhere is checked with --verify");
   if (llvm::Error error = reference())
     return error;
   std::vector<std::vector<Comparison>> stages;
@@ -321,33 +269,22 @@ llvm::Expected<std::vector<std::vector<Comparison>>> Run::verifyStages() {
   return stages;
 }
 
-llvm::Expected<Benchmark> Run::benchmark(unsigned count, double seconds) {
-  std::vector<void *> addresses;
-  for (Array &array : arguments)
-    addresses.push_back(array.data());
+llvm::Expected<Benchmark> tilewright::measure(Executable &code, llvm::ArrayRef<int64_t> sizes,
+                                              llvm::ArrayRef<void *> arguments, unsigned count, double seconds) {
   Benchmark result;
-  auto sample = [&](int64_t calls) -> llvm::Expected<double> {
-    double begin = secondsNow(), onDevice = 0;
-    for (int64_t i = 0; i < calls; ++i) {
-      if (llvm::Error error = code->call(sizeValues, addresses))
-        return error;
-      onDevice += options.device ? options.device->seconds() : 0;
-    }
-    // A device with a clock tells what the launches took; otherwise copies and requests count as well.
-    return options.device && options.device->isTimed() ? onDevice : secondsNow() - begin;
-  };
   int64_t calls = 1;
   for (;;) {
-    auto time = sample(calls);
+    double begin = secondsNow();
+    auto time = code.seconds(sizes, arguments, calls);
     if (!time)
       return time.takeError();
-    if (*time >= seconds || calls >= (int64_t(1) << 40))
+    if (*time >= seconds || secondsNow() - begin >= 10 * seconds)
       break;
     calls = std::max(calls + 1, static_cast<int64_t>(static_cast<double>(calls) *
                                                      std::min(10.0, 1.2 * seconds / std::max(*time, 1e-9))));
   }
   for (unsigned i = 0; i < count; ++i) {
-    auto time = sample(calls);
+    auto time = code.seconds(sizes, arguments, calls);
     if (!time)
       return time.takeError();
     result.samples.push_back(*time / static_cast<double>(calls));
@@ -357,6 +294,13 @@ llvm::Expected<Benchmark> Run::benchmark(unsigned count, double seconds) {
   size_t middle = sorted.size() / 2;
   result.median = sorted.size() % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
   return result;
+}
+
+llvm::Expected<Benchmark> Run::benchmark(unsigned count, double seconds) {
+  std::vector<void *> addresses;
+  for (Array &array : arguments)
+    addresses.push_back(array.data());
+  return measure(*code, sizeValues, addresses, count, seconds);
 }
 
 std::vector<const Array *> Run::inputs() const {

@@ -28,16 +28,12 @@
 
 namespace tilewright {
 
-/// Seconds on a steady clock.
-double secondsNow();
-
 struct RunOptions {
   CompileOptions compile;
   std::vector<int64_t> sizes; // empty: from the inputs
   uint64_t seed = 0;
-  bool emulate = false;        // run the chip's kernels on the emulator
-  ExecDevice *device = nullptr; // run the program there; it outlives the run
-  std::string referenceTarget;  // of `verify`, where the program does not run on the host: a target of the host
+  Place place;                 // where the program runs
+  std::string referenceTarget; // of `verify`, where the program runs elsewhere: a target of the host
 };
 
 /// How one output compares with its reference.
@@ -55,6 +51,11 @@ struct Benchmark {
   double median = 0;
 };
 
+/// `count` samples, each of as many calls as take `seconds` on the clock of the program's device, or 10 times as long
+/// on the host's: a simulator may run long for a device that is fast.
+llvm::Expected<Benchmark> measure(Executable &code, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments,
+                                  unsigned count, double seconds);
+
 class Run {
 public:
   /// Compiles `program` (unchanged) and prepares arrays: the given inputs in order, random ones for the others.
@@ -63,15 +64,15 @@ public:
 
   /// One call; arrays that the program updates start from their input values each time.
   llvm::Error execute();
-  /// Emulated programs: calls in every order of lanes and engines; an error names an order whose outputs differ from those
-  /// of `execute`, bit by bit. The outputs stay those of `execute`.
+  /// Emulated programs: calls in every order of lanes and engines; an error names an order whose outputs differ from
+  /// those of `execute`, bit by bit. The outputs stay those of `execute`.
   llvm::Error executeInAllModes();
   /// Compares the outputs of `execute` with the plain path in float64.
   llvm::Expected<std::vector<Comparison>> verify();
   /// Runs the program as stage 1 to 4 leaves it, tile ops by their reference lowering, and compares each, then the
   /// outputs of `execute`: result[i] belongs to stage i + 1.
   llvm::Expected<std::vector<std::vector<Comparison>>> verifyStages();
-  /// At least `count` samples of at least `seconds` each.
+  /// `measure` on the arrays of this run.
   llvm::Expected<Benchmark> benchmark(unsigned count = 9, double seconds = 1e-3);
 
   const Executable &executable() const { return *code; }

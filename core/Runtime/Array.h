@@ -56,6 +56,9 @@ public:
   double get(int64_t i) const;
   /// Stores `value` rounded once (integers: truncated) to the element type.
   void set(int64_t i, double value);
+  /// Floats: standard normal. Integers: uniform in -8 to 7 (unsigned: 0 to 7). Booleans: either. The same values on
+  /// every machine; `stream` tells the arrays of one seed apart.
+  void fillRandom(uint64_t seed, uint64_t stream);
   Array clone() const;
   /// "f32[128,768]".
   std::string describe() const;

@@ -37,7 +37,7 @@ struct Arguments {
   cl::opt<bool> verify{"verify", cl::desc("Compare with the plain path in float64"), cl::cat(category)};
   cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it"), cl::cat(category)};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
-  cl::opt<std::string> device{"device", cl::desc("Where the program runs: host, emulator or exec:PROG"),
+  cl::opt<std::string> device{"device", cl::desc("Where the program runs: host, emulator, gpu or exec:PROG"),
                               cl::init("host"), cl::cat(category)};
   cl::opt<double> timeout{"timeout", cl::desc("Seconds that a request to exec:PROG may take"), cl::init(60),
                           cl::cat(category)};
@@ -245,7 +245,7 @@ int main(int argc, char **argv) {
   options.sizes.assign(arguments.sizeList.begin(), arguments.sizeList.end());
   options.seed = arguments.seed;
 
-  options.emulate = arguments.device == "emulator";
+  options.place.emulator = arguments.device == "emulator";
   options.referenceTarget = program.target.getDefault().getValue();
   std::unique_ptr<ExecDevice> device;
   if (llvm::StringRef command = arguments.device; command.consume_front("exec:")) {
@@ -253,11 +253,13 @@ int main(int argc, char **argv) {
     if (!opened)
       return fail(opened.takeError());
     device = std::move(*opened);
-    options.device = device.get();
-  } else if (!options.emulate && arguments.device != "host") {
-    return fail("unknown device '" + arguments.device + "'; expected host, emulator or exec:PROG");
+    options.place.process = device.get();
+  } else if (arguments.device == "gpu") {
+    options.place.driver = tw_device_open;
+  } else if (!options.place.emulator && arguments.device != "host") {
+    return fail("unknown device '" + arguments.device + "'; expected host, emulator, gpu or exec:PROG");
   }
-  if (arguments.modes && !options.emulate)
+  if (arguments.modes && !options.place.emulator)
     return fail("--modes needs --device emulator");
 
   double start = secondsNow();
@@ -328,12 +330,15 @@ int main(int argc, char **argv) {
   int status = 0;
   if (EmulatedProgram *emulated = (*run)->executable().emulated())
     status |= report.emulation(*emulated);
-  if (device && arguments.json) {
-    // A device that counts nothing says so; that is no failure of the run.
-    if (auto counters = device->counters())
-      report.object["device"] = llvm::json::Object{{"name", device->describe()}, {"counters", std::move(*counters)}};
-    else
-      llvm::consumeError(counters.takeError());
+  if (PlacedProgram *placed = (*run)->executable().placed(); placed && !options.place.emulator) {
+    report.object["device"] = llvm::json::Object{{"name", placed->describe()}};
+    if (device && arguments.json) {
+      // A device that counts nothing says so; that is no failure of the run.
+      if (auto counters = device->counters())
+        (*report.object["device"].getAsObject())["counters"] = std::move(*counters);
+      else
+        llvm::consumeError(counters.takeError());
+    }
   }
   if (arguments.verify) {
     progress.show("comparing with the plain path in float64");
@@ -359,7 +364,7 @@ int main(int argc, char **argv) {
   progress.done();
   if (arguments.json) {
     llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(report.object))) << "\n";
-  } else if (!arguments.verify && !arguments.verifyStages && !arguments.benchmark && !options.emulate) {
+  } else if (!arguments.verify && !arguments.verifyStages && !arguments.benchmark && !options.place.emulator) {
     for (auto [index, array] : llvm::enumerate(results))
       llvm::outs() << "output " << index << ": " << array->describe() << " = " << preview(*array) << "\n";
   }

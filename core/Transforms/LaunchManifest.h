@@ -13,7 +13,8 @@
 /// integers of the host.
 ///
 ///   { "format": 2, "entry": "mm", "target": "acme:one", "sizes": 2, "variables": 0, "buffers": 5,
-///     "arguments":   [{"type": "f16", "bytes": 2, "shape": [{"size": 0}, 64], "written": false}, ..],
+///     "arguments":   [{"type": "f16", "bytes": 2, "shape": [{"size": 0}, 64], "written": false,
+///                      "result": false}, ..],
 ///     "constants":   [{"buffer": 3, "bytes": 64, "data": base64}],
 ///     "temporaries": [{"buffer": 4, "bytes": ["*", {"size": 0}, 4]}],
 ///     "steps":       [{"launch": "mm_launch_0", "threads": 128, "scratchpad": 65536, "grid": [x, y, z],
@@ -31,7 +32,11 @@
 ///
 /// An expression E is a number, {"size": i}, {"variable": i}, or [op, a, b] with op one of
 /// + - * floordiv ceildiv mod max min < ==. A constant's data is repeated until its bytes are full. Temporaries are as
-/// large as the sizes say and live as long as the call; other memory until no buffer stands for it.
+/// large as the sizes say and live as long as the call; other memory until no buffer stands for it. Sizes disagree
+/// where one of "constraints": [{"zero": E}, {"nonnegative": E}, ..] does not hold.
+///
+/// The C runtime (core/Runtime/C/Manifest.c) reads it, for devices and for the emulator. A reader ignores keys that it
+/// does not know; what would be wrong without knowing them needs another "format".
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import SOURCE
+from conftest import BUILD, SOURCE
 from test_runtime import DRIVERS, LAUNCH, artifact, program
 
 SCRIPT = SOURCE / "test" / "gpu" / "run.py"
@@ -63,3 +63,16 @@ def test_results_are_checked_and_shown(gemms, without):
 def test_failures_are_told(gemms):
     _, errors = run(gemms, "--launch", LAUNCH, "--only", "right", expect=1, FAKE_ARCHITECTURE="80")
     assert errors == "right: the artifact's cubin is for sm_90a, which Fake GPU (sm_80) does not run: compile for its chip\n"
+
+
+def test_artifacts_are_made_and_loaded(tmp_path):
+    """From the script that compiles to the script that runs. Nothing computes: every result is reported as wrong."""
+    made = subprocess.run([str(SOURCE / "test/gpu/make-artifacts.sh"), str(tmp_path), "--small", "nvidia:A100", "amd:MI300X"],
+                          capture_output=True, text=True, env={**os.environ, "TILEWRIGHT_BUILD": str(BUILD)}, timeout=600)
+    assert made.returncode == 0, made.stdout + made.stderr
+    for chip, architecture in (("nvidia-A100", "80"), ("amd-MI300X", "gfx942")):
+        folder = tmp_path / chip
+        names = [shape["name"] for shape in json.loads((folder / "index.json").read_text())]
+        assert names == ["gemm-f16-64x128x64", "gemm-bias-relu-bf16-128x64x64", "softmax-f32-8x64", "layernorm-f32-8x64"]
+        out, errors = run(folder, expect=2, FAKE_ARCHITECTURE=architecture)
+        assert errors == "" and [line.split()[0] for line in out.splitlines()[1:5]] == names

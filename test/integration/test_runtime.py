@@ -27,6 +27,13 @@ def artifact(path, programs, images=(("cubin", b"cubin code"),), target="nvidia:
     path.write_bytes(b"TILEWRIGHT %d %d\n" % (format, len(header)) + header + b"\n" + b"".join(code for _, code in images))
     return path
 
+MATMUL = """
+func.func @mm(%a: tensor<?x64xf16>, %b: tensor<64x?xf16>, %c: tensor<?x?xf16>) -> tensor<?x?xf16> {
+  %r = linalg.matmul ins(%a, %b : tensor<?x64xf16>, tensor<64x?xf16>) outs(%c : tensor<?x?xf16>) -> tensor<?x?xf16>
+  return %r : tensor<?x?xf16>
+}
+"""
+
 
 def program(**changes):
     """y = 4 x: two doublings over a temporary."""
@@ -93,6 +100,27 @@ def test_other_driver(launch, tmp_path):
     out = launch(path, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
     assert out.startswith("four on Fake gfx1 GPU, gfx942\noutput 0: f32[5] = 4 4 4 4 4\n")
     assert (numpy.load(tmp_path / "y.npy") == 4 * x).all()
+
+
+def test_random_inputs_are_those_of_tw_run(launch, tool, tmp_path):
+    source = tmp_path / "p.mlir"
+    types = ["f32", "f16", "bf16", "f64", "i8", "i32", "ui8"]
+    arguments = ", ".join(f"%a{i}: memref<33x{t}>, %b{i}: memref<33x{t}>" for i, t in enumerate(types))
+    copies = "\n".join(f"memref.copy %a{i}, %b{i} : memref<33x{t}> to memref<33x{t}>" for i, t in enumerate(types))
+    source.write_text(f"func.func @p({arguments}) {{\n{copies}\nreturn\n}}\n")
+    names = [[tmp_path / f"{who}{i}{'.bf16' if t == 'bf16' else ''}.npy" for i, t in enumerate(types)]
+             for who in ("run", "launch")]
+    tool("tw-run", source, "--seed", 7, *(f"--output={name}" for name in names[0]))
+    array = {"shape": [33], "written": True, "result": False}
+    widths = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8, "i8": 1, "i32": 4, "ui8": 1}
+    both = [{**array, "type": t, "bytes": widths[t], "written": written} for t in types for written in (False, True)]
+    path = artifact(tmp_path / "p.tw", [program(sizes=0, arguments=both, temporaries=[], launches=[])])
+    skipped = tmp_path / "skipped.npy"
+    saved = [f"--save-input={name if half == 0 else skipped}" for name in names[1] for half in (0, 1)]
+    launch(path, "--seed", 7, *saved)
+    for a, b in zip(*names):
+        a, b = numpy.load(a), numpy.load(b)
+        assert a.dtype == b.dtype and (a == b).all()
 
 
 def test_steps_constants_tensor_maps_and_clusters(launch, tmp_path):
@@ -290,6 +318,45 @@ def test_bad_sizes_and_inputs(launch, tmp_path):
     assert launch("--wat=1", path, expect=1).startswith("unknown option '--wat'\nusage: tw-launch ")
     artifact(path, [program(), program(entry="other")])
     assert launch(path, "--size", 1, expect=1) == f"'{path}' has 2 programs (four, other); name one with --program"
+
+
+def test_real_artifacts(launch, tool, tmp_path):
+    """What tw-compile writes can be loaded: every kernel that the manifest names, dynamic sizes, constraints."""
+    source = tmp_path / "mm.mlir"
+    source.write_text(MATMUL)
+    for chip, architecture in (("nvidia:A100", "80"), ("amd:MI300X", "gfx942")):
+        path = tmp_path / "mm.tw"
+        tool("tw-compile", source, "--target", chip, "-o", path)
+        out = json.loads(launch(path, "--size", 96, "--size", 128, "--json", FAKE_ARCHITECTURE=architecture))
+        assert [a["shape"] for a in out["arguments"]] == [[96, 64], [64, 128], [96, 128], [96, 128]]
+        assert any("LaunchKernel" in line for line in launch.log())
+        assert "does not run" in launch(path, "--size", 1, "--size", 1, expect=1, FAKE_ARCHITECTURE="gfx1201"
+                                        if chip.startswith("amd") else "70")
+
+
+def test_tw_run_on_a_device(tmp_path):
+    """tw-run compiles into memory and takes the same way; the driver of the tests computes nothing, which --verify sees."""
+    source = tmp_path / "mm.mlir"
+    source.write_text(MATMUL)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+
+    def run(*arguments, expect, drivers=DRIVERS):
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers), "FAKE_ARCHITECTURE": "80"}
+        result = subprocess.run([str(BUILD / "bin" / "tw-run"), str(source), "--device", "gpu", *arguments],
+                                capture_output=True, text=True, env=environment, timeout=300)
+        assert result.returncode == expect, result.stdout + result.stderr
+        return result.stdout + result.stderr
+
+    sizes = "--sizes=64,64"
+    assert "error: no driver of NVIDIA on this machine: libcuda.so.1: cannot open shared object file" in run(
+        "--target=nvidia:A100", sizes, expect=1, drivers=empty)
+    assert "is for sm_90a, which Fake GPU (sm_80) does not run" in run("--target=nvidia:H100", sizes, expect=1)
+    assert "error: 'cpu:x86-64' runs programs on the host; a device runs those of chips whose programs are launches" in run(
+        "--target=cpu:x86-64", sizes, expect=1)
+    report = json.loads(run("--target=nvidia:A100", sizes, "--json", "--benchmark", expect=0))
+    assert report["device"] == {"name": "Fake GPU, sm_80"} and len(report["benchmark"]["samples"]) == 9
+    assert "WRONG" in run("--target=nvidia:A100", sizes, "--verify", expect=2)
 
 
 def needs(path):

@@ -61,11 +61,11 @@ static int findingsOf(mlir::ModuleOp module, llvm::ArrayRef<int64_t> bytes) {
   }
   for (const EmulatorMode &mode : (*program)->modes()) {
     std::vector<std::vector<char>> memory;
-    std::vector<std::pair<void *, int64_t>> arguments;
+    std::vector<void *> arguments;
     for (int64_t size : bytes)
       memory.emplace_back(size);
     for (std::vector<char> &array : memory)
-      arguments.emplace_back(array.data(), array.size());
+      arguments.push_back(array.data());
     (*program)->setMode(mode);
     if (llvm::Error error = (*program)->call({}, arguments))
       ADD_FAILURE() << llvm::toString(std::move(error));
