@@ -1,7 +1,7 @@
 # Targets from records: the functions that the project's own targets and a vendor's out-of-tree project share. They need
 # TILEWRIGHT_INCLUDE_TD, the directory that has dialects/Chip/Chip.td; the package and the project's build set it.
 
-# tilewright_target_tables(NAME CHIPS.td [NAMESPACE ns]): Chips.inc (C++ tables) and reference.md from a target's
+# tilewright_target_tables(NAME CHIPS.td [NAMESPACE ns]): Chips.inc (C++ tables), reference.md and reference.h from a target's
 # records, in the current build folder, by the custom target tilewright-NAME-tables. Sets TILEWRIGHT_TABLES to the table.
 function(tilewright_target_tables target td)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "NAMESPACE" "")
@@ -13,7 +13,7 @@ function(tilewright_target_tables target td)
     set(generator Tilewright::tw-tblgen)
   endif()
   cmake_path(ABSOLUTE_PATH td BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  foreach(output Chips.inc:-gen-tables reference.md:-gen-reference)
+  foreach(output Chips.inc:-gen-tables reference.md:-gen-reference reference.h:-gen-c-header)
     string(REPLACE ":" ";" output ${output})
     list(GET output 0 file)
     list(GET output 1 mode)
@@ -24,7 +24,8 @@ function(tilewright_target_tables target td)
       DEPENDS ${generator} ${td} DEPFILE ${path}.d COMMENT "Records of target ${target}: ${file}" VERBATIM)
   endforeach()
   add_custom_target(tilewright-${target}-tables
-    DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/Chips.inc ${CMAKE_CURRENT_BINARY_DIR}/reference.md)
+    DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/Chips.inc ${CMAKE_CURRENT_BINARY_DIR}/reference.md
+      ${CMAKE_CURRENT_BINARY_DIR}/reference.h)
   set(TILEWRIGHT_TABLES ${CMAKE_CURRENT_BINARY_DIR}/Chips.inc PARENT_SCOPE)
 endfunction()
 

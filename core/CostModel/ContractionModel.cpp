@@ -54,7 +54,8 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
   static constexpr StringLiteral names[] = {"rows",         "vectors",      "k_block",         "row_block",
                                             "lane_block",   "k_unroll",     "lanes_on_m",      "pack_vectors",
                                             "pack_scalars", "rows_outside", "prefetch_panels", "prefetch_result",
-                                            "unit_m",       "unit_n",       "unit_k"};
+                                            "unit_m",       "unit_n",       "unit_k",       "tile_m",
+                                            "tile_n",       "tile_k",       "stages"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);

@@ -116,6 +116,24 @@ json::Object tilewright::traffic(const Contraction &c, const LaneContractionPlan
   return summary(c, std::move(footprints), chip);
 }
 
+json::Object tilewright::traffic(const Contraction &c, const ScratchpadContractionPlan &plan,
+                                 const TargetDescription &chip) {
+  json::Array footprints;
+  for (const Memory &memory : chip.memories()) {
+    if (memory.kind == MemoryKind::Accumulator && plan.accumulatorBytes)
+      footprints.push_back(json::Object{{"memory", memory.name},
+                                        {"what", formatv("two tiles of {0} x {1}", plan.tileM, plan.tileN).str()},
+                                        {"bytes", static_cast<double>(plan.accumulatorBytes)}});
+    if (memory.kind == MemoryKind::Scratchpad)
+      footprints.push_back(json::Object{{"memory", memory.name},
+                                        {"what", formatv("{0} stages of ({1} + {2}) x {3}, two slices of the tail",
+                                                         plan.stages, plan.tileM, plan.tileN, plan.tileK)
+                                                     .str()},
+                                        {"bytes", static_cast<double>(plan.scratchpadBytes)}});
+  }
+  return summary(c, std::move(footprints), chip);
+}
+
 json::Array tilewright::bestCandidates(std::vector<ContractionPlan> considered, size_t most) {
   llvm::stable_sort(considered,
                     [](const ContractionPlan &a, const ContractionPlan &b) { return a.seconds < b.seconds; });

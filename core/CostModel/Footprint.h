@@ -22,12 +22,15 @@
 
 #include "core/CostModel/ContractionModel.h"
 #include "core/CostModel/LaneContractionModel.h"
+#include "core/CostModel/ScratchpadContractionModel.h"
 
 namespace tilewright {
 
 /// {"footprints": [{"memory", "what", "bytes"}], "operations", "array_bytes"}
 llvm::json::Object traffic(const Contraction &contraction, const ContractionPlan &plan, const TargetDescription &chip);
 llvm::json::Object traffic(const Contraction &contraction, const LaneContractionPlan &plan,
+                           const TargetDescription &chip);
+llvm::json::Object traffic(const Contraction &contraction, const ScratchpadContractionPlan &plan,
                            const TargetDescription &chip);
 
 /// The best of `considered`, at most `most`, one for each register tile and packing, by modelled seconds.

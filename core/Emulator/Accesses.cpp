@@ -83,7 +83,8 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
       else if (place.buffer)
         where = formatv("at byte {0} of a buffer of {1}", place.offset, place.buffer->bytes);
       else
-        where = formatv("at {0}, where no {1} memory is", address, space == Space::Generic ? "known" : spaceName(space));
+        where =
+            formatv("at {0}, where no {1} memory is", address, space == Space::Generic ? "known" : spaceName(space));
       return formatv("{0} {1} {2} bytes {3}", name(lane), verb, bytes, where).str();
     });
     return false;
@@ -101,8 +102,7 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
                                     place.kind == Place::Scratchpad, cluster.acquired);
   if (conflict.kind == Conflict::None)
     return true;
-  std::string bytesText =
-      formatv("byte {0} of {1} memory", conflict.offset, place.block ? "scratchpad" : "global");
+  std::string bytesText = formatv("byte {0} of {1} memory", conflict.offset, place.block ? "scratchpad" : "global");
   if (conflict.kind == Conflict::NeverWritten) {
     report(FindingKind::Uninitialised, site, site,
            [&] { return formatv("{0} reads {1}, which nobody has written", name(lane), bytesText).str(); });
@@ -156,6 +156,16 @@ void *Machine::access(Lane &lane, uint32_t siteIndex, void *address) {
     }
   }
   log(lane, siteIndex, address);
+  return address;
+}
+
+void *Machine::accessRange(Lane &lane, uint32_t siteIndex, char *address, int64_t begin, int64_t end) {
+  const Site &site = kernels->sites[siteIndex];
+  if (checks && !check(lane, lane.order, lane.order.self, lane.order.clock, siteIndex, address + begin, end - begin,
+                       site.align, site.kind, site.space))
+    return site.kind == AccessKind::Read ? poison.data() : trash.data();
+  if (counting)
+    count(siteIndex, reinterpret_cast<uint64_t>(address + begin), 0u, end - begin);
   return address;
 }
 

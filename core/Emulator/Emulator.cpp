@@ -64,8 +64,10 @@ static void readChip(EmulatedKernels::Impl &kernels) {
   }
   for (const CopyEngine &engine : chip.copies()) {
     bool in = kernels.scratchpad && engine.to == kernels.scratchpad->name;
+    if (!engine.asynchronous) // the lane itself
+      continue;
     EngineRate &rate = kernels.rates[static_cast<unsigned>(in ? Engine::Copy : Engine::Store)];
-    rate = {engine.bytesPerClock > 0 ? engine.bytesPerClock : 1, engine.latency};
+    rate = {engine.bytesPerClock > 0 ? engine.bytesPerClock : 1, engine.latency, engine.burstBytes, engine.queueDepth};
   }
 }
 
@@ -210,8 +212,7 @@ void *Emulator::allocate(int64_t bytes, std::string &error) {
   buffer->bytes = bytes;
   void *data = buffer->data;
   auto &buffers = impl->machine.buffers;
-  buffers.insert(llvm::upper_bound(buffers, buffer,
-                                   [](const auto &a, const auto &b) { return a->data < b->data; }),
+  buffers.insert(llvm::upper_bound(buffers, buffer, [](const auto &a, const auto &b) { return a->data < b->data; }),
                  std::move(buffer));
   return data;
 }

@@ -62,6 +62,7 @@ struct KernelEntry {
 /// How fast an engine works, on chips whose lanes are cores.
 struct EngineRate {
   double bytesPerClock = 1, latency = 0;
+  int64_t burstBytes = 0, queueDepth = 0; // 0: any
 };
 
 struct EmulatedKernels::Impl {

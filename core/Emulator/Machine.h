@@ -78,6 +78,7 @@ struct EngineQueue {
   double freeAt = 0;             // clocks of the core: when it has finished all commands
   std::vector<double> commitEnds;
   double lastEnd = 0;
+  std::vector<double> ends; // of the commands that may be in the queue, oldest first
   uint32_t lastSite = 0;
 };
 
@@ -246,6 +247,8 @@ struct Machine {
   Place locate(Lane &lane, const void *address);
   /// An access of one lane: checked, logged. The address to use instead of `address`.
   void *access(Lane &lane, uint32_t site, void *address);
+  /// Bytes [begin, end) after `address`, of a site without a size of its own; gives `address`.
+  void *accessRange(Lane &lane, uint32_t site, char *address, int64_t begin, int64_t end);
   /// The same for `bytes` by (agent, clock) with what `order` knows; false: out of bounds. Not logged.
   bool check(Lane &lane, const Order &order, uint32_t agent, uint32_t clock, uint32_t site, const void *address,
              uint64_t bytes, uint64_t align, AccessKind kind, Space space);

@@ -17,6 +17,8 @@
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -53,7 +55,8 @@ static std::string opText(Operation *op) {
 
 uint32_t EmulationBuilder::Impl::site(Operation *op, AccessKind kind, Space space, uint32_t bytes, uint32_t align,
                                       bool asynchronous) {
-  kernels.sites.push_back({opText(op), locationText(op->getLoc()), kind, space, bytes, std::max(1u, align), asynchronous});
+  kernels.sites.push_back(
+      {opText(op), locationText(op->getLoc()), kind, space, bytes, std::max(1u, align), asynchronous});
   return kernels.sites.size() - 1;
 }
 
@@ -173,8 +176,9 @@ void KernelRewriter::countInstructions(LLVM::LLVMFuncOp function) {
 }
 
 LogicalResult KernelRewriter::takeLane(LLVM::LLVMFuncOp function) {
-  bool isKernel = llvm::any_of(function->getDiscardableAttrs(),
-                               [](NamedAttribute attribute) { return attribute.getName().strref().ends_with("kernel"); });
+  bool isKernel = llvm::any_of(function->getDiscardableAttrs(), [](NamedAttribute attribute) {
+    return attribute.getName().strref().ends_with("kernel");
+  });
   LLVM::LLVMFunctionType type = function.getFunctionType();
   if (isKernel) {
     if (!isa<LLVM::LLVMVoidType>(type.getReturnType()))
@@ -317,7 +321,60 @@ LogicalResult KernelRewriter::rewriteCall(LLVM::CallOp call) {
     call.erase();
     return success();
   }
+  if (callee.consume_front(vectorPrefix))
+    return rewriteVectorOp(call, callee);
   return applyRule(call, callee);
+}
+
+/// `record.N`: an instruction of the vector unit on N elements, executed from its record:
+/// to(clamp(round(from * scale) + zeroPoint)).
+LogicalResult KernelRewriter::rewriteVectorOp(LLVM::CallOp call, StringRef name) {
+  auto [record, count] = name.rsplit('.');
+  const VectorOp *known = nullptr;
+  for (const VectorOp &each : kernels.chip->vectorOps())
+    if (each.name == record)
+      known = &each;
+  if (!known || known->kind != "requantize" || call.getNumResults() != 1 ||
+      call.getNumOperands() != 1u + known->scale + known->zeroPoint)
+    return call.emitError() << "the emulator does not know the vector operation \"" << record << "\" of "
+                            << kernels.chip->target() << ":" << kernels.chip->chip();
+  OpBuilder builder(call);
+  Location loc = call.getLoc();
+  auto result = dyn_cast<VectorType>(call.getResult().getType());
+  auto shape = result ? result.getShape() : ArrayRef<int64_t>();
+  Type f32 = builder.getF32Type(), floats = result ? Type(VectorType::get(shape, f32)) : f32;
+  auto splat = [&](double value) -> Value {
+    TypedAttr attribute = builder.getF32FloatAttr(value);
+    if (result)
+      attribute = DenseElementsAttr::get(cast<ShapedType>(floats), float(value));
+    return LLVM::ConstantOp::create(builder, loc, floats, attribute);
+  };
+  ValueRange operands = call.getArgOperands();
+  Value value = operands.front();
+  if (!isFloat(known->from))
+    value = isSigned(known->from) ? LLVM::SIToFPOp::create(builder, loc, floats, value).getResult()
+                                  : LLVM::UIToFPOp::create(builder, loc, floats, value).getResult();
+  if (known->scale)
+    value = LLVM::FMulOp::create(builder, loc, value, operands[1]);
+  if (known->rounding == "nearest-even")
+    value = LLVM::RoundEvenOp::create(builder, loc, floats, value);
+  else if (known->rounding == "nearest-away")
+    value = LLVM::RoundOp::create(builder, loc, floats, value);
+  else
+    value = LLVM::FFloorOp::create(builder, loc, floats, value);
+  if (known->zeroPoint)
+    value = LLVM::FAddOp::create(builder, loc, value, operands.back());
+  if (known->saturates) {
+    double range = std::ldexp(1.0, bitWidth(known->to) - isSigned(known->to));
+    value = LLVM::MaxNumOp::create(builder, loc, value, splat(isSigned(known->to) ? -range : 0));
+    value = LLVM::MinNumOp::create(builder, loc, value, splat(range - 1));
+  }
+  Type type = call.getResult().getType();
+  value = isSigned(known->to) ? LLVM::FPToSIOp::create(builder, loc, type, value).getResult()
+                              : LLVM::FPToUIOp::create(builder, loc, type, value).getResult();
+  call.getResult().replaceAllUsesWith(value);
+  call.erase();
+  return success();
 }
 
 LogicalResult KernelRewriter::rewriteOp(Operation *op) {
@@ -355,6 +412,44 @@ static bool isPrivate(Value pointer) {
   return false;
 }
 
+void KernelRewriter::checkMasked(OpOperand &address, Value mask, Type type, AccessKind kind, uint64_t align) {
+  Space space = spaceOf(kernels.table, address.get());
+  if (space == Space::Private || isPrivate(address.get()))
+    return;
+  Operation *op = address.getOwner();
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  DataLayout layout(module);
+  auto vector = cast<VectorType>(type);
+  uint64_t elementBytes = layout.getTypeSize(vector.getElementType());
+  shared.narrow(space, elementBytes, align);
+  uint32_t site = shared.site(op, kind, space, 0, align);
+  // The elements from the first to the last one that the mask has.
+  int64_t lanes = vector.getNumElements();
+  Type bits = builder.getIntegerType(lanes), i64 = builder.getI64Type();
+  auto wide = [&](Value value) -> Value {
+    if (lanes == 64)
+      return value;
+    return lanes > 64 ? LLVM::TruncOp::create(builder, loc, i64, value).getResult()
+                      : LLVM::ZExtOp::create(builder, loc, i64, value).getResult();
+  };
+  auto number = [&](Type type, int64_t value) -> Value {
+    return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+  };
+  Value set = lanes == 1 ? LLVM::ExtractElementOp::create(builder, loc, mask, number(i64, 0)).getResult()
+                         : LLVM::BitcastOp::create(builder, loc, bits, mask).getResult();
+  Value first = wide(LLVM::CountTrailingZerosOp::create(builder, loc, bits, set, /*is_zero_poison=*/false));
+  Value after = LLVM::SubOp::create(builder, loc, number(i64, lanes),
+                                    wide(LLVM::CountLeadingZerosOp::create(builder, loc, bits, set, false)));
+  auto plain = LLVM::LLVMPointerType::get(builder.getContext());
+  Value checked = shared.call(
+      builder, loc, "tw_emulator_masked", plain,
+      {shared.lane(op), number(builder.getI32Type(), site), address.get(), first, after, number(i64, elementBytes)});
+  if (address.get().getType() != plain)
+    checked = LLVM::AddrSpaceCastOp::create(builder, loc, address.get().getType(), checked);
+  address.set(checked);
+}
+
 LogicalResult KernelRewriter::checkAccess(Operation *op) {
   if (op->hasAttr(internalAccess)) {
     op->removeAttr(internalAccess);
@@ -374,8 +469,7 @@ LogicalResult KernelRewriter::checkAccess(Operation *op) {
     Type i32 = builder.getI32Type();
     Value number = LLVM::ConstantOp::create(builder, loc, i32, builder.getI32IntegerAttr(site));
     auto plain = LLVM::LLVMPointerType::get(builder.getContext());
-    Value checked =
-        shared.call(builder, loc, "tw_emulator_access", plain, {shared.lane(op), number, address.get()});
+    Value checked = shared.call(builder, loc, "tw_emulator_access", plain, {shared.lane(op), number, address.get()});
     if (address.get().getType() != plain)
       checked = LLVM::AddrSpaceCastOp::create(builder, loc, address.get().getType(), checked);
     address.set(checked);
@@ -388,7 +482,12 @@ LogicalResult KernelRewriter::checkAccess(Operation *op) {
     check(update.getPtrMutable(), update.getVal().getType(), AccessKind::Atomic, update.getAlignment());
   } else if (auto exchange = dyn_cast<LLVM::AtomicCmpXchgOp>(op)) {
     check(exchange.getPtrMutable(), exchange.getVal().getType(), AccessKind::Atomic, exchange.getAlignment());
-  } else if (isa<LLVM::MemcpyOp, LLVM::MemsetOp, LLVM::MemmoveOp, LLVM::MaskedLoadOp, LLVM::MaskedStoreOp>(op)) {
+  } else if (auto masked = dyn_cast<LLVM::MaskedLoadOp>(op)) {
+    checkMasked(masked.getDataMutable(), masked.getMask(), masked.getType(), AccessKind::Read, masked.getAlignment());
+  } else if (auto masked = dyn_cast<LLVM::MaskedStoreOp>(op)) {
+    checkMasked(masked.getDataMutable(), masked.getMask(), masked.getValue().getType(), AccessKind::Write,
+                masked.getAlignment());
+  } else if (isa<LLVM::MemcpyOp, LLVM::MemsetOp, LLVM::MemmoveOp>(op)) {
     for (Value operand : op->getOperands()) {
       if (isa<LLVM::LLVMPointerType>(operand.getType()) && !isPrivate(operand))
         return op->emitError("the emulator checks this access only on a lane's own memory");

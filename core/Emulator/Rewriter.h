@@ -32,7 +32,7 @@ namespace tilewright {
 inline constexpr llvm::StringLiteral kernelEntrySuffix = ".emulated";
 /// Prefix of calls of primitives by name.
 inline constexpr llvm::StringLiteral primitivePrefix = "tilewright.primitive.";
-inline constexpr llvm::StringLiteral unitPrefix = "tilewright.unit.";
+inline constexpr llvm::StringLiteral unitPrefix = "tilewright.unit.", vectorPrefix = "tilewright.vector.";
 /// On loads and stores of the emulation itself, which are not accesses of the kernel.
 inline constexpr llvm::StringLiteral internalAccess = "tilewright.internal";
 
@@ -76,6 +76,8 @@ private:
   mlir::LogicalResult rewriteCall(mlir::LLVM::CallOp call);
   mlir::LogicalResult applyRule(mlir::Operation *op, llvm::StringRef name);
   mlir::LogicalResult checkAccess(mlir::Operation *op);
+  void checkMasked(mlir::OpOperand &address, mlir::Value mask, mlir::Type type, AccessKind kind, uint64_t align);
+  mlir::LogicalResult rewriteVectorOp(mlir::LLVM::CallOp call, llvm::StringRef name);
   void makeEntry(mlir::LLVM::LLVMFuncOp function);
   void countBlocks(mlir::LLVM::LLVMFuncOp function);
 

@@ -69,9 +69,16 @@ static void tensorAt(Lane *lane, uint32_t site, int32_t store, char *scratchpad,
   tensorAsync(*lane, site, transfer, blocks);
 }
 
+/// An access of elements [first, after) by a mask.
+static void *maskedAt(Lane *lane, uint32_t site, char *address, int64_t first, int64_t after, int64_t elementBytes) {
+  return after <= first ? address
+                        : lane->machine->accessRange(*lane, site, address, first * elementBytes, after * elementBytes);
+}
+
 std::vector<std::pair<const char *, void *>> tilewright::runtimeSymbols() {
   return {
       {"tw_emulator_access", reinterpret_cast<void *>(accessAt)},
+      {"tw_emulator_masked", reinterpret_cast<void *>(maskedAt)},
       {"tw_emulator_barrier", reinterpret_cast<void *>(barrierAt)},
       {"tw_emulator_subgroup_barrier", reinterpret_cast<void *>(subgroupBarrierAt)},
       {"tw_emulator_cluster_barrier", reinterpret_cast<void *>(clusterBarrierAt)},

@@ -46,6 +46,14 @@ double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t b
   advance(lane);
   counters.busyCycles += cycles;
   EngineQueue &queue = lane.engines[engine];
+  // A full queue takes a command when its oldest one has finished.
+  if (size_t depth = machine.kernels->rates[engine].queueDepth) {
+    if (queue.ends.size() >= depth) {
+      lane.now = std::max(lane.now, queue.ends[queue.ends.size() - depth]);
+      queue.ends.erase(queue.ends.begin(), queue.ends.end() - (depth - 1));
+    }
+    queue.ends.push_back(std::max(queue.freeAt, lane.now) + cycles);
+  }
   queue.freeAt = std::max(queue.freeAt, lane.now) + cycles;
   return queue.lastEnd = queue.freeAt;
 }
@@ -104,6 +112,12 @@ void tilewright::copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer tr
   double cycles = 0;
   if (machine.timed) {
     const EngineRate &rate = machine.kernels->rates[e];
+    if (rate.burstBytes && transfer.rowBytes > rate.burstBytes)
+      machine.report(FindingKind::Misuse, site, site, [&] {
+        return formatv("{0} moves rows of {1} bytes; the engine takes at most {2} at a time", machine.name(lane),
+                       transfer.rowBytes, rate.burstBytes)
+            .str();
+      });
     cycles = rate.latency + bytes / rate.bytesPerClock;
   }
   occupy(lane, e, cycles, bytes);
@@ -299,8 +313,8 @@ void tilewright::tensorAsync(Lane &lane, uint32_t site, TensorTransfer transfer,
       uint64_t first, last;
       char *array = tile.source(row, first, last);
       for (uint64_t offset = 0; machine.checks && offset < tile.rowBytes && fits; offset += pieceBytes)
-        fits = machine.check(lane, lane.order, agent, part.stamp, site, tile.place(row, offset), pieceBytes,
-                             pieceBytes, part.store ? AccessKind::Read : AccessKind::Write, Space::Cluster);
+        fits = machine.check(lane, lane.order, agent, part.stamp, site, tile.place(row, offset), pieceBytes, pieceBytes,
+                             part.store ? AccessKind::Read : AccessKind::Write, Space::Cluster);
       if (!array)
         continue;
       if (machine.checks && fits)

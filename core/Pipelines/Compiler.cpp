@@ -14,6 +14,7 @@
 #include "tilewright/Compiler.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
+#include "tilewright/Cores.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
@@ -157,6 +158,10 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   if (!chip)
     return emitError(UnknownLoc::get(context), llvm::toString(chip.takeError()));
   bool lanes = laneHierarchy(**chip).has_value();
+  std::optional<CoreHierarchy> cores = coreHierarchy(**chip);
+  bool scalar = module->hasAttr(scalarCodeAttr);
+  if (cores) // all of them work on one program
+    module->setAttr("tilewright.threads", builder.getI64IntegerAttr(cores->cores));
   for (unsigned stage = first; stage <= last; ++stage) {
     PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
     pm.enableVerifier(stage == last);
@@ -176,18 +181,26 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
     case 3:
       if (lanes)
         buildOptimizeLanesPipeline(pm);
+      else if (cores)
+        buildOptimizeCoresPipeline(pm, !scalar);
       else
         buildOptimizePipeline(pm, options.plain);
       break;
     case 4:
       if (lanes)
         buildMapLanesPipeline(pm);
+      else if (cores)
+        buildMapCoresPipeline(pm);
       else
         buildMapPipeline(pm);
       break;
     default:
       if (lanes)
         buildLowerLanesPipeline(pm);
+      else if (cores && scalar)
+        buildLowerCoresToCPipeline(pm);
+      else if (cores)
+        buildLowerCoresPipeline(pm);
       else
         buildLowerToLLVMPipeline(
             pm, {.packedCall = options.packedCall, .tileLoops = options.tileLoops, .libm = options.promote});

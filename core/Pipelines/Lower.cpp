@@ -28,7 +28,7 @@ using namespace mlir;
 
 /// Types without arithmetic of their own compute in f32; conversions become integer arithmetic, since LLVM would call
 /// functions that the system's libraries lack.
-static void expandArithmetic(OpPassManager &pm) {
+static void emulateFloats(OpPassManager &pm) {
   arith::ArithEmulateUnsupportedFloatsOptions floats;
   floats.sourceTypeStrs = {"bf16"};
   floats.targetTypeStr = "f32";
@@ -36,6 +36,10 @@ static void expandArithmetic(OpPassManager &pm) {
   math::MathExtendToSupportedTypesOptions math;
   functions.addPass(math::createMathExtendToSupportedTypes(math));
   pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
+}
+
+static void expandArithmetic(OpPassManager &pm) {
+  emulateFloats(pm);
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
@@ -79,4 +83,38 @@ void tilewright::buildLowerLanesPipeline(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createLowerToLLVM());
   pm.addPass(createFinishLaunches());
+}
+
+void tilewright::buildLowerCoresPipeline(OpPassManager &pm) {
+  pm.addPass(createPlanScratchpad());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createLowerTileToEngines());
+  pm.addPass(createLowerTileToVector());
+  // Addresses become sums of indices that loops can leave to the one around them.
+  pm.addPass(memref::createFlattenMemrefsPass());
+  pm.addPass(createFlattenSignatures());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createExpandMath());
+  emulateFloats(pm); // maxima and minima stay single instructions
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createLowerToLLVM());
+  pm.addPass(createMem2Reg());
+  pm.addPass(createFinishLaunches());
+}
+
+void tilewright::buildLowerCoresToCPipeline(OpPassManager &pm) {
+  pm.addPass(createPlanScratchpad());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createLowerTileToEngines());
+  pm.addNestedPass<func::FuncOp>(createLowerTileToLoops());
+  pm.addPass(createFlattenSignatures());
+  pm.addPass(createLowerAffinePass());
+  expandArithmetic(pm);
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
 }

@@ -48,3 +48,15 @@ void tilewright::buildMapLanesPipeline(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
+
+void tilewright::buildOptimizeCoresPipeline(OpPassManager &pm, bool vectors) {
+  pm.addNestedPass<func::FuncOp>(createMapContractions());
+  pm.addNestedPass<func::FuncOp>(createFuseNests());
+  if (vectors)
+    pm.addNestedPass<func::FuncOp>(createVectorizeNests());
+  pm.addNestedPass<func::FuncOp>(createMapNestsToCores());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void tilewright::buildMapCoresPipeline(OpPassManager &pm) { buildMapLanesPipeline(pm); }

@@ -313,6 +313,8 @@ CopyEngine Reader::copy(const Record &record) {
   result.alignBytes = record.getValueAsInt("alignBytes");
   result.accessBytes = record.getValueAsListOfInts("accessBytes");
   result.arrangements = strings(record, "arrangements");
+  result.burstBytes = record.getValueAsInt("burstBytes");
+  result.queueDepth = record.getValueAsInt("queueDepth");
   result.zeroFill = record.getValueAsBit("zeroFill");
   result.bytesPerClock = ratio(record, "bandwidth");
   result.latency = ratio(record, "latency");

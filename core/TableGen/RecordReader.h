@@ -42,6 +42,7 @@ std::vector<std::string> checkIntrinsic(const MatrixUnit &unit);
 
 // The back ends.
 void writeTables(const Records &records, llvm::StringRef nameSpace, llvm::raw_ostream &os);
+void writeCHeader(const Records &records, llvm::StringRef target, llvm::raw_ostream &os);
 void writeReference(const Records &records, llvm::StringRef target, llvm::raw_ostream &os);
 
 } // namespace tilewright::tablegen

@@ -275,6 +275,10 @@ void Printer::chip(const ChipTable &chip) {
       os << "};\n";
     }
     set("copy.arrangements", copy.arrangements);
+    if (copy.burstBytes)
+      set("copy.burstBytes", copy.burstBytes);
+    if (copy.queueDepth)
+      set("copy.queueDepth", copy.queueDepth);
     setIf("copy.zeroFill", copy.zeroFill);
     set("copy.bytesPerClock", copy.bytesPerClock);
     set("copy.latency", copy.latency);

@@ -24,13 +24,14 @@
 namespace cl = llvm::cl;
 
 namespace {
-enum class Mode { Check, Tables, Reference };
+enum class Mode { Check, Tables, Reference, CHeader };
 } // namespace
 
 static cl::opt<Mode> mode(cl::desc("what to write:"),
                           cl::values(clEnumValN(Mode::Check, "check", "nothing, only check the records"),
                                      clEnumValN(Mode::Tables, "gen-tables", "C++ tables of chips and units"),
-                                     clEnumValN(Mode::Reference, "gen-reference", "a reference page in Markdown")),
+                                     clEnumValN(Mode::Reference, "gen-reference", "a reference page in Markdown"),
+                                     clEnumValN(Mode::CHeader, "gen-c-header", "reference intrinsics in C")),
                           cl::init(Mode::Check));
 static cl::opt<std::string> target("target", cl::desc("name of the target, the first part of unit names"),
                                    cl::value_desc("name"), cl::init("target"));
@@ -49,6 +50,9 @@ static bool run(llvm::raw_ostream &os, const llvm::RecordKeeper &keeper) {
     break;
   case Mode::Reference:
     tilewright::tablegen::writeReference(*records, target, os);
+    break;
+  case Mode::CHeader:
+    tilewright::tablegen::writeCHeader(*records, target, os);
     break;
   }
   return false;

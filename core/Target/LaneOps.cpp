@@ -12,6 +12,7 @@
 
 #include "tilewright/LaneOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tilewright/Cores.h"
 #include "tilewright/Target.h"
 
 using namespace tilewright;
@@ -40,6 +41,20 @@ std::optional<LaneHierarchy> tilewright::laneHierarchy(const TargetDescription &
       result.scratchpadBytes = memory.bytes;
     }
   }
+  return result;
+}
+
+std::optional<LaneHierarchy> tilewright::launchHierarchy(const TargetDescription &chip) {
+  if (auto lanes = laneHierarchy(chip))
+    return lanes;
+  std::optional<CoreHierarchy> cores = coreHierarchy(chip);
+  if (!cores)
+    return std::nullopt;
+  LaneHierarchy result;
+  result.grid = cores->level;
+  result.blocks = cores->cores;
+  result.scratchpad = cores->scratchpad->name;
+  result.scratchpadBytes = cores->scratchpad->bytes;
   return result;
 }
 

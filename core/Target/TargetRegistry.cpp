@@ -12,6 +12,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tilewright/Emulation.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/STLExtras.h"
@@ -31,7 +32,11 @@ using llvm::formatv;
 Target::~Target() = default;
 void Target::registerDialects(mlir::DialectRegistry &registry) const {}
 void Target::extendPipeline(PipelineSlot slot, mlir::OpPassManager &pm, const TargetDescription &chip) const {}
-void Target::emulate(EmulationTable &table) const {}
+/// Enough where the only ops of a kernel that are not LLVM's are calls of primitives and units by record.
+void Target::emulate(EmulationTable &table) const {
+  table.space(globalSpace, Space::Global);
+  table.space(scratchpadSpace, Space::Scratchpad);
+}
 
 std::unique_ptr<LaneOps> Target::laneOps(const TargetDescription &chip) const { return nullptr; }
 

@@ -14,6 +14,7 @@
 #include "core/Pages/ExplainPage.h"
 #include "core/Pipelines/Header.h"
 #include "core/Tools/Command.h"
+#include "tilewright/Cores.h"
 #include "tilewright/Explain.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
@@ -83,8 +84,12 @@ int main(int argc, char **argv) {
     return fail("nothing to write; name an output with -o OUT.{o,so,ll}, or use --header, --explain or --dump-stages");
   auto chip = TargetRegistry::get().describe(program.target);
   bool lanes = chip ? laneHierarchy(**chip).has_value() : false;
+  bool cores = chip ? coreHierarchy(**chip).has_value() : false;
   llvm::consumeError(chip ? llvm::Error::success() : chip.takeError()); // reported when the stages run
-  if (!lanes && !outputFile.empty() && extension != ".o" && extension != ".so" && extension != ".ll")
+  if (cores && !outputFile.empty() && extension != ".c")
+    return fail("cannot tell what '" + outputFile + "' shall be; for " + program.target +
+                " expected a name that ends with .c");
+  if (!lanes && !cores && !outputFile.empty() && extension != ".o" && extension != ".so" && extension != ".ll")
     return fail("cannot tell what '" + outputFile + "' shall be; expected a name that ends with .o, .so or .ll");
 
   Program source(program);
@@ -94,6 +99,8 @@ int main(int argc, char **argv) {
 
   CompileOptions options = program.compileOptions("tw-compile-crash.mlir");
   options.dumpDirectory = arguments.dumpStages;
+  if (cores && !outputFile.empty()) // C: its compiler makes the vectors
+    module->setAttr(scalarCodeAttr, mlir::UnitAttr::get(module.getContext()));
   std::optional<DecisionLog> log;
   html::Explanation explanation{program.inputFile, {}, "", ""};
   if (wantsExplanation)
@@ -116,9 +123,9 @@ int main(int argc, char **argv) {
   }
   if (signatures.empty())
     return fail("'" + program.inputFile + "' has no public function with a body");
-  if (lanes && !headerFile.empty())
-    return fail("a header describes functions of the host; chip '" + program.target +
-                "' has launches, which -o OUT.tw holds");
+  if ((lanes || cores) && !headerFile.empty())
+    return fail("a header describes functions of the host; chip '" + program.target + "' has launches, which -o OUT." +
+                (cores ? "c" : "tw") + " holds");
   if (mlir::failed(runStages(module, 5, 5, options)))
     return 1;
   if (log) {
@@ -134,7 +141,9 @@ int main(int argc, char **argv) {
   // The code first: where it cannot be had, no header of it is left. Linking resets the options of the process.
   std::string header = cHeader(signatures, llvm::sys::path::filename(headerFile), program.target);
   if (!outputFile.empty())
-    if (llvm::Error error = lanes ? writeLaunches(module, outputFile) : emit(module, outputFile))
+    if (llvm::Error error = lanes   ? writeLaunches(module, outputFile)
+                            : cores ? writeC(module, outputFile)
+                                    : emit(module, outputFile))
       return fail(std::move(error));
   if (!headerFile.empty())
     if (llvm::Error error = writeFile(headerFile, header))

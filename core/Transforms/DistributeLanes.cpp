@@ -14,6 +14,7 @@
 #include "core/Transforms/LaneBarriers.h"
 #include "core/Transforms/LaneCopy.h"
 #include "core/Transforms/LaneReduce.h"
+#include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireLanes.h"
 #include "core/Transforms/TileRegionLowering.h"
@@ -657,18 +658,6 @@ struct DistributeLanes : tilewright::impl::DistributeLanesBase<DistributeLanes> 
     DistributeLanesBase::getDependentDialects(registry);
     for (const Target *target : TargetRegistry::get().targets())
       target->registerDialects(registry);
-  }
-
-  /// What the public functions did is in their manifests; the module keeps those.
-  static void takeManifests(ModuleOp module) {
-    SmallVector<Attribute> manifests;
-    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (Attribute manifest = function->getAttr(manifestAttr)) {
-        manifests.push_back(manifest);
-        function.erase();
-      }
-    if (!manifests.empty())
-      module->setAttr(manifestsAttr, ArrayAttr::get(module.getContext(), manifests));
   }
 
   void runOnOperation() override {

@@ -13,6 +13,7 @@
 
 #include "core/Transforms/MathExpansion.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/UseVectorOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -143,10 +144,9 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
         continue;
       }
       OpBuilder b(sum);
-      sum.getResult().replaceAllUsesWith(
-          compute(b, sum.getLoc(), type, x ? x : y, [&](MathExpansion &e, ValueRange v) {
-            return x ? e.normalCdf2(v[0]) : e.erfc(e.mul(v[0], e.constant(-1)));
-          }));
+      sum.getResult().replaceAllUsesWith(compute(b, sum.getLoc(), type, x ? x : y, [&](MathExpansion &e, ValueRange v) {
+        return x ? e.normalCdf2(v[0]) : e.erfc(e.mul(v[0], e.constant(-1)));
+      }));
       replaced.push_back(sum);
     }
   }
@@ -203,10 +203,14 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
   }
 
   void runOnOperation() override {
-    if (auto target = targetOf(getOperation()))
+    if (auto target = targetOf(getOperation())) {
       hasScale = (*target)->rate("ldexp.f32").has_value();
-    else
+      // What a vector unit does in one instruction is taken before its parts are expanded.
+      if (auto module = dyn_cast<ModuleOp>(getOperation()))
+        useVectorOps(module, **target);
+    } else {
       llvm::consumeError(target.takeError()); // the generic form is right everywhere
+    }
     SmallVector<math::ErfOp> erfs;
     getOperation()->walk([&](math::ErfOp erf) { erfs.push_back(erf); });
     for (math::ErfOp erf : erfs) {
@@ -230,9 +234,8 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
     });
     for (Operation *op : ops) {
       OpBuilder b(op);
-      Value result =
-          compute(b, op->getLoc(), op->getResult(0).getType(), op->getOperands(),
-                  [&](MathExpansion &e, ValueRange v) { return expand(op, e, v, b); });
+      Value result = compute(b, op->getLoc(), op->getResult(0).getType(), op->getOperands(),
+                             [&](MathExpansion &e, ValueRange v) { return expand(op, e, v, b); });
       if (!result)
         continue;
       op->getResult(0).replaceAllUsesWith(result);

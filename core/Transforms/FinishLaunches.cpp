@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "tilewright/Cores.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
@@ -34,10 +35,19 @@ struct FinishLaunches : tilewright::impl::FinishLaunchesBase<FinishLaunches> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     std::unique_ptr<LaneOps> ops;
+    auto target = targetOf(module);
+    if (!target)
+      llvm::consumeError(target.takeError()); // reported below, if there is a launch
+    bool cores = target && coreHierarchy(**target);
     for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
       std::optional<LaunchShape> shape = launchShapeOf(function);
       if (!shape || function.isExternal())
         continue;
+      if (cores) {
+        function.setLinkage(LLVM::Linkage::External);
+        function->setAttr(coreKernelAttr, UnitAttr::get(function.getContext()));
+        continue;
+      }
       if (!ops) {
         auto found = laneOpsOf(module);
         if (!found) {

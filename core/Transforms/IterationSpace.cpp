@@ -52,6 +52,12 @@ void IterationSpace::addDimension(AffineForOp loop) {
   at.push_back(getAffineConstantExpr(0, context));
 }
 
+AffineExpr IterationSpace::define(Value value) {
+  sizes.push_back(value);
+  allocateAfter = value.getDefiningOp();
+  return getAffineSymbolExpr(sizes.size() - 1, builder.getContext());
+}
+
 SmallVector<Value> IterationSpace::operands() const {
   SmallVector<Value> all(ivs);
   llvm::append_range(all, sizes);

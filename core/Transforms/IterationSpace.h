@@ -28,6 +28,9 @@ public:
   void addDimension(mlir::affine::AffineForOp loop);
   mlir::AffineExpr extent(unsigned dim) const { return extents[dim]; }
 
+  /// A value that holds for the whole nest as an expression; call it outside of all loops.
+  mlir::AffineExpr define(mlir::Value value);
+
   /// A loop from `begin` to the smallest of `ends`; none for one iteration or for no iteration of constant bounds.
   void loop(mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,
             llvm::function_ref<void(mlir::AffineExpr)> body);

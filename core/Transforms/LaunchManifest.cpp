@@ -376,3 +376,14 @@ LogicalResult LaunchManifest::write(Outline toFunction) {
                     StringAttr::get(function.getContext(), llvm::formatv("{0}", std::move(manifest)).str()));
   return success();
 }
+
+void tilewright::takeManifests(ModuleOp module) {
+  SmallVector<Attribute> manifests;
+  for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (Attribute manifest = function->getAttr(manifestAttr)) {
+      manifests.push_back(manifest);
+      function.erase();
+    }
+  if (!manifests.empty())
+    module->setAttr(manifestsAttr, ArrayAttr::get(module.getContext(), manifests));
+}

@@ -105,6 +105,9 @@ private:
   llvm::StringMap<int64_t> constantOf; // by the global's name
 };
 
+/// After stage 4: what the public functions did is in their manifests; the module keeps those.
+void takeManifests(mlir::ModuleOp module);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_LAUNCHMANIFEST_H

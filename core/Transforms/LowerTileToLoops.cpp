@@ -422,6 +422,8 @@ private:
       lower(reduce);
     else if (auto copy = dyn_cast<tile::CopyOp>(op))
       emitCopyAsLoops(rewriter, copy);
+    else if (auto multiply = dyn_cast<tile::MultiplyOp>(op))
+      result = emitMultiplyAsLoops(rewriter, multiply);
     else if (auto parallel = dyn_cast<tile::ParallelOp>(op))
       return lower(parallel);
     else if (auto loop = dyn_cast<scf::ForOp>(op))
@@ -434,7 +436,7 @@ private:
     } else if (auto alloc = dyn_cast<tile::AllocOp>(op)) {
       lowerAlloc(rewriter, alloc);
       return success();
-    } else if (!isa<tile::WaitOp>(op))
+    } else if (!isa<tile::WaitOp, tile::DoneOp>(op))
       return lowerOther(op);
     dead.push_back(op);
     return result;

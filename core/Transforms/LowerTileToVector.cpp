@@ -219,11 +219,11 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
   }
 
   /// Buffers become memrefs, copies code that is done when it returns; tokens are left as casts for loops to carry.
-  void lowerBuffers(ModuleOp module, int64_t vectorBytes) {
+  LogicalResult lowerBuffers(ModuleOp module, int64_t vectorBytes) {
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> ops;
     module.walk([&](Operation *op) {
-      if (isa<tile::AllocOp, tile::FillOp, tile::CopyOp, tile::WaitOp>(op))
+      if (isa<tile::AllocOp, tile::FillOp, tile::CopyOp, tile::MultiplyOp, tile::DoneOp, tile::WaitOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
@@ -232,14 +232,19 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
         lowerAlloc(rewriter, alloc);
       } else if (auto fill = dyn_cast<tile::FillOp>(op)) {
         lowerFill(rewriter, fill);
-      } else if (auto copy = dyn_cast<tile::CopyOp>(op)) {
-        emitCopyAsVectors(rewriter, copy, vectorBytes);
-        Value done = arith::ConstantIntOp::create(rewriter, op->getLoc(), 1, 1);
-        rewriter.replaceOpWithNewOp<UnrealizedConversionCastOp>(op, copy.getToken().getType(), done);
-      } else {
+      } else if (isa<tile::WaitOp>(op)) {
         rewriter.eraseOp(op);
+      } else {
+        if (auto copy = dyn_cast<tile::CopyOp>(op))
+          emitCopyAsVectors(rewriter, copy, vectorBytes);
+        else if (auto multiply = dyn_cast<tile::MultiplyOp>(op);
+                 multiply && failed(emitMultiplyAsLoops(rewriter, multiply)))
+          return failure();
+        Value done = arith::ConstantIntOp::create(rewriter, op->getLoc(), 1, 1);
+        rewriter.replaceOpWithNewOp<UnrealizedConversionCastOp>(op, op->getResult(0).getType(), done);
       }
     }
+    return success();
   }
 
   void runOnOperation() override {
@@ -263,7 +268,8 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
       }
       target = *found;
     }
-    lowerBuffers(module, target ? target->vectorRegisters().second : 0);
+    if (failed(lowerBuffers(module, target ? target->vectorRegisters().second : 0)))
+      return signalPassFailure();
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });

@@ -18,6 +18,7 @@
 #include "core/Transforms/ContractionEmitter.h"
 #include "core/Transforms/LaneContractionEmitter.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/ScratchpadContractionEmitter.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -242,26 +243,9 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   AffineForOp root = c.nest.root();
   std::string reason;
   std::optional<LaneHierarchy> lanes = laneHierarchy(target);
-  std::optional<ContractionPlan> plan;
-  std::optional<LaneContractionPlan> lanePlan;
-  DecisionLog *log = DecisionLog::of(root.getContext());
-  std::vector<ContractionPlan> considered;
-  PlanOptions asked = options;
-  asked.considered = log ? &considered : nullptr;
-  if (lanes)
-    lanePlan = planLaneContraction(c, target, *lanes, isFast(root), reason);
-  else
-    plan = planContraction(c, target, asked, reason);
-  if (!plan && !lanePlan) {
-    root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
-    return;
-  }
-  if (plan && !plan->note.empty())
-    root.emitRemark() << "contraction is mapped to \"" << plan->unit->name << "\": " << plan->note;
+  std::optional<CoreHierarchy> cores = coreHierarchy(target);
   ContractionTask task;
   task.contraction = c;
-  if (plan)
-    task.plan = *plan;
   task.mayReassociate = options.mayReassociate;
   AffineForOp init = findZeroInit(c);
   task.zeroInit = bool(init);
@@ -280,15 +264,41 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     for (const Access &store : step.nest.stores)
       step.keepStore.push_back(!isPrivate(store.memref));
 
+  std::optional<ContractionPlan> plan;
+  std::optional<LaneContractionPlan> lanePlan;
+  std::optional<ScratchpadContractionPlan> corePlan;
+  DecisionLog *log = DecisionLog::of(root.getContext());
+  std::vector<ContractionPlan> considered;
+  PlanOptions asked = options;
+  asked.considered = log ? &considered : nullptr;
+  if (lanes)
+    lanePlan = planLaneContraction(c, target, *lanes, isFast(root), reason);
+  else if (cores)
+    corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason);
+  else
+    plan = planContraction(c, target, asked, reason);
+  if (!plan && !lanePlan && !corePlan) {
+    root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
+    return;
+  }
+  if (plan && !plan->note.empty())
+    root.emitRemark() << "contraction is mapped to \"" << plan->unit->name << "\": " << plan->note;
+  if (plan)
+    task.plan = *plan;
+
   if (log) {
     llvm::json::Array shape;
     for (auto trips : c.nest.tripCounts)
       shape.push_back(trips ? llvm::json::Value(*trips) : llvm::json::Value(nullptr));
     log->add("contraction", root.getLoc(),
              llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", std::move(shape)}}},
-                                {"choice", plan ? plan->toJSON() : lanePlan->toJSON()},
+                                {"choice", plan       ? plan->toJSON()
+                                           : lanePlan ? lanePlan->toJSON()
+                                                      : corePlan->toJSON()},
                                 {"candidates", bestCandidates(std::move(considered))},
-                                {"traffic", plan ? traffic(c, *plan, target) : traffic(c, *lanePlan, target)},
+                                {"traffic", plan       ? traffic(c, *plan, target)
+                                            : lanePlan ? traffic(c, *lanePlan, target)
+                                                       : traffic(c, *corePlan, target)},
                                 {"fused_steps", int64_t(task.epilogue.size())}});
   }
 
@@ -300,6 +310,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
     if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine))
       root->getPrevNode()->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
+  } else if (corePlan) {
+    emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);
   } else {
     emitContraction(builder, root.getLoc(), task);
   }

@@ -67,15 +67,17 @@ namespace {
 struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<LaneHierarchy> hierarchy = requireLanes(module);
+    FailureOr<LaneHierarchy> hierarchy = requireLaunches(module);
     if (failed(hierarchy))
       return signalPassFailure();
-    auto ops = laneOpsOf(module);
-    if (!ops) {
-      module.emitError() << llvm::toString(ops.takeError());
-      return signalPassFailure();
+    if (!hierarchy->subgroup.empty()) {
+      auto ops = laneOpsOf(module);
+      if (!ops) {
+        module.emitError() << llvm::toString(ops.takeError());
+        return signalPassFailure();
+      }
+      dynamicScratchpad = (*ops)->dynamicScratchpad();
     }
-    dynamicScratchpad = (*ops)->dynamicScratchpad();
     for (func::FuncOp function : publicFunctions(module))
       if (failed(outline(function, module, *hierarchy)))
         return signalPassFailure();

@@ -253,6 +253,23 @@ def LowerTileParallel : Pass<"lower-tile-parallel", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::affine::AffineDialect"];
 }
 
+def MapNestsToCores : Pass<"map-nests-to-cores", "::mlir::func::FuncOp"> {
+  let summary = "Run what no unit takes on the cores themselves";
+  let description = [{
+    For chips whose cores have a scratchpad: each nest of a kernel that is not mapped yet becomes one `tile.parallel` of the
+    cores' level. Of its parallel loops outside the first with enough iterations is cut into one range for each core; a
+    nest without one runs on one core.
+
+    ```mlir
+    affine.parallel (%i) = (0) to (%m) { body }
+    // becomes, with four cores
+    tile.parallel (%c) to (4) level "core" { affine.for %i = %c * (%m ceildiv 4) to min(%m, (%c + 1) * (%m ceildiv 4)) { body } }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::tilewright::tile::TileDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def OutlineLaunches : Pass<"outline-launches", "::mlir::ModuleOp"> {
   let summary = "Make each grid of a program one launch";
   let description = [{
@@ -412,6 +429,37 @@ def DistributeLanes : Pass<"distribute-lanes", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
+}
+
+def PlanScratchpad : Pass<"plan-scratchpad", "::mlir::ModuleOp"> {
+  let summary = "Give each buffer of a core its place";
+  let description = [{
+    On functions with the attribute `tilewright.launch`, of chips whose cores have a scratchpad: each `tile.alloc` becomes a
+    range of its memory, aligned to a row of banks and to what the copy engines ask for. Buffers of one block that do not
+    live at the same time share a place; one that an engine works on lives to the end of its block. What does not fit is
+    one error that shows the map of the memory.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+}
+
+def LowerTileToEngines : Pass<"lower-tile-to-engines", "::mlir::ModuleOp"> {
+  let summary = "Turn copies and products of a core into commands";
+  let description = [{
+    On functions with the attribute `tilewright.launch`, after `plan-scratchpad` and `lower-affine`: `tile.copy` and
+    `tile.multiply` become calls of primitives and units by record, `tile.wait` a wait for all but the commands that were
+    issued after the token's, the `tile.parallel` of the cores' level the number of the core. Copies that the engine
+    cannot do (alignment, order, zeros around an edge) are loops of the core.
+
+    ```mlir
+    %t = tile.copy %A[%i, %k] ... to %a[%s, 0, 0] ... shape [64, 32] : memref<?x512xi8>, memref<2x64x32xi8>
+    // becomes
+    call @tilewright.primitive.copy_2d(%to, %c32, %from, %c512, %c64, %c32)
+    call @tilewright.primitive.commit_copy()
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::affine::AffineDialect"];
 }
 
 def FinishLaunches : Pass<"finish-launches", "::mlir::ModuleOp"> {

@@ -188,13 +188,14 @@ void HostPlacer::toGrid(Run &run, MutableArrayRef<Run> later) {
       body(builder);
     });
   };
-  Operation *grid = level(hierarchy.grid, [&](OpBuilder &) {
-    level(hierarchy.block, [&](OpBuilder &) {
-      level(hierarchy.subgroup, [&](OpBuilder &inside) {
-        for (Operation *each : run)
-          each->moveBefore(inside.getInsertionBlock(), inside.getInsertionPoint());
-      });
-    });
+  auto fill = [&](OpBuilder &inside) {
+    for (Operation *each : run)
+      each->moveBefore(inside.getInsertionBlock(), inside.getInsertionPoint());
+  };
+  Operation *grid = level(hierarchy.grid, [&](OpBuilder &inside) {
+    if (hierarchy.block.empty()) // a core is one thread
+      return fill(inside);
+    level(hierarchy.block, [&](OpBuilder &) { level(hierarchy.subgroup, fill); });
   });
 
   // What others use goes through memory.
@@ -277,7 +278,7 @@ namespace {
 struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto hierarchy = requireLanes(module);
+    auto hierarchy = requireLaunches(module);
     if (failed(hierarchy))
       return signalPassFailure();
     SmallVector<func::FuncOp> privates;

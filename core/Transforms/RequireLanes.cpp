@@ -25,3 +25,12 @@ llvm::FailureOr<LaneHierarchy> tilewright::requireLanes(mlir::Operation *op) {
   return op->emitError() << "chip " << (*chip)->target() << ":" << (*chip)->chip()
                          << " runs no lanes: it lacks levels grid, block and subgroup";
 }
+
+llvm::FailureOr<LaneHierarchy> tilewright::requireLaunches(mlir::Operation *op) {
+  auto chip = targetOf(op);
+  if (!chip)
+    return op->emitError() << llvm::toString(chip.takeError());
+  if (std::optional<LaneHierarchy> hierarchy = launchHierarchy(**chip))
+    return *hierarchy;
+  return requireLanes(op);
+}

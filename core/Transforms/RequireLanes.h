@@ -22,6 +22,9 @@ namespace tilewright {
 /// lanes.
 llvm::FailureOr<LaneHierarchy> requireLanes(mlir::Operation *op);
 
+/// The same for any chip whose programs are launches (launchHierarchy).
+llvm::FailureOr<LaneHierarchy> requireLaunches(mlir::Operation *op);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_REQUIRELANES_H

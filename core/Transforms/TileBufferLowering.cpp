@@ -21,6 +21,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tilewright/TargetDescription.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -101,8 +102,20 @@ void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
           inner, loc, op.getSource(),
           subscriptsAt(inner, loc, op.getSourceMap(), op.getSourceOperands(), op.getSourceElements(), point));
     };
-    Value value;
-    if (Value inside = isValidAt(at, loc, op.getValidMap(), op.getValidOperands(), point)) {
+    Value value, inside = isValidAt(at, loc, op.getValidMap(), op.getValidOperands(), point);
+    auto write = [&](OpBuilder &inner, Value value) {
+      memref::StoreOp::create(inner, loc, value, op.getDestination(),
+                              subscriptsAt(inner, loc, op.getDestinationMap(), op.getDestinationOperands(),
+                                           op.getDestinationElements(), point));
+    };
+    if (inside && op.getClipped()) {
+      scf::IfOp::create(at, loc, inside, [&](OpBuilder &inner, Location) {
+        write(inner, read(inner));
+        scf::YieldOp::create(inner, loc);
+      });
+      return;
+    }
+    if (inside) {
       auto choice = scf::IfOp::create(
           at, loc, inside, [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, read(inner)); },
           [&](OpBuilder &inner, Location) {
@@ -113,10 +126,64 @@ void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
     } else {
       value = read(at);
     }
-    memref::StoreOp::create(
-        at, loc, value, op.getDestination(),
-        subscriptsAt(at, loc, op.getDestinationMap(), op.getDestinationOperands(), op.getDestinationElements(), point));
+    write(at, value);
   });
+}
+
+LogicalResult tilewright::emitMultiplyAsLoops(OpBuilder &builder, tile::MultiplyOp op) {
+  Location loc = op.getLoc();
+  auto target = targetOf(op); // only the record knows which factors are unsigned
+  if (!target)
+    return op.emitError() << llvm::toString(target.takeError());
+  const MatrixUnit *unit = (*target)->unit(op.getUnit());
+  if (!unit)
+    return op.emitOpError() << "chip " << (*target)->target() << ":" << (*target)->chip() << " has no unit \""
+                            << op.getUnit() << "\"";
+  Type sum = cast<MemRefType>(op.getC().getType()).getElementType();
+  ArrayRef<int64_t> shape = op.getShape();
+  auto number = [&](OpBuilder &at, int64_t value) -> Value { return arith::ConstantIndexOp::create(at, loc, value); };
+  auto place = [&](OpBuilder &at, ValueRange base, Value row, Value col) {
+    SmallVector<Value> indices(base);
+    Value *last = indices.end();
+    last[-2] = arith::AddIOp::create(at, loc, last[-2], row);
+    last[-1] = arith::AddIOp::create(at, loc, last[-1], col);
+    return indices;
+  };
+  auto widen = [&](OpBuilder &at, Value value, const UnitOperand &operand) -> Value {
+    if (value.getType() == sum)
+      return value;
+    if (isa<FloatType>(sum))
+      return arith::ExtFOp::create(at, loc, sum, value);
+    return isSigned(operand.element) ? arith::ExtSIOp::create(at, loc, sum, value).getResult()
+                                     : arith::ExtUIOp::create(at, loc, sum, value).getResult();
+  };
+  SmallVector<OpFoldResult> extents = getAsIndexOpFoldResult(builder.getContext(), shape.take_front(2));
+  buildLoops(builder, loc, extents, [&](OpBuilder &at, ValueRange point) {
+    SmallVector<Value> c = place(at, op.getCIndices(), point[0], point[1]);
+    Value zero = arith::ConstantOp::create(at, loc, at.getZeroAttr(sum));
+    auto first = scf::IfOp::create(
+        at, loc, op.getAccumulate(),
+        [&](OpBuilder &inner, Location) {
+          scf::YieldOp::create(inner, loc, memref::LoadOp::create(inner, loc, op.getC(), c).getResult());
+        },
+        [&](OpBuilder &inner, Location) { scf::YieldOp::create(inner, loc, zero); });
+    auto loop = scf::ForOp::create(
+        at, loc, number(at, 0), number(at, shape[2]), number(at, 1), first.getResults(),
+        [&](OpBuilder &inner, Location, Value k, ValueRange sums) {
+          Value a = memref::LoadOp::create(inner, loc, op.getA(), place(inner, op.getAIndices(), point[0], k));
+          Value b = memref::LoadOp::create(inner, loc, op.getB(), place(inner, op.getBIndices(), k, point[1]));
+          a = widen(inner, a, unit->a);
+          b = widen(inner, b, unit->b);
+          Value next;
+          if (isa<FloatType>(sum))
+            next = arith::AddFOp::create(inner, loc, sums[0], arith::MulFOp::create(inner, loc, a, b).getResult());
+          else
+            next = arith::AddIOp::create(inner, loc, sums[0], arith::MulIOp::create(inner, loc, a, b).getResult());
+          scf::YieldOp::create(inner, loc, next);
+        });
+    memref::StoreOp::create(at, loc, loop.getResult(0), op.getC(), c);
+  });
+  return success();
 }
 
 //===-- How steps in the box move addresses -------------------------------===//
@@ -383,7 +450,7 @@ private:
 
 void tilewright::emitCopyAsVectors(OpBuilder &builder, tile::CopyOp op, int64_t vectorBytes) {
   CopyPlan plan = planCopy(op, vectorBytes);
-  if (plan.form == CopyForm::Scalars)
+  if (plan.form == CopyForm::Scalars || op.getClipped())
     return emitCopyAsLoops(builder, op);
   SmallVector<OpFoldResult> extents;
   SmallVector<unsigned> loopDims;

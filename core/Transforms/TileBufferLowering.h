@@ -46,6 +46,9 @@ void emitCopyAsLoops(mlir::OpBuilder &builder, tile::CopyOp op);
 /// The same with tile.load, tile.store and vector ops; `vectorBytes` is the width of a vector register.
 void emitCopyAsVectors(mlir::OpBuilder &builder, tile::CopyOp op, int64_t vectorBytes);
 
+/// Emits the products of `op` as scalar loops before it; a failure with a diagnostic if the chip has no such unit.
+mlir::LogicalResult emitMultiplyAsLoops(mlir::OpBuilder &builder, tile::MultiplyOp op);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_TILEBUFFERLOWERING_H

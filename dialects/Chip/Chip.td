@@ -85,6 +85,8 @@ class CopyEngine<string from_, string to_> {
   Completion completion = WaitGroup;
   int maxRank = 1;                    // dimensions of a tile that one command moves
   int alignBytes = 1;                 // of addresses
+  int burstBytes = 0;                 // of one row that one command moves, 0: any
+  int queueDepth = 0;                 // commands that it holds; a further one waits. 0: any
   list<int> accessBytes = [];         // sizes of one access, empty: any
   list<string> arrangements = [];     // orders that it can write: "swizzle.128", "transpose", ...
   bit zeroFill = 0;                   // elements outside the array arrive as zeros

@@ -57,7 +57,7 @@ void CopyOp::build(OpBuilder &builder, OperationState &state, Value source, Affi
   build(builder, state, TokenType::get(builder.getContext()), source, sourceOperands, destination, destinationOperands,
         validOperands, AffineMapAttr::get(sourceMap), AffineMapAttr::get(sourceElements),
         AffineMapAttr::get(destinationMap), AffineMapAttr::get(destinationElements),
-        builder.getDenseI64ArrayAttr(shape), validMap ? AffineMapAttr::get(validMap) : AffineMapAttr());
+        builder.getDenseI64ArrayAttr(shape), validMap ? AffineMapAttr::get(validMap) : AffineMapAttr(), UnitAttr());
 }
 
 static LogicalResult verifySide(CopyOp op, StringRef side, MemRefType type, AffineMap map, unsigned operands,
@@ -145,6 +145,33 @@ void CopyOp::print(OpAsmPrinter &printer) {
                                 {"sourceMap", "sourceElements", "destinationMap", "destinationElements", "shape",
                                  "validMap", "operandSegmentSizes"});
   printer << " : " << getSource().getType() << ", " << getDestination().getType();
+}
+
+//===-- multiply ----------------------------------------------------------===//
+
+LogicalResult MultiplyOp::verify() {
+  if (getShape().size() != 3 || llvm::any_of(getShape(), [](int64_t extent) { return extent < 1; }))
+    return emitOpError() << "`shape` needs three positive extents: m, n, k";
+  int64_t m = getShape()[0], n = getShape()[1], k = getShape()[2];
+  struct Tile {
+    StringRef name;
+    Value memref;
+    size_t indices;
+    int64_t rows, cols;
+  } tiles[] = {{"A", getA(), getAIndices().size(), m, k},
+               {"B", getB(), getBIndices().size(), k, n},
+               {"C", getC(), getCIndices().size(), m, n}};
+  for (const Tile &tile : tiles) {
+    auto type = cast<MemRefType>(tile.memref.getType());
+    if (type.getRank() < 2 || int64_t(tile.indices) != type.getRank())
+      return emitOpError() << "operand " << tile.name << " has rank " << type.getRank() << " and " << tile.indices
+                           << " indices; it needs at least two and one index for each";
+    ArrayRef<int64_t> extents = type.getShape().take_back(2);
+    if (extents[0] < tile.rows || extents[1] < tile.cols)
+      return emitOpError() << "operand " << tile.name << " has tiles of " << extents[0] << " x " << extents[1]
+                           << "; the shape needs " << tile.rows << " x " << tile.cols;
+  }
+  return success();
 }
 
 //===-- parallel ----------------------------------------------------------===//

@@ -301,12 +301,15 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
     where one dimension is contiguous on both sides, rows of full vectors with a masked tail; where the destination
     interleaves groups of rows, a load per row of the group and `vector.interleave`; where the two
     sides are contiguous in different dimensions, square blocks that are transposed in registers; else scalars.
+
+    With `clipped` points beyond `valid` are left alone on both sides: a tile that leaves a scratchpad for the edge of
+    an array.
   }];
   let arguments = (ins Arg<AnyMemRef, "source", [MemRead]>:$source, Variadic<Index>:$sourceOperands,
                        Arg<AnyMemRef, "destination", [MemWrite]>:$destination, Variadic<Index>:$destinationOperands,
                        Variadic<Index>:$validOperands, AffineMapAttr:$sourceMap, AffineMapAttr:$sourceElements,
                        AffineMapAttr:$destinationMap, AffineMapAttr:$destinationElements, DenseI64ArrayAttr:$shape,
-                       OptionalAttr<AffineMapAttr>:$validMap);
+                       OptionalAttr<AffineMapAttr>:$validMap, UnitAttr:$clipped);
   let results = (outs Tile_TokenType:$token);
   let builders = [
     OpBuilder<(ins "::mlir::Value":$source, "::mlir::AffineMap":$sourceMap, "::mlir::ValueRange":$sourceOperands,
@@ -316,6 +319,48 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
                    CArg<"::mlir::AffineMap", "{}">:$validMap, CArg<"::mlir::ValueRange", "{}">:$validOperands)>
   ];
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_DoneOp : Tile_Op<"done", [Pure]> {
+  let summary = "A token of nothing";
+  let description = [{
+    What a loop carries before the first copy or product is under way; waiting for it is nothing.
+
+    ```mlir
+    %t = tile.done
+    ```
+  }];
+  let results = (outs Tile_TokenType:$token);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_MultiplyOp : Tile_Op<"multiply", [AttrSizedOperandSegments]> {
+  let summary = "C += A * B on tiles in memory, asynchronously";
+  let description = [{
+    For units that read their operands from a scratchpad and keep C in an accumulator memory: the tile of `shape`
+    [m, n, k] at the given indices, whose last two dimensions are rows and columns of A (m x k), B (k x n) and C (m x n).
+    C is added where `accumulate` is true, else overwritten. `unit` names the record; the shape is a multiple of its own.
+    The operands may be used after `tile.wait` of the token. Integers are widened by the signs of the record.
+
+    ```mlir
+    %t = tile.multiply %a[%s, %c0, %c0], %b[%s, %c0, %c0] to %acc[%h, %c0, %c0] accumulate %more shape [64, 64, 32]
+           {unit = "acme.array_i8"} : memref<2x64x32xi8, "scratchpad">, memref<2x32x64xi8, "scratchpad">,
+                                      memref<2x64x64xi32, "accumulator">
+    ```
+
+    `lower-tile-to-engines` issues one instruction of the unit after the other, so that its stationary operand stays as
+    long as possible; the reference lowering is three loops.
+  }];
+  let arguments = (ins Arg<AnyMemRef, "A", [MemRead]>:$a, Variadic<Index>:$aIndices,
+                       Arg<AnyMemRef, "B", [MemRead]>:$b, Variadic<Index>:$bIndices,
+                       Arg<AnyMemRef, "C", [MemRead, MemWrite]>:$c, Variadic<Index>:$cIndices, I1:$accumulate,
+                       DenseI64ArrayAttr:$shape, StrAttr:$unit);
+  let results = (outs Tile_TokenType:$token);
+  let assemblyFormat = [{
+    $a `[` $aIndices `]` `,` $b `[` $bIndices `]` `to` $c `[` $cIndices `]` `accumulate` $accumulate
+    `shape` $shape attr-dict `:` type($a) `,` type($b) `,` type($c)
+  }];
   let hasVerifier = 1;
 }
 

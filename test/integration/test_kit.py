@@ -14,7 +14,7 @@ import pytest
 from conftest import BUILD, FULL, SOURCE
 
 NAME = "acme"
-KINDS = ("simd", "simt")
+KINDS = ("simd", "simt", "scratchpad")
 
 
 #: The compilers of the build under test, for the projects of the tests; the system's own take longer over MLIR's headers.
@@ -94,6 +94,13 @@ def test_scaffold_fails_where_the_chip_is_wrong(projects, prefix, kind, tmp_path
     message = result.stdout + result.stderr
     assert re.search(r"Chips\.td:\d+:\d+: error: chip '\w+': memory 'global' belongs to level 'nowhere\w+', which field "
                      r"'levels' does not have; name one of its levels \(", message), message
+
+
+def test_lines_of_a_scratchpad_chip(projects):
+    """A project that runs fused layers: at most 250 lines, 120 of them not the scaffolder's."""
+    folder = projects("scratchpad")[0]
+    report = json.loads(run(sys.executable, SOURCE / "scripts/vendor-lines.py", folder, "--kind", "scratchpad", "--json"))
+    assert report["lines"] <= 250 and report["own_lines"] == 0, report
 
 
 #: One more matrix unit, as a vendor adds it to an existing target: the record, and its name in the list of units.
@@ -248,6 +255,7 @@ def test_folders_that_are_refused(tmp_path):
 
 
 def test_lines_of_targets():
-    """The GPU targets stay small; the script fails by itself where they do not."""
+    """The GPU targets stay small; the script fails by itself where they do not. So does the template of a scratchpad chip."""
     report = json.loads(run(sys.executable, SOURCE / "scripts/vendor-lines.py", "--json"))
+    assert 0 < report["templates/accelerator"] <= 250, report
     assert all(report[f"targets/{name} without .td"] <= 1500 for name in ("amd", "nvidia")), report

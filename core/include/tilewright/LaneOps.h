@@ -97,6 +97,10 @@ struct LaneHierarchy {
 /// The hierarchy of `chip`; nullopt for a chip whose innermost level is one thread.
 std::optional<LaneHierarchy> laneHierarchy(const TargetDescription &chip);
 
+/// The same for any chip whose programs are launches: on one whose cores program engines (Cores.h) a block is one core with
+/// one lane, and `block` and `subgroup` are empty.
+std::optional<LaneHierarchy> launchHierarchy(const TargetDescription &chip);
+
 /// The lane operations of the chip named by the module attribute `tilewright.target`; an error if it has none.
 llvm::Expected<std::unique_ptr<LaneOps>> laneOpsOf(mlir::Operation *op);
 

@@ -49,6 +49,14 @@ void buildOptimizeLanesPipeline(mlir::OpPassManager &pm);
 void buildMapLanesPipeline(mlir::OpPassManager &pm);
 void buildLowerLanesPipeline(mlir::OpPassManager &pm);
 
+/// The same for chips whose cores program engines: contractions by unit and copy engine, everything else on the cores;
+/// commands as calls of primitives.
+void buildOptimizeCoresPipeline(mlir::OpPassManager &pm, bool vectors = true);
+void buildMapCoresPipeline(mlir::OpPassManager &pm);
+void buildLowerCoresPipeline(mlir::OpPassManager &pm);
+/// Stage 5 for C: scalar loops, structured control flow, arrays as memrefs (see writeC).
+void buildLowerCoresToCPipeline(mlir::OpPassManager &pm);
+
 struct LoweringOptions {
   bool packedCall = false; // for callers in this process, see the pass make-c-interface
   bool tileLoops = false;  // tile ops by their reference lowering to scalar loops, instead of vectors

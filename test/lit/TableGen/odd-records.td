@@ -14,6 +14,8 @@
 
 // RUN: tw-tblgen -gen-reference -target=odd -I %source %s | FileCheck %s
 // RUN: tw-tblgen -gen-tables -target=odd -I %source %s | FileCheck %s --check-prefix=TABLE
+// RUN: tw-tblgen -gen-c-header -target=odd -I %source %s > %t.h
+// RUN: FileCheck %s --check-prefix=HEADER < %t.h
 
 include "dialects/Chip/Chip.td"
 
@@ -222,3 +224,14 @@ def Npu : Chip<"npu"> {
 // TABLE: state.attributes = {"arm_locally_streaming", "arm_new_za", "vscale_range=4"};
 // TABLE: state.checkValue = 8;
 // TABLE: std::vector<tilewright::ChipTable> recordedChips()
+
+// HEADER: static inline char *odd_scratchpad(void) {
+// HEADER: static _Alignas(4096) char bytes[262144];
+// HEADER: static inline void npu_mvin(void *to, int64_t to_pitch, const void *from, int64_t from_pitch, int32_t rows, int32_t bytes) {
+// HEADER-NOT: fmopa
+// HEADER: static inline void npu_matmul(const void *a, int64_t a_pitch, const void *b, int64_t b_pitch, void *c, int64_t c_pitch, bool use_c) {
+// HEADER:   const int8_t *row = (const int8_t *)((const char *)a + i * a_pitch);
+// HEADER:   int64_t sum = use_c ? sums[j] : 0;
+// HEADER:   for (int k = 0; k < 16; ++k)
+// HEADER:   sums[j] = (int32_t)sum;
+// HEADER: static inline void odd_wait_copy(int32_t groups)

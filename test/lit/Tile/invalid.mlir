@@ -226,3 +226,21 @@ func.func private @endless(!tile.fragment<1x2xf32, #tile.layout<elements = [0, 1
 
 // expected-error@+1 {{layout: the base (0, 9223372036854775807) is negative or above 1048576}}
 func.func private @far(!tile.fragment<1x2xf32, #tile.layout<elements = [0, 9223372036854775807]>>)
+
+// -----
+
+func.func @multiply_shape(%a: memref<64x64xi8>, %b: memref<32x64xi8>, %c: memref<64x64xi32>, %i: index, %more: i1) {
+  // expected-error@+1 {{operand B has tiles of 32 x 64; the shape needs 64 x 64}}
+  %u = tile.multiply %a[%i, %i], %b[%i, %i] to %c[%i, %i] accumulate %more shape [64, 64, 64] {unit = "acme.array"}
+     : memref<64x64xi8>, memref<32x64xi8>, memref<64x64xi32>
+  return
+}
+
+// -----
+
+func.func @multiply_rank(%a: memref<2x64x64xi8>, %b: memref<64x64xi8>, %c: memref<64x64xi32>, %i: index, %more: i1) {
+  // expected-error@+1 {{operand A has rank 3 and 2 indices; it needs at least two and one index for each}}
+  %u = tile.multiply %a[%i, %i], %b[%i, %i] to %c[%i, %i] accumulate %more shape [64, 64, 64] {unit = "acme.array"}
+     : memref<2x64x64xi8>, memref<64x64xi8>, memref<64x64xi32>
+  return
+}

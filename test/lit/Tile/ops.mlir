@@ -79,3 +79,21 @@ func.func @buffers(%B: memref<?x?xbf16>, %n: index, %zero: bf16) {
 // CHECK-LABEL: @lanes
 // CHECK-SAME: !tile.fragment<2x12xf16, #[[LANES]]>
 func.func private @lanes(!tile.fragment<2x12xf16, #lanes>)
+
+// CHECK-LABEL: @engines
+func.func @engines(%a: memref<2x64x32xi8, "scratchpad">, %b: memref<2x32x64xi8, "scratchpad">,
+                   %c: memref<64x64xi32, "accumulator">, %out: memref<?x64xi32>, %s: index, %n: index, %more: i1) {
+  %c0 = arith.constant 0 : index
+  // CHECK: %[[NONE:.*]] = tile.done
+  %none = tile.done
+  // CHECK: %[[U:.*]] = tile.multiply %{{.*}}[%[[S:.*]], %[[C0:.*]], %[[C0]]], %{{.*}}[%[[S]], %[[C0]], %[[C0]]] to %{{.*}}[%[[C0]], %[[C0]]] accumulate %{{.*}} shape [64, 64, 32] {unit = "acme.array"} : memref<2x64x32xi8, "scratchpad">, memref<2x32x64xi8, "scratchpad">, memref<64x64xi32, "accumulator">
+  %u = tile.multiply %a[%s, %c0, %c0], %b[%s, %c0, %c0] to %c[%c0, %c0] accumulate %more shape [64, 64, 32]
+         {unit = "acme.array"} : memref<2x64x32xi8, "scratchpad">, memref<2x32x64xi8, "scratchpad">, memref<64x64xi32, "accumulator">
+  // CHECK: tile.wait %[[NONE]], %[[U]]
+  tile.wait %none, %u
+  // CHECK: tile.copy {{.*}} shape [64, 64] valid(%{{.*}}, 64) {clipped} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
+  %t = tile.copy %c[0, 0] elements affine_map<(p, q) -> (p, q)> to %out[%s, 0] elements affine_map<(p, q) -> (p, q)>
+         shape [64, 64] valid(%n, 64) {clipped} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
+  tile.wait %t
+  return
+}

@@ -24,7 +24,7 @@ namespace tilewright {
 struct ChipTable {
   std::string name;
   std::string summary;
-  std::string triple;                // LLVM's, empty if LLVM generates no code for it
+  std::string triple;                // LLVM's; "host": of the machine that compiles; empty: LLVM has no code for it
   std::string cpu;                   // LLVM's -mcpu
   std::vector<std::string> features; // what it has, in LLVM's spelling where LLVM knows it
   std::vector<std::string> lacks;    // what `cpu` implies but this chip lacks

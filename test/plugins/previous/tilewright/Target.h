@@ -16,7 +16,8 @@
 ///   tw-compile --load-target=libtilewright-target-acme.so --target acme:acme1 ...
 ///
 /// A plugin built for another API version, another LLVM minor version or
-/// another RTTI setting is refused with a message that says both.
+/// another RTTI setting is refused with a message that says both, and one whose
+/// target lacks a hook that its chips need with the hook's name.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +30,9 @@
 #include "llvm/Support/JSON.h"
 #include <mutex>
 
+namespace llvm {
+class Module;
+} // namespace llvm
 namespace mlir {
 class DialectRegistry;
 class OpPassManager;
@@ -36,7 +40,9 @@ class OpPassManager;
 
 namespace tilewright {
 
+class CodeGenerator;
 class EmulationTable;
+class LaneOps;
 
 /// Places of the pipeline where a target may add passes of its own.
 enum class PipelineSlot {
@@ -67,6 +73,12 @@ public:
   virtual void extendPipeline(PipelineSlot slot, mlir::OpPassManager &pm, const TargetDescription &chip) const;
   /// Which of the ops of this target's kernels is which primitive of the emulator (tilewright/Emulation.h).
   virtual void emulate(EmulationTable &table) const;
+  /// The operations of one lane of `chip`, if it runs lanes (LaneOps.h); null: it does not.
+  virtual std::unique_ptr<LaneOps> laneOps(const TargetDescription &chip) const;
+  /// Kinds of code that `image` writes, by the extension of a file: "asm", "bin". Empty: the host's object files.
+  virtual std::vector<std::string> imageKinds() const { return {}; }
+  /// The code of `module` (LLVM IR for a chip of this target, optimised) as one of these kinds.
+  virtual llvm::Expected<std::string> image(llvm::StringRef kind, llvm::Module &module, CodeGenerator &generator) const;
   /// A measurement of the machine that this process runs on as `tw-targets --measure` prints it: rates, bandwidths in
   /// bytes per clock, unit costs; with `save`, also written where `describe` finds it. Error: cannot be measured here.
   virtual llvm::Expected<std::string> measure(bool save) const;
@@ -107,8 +119,9 @@ private:
 /// Lives in the library `tilewright-linked-targets`.
 void registerLinkedTargets();
 
-/// Version of everything in this file that a plugin can see. Grows with each incompatible change.
-inline constexpr uint32_t targetApiVersion = 2;
+/// Version of what a plugin shares with the core: the classes and structures of these headers. Grows with every change
+/// that a compiled plugin would notice; the rule and all changes stand in docs/api-changes.md.
+inline constexpr uint32_t targetApiVersion = 3;
 
 #ifdef __GXX_RTTI
 inline constexpr uint32_t builtWithRtti = 1;
@@ -129,6 +142,9 @@ struct TargetPlugin {
 
 /// Empty if this build can use the plugin, else the reason, naming both sides.
 std::string incompatibility(const TargetPlugin &plugin);
+/// Empty if `target` has the hooks that its chips need, else the name of the hook and what it lacks: a plugin is
+/// refused with it when it is loaded, not in the middle of a program.
+std::string missingHook(const Target &target);
 
 /// Name of the entry in a loaded library: `extern "C" const TargetPlugin *tilewrightTargetPlugin()`.
 inline constexpr const char *targetPluginEntry = "tilewrightTargetPlugin";

@@ -1,0 +1,285 @@
+//===- ScratchpadContractionModel.cpp - Tiles of a contraction on cores with engines ---===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One closed form over the tiles that are multiples of the unit's shape and fit.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/ScratchpadContractionModel.h"
+#include "core/Analysis/ElementType.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+llvm::json::Object ScratchpadContractionPlan::toJSON() const {
+  return llvm::json::Object{{"unit", unit->name},
+                            {"tile", llvm::json::Array{tileM, tileN, tileK}},
+                            {"stages", stages},
+                            {"slices", slices},
+                            {"vector_width", width},
+                            {"scratchpad_bytes", scratchpadBytes},
+                            {"accumulator_bytes", accumulatorBytes},
+                            {"unit_clocks", unitClocks},
+                            {"copy_clocks", copyClocks},
+                            {"core_clocks", coreClocks},
+                            {"clocks", clocks},
+                            {"busy", busy},
+                            {"seconds", seconds}};
+}
+
+/// Size that a dynamic extent counts as: large enough that no edge decides.
+static constexpr int64_t assumedExtent = 4096;
+/// Instructions of the core for one instruction of a unit, one vector step of a tail, and one step of the ring:
+/// addresses, counters, branches, commands.
+static constexpr double issueClocks = 8, vectorStepClocks = 12, ringClocks = 150;
+/// Pieces of a tile's tail: more would only add commands.
+static constexpr int64_t mostSlices = 8;
+
+int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
+  int64_t align = std::max<int64_t>(64, cores.scratchpad->banks * cores.scratchpad->bankBytes);
+  for (const CopyEngine *engine : {cores.in, cores.out})
+    if (engine)
+      align = std::max(align, engine->alignBytes);
+  return llvm::PowerOf2Ceil(align);
+}
+
+/// Whether `unit` multiplies these operands out of the scratchpad.
+static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores) {
+  auto lies = [](const UnitOperand &operand, const Memory *memory, Residence residence) {
+    return memory && operand.residence == residence && operand.memory == memory->name;
+  };
+  if (!lies(unit.a, cores.scratchpad, Residence::Scratchpad) ||
+      !lies(unit.b, cores.scratchpad, Residence::Scratchpad) ||
+      !(lies(unit.c, cores.accumulator, Residence::Accumulator) ||
+        lies(unit.c, cores.scratchpad, Residence::Scratchpad)) ||
+      unit.init != UnitInit::ZeroFlag || unit.completion == Completion::Barrier || !unit.states.empty())
+    return false;
+  MLIRContext *context = c.accumulator.getContext();
+  auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
+    if (given.element != elementType(operand.element, context))
+      return false;
+    return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
+  };
+  return takes(unit.a, c.a) && takes(unit.b, c.b) && elementType(unit.c.element, context) == c.accumulator;
+}
+
+/// Sorts the dimensions of the nest; false with a reason.
+static bool chooseDims(ScratchpadContractionPlan &plan, const Contraction &c, std::string &reason) {
+  if (c.m.empty() || c.n.empty()) {
+    reason = "it has no two free dimensions";
+    return false;
+  }
+  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
+  auto largest = [&](ArrayRef<unsigned> dims) {
+    return *std::max_element(dims.begin(), dims.end(), [&](unsigned a, unsigned b) { return extent(a) < extent(b); });
+  };
+  auto stepOne = [](const Access &access, unsigned dim) { return access.stride(dim) == 1; };
+  plan.mDim = largest(c.m);
+  plan.nDim = largest(c.n);
+  for (unsigned dim : c.n) // engines move contiguous rows
+    if (stepOne(c.b.access, dim) && stepOne(c.c, dim))
+      plan.nDim = dim;
+  SmallVector<unsigned> shared;
+  for (unsigned dim : c.k)
+    if (c.a.access.dims().test(dim) && c.b.access.dims().test(dim))
+      shared.push_back(dim);
+  if (shared.empty()) {
+    reason = "no dimension of the sum is in both operands";
+    return false;
+  }
+  plan.kDim = largest(shared);
+  for (unsigned dim : shared)
+    if (stepOne(c.a.access, dim) && extent(dim) >= 16)
+      plan.kDim = dim;
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
+    bool isK = llvm::is_contained(c.k, dim);
+    if (isK && dim != plan.kDim)
+      plan.otherK.push_back(dim);
+    else if (!isK && dim != plan.mDim && dim != plan.nDim)
+      plan.outer.push_back(dim);
+  }
+  for (const auto &[access, one, two] :
+       {std::tuple(&c.a.access, plan.mDim, plan.kDim), std::tuple(&c.b.access, plan.kDim, plan.nDim),
+        std::tuple(&c.c, plan.mDim, plan.nDim)})
+    for (unsigned dim : {one, two})
+      if (!llvm::all_of(access->map.getResults(),
+                        [&](AffineExpr e) { return linearCoefficient(e, dim).has_value(); })) {
+        reason = "an operand is not linear in the tiled dimensions";
+        return false;
+      }
+  return true;
+}
+
+namespace {
+/// The chip's numbers and the sizes that a candidate is judged by.
+struct Judge {
+  const Contraction &c;
+  const TargetDescription &chip;
+  const CoreHierarchy &cores;
+  const TailShape &tail;
+  int64_t m, n, k, outer = 1, otherK = 1, align = 1;
+  bool knownSteps = true;
+
+  double copy(const CopyEngine *engine, int64_t rows, int64_t rowBytes) const;
+  int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
+  bool judge(ScratchpadContractionPlan &plan, bool forced) const;
+};
+} // namespace
+
+/// Clocks of an engine for a tile; without one the core moves it in vectors.
+double Judge::copy(const CopyEngine *engine, int64_t rows, int64_t rowBytes) const {
+  if (!engine)
+    return rows * (8.0 + 2 * llvm::divideCeil(rowBytes, std::max<int64_t>(4, chip.vectorRegisters().second)));
+  int64_t commands = engine->burstBytes ? llvm::divideCeil(rowBytes, engine->burstBytes) : 1;
+  if (engine->maxRank < 2)
+    commands *= rows;
+  return commands * engine->latency + double(rows) * rowBytes / engine->bytesPerClock;
+}
+
+/// Fills in times and bytes of `plan`; false where it does not fit and need not.
+bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
+  const MatrixUnit &unit = *plan.unit;
+  int64_t bytesA = std::max(1u, bitWidth(unit.a.element) / 8), bytesB = std::max(1u, bitWidth(unit.b.element) / 8),
+          bytesC = std::max(1u, bitWidth(unit.c.element) / 8);
+  int64_t steps = llvm::divideCeil(k, plan.tileK) * otherK;
+  plan.slices = 1; // of an unknown number of steps the first is sure
+  while (knownSteps && plan.slices * 2 <= std::min(steps, mostSlices) && plan.tileM % (plan.slices * 2) == 0)
+    plan.slices *= 2;
+  int64_t rows = plan.tileM / plan.slices;
+
+  // Vectors of the tail: all operands of a step stay in registers.
+  auto [registers, vectorBytes] = chip.vectorRegisters();
+  vectorBytes = std::max<int64_t>(vectorBytes, 4);
+  int64_t most = std::max<int64_t>(vectorBytes, registers * vectorBytes / (2 + int64_t(tail.loads.size()))) / 4;
+  plan.width = plan.tileN;
+  while (plan.width > most && plan.width % 2 == 0)
+    plan.width /= 2;
+  auto vectors = [&](int64_t bytes) { return llvm::divideCeil(plan.width * bytes, vectorBytes); };
+  double step = vectors(bytesC) + double(tail.operations) * vectors(4) + vectorStepClocks;
+  for (const auto &operand : llvm::concat<const TailShape::Operand>(tail.loads, tail.stores))
+    step += operand.cols ? vectors(operand.bytes) : 1;
+  double slice = rows * (step * (plan.tileN / plan.width) + 4);
+
+  // Bytes.
+  int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * bytesC), buffers = 0;
+  bool apart = unit.c.residence == Residence::Accumulator;
+  for (const auto &operand : tail.loads)
+    buffers += rounded(2 * (operand.rows ? rows : 1) * (operand.cols ? plan.tileN : 1) * operand.bytes);
+  for (const auto &operand : tail.stores)
+    buffers += rounded(2 * rows * plan.tileN * operand.bytes);
+  if (!apart)
+    buffers += accumulators;
+  auto ring = [&] {
+    return rounded(plan.stages * plan.tileM * plan.tileK * bytesA) +
+           rounded(plan.stages * plan.tileK * plan.tileN * bytesB);
+  };
+  while (plan.stages > 2 && !forced && buffers + ring() > cores.scratchpad->bytes)
+    --plan.stages;
+  plan.scratchpadBytes = buffers + ring();
+  plan.accumulatorBytes = apart ? accumulators : 0;
+  if (!forced &&
+      (plan.scratchpadBytes > cores.scratchpad->bytes || (apart && plan.accumulatorBytes > cores.accumulator->bytes)))
+    return false;
+
+  // Clocks.
+  int64_t um = plan.tileM / unit.m, un = plan.tileN / unit.n, uk = plan.tileK / unit.k;
+  double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
+  plan.unitClocks = um * un * uk * unit.issue + loads * unit.loadStationary;
+  double in = copy(cores.in, plan.tileM, plan.tileK * bytesA) + copy(cores.in, plan.tileK, plan.tileN * bytesB);
+  double out = 0, tailIn = 0, core = um * un * uk * issueClocks + ringClocks;
+  for (const auto &operand : tail.loads)
+    tailIn += copy(cores.in, operand.rows ? rows : 1, (operand.cols ? plan.tileN : 1) * operand.bytes);
+  for (const auto &operand : tail.stores)
+    out += copy(cores.out, rows, plan.tileN * operand.bytes);
+  plan.copyClocks = in + tailIn;
+  if (!cores.in) {
+    core += in;
+    slice += tailIn;
+  }
+  if (!cores.out)
+    slice += out;
+  plan.coreClocks = core + slice;
+  double plain = std::max({plan.unitClocks, in, core}),
+         busiest = std::max({plan.unitClocks, plan.copyClocks, plan.coreClocks, out});
+  int64_t tiles = outer * llvm::divideCeil(m, plan.tileM) * llvm::divideCeil(n, plan.tileN);
+  int64_t own = llvm::divideCeil(tiles, cores.cores);
+  double first = plan.slices * std::max(plan.unitClocks, core) + (steps - plan.slices) * plain;
+  double each = plan.slices * busiest + (steps - plan.slices) * plain;
+  double last = plan.slices * std::max(slice, out) + out;
+  plan.clocks = in + tailIn + std::max(first, steps * in) + (own - 1) * each + last;
+  plan.busy = own * steps * plan.unitClocks / plan.clocks;
+  plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+  return true;
+}
+
+std::optional<ScratchpadContractionPlan>
+tilewright::planScratchpadContraction(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores,
+                                      const TailShape &tail, const PlanOptions &options, std::string &reason) {
+  ScratchpadContractionPlan base;
+  if (!chooseDims(base, c, reason))
+    return std::nullopt;
+  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
+  Judge judge{c, chip, cores, tail, extent(base.mDim), extent(base.nDim), extent(base.kDim)};
+  judge.align = scratchpadAlignment(cores);
+  for (unsigned dim : base.outer)
+    judge.outer *= extent(dim);
+  for (unsigned dim : base.otherK)
+    judge.otherK *= extent(dim);
+  for (unsigned dim : c.k)
+    judge.knownSteps &= c.nest.tripCounts[dim].has_value();
+
+  auto forced = [&](StringRef name) -> std::optional<int64_t> {
+    for (auto &[field, value] : options.overrides)
+      if (field == name)
+        return value;
+    return std::nullopt;
+  };
+  // Multiples of the unit in powers of two, the last one covering the size; or what is forced.
+  auto sizes = [&](StringRef name, int64_t unit, int64_t size) {
+    SmallVector<int64_t> result;
+    if (auto value = forced(name))
+      return SmallVector<int64_t>{int64_t(llvm::alignTo(std::max<int64_t>(1, *value), unit))};
+    for (int64_t tile = unit;; tile *= 2) {
+      result.push_back(tile);
+      if (tile >= size || tile >= 32 * unit)
+        return result;
+    }
+  };
+  bool isForced = llvm::any_of(options.overrides, [](auto &field) {
+    return llvm::is_contained({"tile_m", "tile_n", "tile_k", "stages"}, StringRef(field.first));
+  });
+  std::optional<ScratchpadContractionPlan> best, smallest;
+  bool multiplies = false;
+  for (const MatrixUnit &unit : chip.units()) {
+    if (!computes(unit, c, cores) || (!options.mayReassociate && unit.k > 1 && isFloat(unit.c.element)))
+      continue;
+    multiplies = true;
+    for (int64_t tileM : sizes("tile_m", unit.m, judge.m))
+      for (int64_t tileN : sizes("tile_n", unit.n, judge.n))
+        for (int64_t tileK : sizes("tile_k", unit.k, judge.k)) {
+          ScratchpadContractionPlan plan = base;
+          plan.unit = &unit;
+          plan.tileM = tileM;
+          plan.tileN = tileN;
+          plan.tileK = tileK;
+          plan.stages = std::max<int64_t>(2, forced("stages").value_or(3));
+          ScratchpadContractionPlan loose = plan;
+          if (isForced && judge.judge(loose, true) && (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
+            smallest = loose;
+          if (judge.judge(plan, false) && (!best || plan.seconds < best->seconds))
+            best = plan;
+        }
+  }
+  if (!best)
+    best = smallest;
+  if (!best)
+    reason = multiplies ? "no tile of its units fits the scratchpad and the accumulators"
+                        : "no unit of the chip computes these element types out of the scratchpad";
+  return best;
+}

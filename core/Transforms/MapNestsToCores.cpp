@@ -1,0 +1,174 @@
+//===- MapNestsToCores.cpp - Nests on cores that program engines ----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What no unit takes runs on the cores themselves: each gets one range of the
+/// iterations of a parallel loop.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/LoopDependence.h"
+#include "core/Transforms/Passes.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tilewright/Cores.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_MAPNESTSTOCORES
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+/// A loop with the iterations of `parallel`, which has one dimension and no results; null otherwise.
+static AffineForOp asLoop(AffineParallelOp parallel) {
+  AffineMap lower = parallel.getLowerBoundMap(0), upper = parallel.getUpperBoundMap(0);
+  if (parallel.getNumDims() != 1 || parallel.getNumResults() || lower.getNumResults() != 1 ||
+      upper.getNumResults() != 1)
+    return nullptr;
+  OpBuilder builder(parallel);
+  auto loop = AffineForOp::create(builder, parallel.getLoc(), parallel.getLowerBoundsOperands(), lower,
+                                  parallel.getUpperBoundsOperands(), upper, parallel.getSteps().front());
+  Block *body = loop.getBody();
+  body->getTerminator()->erase();
+  body->getOperations().splice(body->end(), parallel.getBody()->getOperations());
+  parallel.getIVs().front().replaceAllUsesWith(loop.getInductionVar());
+  parallel.erase();
+  return loop;
+}
+
+/// The loop whose iterations are shared out: of the perfect band of parallel loops the first with enough iterations for
+/// all cores, else the one with the most; null if the outermost loop carries a dependence.
+static AffineForOp sharedLoop(AffineForOp root, int64_t cores) {
+  AffineForOp best;
+  int64_t most = 0;
+  for (AffineForOp loop = root; loop;) {
+    if (loop.getNumIterOperands() || loop.getUpperBoundMap().getNumResults() != 1 ||
+        loop.getLowerBoundMap().getNumResults() != 1 || !isParallelLoop(loop))
+      break;
+    int64_t trips = loop.hasConstantBounds() ? loop.getConstantUpperBound() - loop.getConstantLowerBound() : cores;
+    if (trips > most) {
+      most = trips;
+      best = loop;
+    }
+    if (trips >= cores)
+      break;
+    Block *body = loop.getBody();
+    loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<AffineForOp>(body->front()) : AffineForOp();
+  }
+  return best;
+}
+
+/// Restricts `loop` to range `core` of `cores`: with n iterations, core c does [c * ceil(n / cores), ...).
+static void restrictTo(AffineForOp loop, Value core, int64_t cores) {
+  // All bounds over the core's number and one list of operands.
+  MLIRContext *context = loop.getContext();
+  AffineMap lower = loop.getLowerBoundMap(), upper = loop.getUpperBoundMap();
+  unsigned lowerDims = lower.getNumDims(), upperDims = upper.getNumDims();
+  SmallVector<Value> operands{core};
+  llvm::append_range(operands, loop.getLowerBoundOperands().take_front(lowerDims));
+  llvm::append_range(operands, loop.getUpperBoundOperands().take_front(upperDims));
+  llvm::append_range(operands, loop.getLowerBoundOperands().drop_front(lowerDims));
+  llvm::append_range(operands, loop.getUpperBoundOperands().drop_front(upperDims));
+  AffineExpr begin = lower.getResult(0).shiftDims(lowerDims, 1);
+  AffineExpr end =
+      upper.getResult(0).shiftDims(upperDims, 1 + lowerDims).shiftSymbols(upper.getNumSymbols(), lower.getNumSymbols());
+  int64_t step = loop.getStepAsInt();
+  AffineExpr share = (end - begin).ceilDiv(step).ceilDiv(cores) * step, number = getAffineDimExpr(0, context);
+  unsigned dims = 1 + lowerDims + upperDims, symbols = lower.getNumSymbols() + upper.getNumSymbols();
+  auto set = [&](ArrayRef<AffineExpr> results, bool isLower) {
+    AffineMap map = simplifyAffineMap(AffineMap::get(dims, symbols, results, context));
+    SmallVector<Value> values(operands);
+    canonicalizeMapAndOperands(&map, &values);
+    isLower ? loop.setLowerBound(values, map) : loop.setUpperBound(values, map);
+  };
+  set({begin + number * share}, true);
+  set({begin + (number + 1) * share, end}, false);
+}
+
+namespace {
+struct MapNestsToCores : tilewright::impl::MapNestsToCoresBase<MapNestsToCores> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal() || !function->hasAttr("tilewright.kernel"))
+      return;
+    auto target = targetOf(function);
+    if (!target) {
+      function.emitError() << llvm::toString(target.takeError());
+      return signalPassFailure();
+    }
+    std::optional<CoreHierarchy> cores = coreHierarchy(**target);
+    if (!cores) {
+      function.emitError() << "chip " << (*target)->target() << ":" << (*target)->chip()
+                           << " has no cores with a scratchpad";
+      return signalPassFailure();
+    }
+    SmallVector<Operation *> work;
+    for (Operation &op : function.front().without_terminator())
+      if (!isa<tile::ParallelOp, memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op) && !isMemoryEffectFree(&op))
+        work.push_back(&op);
+    for (Operation *op : work) {
+      if (!cores->reachesGlobal) {
+        op->emitError() << "runs on the core itself, which does not reach the memory \"" << cores->global->name
+                        << "\" of " << (*target)->target() << ":" << (*target)->chip()
+                        << "; a copy engine from it to a register file would say so";
+        return signalPassFailure();
+      }
+      map(op, *cores);
+    }
+    sinkStackBuffers(function);
+  }
+
+  /// Wraps one top-level operation.
+  static void map(Operation *op, const CoreHierarchy &cores) {
+    AffineForOp shared;
+    if (auto parallel = dyn_cast<AffineParallelOp>(op)) {
+      shared = asLoop(parallel);
+      if (shared)
+        op = shared;
+    } else if (auto loop = dyn_cast<AffineForOp>(op)) {
+      shared = sharedLoop(loop, cores.cores);
+    }
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op); // which moves into the body
+    int64_t members = shared ? cores.cores : 1;
+    tile::ParallelOp::create(builder, op->getLoc(), AffineMap::get(0, 0, builder.getAffineConstantExpr(members)),
+                             ValueRange(), cores.level, [&](OpBuilder &inner, Location, ValueRange index) {
+                               op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
+                               if (shared)
+                                 restrictTo(shared, index.front(), members);
+                             });
+  }
+
+  /// Private buffers belong to the core that uses them; those that several nests use are temporaries of the program.
+  static void sinkStackBuffers(func::FuncOp function) {
+    Block &top = function.front();
+    for (auto buffer : llvm::make_early_inc_range(top.getOps<memref::AllocaOp>())) {
+      llvm::SmallSetVector<Operation *, 2> users;
+      for (Operation *user : buffer->getUsers())
+        users.insert(top.findAncestorOpInBlock(*user));
+      auto only = users.size() == 1 ? dyn_cast<tile::ParallelOp>(users.front()) : tile::ParallelOp();
+      if (only) {
+        buffer->moveBefore(&only.getBody().front().front());
+        continue;
+      }
+      OpBuilder builder(buffer);
+      Value shared = memref::AllocOp::create(builder, buffer.getLoc(), buffer.getType(), buffer.getDynamicSizes(),
+                                             buffer.getSymbolOperands(), buffer.getAlignmentAttr());
+      buffer.replaceAllUsesWith(shared);
+      buffer.erase();
+    }
+  }
+};
+} // namespace

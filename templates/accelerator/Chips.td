@@ -1,0 +1,45 @@
+// The chips of target accelerator: cores of one thread, each with a scratchpad, an accumulator memory, two DMA engines, a
+// systolic array and a vector unit.
+include "dialects/Chip/Chip.td"
+include "MatrixUnits.td"
+
+/// Rows of a tile, some bytes apart on both sides.
+class Dma<string from, string to, string intrinsic> : CopyEngine<from, to> {
+  let maxRank = 2;
+  let alignBytes = 16;
+  let burstBytes = 4096;
+  let queueDepth = 8;
+  let bandwidth = PerClock<32>;
+  let latency = Cycles<100>;
+  let source = Invented;
+  let emit = ExternalCall<intrinsic, ["Ptr", "Stride"]>;
+}
+def DmaIn : Dma<"global", "scratchpad", "npu_load">;
+def DmaOut : Dma<"scratchpad", "global", "npu_store">;
+
+/// The core itself reads and writes global memory, one vector at a time.
+def LoadStore : CopyEngine<"global", "vector"> {
+  let asynchronous = 0;
+  let completion = AtOnce;
+  let bandwidth = PerClock<8>;
+  let latency = Cycles<100>;
+  let source = Invented;
+  let emit = None;
+}
+
+def Npu : Chip<"npu"> {
+  let summary = "four cores with a 32 x 32 systolic array each";
+  let clockMHz = 1000;
+  let levels = [Level<"core", Parallel, 4>];
+  let memories = [
+    Memory<"global", "core", 4294967296, PerClock<32>, Cycles<100>, Invented>,
+    Scratchpad<"scratchpad", "core", 1048576, PerClock<128>, Cycles<2>, /*banks*/ 16, /*bank bytes*/ 64, Invented>,
+    AccumulatorMemory<"accumulator", "core", 262144, PerClock<128>, Cycles<2>, Invented>,
+    RegisterFile<"vector", "core", 32, 64>
+  ];
+  let copies = [DmaIn, DmaOut, LoadStore];
+  let units = [systolic_i8, systolic_bf16];
+  let vectorOps = [requantize_i32, requantize_f32];
+  let rates = [Rate<"load", PerClock<1>, Invented>, Rate<"store", PerClock<1>, Invented>,
+               Rate<"fma.f32", PerClock<1>, Invented>, Rate<"add.f32", PerClock<1>, Invented>];
+}

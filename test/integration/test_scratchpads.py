@@ -1,0 +1,101 @@
+"""The template of a scratchpad chip at the size that its promise is about: how busy its unit is, and that the plan said so."""
+
+import ctypes
+import json
+import subprocess
+
+import numpy
+import pytest
+from conftest import BUILD
+
+PLUGIN = BUILD / "lib/tilewright/libtilewright-target-accelerator.so"
+SIZE = 1024
+#: Of each element type: that of its sums, and the words of bias and ReLU on them.
+WORDS = {"i8": ("i32", "arith.addi", "arith.maxsi", "0"), "bf16": ("f32", "arith.addf", "arith.maximumf", "0.0")}
+
+
+def gemm(m, n, k, element):
+    """relu(A B + bias)"""
+    total, add, largest, zero = WORDS[element]
+    a, b, sums = f"tensor<{m}x{k}x{element}>", f"tensor<{k}x{n}x{element}>", f"tensor<{m}x{n}x{total}>"
+    return f"""
+    #ij = affine_map<(i, j) -> (i, j)>
+    func.func @mm(%a: {a}, %b: {b}, %bias: tensor<{n}x{total}>) -> {sums} {{
+      %z = arith.constant {zero} : {total}
+      %e = tensor.empty() : {sums}
+      %f = linalg.fill ins(%z : {total}) outs(%e : {sums}) -> {sums}
+      %p = linalg.matmul ins(%a, %b : {a}, {b}) outs(%f : {sums}) -> {sums}
+      %r = linalg.generic {{indexing_maps = [#ij, affine_map<(i, j) -> (j)>, #ij], iterator_types = ["parallel", "parallel"]}}
+          ins(%p, %bias : {sums}, tensor<{n}x{total}>) outs(%e : {sums}) {{
+        ^bb0(%x: {total}, %y: {total}, %o: {total}):
+          %s = {add} %x, %y : {total}
+          %t = {largest} %s, %z : {total}
+          linalg.yield %t : {total}
+      }} -> {sums}
+      return %r : {sums}
+    }}"""
+
+
+@pytest.mark.parametrize("element", ["i8", "bf16"])
+def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element):
+    program = tmp_path / "mm.mlir"
+    program.write_text(gemm(SIZE, SIZE, SIZE, element))
+    common = [program, f"--load-target={PLUGIN}", "--target", "accelerator:npu"]
+    decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
+    plan = next(one for one in decisions if one["decision"] == "contraction")["choice"]
+    report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))
+    assert not report["emulation"]["findings"]
+    kernel, = report["emulation"]["kernels"]
+    engines = {engine["engine"]: engine["busy_cycles"] for engine in kernel["engines"]}
+    busy = engines["unit"] / kernel["cycles"]
+    assert kernel["cycles"] / 4 == pytest.approx(plan["clocks"], rel=0.1)
+    assert busy == pytest.approx(plan["busy"], rel=0.1)
+    assert busy >= 0.9
+
+
+def in_c(tool, tmp_path, program):
+    """The program as C, compiled by the system's compiler against the reference intrinsics, as a library."""
+    source, library = tmp_path / "program.c", tmp_path / "program.so"
+    tool("tw-compile", program, f"--load-target={PLUGIN}", "--target", "accelerator:npu", "-o", source)
+    subprocess.run(["cc", "-O2", "-Wall", "-shared", "-fPIC", '-DTILEWRIGHT_INTRINSICS="reference.h"',
+                    "-I", BUILD / "templates/accelerator", source, "-lm", "-o", library], check=True)
+    return ctypes.CDLL(str(library)), source.read_text()
+
+
+def pointer(array):
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+@pytest.mark.parametrize("m, n, k", [(128, 96, 64), (50, 33, 70)])
+def test_c_code_computes_the_product(tool, tmp_path, m, n, k):
+    program = tmp_path / "mm.mlir"
+    program.write_text(gemm(m, n, k, "i8"))
+    library, source = in_c(tool, tmp_path, program)
+    assert "npu_multiply_i8(" in source and "npu_load(" in source
+    random = numpy.random.default_rng(1)
+    a, b = (random.integers(-128, 128, shape, dtype=numpy.int8) for shape in ((m, k), (k, n)))
+    bias, result = random.integers(-999, 999, n, dtype=numpy.int32), numpy.full((m, n), -1, dtype=numpy.int32)
+    assert library.mm(pointer(a), pointer(b), pointer(bias), pointer(result)) == 0
+    expected = numpy.maximum(a.astype(numpy.int32) @ b.astype(numpy.int32) + bias, 0)
+    assert (result == expected).all()
+
+
+def test_c_code_of_what_the_cores_do(tool, tmp_path):
+    program = tmp_path / "softmax.mlir"
+    program.write_text("""
+    func.func @softmax(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %m = tensor.dim %x, %c0 : tensor<?x?xf32>
+      %n = tensor.dim %x, %c1 : tensor<?x?xf32>
+      %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+      %r = linalg.softmax dimension(1) ins(%x : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+      return %r : tensor<?x?xf32>
+    }""")
+    library, _ = in_c(tool, tmp_path, program)
+    x = numpy.random.default_rng(2).standard_normal((13, 37), dtype=numpy.float32)
+    result = numpy.zeros_like(x)
+    sizes = [ctypes.c_int64(size) for size in x.shape]
+    assert library.softmax(*sizes, pointer(x), pointer(result)) == 0
+    wide = numpy.exp(x.astype(numpy.float64) - x.max(axis=1, keepdims=True))
+    assert numpy.abs(result - wide / wide.sum(axis=1, keepdims=True)).max() < 1e-6
