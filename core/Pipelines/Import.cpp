@@ -33,11 +33,11 @@ void tilewright::buildImportPipeline(OpPassManager &pm) {
     functions.addPass(tosa::createTosaOptionalDecompositionsPass());
     functions.addPass(tosa::createTosaInferShapesPass());
     functions.addPass(tosa::createTosaMakeBroadcastablePass());
+    functions.addPass(createTosaToSCFPass()); // before what has no room for regions of TOSA
     functions.addPass(tosa::createTosaToLinalgNamed());
     functions.addPass(tosa::createTosaToLinalg());
     functions.addPass(createTosaToArithPass(TosaToArithPassOptions{/*includeApplyRescale=*/true, /*use32Bit=*/false}));
     functions.addPass(createTosaToTensorPass());
-    functions.addPass(createTosaToSCFPass());
   }
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());

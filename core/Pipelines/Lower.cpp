@@ -53,6 +53,7 @@ void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptio
   pm.addPass(createFlattenSignatures());
 
   // Views become pointers and strides, affine loops and maps plain ones.
+  pm.addNestedPass<func::FuncOp>(createLowerReshapes());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   if (options.tileLoops) {

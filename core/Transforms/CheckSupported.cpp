@@ -55,6 +55,22 @@ std::string objection(Type type) {
   return {};
 }
 
+/// What would be right instead of an operation of TOSA that has no conversion to linalg, tensor, arith or scf; an empty
+/// string for one that has.
+llvm::StringRef insteadOfTosa(llvm::StringRef name) {
+  if (!name.consume_front("tosa."))
+    return {};
+  if (name == "custom")
+    return "it has no meaning here: write out what it computes";
+  if (name.starts_with("variable"))
+    return "programs keep nothing between calls: make the variable an argument and a result";
+  if (name.contains("block_scaled"))
+    return "block-scaled floats are not compiled: use f64, f32, bf16 or f16";
+  if (name == "dim" || (name.ends_with("_shape") && name != "const_shape"))
+    return "shapes of TOSA are constants: use tosa.const_shape, or tensor.dim and tensor.reshape";
+  return {};
+}
+
 struct CheckSupported : tilewright::impl::CheckSupportedBase<CheckSupported> {
   /// Reports `type` at `loc` if it is refused.
   static LogicalResult check(Type type, Location loc, llvm::StringRef what) {
@@ -66,15 +82,20 @@ struct CheckSupported : tilewright::impl::CheckSupportedBase<CheckSupported> {
   }
 
   void runOnOperation() override {
-    static const llvm::StringSet<> dialects = {"builtin", "func",  "linalg", "tensor",        "arith",  "math",
-                                               "scf",     "tosa",  "affine", "bufferization", "memref", "index",
-                                               "ub",      "tile",  "cf",     "vector",        "llvm",   "omp"};
+    static const llvm::StringSet<> dialects = {"builtin", "func", "linalg", "tensor",        "arith",  "math",
+                                               "scf",     "tosa", "affine", "bufferization", "memref", "index",
+                                               "ub",      "tile", "cf",     "vector",        "llvm",   "omp"};
     WalkResult result = getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
       auto bad = [](LogicalResult r) { return failed(r); };
       if (!dialects.contains(op->getName().getDialectNamespace())) {
         op->emitError("unsupported operation: '")
-            << op->getName() << "'; programs are made of func, linalg, tensor, arith, math, scf and tosa operations, or "
+            << op->getName()
+            << "'; programs are made of func, linalg, tensor, arith, math, scf and tosa operations, or "
             << "of affine loops on memrefs";
+        return WalkResult::interrupt();
+      }
+      if (llvm::StringRef instead = insteadOfTosa(op->getName().getStringRef()); !instead.empty()) {
+        op->emitError("unsupported operation: '") << op->getName() << "'; " << instead;
         return WalkResult::interrupt();
       }
       if (auto function = dyn_cast<func::FuncOp>(op)) {

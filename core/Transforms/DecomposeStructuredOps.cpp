@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/Decompositions.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,20 +30,9 @@ namespace tilewright {
 } // namespace tilewright
 
 using namespace mlir;
+using tilewright::buildMap;
 
 namespace {
-
-using BodyBuilder = llvm::function_ref<void(OpBuilder &, Location, ValueRange)>;
-
-/// An all-parallel generic over the shape of `init`: inputs through `maps`, identity for the result.
-linalg::GenericOp buildMap(OpBuilder &b, Location loc, ValueRange inputs, ArrayRef<AffineMap> maps, Value init,
-                           BodyBuilder body) {
-  auto type = cast<RankedTensorType>(init.getType());
-  SmallVector<AffineMap> all(maps);
-  all.push_back(b.getMultiDimIdentityMap(type.getRank()));
-  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
-  return linalg::GenericOp::create(b, loc, TypeRange{type}, inputs, ValueRange{init}, all, iterators, body);
-}
 
 /// Softmax and other operations that know how to decompose themselves.
 struct DecomposeAggregate : OpInterfaceRewritePattern<linalg::AggregatedOpInterface> {
@@ -58,90 +48,34 @@ struct DecomposeAggregate : OpInterfaceRewritePattern<linalg::AggregatedOpInterf
   }
 };
 
-/// pack = pad to whole tiles, then a permutation with split dimensions:
-///   result[o..., i...] = padded[o * tile + i]
-struct LowerPack : OpRewritePattern<linalg::PackOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(linalg::PackOp op, PatternRewriter &b) const override {
-    Location loc = op.getLoc();
-    auto sourceType = op.getSourceType();
-    int64_t rank = sourceType.getRank();
-    if (llvm::any_of(op.getStaticTiles(), ShapedType::isDynamic))
-      return op.emitError("unsupported operation: 'linalg.pack' with a dynamic tile size; make the tile sizes constants");
-    SmallVector<int64_t> permutation = llvm::to_vector(op.getOuterDimsPerm());
-    if (permutation.empty())
-      permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-
-    Value source = op.getSource();
-    if (Value padding = op.getPaddingValue()) {
-      SmallVector<OpFoldResult> low(rank, b.getIndexAttr(0)), high(rank, b.getIndexAttr(0));
-      SmallVector<int64_t> shape(sourceType.getShape());
-      for (auto [position, dim] : llvm::enumerate(op.getInnerDimsPos())) {
-        int64_t tile = op.getStaticTiles()[position];
-        AffineExpr size;
-        bindSymbols(b.getContext(), size);
-        high[dim] = affine::makeComposedFoldedAffineApply(b, loc, size.ceilDiv(tile) * tile - size,
-                                                          {tensor::getMixedSize(b, loc, source, dim)});
-        if (!ShapedType::isDynamic(shape[dim]))
-          shape[dim] = llvm::divideCeil(shape[dim], tile) * tile;
-      }
-      source = tensor::PadOp::create(b, loc, RankedTensorType::get(shape, sourceType.getElementType()), source, low,
-                                     high, padding);
-    }
-    SmallVector<AffineExpr> exprs(rank);
-    for (auto [position, dim] : llvm::enumerate(permutation))
-      exprs[dim] = b.getAffineDimExpr(position);
-    for (auto [position, dim] : llvm::enumerate(op.getInnerDimsPos()))
-      exprs[dim] = exprs[dim] * op.getStaticTiles()[position] + b.getAffineDimExpr(rank + position);
-    auto map = AffineMap::get(op.getDestType().getRank(), 0, exprs, b.getContext());
-    auto generic = buildMap(b, loc, source, map, op.getDest(), [](OpBuilder &nested, Location l, ValueRange args) {
-      linalg::YieldOp::create(nested, l, args[0]);
-    });
-    b.replaceOp(op, generic.getResults());
-    return success();
-  }
-};
-
-/// unpack: result[d] = source[d floordiv tile ..., d mod tile ...]
-struct LowerUnPack : OpRewritePattern<linalg::UnPackOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(linalg::UnPackOp op, PatternRewriter &b) const override {
-    int64_t rank = op.getDestType().getRank();
-    if (llvm::any_of(op.getStaticTiles(), ShapedType::isDynamic))
-      return op.emitError(
-          "unsupported operation: 'linalg.unpack' with a dynamic tile size; make the tile sizes constants");
-    SmallVector<int64_t> permutation = llvm::to_vector(op.getOuterDimsPerm());
-    if (permutation.empty())
-      permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    SmallVector<AffineExpr> outer(rank), inner;
-    for (int64_t dim = 0; dim < rank; ++dim)
-      outer[dim] = b.getAffineDimExpr(dim);
-    for (auto [position, dim] : llvm::enumerate(op.getInnerDimsPos())) {
-      inner.push_back(outer[dim] % op.getStaticTiles()[position]);
-      outer[dim] = outer[dim].floorDiv(op.getStaticTiles()[position]);
-    }
-    SmallVector<AffineExpr> exprs;
-    for (int64_t dim : permutation)
-      exprs.push_back(outer[dim]);
-    exprs.append(inner);
-    auto map = AffineMap::get(rank, 0, exprs, b.getContext());
-    auto generic =
-        buildMap(b, op.getLoc(), op.getSource(), map, op.getDest(), [](OpBuilder &nested, Location l, ValueRange args) {
-          linalg::YieldOp::create(nested, l, args[0]);
-        });
-    b.replaceOp(op, generic.getResults());
-    return success();
-  }
-};
-
 /// splat = fill of an empty tensor.
 struct LowerSplat : OpRewritePattern<tensor::SplatOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tensor::SplatOp op, PatternRewriter &b) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    Value empty =
-        tensor::EmptyOp::create(b, op.getLoc(), type.getShape(), type.getElementType(), op.getDynamicSizes());
+    Value empty = tensor::EmptyOp::create(b, op.getLoc(), type.getShape(), type.getElementType(), op.getDynamicSizes());
     b.replaceOpWithNewOp<linalg::FillOp>(op, op.getInput(), empty);
+    return success();
+  }
+};
+
+/// bitcast = a generic that reinterprets each element.
+struct LowerBitcast : OpRewritePattern<tensor::BitcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tensor::BitcastOp op, PatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!type || !arith::BitcastOp::areCastCompatible(cast<ShapedType>(op.getSource().getType()).getElementType(),
+                                                      type.getElementType()))
+      return failure();
+    Value empty = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getSource()), type.getElementType());
+    AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
+    auto generic =
+        buildMap(b, loc, op.getSource(), identity, empty, [&](OpBuilder &nested, Location l, ValueRange args) {
+          linalg::YieldOp::create(nested, l,
+                                  Value(arith::BitcastOp::create(nested, l, type.getElementType(), args[0])));
+        });
+    b.replaceOp(op, generic.getResults());
     return success();
   }
 };
@@ -253,8 +187,9 @@ struct LowerPad : OpRewritePattern<tensor::PadOp> {
 struct DecomposeStructuredOps : tilewright::impl::DecomposeStructuredOpsBase<DecomposeStructuredOps> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<DecomposeAggregate, LowerPack, LowerUnPack, LowerSplat, LowerGather, LowerGenerate, LowerPad>(
-        &getContext());
+    patterns.add<DecomposeAggregate, LowerSplat, LowerBitcast, LowerGather, LowerGenerate, LowerPad>(&getContext());
+    tilewright::populateRelayoutPatterns(patterns);
+    tilewright::populateScalarPatterns(patterns);
     linalg::populateDecomposeWinogradOpsPatterns(patterns);
     tensor::populateDecomposeTensorConcatPatterns(patterns);
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);

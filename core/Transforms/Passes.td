@@ -352,6 +352,21 @@ def MakeCInterface : Pass<"make-c-interface", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
+def LowerReshapes : Pass<"lower-reshapes", "::mlir::func::FuncOp"> {
+  let summary = "Make sizes and strides of reshapes with several unknown sizes explicit";
+  let description = [{
+    A memref.expand_shape that splits one dimension into several of unknown size becomes a memref.reinterpret_cast:
+
+    ```mlir
+    %e = memref.expand_shape %m [[0, 1]] output_shape [%a, %b] : memref<?xf32> into memref<?x?xf32>
+    // becomes
+    %base, %offset, %size, %stride = memref.extract_strided_metadata %m
+    %e = memref.reinterpret_cast %base to offset: [0], sizes: [%a, %b], strides: [%b, 1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
+}
+
 def FlattenSignatures : Pass<"flatten-signatures", "::mlir::ModuleOp"> {
   let summary = "Pass memrefs between private functions as pointer and sizes";
   let description = [{

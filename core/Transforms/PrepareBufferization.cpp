@@ -69,21 +69,46 @@ bool updates(Value value, Value buffer) {
   return true;
 }
 
-/// Replaces each tensor among `terminator`'s operands from `first` on by its copy into the buffer of `carried`.
-void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
-  OpBuilder b(terminator);
-  for (auto [index, buffer] : llvm::enumerate(carried)) {
-    OpOperand &operand = terminator->getOpOperand(first + index);
-    if (!isa<TensorType>(buffer.getType()) || updates(operand.get(), buffer) || !sameShape(operand.get(), buffer))
-      continue;
-    operand.set(bufferization::MaterializeInDestinationOp::create(b, terminator->getLoc(), buffer.getType(),
-                                                                  operand.get(), buffer)
-                    .getResult());
-  }
+/// Whether nothing reads `buffer` once `op` has begun, but what stands in `op` itself.
+bool isLastUser(Operation *op, Value buffer) {
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
+    return top && (top == op || top->isBeforeInBlock(op));
+  });
 }
 
-/// Makes every scalar result of `function` a tensor of rank 0, so that it counts as an array from here on. A function on
-/// memrefs keeps them: its arrays are arguments that it may write, not results.
+/// Replaces `operand` of a terminator by its copy into `buffer`. Where it is the result of a branch, each side makes
+/// its own copy, if any: a side that updates the buffer has nothing to copy, and a copy behind the branch would read
+/// what that side has written.
+void writeInPlace(OpOperand &operand, Value buffer) {
+  if (updates(operand.get(), buffer) || !sameShape(operand.get(), buffer))
+    return;
+  auto result = dyn_cast<OpResult>(operand.get());
+  auto branch = result ? dyn_cast<scf::IfOp>(result.getOwner()) : scf::IfOp();
+  if (branch && result.hasOneUse() && isLastUser(branch, buffer)) {
+    unsigned index = result.getResultNumber();
+    OpOperand *sides[] = {&branch.thenYield()->getOpOperand(index), &branch.elseYield()->getOpOperand(index)};
+    if (llvm::all_of(sides, [&](OpOperand *side) { return sameShape(side->get(), buffer); })) {
+      for (OpOperand *side : sides)
+        writeInPlace(*side, buffer);
+      return;
+    }
+  }
+  OpBuilder b(operand.getOwner());
+  operand.set(bufferization::MaterializeInDestinationOp::create(b, operand.getOwner()->getLoc(), buffer.getType(),
+                                                                operand.get(), buffer)
+                  .getResult());
+}
+
+/// Writes each tensor among `terminator`'s operands from `first` on into the buffer of `carried`.
+void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
+  for (auto [index, buffer] : llvm::enumerate(carried))
+    if (isa<TensorType>(buffer.getType()))
+      writeInPlace(terminator->getOpOperand(first + index), buffer);
+}
+
+/// Makes every scalar result of `function` a tensor of rank 0, so that it counts as an array from here on. A function
+/// on memrefs keeps them: its arrays are arguments that it may write, not results.
 void boxScalarResults(func::FuncOp function) {
   FunctionType type = function.getFunctionType();
   if (llvm::any_of(type.getInputs(), llvm::IsaPred<BaseMemRefType>))
@@ -117,8 +142,8 @@ void separateResults(func::FuncOp function) {
   });
 }
 
-/// Gives every use of an empty tensor, and of a fill that a later operation overwrites, a tensor of its own: one that is
-/// shared would make unrelated results share a buffer, or be copied.
+/// Gives every use of an empty tensor, and of a fill that a later operation overwrites, a tensor of its own: one that
+/// is shared would make unrelated results share a buffer, or be copied.
 void separateInits(func::FuncOp function) {
   auto isInit = [](OpOperand &use) {
     auto user = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
@@ -172,9 +197,7 @@ struct PrepareBufferization : tilewright::impl::PrepareBufferizationBase<Prepare
     }
     for (auto function : module.getOps<func::FuncOp>())
       separateInits(function);
-    module.walk([](scf::ForOp loop) {
-      writeInPlace(loop.getBody()->getTerminator(), 0, loop.getRegionIterArgs());
-    });
+    module.walk([](scf::ForOp loop) { writeInPlace(loop.getBody()->getTerminator(), 0, loop.getRegionIterArgs()); });
     module.walk([](scf::WhileOp loop) {
       if (loop.getInits().getTypes() != loop.getResultTypes())
         return;

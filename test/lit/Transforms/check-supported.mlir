@@ -51,6 +51,28 @@ func.func @f(%a: f32) {
 
 // -----
 
+func.func @f() {
+  %a = tosa.const_shape {values = dense<4> : tensor<1xindex>} : () -> !tosa.shape<1>
+  // expected-error@+1 {{unsupported operation: 'tosa.exp2_shape'; shapes of TOSA are constants: use tosa.const_shape}}
+  %b = "tosa.exp2_shape"(%a) : (!tosa.shape<1>) -> !tosa.shape<1>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{unsupported operation: 'tosa.variable'; programs keep nothing between calls}}
+tosa.variable @v = dense<1.0> : tensor<4xf32>
+
+// -----
+
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{unsupported operation: 'tosa.custom'; it has no meaning here: write out what it computes}}
+  %b = tosa.custom %a {operator_name = "f", domain_name = "d", implementation_attrs = ""} : (tensor<4xf32>) -> tensor<4xf32>
+  return %b : tensor<4xf32>
+}
+
+// -----
+
 // Everything here is compiled.
 func.func @f(%a: tensor<?x0xi1>, %b: tensor<bf16>, %n: index) -> (tensor<?x0xi1>, i64) {
   %c = arith.constant 1 : i64

@@ -77,3 +77,74 @@ func.func @tensors(%a: tensor<4x6xf32>, %n: index, %s: i1) -> (tensor<8x6xf32>, 
   %m = arith.addf %a, %a : tensor<4x6xf32>
   return %k, %g, %p, %m : tensor<8x6xf32>, tensor<?xindex>, tensor<3xi1>, tensor<4x6xf32>
 }
+
+// Tile sizes that are not constants: whole tiles, a reshape, a permutation.
+// CHECK-LABEL: func.func @pack_dynamic
+// CHECK-SAME: (%[[A:.*]]: tensor<?x?xf32>, %[[E:.*]]: tensor<?x?x?x8xf32>, %[[T:.*]]: index)
+// CHECK: %[[FULL:.*]] = arith.muli %{{.*}}, %[[T]] : index
+// CHECK: %[[P:.*]] = tensor.insert_slice %[[A]] into
+// CHECK: %[[S:.*]] = tensor.expand_shape %[[P]] {{\[}}[0, 1], [2, 3]] output_shape [%{{.*}}, %[[T]], %{{.*}}, 8]
+// CHECK-SAME: into tensor<?x?x?x8xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[S]] : tensor<?x?x?x8xf32>) outs(%[[E]]
+func.func @pack_dynamic(%a: tensor<?x?xf32>, %e: tensor<?x?x?x8xf32>, %t: index) -> tensor<?x?x?x8xf32> {
+  %z = arith.constant 0.0 : f32
+  %p = linalg.pack %a padding_value(%z : f32) inner_dims_pos = [0, 1] inner_tiles = [%t, 8] into %e
+      : tensor<?x?xf32> -> tensor<?x?x?x8xf32>
+  return %p : tensor<?x?x?x8xf32>
+}
+
+// CHECK-LABEL: func.func @unpack_dynamic
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<?x?x?x8xf32>) outs(%{{.*}} : tensor<?x?x?x8xf32>)
+// CHECK: %[[J:.*]] = tensor.collapse_shape %[[S]] {{\[}}[0, 1], [2, 3]] : tensor<?x?x?x8xf32> into tensor<?x?xf32>
+// CHECK: tensor.extract_slice %[[J]][0, 0]
+func.func @unpack_dynamic(%a: tensor<?x?x?x8xf32>, %e: tensor<?x?xf32>, %t: index) -> tensor<?x?xf32> {
+  %p = linalg.unpack %a outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [%t, 8] into %e
+      : tensor<?x?x?x8xf32> -> tensor<?x?xf32>
+  return %p : tensor<?x?xf32>
+}
+
+// Tests and clamps of floats are comparisons, minima and maxima.
+// CHECK-LABEL: func.func @tests
+// CHECK-DAG: %[[INF:.*]] = arith.constant 0x7C00 : f16
+// CHECK-DAG: %[[MIN:.*]] = arith.constant 6.103520e-05 : f16
+// CHECK: arith.cmpf uno, %[[X:.*]], %[[X]] : f16
+// CHECK: %[[M:.*]] = math.absf %[[X]] : f16
+// CHECK: arith.cmpf oeq, %[[M]], %[[INF]] : f16
+// CHECK: arith.cmpf olt, %{{.*}}, %[[INF]] : f16
+// CHECK: %[[N:.*]] = arith.cmpf oge, %{{.*}}, %[[MIN]] : f16
+// CHECK: arith.andi
+// CHECK: %[[C:.*]] = arith.maximumf %[[X]], %{{.*}} : f16
+// CHECK: arith.minimumf %[[C]], %{{.*}} : f16
+func.func @tests(%x: f16, %lo: f16, %hi: f16) -> (i1, i1, i1, i1, f16) {
+  %a = math.isnan %x : f16
+  %b = math.isinf %x : f16
+  %c = math.isfinite %x : f16
+  %d = math.isnormal %x : f16
+  %e = math.clampf %x to [%lo, %hi] : f16
+  return %a, %b, %c, %d, %e : i1, i1, i1, i1, f16
+}
+
+// Powers to an integer: a constant exponent leaves its multiplications, of half-width types in f32.
+// CHECK-LABEL: func.func @powers
+// CHECK: %[[I2:.*]] = arith.muli %[[I:.*]], %[[I]] : i32
+// CHECK: %[[I4:.*]] = arith.muli %[[I2]], %[[I2]] : i32
+// CHECK: %[[I5:.*]] = arith.muli %[[I]], %[[I4]] : i32
+// CHECK: %[[W:.*]] = arith.extf %{{.*}} : bf16 to f32
+// CHECK: %[[W2:.*]] = arith.mulf %[[W]], %[[W]] : f32
+// CHECK: %[[R:.*]] = arith.divf %{{.*}}, %[[W2]] : f32
+// CHECK: arith.truncf %[[R]] : f32 to bf16
+func.func @powers(%i: i32, %x: bf16) -> (i32, bf16) {
+  %five = arith.constant 5 : i32
+  %minus = arith.constant -2 : i32
+  %a = math.ipowi %i, %five : i32
+  %b = math.fpowi %x, %minus : bf16, i32
+  return %a, %b : i32, bf16
+}
+
+// CHECK-LABEL: func.func @bitcast
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<?x4xf32>) outs(%{{.*}} : tensor<?x4xi32>)
+// CHECK: arith.bitcast %{{.*}} : f32 to i32
+func.func @bitcast(%a: tensor<?x4xf32>) -> tensor<?x4xi32> {
+  %b = tensor.bitcast %a : tensor<?x4xf32> to tensor<?x4xi32>
+  return %b : tensor<?x4xi32>
+}

@@ -67,3 +67,36 @@ func.func @mixed(%a: tensor<?xf32>, %x: f32) -> (f32, tensor<?xf32>) attributes 
 func.func @memrefs(%m: memref<4xf32>, %x: f32) -> f32 attributes {tilewright.array_results = array<i1: false>} {
   return %x : f32
 }
+
+// A loop that updates what an outer loop carries, in one side of a branch: the other side makes the copy, since behind
+// the branch the buffer is written already.
+// CHECK-LABEL: func.func @copy_in_branch
+// CHECK: scf.for {{.*}} iter_args(%[[X:.*]] = %
+// CHECK: scf.if
+// CHECK: scf.for {{.*}} iter_args(%[[Y:.*]] = %[[X]])
+// CHECK: bufferization.materialize_in_destination %{{.*}} in %[[Y]]
+// CHECK: else
+// CHECK: %[[N:.*]] = linalg.negf
+// CHECK: %[[C:.*]] = bufferization.materialize_in_destination %[[N]] in %[[X]]
+// CHECK: scf.yield %[[C]]
+// CHECK-NOT: materialize_in_destination
+func.func @copy_in_branch(%a: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %e = tensor.empty() : tensor<4xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> tensor<4xf32> {
+    %first = arith.cmpi eq, %i, %c0 : index
+    %v = scf.if %first -> tensor<4xf32> {
+      %w = scf.for %j = %c0 to %n step %c1 iter_args(%y = %x) -> tensor<4xf32> {
+        %z = linalg.exp ins(%y : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+        scf.yield %z : tensor<4xf32>
+      }
+      scf.yield %w : tensor<4xf32>
+    } else {
+      %w = linalg.negf ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+      scf.yield %w : tensor<4xf32>
+    }
+    scf.yield %v : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
