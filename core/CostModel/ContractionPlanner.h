@@ -43,6 +43,7 @@ struct Machine {
     firstTranslations = target.rate("translations.first").value_or(64);
     translationClocks = target.rate("translate").value_or(7);
     outstandingMisses = target.rate("misses").value_or(16);
+    storeMisses = target.rate("misses.store").value_or(outstandingMisses / 8);
     clockHz = target.clockMHz() * 1e6;
     pageBytes = 4096;
     for (const Memory *cache : target.caches())
@@ -75,13 +76,21 @@ struct Machine {
     const Memory &from = level(bytes);
     return std::min(bandwidth(bytes), outstandingMisses * lineBytes / std::max(from.latency, 1.0));
   }
+  /// The same for stores, whose lines are fetched before they are written.
+  double scatteredStores(double bytes) const {
+    return std::min(bandwidth(bytes), storeMisses * lineBytes / std::max(level(bytes).latency, 1.0));
+  }
+  /// Clocks that a page's translation adds when `pages` are visited in turn.
+  double translation(double pages) const {
+    return pages > translations ? walkClocks : pages > 0.75 * firstTranslations ? translationClocks : 0;
+  }
   /// What stays in the first cache beside other operands.
   double nearBytes() const { return cache(0) ? cacheShare * cache(0)->bytes : 0; }
   const Memory *cache(unsigned i) const {
     return i < levels.size() && levels[i]->kind == MemoryKind::Cache ? levels[i] : nullptr;
   }
   int64_t registers, registerBytes, pageBytes, lineBytes = 64;
-  double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, clockHz;
+  double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, storeMisses, clockHz;
   double translations, walkClocks;             // pages that stay translated, clocks of a page walk
   double firstTranslations, translationClocks; // those that cost nothing, clocks of one of the others
   std::vector<const Memory *> levels;          // nearest first
@@ -141,7 +150,8 @@ private:
   double panelRun(const ContractionPlan &p, const Extents &x) const;
   double accesses(const UnitOperand &operand, double bytes) const;
   double crossing(const ContractionPlan &p) const;
-  bool hasPageRows(const ContractionPlan &p) const;
+  double pageSteps(const ContractionPlan &p) const;
+  double stridedLineClocks(double stride, double lines) const;
   bool isPrefetched(const ContractionPlan &p) const;
   double elementsOf(const Access &access) const;
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;

@@ -71,11 +71,28 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
   return x;
 }
 
-/// Whether each step of k of the vector operand, read in place, is on another page.
-bool Planner::hasPageRows(const ContractionPlan &p) const {
+/// How often a step of k of the vector operand, read in place, enters another page: 1 where rows are pages apart.
+double Planner::pageSteps(const ContractionPlan &p) const {
   const ContractionOperand &v = p.vectorOperand(c);
   auto stride = v.access.stride(p.kDim);
-  return stride && std::abs(*stride) * bytesOf(v.element) >= machine.pageBytes;
+  return stride ? std::min(1.0, double(std::abs(*stride)) * bytesOf(v.element) / machine.pageBytes) : 0;
+}
+
+/// Clocks in which one of `lines` lines at a distance of `stride` bytes arrives when it is read again: they stay in the
+/// nearest cache of whose sets they reach enough; caches behind the second hash their addresses.
+double Planner::stridedLineClocks(double stride, double lines) const {
+  for (unsigned level = 0; level < 2; ++level) {
+    const Memory *cache = machine.cache(level);
+    if (!cache)
+      break;
+    int64_t sets = cache->bytes / (cache->lineBytes * cache->ways);
+    int64_t apart = std::max<int64_t>(stride / cache->lineBytes, 1);
+    double reached = double(sets) / std::gcd(apart, sets);
+    if (lines <= 0.75 * reached * cache->ways)
+      return level == 0 ? 0 : machine.lineBytes / cache->bytesPerClock;
+  }
+  return machine.lineBytes /
+         machine.scattered(std::max<double>(lines * machine.lineBytes, machine.cache(1) ? machine.cache(1)->bytes : 0));
 }
 
 /// Accesses of the vector operand cross cache lines: each counts twice.
@@ -148,10 +165,9 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
   double storesC =
       unit.c.opaque ? accesses(unit.c, resultBytes) : std::max<double>(unit.m, accesses(unit.c, resultBytes));
   // In place, each step of k may be on another page: those that do not stay translated are walked by every row tile.
-  double translation = 0;
-  if (hasPageRows(p) && !p.packVectors && x.rowTiles > 1)
-    translation =
-        (p.rowsOutside ? x.vSource / machine.pageBytes : x.kInBlock) > machine.translations ? machine.walkClocks : 4;
+  double translation = 0, pages = pageSteps(p) * x.kInBlock;
+  if (!p.packVectors && x.rowTiles > 1)
+    translation = pageSteps(p) * machine.translation(p.rowsOutside ? x.vSource / machine.pageBytes : pages);
   // Resources overlap, but not perfectly: the fuller the others, the more the fullest waits.
   double twice = crossing(p);
   auto step = [&](double tileRows, double tileVectors, double issueOfVectors) {
@@ -194,7 +210,7 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double bytes = x.outer * x.rows * x.lanes * bytesOf(c.accumulator);
   bool wholeRows = p.rowsOutside || x.rowTiles == 1 || x.panels == 1;
   // The lines of a tile register's rows leave while the next tile is computed.
-  double pieces = machine.scattered(bytes) / (p.unit->c.opaque ? 1 : 4);
+  double pieces = p.unit->c.opaque ? machine.scattered(bytes) : 2 * machine.scatteredStores(bytes);
   double written = wholeRows ? 2 * machine.bandwidth(bytes) : pieces;
   double read = p.prefetchResult && !p.unit->c.opaque ? 2 * machine.bandwidth(bytes) : written;
   double total = bytes * (x.kBlocks / written + (x.kBlocks - 1) / read);
@@ -235,13 +251,14 @@ double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) con
     rate = lines / (1 / machine.scattered(x.vSource) + (lines - 1) / machine.bandwidth(x.vSource));
   }
   double first = touched / rate + again;
-  // Rows that are pages apart: while a block's pages stay in the translation buffers, each page is walked once.
-  if (hasPageRows(p)) {
-    double pages = x.vSource / machine.pageBytes, visits = x.vSource / run;
-    first += (x.kInBlock > machine.translations ? visits : pages) * machine.walkClocks;
-    if (x.kInBlock > 0.75 * machine.firstTranslations)
-      first += visits * machine.translationClocks;
-  }
+  // Rows on pages of their own: while the pages that pass between two panels stay translated, each is walked once; else
+  // at every visit, by the prefetches and again by what reads the lines.
+  double visits = pageSteps(p) * x.vSource / run, pages = std::min(visits, x.vSource / machine.pageBytes);
+  double between = pageSteps(p) * x.kInBlock + (p.rowsOutside || x.panels <= 1 ? 0 : x.sSource / machine.pageBytes);
+  bool walks = between > machine.translations;
+  first += (walks ? visits * (isPrefetched(p) && p.packVectors ? 2 : 1) : pages) * machine.walkClocks;
+  if (pageSteps(p) * x.kInBlock > 0.75 * machine.firstTranslations)
+    first += visits * machine.translationClocks;
   return first;
 }
 
@@ -308,15 +325,19 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
     return total * (1 + copyMargin);
   }
-  // Scalars whose k is strided touch another line each step; lines are used again by the next row tiles while a block
-  // of k of them fits, and come from the whole operand once a pass.
+  // Scalars whose k is strided touch another line each step; the next row tiles use a line again while a block of k of
+  // them stays, and the whole operand comes once a pass. What neither cache keeps is missed by every tile.
   auto stride = s.access.stride(p.kDim);
   if (!stride || std::abs(*stride) != 1) {
     double tiles = x.outer * x.panels * x.rowTiles * x.kBlocks;
-    double line = 64, lines = tiles * x.kInBlock * std::max(1.0, x.meanRows * bytesOf(s.element) / line);
+    double linesOfStep = std::max(1.0, x.meanRows * bytesOf(s.element) / machine.lineBytes);
+    double lines = tiles * x.kInBlock * linesOfStep, apart = std::abs(stride.value_or(0)) * bytesOf(s.element);
+    double each = stridedLineClocks(apart, x.kInBlock * linesOfStep);
+    double pages = std::min(1.0, apart / machine.pageBytes);
+    double strided = lines * (each + pages * machine.translation(pages * x.kInBlock));
     const Memory *second = machine.cache(1);
     double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;
-    total += lines * line / machine.bandwidth(x.kInBlock * line) * 0.25;
+    total = std::max(total, strided) + 0.25 * std::min(total, strided);
     total += x.sSource * passes / machine.scattered(x.sSource) * 0.5;
   }
   return total;

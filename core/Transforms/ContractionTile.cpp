@@ -226,7 +226,7 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
   int64_t runs = alongLanes ? depth : width * llvm::divideCeil(depth, perLine);
   int64_t slots = iterations * tileCount, perSlot = llvm::divideCeil(runs, slots);
   int64_t slotsPerRun = std::max<int64_t>(llvm::bit_floor<uint64_t>(slots / runs), 1);
-  AffineExpr slot = (tileIndex * iterations + iteration).floorDiv(slotsPerRun) * perSlot;
+  AffineExpr slot = tileIndex * iterations + iteration, first = slot.floorDiv(slotsPerRun) * perSlot;
   auto prefetch = [&](AffineExpr lane, AffineExpr row) {
     space.at[*p.laneDim] = lane;
     space.at[p.kDim] = row;
@@ -234,11 +234,17 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
     AffinePrefetchOp::create(builder(), space.loc, vectors.access.memref, map, operands, /*isWrite=*/false,
                              /*localityHint=*/2, /*isDataCache=*/true);
   };
+  // The lines of a run take turns over its slots: a line that is asked for again while it is on its way holds a fill
+  // buffer each time. (Lines beyond the run, where their number is no power of two, are the first of the panel behind.)
+  int64_t linesOfRun = alongLanes ? llvm::divideCeil(width, perLine) : 1;
+  int64_t turns = std::min<int64_t>(llvm::bit_ceil<uint64_t>(linesOfRun), slotsPerRun);
+  int64_t perTurn = llvm::divideCeil(linesOfRun, turns);
+  AffineExpr turn = (slot % slotsPerRun).floorDiv(slotsPerRun / turns);
   for (int64_t i = 0; i < perSlot; ++i) {
-    AffineExpr run = slot + i, base = tileLane + ahead;
+    AffineExpr run = first + i, base = tileLane + ahead;
     if (alongLanes) {
-      for (int64_t lane = 0; lane < width; lane += perLine)
-        prefetch(base + lane, k.begin + run);
+      for (int64_t line = 0; line < perTurn; ++line)
+        prefetch(base + (turn * perTurn + line) * perLine, k.begin + run);
     } else {
       int64_t lines = llvm::divideCeil(depth, perLine);
       prefetch(base + run.floorDiv(lines), k.begin + (run % lines) * perLine);

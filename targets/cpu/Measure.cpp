@@ -24,8 +24,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/TargetSelect.h"
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <numeric>
 #include <random>
 #include <sys/mman.h>
@@ -71,10 +71,17 @@ private:
 
 } // namespace
 
+/// Processor time of this thread: other work on the machine does not count.
+static double now() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
 static double seconds(Loop loop, void *buffer, int64_t count) {
-  auto start = std::chrono::steady_clock::now();
+  double start = now();
   loop(buffer, count);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return now() - start;
 }
 
 Expected<std::unique_ptr<Bench>> Bench::create(const ChipTable &host) {
@@ -295,13 +302,16 @@ static Expected<double> streamRate(Bench &bench, int64_t registerBytes, int64_t 
   return double(count * step) / bench.clocks(*loop, bench.buffer, count);
 }
 
-/// Clocks of one load that depends on the last, over lines in random order.
+/// Clocks of one load that depends on the last: lines in random order within 32 pages, then the next pages, so that the
+/// walks of page tables (which the models count by themselves) stay few.
 static Expected<double> loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes) {
   int64_t lines = bytes / lineBytes;
   std::vector<int64_t> order(lines);
   std::iota(order.begin(), order.end(), 0);
   std::mt19937_64 random(1);
-  std::shuffle(order.begin() + 1, order.end(), random); // the chase starts at line 0
+  int64_t group = std::min<int64_t>(32 * 4096 / lineBytes, lines);
+  for (int64_t first = 0; first < lines; first += group) // the chase starts at line 0
+    std::shuffle(order.begin() + std::max<int64_t>(first, 1), order.begin() + std::min(first + group, lines), random);
   char *base = static_cast<char *>(bench.buffer);
   for (int64_t i = 0; i < lines; ++i)
     *reinterpret_cast<void **>(base + order[i] * lineBytes) = base + order[(i + 1) % lines] * lineBytes;
