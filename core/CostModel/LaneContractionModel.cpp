@@ -29,20 +29,16 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
                             {"scratchpad_bytes", sharedBytes},
                             {"blocks_at_a_time", blocksAtATime},
                             {"step_clocks", stepClocks},
+                            {"engine", engine},
+                            {"workers", workers},
+                            {"raster_rows", rasterRows},
+                            {"cluster", cluster},
                             {"seconds", seconds}};
 }
 
-/// Size that a dynamic extent counts as: large enough that no edge decides.
-static constexpr int64_t assumedExtent = 4096;
-/// Registers of a lane beside accumulators and fragments: addresses, loop counters, predicates.
-static constexpr int64_t otherRegisters = 40;
-/// Clocks until a launch's first and after its last instruction.
-static constexpr double launchClocks = 4400;
-
 //===-- Operands ----------------------------------------------------------===//
 
-/// The memory dimension inside has step 1 along `dim`, and no other memory dimension moves.
-static bool isContiguousAlong(const Access &access, unsigned dim) {
+bool tilewright::isContiguousAlong(const Access &access, unsigned dim) {
   auto results = access.map.getResults();
   if (results.empty() || linearCoefficient(results.back(), dim) != 1)
     return false;
@@ -62,6 +58,10 @@ static bool computes(const MatrixUnit &unit, const Contraction &c, const LaneHie
   if (unit.scopeLevel != hierarchy.subgroup || unit.scopeCount != 1 || unit.completion != Completion::AtOnce ||
       unit.init == UnitInit::NoAccumulate || !unit.states.empty())
     return false;
+  return takesElements(unit, c, fast);
+}
+
+bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, bool fast) {
   MLIRContext *context = c.accumulator.getContext();
   auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
     if (operand.element == ElementKind::TF32)
@@ -94,11 +94,28 @@ bool tilewright::hasCopyEngine(const TargetDescription &chip, const LaneHierarch
   });
 }
 
+const CopyEngine *tilewright::tileEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
+  for (const CopyEngine &copy : chip.copies())
+    if (copy.from == "global" && copy.to == hierarchy.scratchpad && copy.asynchronous &&
+        copy.completion == Completion::Barrier && copy.maxRank > 1 && copy.zeroFill)
+      return &copy;
+  return nullptr;
+}
+
 //===-- Candidates --------------------------------------------------------===//
+
+bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides) {
+  return llvm::all_of(overrides, [&](const auto &field) {
+    return (field.first != "block_m" || plan.blockM() == field.second) &&
+           (field.first != "block_n" || plan.blockN() == field.second) &&
+           (field.first != "group" || plan.unit->scopeCount == field.second) &&
+           (field.first != "cluster" || plan.cluster == field.second);
+  });
+}
 
 std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contraction &c, const TargetDescription &chip,
                                                                    const LaneHierarchy &hierarchy, bool fast,
-                                                                   std::string &reason) {
+                                                                   LanePlanOverrides overrides, std::string &reason) {
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
     return std::nullopt;
@@ -190,6 +207,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               if (plan.depth < unit.k || plan.depth % unit.k != 0 || subgroups > hierarchy.subgroups ||
                   !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()))
                 continue;
+              if (!agrees(plan, overrides))
+                continue;
               // No tile of which more than half is beyond the array, unless it is the smallest.
               if ((plan.blockM() >= 2 * m && plan.blockM() > unit.m) ||
                   (plan.blockN() >= 2 * n && plan.blockN() > unit.n))
@@ -236,6 +255,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                 best = plan;
             }
   }
+  auto ring = planGroupUnits(c, chip, hierarchy, base, overrides);
+  if (ring && (!best || ring->seconds < best->seconds))
+    return ring;
   if (!best) {
     reason = "no unit of the chip computes " + std::string(c.a.element.isF32() ? "f32" : "these element types") +
              " over the lanes of a subgroup within its registers and scratchpad";

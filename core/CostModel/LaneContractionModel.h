@@ -19,6 +19,10 @@
 ///
 /// over all tiles of powers of two that fit registers and scratchpad. Unknown sizes count as large.
 ///
+/// Where a chip has units that a group of subgroups issues on matrices in the scratchpad, and an engine that copies
+/// tiles there (LaneRingModel.cpp), "subgroup" above reads "group": one role copies, the groups multiply, blocks stay
+/// and take one tile after the other.
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_COSTMODEL_LANECONTRACTIONMODEL_H
@@ -36,6 +40,7 @@ struct StagedTile {
   bool kInner = true; // rows of k lie together: [BM][BK], else [BK][BM]
   int64_t swizzleBits = 0, swizzleBase = 0, swizzleShift = 0;
   int64_t padding = 0; // elements behind each row; where there is no swizzle
+  int64_t line = 0;    // elements; not 0 and not kInner: [BM / line][BK][line]
 };
 
 struct LaneContractionPlan {
@@ -47,6 +52,10 @@ struct LaneContractionPlan {
   int64_t depth = 1;                         // BK
   int64_t stages = 1;
   StagedTile a, b;
+  std::string engine;     // that copies tiles, in a role of its own; empty: lanes copy
+  int64_t workers = 0;    // clusters of blocks that take one tile each after the other; 0: each has one
+  int64_t cluster = 1;    // blocks one below the other that share what they copy of B
+  int64_t rasterRows = 1; // of tiles that a sweep over the columns covers
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1; // per lane; per block; of one multiprocessor
   double stepClocks = 0, seconds = 0;
 
@@ -57,11 +66,39 @@ struct LaneContractionPlan {
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit of the chip computes this contraction.
 /// `fast`: units that round their operands (tf32) may be used.
+/// `overrides`: only candidates that agree with "block_m", "block_n" (elements), "group" (subgroups that hold a
+/// fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are the most of a ring.
+using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 std::optional<LaneContractionPlan> planLaneContraction(const Contraction &contraction, const TargetDescription &chip,
-                                                       const LaneHierarchy &hierarchy, bool fast, std::string &reason);
+                                                       const LaneHierarchy &hierarchy, bool fast,
+                                                       LanePlanOverrides overrides, std::string &reason);
+
+/// The best plan over units of a group of subgroups, its dimensions as in `base`; nullopt if the chip has none or the
+/// operands cannot be copied as tiles.
+std::optional<LaneContractionPlan> planGroupUnits(const Contraction &contraction, const TargetDescription &chip,
+                                                  const LaneHierarchy &hierarchy, const LaneContractionPlan &base,
+                                                  LanePlanOverrides overrides);
+/// Whether `plan` agrees with them.
+bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
+/// Whether the elements of these operands and this accumulator are those of `unit`. `fast`: it may round them.
+bool takesElements(const MatrixUnit &unit, const Contraction &contraction, bool fast);
+/// The memory dimension inside has step 1 along `dim`, and no other memory dimension moves.
+bool isContiguousAlong(const Access &access, unsigned dim);
+/// Size that a dynamic extent counts as: large enough that no edge decides.
+inline constexpr int64_t assumedExtent = 4096;
+/// Registers of a lane beside accumulators and fragments: addresses, loop counters, predicates.
+inline constexpr int64_t otherRegisters = 40;
+/// Registers of a lane that only starts copies.
+inline constexpr int64_t copierRegisters = 40;
+/// Registers of a lane of `groups` groups of `groupLanes` beside a group that only starts copies.
+int64_t groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_t groups);
+/// Clocks until a launch's first and after its last instruction.
+inline constexpr double launchClocks = 4400;
 
 /// Whether the chip copies from global memory into a block's scratchpad asynchronously, awaited by groups.
 bool hasCopyEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
+/// The engine that copies tiles of arrays there and tells a barrier of the bytes that have come; null: none.
+const CopyEngine *tileEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
 
 } // namespace tilewright
 

@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace tilewright;
 
 std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPlan &plan, const Contraction &c,
-                                                        bool engine) {
+                                                        bool engine, int64_t resultBytes) {
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     if (!trips)
       return std::nullopt;
@@ -28,24 +28,30 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
     outer *= extent(dim);
   for (unsigned dim : plan.otherK)
     otherK *= extent(dim);
-  int64_t rows = llvm::divideCeil(m, plan.blockM()), columns = llvm::divideCeil(n, plan.blockN());
+  int64_t clusters = llvm::divideCeil(m, plan.blockM() * plan.cluster), columns = llvm::divideCeil(n, plan.blockN());
   int64_t steps = otherK * llvm::divideCeil(k, plan.depth), subgroups = plan.subgroupsM * plan.subgroupsN;
+  int64_t tiles = outer * clusters * plan.cluster * columns;
   int64_t bytesA = std::max(1u, c.a.element.getIntOrFloatBitWidth() / 8),
           bytesB = std::max(1u, c.b.element.getIntOrFloatBitWidth() / 8);
 
   LanePrediction result;
   result.unit = plan.unit->name;
-  result.blocks = outer * rows * columns;
-  result.unitIssues = result.blocks * subgroups * plan.tilesM * plan.tilesN * steps * (plan.depth / plan.unit->k);
+  result.blocks = plan.workers ? plan.workers * plan.cluster : tiles;
+  result.unitIssues = tiles * subgroups * plan.tilesM * plan.tilesN * steps * (plan.depth / plan.unit->k);
   result.unitCycles = double(result.unitIssues) * plan.unit->issue;
-  // All rows of A once for each column of blocks, all columns of B once for each row of blocks.
-  result.globalBytesRead = outer * otherK * k * (m * columns * bytesA + n * rows * bytesB);
-  // A ring's copies run ahead of the steps: those beyond the end write zeros.
-  int64_t ahead = plan.stages == 1 ? 0 : engine ? plan.stages - 1 : 1;
+  // All rows of A once for each column of tiles, all columns of B once for each row of clusters.
+  result.globalBytesRead = outer * otherK * k * (m * columns * bytesA + n * clusters * bytesB);
+  // Lanes' copies into a ring run ahead of the steps: those beyond the end write zeros.
+  int64_t ahead = plan.stages == 1 || !plan.engine.empty() ? 0 : engine ? plan.stages - 1 : 1;
+  int64_t results = tiles * plan.blockM() * plan.blockN() * resultBytes;
   result.scratchpadBytesWritten =
-      result.blocks * (steps + ahead) * plan.depth * (plan.blockM() * bytesA + plan.blockN() * bytesB);
-  result.scratchpadBytesRead = result.blocks * subgroups * steps * plan.depth *
-                               (plan.tilesM * plan.unit->m * bytesA + plan.tilesN * plan.unit->n * bytesB);
+      tiles * (steps + ahead) * plan.depth * (plan.blockM() * bytesA + plan.blockN() * bytesB) + results;
+  // Units that read the scratchpad themselves read both operands each time; fragments are read once a step.
+  int64_t readsOfA = plan.engine.empty() ? 1 : plan.tilesN, readsOfB = plan.engine.empty() ? 1 : plan.tilesM;
+  result.scratchpadBytesRead =
+      tiles * subgroups * steps * plan.depth *
+          (readsOfA * plan.tilesM * plan.unit->m * bytesA + readsOfB * plan.tilesN * plan.unit->n * bytesB) +
+      results;
   result.seconds = plan.seconds;
   return result;
 }

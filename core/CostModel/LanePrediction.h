@@ -9,11 +9,15 @@
 /// The cost model's counts for the launch of a plan, to be compared with those of
 /// the emulator (docs/emulator.md, "Counters"):
 ///
-///   blocks = outer x ceil(m / BM) x ceil(n / BN)       steps = other k x ceil(k / BK)
-///   unit issues        = blocks x subgroups x TM TN x steps x BK / unit.k
-///   global bytes read  = what the blocks copy: rows and columns inside the arrays x k, for each block
-///   scratchpad written = blocks x (steps + ahead) x (BM + BN) BK, copies fill their tiles with zeros
-///   scratchpad read    = blocks x subgroups x steps x (TM unit.m + TN unit.n) BK
+///   tiles  = outer x ceil(m / (BM cluster)) x cluster x ceil(n / BN)      steps = other k x ceil(k / BK)
+///   blocks = tiles, or as many as take all tiles in turn
+///   unit issues        = tiles x subgroups x TM TN x steps x BK / unit.k
+///   global bytes read  = what the blocks copy: rows and columns inside the arrays x k, for each tile; blocks of a
+///                        cluster copy B together
+///   scratchpad written = tiles x (steps + ahead) x (BM + BN) BK, copies fill their tiles with zeros
+///   scratchpad read    = tiles x subgroups x steps x (TM unit.m + TN unit.n) BK, times TN and TM where units read it
+///                        themselves
+///   and both: tiles x BM BN of results that leave through the scratchpad
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,9 +39,10 @@ struct LanePrediction {
   int64_t globalBytesRead = 0, scratchpadBytesRead = 0, scratchpadBytesWritten = 0;
   double seconds = 0;
 };
-/// `engine`: copies are asynchronous, so that all stages of a ring but one are under way.
+/// `engine`: copies are asynchronous, so that all stages of a ring but one are under way. `resultBytes`: of one
+/// position of C, in all results that leave through the scratchpad.
 std::optional<LanePrediction> predictLaunch(const LaneContractionPlan &plan, const Contraction &contraction,
-                                            bool engine);
+                                            bool engine, int64_t resultBytes);
 
 /// As an attribute of an op, and as JSON with the names of the emulator's counters.
 mlir::DictionaryAttr toAttribute(const LanePrediction &prediction, mlir::MLIRContext *context);

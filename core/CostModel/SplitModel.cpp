@@ -16,9 +16,6 @@
 
 using namespace tilewright;
 
-/// Clocks until a launch's first and after its last instruction.
-static constexpr double launchClocks = 4400;
-
 llvm::json::Object SplitPlan::toJSON() const {
   return llvm::json::Object{{"parts", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}};
 }

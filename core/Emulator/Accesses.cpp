@@ -133,6 +133,34 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
   return true;
 }
 
+void Machine::checkFence(Lane &lane, uint32_t site, const void *address) {
+  Place place = locate(lane, address);
+  if (!kernels->table.fencedEngines || place.kind != Place::Scratchpad)
+    return;
+  Cluster &cluster = *lane.cluster;
+  const ShadowCell *cell = place.block->shadow.writtenCell(place.offset, cluster.run);
+  uint32_t writer = cell ? cell->writer & ~ShadowCell::atomicFlag : 0;
+  if (!cell || !cluster.agents.isLane(writer) || cluster.lanes[writer].fenced >= cell->writeClock)
+    return;
+  report(FindingKind::MissingFence, site, cell->writeSite, [&] {
+    return formatv("{0} lets an engine use byte {1} of scratchpad memory, which {2} wrote: a fence before engines is "
+                   "missing behind the write",
+                   name(lane), place.offset, name(cluster.lanes[writer]))
+        .str();
+  });
+}
+
+void Machine::checkFence(Lane &lane, uint32_t site, const Phase &phase) {
+  const Lane &maker = lane.cluster->lanes[phase.maker];
+  if (!kernels->table.fencedEngines || maker.fenced >= phase.made)
+    return;
+  report(FindingKind::MissingFence, site, phase.madeSite, [&] {
+    return formatv("{0} lets an engine complete at a phase barrier that {1} made: a fence is missing behind its making",
+                   name(lane), name(maker))
+        .str();
+  });
+}
+
 void *Machine::access(Lane &lane, uint32_t siteIndex, void *address) {
   const Site &site = kernels->sites[siteIndex];
   if (checks) {

@@ -129,7 +129,9 @@ void tilewright::matrices(Lane &lane, uint32_t site, void *row, uint32_t count, 
   meet(lane, site, &own, [&](Subgroup &subgroup) {
     Machine &machine = *lane.machine;
     llvm::ArrayRef<Lane *> lanes = subgroup.lanes;
-    auto frameOf = [&](unsigned number) -> MatricesFrame & { return *static_cast<MatricesFrame *>(lanes[number]->frame); };
+    auto frameOf = [&](unsigned number) -> MatricesFrame & {
+      return *static_cast<MatricesFrame *>(lanes[number]->frame);
+    };
     if (lanes.size() < 32 || count > 4) {
       machine.report(FindingKind::Misuse, site, site,
                      [&] { return formatv("{0} matrices by {1} lanes; it takes 32", count, lanes.size()).str(); });
@@ -271,6 +273,11 @@ void tilewright::issueUnit(Lane &lane, uint32_t site, char *frame) {
   Machine &machine = *lane.machine;
   int number = machine.kernels->sites[site].unit;
   const UnitRunner &runner = machine.kernels->units[number];
+  if (runner.inMemory(0) && runner.lanes > 1) {
+    uint32_t own = lane.number - lane.block->lanes.front()->number;
+    machine.unitIssues[number] += own % runner.lanes == 0;
+    return issueGroupUnit(lane, site, runner, frame);
+  }
   if (runner.inMemory(0)) {
     ++machine.unitIssues[number];
     return issueInMemory(lane, site, runner, frame);

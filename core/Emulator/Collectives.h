@@ -33,6 +33,10 @@ void matrices(Lane &lane, uint32_t site, void *row, uint32_t count, bool transpo
 
 /// One instruction of the site's unit; `frame` as UnitRunner has it.
 void issueUnit(Lane &lane, uint32_t site, char *frame);
+/// One that a group of subgroups issues on described matrices (GroupUnits.cpp).
+void issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &runner, char *frame);
+/// Waits for all but `pending` groups of such units and fills those of `words` whose accumulators are complete.
+void waitGroupUnits(Lane &lane, uint32_t site, int32_t pending, uint32_t *words, uint32_t count);
 
 } // namespace tilewright
 

@@ -18,7 +18,7 @@ using namespace tilewright;
 llvm::StringRef tilewright::findingName(FindingKind kind) {
   static constexpr const char *names[] = {"race",     "missing-wait",  "divergent-barrier", "divergent-collective",
                                           "deadlock", "out-of-bounds", "misaligned",        "uninitialised",
-                                          "misuse",   "in-flight"};
+                                          "misuse",   "in-flight",     "missing-fence"};
   return names[static_cast<int>(kind)];
 }
 
@@ -146,8 +146,7 @@ llvm::json::Object tilewright::toJson(const KernelCounters &counters) {
                                           {"cycles", memory.cycles},
                                           {"conflict_cycles", memory.conflictCycles}});
   for (const UnitCounters &unit : counters.units)
-    units.push_back(
-        llvm::json::Object{{"unit", unit.unit}, {"issues", unit.issues}, {"issue_cycles", unit.cycles}});
+    units.push_back(llvm::json::Object{{"unit", unit.unit}, {"issues", unit.issues}, {"issue_cycles", unit.cycles}});
   for (const EngineCounters &engine : counters.engines)
     engines.push_back(llvm::json::Object{{"engine", engine.engine},
                                          {"commands", engine.commands},
@@ -183,9 +182,9 @@ llvm::json::Object tilewright::toJson(const KernelCounters &counters) {
 }
 
 llvm::json::Object tilewright::toJson(const Finding &finding) {
-  llvm::json::Object object{{"kind", findingName(finding.kind)}, {"kernel", finding.kernel},
-                            {"op", finding.op},                  {"location", finding.location},
-                            {"message", finding.message},        {"times", finding.times}};
+  llvm::json::Object object{
+      {"kind", findingName(finding.kind)}, {"kernel", finding.kernel},   {"op", finding.op},
+      {"location", finding.location},      {"message", finding.message}, {"times", finding.times}};
   if (!finding.otherOp.empty()) {
     object["other_op"] = finding.otherOp;
     object["other_location"] = finding.otherLocation;

@@ -39,6 +39,13 @@ static void storeInternal(OpBuilder &builder, Location loc, Value value, Value a
   store->setAttr(internalAccess, builder.getUnitAttr());
 }
 
+/// Bytes of a value in memory; vectors are dense, whatever their number of elements.
+static int64_t bytesOf(const DataLayout &layout, Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * layout.getTypeSize(vector.getElementType());
+  return layout.getTypeSize(type);
+}
+
 /// Memory of one lane for the operands of a call, in the entry block so that a loop does not grow the stack.
 static Value frame(Operation *op, int64_t bytes) {
   OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<LLVM::LLVMFuncOp>().front());
@@ -78,12 +85,12 @@ void EmulationBuilder::barrier() {
        constant(32, stepValue(BarrierStep::ArriveAndWait)));
 }
 void EmulationBuilder::barrier(Value id, Value lanes) {
-  CALL("barrier", {}, constant(32, impl.site(op)), LLVM::ZExtOp::create(builder, loc(), builder.getI64Type(), id), lanes,
-       constant(32, stepValue(BarrierStep::ArriveAndWait)));
+  CALL("barrier", {}, constant(32, impl.site(op)), LLVM::ZExtOp::create(builder, loc(), builder.getI64Type(), id),
+       lanes, constant(32, stepValue(BarrierStep::ArriveAndWait)));
 }
 void EmulationBuilder::barrierArrive(Value id, Value lanes) {
-  CALL("barrier", {}, constant(32, impl.site(op)), LLVM::ZExtOp::create(builder, loc(), builder.getI64Type(), id), lanes,
-       constant(32, stepValue(BarrierStep::Arrive)));
+  CALL("barrier", {}, constant(32, impl.site(op)), LLVM::ZExtOp::create(builder, loc(), builder.getI64Type(), id),
+       lanes, constant(32, stepValue(BarrierStep::Arrive)));
 }
 void EmulationBuilder::barrierSignal() {
   CALL("barrier", {}, constant(32, impl.site(op)), constant(64, Block::splitBarrier), constant(32, 0),
@@ -100,6 +107,7 @@ void EmulationBuilder::clusterArrive() {
 void EmulationBuilder::clusterWait() {
   CALL("cluster_barrier", {}, constant(32, impl.site(op)), constant(32, stepValue(BarrierStep::Wait)));
 }
+void EmulationBuilder::fenceEngines() { CALL("fence_engines", {}, constant(32, impl.site(op))); }
 
 //===----------------------------------------------------------------------===//
 // Values between lanes
@@ -146,8 +154,8 @@ Value EmulationBuilder::shuffle(Shuffle kind, Value value, Value amount, Value w
       exchangeFrame(*this, op, word, ExchangeFrame::shuffleKinds + static_cast<int64_t>(kind), amount, width);
   CALL("exchange", {}, constant(32, impl.site(op)), memory);
   if (inside) {
-    Value flag = loadInternal(builder, loc(), builder.getI32Type(),
-                              at(builder, loc(), memory, offsetof(ExchangeFrame, inside)));
+    Value flag =
+        loadInternal(builder, loc(), builder.getI32Type(), at(builder, loc(), memory, offsetof(ExchangeFrame, inside)));
     *inside = LLVM::TruncOp::create(builder, loc(), builder.getI1Type(), flag);
   }
   Value result = loadInternal(builder, loc(), builder.getI64Type(), memory);
@@ -246,8 +254,7 @@ Value EmulationBuilder::resource(Type type, Value base, Value bytes) {
 
 static Value plainAddress(OpBuilder &builder, Location loc, Value pointer) {
   auto plain = plainPointer(builder);
-  return pointer.getType() == plain ? pointer
-                                    : LLVM::AddrSpaceCastOp::create(builder, loc, plain, pointer).getResult();
+  return pointer.getType() == plain ? pointer : LLVM::AddrSpaceCastOp::create(builder, loc, plain, pointer).getResult();
 }
 
 Value EmulationBuilder::resourceBase(Value resource) {
@@ -303,6 +310,26 @@ void EmulationBuilder::wait(Engine engine, Value pending) {
   CALL("wait", {}, constant(32, impl.site(op)), constant(32, static_cast<int64_t>(engine)), pending);
 }
 
+SmallVector<Value> EmulationBuilder::waitUnits(Value pending, ValueRange accumulators) {
+  impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Unit);
+  DataLayout layout(impl.module);
+  int64_t bytes = 0;
+  for (Value each : accumulators)
+    bytes += bytesOf(layout, each.getType());
+  Value memory = frame(op, std::max<int64_t>(4, bytes));
+  SmallVector<Value> places, results;
+  bytes = 0;
+  for (Value each : accumulators) {
+    places.push_back(at(builder, loc(), memory, bytes));
+    storeInternal(builder, loc(), each, places.back());
+    bytes += bytesOf(layout, each.getType());
+  }
+  CALL("wait_units", {}, constant(32, impl.site(op)), pending, memory, constant(32, bytes / 4));
+  for (auto [each, place] : llvm::zip(accumulators, places))
+    results.push_back(loadInternal(builder, loc(), each.getType(), place));
+  return results;
+}
+
 //===----------------------------------------------------------------------===//
 // Phase barriers and tensors
 //===----------------------------------------------------------------------===//
@@ -347,10 +374,9 @@ void EmulationBuilder::copyTensor(Value to, Value descriptor, ValueRange coordin
   impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Copy);
   impl.narrow(Space::Global, 1, 1);
   uint32_t site = impl.site(op, AccessKind::Write, Space::Generic, 0, 1, /*asynchronous=*/true);
-  Value phase =
-      LLVM::PtrToIntOp::create(builder, loc(), builder.getI64Type(), plainAddress(builder, loc(), barrier));
-  Value blocks = multicast ? LLVM::ZExtOp::create(builder, loc(), builder.getI32Type(), multicast).getResult()
-                           : constant(32, 0);
+  Value phase = LLVM::PtrToIntOp::create(builder, loc(), builder.getI64Type(), plainAddress(builder, loc(), barrier));
+  Value blocks =
+      multicast ? LLVM::ZExtOp::create(builder, loc(), builder.getI32Type(), multicast).getResult() : constant(32, 0);
   CALL("tensor", {}, constant(32, site), constant(32, 0), to, descriptor, coordinateList(builder, op, coordinates),
        constant(32, coordinates.size()), phase, blocks);
 }
@@ -399,23 +425,33 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
   for (int i = 0; i < 3; ++i) {
     char name = 'A' + i;
     if (runner.inMemory(i)) {
-      if (rest.size() < 2 || !isa<LLVM::LLVMPointerType>(rest[0].getType()) || !rest[1].getType().isInteger(64))
-        return wrong(Twine("operand ") + Twine(name) + " lies in memory; expected its address and row pitch (i64)");
-      storeInternal(builder, loc(), plainAddress(builder, loc(), rest[0]),
-                    at(builder, loc(), memory, runner.memoryOffset(i)));
-      storeInternal(builder, loc(), rest[1], at(builder, loc(), memory, runner.memoryOffset(i) + 8));
+      bool described = !rest.empty() && rest[0].getType().isInteger(64);
+      if (rest.size() < 2 || !(described || isa<LLVM::LLVMPointerType>(rest[0].getType())) ||
+          !rest[1].getType().isInteger(64))
+        return wrong(Twine("operand ") + Twine(name) +
+                     " lies in memory; expected its address and row pitch (i64), or "
+                     "its descriptor and 1 where lines run along k");
+      auto put = [&](size_t field, Value value) {
+        storeInternal(builder, loc(), value, at(builder, loc(), memory, runner.memoryOffset(i) + field));
+      };
+      put(offsetof(MemoryOperand, address), described ? rest[0] : plainAddress(builder, loc(), rest[0]));
+      put(offsetof(MemoryOperand, pitch), described ? constant(64, 0) : rest[1]);
+      Value form = constant(64, MemoryOperand::Rows);
+      if (described)
+        form = LLVM::AddOp::create(builder, loc(), constant(64, MemoryOperand::LinesAlongFree), rest[1]);
+      put(offsetof(MemoryOperand, form), form);
       rest = rest.drop_front(2);
       continue;
     }
     int64_t offset = 0;
     while (offset < runner.registerBytes(i) && !rest.empty()) {
       storeInternal(builder, loc(), rest.front(), at(builder, loc(), memory, runner.registerOffset(i) + offset));
-      offset += layout.getTypeSize(rest.front().getType());
+      offset += bytesOf(layout, rest.front().getType());
       rest = rest.drop_front();
     }
     if (offset != runner.registerBytes(i))
-      return wrong(Twine("operand ") + Twine(name) + " has " + Twine(offset) + " bytes a lane; the record's layout has " +
-                   Twine(runner.registerBytes(i)));
+      return wrong(Twine("operand ") + Twine(name) + " has " + Twine(offset) +
+                   " bytes a lane; the record's layout has " + Twine(runner.registerBytes(i)));
   }
   if (runner.unit.init == UnitInit::ZeroFlag && runner.inMemory(2) && !rest.empty()) {
     Value flag = LLVM::ZExtOp::create(builder, loc(), builder.getI8Type(), rest.front());
@@ -447,7 +483,7 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
   for (auto [i, type] : llvm::enumerate(structure.getBody())) {
     Value part = loadInternal(builder, loc(), type, at(builder, loc(), memory, offset));
     value = LLVM::InsertValueOp::create(builder, loc(), value, part, ArrayRef<int64_t>{static_cast<int64_t>(i)});
-    offset += layout.getTypeSize(type);
+    offset += bytesOf(layout, type);
   }
   return value;
 }

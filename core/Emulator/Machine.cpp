@@ -54,7 +54,8 @@ std::string Machine::name(const Lane &lane) const {
 }
 
 void Machine::report(FindingKind kind, uint32_t site, uint32_t otherSite, llvm::function_ref<std::string()> message) {
-  auto [entry, isNew] = findingIndex.try_emplace({static_cast<int>(kind), site, otherSite, kernel->name}, findings.size());
+  auto [entry, isNew] =
+      findingIndex.try_emplace({static_cast<int>(kind), site, otherSite, kernel->name}, findings.size());
   if (!isNew) {
     ++findings[entry->second].times;
     return;
@@ -85,6 +86,8 @@ void Machine::runCluster(Cluster &cluster) {
   for (Block &one : cluster.blocks) {
     std::memset(one.scratchpad, poisonByte, one.scratchpadBytes);
     one.barriers.clear();
+    one.groups.clear();
+    one.accumulators.clear();
     if (checks)
       one.shadow.reset(one.scratchpadBytes, kernels->scratchpadGranule);
     for (Subgroup &subgroup : one.subgroups) {

@@ -44,8 +44,8 @@ struct Transfer {
   const char *from = nullptr;
   int64_t toPitch = 0, fromPitch = 0;
   uint32_t rows = 1, rowBytes = 0;
-  uint32_t valid = ~0u;   // bytes of a row that are read, the rest are zeros
-  uint32_t stamp = 0;     // clock of its agent
+  uint32_t valid = ~0u; // bytes of a row that are read, the rest are zeros
+  uint32_t stamp = 0;   // clock of its agent
   uint32_t site = 0;
 };
 /// A tile between an array and a scratchpad, with its descriptor decoded.
@@ -54,7 +54,7 @@ struct TensorTransfer {
   int32_t origin[5] = {};
   char *scratchpad = nullptr; // of the block that receives or gives it
   bool store = false;
-  uint64_t phase = 0;         // address of the phase barrier, 0: by groups
+  uint64_t phase = 0; // address of the phase barrier, 0: by groups
   uint32_t stamp = 0, site = 0, lane = 0;
 };
 /// A unit's instruction on memory, issued and not executed yet.
@@ -67,10 +67,40 @@ struct UnitIssue {
   void run() const;
 };
 
+/// A matrix that a descriptor gives to a unit of a group.
+struct DescribedMatrix {
+  TiledMatrix matrix;
+  char *scratchpad = nullptr;
+  bool kInner = true;
+  /// Element `inner` of line `outer`.
+  char *at(int64_t outer, int64_t inner, int64_t elementBytes) const;
+};
+struct Accumulator;
+/// An instruction of a unit of a group.
+struct GroupIssue {
+  const UnitRunner *runner = nullptr;
+  uint32_t stamp = 0; // the same in all lanes of the group
+  DescribedMatrix operands[2];
+  void run(Accumulator &sums) const;
+};
+/// Registers of a group of lanes that units under way write.
+struct Accumulator {
+  std::vector<char> registers; // lane after lane
+  std::vector<GroupIssue> queued;
+  uint32_t stamp = 0; // of the last instruction
+  uint32_t firstLane = 0, lanes = 1;
+  uint32_t givenTo = 0; // lanes
+  int64_t laneWords() const { return registers.size() / lanes / 4; }
+};
+/// Lanes of a group on their way to one instruction.
+struct GroupMeeting {
+  uint32_t arrived = 0, site = 0;
+};
+
 /// What one engine does for one lane.
 struct EngineQueue {
-  uint32_t issued = 0;           // clock of the last command
-  std::vector<Transfer> copies;  // not landed yet, oldest first
+  uint32_t issued = 0;          // clock of the last command
+  std::vector<Transfer> copies; // not landed yet, oldest first
   std::vector<TensorTransfer> tensors;
   std::vector<UnitIssue> units;
   uint64_t stationary = 0;       // address of the operand that the unit holds
@@ -103,6 +133,7 @@ struct Lane {
   uint32_t waitPhase = 0;
   void *frame = nullptr; // operands at the meeting of a subgroup
   Order order;
+  uint32_t fenced = 0; // clock of the last fence before engines
   EngineQueue engines[numEngines];
   struct Logged {
     uint64_t address;
@@ -110,7 +141,7 @@ struct Lane {
   };
   std::vector<Logged> log;
   unsigned lastBuffer = 0;
-  double now = 0; // clocks of the core, where engines have them
+  double now = 0;               // clocks of the core, where engines have them
   std::vector<uint32_t> costed; // block counts that `now` includes
 };
 static_assert(offsetof(Lane, facts) == laneFactsOffset && offsetof(Lane, blockCounts) == laneBlockCountsOffset &&
@@ -128,13 +159,14 @@ struct Meeting {
   uint32_t arrived = 0, expected = 0, generation = 0;
   std::vector<Lane *> waiting;
   std::vector<uint32_t> clocks; // joined from those that arrived in this generation
-  Clocks lastKnown; // joined last
-  Clocks joined;    // of the last generation that ended
+  Clocks lastKnown;             // joined last
+  Clocks joined;                // of the last generation that ended
 };
 
 /// A phase barrier.
 struct Phase {
   uint32_t count = 0, pending = 0, phase = 0;
+  uint32_t maker = 0, made = 0, madeSite = 0; // lane, its clock, op
   int64_t bytes = 0; // expected and not come yet
   std::vector<Lane *> waiting;
   std::vector<uint32_t> clocks;
@@ -149,7 +181,10 @@ struct Block {
   ShadowMemory shadow;
   std::vector<Lane *> lanes;
   std::vector<Subgroup> subgroups;
-  std::map<int64_t, Meeting> barriers; // by id; blockBarrier: the whole block
+  std::map<int64_t, Meeting> barriers;     // by id; blockBarrier: the whole block
+  std::map<uint32_t, GroupMeeting> groups; // by first lane
+  std::map<uint32_t, Accumulator> accumulators;
+  uint32_t lastAccumulator = 0;
   static constexpr int64_t blockBarrier = -1, splitBarrier = -2;
 };
 
@@ -230,7 +265,7 @@ struct Machine {
   double cycles = 0;
   double lastSeconds = 0;
   Banks banks;
-  llvm::DenseMap<uint64_t, std::vector<uint32_t>> atomicReleases;    // runs that an atomic access at this address saw
+  llvm::DenseMap<uint64_t, std::vector<uint32_t>> atomicReleases; // runs that an atomic access at this address saw
   std::map<uint64_t, Clocks> atomicClocks;
 
   FiberStacks stacks;
@@ -252,6 +287,11 @@ struct Machine {
   /// The same for `bytes` by (agent, clock) with what `order` knows; false: out of bounds. Not logged.
   bool check(Lane &lane, const Order &order, uint32_t agent, uint32_t clock, uint32_t site, const void *address,
              uint64_t bytes, uint64_t align, AccessKind kind, Space space);
+  /// Reports a scratchpad granule at `address` that an engine of `lane` uses and whose last writer is a lane that has
+  /// not fenced since.
+  void checkFence(Lane &lane, uint32_t site, const void *address);
+  /// The same for the making of a phase barrier.
+  void checkFence(Lane &lane, uint32_t site, const Phase &phase);
   void log(Lane &lane, uint32_t site, const void *address) {
     if (counting)
       lane.log.push_back({reinterpret_cast<uint64_t>(address), site});

@@ -180,6 +180,13 @@ void tilewright::phaseReceive(Cluster &cluster, uint64_t address, int64_t bytes,
   endPhaseIfComplete(cluster, phase);
 }
 
+/// Whether the block whose scratchpad holds `address` has no lane left: its scratchpad may be another block's by now.
+static bool hasEnded(const Machine &machine, const Cluster &cluster, uint64_t address) {
+  uint64_t rank = (address - reinterpret_cast<uint64_t>(machine.window)) / Machine::windowStride;
+  return rank < cluster.blocks.size() &&
+         llvm::all_of(cluster.blocks[rank].lanes, [](const Lane *lane) { return lane->finished; });
+}
+
 int32_t tilewright::phaseStep(Lane &lane, uint32_t site, PhaseStep step, void *address, int32_t operand) {
   Machine &machine = *lane.machine;
   Cluster &cluster = *lane.cluster;
@@ -204,6 +211,9 @@ int32_t tilewright::phaseStep(Lane &lane, uint32_t site, PhaseStep step, void *a
       return misuse([&] { return "a phase barrier is made anew while lanes wait at it"; });
     phase = Phase();
     phase.count = phase.pending = operand;
+    phase.maker = lane.number;
+    phase.made = lane.order.clock;
+    phase.madeSite = site;
     return 0;
   }
   auto found = cluster.phases.find(key);
@@ -216,6 +226,10 @@ int32_t tilewright::phaseStep(Lane &lane, uint32_t site, PhaseStep step, void *a
   case PhaseStep::Init:
     break;
   case PhaseStep::Arrive:
+    if (hasEnded(machine, cluster, key))
+      return misuse([&] {
+        return formatv("{0} arrives at a phase barrier of a block that has ended", machine.name(lane)).str();
+      });
     if (operand <= 0 || static_cast<uint32_t>(operand) > phase.pending)
       return misuse([&] {
         return formatv("{0} arrives {1} times at a phase that expects {2} of {3} arrivals", machine.name(lane), operand,

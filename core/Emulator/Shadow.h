@@ -57,8 +57,8 @@ struct Agents {
   bool isLane(uint32_t agent) const { return agent < lanes; }
   uint32_t laneOf(uint32_t agent) const { return agent % lanes; }
   unsigned engineOf(uint32_t agent) const { return agent / lanes - 1; }
-  /// Whether a command stamped (agent, later) comes after one stamped (agent, earlier) by itself: it is the same command,
-  /// or a matrix unit, which executes in the order of issue.
+  /// Whether a command stamped (agent, later) comes after one stamped (agent, earlier) by itself: it is the same
+  /// command, or a matrix unit, which executes in the order of issue.
   bool follows(uint32_t agent, uint32_t earlier, uint32_t later) const {
     return earlier == later || (!isLane(agent) && engineOf(agent) == unitEngine);
   }
@@ -93,8 +93,8 @@ struct ShadowCell {
 struct Conflict {
   enum Kind { None, AfterWrite, AfterRead, NeverWritten } kind = None;
   uint32_t agent = 0, clock = 0, site = 0; // of the earlier access
-  bool otherRun = false; // of another cluster
-  uint64_t offset = 0;   // first byte concerned
+  bool otherRun = false;                   // of another cluster
+  uint64_t offset = 0;                     // first byte concerned
 };
 
 /// The shadow of one scratchpad or buffer.
@@ -109,6 +109,12 @@ public:
   Conflict access(const Agents &agents, const Order &order, uint32_t agent, uint32_t clock, uint32_t run,
                   AccessKind kind, uint64_t offset, uint64_t bytes, uint32_t site, bool needsWrite,
                   const llvm::DenseSet<uint32_t> &acquired);
+
+  /// Who wrote the granule at `offset` in this run, and when; null: nobody.
+  const ShadowCell *writtenCell(uint64_t offset, uint32_t run) const {
+    const ShadowCell &cell = cells[offset >> shift];
+    return cell.writeRun == run && run ? &cell : nullptr;
+  }
 
 private:
   void addReader(const Agents &agents, const Order &order, ShadowCell &cell, uint32_t agent, uint32_t clock,

@@ -27,6 +27,9 @@ static void subgroupBarrierAt(Lane *lane, uint32_t site) { subgroupBarrier(*lane
 static void clusterBarrierAt(Lane *lane, uint32_t site, int32_t step) {
   clusterBarrier(*lane, site, static_cast<BarrierStep>(step));
 }
+static void fenceEnginesAt(Lane *lane, uint32_t) {
+  lane->fenced = lane->order.clock++; // what comes later is not published
+}
 static int32_t phaseAt(Lane *lane, uint32_t site, int32_t step, void *address, int32_t operand) {
   return phaseStep(*lane, site, static_cast<PhaseStep>(step), address, operand);
 }
@@ -39,6 +42,9 @@ static void exchangeAt(Lane *lane, uint32_t site, ExchangeFrame *frame) { exchan
 static void matricesAt(Lane *lane, uint32_t site, void *row, uint32_t count, int32_t transpose, int32_t store,
                        uint32_t *words) {
   matrices(*lane, site, row, count, transpose, store, words);
+}
+static void waitUnitsAt(Lane *lane, uint32_t site, int32_t pending, uint32_t *words, uint32_t count) {
+  waitGroupUnits(*lane, site, pending, words, count);
 }
 static void unitAt(Lane *lane, uint32_t site, char *frame) { issueUnit(*lane, site, frame); }
 
@@ -82,11 +88,13 @@ std::vector<std::pair<const char *, void *>> tilewright::runtimeSymbols() {
       {"tw_emulator_barrier", reinterpret_cast<void *>(barrierAt)},
       {"tw_emulator_subgroup_barrier", reinterpret_cast<void *>(subgroupBarrierAt)},
       {"tw_emulator_cluster_barrier", reinterpret_cast<void *>(clusterBarrierAt)},
+      {"tw_emulator_fence_engines", reinterpret_cast<void *>(fenceEnginesAt)},
       {"tw_emulator_phase", reinterpret_cast<void *>(phaseAt)},
       {"tw_emulator_map_to_block", reinterpret_cast<void *>(mapToBlock)},
       {"tw_emulator_exchange", reinterpret_cast<void *>(exchangeAt)},
       {"tw_emulator_matrices", reinterpret_cast<void *>(matricesAt)},
       {"tw_emulator_unit", reinterpret_cast<void *>(unitAt)},
+      {"tw_emulator_wait_units", reinterpret_cast<void *>(waitUnitsAt)},
       {"tw_emulator_copy", reinterpret_cast<void *>(copyAt)},
       {"tw_emulator_commit", reinterpret_cast<void *>(commitAt)},
       {"tw_emulator_wait", reinterpret_cast<void *>(waitAt)},

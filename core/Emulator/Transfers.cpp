@@ -177,9 +177,11 @@ void tilewright::drain(Lane &lane) {
       unit.run();
     for (const TensorTransfer &tensor : queue.tensors)
       land(*lane.cluster, tensor);
-    if (static_cast<Engine>(e) == Engine::Store && queue.issued > lane.order.waited[e])
+    bool isUnit = static_cast<Engine>(e) == Engine::Unit && queue.lastSite;
+    if ((isUnit || static_cast<Engine>(e) == Engine::Store) && queue.issued > lane.order.waited[e])
       machine.report(FindingKind::InFlight, queue.lastSite, queue.lastSite, [&] {
-        return formatv("{0} ends before this store has read the scratchpad; a wait is missing", machine.name(lane))
+        return formatv("{0} ends before this {1} has read the scratchpad; a wait is missing", machine.name(lane),
+                       isUnit ? "unit" : "store")
             .str();
       });
   }
@@ -265,6 +267,14 @@ static std::string refuse(const TensorDescriptor &descriptor) {
     return "the descriptor was not made by the device";
   if (descriptor.rank < 1 || descriptor.rank > 5)
     return formatv("a descriptor of rank {0}; expected 1 to 5", descriptor.rank);
+  if (reinterpret_cast<uint64_t>(descriptor.base) % pieceBytes)
+    return formatv("an array that does not begin at a multiple of {0} bytes", pieceBytes);
+  for (uint32_t d = 1; d < descriptor.rank; ++d)
+    if (descriptor.pitches[d - 1] % pieceBytes)
+      return formatv("a pitch of {0} bytes; expected a multiple of {1}", descriptor.pitches[d - 1], pieceBytes);
+  for (uint32_t d = 0; d < descriptor.rank; ++d)
+    if (descriptor.box[d] < 1 || descriptor.box[d] > 256)
+      return formatv("a tile of {0} elements in dimension {1}; expected 1 to 256", descriptor.box[d], d);
   uint64_t inner = uint64_t(descriptor.box[0]) * descriptor.elementBytes;
   if (inner % pieceBytes)
     return formatv("rows of {0} bytes; expected a multiple of {1}", inner, pieceBytes);
@@ -295,6 +305,7 @@ void tilewright::tensorAsync(Lane &lane, uint32_t site, TensorTransfer transfer,
   uint32_t own = lane.block - cluster.blocks.data();
   if (!blocks)
     blocks = 1u << own;
+  bool counts = machine.counting; // the array is read once for all blocks
   for (uint32_t rank = 0; rank < cluster.blocks.size(); ++rank) {
     if (!((blocks >> rank) & 1))
       continue;
@@ -306,23 +317,38 @@ void tilewright::tensorAsync(Lane &lane, uint32_t site, TensorTransfer transfer,
     part.stamp = ++queue.issued;
     if (part.phase && !cluster.phases.count(part.phase))
       return misuse("the tile completes at a phase barrier that nobody has made");
+    if (part.phase && machine.checks)
+      machine.checkFence(lane, site, cluster.phases[part.phase]);
     TileRows tile(part);
     uint32_t agent = cluster.agents.engine(e, lane.number);
     bool fits = true;
     for (uint64_t row = 0; row < tile.rows && fits; ++row) {
       uint64_t first, last;
       char *array = tile.source(row, first, last);
-      for (uint64_t offset = 0; machine.checks && offset < tile.rowBytes && fits; offset += pieceBytes)
-        fits = machine.check(lane, lane.order, agent, part.stamp, site, tile.place(row, offset), pieceBytes, pieceBytes,
+      if (machine.counting) {
+        llvm::SmallVector<uint64_t, 16> pieces;
+        llvm::SmallVector<unsigned, 16> numbers;
+        for (uint64_t offset = 0; offset < tile.rowBytes; offset += pieceBytes) {
+          numbers.push_back(pieces.size());
+          pieces.push_back(reinterpret_cast<uint64_t>(tile.place(row, offset)));
+        }
+        machine.count(site, pieces, numbers, pieceBytes);
+      }
+      for (uint64_t offset = 0; machine.checks && offset < tile.rowBytes && fits; offset += pieceBytes) {
+        char *piece = tile.place(row, offset);
+        machine.checkFence(lane, site, piece);
+        fits = machine.check(lane, lane.order, agent, part.stamp, site, piece, pieceBytes, pieceBytes,
                              part.store ? AccessKind::Read : AccessKind::Write, Space::Cluster);
+      }
       if (!array)
         continue;
       if (machine.checks && fits)
         fits = machine.check(lane, lane.order, agent, part.stamp, site, array + first, last - first, 1,
                              part.store ? AccessKind::Write : AccessKind::Read, Space::Global);
-      if (machine.counting)
+      if (counts)
         machine.count(site, reinterpret_cast<uint64_t>(array + first), 0u, last - first);
     }
+    counts = false;
     ++lane.order.clock;
     if (!fits)
       continue;

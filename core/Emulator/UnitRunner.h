@@ -26,8 +26,10 @@ namespace tilewright {
 
 /// An operand in a scratchpad or accumulator memory: a row-major tile, or what a descriptor says.
 struct MemoryOperand {
+  enum Form : int64_t { Rows, LinesAlongFree, LinesAlongK };
   uint64_t address = 0; // or the descriptor
-  int64_t pitch = 0;    // bytes from row to row
+  int64_t pitch = 0;    // rows: bytes from one to the next
+  int64_t form = Rows;  // else `address` is a descriptor
 };
 
 class UnitRunner {

@@ -17,6 +17,7 @@
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
@@ -65,6 +66,7 @@ public:
     code->target = *target;
     mlir::PassManager pm(module.getContext());
     pm.addPass(createEmitUnits());
+    pm.addPass(mlir::createConvertToLLVMPass()); // ops of a target that are LLVM or assembly
     if (mlir::failed(pm.run(module)))
       return llvm::make_error<Reported>();
     auto generator = CodeGenerator::create(module);

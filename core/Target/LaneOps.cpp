@@ -25,7 +25,9 @@ std::optional<LaneHierarchy> tilewright::laneHierarchy(const TargetDescription &
     if (level.kind == LevelKind::Parallel && result.grid.empty()) {
       result.grid = level.name;
       result.blocks = level.count;
-    } else if (level.kind == LevelKind::Concurrent) { // the innermost one: subgroups of a block
+    } else if (level.kind == LevelKind::Concurrent) { // the innermost one: subgroups of a block; around it clusters
+      result.cluster = result.block;
+      result.clusterBlocks = result.block.empty() ? 1 : result.subgroups;
       result.block = level.name;
       result.subgroups = level.count;
     } else if (level.kind == LevelKind::Lockstep) {
@@ -80,5 +82,6 @@ std::optional<LaunchShape> tilewright::launchShapeOf(mlir::Operation *function) 
     auto value = attribute.getAs<mlir::IntegerAttr>(name);
     return value ? value.getInt() : 0;
   };
-  return LaunchShape{std::max<int64_t>(1, number("threads")), number("shared")};
+  return LaunchShape{std::max<int64_t>(1, number("threads")), number("shared"), number("copiers"), number("group"),
+                     std::max<int64_t>(1, number("cluster"))};
 }

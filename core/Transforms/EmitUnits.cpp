@@ -19,6 +19,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Target/LLVMIR/TypeFromLLVM.h"
+#include "tilewright/LaneOps.h"
+#include "tilewright/Target.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DerivedTypes.h"
@@ -443,8 +445,32 @@ static void setAttributes(LLVM::LLVMFuncOp function, ArrayRef<State> states) {
     }
 }
 
+/// A unit on described matrices (descriptor and whether lines run along k, for A and B, then C): the target's own op.
+static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit) {
+  auto ops = laneOpsOf(call);
+  if (!ops)
+    return LogicalResult(call.emitError() << llvm::toString(ops.takeError()));
+  auto isOne = [&](unsigned i) { return matchPattern(call.getArgOperands()[i], m_One()); };
+  OpBuilder builder(call);
+  auto operands = call.getArgOperands();
+  Value result;
+  if (operands.size() == 5)
+    result = (*ops)->emitUnit(builder, call.getLoc(), unit, operands[0], isOne(1), operands[2], isOne(3), operands[4]);
+  if (!result)
+    return call.emitError() << "unit " << unit.name << " cannot be emitted: expected descriptors of A and B, each with "
+                            << "its order, C, and an operation of the target for it";
+  return result;
+}
+
 namespace {
 struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
+  /// Some units are ops of the targets' dialects.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    EmitUnitsBase::getDependentDialects(registry);
+    for (const Target *target : TargetRegistry::get().targets())
+      target->registerDialects(registry);
+  }
+
   /// Emits the record that `call` names.
   FailureOr<Value> emit(LLVM::CallOp call, const TargetDescription &target) {
     StringRef name = *call.getCallee();
@@ -454,6 +480,8 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
       if (!unit)
         return call.emitError() << "chip " << chip << " has no unit \"" << name << "\"";
       setAttributes(call->getParentOfType<LLVM::LLVMFuncOp>(), unit->states);
+      if (unit->a.residence == Residence::Scratchpad)
+        return emitDescribed(call, *unit);
       Emitter emitter(call, name);
       return emitUnit(emitter, *unit);
     }

@@ -26,7 +26,12 @@ LogicalResult LaneBarriers::analyze(func::FuncOp launch, const LaneHierarchy &le
   return visit(launch.front(), false);
 }
 
-bool LaneBarriers::isScratchpad(Value buffer) const { return buffer.getDefiningOp<tile::AllocOp>() != nullptr; }
+bool LaneBarriers::isScratchpad(Value buffer) const {
+  return buffer.getDefiningOp<tile::AllocOp>() && llvm::none_of(buffer.getUsers(), [](Operation *user) {
+           auto copy = dyn_cast<tile::CopyOp>(user);
+           return copy && copy->hasAttr(engineAttr); // phases of a ring order its accesses
+         });
+}
 
 bool LaneBarriers::landsAtWait(tile::CopyOp copy) const {
   if (engine || !copy.getToken().hasOneUse())

@@ -42,7 +42,11 @@ private:
   }
   Value alloc(const StagedTile &tile, int64_t free, Type element);
   Value copy(const ContractionOperand &operand, const StagedTile &tile, Value buffer, bool isA, AffineExpr k,
-             AffineExpr stage);
+             AffineExpr stage, int64_t block = 0);
+  SmallVector<Value> copyTiles(AffineExpr k, AffineExpr stage);
+  /// The tile lies in blocks of lines along the free dimension.
+  static bool inBlocks(const StagedTile &tile) { return tile.line && !tile.kInner; }
+  void tile(ArrayRef<AffineExpr> place);
   SmallVector<Value> multiply(ValueRange accumulators, AffineExpr stage);
   SmallVector<Value> reduce(unsigned which, ValueRange accumulators);
   SmallVector<Value> ring(ValueRange accumulators);
@@ -65,6 +69,7 @@ private:
   bool engine;
   IterationSpace space;
   Value sharedA, sharedB;
+  AffineExpr rank;                                             // of the block in its cluster
   AffineExpr blockRow, blockCol, row, col, localRow, localCol; // of the block, of the subgroup, inside the block
 };
 
@@ -74,35 +79,73 @@ void Emitter::emit() {
   AffineExpr outer = constant(1);
   for (unsigned dim : p.outer)
     outer = outer * space.extent(dim);
-  SmallVector<AffineExpr> grid{space.extent(p.mDim).ceilDiv(p.blockM()), space.extent(p.nDim).ceilDiv(p.blockN())};
+  SmallVector<AffineExpr> grid{space.extent(p.mDim).ceilDiv(p.blockM() * p.cluster),
+                               space.extent(p.nDim).ceilDiv(p.blockN())};
   if (!p.outer.empty())
     grid.insert(grid.begin(), outer);
-  space.parallel(grid, hierarchy.grid, [&](ArrayRef<AffineExpr> block) {
-    if (!p.outer.empty()) {
-      AffineExpr rest = block.front();
-      for (unsigned i = p.outer.size(); i-- > 0;) {
-        space.at[p.outer[i]] = i == 0 ? rest : rest % space.extent(p.outer[i]);
-        if (i > 0)
-          rest = rest.floorDiv(space.extent(p.outer[i]));
-      }
-      block = block.drop_front();
-    }
-    blockRow = block[0] * p.blockM();
-    blockCol = block[1] * p.blockN();
-    sharedA = alloc(p.a, p.blockM(), c.a.element);
-    sharedB = alloc(p.b, p.blockN(), c.b.element);
-    space.parallel({constant(p.subgroupsM), constant(p.subgroupsN)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
-      localRow = own[0] * (p.tilesM * unit.m);
-      localCol = own[1] * (p.tilesN * unit.n);
-      row = blockRow + localRow;
-      col = blockCol + localCol;
-      subgroup();
+  // The blocks of a cluster lie one below the other.
+  auto block = [&](llvm::function_ref<void()> body) {
+    auto allocate = [&] {
+      sharedA = alloc(p.a, p.blockM(), c.a.element);
+      sharedB = alloc(p.b, p.blockN(), c.b.element);
+      body();
+    };
+    rank = constant(0);
+    if (p.cluster == 1)
+      return allocate();
+    space.parallel({constant(p.cluster)}, hierarchy.cluster, [&](ArrayRef<AffineExpr> own) {
+      rank = own[0];
+      allocate();
     });
+  };
+  if (!p.workers) {
+    space.parallel(grid, hierarchy.grid, [&](ArrayRef<AffineExpr> place) { block([&] { tile(place); }); });
+    return;
+  }
+  // Tiles in sweeps: `rasterRows` rows of tiles, column after column.
+  AffineExpr tilesM = grid[grid.size() - 2], tilesN = grid.back();
+  AffineExpr matrix = tilesM * tilesN, count = p.outer.empty() ? matrix : outer * matrix;
+  auto rounds = [&](AffineExpr worker) {
+    AffineExpr rounds = (count - worker + (p.workers - 1)).floorDiv(p.workers);
+    space.loop(constant(0), {rounds}, [&](AffineExpr round) {
+      AffineExpr number = round * p.workers + worker, inside = number % matrix, sweep = tilesN * p.rasterRows;
+      AffineExpr row = inside.floorDiv(sweep) * p.rasterRows + inside % p.rasterRows;
+      SmallVector<AffineExpr> place{row, (inside % sweep).floorDiv(p.rasterRows)};
+      if (!p.outer.empty())
+        place.insert(place.begin(), number.floorDiv(matrix));
+      tile(place);
+    });
+  };
+  space.parallel({constant(p.workers)}, hierarchy.grid,
+                 [&](ArrayRef<AffineExpr> worker) { block([&] { rounds(worker[0]); }); });
+}
+
+/// One tile of C: indices of the outer dimensions as one, row and column of the tile.
+void Emitter::tile(ArrayRef<AffineExpr> block) {
+  if (!p.outer.empty()) {
+    AffineExpr rest = block.front();
+    for (unsigned i = p.outer.size(); i-- > 0;) {
+      space.at[p.outer[i]] = i == 0 ? rest : rest % space.extent(p.outer[i]);
+      if (i > 0)
+        rest = rest.floorDiv(space.extent(p.outer[i]));
+    }
+    block = block.drop_front();
+  }
+  blockRow = (block[0] * p.cluster + rank) * p.blockM();
+  blockCol = block[1] * p.blockN();
+  space.parallel({constant(p.subgroupsM), constant(p.subgroupsN)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
+    localRow = own[0] * (p.tilesM * unit.m);
+    localCol = own[1] * (p.tilesN * unit.n);
+    row = blockRow + localRow;
+    col = blockCol + localCol;
+    subgroup();
   });
 }
 
 Value Emitter::alloc(const StagedTile &tile, int64_t free, Type element) {
   SmallVector<int64_t> shape{p.stages, tile.kInner ? free : p.depth, tile.kInner ? p.depth : free};
+  if (inBlocks(tile))
+    shape = {p.stages, free / tile.line, p.depth, tile.line};
   auto type = MemRefType::get(shape, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
   tile::ArrangementAttr arrangement;
   if (tile.swizzleBits || tile.padding)
@@ -111,16 +154,24 @@ Value Emitter::alloc(const StagedTile &tile, int64_t free, Type element) {
   return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), arrangement);
 }
 
-/// One stage of an operand from position `k` of the sum on.
+/// One stage of an operand from position `k` of the sum on; where tiles lie in blocks of lines, one of them.
 Value Emitter::copy(const ContractionOperand &operand, const StagedTile &tile, Value buffer, bool isA, AffineExpr k,
-                    AffineExpr stage) {
+                    AffineExpr stage, int64_t block) {
   unsigned freeDim = isA ? p.mDim : p.nDim;
   AffineExpr free = isA ? blockRow : blockCol;
   int64_t width = isA ? p.blockM() : p.blockN();
+  SmallVector<AffineExpr> place{stage, constant(0), constant(0)};
+  SmallVector<AffineExpr> into{constant(0), dim(0), dim(1)};
+  if (inBlocks(tile)) {
+    free = free + block * tile.line;
+    width = tile.line;
+    place.insert(place.begin() + 1, constant(block));
+    into.insert(into.begin(), constant(0));
+  }
   space.at[freeDim] = free;
   space.at[p.kDim] = k;
   auto [map, operands] = space.address(operand.access);
-  auto [target, targetOperands] = space.map({stage, constant(0), constant(0)});
+  auto [target, targetOperands] = space.map(place);
   unsigned freePlace = tile.kInner ? 0 : 1, kPlace = 1 - freePlace;
   SmallVector<AffineExpr> from;
   for (AffineExpr result : operand.access.map.getResults())
@@ -132,25 +183,40 @@ Value Emitter::copy(const ContractionOperand &operand, const StagedTile &tile, V
     std::swap(shape[0], shape[1]);
     std::swap(left[0], left[1]);
   }
-  // No check where the size is a multiple of the tile.
+  // No check where the size is a multiple of what the blocks cover; a ring that lanes fill reads ahead along k.
   auto divides = [&](AffineExpr extent, int64_t size) {
     auto number = dyn_cast<AffineConstantExpr>(extent);
     return number && number.getValue() % size == 0;
   };
-  bool whole = divides(space.extent(freeDim), width) && divides(space.extent(p.kDim), p.depth) &&
-               p.stages == 1; // a ring reads ahead
+  bool freeEnds = divides(space.extent(freeDim), isA ? p.blockM() * p.cluster : p.blockN());
+  bool kEnds = divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty());
   AffineMap validMap;
   SmallVector<Value> validOperands;
-  if (!whole) {
-    for (unsigned d = 0; d < 2; ++d)
-      if (divides(d == freePlace ? space.extent(freeDim) : constant(1), width))
-        left[d] = constant(shape[d]);
+  if (!freeEnds || !kEnds) {
+    if (freeEnds)
+      left[freePlace] = constant(shape[freePlace]);
+    if (kEnds)
+      left[kPlace] = constant(shape[kPlace]);
     std::tie(validMap, validOperands) = space.map(left);
   }
-  return tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands,
-                              AffineMap::get(2, 0, from, builder().getContext()), buffer, target, targetOperands,
-                              AffineMap::get(2, 0, {constant(0), dim(0), dim(1)}, builder().getContext()), shape,
-                              validMap, validOperands);
+  auto copy = tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands,
+                                   AffineMap::get(2, 0, from, builder().getContext()), buffer, target, targetOperands,
+                                   AffineMap::get(2, 0, into, builder().getContext()), shape, validMap, validOperands);
+  if (!p.engine.empty())
+    copy->setAttr(engineAttr, builder().getStringAttr(p.engine));
+  return copy;
+}
+
+/// Both operands of one stage.
+SmallVector<Value> Emitter::copyTiles(AffineExpr k, AffineExpr stage) {
+  SmallVector<Value> tokens;
+  for (bool isA : {true, false}) {
+    const StagedTile &tile = isA ? p.a : p.b;
+    int64_t blocks = inBlocks(tile) ? (isA ? p.blockM() : p.blockN()) / tile.line : 1;
+    for (int64_t block = 0; block < blocks; ++block)
+      tokens.push_back(copy(isA ? c.a : c.b, tile, isA ? sharedA : sharedB, isA, k, stage, block));
+  }
+  return tokens;
 }
 
 /// All products of one stage.
@@ -162,10 +228,15 @@ SmallVector<Value> Emitter::multiply(ValueRange accumulators, AffineExpr stage) 
     SmallVector<AffineExpr> place{stage, free, constant(k)};
     if (!tile.kInner)
       std::swap(place[1], place[2]);
-    auto [map, operands] = space.map(place);
     bool straight = isA == tile.kInner; // rows of the fragment are rows of the buffer
-    AffineMap elements = AffineMap::get(2, 0, {constant(0), straight ? dim(0) : dim(1), straight ? dim(1) : dim(0)},
-                                        builder().getContext());
+    SmallVector<AffineExpr> from{constant(0), straight ? dim(0) : dim(1), straight ? dim(1) : dim(0)};
+    if (inBlocks(tile)) {
+      place = {stage, free.floorDiv(tile.line), constant(k), constant(0)};
+      AffineExpr inner = from[2];
+      from = {constant(0), inner.floorDiv(tile.line), from[1], inner % tile.line};
+    }
+    auto [map, operands] = space.map(place);
+    AffineMap elements = AffineMap::get(2, 0, from, builder().getContext());
     return tile::LoadOp::create(builder(), space.loc, type, buffer, operands, AffineMapAttr::get(map),
                                 AffineMapAttr::get(elements), AffineMapAttr(), ValueRange())
         .getResult();
@@ -188,6 +259,13 @@ SmallVector<Value> Emitter::multiply(ValueRange accumulators, AffineExpr stage) 
 }
 
 SmallVector<Value> Emitter::reduce(unsigned which, ValueRange accumulators) {
+  if (which == p.otherK.size() && !p.engine.empty())
+    return space.reduce(constant(0), space.extent(p.kDim).ceilDiv(p.depth), accumulators,
+                        [&](AffineExpr iv, ValueRange args) {
+                          SmallVector<Value> tokens = copyTiles(iv * p.depth, iv % p.stages);
+                          tile::WaitOp::create(builder(), space.loc, tokens);
+                          return multiply(args, iv % p.stages);
+                        });
   if (which == p.otherK.size())
     return p.stages == 1 ? single(accumulators) : ring(accumulators);
   return space.reduce(constant(0), space.extent(p.otherK[which]), accumulators, [&](AffineExpr iv, ValueRange args) {
@@ -258,7 +336,7 @@ AffineMapAttr Emitter::valid(int64_t tm, int64_t tn, SmallVectorImpl<Value> &ope
     auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
     return extent && extent.getValue() % size == 0;
   };
-  bool rows = full(p.mDim, p.blockM()), cols = full(p.nDim, p.blockN());
+  bool rows = full(p.mDim, p.blockM() * p.cluster), cols = full(p.nDim, p.blockN());
   if (rows && cols)
     return {};
   auto [map, values] = space.map({rows ? constant(unit.m) : space.extent(p.mDim) - (row + tm * unit.m),

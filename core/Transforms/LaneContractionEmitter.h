@@ -19,6 +19,17 @@
 ///   }
 ///
 /// The copies do not depend on the subgroup: each executes them in sequential meaning, all share them out on the chip.
+/// With units of a group and an engine that copies tiles, the loop is as plain as the meaning, and stage 5 makes roles
+/// of it (LaneRings.h); the blocks take one tile of C after the other:
+///
+///   tile.parallel (%w) to (workers) level "grid" {
+///     %a, %b = tile.alloc
+///     affine.for %j {                                    // tile %w + %j workers
+///       tile.parallel (%i) level "block" {               // one group
+///         affine.for %k { tile.copy -> stage %k mod S; tile.wait; tile.load; tile.mma .. }
+///
+/// A level "cluster" inside the grid tells blocks that are one below the other and read the same tiles of B.
+///
 /// Edges are extents of `valid`: zeros come in, nothing goes out.
 ///
 //===----------------------------------------------------------------------===//

@@ -17,12 +17,14 @@
 ///                      "result": false}, ..],
 ///     "constants":   [{"buffer": 3, "bytes": 64, "data": base64}],
 ///     "temporaries": [{"buffer": 4, "bytes": ["*", {"size": 0}, 4]}],
-///     "steps":       [{"launch": "mm_launch_0", "threads": 128, "scratchpad": 65536, "grid": [x, y, z],
-///                      "arguments": [{"buffer": 0}, {"buffer": 3}, {"value": E}]}] }
+///     "steps":       [{"launch": "mm_launch_0", "threads": 128, "scratchpad": 65536, "grid": [x, y, z], "cluster": 1,
+///                      "arguments": [{"buffer": 0}, {"buffer": 3}, {"value": E}, {"tensor_map": {..}}]}] }
 ///
 ///   step                                         does
 ///   {"launch": kernel, ..}                       starts a kernel, with a pointer for each buffer, a 64-bit integer for
-///                                                each value; "scratchpad": bytes that the launch has to give
+///                                                each value; "scratchpad": bytes that the launch has to give;
+///                                                "cluster": blocks along x that run together and see each other's
+///                                                scratchpads (left out: 1)
 ///   {"read": v, "buffer": b, "offset": E, "bytes": n}   waits; variable v = the signed integer of n bytes at E n
 ///   {"allocate": b, "bytes": E}                  fresh memory for buffer b
 ///   {"assign": [[v, E], ..]}                     variables, all right sides first
@@ -37,6 +39,17 @@
 ///
 /// The C runtime (core/Runtime/C/Manifest.c) reads it, for devices and for the emulator. A reader ignores keys that it
 /// does not know; what would be wrong without knowing them needs another "format".
+///
+/// For each tensor map a kernel gets 128 bytes by value, aligned to 64: the driver's encoding of tiles of an array,
+///
+///   {"buffer": 0, "type": "f16", "bytes": 2,
+///    "sizes": [64, {"size": 0}],    of the array in elements, innermost first; 1 to 5 dimensions
+///    "pitches": [128],              bytes from one index of dimension 1, 2, .. to the next: multiples of 16
+///    "box": [64, 128],              of a tile in elements; all element strides are 1
+///    "swizzle": 128}                bytes over which 16-byte pieces are permuted: 0, 32, 64, 128; then box[0] times
+///                                   bytes is at most that
+///
+/// Elements of a tile outside the array arrive as zeros and are left out of stores. No interleaving.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -12,11 +12,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Contraction.h"
+#include "core/Analysis/Signature.h"
 #include "core/CostModel/ContractionModel.h"
 #include "core/CostModel/Footprint.h"
 #include "core/CostModel/LanePrediction.h"
 #include "core/Transforms/ContractionEmitter.h"
 #include "core/Transforms/LaneContractionEmitter.h"
+#include "core/Transforms/LaneRings.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/ScratchpadContractionEmitter.h"
 #include "dialects/Tile/TileDialect.h"
@@ -272,7 +274,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   PlanOptions asked = options;
   asked.considered = log ? &considered : nullptr;
   if (lanes)
-    lanePlan = planLaneContraction(c, target, *lanes, isFast(root), reason);
+    lanePlan = planLaneContraction(c, target, *lanes, isFast(root), options.overrides, reason);
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason);
   else
@@ -308,8 +310,16 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   if (lanePlan) {
     bool engine = hasCopyEngine(target, *lanes);
     emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
-    if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine))
-      root->getPrevNode()->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
+    Operation *grid = root->getPrevNode();
+    int64_t resultBytes = 0;
+    grid->walk([&](tile::StoreOp store) {
+      if (storeLine(store, lanes->lanes))
+        resultBytes += elementBytes(store.getMemRefType().getElementType());
+    });
+    // One group's tile is stored by as many ops.
+    resultBytes /= lanePlan->tilesM * lanePlan->tilesN;
+    if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine, resultBytes))
+      grid->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
   } else if (corePlan) {
     emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);
   } else {

@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/LanePrediction.h"
+#include "core/Transforms/LaneRings.h"
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireLanes.h"
@@ -60,6 +61,7 @@ static LaunchShape shapeOf(tile::ParallelOp grid, const LaneHierarchy &hierarchy
     }
   });
   shape.threads = subgroups * hierarchy.lanes;
+  addRoles(grid, hierarchy, shape);
   return shape;
 }
 
@@ -116,9 +118,15 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     builder.setInsertionPointToEnd(module.getBody());
     auto function = func::FuncOp::create(builder, loc, name, builder.getFunctionType({}, {}));
     function.setPrivate();
-    function->setAttr(launchAttr, builder.getDictionaryAttr(
-                                      {builder.getNamedAttr("shared", builder.getI64IntegerAttr(shape.sharedBytes)),
-                                       builder.getNamedAttr("threads", builder.getI64IntegerAttr(shape.threads))}));
+    SmallVector<NamedAttribute> fields;
+    for (auto [field, number] : {std::pair("shared", shape.sharedBytes),
+                                 {"threads", shape.threads},
+                                 {"copiers", shape.copiers},
+                                 {"group", shape.groupLanes},
+                                 {"cluster", shape.cluster == 1 ? 0 : shape.cluster}})
+      if (number || field == StringRef("shared"))
+        fields.push_back(builder.getNamedAttr(field, builder.getI64IntegerAttr(number)));
+    function->setAttr(launchAttr, builder.getDictionaryAttr(fields));
     if (Attribute predicted = grid->getAttr(predictedAttr))
       function->setAttr(predictedAttr, predicted);
     Block *entry = function.addEntryBlock();

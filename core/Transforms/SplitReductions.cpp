@@ -147,7 +147,7 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
       if (failed(c) || (contract == "strict" && isa<FloatType>(c->accumulator)))
         continue;
       std::string reason;
-      auto plan = planLaneContraction(*c, *target, *hierarchy, contract == "fast", reason);
+      auto plan = planLaneContraction(*c, *target, *hierarchy, contract == "fast", {}, reason);
       if (!plan)
         continue;
       SplitPlan choice = planSplit(*plan, *c, *target, *hierarchy);

@@ -63,10 +63,18 @@ defvar AmpereUnits = [mma_m16n8k8_f16_f32, mma_m16n8k16_f16_f32, mma_m16n8k8_f16
                       mma_m16n8k16_bf16_f32, mma_m16n8k4_tf32_f32, mma_m16n8k8_tf32_f32, mma_m8n8k16_i8_i32,
                       mma_m16n8k16_i8_i32, mma_m16n8k32_i8_i32, mma_m16n8k32_u8_i32, mma_m8n8k4_f64_f64] # LaneUnits;
 defvar AdaUnits = [mma_m16n8k32_e4m3_f32, mma_m16n8k32_e5m2_f32] # AmpereUnits;
-defvar HopperUnits = [wgmma_m64n64k16_f16_f32, wgmma_m64n96k16_f16_f32, wgmma_m64n128k16_f16_f32,
-                      wgmma_m64n192k16_f16_f32, wgmma_m64n256k16_f16_f32, wgmma_m64n64k16_bf16_f32,
-                      wgmma_m64n96k16_bf16_f32, wgmma_m64n128k16_bf16_f32, wgmma_m64n192k16_bf16_f32,
-                      wgmma_m64n256k16_bf16_f32] # AdaUnits;
+defvar HopperUnits = [
+    wgmma_m64n16k16_f16_f32, wgmma_m64n32k16_f16_f32, wgmma_m64n64k16_f16_f32, wgmma_m64n96k16_f16_f32,
+    wgmma_m64n128k16_f16_f32, wgmma_m64n192k16_f16_f32, wgmma_m64n256k16_f16_f32, wgmma_m64n16k16_bf16_f32,
+    wgmma_m64n32k16_bf16_f32, wgmma_m64n64k16_bf16_f32, wgmma_m64n96k16_bf16_f32, wgmma_m64n128k16_bf16_f32,
+    wgmma_m64n192k16_bf16_f32, wgmma_m64n256k16_bf16_f32, wgmma_m64n16k32_i8_i32, wgmma_m64n32k32_i8_i32,
+    wgmma_m64n64k32_i8_i32, wgmma_m64n96k32_i8_i32, wgmma_m64n128k32_i8_i32, wgmma_m64n192k32_i8_i32,
+    wgmma_m64n256k32_i8_i32, wgmma_m64n16k32_u8_i32, wgmma_m64n32k32_u8_i32, wgmma_m64n64k32_u8_i32,
+    wgmma_m64n96k32_u8_i32, wgmma_m64n128k32_u8_i32, wgmma_m64n192k32_u8_i32, wgmma_m64n256k32_u8_i32,
+    wgmma_m64n16k32_e4m3_f32, wgmma_m64n32k32_e4m3_f32, wgmma_m64n64k32_e4m3_f32, wgmma_m64n96k32_e4m3_f32,
+    wgmma_m64n128k32_e4m3_f32, wgmma_m64n192k32_e4m3_f32, wgmma_m64n256k32_e4m3_f32, wgmma_m64n16k32_e5m2_f32,
+    wgmma_m64n32k32_e5m2_f32, wgmma_m64n64k32_e5m2_f32, wgmma_m64n96k32_e5m2_f32, wgmma_m64n128k32_e5m2_f32,
+    wgmma_m64n192k32_e5m2_f32, wgmma_m64n256k32_e5m2_f32] # AdaUnits;
 
 /// Costs of the units of one chip, clocks of one quarter of a multiprocessor for 4096 operations of f16 into f32
 /// (16 x 8 x 16), into f16, of tf32 (16 x 8 x 8, half of them), 8192 of i8 (16 x 8 x 32) and of 8-bit floats, 512 of f64.
@@ -165,6 +173,8 @@ def RTX4090 : Ada<"RTX4090", 128, 2520, 24, 1008, 72> {
 defvar HopperMma = Guess<"62 % of the wgmma rate for mma.sync: to be measured">;
 class Hopper<string name, int gib, int gbs>
     : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, Cited<"NVIDIA H100 and H200 data sheets">> {
+  let levels = [Level<"grid", Parallel, 132>, Level<"cluster", Concurrent, 8>, Level<"block", Concurrent, 32>,
+                Level<"subgroup", Lockstep, 32>, Level<"lane", Single, 1>];
   let copies = [CpAsync, LdMatrix, TmaLoad];
   let units = HopperUnits;
   let costs = Prices<7, 7, 7, 7, 7, 8, HopperMma>.ada # LanePrices<1, 1, 2>.each;

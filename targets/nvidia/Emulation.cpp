@@ -17,9 +17,118 @@
 using namespace mlir;
 using namespace tilewright;
 
+/// mbarriers, tensor copies, wgmma.
+static void emulateRings(EmulationTable &table) {
+  table.on(NVVM::MBarrierInitOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto init = cast<NVVM::MBarrierInitOp>(op);
+    b.phaseInit(init.getAddr(), init.getCount());
+    return success();
+  });
+  table.on(NVVM::MBarrierArriveExpectTxOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto arrive = cast<NVVM::MBarrierArriveExpectTxOp>(op);
+    b.phaseExpect(arrive.getAddr(), arrive.getTxcount());
+    b.phaseArrive(arrive.getAddr());
+    return success();
+  });
+  table.on(NVVM::MBarrierArriveOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto arrive = cast<NVVM::MBarrierArriveOp>(op);
+    if (op->getNumResults() && !op->getResult(0).use_empty())
+      return b.refuse("the state that an arrival gives is not known");
+    b.phaseArrive(arrive.getAddr(), arrive.getCount());
+    if (op->getNumResults())
+      b.replace(b.constant(64, 0));
+    return success();
+  });
+  table.on(NVVM::MBarrierTryWaitParityOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto wait = cast<NVVM::MBarrierTryWaitParityOp>(op);
+    b.phaseWait(wait.getAddr(), wait.getPhase());
+    return success();
+  });
+  table.on(NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto copy = cast<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(op);
+    if (copy.getMode() != NVVM::TMALoadMode::TILE || copy.getPredicate())
+      return b.refuse("only tiles without a predicate are known");
+    b.copyTensor(copy.getDstMem(), copy.getTmaDescriptor(), copy.getCoordinates(), copy.getMbar(),
+                 copy.getMulticastMask());
+    return success();
+  });
+  table.on(NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto store = cast<NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(op);
+    if (store.getMode() != NVVM::TMAStoreMode::TILE || store.getPredicate())
+      return b.refuse("only tiles without a predicate are known");
+    b.storeTensor(store.getTmaDescriptor(), store.getSrcMem(), store.getCoordinates());
+    return success();
+  });
+  table.on(NVVM::CpAsyncBulkCommitGroupOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
+    b.commit(Engine::Store);
+    return success();
+  });
+  table.on(NVVM::CpAsyncBulkWaitGroupOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    b.wait(Engine::Store, b.constant(32, cast<NVVM::CpAsyncBulkWaitGroupOp>(op).getGroup()));
+    return success();
+  });
+  table.on(NVVM::BarrierOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto barrier = cast<NVVM::BarrierOp>(op);
+    if (!barrier.getBarrierId() || !barrier.getNumberOfThreads() || barrier.getReductionOp())
+      return b.refuse("only barriers with a number and lanes, without a reduction, are known");
+    b.barrier(barrier.getBarrierId(), barrier.getNumberOfThreads());
+    return success();
+  });
+  table.fact(NVVM::ClusterId::getOperationName(), LaneFact::BlockInCluster);
+  table.on(NVVM::MapaOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto map = cast<NVVM::MapaOp>(op);
+    b.replace(b.mapToBlock(map.getA(), map.getB(), map.getRes().getType()));
+    return success();
+  });
+  table.on(NVVM::ClusterArriveOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
+    b.clusterArrive();
+    return success();
+  });
+  table.on(NVVM::ClusterWaitOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
+    b.clusterWait();
+    return success();
+  });
+  table.fencedEngines = true;
+  table.on(NVVM::FenceProxyOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto kind = cast<NVVM::FenceProxyOp>(op).getKind();
+    if (kind == NVVM::ProxyKind::async_shared || kind == NVVM::ProxyKind::async)
+      b.fenceEngines();
+    return success();
+  });
+  for (StringRef name : {NVVM::SetMaxRegisterOp::getOperationName(),
+                         NVVM::WgmmaFenceAlignedOp::getOperationName()})
+    table.ignore(name);
+  table.on(NVVM::WgmmaGroupSyncAlignedOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
+    b.commit(Engine::Unit);
+    return success();
+  });
+  table.on("asm:wgmma.wait_group.sync.aligned ", [](Operation *op, EmulationBuilder &b) {
+    auto assembly = cast<LLVM::InlineAsmOp>(op);
+    int64_t pending = 0;
+    StringRef text = assembly.getAsmString();
+    text.consume_front("wgmma.wait_group.sync.aligned ");
+    if (text.consumeInteger(10, pending) || text != ";")
+      return b.refuse("the number of groups cannot be read");
+    SmallVector<Value> values = b.waitUnits(b.constant(32, pending), assembly.getOperands());
+    if (op->getNumResults() == 0)
+      return success();
+    Value result = LLVM::PoisonOp::create(b.ir(), b.loc(), op->getResult(0).getType());
+    for (auto [i, value] : llvm::enumerate(values))
+      result = LLVM::InsertValueOp::create(b.ir(), b.loc(), result, value, int64_t(i));
+    b.replace(result);
+    return success();
+  });
+  table.tiledMatrix = [](uint64_t descriptor) {
+    auto field = [&](unsigned bit) { return uint32_t((descriptor >> bit) & 0x3fff) << 4; };
+    static constexpr uint32_t lines[] = {16, 128, 64, 32};
+    return TiledMatrix{field(0), lines[descriptor >> 62], field(32), field(16)};
+  };
+}
+
 void nvidia::emulate(EmulationTable &table) {
   table.space(globalSpace, Space::Global);
   table.space(scratchpadSpace, Space::Scratchpad);
+  table.space(7, Space::Cluster);
   table.fact(NVVM::ThreadIdXOp::getOperationName(), LaneFact::LaneX);
   table.fact(NVVM::BlockIdXOp::getOperationName(), LaneFact::BlockX);
   table.fact(NVVM::BlockIdYOp::getOperationName(), LaneFact::BlockY);
@@ -61,4 +170,5 @@ void nvidia::emulate(EmulationTable &table) {
     b.replace(b.shuffle(Shuffle::Index, shuffle.getVal(), shuffle.getOffset()));
     return success();
   });
+  emulateRings(table);
 }

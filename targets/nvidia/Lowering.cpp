@@ -79,6 +79,173 @@ public:
                                 NVVM::ShflKind::idx, UnitAttr());
   }
 
+  //===-- Phases are mbarriers, tiles come by tensor copies -----------------===//
+
+  void makePhase(OpBuilder &builder, Location loc, Value address, int64_t arrivals) const override {
+    NVVM::MBarrierInitOp::create(builder, loc, address, i32(builder, loc, arrivals), Value());
+  }
+  void arrivePhase(OpBuilder &builder, Location loc, Value address, int64_t bytes, Value rank) const override {
+    if (rank) {
+      auto cluster = LLVM::LLVMPointerType::get(builder.getContext(), clusterSpace);
+      Value remote = NVVM::MapaOp::create(builder, loc, cluster, address, rank);
+      NVVM::MBarrierArriveOp::create(builder, loc, Type(), remote, Value(), NVVM::MemScopeKind::CLUSTER);
+    } else if (bytes)
+      NVVM::MBarrierArriveExpectTxOp::create(builder, loc, Type(), address, i32(builder, loc, bytes),
+                                             NVVM::MemScopeKind::CTA, false, Value());
+    else
+      NVVM::MBarrierArriveOp::create(builder, loc, builder.getI64Type(), address, Value());
+  }
+  void awaitPhase(OpBuilder &builder, Location loc, Value address, Value parity) const override {
+    constexpr int64_t nanoseconds = 10000000; // the hardware may return earlier; the op tries again
+    NVVM::MBarrierTryWaitParityOp::create(builder, loc, address, parity, i32(builder, loc, nanoseconds));
+  }
+  bool copyTile(OpBuilder &builder, Location loc, Value destination, Value map, ValueRange coordinates, Value phase,
+                int64_t blocks) const override {
+    Value multicast;
+    if (blocks)
+      multicast = LLVM::ConstantOp::create(builder, loc, builder.getI16Type(), builder.getI16IntegerAttr(blocks));
+    auto cluster = LLVM::LLVMPointerType::get(builder.getContext(), clusterSpace);
+    Value to = LLVM::AddrSpaceCastOp::create(builder, loc, cluster, destination);
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(builder, loc, to, map, coordinates, phase, ValueRange(),
+                                                           multicast, Value(), NVVM::TMALoadMode::TILE, false,
+                                                           NVVM::CTAGroupKindAttr(), Value());
+    return true;
+  }
+  bool storeTile(OpBuilder &builder, Location loc, Value source, Value map, ValueRange coordinates) const override {
+    NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(builder, loc, map, source, coordinates, Value(),
+                                                       NVVM::TMAStoreMode::TILE, Value());
+    return true;
+  }
+  void commitStores(OpBuilder &builder, Location loc) const override {
+    NVVM::CpAsyncBulkCommitGroupOp::create(builder, loc);
+  }
+  void waitStores(OpBuilder &builder, Location loc, int64_t pending) const override {
+    NVVM::CpAsyncBulkWaitGroupOp::create(builder, loc, uint32_t(pending), builder.getUnitAttr());
+  }
+  void fenceEngines(OpBuilder &builder, Location loc) const override { fenceAsync(builder, loc); }
+  void groupBarrier(OpBuilder &builder, Location loc, Value number, int64_t lanes) const override {
+    NVVM::BarrierOp::create(builder, loc, Type(), number, i32(builder, loc, lanes), NVVM::BarrierReductionAttr(),
+                            Value());
+  }
+  Value clusterRank(OpBuilder &builder, Location loc) const override {
+    return NVVM::ClusterId::create(builder, loc, builder.getI32Type());
+  }
+  void clusterBarrier(OpBuilder &builder, Location loc) const override {
+    NVVM::ClusterArriveOp::create(builder, loc, UnitAttr());
+    NVVM::ClusterWaitOp::create(builder, loc, UnitAttr());
+  }
+  void resizeRegisters(OpBuilder &builder, Location loc, int64_t registers, bool grows) const override {
+    NVVM::SetMaxRegisterOp::create(builder, loc, uint32_t(registers),
+                                   grows ? NVVM::SetMaxRegisterAction::increase : NVVM::SetMaxRegisterAction::decrease);
+  }
+
+  //===-- wgmma -------------------------------------------------------------===//
+
+  /// Bits 0-13 address / 16, 16-29 from block to block / 16, 32-45 from group to group / 16, 62-63 swizzle.
+  Value describeTile(OpBuilder &builder, Location loc, Value base, Value offset, int64_t constant,
+                     const ScratchpadTile &tile) const override {
+    auto i64 = [&](uint64_t number) -> Value {
+      return LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), builder.getI64IntegerAttr(int64_t(number)));
+    };
+    uint64_t mode = tile.lineBytes == 128 ? 1 : tile.lineBytes == 64 ? 2 : tile.lineBytes == 32 ? 3 : 0;
+    uint64_t fields = mode << 62 | uint64_t(tile.groupBytes >> 4) << 32 | uint64_t(tile.blockBytes >> 4) << 16;
+    Value address = LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(), base);
+    address = LLVM::AndOp::create(builder, loc, address, i32(builder, loc, 0x3ffff));
+    address = LLVM::LShrOp::create(builder, loc, address, i32(builder, loc, 4));
+    Value start = LLVM::ZExtOp::create(builder, loc, builder.getI64Type(), address);
+    Value result = LLVM::OrOp::create(builder, loc, start, i64(fields));
+    if (offset) {
+      Value steps = LLVM::LShrOp::create(builder, loc, offset, i32(builder, loc, 4));
+      result =
+          LLVM::AddOp::create(builder, loc, result, LLVM::ZExtOp::create(builder, loc, builder.getI64Type(), steps));
+    }
+    return constant ? LLVM::AddOp::create(builder, loc, result, i64(constant >> 4)).getResult() : result;
+  }
+  void beginUnits(OpBuilder &builder, Location loc) const override { NVVM::WgmmaFenceAlignedOp::create(builder, loc); }
+  void commitUnits(OpBuilder &builder, Location loc) const override {
+    NVVM::WgmmaGroupSyncAlignedOp::create(builder, loc);
+  }
+
+  /// Assembly whose operands are tied to its results: nothing that uses them can move up across the wait.
+  SmallVector<Value> waitUnits(OpBuilder &builder, Location loc, int64_t pending,
+                               ValueRange accumulators) const override {
+    SmallVector<Value> scalars;
+    for (Value accumulator : accumulators)
+      for (int64_t i = 0, end = cast<VectorType>(accumulator.getType()).getNumElements(); i < end; ++i)
+        scalars.push_back(LLVM::ExtractElementOp::create(builder, loc, accumulator, i32(builder, loc, i)));
+    std::string constraints, ties;
+    SmallVector<Type> types;
+    for (auto [i, scalar] : llvm::enumerate(scalars)) {
+      constraints += scalar.getType().isF32() ? "=f," : "=r,";
+      ties += (i ? "," : "") + std::to_string(i);
+      types.push_back(scalar.getType());
+    }
+    Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
+    std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";";
+    Value joined =
+        LLVM::InlineAsmOp::create(builder, loc, TypeRange(type), scalars, text, constraints + ties,
+                                  /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                  LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+            .getResult(0);
+    SmallVector<Value> results;
+    int64_t next = 0;
+    for (Value accumulator : accumulators)
+      results.push_back(vectorOf(builder, loc, joined, cast<VectorType>(accumulator.getType()), next));
+    return results;
+  }
+
+  Value emitUnit(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value b, bool bKInner,
+                 Value c) const override {
+    MLIRContext *context = builder.getContext();
+    auto vector = cast<VectorType>(c.getType());
+    auto type =
+        LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(vector.getNumElements(), vector.getElementType()));
+    Value registers = LLVM::PoisonOp::create(builder, loc, type);
+    for (int64_t i = 0; i < vector.getNumElements(); ++i)
+      registers = LLVM::InsertValueOp::create(builder, loc, registers,
+                                              LLVM::ExtractElementOp::create(builder, loc, c, i32(builder, loc, i)), i);
+    auto typeOf = [&](ElementKind kind) {
+      switch (kind) {
+      case ElementKind::F16:
+        return NVVM::WGMMATypes::f16;
+      case ElementKind::BF16:
+        return NVVM::WGMMATypes::bf16;
+      case ElementKind::TF32:
+        return NVVM::WGMMATypes::tf32;
+      case ElementKind::I8:
+        return NVVM::WGMMATypes::s8;
+      case ElementKind::U8:
+        return NVVM::WGMMATypes::u8;
+      case ElementKind::F8E4M3:
+        return NVVM::WGMMATypes::e4m3;
+      case ElementKind::F8E5M2:
+        return NVVM::WGMMATypes::e5m2;
+      case ElementKind::I32:
+        return NVVM::WGMMATypes::s32;
+      default:
+        return NVVM::WGMMATypes::f32;
+      }
+    };
+    // The op's words: `row` of A and `col` of B are lines along k.
+    auto layout = [&](bool isRow) {
+      return NVVM::MMALayoutAttr::get(context, isRow ? NVVM::MMALayout::row : NVVM::MMALayout::col);
+    };
+    auto element = [&](const UnitOperand &operand) {
+      return NVVM::WGMMATypesAttr::get(context, typeOf(operand.element));
+    };
+    auto one = NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
+    NVVM::MMAIntOverflowAttr overflow;
+    if (unit.c.element == ElementKind::I32)
+      overflow = NVVM::MMAIntOverflowAttr::get(context, unit.saturates ? NVVM::MMAIntOverflow::satfinite
+                                                                       : NVVM::MMAIntOverflow::wrapped);
+    Value result = NVVM::WgmmaMmaAsyncOp::create(
+        builder, loc, type, registers, a, b, NVVM::MMAShapeAttr::get(context, unit.m, unit.n, unit.k), element(unit.a),
+        element(unit.b), element(unit.c), NVVM::WGMMAScaleOutAttr::get(context, NVVM::WGMMAScaleOut::one), one, one,
+        layout(aKInner), layout(!bKInner), overflow);
+    int64_t next = 0;
+    return vectorOf(builder, loc, result, vector, next);
+  }
+
   /// Dynamic shared memory, whose size the launch gives: static arrays end at 48 KiB.
   Value scratchpad(OpBuilder &builder, Location loc, ModuleOp module, int64_t bytes) const override {
     constexpr StringLiteral name = "tilewright_shared";
@@ -98,9 +265,37 @@ public:
     Builder builder(function.getContext());
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr({int32_t(shape.threads)}));
+    if (shape.copiers) // roles share out all registers of a multiprocessor
+      function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
+    if (shape.cluster > 1)
+      function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                        builder.getDenseI32ArrayAttr({int32_t(shape.cluster), 1, 1}));
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (function.getArgAttr(i, LLVM::LLVMDialect::getByValAttrName()))
+        function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
   }
 
 private:
+  /// Address space of pointers to the scratchpads of a cluster.
+  static constexpr unsigned clusterSpace = 7;
+
+  static Value i32(OpBuilder &builder, Location loc, int64_t number) {
+    return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(int32_t(number)));
+  }
+  /// Orders accesses of lanes before those of engines.
+  static void fenceAsync(OpBuilder &builder, Location loc) {
+    NVVM::FenceProxyOp::create(builder, loc, NVVM::ProxyKind::async_shared,
+                               NVVM::SharedSpaceAttr::get(builder.getContext(), NVVM::SharedSpace::shared_cta));
+  }
+  /// Fields `next`.. of a structure as a vector.
+  static Value vectorOf(OpBuilder &builder, Location loc, Value fields, VectorType type, int64_t &next) {
+    Value result = LLVM::PoisonOp::create(builder, loc, type);
+    for (int64_t i = 0; i < type.getNumElements(); ++i)
+      result = LLVM::InsertElementOp::create(
+          builder, loc, result, LLVM::ExtractValueOp::create(builder, loc, fields, next++), i32(builder, loc, i));
+    return result;
+  }
+
   bool copies;
 };
 

@@ -88,12 +88,16 @@ foreach e = [f16, f32, f64] in
 // wgmma: four warps, operands behind descriptors, asynchronous
 //===----------------------------------------------------------------------===//
 
-def SharedTile : InScratchpad<"shared", ["row", "column"], ["swizzle.128", "swizzle.64", "swizzle.32", "none"]>;
-class Wgmma<int n, Elem e> : MatrixUnit<64, n, 16> {
+defvar Swizzles = ["swizzle.128", "swizzle.64", "swizzle.32", "none"];
+/// 16-bit elements in both orders; others with lines along k: rows of A, columns of B.
+class SharedA<int width> : InScratchpad<"shared", !if(!eq(width, 16), ["row", "column"], ["row"]), Swizzles>;
+class SharedB<int width> : InScratchpad<"shared", !if(!eq(width, 16), ["row", "column"], ["column"]), Swizzles>;
+/// k fills 32 bytes.
+class Wgmma<int n, Elem e, Elem sum, int width> : MatrixUnit<64, n, !div(256, width)> {
   let scope = Group<"subgroup", 4>;
-  let a = Operand<e, SharedTile>;
-  let b = Operand<e, SharedTile>;
-  let c = Operand<f32, InRegisters<Layout<[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [16, 0], [32, 0]],
+  let a = Operand<e, SharedA<width>>;
+  let b = Operand<e, SharedB<width>>;
+  let c = Operand<sum, InRegisters<Layout<[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [16, 0], [32, 0]],
                                           [[0, 1], [8, 0]], [Repeat<!div(n, 8), 0, 8>]>>>;
   let issue = Cycles<!div(n, 2)>; // of all four quarters together
   let latency = Cycles<!add(!div(n, 2), 32)>;
@@ -102,8 +106,13 @@ class Wgmma<int n, Elem e> : MatrixUnit<64, n, 16> {
   let completion = WaitGroup;
   let emit = MlirOp<"nvvm.wgmma.mma_async", ["C", "DescA", "DescB", "UseC"]>;
 }
-foreach n = [64, 96, 128, 192, 256] in
+foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   foreach e = [f16, bf16] in
-    def wgmma_m64n # n # k16_ # e # _f32 : Wgmma<n, e>;
+    def wgmma_m64n # n # k16_ # e # _f32 : Wgmma<n, e, f32, 16>;
+  foreach e = [i8, u8] in
+    def wgmma_m64n # n # k32_ # e # _i32 : Wgmma<n, e, i32, 8>;
+  def wgmma_m64n # n # k32_e4m3_f32 : Wgmma<n, f8e4m3, f32, 8>;
+  def wgmma_m64n # n # k32_e5m2_f32 : Wgmma<n, f8e5m2, f32, 8>;
+}
 
 #endif // TILEWRIGHT_NVIDIA_MATRIXUNITS

@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "targets/nvidia/Chips.h"
@@ -33,6 +34,7 @@ public:
   void registerDialects(mlir::DialectRegistry &registry) const override {
     registry.insert<mlir::NVVM::NVVMDialect>();
     mlir::registerNVVMDialectTranslation(registry);
+    mlir::registerConvertNVVMToLLVMInterface(registry);
   }
 };
 } // namespace

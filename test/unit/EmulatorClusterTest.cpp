@@ -35,6 +35,7 @@ llvm.func @tilewright.primitive.copy_tensor(!llvm.ptr<3>, !llvm.ptr<1>, !llvm.pt
 llvm.func @tilewright.primitive.store_tensor(!llvm.ptr<1>, !llvm.ptr<3>, i32, i32)
 llvm.func @tilewright.primitive.commit_store()
 llvm.func @tilewright.primitive.wait_store(i32)
+llvm.func @tilewright.primitive.fence_engines()
 llvm.func @k(%out: !llvm.ptr<1>, %from: !llvm.ptr<1>, %to: !llvm.ptr<1>) attributes {tilewright.kernel} {
   %zero = llvm.mlir.constant(0 : i32) : i32
   %one = llvm.mlir.constant(1 : i32) : i32
@@ -53,6 +54,7 @@ llvm.func @k(%out: !llvm.ptr<1>, %from: !llvm.ptr<1>, %to: !llvm.ptr<1>) attribu
   llvm.cond_br %first, ^make, ^made
 ^make:
   llvm.call @tilewright.primitive.phase_init(%phase, %one) : (!llvm.ptr<3>, i32) -> ()
+  llvm.call @tilewright.primitive.fence_engines() : () -> ()
   llvm.br ^made
 ^made:
   llvm.call @tilewright.primitive.barrier() : () -> ()
@@ -79,6 +81,7 @@ llvm.func @k(%out: !llvm.ptr<1>, %from: !llvm.ptr<1>, %to: !llvm.ptr<1>) attribu
   llvm.store %v, %result : f32, !llvm.ptr<1>
   %more = llvm.fadd %v, %float : f32
   llvm.store %more, %element : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.fence_engines() : () -> ()
   llvm.call @tilewright.primitive.barrier() : () -> ()
   llvm.cond_br %first, ^store, ^end
 ^store:
@@ -163,6 +166,21 @@ TEST(EmulatorTensor, EachRemovedStepIsFound) {
   EXPECT_EQ(kindsWithout("phase_init")[FindingKind::Misuse], modes);
   EXPECT_EQ(kindsWithout("barrier", 1)[FindingKind::Race], modes); // before the store
   EXPECT_EQ(kindsWithout("wait_store")[FindingKind::InFlight], modes);
+}
+
+/// Values are right on a host without fences: the order of writes, fences and engines says that one is missing.
+TEST(EmulatorTensor, EachRemovedFenceIsFound) {
+  EmulationTable table;
+  table.fencedEngines = true;
+  auto kindsOf = [&](const std::string &text) {
+    auto kernels = compileKernels(text, simtChip(), table);
+    return inAllModes(kernels, [](Emulator &device) { runTensor(device, true); });
+  };
+  int modes = 8; // copies and stores
+  EXPECT_TRUE(kindsOf(tensorKernel()).empty());
+  using Kinds = std::map<FindingKind, int>;
+  EXPECT_EQ(kindsOf(without(tensorKernel(), "fence_engines")), (Kinds{{FindingKind::MissingFence, modes}}));
+  EXPECT_EQ(kindsOf(without(tensorKernel(), "fence_engines", 1)), (Kinds{{FindingKind::MissingFence, modes}}));
 }
 
 TEST(EmulatorCluster, BlocksSeeEachOthersScratchpad) {

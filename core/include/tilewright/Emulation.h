@@ -45,19 +45,27 @@ namespace tilewright {
 
 /// What a lane knows about itself; each is an i32.
 enum class LaneFact : unsigned {
-  LaneX, LaneY, LaneZ,          // number of the lane in its block
-  BlockX, BlockY, BlockZ,       // number of the block in the grid
-  LanesX, LanesY, LanesZ,       // extents of a block
-  BlocksX, BlocksY, BlocksZ,    // extents of the grid
-  LaneInSubgroup,               // lane number in its subgroup
-  SubgroupInBlock,              // x fastest, then y, z
-  SubgroupSize,                 // of the chip's innermost group
-  SubgroupsInBlock,             // rounded up
-  BlockInCluster,               // rank of the block in its cluster
+  LaneX,
+  LaneY,
+  LaneZ, // number of the lane in its block
+  BlockX,
+  BlockY,
+  BlockZ, // number of the block in the grid
+  LanesX,
+  LanesY,
+  LanesZ, // extents of a block
+  BlocksX,
+  BlocksY,
+  BlocksZ,          // extents of the grid
+  LaneInSubgroup,   // lane number in its subgroup
+  SubgroupInBlock,  // x fastest, then y, z
+  SubgroupSize,     // of the chip's innermost group
+  SubgroupsInBlock, // rounded up
+  BlockInCluster,   // rank of the block in its cluster
   BlocksInCluster,
-  ClusterX,                     // number of the cluster in the grid, along x
+  ClusterX, // number of the cluster in the grid, along x
   ClustersX,
-  DynamicScratchpadBytes        // as the launch gives it
+  DynamicScratchpadBytes // as the launch gives it
 };
 inline constexpr unsigned numLaneFacts = static_cast<unsigned>(LaneFact::DynamicScratchpadBytes) + 1;
 
@@ -79,7 +87,7 @@ enum class Combine : unsigned { AddI, MinS, MaxS, MinU, MaxU, And, Or, Xor };
 
 /// What an address space of pointers is.
 enum class Space : unsigned {
-  Generic,    // any of the others: decided by the address
+  Generic, // any of the others: decided by the address
   Global,
   Scratchpad, // of the block
   Cluster,    // scratchpads of all blocks of a cluster, the own one included
@@ -119,12 +127,15 @@ public:
   /// All lanes of the cluster: announce, then wait.
   void clusterArrive();
   void clusterWait();
+  /// What the lane has written, and phase barriers that it has made, become visible to engines that go their own way to
+  /// the scratchpad (`fencedEngines`).
+  void fenceEngines();
 
   //===-- Values between the lanes of a subgroup --------------------------===//
   // All its lanes take part. Orders no memory access.
 
-  /// `value`: any type whose size is a multiple of a byte, up to 64 bits. `amount`, `width`: i32, `width` a power of two
-  /// (null: the whole subgroup). `inside`, if not null, receives an i1: the source lies in the segment.
+  /// `value`: any type whose size is a multiple of a byte, up to 64 bits. `amount`, `width`: i32, `width` a power of
+  /// two (null: the whole subgroup). `inside`, if not null, receives an i1: the source lies in the segment.
   mlir::Value shuffle(Shuffle kind, mlir::Value value, mlir::Value amount, mlir::Value width = {},
                       mlir::Value *inside = nullptr);
   /// i1 for All and Any; i64 for Ballot, bit i from lane i.
@@ -138,8 +149,9 @@ public:
 
   //===-- Memory ----------------------------------------------------------===//
 
-  /// 8 x 8 matrices of 16-bit elements from a scratchpad: lane 8 i + r gives the 16-byte aligned address of row r of matrix
-  /// i. Lane l receives one i32 a matrix: elements 2 (l % 4), + 1 of row l / 4, or of that column if `transpose`.
+  /// 8 x 8 matrices of 16-bit elements from a scratchpad: lane 8 i + r gives the 16-byte aligned address of row r of
+  /// matrix i. Lane l receives one i32 a matrix: elements 2 (l % 4), + 1 of row l / 4, or of that column if
+  /// `transpose`.
   llvm::SmallVector<mlir::Value> loadMatrices(mlir::Value row, unsigned count, bool transpose);
   /// The reverse; `words`: one i32 a matrix.
   void storeMatrices(mlir::Value row, mlir::ValueRange words, bool transpose);
@@ -154,7 +166,8 @@ public:
 
   //===-- Asynchronous copies that are awaited by groups --------------------===//
 
-  /// Copies `bytes` from one address to another. `valid` (i32, null: all): bytes that are read, the rest arrives as zeros.
+  /// Copies `bytes` from one address to another. `valid` (i32, null: all): bytes that are read, the rest arrives as
+  /// zeros.
   void copyAsync(Engine engine, mlir::Value to, mlir::Value from, int64_t bytes, mlir::Value valid = {});
   /// `rows` rows (i32) of `rowBytes` (i32), `toPitch` and `fromPitch` bytes (i64) apart.
   void copyAsync2d(Engine engine, mlir::Value to, mlir::Value toPitch, mlir::Value from, mlir::Value fromPitch,
@@ -163,6 +176,9 @@ public:
   void commit(Engine engine);
   /// Waits until at most `pending` (i32) groups of this lane are unfinished.
   void wait(Engine engine, mlir::Value pending);
+  /// The same for units of a group of subgroups; gives the registers of `accumulators` as they are after it. A unit's
+  /// result that no wait has given is NaN.
+  llvm::SmallVector<mlir::Value> waitUnits(mlir::Value pending, mlir::ValueRange accumulators);
 
   //===-- Phase barriers: objects of 8 bytes in a scratchpad ----------------===//
   // A phase ends when `count` arrivals and all expected bytes have come.
@@ -180,8 +196,8 @@ public:
 
   //===-- Tiles of arrays that a descriptor describes (TensorDescriptor) ----===//
 
-  /// The tile at `coordinates` (i32, innermost first); elements outside the array arrive as zeros. All bytes of the tile
-  /// complete at the phase barrier. `multicast` (i16, null: the own block): blocks of the cluster that receive it.
+  /// The tile at `coordinates` (i32, innermost first); elements outside the array arrive as zeros. All bytes of the
+  /// tile complete at the phase barrier. `multicast` (i16, null: the own block): blocks of the cluster that receive it.
   void copyTensor(mlir::Value to, mlir::Value descriptor, mlir::ValueRange coordinates, mlir::Value barrier,
                   mlir::Value multicast = {});
   /// Out of a scratchpad, awaited by groups of Engine::Store; elements outside are left out.
@@ -189,10 +205,11 @@ public:
 
   //===-- Matrix units ------------------------------------------------------===//
 
-  /// The unit of `record`, "target.record". Operands: A, B and C in this order. One in registers: any number of pieces that
-  /// hold its elements in the order of the layout; one in memory: its address, then its row pitch in bytes (i64). Last, if
-  /// the record's init is ZeroFlag and C lies in memory: whether C is read (i1). `result`: C's registers as one vector,
-  /// scalar or struct; null for C in memory. Calls of `@tilewright.unit.<record>` become this by themselves.
+  /// The unit of `record`, "target.record". Operands: A, B and C in this order. One in registers: any number of pieces
+  /// that hold its elements in the order of the layout; one in memory: its address, then its row pitch in bytes (i64),
+  /// or its descriptor (i64), then 1 where lines run along k, else 0 (i64). Last, if the record's init is ZeroFlag and
+  /// C lies in memory: whether C is read (i1). `result`: C's registers as one vector, scalar or struct; null for C in
+  /// memory. Calls of `@tilewright.unit.<record>` become this by themselves.
   mlir::Value unit(llvm::StringRef record, mlir::ValueRange operands, mlir::Type result);
 
 private:
@@ -209,11 +226,21 @@ private:
 /// Rewrites `op` with primitives.
 using EmulationRule = std::function<mlir::LogicalResult(mlir::Operation *op, EmulationBuilder &builder)>;
 
+/// A matrix in a scratchpad that a descriptor gives to a unit: element `inner` of line `outer` lies at
+///   address + outer / 8 * groupBytes + outer % 8 * lineBytes + inner / T * blockBytes + inner % T * element bytes
+/// where T elements fill a line; then bits 4.. of the address are XOR-ed with bits 7.. as far as lines are longer
+/// than 16.
+struct TiledMatrix {
+  uint64_t address = 0; // in the block's scratchpad window
+  uint32_t lineBytes = 0, groupBytes = 0, blockBytes = 0;
+};
+
 /// What a target tells the emulator.
 class EmulationTable {
 public:
-  /// The rule of an op ("acme.barrier"), an LLVM intrinsic ("llvm.acme.barrier"), an external function ("acme_barrier"),
-  /// or inline assembly whose text begins with `name` after "asm:" ("asm:acme.barrier"; the longest such name counts).
+  /// The rule of an op ("acme.barrier"), an LLVM intrinsic ("llvm.acme.barrier"), an external function
+  /// ("acme_barrier"), or inline assembly whose text begins with `name` after "asm:" ("asm:acme.barrier"; the longest
+  /// such name counts).
   void on(llvm::StringRef name, EmulationRule rule);
   /// An op without operands that gives a fact, as i32 or wider.
   void fact(llvm::StringRef name, LaneFact fact);
@@ -225,6 +252,11 @@ public:
   /// Meaning of a pointer's address space; those not told are Generic.
   void space(unsigned addressSpace, Space meaning) { spaces[addressSpace] = meaning; }
 
+  /// What the descriptor of a unit's operand in a scratchpad says; null: operands are row-major tiles.
+  std::function<TiledMatrix(uint64_t descriptor)> tiledMatrix;
+  /// Engines that copy tiles and units that read descriptors see what a lane wrote to a scratchpad only behind its
+  /// fence.
+  bool fencedEngines = false;
   /// Lanes of a subgroup see each other's accesses in program order without a barrier.
   bool inOrderSubgroups = false;
   /// Lanes whose scratchpad access of `bytes` is served together, one group after the other; empty or null: consecutive
@@ -244,13 +276,15 @@ struct TensorDescriptor {
   static constexpr uint64_t signature = 0x746c77726d617001; // first word of every descriptor
   uint64_t magic = signature;
   char *base = nullptr;
-  uint32_t rank = 0;         // 1 to 5
+  uint32_t rank = 0; // 1 to 5
   uint32_t elementBytes = 0;
   uint32_t sizes[5] = {};    // of the array, innermost first, in elements
   uint32_t box[5] = {};      // of a tile
   uint64_t pitches[4] = {};  // bytes from one index of dimension 1.. to the next
   uint32_t swizzleBytes = 0; // 0, or 32, 64, 128: address bits 4.. are XOR-ed with bits 7..
+  uint32_t reserved[7] = {};
 };
+static_assert(sizeof(TensorDescriptor) == 128, "a kernel takes a descriptor by value as 128 bytes");
 
 } // namespace tilewright
 

@@ -40,9 +40,10 @@ enum class FindingKind {
   Deadlock,            // all lanes wait
   OutOfBounds,
   Misaligned,
-  Uninitialised,       // a scratchpad is read before it is written
-  Misuse,              // of a phase barrier, group or descriptor
-  InFlight             // a block ends while an engine still works for it
+  Uninitialised, // a scratchpad is read before it is written
+  Misuse,        // of a phase barrier, group or descriptor
+  InFlight,      // a block ends while an engine still works for it
+  MissingFence   // an engine reads what a lane wrote and did not publish to engines
 };
 llvm::StringRef findingName(FindingKind kind);
 
@@ -59,8 +60,8 @@ struct Finding {
 
 /// One order of events that a chip may show.
 struct EmulatorMode {
-  bool lifo = false;  // the lane that became ready last runs first: one subgroup runs as far ahead as it can
-  unsigned late = 0;  // bit Engine: that engine works as late as allowed instead of at once
+  bool lifo = false;       // the lane that became ready last runs first: one subgroup runs as far ahead as it can
+  unsigned late = 0;       // bit Engine: that engine works as late as allowed instead of at once
   std::string str() const; // "fifo, copies early, units late"
 };
 /// Both orders of lanes times {early, late} of each engine of `engines` (bits).
@@ -70,11 +71,11 @@ std::vector<EmulatorMode> allModes(unsigned engines);
 struct SiteCounters {
   std::string op, location, memory;
   bool writes = false, asynchronous = false;
-  uint64_t executions = 0;      // by a subgroup
-  uint64_t bytes = 0;           // asked for by the lanes
-  uint64_t transactions = 0;    // global: 32-byte sectors, once for each execution
-  uint64_t cycles = 0;          // scratchpad: of its banks
-  uint64_t conflictCycles = 0;  // ... above what the bytes need
+  uint64_t executions = 0;     // by a subgroup
+  uint64_t bytes = 0;          // asked for by the lanes
+  uint64_t transactions = 0;   // global: 32-byte sectors, once for each execution
+  uint64_t cycles = 0;         // scratchpad: of its banks
+  uint64_t conflictCycles = 0; // ... above what the bytes need
 };
 /// All accesses to one memory.
 struct MemoryCounters {
@@ -112,8 +113,8 @@ llvm::json::Object toJson(const Finding &finding);
 /// The kernels of a module, compiled for emulation.
 class EmulatedKernels {
 public:
-  /// `module`: functions of the LLVM dialect before emission, also inside modules of another dialect. An op that the table
-  /// does not know is an error with its location.
+  /// `module`: functions of the LLVM dialect before emission, also inside modules of another dialect. An op that the
+  /// table does not know is an error with its location.
   static llvm::Expected<std::shared_ptr<EmulatedKernels>>
   compile(mlir::ModuleOp module, std::shared_ptr<const TargetDescription> chip, const EmulationTable &table);
   ~EmulatedKernels();
@@ -140,7 +141,8 @@ public:
   void release(void *memory) override;
   bool copyIn(void *to, const void *from, int64_t bytes, std::string &error) override;
   bool copyOut(void *to, const void *from, int64_t bytes, std::string &error) override;
-  /// True also for a kernel with findings: its results are then not to be trusted. False: the launch itself is impossible.
+  /// True also for a kernel with findings: its results are then not to be trusted. False: the launch itself is
+  /// impossible.
   bool launch(const Launch &launch, std::string &error) override;
   bool wait(std::string &error) override { return true; }
   double seconds() const override;

@@ -30,14 +30,28 @@
 namespace tilewright {
 
 class TargetDescription;
+struct MatrixUnit;
 
 /// LLVM's numbers of the address spaces, the same in the GPU back ends that LLVM has.
 inline constexpr unsigned globalSpace = 1, scratchpadSpace = 3;
 
 /// Shape of one launch, for the back end.
 struct LaunchShape {
-  int64_t threads = 1;     // lanes of a block
+  int64_t threads = 1;     // lanes of a block, those of the copying role included
   int64_t sharedBytes = 0; // scratchpad of a block
+  int64_t copiers = 0;     // lanes of the copying role, the first ones of the block; 0: there is none
+  int64_t groupLanes = 0;  // lanes that hold a fragment together, if that is more than a subgroup
+  int64_t cluster = 1;     // blocks that run together and see each other's scratchpads
+};
+
+/// A matrix in the scratchpad as a unit reads it: lines of `lineBytes`, in each the elements along k or along the free
+/// dimension; groups of 8 lines; blocks of lines side by side, where a row of the matrix is longer than a line. 16-byte
+/// pieces of a line are permuted: address bits 4.. are XOR-ed with bits 7.. .
+struct ScratchpadTile {
+  int64_t lineBytes = 0;  // also the span of the permutation: 128, 64, 32; 16: none
+  int64_t groupBytes = 0; // from one group of 8 lines to the next
+  int64_t blockBytes = 0; // from one block of lines to the next
+  bool kInner = true;     // elements of a line follow each other along k
 };
 
 class LaneOps {
@@ -75,6 +89,70 @@ public:
   virtual mlir::Value shuffle(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                               mlir::Value lane) const = 0;
 
+  //===-- Rings between a copying role and the others -----------------------===//
+  // A phase object lies in 8 aligned bytes of the scratchpad. A phase ends when all arrivals and all expected bytes
+  // have come; a fresh object counts as one whose phase of parity 1 has ended.
+
+  /// Makes the object at `address` for `arrivals`; one lane calls it for all objects, then `fenceEngines`, and a
+  /// barrier follows.
+  virtual void makePhase(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value address, int64_t arrivals) const {}
+  /// Arrives, and if `bytes` is not 0 the phase also waits for so many bytes of tile copies. `rank` (i32, null: the own
+  /// block): the block of the cluster whose object at the same place is meant.
+  virtual void arrivePhase(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value address, int64_t bytes,
+                           mlir::Value rank = {}) const {}
+  /// Waits until the phase of `parity` (i32) has ended.
+  virtual void awaitPhase(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value address, mlir::Value parity) const {
+  }
+  /// One lane starts the copy of a tile as `map` (a pointer to 128 bytes that the launch gives) describes it, from
+  /// `coordinates` (i32, innermost first) to `destination`; its bytes count for `phase`. `blocks` (bits, 0: the own
+  /// one): all of these blocks of the cluster receive it, at the same places. False: no such engine.
+  virtual bool copyTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value destination, mlir::Value map,
+                        mlir::ValueRange coordinates, mlir::Value phase, int64_t blocks = 0) const {
+    return false;
+  }
+  /// One lane starts the copy of a tile out of the scratchpad; tiles beyond the described array are clipped. Lanes that
+  /// wrote the tile call `fenceEngines` and meet before it. Awaited by groups: until at most `pending` of this lane's
+  /// still read. False: no such engine.
+  virtual bool storeTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value source, mlir::Value map,
+                         mlir::ValueRange coordinates) const {
+    return false;
+  }
+  virtual void commitStores(mlir::OpBuilder &builder, mlir::Location loc) const {}
+  virtual void waitStores(mlir::OpBuilder &builder, mlir::Location loc, int64_t pending) const {}
+  virtual void fenceEngines(mlir::OpBuilder &builder, mlir::Location loc) const {}
+  /// `lanes` lanes of the block meet at barrier `number` (i32, from 1 on).
+  virtual void groupBarrier(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value number, int64_t lanes) const {}
+  /// Number of the block in its cluster, i32; and a barrier of all lanes of the cluster.
+  virtual mlir::Value clusterRank(mlir::OpBuilder &builder, mlir::Location loc) const { return {}; }
+  virtual void clusterBarrier(mlir::OpBuilder &builder, mlir::Location loc) const {}
+  /// The lanes of this group need `registers` from here on; all of the group call it. Nothing where registers are
+  /// fixed.
+  virtual void resizeRegisters(mlir::OpBuilder &builder, mlir::Location loc, int64_t registers, bool grows) const {}
+
+  //===-- Units that a group of subgroups issues on matrices in the scratchpad --===//
+
+  /// The operand (i64) that says where the unit finds the matrix `offset` (i32, null: 0) + `constant` bytes after
+  /// `base`, both multiples of 16; null: the chip has no such units.
+  virtual mlir::Value describeTile(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value base, mlir::Value offset,
+                                   int64_t constant, const ScratchpadTile &tile) const {
+    return {};
+  }
+  /// What lanes wrote into registers is there for units that follow.
+  virtual void beginUnits(mlir::OpBuilder &builder, mlir::Location loc) const {}
+  /// Closes a group of units.
+  virtual void commitUnits(mlir::OpBuilder &builder, mlir::Location loc) const {}
+  /// Waits until at most the `pending` youngest groups are under way, and gives `accumulators` (vectors) as they are
+  /// then: only those whose units all lie in groups that are done have defined elements.
+  virtual llvm::SmallVector<mlir::Value> waitUnits(mlir::OpBuilder &builder, mlir::Location loc, int64_t pending,
+                                                   mlir::ValueRange accumulators) const {
+    return accumulators;
+  }
+  /// Stage 6: the instruction of `unit` on described matrices; `c` is a vector of registers. Null: not such a unit.
+  virtual mlir::Value emitUnit(mlir::OpBuilder &builder, mlir::Location loc, const MatrixUnit &unit, mlir::Value a,
+                               bool aKInner, mlir::Value b, bool bKInner, mlir::Value c) const {
+    return {};
+  }
+
   /// The scratchpad of the block: `bytes` of it, aligned to 1024.
   virtual mlir::Value scratchpad(mlir::OpBuilder &builder, mlir::Location loc, mlir::ModuleOp module,
                                  int64_t bytes) const = 0;
@@ -90,6 +168,8 @@ struct LaneHierarchy {
   int64_t blocks = 1;                // that run at a time, one on each
   int64_t subgroups = 1;             // of a block, at most
   int64_t lanes = 1;                 // of a subgroup
+  std::string cluster;               // name of the level of blocks that see each other's scratchpads, empty: none
+  int64_t clusterBlocks = 1;         // of one cluster, at most
   std::string scratchpad;            // name of the block's memory, empty: none
   int64_t scratchpadBytes = 0;
 };
@@ -107,6 +187,9 @@ llvm::Expected<std::unique_ptr<LaneOps>> laneOpsOf(mlir::Operation *op);
 /// What the host does for the launches of a public function, as JSON text: an attribute of the function after stage 4,
 /// and one of the module, a list, after stage 5 (see core/Transforms/LaunchManifest.h for its form).
 inline constexpr llvm::StringLiteral manifestAttr = "tilewright.manifest", manifestsAttr = "tilewright.manifests";
+
+/// The attribute of a tile.copy that names the copy engine of the chip that shall do it, where lanes would be another way.
+inline constexpr llvm::StringLiteral engineAttr = "engine";
 
 /// The attribute of a launch function and its entries.
 inline constexpr llvm::StringLiteral launchAttr = "tilewright.launch";

@@ -1,0 +1,206 @@
+//===- LaneFragments.cpp - Fragments in the registers of a lane ---------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// How the elements of a fragment are shared out, and the ops on them.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/LaneReduce.h"
+#include "core/Transforms/LaneWriter.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+FailureOr<Distribution> LaneWriter::distributionOf(Operation *op, tile::FragmentType type) {
+  Layout layout = type.getLayout().getValue();
+  Distribution result;
+  int64_t lanes = layout.numLanes();
+  if (lanes != 1 && lanes != std::max(hierarchy.lanes, shape.groupLanes))
+    return op->emitOpError() << "has a fragment over " << lanes << " lanes; a \"" << hierarchy.subgroup << "\" of "
+                             << target.target() << ":" << target.chip() << " has " << hierarchy.lanes
+                             << (shape.groupLanes ? " and the groups of this launch another number" : "");
+  if (lanes != 1) {
+    if (!lane)
+      return op->emitOpError() << "has a fragment over lanes outside of a tile.parallel of level \"" << hierarchy.block
+                               << "\"";
+    result.number = lane;
+    for (const Position &base : layout.lanes)
+      result.bits.push_back({base.row, base.col});
+  }
+  for (int64_t e = 0; e < layout.numElements(); ++e) {
+    Position p = layout.at(0, e);
+    result.elements.push_back({p.row, p.col});
+  }
+  // Positions are sums of bases where no two share a bit.
+  for (int64_t l = 0; l < lanes; ++l)
+    for (int64_t e = 0; e < layout.numElements(); ++e) {
+      Position own = layout.at(l, 0), p = layout.at(l, e), first = layout.at(0, e);
+      if (p.row != own.row + first.row || p.col != own.col + first.col)
+        return op->emitOpError() << "has a layout whose lanes and elements share bits of a position";
+    }
+  return result;
+}
+
+ValidExtents LaneWriter::extentsOf(std::optional<AffineMap> map, ValueRange operands,
+                                   std::pair<std::optional<int64_t>, std::optional<int64_t>> constant,
+                                   tile::FragmentType type) {
+  ValidExtents extents(2);
+  if (!map)
+    return extents;
+  std::optional<int64_t> known[] = {constant.first, constant.second};
+  int64_t full[] = {type.getRows(), type.getCols()};
+  SmallVector<Value> mapped = valuesOf(operands);
+  for (unsigned d = 0; d < 2; ++d)
+    if (!known[d] || *known[d] < full[d])
+      extents[d] = affine::expandAffineExpr(builder, context.loc, map->getResult(d),
+                                            ValueRange(mapped).take_front(map->getNumDims()),
+                                            ValueRange(mapped).drop_front(map->getNumDims()));
+  return extents;
+}
+
+LogicalResult LaneWriter::load(tile::LoadOp op) {
+  // A matrix that units read in the scratchpad is described where it is multiplied.
+  auto isRead = [&](Operation *user) {
+    auto mma = dyn_cast<tile::MmaOp>(user);
+    const MatrixUnit *unit = mma ? target.unit(mma.getUnit()) : nullptr;
+    return unit && unit->a.residence == Residence::Scratchpad && mma.getC() != op.getResult();
+  };
+  if (ring && llvm::all_of(op->getUsers(), isRead))
+    return success();
+  FailureOr<LaneArray> array = arrayOf(op, op.getMemref());
+  FailureOr<Distribution> distribution = distributionOf(op, op.getType());
+  if (failed(array) || failed(distribution))
+    return failure();
+  auto access =
+      LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), *distribution);
+  if (failed(access))
+    return op.emitOpError() << "has an element map that is not linear over the lanes";
+  ValidExtents valid = extentsOf(op.getValidMap(), op.getValidOperands(), op.constantValid(), op.getType());
+  values.map(op.getResult(), loadElements(context, *access, *distribution, valid, vectorOf(op.getType())));
+  return success();
+}
+
+LogicalResult LaneWriter::store(tile::StoreOp op) {
+  tile::FragmentType type = op.getValue().getType();
+  FailureOr<LaneArray> array = arrayOf(op, op.getMemref());
+  FailureOr<Distribution> distribution = distributionOf(op, type);
+  if (failed(array) || failed(distribution))
+    return failure();
+  FailureOr<bool> leaves = storeTiles(op, *array, *distribution);
+  if (failed(leaves) || *leaves)
+    return success(succeeded(leaves));
+  auto access =
+      LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), *distribution);
+  if (failed(access))
+    return op.emitOpError() << "has an element map that is not linear over the lanes";
+  ValidExtents valid = extentsOf(op.getValidMap(), op.getValidOperands(), op.constantValid(), type);
+  // Of lanes that hold the same elements the first writes.
+  int64_t same = 0;
+  for (auto [b, bit] : llvm::enumerate(distribution->bits))
+    if (llvm::all_of(bit, [](int64_t step) { return step == 0; }))
+      same |= int64_t(1) << b;
+  OpBuilder::InsertionGuard guard(builder);
+  if (same) {
+    Value number = arith::AndIOp::create(builder, context.loc, distribution->number, context.i32(same));
+    Value first = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::eq, number, context.i32(0));
+    builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, first).thenBlock());
+  }
+  storeElements(context, *access, *distribution, valid, value(op.getValue()));
+  return success();
+}
+
+LogicalResult LaneWriter::convert(tile::ConvertOp op) {
+  tile::FragmentType from = op.getSource().getType(), to = op.getType();
+  Layout source = from.getLayout().getValue(), result = to.getLayout().getValue();
+  SmallVector<int64_t> order;
+  auto slots = conversion(source, result, to.getRows(), to.getCols());
+  if (!slots)
+    return op.emitOpError() << llvm::toString(slots.takeError());
+  int64_t count = result.numElements();
+  for (int64_t l = 0; l < result.numLanes(); ++l)
+    for (int64_t e = 0; e < count; ++e) {
+      Slot slot = (*slots)[l * count + e];
+      if (l == 0)
+        order.push_back(slot.element);
+      if ((source.numLanes() != 1 && slot.lane != l) || slot.element != order[e])
+        return op.emitOpError() << "moves elements between lanes, which is not lowered yet; go through a scratchpad";
+    }
+  Value vector = value(op.getSource());
+  values.map(op.getResult(), vector::ShuffleOp::create(builder, op.getLoc(), vector, vector, order));
+  return success();
+}
+
+LogicalResult LaneWriter::index(tile::IndexOp op) {
+  FailureOr<Distribution> distribution = distributionOf(op, op.getType());
+  if (failed(distribution))
+    return failure();
+  VectorType type = vectorOf(op.getType());
+  unsigned d = op.getDimension();
+  SmallVector<Attribute> numbers;
+  for (const Point &point : distribution->elements)
+    numbers.push_back(builder.getIntegerAttr(type.getElementType(), point[d]));
+  Value result = constant(type, DenseElementsAttr::get(type, numbers));
+  SmallVector<int64_t> bits;
+  for (const Point &bit : distribution->bits)
+    bits.push_back(bit[d]);
+  if (Value own = distribution->number ? context.fromBits(distribution->number, bits) : Value()) {
+    Type element = type.getElementType();
+    if (element.isIndex())
+      own = context.toIndex(own);
+    else if (element.getIntOrFloatBitWidth() > 32)
+      own = arith::ExtUIOp::create(builder, op.getLoc(), element, own);
+    else if (element.getIntOrFloatBitWidth() < 32)
+      own = arith::TruncIOp::create(builder, op.getLoc(), element, own);
+    result = arith::AddIOp::create(builder, op.getLoc(), result,
+                                   vector::BroadcastOp::create(builder, op.getLoc(), type, own));
+  }
+  values.map(op.getResult(), result);
+  return success();
+}
+
+LogicalResult LaneWriter::reduce(tile::ReduceOp op) {
+  FailureOr<Distribution> distribution = distributionOf(op, op.getInput().getType());
+  if (failed(distribution))
+    return failure();
+  FailureOr<Value> result = emitReduce(context, op, value(op.getInput()), *distribution, values);
+  if (failed(result))
+    return failure();
+  values.map(op.getResult(), *result);
+  return success();
+}
+
+/// memref.load (`stored` null) or memref.store of one element.
+LogicalResult LaneWriter::plainAccess(Operation &op, Value memref, ValueRange indices, Value stored) {
+  FailureOr<LaneArray> array = arrayOf(&op, memref);
+  if (failed(array))
+    return failure();
+  unsigned rank = array->type.getRank();
+  Distribution one;
+  one.elements.push_back(Point());
+  auto access = LaneAccess::create(
+      context, *array, builder.getMultiDimIdentityMap(rank), valuesOf(indices),
+      AffineMap::get(0, 0, SmallVector<AffineExpr>(rank, builder.getAffineConstantExpr(0)), builder.getContext()), one);
+  Value address = access->pointer(0);
+  Type element = array->type.getElementType(), carrier = carrierOf(element);
+  Location loc = op.getLoc();
+  if (!stored) {
+    Value result = LLVM::LoadOp::create(builder, loc, carrier, address, access->elementBytes());
+    if (carrier != element)
+      result = arith::BitcastOp::create(builder, loc, element, result);
+    values.map(op.getResult(0), result);
+    return success();
+  }
+  Value written = value(stored);
+  if (carrier != element)
+    written = arith::BitcastOp::create(builder, loc, carrier, written);
+  LLVM::StoreOp::create(builder, loc, written, address, access->elementBytes());
+  return success();
+}

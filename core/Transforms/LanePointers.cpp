@@ -1,0 +1,203 @@
+//===- LanePointers.cpp - Pointers of one lane --------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Sums, swizzles and matrices of an access.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/LaneAccess.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+static Value offsetPointer(const LaneContext &context, Value pointer, Type element, Value offset, int64_t constant) {
+  Type type = pointer.getType();
+  if (offset) {
+    if (offset.getType().isIndex())
+      offset = arith::IndexCastOp::create(context.builder, context.loc, context.builder.getI64Type(), offset);
+    pointer = LLVM::GEPOp::create(context.builder, context.loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset});
+  }
+  if (constant)
+    pointer = LLVM::GEPOp::create(context.builder, context.loc, type, element, pointer,
+                                  ArrayRef<LLVM::GEPArg>{int32_t(constant)});
+  return pointer;
+}
+
+Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constantBytes) const {
+  OpBuilder &builder = context->builder;
+  Location loc = context->loc;
+  Type byte = builder.getI8Type();
+  Value base;
+  if (uniform) {
+    base = context->toI32(uniform);
+    if (elementBytes() != 1)
+      base = arith::MulIOp::create(builder, loc, base, context->i32(elementBytes()));
+  }
+  Value lanes = number ? context->fromBits(number, bitBytes) : Value();
+  auto plus = [&](Value a, Value b) -> Value {
+    return !a ? b : !b ? a : arith::AddIOp::create(builder, loc, a, b).getResult();
+  };
+  int64_t width = array.arrangement ? array.arrangement.getSwizzleBits() : 0;
+  if (width == 0)
+    return offsetPointer(*context, array.pointer, byte, plus(base, lanes), constantBytes);
+
+  int64_t from = array.arrangement.getSwizzleBase(), shift = array.arrangement.getSwizzleShift();
+  int64_t mask = ((int64_t(1) << width) - 1) << from, period = int64_t(1) << (from + width + shift);
+  auto swizzled = [&](int64_t offset) { return offset ^ ((offset >> shift) & mask); };
+  auto swizzle = [&](Value offset) -> Value {
+    Value high = arith::ShRUIOp::create(builder, loc, offset, context->i32(shift));
+    high = arith::AndIOp::create(builder, loc, high, context->i32(mask));
+    return arith::XOrIOp::create(builder, loc, offset, high);
+  };
+  // Below the period all parts are combined by XOR if their bits are apart.
+  int64_t laneMask = 0, low = constantBytes & (period - 1), high = constantBytes - low;
+  bool apart = !uniform || (divisor * elementBytes()) % period == 0;
+  for (int64_t bit : bitBytes) {
+    apart &= bit >= 0 && (bit == 0 || llvm::isPowerOf2_64(bit)) && (laneMask & bit) == 0;
+    laneMask |= bit;
+  }
+  apart &= (laneMask & low) == 0;
+  if (!apart) {
+    Value offset = plus(base, lanes);
+    if (constantBytes)
+      offset = plus(offset, context->i32(constantBytes));
+    return offsetPointer(*context, array.pointer, byte, offset ? swizzle(offset) : Value(), 0);
+  }
+  int64_t step = swizzled(low);
+  if (!lanes)
+    return offsetPointer(*context, array.pointer, byte, base, high + step);
+  Value within = swizzle(lanes);
+  int64_t reached = laneMask | ((laneMask >> shift) & mask);
+  if ((reached & step) == 0) // no carry: the constant can stand in the instruction
+    return offsetPointer(*context, array.pointer, byte, plus(base, within), high + step);
+  within = arith::XOrIOp::create(builder, loc, within, context->i32(step));
+  return offsetPointer(*context, array.pointer, byte, plus(base, within), high);
+}
+
+/// Offset of element `e`, from its position.
+Value LaneAccess::general(unsigned e) const {
+  OpBuilder &builder = context->builder;
+  Location loc = context->loc;
+  SmallVector<Value> position;
+  for (unsigned d = 0; d < elementMap.getNumDims(); ++d) {
+    SmallVector<int64_t> steps;
+    for (const Point &bit : distribution.bits)
+      steps.push_back(bit[d]);
+    Value lane = distribution.number ? context->fromBits(distribution.number, steps) : Value();
+    Value fixed = context->index(distribution.elements[e][d]);
+    position.push_back(lane ? arith::AddIOp::create(builder, loc, context->toIndex(lane), fixed).getResult() : fixed);
+  }
+  Value offset;
+  for (auto [d, stride] : llvm::enumerate(stridesOf(*context, array))) {
+    ValueRange all(operands);
+    Value base = affine::expandAffineExpr(builder, loc, map.getResult(d), all.take_front(map.getNumDims()),
+                                          all.drop_front(map.getNumDims()));
+    Value own = affine::expandAffineExpr(builder, loc, elementMap.getResult(d), position, {});
+    Value term = arith::AddIOp::create(builder, loc, base, own);
+    term = arith::MulIOp::create(builder, loc, term, stride.value ? stride.value : context->index(stride.constant));
+    offset = offset ? arith::AddIOp::create(builder, loc, offset, term).getResult() : term;
+  }
+  return offset;
+}
+
+Value LaneAccess::pointer(unsigned e) const {
+  if (!linear)
+    return offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), general(e), 0);
+  if (array.scratchpad) {
+    SmallVector<int64_t> bytes;
+    for (int64_t bit : bits)
+      bytes.push_back(bit * elementBytes());
+    return scratchpadPointer(bytes, (constant + elements[e]) * elementBytes());
+  }
+  OpBuilder &builder = context->builder;
+  Location loc = context->loc;
+  Value offset = uniform;
+  auto add = [&](Value term) {
+    offset = offset ? arith::AddIOp::create(builder, loc, offset, term).getResult() : term;
+  };
+  if (number)
+    if (Value lanes = context->fromBits(number, bits))
+      add(context->toIndex(lanes));
+  for (auto [i, stride] : llvm::enumerate(strides)) {
+    Value multiple = number ? context->fromBits(number, dynamicBits[i]) : Value();
+    Value total = multiple ? context->toIndex(multiple) : Value();
+    if (int64_t fixed = dynamicElements[i][e])
+      total =
+          total ? arith::AddIOp::create(builder, loc, total, context->index(fixed)).getResult() : context->index(fixed);
+    if (total)
+      add(arith::MulIOp::create(builder, loc, total, stride));
+  }
+  return offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), offset, constant + elements[e]);
+}
+
+//===-- Matrices of the subgroup ------------------------------------------===//
+
+Value LaneAccess::loadMatrices(Type resultType) const {
+  int64_t bytes = elementBytes();
+  if (!linear || !array.scratchpad || bits.size() != 5 || bytes > 4 || !llvm::isPowerOf2_64(elements.size()) ||
+      !strides.empty())
+    return {};
+  if ((array.arrangement && array.arrangement.getSwizzleBits() && array.arrangement.getSwizzleBase() < 4) ||
+      (divisor * bytes) % 16 != 0 || (constant * bytes) % 16 != 0)
+    return {};
+  // Elements by their bits.
+  unsigned log = llvm::Log2_64(elements.size());
+  SmallVector<int64_t> steps;
+  for (unsigned b = 0; b < log; ++b)
+    steps.push_back(elements[1u << b]);
+  for (unsigned e = 0; e < elements.size(); ++e) {
+    int64_t total = 0;
+    for (unsigned b = 0; b < log; ++b)
+      total += (e >> b) & 1 ? steps[b] : 0;
+    if (total != elements[e])
+      return {};
+  }
+  int64_t word = 4 / bytes; // elements of 32 bits
+  unsigned inWord = llvm::Log2_64(word);
+  if (steps.size() < inWord || steps.size() - inWord > 2)
+    return {};
+  SmallVector<int64_t> rows; // steps of the three bits of the stored row
+  bool transposed = false;
+  bool straight = bits[0] == word && bits[1] == 2 * word;
+  for (unsigned b = 0; b < inWord; ++b)
+    straight &= steps[b] == int64_t(1) << b;
+  if (straight) {
+    rows = {bits[2], bits[3], bits[4]};
+  } else if (bytes == 2 && bits[0] == 2 * steps[0] && bits[1] == 4 * steps[0] && bits[2] == 1 && bits[3] == 2 &&
+             bits[4] == 4) {
+    rows = {steps[0], bits[0], bits[1]};
+    transposed = true;
+  } else {
+    return {};
+  }
+  SmallVector<int64_t> address(rows);
+  unsigned matrices = steps.size() - inWord;
+  for (unsigned i = 0; i < 2; ++i)
+    address.push_back(i < matrices ? steps[inWord + i] : 0);
+  for (int64_t &step : address) {
+    step *= bytes;
+    if (step % 16 != 0)
+      return {};
+  }
+  SmallVector<Value> words = context->ops.loadMatrices(
+      context->builder, context->loc, scratchpadPointer(address, constant * bytes), 1u << matrices, transposed);
+  if (words.empty())
+    return {};
+  auto type = VectorType::get(int64_t(words.size()), context->builder.getI32Type());
+  Value joined = vector::FromElementsOp::create(context->builder, context->loc, type, words);
+  auto result = cast<VectorType>(resultType);
+  joined = vector::BitCastOp::create(context->builder, context->loc,
+                                     VectorType::get(result.getShape(), carrierOf(result.getElementType())), joined);
+  if (joined.getType() != resultType)
+    joined = arith::BitcastOp::create(context->builder, context->loc, resultType, joined);
+  return joined;
+}

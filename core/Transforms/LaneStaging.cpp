@@ -1,0 +1,127 @@
+//===- LaneStaging.cpp - Buffers of the scratchpad and their copies -----===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Where arrays lie for a lane, copies that lanes share out, and their waits.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/LaneWriter.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+FailureOr<LaneArray> LaneWriter::arrayOf(Operation *op, Value memref) {
+  auto found = arrays.find(memref);
+  if (found != arrays.end())
+    return found->second;
+  op->emitOpError() << "uses an array that a lane cannot reach: neither an argument of the launch nor a tile.alloc in "
+                       "the memory \""
+                    << hierarchy.scratchpad << "\"";
+  return failure();
+}
+
+LogicalResult LaneWriter::alloc(tile::AllocOp op) {
+  auto type = cast<MemRefType>(op.getMemref().getType());
+  auto memory = dyn_cast_or_null<StringAttr>(type.getMemorySpace());
+  if (!memory || memory.getValue() != hierarchy.scratchpad || !type.hasStaticShape())
+    return op.emitOpError() << "must have a static shape and the memory space \"" << hierarchy.scratchpad
+                            << "\" to be used by lanes";
+  LaneArray array;
+  array.type = type;
+  array.scratchpad = true;
+  array.arrangement = op.getArrangementAttr();
+  if (array.arrangement && array.arrangement.getGroups() != 1)
+    return op.emitOpError() << "has interleaved groups of rows, which lanes do not address";
+  int64_t elements = 1;
+  for (int64_t extent : type.getShape())
+    elements *= extent;
+  if (array.arrangement && type.getRank())
+    elements += elements / type.getShape().back() * array.arrangement.getPadding();
+  int64_t bytes = llvm::alignTo(elements * std::max(1u, type.getElementTypeBitWidth() / 8), 1024);
+  if (!shared)
+    shared = context.ops.scratchpad(builder, context.loc, module, shape.sharedBytes);
+  array.pointer = shared;
+  if (sharedUsed)
+    array.pointer = LLVM::GEPOp::create(builder, context.loc, shared.getType(), builder.getI8Type(), shared,
+                                        ArrayRef<LLVM::GEPArg>{int32_t(sharedUsed)});
+  sharedUsed += bytes;
+  if (sharedUsed > shape.sharedBytes)
+    return op.emitOpError() << "ends at byte " << sharedUsed << " of the scratchpad, but the launch has "
+                            << shape.sharedBytes << " bytes";
+  arrays.try_emplace(op.getMemref(), array);
+  return success();
+}
+
+LogicalResult LaneWriter::copy(tile::CopyOp op) {
+  if (op->hasAttr(engineAttr))
+    return role == Role::Copies ? engineCopy(op) : success();
+  FailureOr<LaneArray> source = arrayOf(op, op.getSource()), destination = arrayOf(op, op.getDestination());
+  if (failed(source) || failed(destination))
+    return failure();
+  if (source->scratchpad || !destination->scratchpad)
+    return op.emitOpError() << "goes from \"" << (source->scratchpad ? hierarchy.scratchpad : "global") << "\" to \""
+                            << (destination->scratchpad ? hierarchy.scratchpad : "global")
+                            << "\"; lanes share out copies into the scratchpad";
+  CopyRequest request;
+  request.op = op;
+  request.source = *source;
+  request.destination = *destination;
+  request.sourceOperands = valuesOf(op.getSourceOperands());
+  request.destinationOperands = valuesOf(op.getDestinationOperands());
+  request.valid.resize(op.getShape().size());
+  if (std::optional<AffineMap> valid = op.getValidMap()) {
+    SmallVector<Value> operands = valuesOf(op.getValidOperands());
+    for (unsigned d = 0; d < request.valid.size(); ++d) {
+      auto known = dyn_cast<AffineConstantExpr>(valid->getResult(d));
+      if (!known || known.getValue() < op.getShape()[d])
+        request.valid[d] = affine::expandAffineExpr(builder, op.getLoc(), valid->getResult(d),
+                                                    ValueRange(operands).take_front(valid->getNumDims()),
+                                                    ValueRange(operands).drop_front(valid->getNumDims()));
+    }
+  }
+  request.thread = thread;
+  request.threads = shape.threads;
+  request.mayStage = barriers.landsAtWait(op);
+  bool asynchronous = false;
+  FailureOr<std::optional<StagedCopy>> pending = emitCopy(context, request, asynchronous);
+  if (failed(pending))
+    return failure();
+  // A copy that took the synchronous way still closes a group: waits count copies.
+  if (asynchronous || context.ops.countsGroups())
+    context.ops.commitCopies(builder, op.getLoc());
+  if (*pending)
+    staged.try_emplace(op.getToken(), **pending);
+  return success();
+}
+
+LogicalResult LaneWriter::wait(tile::WaitOp op) {
+  if (ring && op == ring->wait) {
+    position->awaitFull();
+    context.ops.beginUnits(builder, op.getLoc());
+    return success();
+  }
+  bool engine = false;
+  for (Value token : op.getTokens()) {
+    auto pending = staged.find(token);
+    if (pending == staged.end()) {
+      engine = true;
+      continue;
+    }
+    OpBuilder::InsertionGuard guard(builder);
+    if (Value works = pending->second.works)
+      builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
+    storeElements(context, pending->second.destination, pending->second.distribution, {}, pending->second.elements);
+    staged.erase(pending);
+  }
+  if (engine && context.ops.countsGroups())
+    context.ops.waitCopies(builder, op.getLoc(), barriers.pendingAt(op));
+  return success();
+}
