@@ -43,7 +43,7 @@ struct Machine {
     firstTranslations = target.rate("translations.first").value_or(64);
     translationClocks = target.rate("translate").value_or(7);
     outstandingMisses = target.rate("misses").value_or(16);
-    storeMisses = target.rate("misses.store").value_or(outstandingMisses / 8);
+    storeMisses = target.rate("misses.store").value_or(outstandingMisses / 4);
     clockHz = target.clockMHz() * 1e6;
     pageBytes = 4096;
     for (const Memory *cache : target.caches())
@@ -68,8 +68,11 @@ struct Machine {
   /// cannot count on more than half of what it gets alone.
   double bandwidth(double bytes) const {
     const Memory &from = level(bytes);
+    return from.bytesPerClock * share(from);
+  }
+  double share(const Memory &from) const {
     bool shared = levels.size() > 2 && from.kind == MemoryKind::Cache && &from != levels[0] && &from != levels[1];
-    return from.bytesPerClock * (shared ? 0.5 : 1);
+    return shared ? 0.5 : 1;
   }
   /// Bytes per clock when each line is a miss that no prefetcher foresaw: what the outstanding misses allow.
   double scattered(double bytes) const {
@@ -78,7 +81,8 @@ struct Machine {
   }
   /// The same for stores, whose lines are fetched before they are written.
   double scatteredStores(double bytes) const {
-    return std::min(bandwidth(bytes), storeMisses * lineBytes / std::max(level(bytes).latency, 1.0));
+    const Memory &to = level(bytes);
+    return share(to) * std::min(to.bytesPerClock, storeMisses * lineBytes / std::max(to.latency, 1.0));
   }
   /// Clocks that a page's translation adds when `pages` are visited in turn.
   double translation(double pages) const {
@@ -152,6 +156,7 @@ private:
   double crossing(const ContractionPlan &p) const;
   double pageSteps(const ContractionPlan &p) const;
   double stridedLineClocks(double stride, double lines) const;
+  double stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const;
   bool isPrefetched(const ContractionPlan &p) const;
   double elementsOf(const Access &access) const;
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;

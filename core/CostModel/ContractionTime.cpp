@@ -88,6 +88,8 @@ double Planner::stridedLineClocks(double stride, double lines) const {
     int64_t sets = cache->bytes / (cache->lineBytes * cache->ways);
     int64_t apart = std::max<int64_t>(stride / cache->lineBytes, 1);
     double reached = double(sets) / std::gcd(apart, sets);
+    if (level > 0) // pages lie anywhere in memory, so they reach every group of sets
+      reached = std::max(reached, double(sets) * cache->lineBytes / machine.pageBytes);
     if (lines <= 0.75 * reached * cache->ways)
       return level == 0 ? 0 : machine.lineBytes / cache->bytesPerClock;
   }
@@ -215,8 +217,15 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double read = p.prefetchResult && !p.unit->c.opaque ? 2 * machine.bandwidth(bytes) : written;
   double total = bytes * (x.kBlocks / written + (x.kBlocks - 1) / read);
   if (c.c.stride(*p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
-    double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0);
+    double apart = double(std::abs(c.c.stride(*p.laneDim).value_or(0))) * bytesOf(c.accumulator);
+    // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
+    double away = stridedLineClocks(apart, x.meanVectors * p.unit->n);
+    double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + 3 * away;
     total += x.outer * x.rows * x.lanes * x.kBlocks * each;
+  } else if (p.rowDim && !wholeRows) { // the rows of a panel lie on pages of their own
+    double apart = double(std::abs(c.c.stride(*p.rowDim).value_or(0))) * bytesOf(c.accumulator);
+    double pages = std::min(1.0, apart / machine.pageBytes);
+    total += pages * x.outer * x.rows * x.panels * x.kBlocks * machine.translation(pages * x.rows);
   }
   return total;
 }
@@ -294,6 +303,17 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   return (prefetched ? std::max(total, first) + copy + 0.1 * first : total + copy + first) * (1 + copyMargin / 2);
 }
 
+/// Row tiles read scalars whose k is strided: another line each step. The next row tiles use a line again while a block
+/// of k of them stays; what no cache keeps is missed by every tile.
+double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const {
+  const ContractionOperand &s = p.scalarOperand(c);
+  double apart = double(std::abs(s.access.stride(p.kDim).value_or(0))) * bytesOf(s.element);
+  double linesOfStep = std::max(1.0, x.meanRows * bytesOf(s.element) / machine.lineBytes);
+  double pages = std::min(1.0, apart / machine.pageBytes);
+  double each = stridedLineClocks(apart, x.kInBlock * linesOfStep) + pages * machine.translation(pages * x.kInBlock);
+  return passes * x.outer * x.rowTiles * x.kBlocks * x.kInBlock * linesOfStep * each;
+}
+
 /// What the scalar operand (or A's fragments) costs beside that.
 double Planner::withScalars(const ContractionPlan &p, const Extents &x, double total) const {
   const ContractionOperand &s = p.scalarOperand(c);
@@ -323,18 +343,13 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     double repeats = p.rowsOutside || !p.laneBlock || packsScalarsOnce(p) ? 1 : std::ceil(x.panels / p.laneBlock);
     double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / (contiguous ? p.unit->n : 1);
     total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
+    if (std::abs(s.access.stride(p.kDim).value_or(0)) != 1)
+      total += stridedScalarClocks(p, x, repeats);
     return total * (1 + copyMargin);
   }
-  // Scalars whose k is strided touch another line each step; the next row tiles use a line again while a block of k of
-  // them stays, and the whole operand comes once a pass. What neither cache keeps is missed by every tile.
-  auto stride = s.access.stride(p.kDim);
-  if (!stride || std::abs(*stride) != 1) {
-    double tiles = x.outer * x.panels * x.rowTiles * x.kBlocks;
-    double linesOfStep = std::max(1.0, x.meanRows * bytesOf(s.element) / machine.lineBytes);
-    double lines = tiles * x.kInBlock * linesOfStep, apart = std::abs(stride.value_or(0)) * bytesOf(s.element);
-    double each = stridedLineClocks(apart, x.kInBlock * linesOfStep);
-    double pages = std::min(1.0, apart / machine.pageBytes);
-    double strided = lines * (each + pages * machine.translation(pages * x.kInBlock));
+  // Scalars whose k is strided: the whole operand comes once a pass, beside the lines that every tile touches.
+  if (std::abs(s.access.stride(p.kDim).value_or(0)) != 1) {
+    double strided = stridedScalarClocks(p, x, x.panels);
     const Memory *second = machine.cache(1);
     double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;
     total = std::max(total, strided) + 0.25 * std::min(total, strided);

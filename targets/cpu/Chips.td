@@ -76,7 +76,7 @@ class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name
     Rate<"sqrt.f32", PerClock<1, 12>, Cited<"Intel optimization manual">>,
     Rate<"load", PerClock<2>, GoldenCove>, Rate<"broadcast-load", PerClock<2>, GoldenCove>,
     Rate<"store", PerClock<1>, GoldenCove>, Rate<"shuffle", PerClock<1>, Cited<"Intel optimization manual">>,
-    Rate<"misses", PerClock<32>, GoldenCove>, Rate<"misses.store", PerClock<24>, GoldenCove>,
+    Rate<"misses", PerClock<32>, GoldenCove>, Rate<"misses.store", PerClock<20>, GoldenCove>,
     Rate<"translations.first", PerClock<96>, Cited<"Intel optimization manual">>,
     Rate<"translations", PerClock<2048>, Cited<"Intel optimization manual">>,
     Rate<"exp2.f32", PerClock<1, 6>, Measured<"polynomial of 12 operations">>,
