@@ -17,21 +17,6 @@
 using namespace tilewright;
 using namespace tilewright::conformance;
 
-double conformance::epsilon(ElementType type) {
-  switch (type) {
-  case ElementType::F64:
-    return 0x1p-52;
-  case ElementType::F32:
-    return 0x1p-23;
-  case ElementType::F16:
-    return 0x1p-10;
-  case ElementType::BF16:
-    return 0x1p-7;
-  default:
-    return 0;
-  }
-}
-
 ElementType conformance::computeType(ElementType type) {
   return type == ElementType::F64 ? ElementType::F64 : ElementType::F32;
 }

@@ -38,8 +38,6 @@ struct Verdict {
   double got = 0, expected = 0, tolerance = 0; // of the worst element
 };
 
-/// Spacing of the type's values around 1: twice the unit roundoff.
-double epsilon(ElementType type);
 /// The type that values of `type` are computed in: f64 for itself, f32 for narrower floats.
 ElementType computeType(ElementType type);
 /// The largest finite value.

@@ -11,15 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/DeviceProgram.h"
-#include "core/Transforms/Passes.h"
-#include "tilewright/Compiler.h"
+#include "core/Pipelines/LaunchCode.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
-#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -60,12 +57,18 @@ static llvm::Error linkApart(llvm::StringRef object, llvm::StringRef path, llvm:
 }
 
 /// A shared library as bytes.
-static llvm::Expected<std::string> sharedLibrary(llvm::StringRef object, llvm::TargetMachine &machine, bool threads) {
+static llvm::Expected<std::string> sharedLibrary(LaunchCode &code, bool threads) {
+  auto llvmModule = code.translate();
+  if (!llvmModule)
+    return llvmModule.takeError();
+  auto object = code.generator().object(**llvmModule);
+  if (!object)
+    return object.takeError();
   llvm::SmallString<128> path;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", "so", path))
     return llvm::createStringError(error, "cannot create a temporary file: %s", error.message().c_str());
   auto cleanUp = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove(path); });
-  if (llvm::Error error = linkApart(object, path, machine, threads))
+  if (llvm::Error error = linkApart((*object)->getBuffer(), path, code.generator().machine(), threads))
     return error;
   auto bytes = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!bytes)
@@ -97,31 +100,13 @@ llvm::Error tilewright::loadOn(ExecDevice &device, mlir::ModuleOp module) {
     module.print(os, mlir::OpPrintingFlags().enableDebugInfo());
   } else {
     bool threads = needsThreads(module);
-    mlir::PassManager pm(module.getContext());
-    pm.addPass(createEmitUnits());
-    if (mlir::failed(pm.run(module)))
-      return llvm::make_error<Reported>();
-    auto generator = CodeGenerator::create(module);
-    if (!generator)
-      return generator.takeError();
-    llvm::LLVMContext context;
-    auto llvmModule = (*generator)->translate(module, context);
-    if (!llvmModule)
-      return llvmModule.takeError();
-    if (*chosen == "so") {
-      auto object = (*generator)->object(**llvmModule);
-      if (!object)
-        return object.takeError();
-      auto library = sharedLibrary((*object)->getBuffer(), (*generator)->machine(), threads);
-      if (!library)
-        return library.takeError();
-      code = std::move(*library);
-    } else {
-      auto image = (*target)->image(*chosen, **llvmModule, **generator);
-      if (!image)
-        return image.takeError();
-      code = std::move(*image);
-    }
+    auto launchCode = LaunchCode::create(module);
+    if (!launchCode)
+      return launchCode.takeError();
+    auto bytes = *chosen == "so" ? sharedLibrary(**launchCode, threads) : (*launchCode)->image(*chosen);
+    if (!bytes)
+      return bytes.takeError();
+    code = std::move(*bytes);
   }
   return device.load(*chosen, code, error) ? llvm::Error::success() : llvm::createStringError(error);
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/DriverProgram.h"
+#include "core/Pipelines/LaunchCode.h"
 #include "core/Pipelines/LaunchProgram.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -38,7 +39,10 @@ llvm::Expected<std::unique_ptr<DriverProgram>> DriverProgram::compile(mlir::Modu
     return failed(error);
   program->device.reset(device);
   program->memory.device = device;
-  auto bytes = launchArtifact(module);
+  auto code = LaunchCode::create(module);
+  if (!code)
+    return code.takeError();
+  auto bytes = (*code)->artifact();
   if (!bytes)
     return bytes.takeError();
   if (tw_artifact_parse(bytes->data(), bytes->size(), &artifact, &error) != TW_OK)

@@ -26,10 +26,6 @@ namespace tilewright {
 /// The form of tw_device_open.
 using DeviceOpener = tw_status (*)(const char *target, int ordinal, tw_device **device, tw_error *error);
 
-/// The artifact of a module after stage 5 (consumed): manifests and all kinds of code of its target, as the runtime
-/// loads them.
-llvm::Expected<std::string> launchArtifact(mlir::ModuleOp module);
-
 class DriverProgram : public PlacedProgram {
 public:
   /// `module`: after stage 5 (consumed), for a chip whose programs are launches. `open`: opens the device, as

@@ -11,16 +11,14 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Pipelines/DriverProgram.h"
+#include "core/Pipelines/LaunchCode.h"
 #include "core/Transforms/Passes.h"
-#include "tilewright/Compiler.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -49,72 +47,47 @@ static std::string container(llvm::StringRef target, llvm::StringRef architectur
   return file;
 }
 
-namespace {
-/// LLVM's part of a module's launches.
-class LaunchCode {
-public:
-  /// Replaces units by instructions; an error says what cannot be generated.
-  static llvm::Expected<std::unique_ptr<LaunchCode>> create(mlir::ModuleOp module) {
-    std::unique_ptr<LaunchCode> code(new LaunchCode(module));
-    auto chip = targetOf(module);
-    if (!chip)
-      return chip.takeError();
-    code->chip = *chip;
-    auto target = TargetRegistry::get().target((*chip)->target());
-    if (!target)
-      return target.takeError();
-    code->target = *target;
-    mlir::PassManager pm(module.getContext());
-    pm.addPass(createEmitUnits());
-    pm.addPass(mlir::createConvertToLLVMPass()); // ops of a target that are LLVM or assembly
-    if (mlir::failed(pm.run(module)))
-      return llvm::make_error<Reported>();
-    auto generator = CodeGenerator::create(module);
-    if (!generator)
-      return generator.takeError();
-    code->generator = std::move(*generator);
-    return code;
+llvm::Expected<std::unique_ptr<LaunchCode>> LaunchCode::create(mlir::ModuleOp module) {
+  std::unique_ptr<LaunchCode> code(new LaunchCode(module));
+  auto chip = targetOf(module);
+  if (!chip)
+    return chip.takeError();
+  code->chip = *chip;
+  auto target = TargetRegistry::get().target((*chip)->target());
+  if (!target)
+    return target.takeError();
+  code->target = *target;
+  mlir::PassManager pm(module.getContext());
+  pm.addPass(createEmitUnits());
+  pm.addPass(mlir::createConvertToLLVMPass()); // ops of a target that are LLVM or assembly
+  if (mlir::failed(pm.run(module)))
+    return llvm::make_error<Reported>();
+  auto generator = CodeGenerator::create(module);
+  if (!generator)
+    return generator.takeError();
+  code->codeGenerator = std::move(*generator);
+  return code;
+}
+
+llvm::Expected<std::string> LaunchCode::image(llvm::StringRef kind) {
+  auto code = translate();
+  return code ? target->image(kind, **code, *codeGenerator) : code.takeError();
+}
+
+llvm::Expected<std::string> LaunchCode::artifact() {
+  std::vector<std::pair<std::string, std::string>> images;
+  std::string reasons;
+  for (const std::string &kind : target->imageKinds()) {
+    auto one = image(kind);
+    if (one)
+      images.emplace_back(kind, std::move(*one));
+    else
+      reasons += (reasons.empty() ? "" : "; ") + llvm::toString(one.takeError());
   }
-
-  /// LLVM IR, optimised. Code generation consumes it: each image starts from a fresh one.
-  llvm::Expected<std::unique_ptr<llvm::Module>> translate() { return generator->translate(module, context); }
-
-  llvm::Expected<std::string> image(llvm::StringRef kind) {
-    auto code = translate();
-    return code ? target->image(kind, **code, *generator) : code.takeError();
-  }
-
-  /// All kinds that can be had, with the manifests.
-  llvm::Expected<std::string> artifact() {
-    std::vector<std::pair<std::string, std::string>> images;
-    std::string reasons;
-    for (const std::string &kind : target->imageKinds()) {
-      auto one = image(kind);
-      if (one)
-        images.emplace_back(kind, std::move(*one));
-      else
-        reasons += (reasons.empty() ? "" : "; ") + llvm::toString(one.takeError());
-    }
-    if (images.empty())
-      return llvm::createStringError("no code could be written: " + reasons);
-    return container((chip->target() + ":" + chip->chip()).str(), generator->machine().getTargetCPU(),
-                     module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr), images);
-  }
-
-private:
-  explicit LaunchCode(mlir::ModuleOp module) : module(module) {}
-
-  mlir::ModuleOp module;
-  std::shared_ptr<const TargetDescription> chip;
-  const Target *target = nullptr;
-  llvm::LLVMContext context;
-  std::unique_ptr<CodeGenerator> generator;
-};
-} // namespace
-
-llvm::Expected<std::string> tilewright::launchArtifact(mlir::ModuleOp module) {
-  auto code = LaunchCode::create(module);
-  return code ? (*code)->artifact() : code.takeError();
+  if (images.empty())
+    return llvm::createStringError("no code could be written: " + reasons);
+  return container((chip->target() + ":" + chip->chip()).str(), codeGenerator->machine().getTargetCPU(),
+                   module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr), images);
 }
 
 /// What the extension of a file may be for a target.

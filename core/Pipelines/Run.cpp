@@ -30,19 +30,6 @@ bool sameStorage(ElementType have, ElementType want) {
          sizeOf(have) == sizeOf(want);
 }
 
-double epsilon(ElementType type) {
-  switch (type) {
-  case ElementType::F64:
-    return 0x1p-52;
-  case ElementType::F32:
-    return 0x1p-23;
-  case ElementType::F16:
-    return 0x1p-10;
-  default:
-    return 0x1p-7;
-  }
-}
-
 } // namespace
 
 llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOptions &options,

@@ -25,6 +25,21 @@ int64_t tilewright::sizeOf(ElementType type) { return tw_element_bytes(code(type
 const char *tilewright::nameOf(ElementType type) { return tw_element_name(code(type)); }
 bool tilewright::isFloat(ElementType type) { return tw_element_is_float(code(type)); }
 
+double tilewright::epsilon(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return 0x1p-52;
+  case ElementType::F32:
+    return 0x1p-23;
+  case ElementType::F16:
+    return 0x1p-10;
+  case ElementType::BF16:
+    return 0x1p-7;
+  default:
+    return 0;
+  }
+}
+
 float tilewright::bfloatToFloat(uint16_t bits) { return static_cast<float>(tw_bfloat_to_double(bits)); }
 float tilewright::halfToFloat(uint16_t bits) { return static_cast<float>(tw_half_to_double(bits)); }
 uint16_t tilewright::doubleToHalf(double value) { return tw_double_to_half(value); }

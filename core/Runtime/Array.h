@@ -28,6 +28,8 @@ int64_t sizeOf(ElementType type);
 /// "f32", "bf16", "i8", "u16", "bool".
 const char *nameOf(ElementType type);
 bool isFloat(ElementType type);
+/// Spacing of a float type's values around 1, twice the unit roundoff; 0 for integers.
+double epsilon(ElementType type);
 
 float halfToFloat(uint16_t bits);
 uint16_t floatToHalf(float value); // round to nearest even

@@ -1,12 +1,11 @@
-/*===- Program.c - Sizes, memory and launches of a program ------------------===//
+/*===- Program.c - Arguments, sizes and memory of a program ----------------===//
  *
  * Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  *===----------------------------------------------------------------------===//
  *
- * Evaluates a manifest for the sizes of one call. The launches go to a function
- * of the caller: to a driver, or to any other device.
+ * What a caller asks of a manifest before a call: shapes, bytes, workspace, constants.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -14,7 +13,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) {
@@ -28,62 +26,13 @@ tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) {
   return status;
 }
 
-/* What expressions are evaluated over. */
-typedef struct scope {
-  const int64_t *sizes, *variables;
-} scope;
-
-/* The value of an expression; false where it does not exist: a division by zero, or too large. */
-static int evaluate_in(const tw_expression *e, const scope *in, int64_t *result) {
-  if (e->op <= TW_OP_VARIABLE) {
-    *result = e->op == TW_OP_NUMBER ? e->value : e->op == TW_OP_SIZE ? in->sizes[e->value] : in->variables[e->value];
-    return 1;
-  }
-  int64_t a, b;
-  if (!evaluate_in(e->a, in, &a) || !evaluate_in(e->b, in, &b))
-    return 0;
-  switch (e->op) {
-  case TW_OP_ADD:
-    return !__builtin_add_overflow(a, b, result);
-  case TW_OP_SUBTRACT:
-    return !__builtin_sub_overflow(a, b, result);
-  case TW_OP_MULTIPLY:
-    return !__builtin_mul_overflow(a, b, result);
-  case TW_OP_MAX:
-    *result = a > b ? a : b;
-    return 1;
-  case TW_OP_MIN:
-    *result = a < b ? a : b;
-    return 1;
-  case TW_OP_LESS:
-    *result = a < b;
-    return 1;
-  case TW_OP_EQUAL:
-    *result = a == b;
-    return 1;
-  default:
-    break;
-  }
-  if (b == 0 || (a == INT64_MIN && b == -1))
-    return 0;
-  int64_t quotient = a / b, rest = a % b;
-  int negative = (rest < 0) != (b < 0);
-  if (e->op == TW_OP_MOD)
-    *result = rest != 0 && negative ? rest + b : rest;
-  else if (e->op == TW_OP_FLOORDIV)
-    *result = quotient - (rest != 0 && negative);
-  else
-    *result = quotient + (rest != 0 && !negative);
-  return 1;
-}
-
 /* The same of an expression over sizes alone. */
 static int evaluate(const tw_expression *e, const int64_t *sizes, int64_t *result) {
-  scope in = {sizes, NULL};
-  return evaluate_in(e, &in, result);
+  tw_scope in = {sizes, NULL};
+  return tw_evaluate(e, &in, result);
 }
 
-static tw_status too_large(const tw_program *program, tw_error *error) {
+tw_status tw_too_large(const tw_program *program, tw_error *error) {
   return tw_fail(error, TW_BAD_SIZES, "the sizes of program '%s' make something too large to count", program->name);
 }
 
@@ -110,8 +59,7 @@ tw_status tw_program_argument(const tw_program *program, size_t index, tw_argume
   return TW_OK;
 }
 
-/* Whether a call with these sizes makes sense. */
-static tw_status check_sizes(const tw_program *program, const int64_t *sizes, tw_error *error) {
+tw_status tw_check_sizes(const tw_program *program, const int64_t *sizes, tw_error *error) {
   if (program->num_sizes && !sizes)
     return tw_fail(error, TW_BAD_ARGUMENT, "program '%s' takes %zu sizes; none are given", program->name,
                    program->num_sizes);
@@ -122,7 +70,7 @@ static tw_status check_sizes(const tw_program *program, const int64_t *sizes, tw
   for (size_t i = 0; i < program->num_constraints; ++i) {
     int64_t value;
     if (!evaluate(program->constraints[i].expression, sizes, &value))
-      return too_large(program, error);
+      return tw_too_large(program, error);
     if (program->constraints[i].is_equality ? value != 0 : value < 0)
       return tw_fail(error, TW_BAD_SIZES, "the sizes of program '%s' do not agree with each other", program->name);
   }
@@ -133,7 +81,7 @@ tw_status tw_program_shape(const tw_program *program, size_t index, const int64_
                            int64_t *size_of, tw_error *error) {
   tw_status status = check_index(program, index, program->num_arguments, "arguments", error);
   if (!status && shape)
-    status = check_sizes(program, sizes, error);
+    status = tw_check_sizes(program, sizes, error);
   if (status)
     return status;
   const tw_array_type *type = &program->arguments[index];
@@ -143,7 +91,7 @@ tw_status tw_program_shape(const tw_program *program, size_t index, const int64_
     if (!shape)
       continue;
     if (!evaluate(type->shape[d], sizes, &shape[d]))
-      return too_large(program, error);
+      return tw_too_large(program, error);
     if (shape[d] < 0)
       return tw_fail(error, TW_BAD_SIZES, "argument %zu of program '%s' would have extent %lld in dimension %zu", index,
                      program->name, (long long)shape[d], d);
@@ -155,7 +103,7 @@ tw_status tw_program_bytes(const tw_program *program, size_t index, const int64_
                            tw_error *error) {
   tw_status status = check_index(program, index, program->num_arguments, "arguments", error);
   if (!status)
-    status = check_sizes(program, sizes, error);
+    status = tw_check_sizes(program, sizes, error);
   if (status)
     return status;
   const tw_array_type *type = &program->arguments[index];
@@ -163,7 +111,7 @@ tw_status tw_program_bytes(const tw_program *program, size_t index, const int64_
   for (size_t d = 0; d < type->rank; ++d) {
     int64_t extent;
     if (!evaluate(type->shape[d], sizes, &extent) || __builtin_mul_overflow(*bytes, extent, bytes))
-      return too_large(program, error);
+      return tw_too_large(program, error);
     if (extent < 0)
       return tw_fail(error, TW_BAD_SIZES, "argument %zu of program '%s' would have extent %lld in dimension %zu", index,
                      program->name, (long long)extent, d);
@@ -175,11 +123,11 @@ tw_status tw_program_temporary(const tw_program *program, size_t index, const in
                                tw_error *error) {
   tw_status status = check_index(program, index, program->num_temporaries, "temporaries", error);
   if (!status)
-    status = check_sizes(program, sizes, error);
+    status = tw_check_sizes(program, sizes, error);
   if (status)
     return status;
   if (!evaluate(program->temporaries[index].bytes, sizes, bytes))
-    return too_large(program, error);
+    return tw_too_large(program, error);
   if (*bytes < 1)
     *bytes = 1;
   return TW_OK;
@@ -193,7 +141,7 @@ tw_status tw_program_workspace(const tw_program *program, const int64_t *sizes, 
     if (status)
       return status;
     if (__builtin_add_overflow(*bytes, one, bytes) || __builtin_add_overflow(*bytes, (int64_t)255, bytes))
-      return too_large(program, error);
+      return tw_too_large(program, error);
     *bytes &= ~(int64_t)255;
   }
   return TW_OK;
@@ -217,235 +165,4 @@ void tw_program_visit(const tw_step *steps, void (*visit)(void *context, const t
     tw_program_visit(steps->first, visit, context);
     tw_program_visit(steps->second, visit, context);
   }
-}
-
-/*===-- One call ------------------------------------------------------------===*/
-
-/* Memory that a step allocated; it lives until no buffer stands for it. */
-typedef struct allocation {
-  struct allocation *next;
-  void *memory;
-} allocation;
-
-typedef struct call {
-  const tw_program *program;
-  const tw_host *host;
-  tw_error *error;
-  scope in;
-  int64_t *variables, *new_variables; /* the second: right sides of an assignment */
-  void **buffers, **new_buffers;
-  allocation *allocations;
-} call;
-
-static tw_status value_of(call *c, const tw_expression *e, int64_t *result) {
-  return evaluate_in(e, &c->in, result) ? TW_OK : too_large(c->program, c->error);
-}
-
-/* The operand of a kernel. */
-static tw_status bind(call *c, const tw_parameter *parameter, tw_operand *operand) {
-  operand->kind = parameter->kind;
-  if (parameter->kind == TW_INTEGER)
-    return value_of(c, parameter->value, &operand->integer);
-  operand->pointer = c->buffers[parameter->buffer];
-  if (parameter->kind == TW_POINTER)
-    return TW_OK;
-  tw_tensor *tensor = &operand->tensor;
-  *tensor = parameter->tensor;
-  tensor->base = operand->pointer;
-  for (uint32_t d = 0; d < tensor->rank; ++d) {
-    int64_t extent;
-    tw_status status = value_of(c, parameter->sizes[d], &tensor->sizes[d]);
-    if (!status)
-      status = value_of(c, parameter->box[d], &extent);
-    if (!status && d + 1 < tensor->rank)
-      status = value_of(c, parameter->pitches[d], &tensor->pitches[d]);
-    if (status)
-      return status;
-    if (extent < 1 || extent > UINT16_MAX)
-      return tw_fail(c->error, TW_BAD_SIZES, "a tile of program '%s' would have extent %lld in dimension %u",
-                     c->program->name, (long long)extent, d);
-    tensor->box[d] = (uint32_t)extent;
-  }
-  return TW_OK;
-}
-
-static tw_status do_launch(call *c, const tw_step *step) {
-  tw_operand operands[TW_MAX_OPERANDS];
-  tw_start start = {step->kernel,  step->kernel_number, {1, 1, 1}, step->threads,
-                    step->cluster, step->scratchpad,    operands,  step->num_parameters};
-  int empty = 0;
-  for (int d = 0; d < 3; ++d) {
-    int64_t extent, most = d == 0 ? INT32_MAX : UINT16_MAX;
-    tw_status status = value_of(c, step->grid[d], &extent);
-    if (status)
-      return status;
-    if (extent > most)
-      return tw_fail(c->error, TW_BAD_SIZES,
-                     "kernel '%s' needs %lld blocks in dimension %d of its grid, devices have %lld", step->kernel,
-                     (long long)extent, d, (long long)most);
-    start.grid[d] = extent > 0 ? (uint32_t)extent : 0;
-    empty |= extent <= 0;
-  }
-  if (empty)
-    return TW_OK; /* nothing to compute */
-  for (size_t p = 0; p < step->num_parameters; ++p) {
-    tw_status status = bind(c, &step->parameters[p], &operands[p]);
-    if (status)
-      return status;
-  }
-  return c->host->start(c->host->context, &start, c->error);
-}
-
-static tw_status do_read(call *c, const tw_step *step) {
-  int64_t offset, number = 0;
-  char raw[8] = {0};
-  tw_status status = value_of(c, step->offset, &offset);
-  const char *from = c->buffers[step->buffer];
-  if (!status)
-    status = c->host->read(c->host->context, raw, from + offset * step->bytes, step->bytes, c->error);
-  memcpy(&number, raw, sizeof(number)); /* the host is little-endian, as devices are */
-  int unused = 64 - 8 * (int)step->bytes;
-  c->variables[step->variable] = (int64_t)((uint64_t)number << unused) >> unused;
-  return status;
-}
-
-/* Gives back what no buffer stands for any more. */
-static void sweep(call *c) {
-  for (allocation **link = &c->allocations; *link;) {
-    allocation *one = *link;
-    size_t b = 0;
-    while (b < c->program->num_buffers && c->buffers[b] != one->memory)
-      ++b;
-    if (b < c->program->num_buffers) {
-      link = &one->next;
-      continue;
-    }
-    *link = one->next;
-    c->host->release(c->host->context, one->memory);
-    free(one);
-  }
-}
-
-static tw_status do_allocate(call *c, const tw_step *step) {
-  int64_t bytes;
-  tw_status status = value_of(c, step->size, &bytes);
-  if (!status && bytes < 0)
-    status =
-        tw_fail(c->error, TW_BAD_SIZES, "program '%s' would allocate %lld bytes", c->program->name, (long long)bytes);
-  if (status)
-    return status;
-  allocation *one = calloc(1, sizeof(*one));
-  if (!one)
-    return tw_fail(c->error, TW_NO_MEMORY, "the host has no memory left");
-  c->buffers[step->buffer] = NULL;
-  sweep(c);
-  status = c->host->allocate(c->host->context, bytes > 0 ? bytes : 1, &one->memory, c->error);
-  if (status) {
-    free(one);
-    return status;
-  }
-  one->next = c->allocations;
-  c->allocations = one;
-  c->buffers[step->buffer] = one->memory;
-  return TW_OK;
-}
-
-static tw_status do_moves(call *c, const tw_step *step) {
-  tw_status status = TW_OK;
-  for (size_t i = 0; i < step->count && !status; ++i)
-    if (step->kind == TW_ASSIGN)
-      status = value_of(c, step->values[i], &c->new_variables[step->targets[i]]);
-    else
-      c->new_buffers[step->targets[i]] = c->buffers[step->sources[i]];
-  for (size_t i = 0; i < step->count && !status; ++i)
-    if (step->kind == TW_ASSIGN)
-      c->variables[step->targets[i]] = c->new_variables[step->targets[i]];
-    else
-      c->buffers[step->targets[i]] = c->new_buffers[step->targets[i]];
-  if (step->kind == TW_RENAME)
-    sweep(c);
-  return status;
-}
-
-static tw_status do_steps(call *c, const tw_step *step);
-
-static tw_status do_branch(call *c, const tw_step *step) {
-  int64_t condition;
-  tw_status status = TW_OK;
-  if (step->kind == TW_IF) {
-    status = value_of(c, step->condition, &condition);
-    return status ? status : do_steps(c, condition ? step->first : step->second);
-  }
-  for (;;) {
-    status = do_steps(c, step->first);
-    if (!status)
-      status = value_of(c, step->condition, &condition);
-    if (status || !condition)
-      return status;
-    status = do_steps(c, step->second);
-    if (status)
-      return status;
-  }
-}
-
-static tw_status do_steps(call *c, const tw_step *step) {
-  tw_status status = TW_OK;
-  for (; step && !status; step = step->next)
-    switch (step->kind) {
-    case TW_LAUNCH:
-      status = do_launch(c, step);
-      break;
-    case TW_READ:
-      status = do_read(c, step);
-      break;
-    case TW_ALLOCATE:
-      status = do_allocate(c, step);
-      break;
-    case TW_ASSIGN:
-    case TW_RENAME:
-      status = do_moves(c, step);
-      break;
-    case TW_IF:
-    case TW_WHILE:
-      status = do_branch(c, step);
-      break;
-    }
-  return status;
-}
-
-tw_status tw_program_run(const tw_program *program, const int64_t *sizes, void *const *arrays, void *const *constants,
-                         void *const *temporaries, const tw_host *host, tw_error *error) {
-  tw_status status = check_sizes(program, sizes, error);
-  for (size_t i = 0; i < program->num_arguments && !status; ++i) {
-    int64_t bytes;
-    status = tw_program_bytes(program, i, sizes, &bytes, error);
-    if (!status && bytes > 0 && (!arrays || !arrays[i]))
-      status = tw_fail(error, TW_BAD_ARGUMENT, "argument %zu of program '%s' is a null pointer; expected %lld bytes", i,
-                       program->name, (long long)bytes);
-  }
-  if (status)
-    return status;
-  void *few[64], **slots = few;
-  size_t needed = 2 * (program->num_buffers + program->num_variables);
-  if (needed > sizeof(few) / sizeof(*few) && !(slots = malloc(needed * sizeof(*slots))))
-    return tw_fail(error, TW_NO_MEMORY, "the host has no memory left");
-  memset(slots, 0, needed * sizeof(*slots));
-  int64_t *variables = (int64_t *)(slots + 2 * program->num_buffers); /* both are of 64 bits */
-  call c = {program,   host,
-            error,     {sizes, variables},
-            variables, variables + program->num_variables,
-            slots,     slots + program->num_buffers,
-            NULL};
-  for (size_t i = 0; i < program->num_arguments; ++i)
-    c.buffers[i] = arrays ? arrays[i] : NULL;
-  for (size_t i = 0; i < program->num_constants; ++i)
-    c.buffers[program->constants[i].buffer] = constants[i];
-  for (size_t i = 0; i < program->num_temporaries; ++i)
-    c.buffers[program->temporaries[i].buffer] = temporaries[i];
-  status = do_steps(&c, program->steps);
-  memset(c.buffers, 0, program->num_buffers * sizeof(*c.buffers));
-  sweep(&c);
-  if (slots != few)
-    free(slots);
-  return status;
 }

@@ -116,6 +116,18 @@ struct tw_program {
   tw_step *steps;
 };
 
+/* What expressions are evaluated over; no variables outside a call. */
+typedef struct tw_scope {
+  const int64_t *sizes, *variables;
+} tw_scope;
+
+/* The value of an expression; false where it does not exist: a division by zero, or too large. */
+int tw_evaluate(const tw_expression *e, const tw_scope *in, int64_t *result);
+/* Whether a call with these sizes makes sense. */
+tw_status tw_check_sizes(const tw_program *program, const int64_t *sizes, tw_error *error);
+/* The failure of sizes that make too much. */
+tw_status tw_too_large(const tw_program *program, tw_error *error);
+
 /* Calls `visit` for each launch of the program, nested ones too. */
 void tw_program_visit(const tw_step *steps, void (*visit)(void *context, const tw_step *launch), void *context);
 
