@@ -15,6 +15,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/TileArrangement.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tilewright;
@@ -43,6 +44,19 @@ bool tilewright::isContiguousAlong(const Access &access, unsigned dim) {
   if (results.empty() || linearCoefficient(results.back(), dim) != 1)
     return false;
   return llvm::none_of(results.drop_back(), [&](AffineExpr result) { return result.isFunctionOfDim(dim); });
+}
+
+/// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once.
+static int64_t piecesAlong(const Access &access, unsigned dim, int64_t elementBytes) {
+  int64_t bytes = 16;
+  for (unsigned other = 0; other < access.map.getNumDims(); ++other) {
+    std::optional<int64_t> stride = access.stride(other);
+    if (!stride)
+      return elementBytes;
+    if (other != dim)
+      bytes = std::gcd(bytes, *stride * elementBytes);
+  }
+  return std::max(bytes & -bytes, elementBytes);
 }
 
 static bool isLinearAlong(const Access &access, unsigned dim) {
@@ -281,6 +295,15 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
     use.matrices = matrices && best->unit->k > 1;
     use.transposed = tile.kInner ? inFree && !inK : inK && !inFree;
     use.mayPad = !engine;
+    use.lanes = hierarchy.lanes;
+    int64_t threads = best->subgroupsM * best->subgroupsN * hierarchy.lanes;
+    if (!use.transposed)
+      use.pieceBytes = piecesAlong(operand.access, tile.kInner ? best->kDim : freeDim, elementBytes);
+    else if (engine && elementBytes >= 4)
+      use.pieceBytes = elementBytes;
+    else
+      use.pieceBytes =
+          std::min({int64_t(16), use.rowBytes, std::max<int64_t>(1, rows * cols / threads) * elementBytes});
     arrangeTile(tile, use, *shared);
     int64_t bytes = best->stages * rows * tile.padding * elementBytes;
     if (best->sharedBytes + bytes > shared->bytes)

@@ -47,12 +47,12 @@ static int64_t clocksOf(const StagedTile &tile, const TileUse &use, int64_t read
   };
   SmallVector<int64_t> writes, reads;
   // A write is as wide as its address is aligned for certain, and no wider than the pieces that a swizzle moves.
-  int64_t piece = use.transposed ? use.elementBytes : std::min<int64_t>(16, pitch & -pitch);
+  int64_t piece = std::min<int64_t>(use.pieceBytes, pitch & -pitch);
   if (tile.swizzleBits)
     piece = std::min(piece, int64_t(1) << tile.swizzleBase);
-  for (int64_t lane = 0; lane < 32; ++lane) {
-    int64_t row = use.transposed ? lane % use.rows : lane / std::max<int64_t>(1, use.rowBytes / 16);
-    int64_t column = use.transposed ? lane / use.rows * use.elementBytes : lane * 16 % use.rowBytes;
+  for (int64_t lane = 0; lane < use.lanes; ++lane) {
+    int64_t row = use.transposed ? lane % use.rows : lane * piece / use.rowBytes;
+    int64_t column = use.transposed ? lane / use.rows * use.pieceBytes : lane * piece % use.rowBytes;
     if (row < use.rows && column < use.rowBytes)
       writes.push_back(at(row, column));
   }
@@ -82,10 +82,12 @@ void tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memory 
       best = candidate;
     }
   };
-  // Pieces of 16 bytes, or as small as the reads.
+  // Pieces of 16 bytes, larger ones, or as small as the reads.
   int64_t log = Log2_64(use.rowBytes);
-  for (int64_t base = 4; base >= 2 && (base == 4 || (!use.matrices && (int64_t(1) << base) >= readBytes)); --base)
-    for (int64_t bits = 1; bits <= 3 && (int64_t(1) << (base + bits)) <= use.rowBytes; ++bits)
+  for (int64_t base : {4, 5, 6, 3, 2}) {
+    if (base != 4 && (use.matrices || (int64_t(1) << base) < readBytes))
+      continue;
+    for (int64_t bits = 1; bits <= 5 && (int64_t(1) << (base + bits)) <= use.rowBytes; ++bits)
       for (int64_t skip = 0; skip <= 2; ++skip) {
         StagedTile candidate = plain;
         candidate.swizzleBits = bits;
@@ -94,6 +96,7 @@ void tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memory 
         if (candidate.swizzleShift >= bits)
           consider(candidate);
       }
+  }
   if (use.mayPad && !use.matrices)
     for (int64_t bytes = std::max(readBytes, use.elementBytes); bytes <= 16; bytes *= 2) {
       StagedTile candidate = plain;

@@ -25,7 +25,9 @@ struct TileUse {
   const Layout *layout = nullptr; // of the fragments that are read
   bool rowIsLayoutRow = true;     // rows of the fragment are rows of the tile
   bool matrices = false;          // fragments are loaded as matrices, 16 bytes of a row at a time
-  bool transposed = false;        // copies write element by element, neighbouring lanes into neighbouring rows
+  int64_t pieceBytes = 16;        // that a lane writes at once, where a swizzle or padding does not cut them
+  int64_t lanes = 32;             // that write together
+  bool transposed = false;        // neighbouring lanes write into neighbouring rows
   bool mayPad = true;             // copies need no 16-byte alignment
 };
 

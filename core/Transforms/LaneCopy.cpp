@@ -35,29 +35,33 @@ static int contiguousDimension(AffineMap elements, ArrayRef<int64_t> shape) {
   return -1;
 }
 
-/// Shares the box out: `width` elements along `along`, then workers along `along` and the other dimensions, innermost
-/// first, and what is left as further elements. `workers` becomes the number of those that have work.
-static Distribution share(ArrayRef<int64_t> shape, unsigned along, int64_t width, Value number, int64_t &workers) {
+/// How a copy is shared out: each worker takes `width` elements along `vector` at once, neighbouring workers lie along
+/// `workers`. Both are the same dimension unless the copy transposes.
+struct CopyShape {
+  unsigned vector, workers;
+  int64_t width;
+};
+
+/// Shares the box out: the vector, then workers along their dimension and the others, innermost first, and what is left
+/// as further elements. `workers` becomes the number of those that have work.
+static Distribution share(ArrayRef<int64_t> shape, const CopyShape &how, Value number, int64_t &workers) {
   unsigned rank = shape.size();
   Distribution result;
   result.number = number;
   SmallVector<Point> vector, rest;
-  auto steps = [&](unsigned d, int64_t from, SmallVectorImpl<Point> &to) {
-    for (int64_t step = from; step < shape[d]; step *= 2) {
+  auto steps = [&](unsigned d, int64_t from, int64_t end, SmallVectorImpl<Point> &to) {
+    for (int64_t step = from; step < end; step *= 2) {
       Point point(rank, 0);
       point[d] = step;
       to.push_back(point);
     }
   };
-  for (int64_t step = 1; step < width; step *= 2) {
-    Point point(rank, 0);
-    point[along] = step;
-    vector.push_back(point);
-  }
-  steps(along, width, rest);
+  auto outside = [&](unsigned d) { steps(d, d == how.vector ? how.width : 1, shape[d], rest); };
+  steps(how.vector, 1, how.width, vector);
+  outside(how.workers);
   for (unsigned d = rank; d-- > 0;)
-    if (d != along)
-      steps(d, 1, rest);
+    if (d != how.workers)
+      outside(d);
   unsigned log = std::min<size_t>(llvm::Log2_64(workers), rest.size());
   result.bits.assign(rest.begin(), rest.begin() + log);
   workers = int64_t(1) << log;
@@ -131,12 +135,23 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
   int from = contiguousDimension(op.getSourceElements(), shape);
   unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
   int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8);
-  int64_t width = to == from && to >= 0 ? std::min<int64_t>(16 / elementBytes, shape[along]) : 1;
+  CopyShape how{along, along, 1};
+  if (to == from && to >= 0) {
+    how.width = std::min<int64_t>(16 / elementBytes, shape[along]);
+  } else if (to >= 0 && from >= 0 && !(context.ops.countsGroups() && elementBytes >= 4)) {
+    // A transposition through registers: neighbouring lanes read neighbours, each writes a piece of a row. An engine
+    // moves single elements, but no smaller ones than 4 bytes.
+    how.vector = to;
+    how.width = std::min<int64_t>(
+        16 / elementBytes,
+        std::min(shape[to], std::max<int64_t>(1, ShapedType::getNumElements(shape) / request.threads)));
+  }
+  int64_t &width = how.width;
   asynchronous = false;
 
   for (;; width /= 2) {
     int64_t workers = request.threads;
-    Distribution distribution = share(shape, along, width, request.thread, workers);
+    Distribution distribution = share(shape, how, request.thread, workers);
     auto source = LaneAccess::create(context, request.source, op.getSourceMap(), request.sourceOperands,
                                      op.getSourceElements(), distribution);
     auto destination = LaneAccess::create(context, request.destination, op.getDestinationMap(),
@@ -148,7 +163,8 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     if (tile::ArrangementAttr arrangement = request.destination.arrangement;
         arrangement && arrangement.getSwizzleBits() && !context.ops.countsGroups())
       piece = std::min(width, std::max<int64_t>(1, (int64_t(1) << arrangement.getSwizzleBase()) / elementBytes));
-    if (width > 1 && !(hasRuns(*source, width) && hasRuns(*destination, piece)))
+    bool transposes = how.vector != how.workers;
+    if (width > 1 && !((transposes || hasRuns(*source, width)) && hasRuns(*destination, piece)))
       continue;
 
     OpBuilder &builder = context.builder;
@@ -172,7 +188,8 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     }
     if (works)
       builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
-    if (width * elementBytes >= 4 && issue(context, request, *source, *destination, distribution, width, along)) {
+    if (!transposes && width * elementBytes >= 4 &&
+        issue(context, request, *source, *destination, distribution, width, along)) {
       asynchronous = true;
       return std::optional<StagedCopy>();
     }

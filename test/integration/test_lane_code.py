@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from test_lane_counters import product
+from lane_texts import product
 
 PTXAS = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
 

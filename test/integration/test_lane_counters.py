@@ -6,32 +6,8 @@ import subprocess
 import pytest
 
 from conftest import BUILD, FULL, SOURCE
-from lanes import emulate, kernels, with_chips
-
-
-def product(kind, m, n, k, trans_a=False, trans_b=False):
-    wide = {"f16": "f32", "bf16": "f32", "i8": "i32"}.get(kind, kind)
-    ext, mul, add = ("extsi", "muli", "addi") if kind[0] == "i" else ("extf", "mulf", "addf")
-    a, b = (f"{k}x{m}" if trans_a else f"{m}x{k}"), (f"{n}x{k}" if trans_b else f"{k}x{n}")
-    widen = "" if wide == kind else f"%xw = arith.{ext} %x : {kind} to {wide}\n%yw = arith.{ext} %y : {kind} to {wide}"
-    x, y = ("%x", "%y") if wide == kind else ("%xw", "%yw")
-    return f"""
-    func.func @mm(%a: tensor<{a}x{kind}>, %b: tensor<{b}x{kind}>) -> tensor<{m}x{n}x{wide}> {{
-      %z = arith.constant {"0" if kind[0] == "i" else "0.0"} : {wide}
-      %e = tensor.empty() : tensor<{m}x{n}x{wide}>
-      %f = linalg.fill ins(%z : {wide}) outs(%e : tensor<{m}x{n}x{wide}>) -> tensor<{m}x{n}x{wide}>
-      %r = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> ({"k, i" if trans_a else "i, k"})>,
-          affine_map<(i, j, k) -> ({"j, k" if trans_b else "k, j"})>, affine_map<(i, j, k) -> (i, j)>],
-          iterator_types = ["parallel", "parallel", "reduction"]}}
-          ins(%a, %b : tensor<{a}x{kind}>, tensor<{b}x{kind}>) outs(%f : tensor<{m}x{n}x{wide}>) {{
-        ^bb0(%x: {kind}, %y: {kind}, %s: {wide}):
-          {widen}
-          %p = arith.{mul} {x}, {y} : {wide}
-          %t = arith.{add} %s, %p : {wide}
-          linalg.yield %t : {wide}
-      }} -> tensor<{m}x{n}x{wide}>
-      return %r : tensor<{m}x{n}x{wide}>
-    }}"""
+from lane_texts import product
+from lanes import CHIPS, emulate, kernels, with_chips
 
 
 def memory(kernel, name):
@@ -64,6 +40,18 @@ def test_product(chip, case, tool, tmp_path):
     units = kernel["units"]
     assert [u["unit"] for u in units] == [predicted["unit"]]
     assert units[0]["issues"] == predicted["unit_issues"]
+
+
+@pytest.mark.parametrize("chip", CHIPS if FULL else ["nvidia:A100", "amd:RX9070"])
+def test_sums_of_few_tiles_are_split(chip, tool, tmp_path):
+    """One tile of C and a long sum: blocks share the sum, another kernel adds their parts up. Not where the order of a sum
+    is part of the contract."""
+    path = tmp_path / "mm.mlir"
+    path.write_text(product("f16", 32, 32, 16384))
+    split, whole = (kernels(emulate(tool, path, chip, "--modes", f"--fp={fp}")) for fp in ("default", "strict"))
+    (parts,), (alone,) = ([kernel for kernel in each if kernel["units"]] for each in (split, whole))
+    assert parts["blocks"] >= 8 * alone["blocks"] and len(split) > len(whole)
+    assert parts["units"][0]["issues"] >= alone["units"][0]["issues"]
 
 
 def test_the_command_of_the_readme():

@@ -129,3 +129,23 @@ func.func private @total(%A: memref<64xf32>, %S: memref<1xf32>) attributes {tile
   return
 }
 }
+
+// -----
+
+// A copy that transposes: neighbouring lanes read neighbours, each writes 16 bytes of a row.
+module attributes {tilewright.target = "amd:MI300X"} {
+// CHECK-LABEL: func.func private @transposed
+// CHECK-COUNT-16: llvm.load {{.*}} : !llvm.ptr<1> -> i8
+// CHECK: llvm.store {{.*}} : vector<16xi8>, !llvm.ptr<3>
+// CHECK-NOT: llvm.store
+func.func private @transposed(%A: memref<32x64xi8>) attributes {tilewright.launch = {threads = 128 : i64, shared = 2048 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %s = tile.alloc() : memref<64x32xi8, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [64, 32] : memref<32x64xi8>, memref<64x32xi8, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}

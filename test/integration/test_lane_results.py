@@ -1,0 +1,115 @@
+"""Results of emulated chips that run lanes: products, convolutions and reductions of all types, with sizes of one, primes
+and non-multiples, right in every mode of the engines that the kernels use.
+
+In CI the cases are a covering array over one chip for each distinct set of units: every pair of two values of a chip, a
+type, a form, a size occurs. The full mode takes each chip and type with such an array of the other factors."""
+
+import itertools
+import json
+import subprocess
+
+import pytest
+
+from conftest import BUILD, FULL
+from covering import pairwise
+from lane_texts import REDUCTIONS, TAILS, convolution, product, product_sizes, reduction
+from lanes import emulate, kernels
+
+
+def described(name):
+    return json.loads(subprocess.run([str(BUILD / "bin" / "tw-targets"), *name, "--json"], check=True, text=True,
+                                     capture_output=True).stdout)
+
+
+def lane_chips():
+    """Chips that run lanes; without the full mode the first of each distinct set of units and size of a subgroup."""
+    chips = {}
+    for target in described([])["targets"]:
+        for chip in target["chips"]:
+            name = f"{target['target']}:{chip}"
+            facts = described([name])
+            levels = {level["kind"]: level["count"] for level in facts["levels"]}
+            if {"parallel", "concurrent", "lockstep"} <= levels.keys():
+                key = (name,) if FULL else (*sorted(unit["name"] for unit in facts["units"]), levels["lockstep"])
+                chips.setdefault(key, name)
+    return list(chips.values())
+
+
+def cases(chip_types, factors, allowed=lambda case: True):
+    """Pairs of chip and type with the other factors."""
+    chips, types = chip_types
+    if not FULL:
+        return [pytest.param(case, id="-".join(str(v) for v in case.values()))
+                for case in pairwise({"chip": chips, "kind": types, **factors}, allowed)]
+    return [pytest.param({"chip": chip, "kind": kind, **case}, id="-".join(map(str, [chip, kind, *case.values()])))
+            for chip in chips for kind in types
+            for case in pairwise(factors, lambda case, kind=kind: allowed({"kind": kind, **case}))]
+
+
+CHIPS = lane_chips()
+
+
+def conflicts(report):
+    """Bank cycles beyond those that the bytes need, of kernels that use matrix units."""
+    return [site for kernel in kernels(report) if kernel["units"]
+            for site in kernel["sites"] if site.get("conflict_cycles")]
+
+
+def run(tool, folder, chip, text, *words):
+    path = folder / "program.mlir"
+    path.write_text(text)
+    return emulate(tool, path, chip, "--modes", *words)
+
+
+def has_tail(case):
+    return "tail" not in case or "kind" not in case or case["tail"] != "gelu" or case["kind"][0] in "fb"
+
+
+@pytest.mark.parametrize("case", cases(
+    (CHIPS, ["f16", "bf16", "f32", "f64", "i8", "ui8", "f16.f16"]),
+    {"m": [97, 1, 64, 13], "n": [64, 97, 1, 13], "k": [64, 13, 1, 97], "trans_a": [False, True],
+     "trans_b": [False, True], "batch": [None, 1, 3], "tail": TAILS, "dynamic": [False, True]}, has_tail))
+def test_products(case, tool, tmp_path):
+    chip = case.pop("chip")
+    words = ["--sizes", ",".join(map(str, product_sizes(**case)))] if case["dynamic"] else []
+    assert not conflicts(run(tool, tmp_path, chip, product(**case), *words))
+
+
+def has_channels(case):
+    return case.get("groups", 1) == 1 or case.get("channels", 2) % 2 == 0 and case.get("filters", 2) % 2 == 0
+
+
+@pytest.mark.parametrize("case", cases(
+    (CHIPS, ["f16", "bf16", "f32", "i8"]),
+    {"layout": ["nchw", "nhwc"], "stride": [1, 2], "dilation": [1, 2], "groups": [1, 2], "padding": [0, 1],
+     "taps": [3, 1], "channels": [8, 32, 3, 1], "filters": [12, 37, 64, 1]}, has_channels))
+def test_convolutions(case, tool, tmp_path):
+    chip = case.pop("chip")
+    assert not conflicts(run(tool, tmp_path, chip, convolution(**case)))
+
+
+def is_of_kind(case):
+    return case.get("kind", "f")[0] in "fb" or case.get("op", "sum") in ("sum", "product", "max", "min")
+
+
+@pytest.mark.parametrize("case", cases(
+    (CHIPS, ["f32", "f16", "bf16", "f64", "i32", "i8"]),
+    {"op": REDUCTIONS, "axis": ["last", "middle", "first", "two", "all"], "batch": [1, 3], "rows": [7, 1, 64],
+     "cols": [13, 256, 1, 1031]}, is_of_kind))
+def test_reductions(case, tool, tmp_path):
+    chip = case.pop("chip")
+    run(tool, tmp_path, chip, reduction(**case))
+
+
+def test_every_pair_of_values_occurs():
+    factors = {"a": [0, 1, 2], "b": ["x", "y"], "c": [None, 4, 5, 6], "d": [False, True]}
+
+    def allowed(case):
+        return not (case.get("a") == 1 and case.get("c") == 5) and not (case.get("b") == "y" and case.get("d"))
+
+    array = pairwise(factors, allowed)
+    assert array == pairwise(factors, allowed) and all(allowed(case) for case in array)
+    for (a, xs), (b, ys) in itertools.combinations(factors.items(), 2):
+        for x, y in itertools.product(xs, ys):
+            assert any(case[a] == x and case[b] == y for case in array) == allowed({a: x, b: y}), (a, x, b, y)
+    assert len(array) <= 15  # 12 are the fewest
