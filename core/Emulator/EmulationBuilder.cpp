@@ -46,11 +46,28 @@ static int64_t bytesOf(const DataLayout &layout, Type type) {
   return layout.getTypeSize(type);
 }
 
-/// Memory of one lane for the operands of a call, in the entry block so that a loop does not grow the stack.
-static Value frame(Operation *op, int64_t bytes) {
+/// Memory of one lane, in the entry block so that a loop does not grow the stack.
+static LLVM::AllocaOp slot(Operation *op, int64_t bytes) {
   OpBuilder entry = OpBuilder::atBlockBegin(&op->getParentOfType<LLVM::LLVMFuncOp>().front());
   Value size = LLVM::ConstantOp::create(entry, op->getLoc(), entry.getI64Type(), entry.getI64IntegerAttr(bytes));
   return LLVM::AllocaOp::create(entry, op->getLoc(), plainPointer(entry), entry.getI8Type(), size, /*alignment=*/16);
+}
+
+/// Memory of one lane for the operands of a call. All calls of a function share it: each has done with it when it
+/// returns, and an unrolled kernel has thousands.
+static Value frame(Operation *op, int64_t bytes) {
+  constexpr const char *attribute = "tilewright.frame";
+  for (auto shared : op->getParentOfType<LLVM::LLVMFuncOp>().front().getOps<LLVM::AllocaOp>()) {
+    if (!shared->hasAttr(attribute))
+      continue;
+    auto size = shared.getArraySize().getDefiningOp<LLVM::ConstantOp>();
+    if (int64_t have = cast<IntegerAttr>(size.getValue()).getInt(); have < bytes)
+      size.setValueAttr(IntegerAttr::get(size.getType(), bytes));
+    return shared;
+  }
+  LLVM::AllocaOp memory = slot(op, bytes);
+  memory->setAttr(attribute, UnitAttr::get(op->getContext()));
+  return memory;
 }
 
 Value EmulationBuilder::constant(unsigned width, int64_t value) {
@@ -227,7 +244,7 @@ static mlir::Block *enterIf(OpBuilder &builder, Operation *op, Location loc, Val
 
 Value EmulationBuilder::load(Type type, Value address, unsigned align, Value inRange) {
   DataLayout layout(impl.module);
-  Value slot = frame(op, layout.getTypeSize(type));
+  Value slot = ::slot(op, layout.getTypeSize(type));
   storeInternal(builder, loc(), LLVM::ZeroOp::create(builder, loc(), type), slot);
   enterIf(builder, op, loc(), inRange);
   Value value = LLVM::LoadOp::create(builder, loc(), type, address, align);
@@ -243,7 +260,7 @@ void EmulationBuilder::store(Value value, Value address, unsigned align, Value i
 }
 
 Value EmulationBuilder::resource(Type type, Value base, Value bytes) {
-  Value slot = frame(op, 16);
+  Value slot = ::slot(op, 16);
   auto plain = plainPointer(builder);
   if (base.getType() != plain)
     base = LLVM::AddrSpaceCastOp::create(builder, loc(), plain, base);
