@@ -12,10 +12,10 @@
 
 #include "core/CostModel/Footprint.h"
 #include "core/Analysis/Signature.h"
+#include "core/CostModel/Candidates.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <set>
 #include <tuple>
 
 using namespace tilewright;
@@ -135,13 +135,17 @@ json::Object tilewright::traffic(const Contraction &c, const ScratchpadContracti
 }
 
 json::Array tilewright::bestCandidates(std::vector<ContractionPlan> considered, size_t most) {
-  llvm::stable_sort(considered,
-                    [](const ContractionPlan &a, const ContractionPlan &b) { return a.seconds < b.seconds; });
-  std::set<std::tuple<const MatrixUnit *, int64_t, int64_t, bool, bool>> seen;
-  json::Array best;
-  for (const ContractionPlan &plan : considered)
-    if (best.size() < most &&
-        seen.insert({plan.unit, plan.rows, plan.vectors, plan.packVectors, plan.packScalars}).second)
-      best.push_back(plan.toJSON());
-  return best;
+  return fastestFirst(
+      std::move(considered),
+      [](const ContractionPlan &plan) {
+        return std::tuple(plan.unit, plan.rows, plan.vectors, plan.packVectors, plan.packScalars);
+      },
+      most);
+}
+
+json::Array tilewright::bestCandidates(std::vector<LaneContractionPlan> considered, size_t most) {
+  return fastestFirst(
+      std::move(considered),
+      [](const LaneContractionPlan &plan) { return std::tuple(plan.unit, plan.blockM(), plan.blockN(), plan.cluster); },
+      most);
 }

@@ -129,7 +129,8 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
 
 std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contraction &c, const TargetDescription &chip,
                                                                    const LaneHierarchy &hierarchy, bool fast,
-                                                                   LanePlanOverrides overrides, std::string &reason) {
+                                                                   LanePlanOverrides overrides, std::string &reason,
+                                                                   std::vector<LaneContractionPlan> *considered) {
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
     return std::nullopt;
@@ -265,11 +266,13 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                   (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
               double clocks = std::max(waves * (steps * otherKCount * plan.stepClocks + epilogue), hbm) + launchClocks;
               plan.seconds = clocks / (chip.clockMHz() * 1e6);
+              if (considered)
+                considered->push_back(plan);
               if (!best || plan.seconds < best->seconds)
                 best = plan;
             }
   }
-  auto ring = planGroupUnits(c, chip, hierarchy, base, overrides);
+  auto ring = planGroupUnits(c, chip, hierarchy, base, overrides, considered);
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;
   if (!best) {
@@ -312,5 +315,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
   };
   order(best->a, c.a, best->unit->a, true, best->blockM());
   order(best->b, c.b, best->unit->b, false, best->blockN());
+  if (considered)
+    for (LaneContractionPlan &each : *considered)
+      if (each.cutsLike(*best))
+        each = *best; // with the bytes of its arrangement
   return best;
 }

@@ -61,6 +61,12 @@ struct LaneContractionPlan {
 
   int64_t blockM() const { return subgroupsM * tilesM * unit->m; }
   int64_t blockN() const { return subgroupsN * tilesN * unit->n; }
+  /// Whether both cut C and k alike on the same unit.
+  bool cutsLike(const LaneContractionPlan &other) const {
+    return std::tie(unit, subgroupsM, subgroupsN, tilesM, tilesN, depth, cluster) ==
+           std::tie(other.unit, other.subgroupsM, other.subgroupsN, other.tilesM, other.tilesN, other.depth,
+                    other.cluster);
+  }
   llvm::json::Object toJSON() const;
 };
 
@@ -68,16 +74,19 @@ struct LaneContractionPlan {
 /// `fast`: units that round their operands (tf32) may be used.
 /// `overrides`: only candidates that agree with "block_m", "block_n" (elements), "group" (subgroups that hold a
 /// fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are the most of a ring.
+/// `considered` receives every candidate with its time, for --explain.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 std::optional<LaneContractionPlan> planLaneContraction(const Contraction &contraction, const TargetDescription &chip,
                                                        const LaneHierarchy &hierarchy, bool fast,
-                                                       LanePlanOverrides overrides, std::string &reason);
+                                                       LanePlanOverrides overrides, std::string &reason,
+                                                       std::vector<LaneContractionPlan> *considered = nullptr);
 
 /// The best plan over units of a group of subgroups, its dimensions as in `base`; nullopt if the chip has none or the
 /// operands cannot be copied as tiles.
 std::optional<LaneContractionPlan> planGroupUnits(const Contraction &contraction, const TargetDescription &chip,
                                                   const LaneHierarchy &hierarchy, const LaneContractionPlan &base,
-                                                  LanePlanOverrides overrides);
+                                                  LanePlanOverrides overrides,
+                                                  std::vector<LaneContractionPlan> *considered);
 /// Whether `plan` agrees with them.
 bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
 /// Whether the elements of these operands and this accumulator are those of `unit`. `fast`: it may round them.

@@ -113,7 +113,8 @@ static int64_t rasterRows(int64_t tilesM, int64_t tilesN, int64_t atATime, int64
 std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip,
                                                               const LaneHierarchy &hierarchy,
                                                               const LaneContractionPlan &base,
-                                                              LanePlanOverrides overrides) {
+                                                              LanePlanOverrides overrides,
+                                                              std::vector<LaneContractionPlan> *considered) {
   const CopyEngine *engine = tileEngine(chip, hierarchy);
   const Memory *shared = chip.memory(hierarchy.scratchpad), *file = chip.memory("registers"),
                *own = chip.memory("register"), *l2 = chip.memory("l2"), *global = chip.memory("global");
@@ -225,6 +226,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction 
             plan.workers = clusters;
           if (plan.workers)
             plan.rasterRows = rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN());
+          if (considered)
+            considered->push_back(plan);
           if (!best || plan.seconds < best->seconds)
             best = plan;
         }

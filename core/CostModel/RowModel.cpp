@@ -22,6 +22,7 @@ llvm::json::Object RowPlan::toJSON() const {
                             {"vector", vector},
                             {"vectors", vectors},
                             {"clocks", clocks},
+                            {"seconds", seconds},
                             {"clocks_with_a_lane_a_row", lanesClocks}};
 }
 
@@ -34,7 +35,7 @@ static constexpr double exchangeClocks = 30, barrierClocks = 40;
 static constexpr double sectorBytes = 32;
 
 std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
-                                            const LaneHierarchy &hierarchy) {
+                                            const LaneHierarchy &hierarchy, std::vector<RowPlan> *considered) {
   const Memory *global = chip.memory("global"), *l2 = chip.memory("l2"), *file = chip.memory("registers");
   if (!global || task.rows <= 0 || task.length <= 0)
     return std::nullopt;
@@ -69,6 +70,9 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
     int64_t lanes = plan.rows * subgroups * hierarchy.lanes;
     plan.clocks = std::max(elements * task.bytes / bandwidth,
                            waves(llvm::divideCeil(task.rows, plan.rows), lanes) * (steps * latency + combining));
+    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    if (considered)
+      considered->push_back(plan);
     if (!best || plan.clocks < best->clocks)
       best = plan;
   }

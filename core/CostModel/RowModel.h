@@ -31,6 +31,7 @@ struct RowPlan {
   int64_t vector = 1;                 // neighbouring elements of one lane
   int64_t vectors = 1;                // of one lane in one step, a subgroup's width apart
   double clocks = 0, lanesClocks = 0; // modelled; of one lane for each row
+  double seconds = 0;
 
   /// Elements of a subgroup in one step.
   int64_t width(const LaneHierarchy &hierarchy) const { return hierarchy.lanes * vector * vectors; }
@@ -43,8 +44,9 @@ struct RowTask {
   int64_t vector; // neighbouring elements whose address is proved aligned to 16 bytes, or 1
 };
 
-/// The plan of the fewest clocks; nullopt where one lane for each row is faster.
-std::optional<RowPlan> planRows(const RowTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy);
+/// The plan of the fewest clocks; nullopt where one lane for each row is faster. `considered` receives all.
+std::optional<RowPlan> planRows(const RowTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                                std::vector<RowPlan> *considered = nullptr);
 
 } // namespace tilewright
 

@@ -17,10 +17,11 @@
 using namespace tilewright;
 
 llvm::json::Object SplitPlan::toJSON() const {
-  return llvm::json::Object{{"parts", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}};
+  return llvm::json::Object{
+      {"parts", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}, {"seconds", seconds}};
 }
 
-SplitPlan tilewright::planSplit(const LaneContractionPlan &plan, const Contraction &c, const TargetDescription &chip,
+SplitPlan tilewright::planSplit(const LaneContractionPlan &tiles, const Contraction &c, const TargetDescription &chip,
                                 const LaneHierarchy &hierarchy) {
   SplitPlan best;
   const Memory *global = chip.memory("global");
@@ -30,29 +31,34 @@ SplitPlan tilewright::planSplit(const LaneContractionPlan &plan, const Contracti
   if (!global)
     return best;
   auto extent = [&](unsigned dim) { return *c.nest.tripCounts[dim]; };
-  int64_t outer = 1, otherK = 1, k = extent(plan.kDim);
-  for (unsigned dim : plan.outer)
+  int64_t outer = 1, otherK = 1, k = extent(tiles.kDim);
+  for (unsigned dim : tiles.outer)
     outer *= extent(dim);
-  for (unsigned dim : plan.otherK)
+  for (unsigned dim : tiles.otherK)
     otherK *= extent(dim);
-  best.tiles =
-      outer * llvm::divideCeil(extent(plan.mDim), plan.blockM()) * llvm::divideCeil(extent(plan.nDim), plan.blockN());
+  best.tiles = outer * llvm::divideCeil(extent(tiles.mDim), tiles.blockM()) *
+               llvm::divideCeil(extent(tiles.nDim), tiles.blockN());
   double result =
-      double(outer) * extent(plan.mDim) * extent(plan.nDim) * std::max(1u, c.accumulator.getIntOrFloatBitWidth() / 8);
-  double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
-  for (int64_t parts = 1; parts <= k / plan.depth && parts <= 64; ++parts) {
-    if (parts > 1 && k % (parts * plan.depth) != 0)
+      double(outer) * extent(tiles.mDim) * extent(tiles.nDim) * std::max(1u, c.accumulator.getIntOrFloatBitWidth() / 8);
+  double atATime = double(hierarchy.blocks) * tiles.blocksAtATime;
+  std::vector<SplitPlan> considered;
+  for (int64_t parts = 1; parts <= k / tiles.depth && parts <= 64; ++parts) {
+    if (parts > 1 && k % (parts * tiles.depth) != 0)
       continue;
     double waves = std::max(1.0, std::ceil(best.tiles * parts / atATime));
-    double clocks = waves * otherK * llvm::divideCeil(k / parts, plan.depth) * plan.stepClocks;
+    double clocks = waves * otherK * llvm::divideCeil(k / parts, tiles.depth) * tiles.stepClocks;
     if (parts > 1)
       clocks += 2 * parts * result / global->bytesPerClock + launchClocks;
     if (parts == 1)
-      best.clocks = best.clocksWhole = clocks;
-    else if (clocks < best.clocks) {
-      best.clocks = clocks;
-      best.parts = parts;
-    }
+      best.clocksWhole = clocks;
+    SplitPlan plan = best;
+    plan.parts = parts;
+    plan.clocks = clocks;
+    plan.seconds = clocks / (chip.clockMHz() * 1e6);
+    considered.push_back(plan);
+    if (parts == 1 || clocks < best.clocks)
+      best = plan;
   }
+  best.considered = std::move(considered);
   return best;
 }

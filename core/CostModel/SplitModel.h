@@ -23,13 +23,14 @@ namespace tilewright {
 
 struct SplitPlan {
   int64_t parts = 1, tiles = 0; // tiles: blocks without a split
-  double clocks = 0, clocksWhole = 0;
+  double clocks = 0, clocksWhole = 0, seconds = 0;
+  std::vector<SplitPlan> considered; // all numbers of parts, this one too
   llvm::json::Object toJSON() const;
 };
 
 /// The number of parts of the fewest clocks: a divisor of k whose parts are whole steps. 1 part where a size is
 /// dynamic.
-SplitPlan planSplit(const LaneContractionPlan &plan, const Contraction &contraction, const TargetDescription &chip,
+SplitPlan planSplit(const LaneContractionPlan &tiles, const Contraction &contraction, const TargetDescription &chip,
                     const LaneHierarchy &hierarchy);
 
 } // namespace tilewright

@@ -271,10 +271,12 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   std::optional<ScratchpadContractionPlan> corePlan;
   DecisionLog *log = DecisionLog::of(root.getContext());
   std::vector<ContractionPlan> considered;
+  std::vector<LaneContractionPlan> consideredLanes;
   PlanOptions asked = options;
   asked.considered = log ? &considered : nullptr;
   if (lanes)
-    lanePlan = planLaneContraction(c, target, *lanes, isFast(root), options.overrides, reason);
+    lanePlan = planLaneContraction(c, target, *lanes, isFast(root), options.overrides, reason,
+                                   log ? &consideredLanes : nullptr);
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason);
   else
@@ -297,7 +299,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
                                 {"choice", plan       ? plan->toJSON()
                                            : lanePlan ? lanePlan->toJSON()
                                                       : corePlan->toJSON()},
-                                {"candidates", bestCandidates(std::move(considered))},
+                                {"candidates", lanePlan ? bestCandidates(std::move(consideredLanes))
+                                                        : bestCandidates(std::move(considered))},
                                 {"traffic", plan       ? traffic(c, *plan, target)
                                             : lanePlan ? traffic(c, *lanePlan, target)
                                                        : traffic(c, *corePlan, target)},

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/RowReduction.h"
+#include "core/CostModel/Candidates.h"
 #include "core/CostModel/RowModel.h"
 #include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/LanePasses.h"
@@ -358,14 +359,17 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
       bool folds = true;
       for (unsigned i = 1; i + 1 < rows->outer.size(); ++i)
         folds &= rows->nest.tripCounts[rows->outer[i]].has_value();
-      std::optional<RowPlan> plan = folds ? planRows(taskOf(*rows), *target, *hierarchy) : std::nullopt;
+      std::vector<RowPlan> considered;
+      std::optional<RowPlan> plan = folds ? planRows(taskOf(*rows), *target, *hierarchy, &considered) : std::nullopt;
       if (!plan)
         continue;
       if (DecisionLog *log = DecisionLog::of(&getContext()))
         log->add("rows", root.getLoc(),
                  llvm::json::Object{
                      {"inputs", llvm::json::Object{{"rows", taskOf(*rows).rows}, {"length", taskOf(*rows).length}}},
-                     {"choice", plan->toJSON()}});
+                     {"choice", plan->toJSON()},
+                     {"candidates",
+                      fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
       OpBuilder builder(root);
       RowEmitter(builder, *rows, *plan, *hierarchy).emit();
       root.erase();

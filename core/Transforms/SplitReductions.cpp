@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Contraction.h"
+#include "core/CostModel/Candidates.h"
 #include "core/CostModel/SplitModel.h"
 #include "core/Transforms/LanePasses.h"
 #include "core/Transforms/RequireLanes.h"
@@ -154,7 +155,10 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
       if (choice.parts == 1)
         continue;
       if (DecisionLog *log = DecisionLog::of(&getContext()))
-        log->add("split", root.getLoc(), llvm::json::Object{{"choice", choice.toJSON()}});
+        log->add("split", root.getLoc(),
+                 llvm::json::Object{{"choice", choice.toJSON()},
+                                    {"candidates", fastestFirst(choice.considered,
+                                                                [](const SplitPlan &plan) { return plan.parts; })}});
       split(*c, plan->kDim, choice.parts);
     }
   }
