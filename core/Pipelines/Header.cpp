@@ -54,7 +54,7 @@ static std::string shapeText(const SignatureArgument &argument, unsigned numSize
   return text + "]";
 }
 
-std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, StringRef target) {
+std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, StringRef target, bool isSource) {
   std::string guard = "TILEWRIGHT_" + name.upper() + "_INCLUDED";
   for (char &c : guard)
     if (!llvm::isAlnum(c))
@@ -64,8 +64,11 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
   os << "/* " << name << ": made by tw-compile for " << target << ".\n"
      << " *\n"
      << " * Arrays are dense and row-major, of any alignment; a bool is one byte, f16 and bf16 are bit patterns in\n"
-     << " * uint16_t. Outputs overlap nothing else. Functions may run in several threads at once.\n"
-     << " * All return 0, 1 = sizes disagree, 2 = out of memory, 3 = device error.\n"
+     << " * uint16_t. Outputs overlap nothing else. "
+     << (isSource ? "Cores run one after the other, in one thread.\n * All return 0, or 2 = out of memory; sizes are "
+                    "not checked.\n"
+                  : "Functions may run in several threads at once.\n"
+                    " * All return 0, 1 = sizes disagree, 2 = out of memory, 3 = device error.\n")
      << " */\n"
      << "#ifndef " << guard << "\n#define " << guard << "\n\n#include <stdint.h>\n\n"
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
@@ -80,7 +83,10 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
       std::string element;
       llvm::raw_string_ostream(element) << argument.elementType;
       os << " *   " << label << ": " << element << " " << shapeText(argument, signature.numSizes)
-         << (argument.isResult ? ", written" : argument.isWritten ? ", read and written" : "") << "\n";
+         << (argument.isResult    ? ", written"
+             : argument.isWritten ? ", read and written"
+                                  : "")
+         << "\n";
       pointers += (pointers.empty() ? "" : ", ") + std::string(argument.isWritten ? "" : "const ") +
                   cType(argument.elementType) + " *" + label;
     }
@@ -88,10 +94,14 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
       for (auto [index, constraint] : llvm::enumerate(constraints.getConstraints()))
         os << " *   requires " << sizeText(constraint, signature.numSizes)
            << (constraints.isEq(index) ? " == 0\n" : " >= 0\n");
+    parameters = sizes + (sizes.empty() || pointers.empty() ? "" : ", ") + pointers;
+    if (isSource) {
+      os << " */\nint " << signature.name << "(" << (parameters.empty() ? "void" : parameters) << ");\n";
+      continue;
+    }
     os << " * " << signature.name << " keeps its temporary memory per thread; " << signature.name
        << "_in takes it from the caller:\n * " << signature.name
        << "_workspace() bytes, aligned to 64, not shared by concurrent calls. */\n";
-    parameters = sizes + (sizes.empty() || pointers.empty() ? "" : ", ") + pointers;
     os << "int " << signature.name << "(" << (parameters.empty() ? "void" : parameters) << ");\n"
        << "int64_t " << signature.name << "_workspace(" << (sizes.empty() ? "void" : sizes) << ");\n"
        << "int " << signature.name << "_in(" << parameters << (parameters.empty() ? "" : ", ") << "void *workspace);\n";

@@ -33,8 +33,9 @@ namespace {
 struct Arguments {
   cl::OptionCategory category{"tw-compile options"};
   ProgramOptions program{category};
-  cl::opt<std::string> outputFile{"o", cl::desc("Output: .o object, .so shared library, .ll LLVM IR"),
-                                  cl::value_desc("OUT"), cl::cat(category)};
+  cl::opt<std::string> outputFile{
+      "o", cl::desc("Output: .o object, .so shared library, .ll LLVM IR, .tw launches, .c C source"),
+      cl::value_desc("OUT"), cl::cat(category)};
   cl::opt<std::string> headerFile{"header", cl::desc("C header to write"), cl::value_desc("H.h"), cl::cat(category)};
   cl::opt<std::string> explain{"explain", cl::desc("Print the decisions of the cost models: text, json or html"),
                                cl::ValueOptional, cl::init(""), cl::cat(category)};
@@ -123,9 +124,9 @@ int main(int argc, char **argv) {
   }
   if (signatures.empty())
     return fail("'" + program.inputFile + "' has no public function with a body");
-  if ((lanes || cores) && !headerFile.empty())
-    return fail("a header describes functions of the host; chip '" + program.target + "' has launches, which -o OUT." +
-                (cores ? "c" : "tw") + " holds");
+  if (lanes && !headerFile.empty())
+    return fail("a header describes functions of the host; chip '" + program.target +
+                "' has launches, which -o OUT.tw holds");
   if (mlir::failed(runStages(module, 5, 5, options)))
     return 1;
   if (log) {
@@ -139,7 +140,7 @@ int main(int argc, char **argv) {
       DecisionLog::printText(decisions, llvm::outs());
   }
   // The code first: where it cannot be had, no header of it is left. Linking resets the options of the process.
-  std::string header = cHeader(signatures, llvm::sys::path::filename(headerFile), program.target);
+  std::string header = cHeader(signatures, llvm::sys::path::filename(headerFile), program.target, cores);
   if (!outputFile.empty())
     if (llvm::Error error = lanes   ? writeLaunches(module, outputFile)
                             : cores ? writeC(module, outputFile)

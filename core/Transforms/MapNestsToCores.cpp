@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
+#include "core/Transforms/HostExpressions.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -20,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tilewright/Cores.h"
 
 namespace tilewright {
@@ -97,6 +99,71 @@ static void restrictTo(AffineForOp loop, Value core, int64_t cores) {
   set({begin + (number + 1) * share, end}, false);
 }
 
+/// The value as it is inside of `region`: what only a core can hold, such as a mask, is computed there.
+static Value valueInside(Region &region, Value value, OpBuilder &builder, IRMapping &mapping) {
+  Operation *def = value.getDefiningOp();
+  if (mapping.contains(value) || !def || isHostType(value.getType()) || isa<MemRefType>(value.getType()) ||
+      region.isAncestor(def->getParentRegion()) || !isMemoryEffectFree(def) || def->getNumRegions())
+    return mapping.lookupOrDefault(value);
+  for (Value operand : def->getOperands())
+    mapping.map(operand, valueInside(region, operand, builder, mapping));
+  builder.clone(*def, mapping);
+  return mapping.lookup(value);
+}
+
+/// Computes in the body what it uses from outside and a launch cannot be given.
+static void sinkOperands(tile::ParallelOp parallel) {
+  Region &body = parallel.getBody();
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(body, captured);
+  OpBuilder builder = OpBuilder::atBlockBegin(&body.front());
+  IRMapping mapping;
+  for (Value value : captured)
+    replaceAllUsesInRegionWith(value, valueInside(body, value, builder, mapping), body);
+}
+
+/// Operations of the block of a kernel that run on cores together, in order.
+using Work = SmallVector<Operation *>;
+
+/// What has effects, one after the other; with everything in between where one uses what another one computed, as the
+/// vectors of a short row that became straight code do.
+static SmallVector<Work> workOf(Block &block) {
+  SmallVector<Operation *> ops;
+  DenseMap<Operation *, unsigned> place;
+  llvm::SmallPtrSet<Operation *, 8> computed; // has effects, or uses what such a one computed
+  SmallVector<unsigned> ends;                 // of each op, the place of the last one that must run with it
+  auto hasEffects = [](Operation *op) {
+    return !isa<tile::ParallelOp, memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op) && !isMemoryEffectFree(op);
+  };
+  for (Operation &op : block.without_terminator()) {
+    place[&op] = ops.size();
+    ops.push_back(&op);
+  }
+  for (Operation *op : ops) {
+    unsigned end = place[op];
+    if (hasEffects(op))
+      computed.insert(op);
+    if (computed.contains(op))
+      for (Operation *user : op->getUsers()) {
+        Operation *later = block.findAncestorOpInBlock(*user);
+        computed.insert(later);
+        end = std::max(end, place.lookup(later));
+      }
+    ends.push_back(end);
+  }
+  SmallVector<Work> result;
+  unsigned end = 0; // of the last piece of work
+  for (auto [at, op] : llvm::enumerate(ops)) {
+    if (!computed.contains(op))
+      continue;
+    if (result.empty() || at > end)
+      result.emplace_back();
+    result.back().push_back(op);
+    end = std::max(end, ends[at]);
+  }
+  return result;
+}
+
 namespace {
 struct MapNestsToCores : tilewright::impl::MapNestsToCoresBase<MapNestsToCores> {
   void runOnOperation() override {
@@ -114,41 +181,45 @@ struct MapNestsToCores : tilewright::impl::MapNestsToCoresBase<MapNestsToCores> 
                            << " has no cores with a scratchpad";
       return signalPassFailure();
     }
-    SmallVector<Operation *> work;
-    for (Operation &op : function.front().without_terminator())
-      if (!isa<tile::ParallelOp, memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op) && !isMemoryEffectFree(&op))
-        work.push_back(&op);
-    for (Operation *op : work) {
+    for (const Work &work : workOf(function.front())) {
       if (!cores->reachesGlobal) {
-        op->emitError() << "runs on the core itself, which does not reach the memory \"" << cores->global->name
-                        << "\" of " << (*target)->target() << ":" << (*target)->chip()
-                        << "; a copy engine from it to a register file would say so";
+        work.front()->emitError() << "runs on the core itself, which does not reach the memory \""
+                                  << cores->global->name << "\" of " << (*target)->target() << ":" << (*target)->chip()
+                                  << "; a copy engine from it to a register file would say so";
         return signalPassFailure();
       }
-      map(op, *cores);
+      for (Operation *op = work.front(); op != work.back(); op = op->getNextNode())
+        if (isa<tile::ParallelOp>(op)) {
+          op->emitError() << "stands between two operations on cores, one of which uses what the other computed";
+          return signalPassFailure();
+        }
+      map(work, *cores);
     }
     sinkStackBuffers(function);
   }
 
-  /// Wraps one top-level operation.
-  static void map(Operation *op, const CoreHierarchy &cores) {
+  /// One loop on all cores, anything else on one.
+  static void map(Work work, const CoreHierarchy &cores) {
     AffineForOp shared;
-    if (auto parallel = dyn_cast<AffineParallelOp>(op)) {
+    if (auto parallel = work.size() == 1 ? dyn_cast<AffineParallelOp>(work.front()) : AffineParallelOp()) {
       shared = asLoop(parallel);
       if (shared)
-        op = shared;
-    } else if (auto loop = dyn_cast<AffineForOp>(op)) {
+        work.front() = shared;
+    } else if (auto loop = work.size() == 1 ? dyn_cast<AffineForOp>(work.front()) : AffineForOp()) {
       shared = sharedLoop(loop, cores.cores);
     }
-    OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op); // which moves into the body
+    OpBuilder builder(work.back()->getContext());
+    builder.setInsertionPointAfter(work.back()); // which moves into the body
     int64_t members = shared ? cores.cores : 1;
-    tile::ParallelOp::create(builder, op->getLoc(), AffineMap::get(0, 0, builder.getAffineConstantExpr(members)),
-                             ValueRange(), cores.level, [&](OpBuilder &inner, Location, ValueRange index) {
-                               op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
-                               if (shared)
-                                 restrictTo(shared, index.front(), members);
-                             });
+    auto parallel = tile::ParallelOp::create(builder, work.front()->getLoc(),
+                                             AffineMap::get(0, 0, builder.getAffineConstantExpr(members)), ValueRange(),
+                                             cores.level, [&](OpBuilder &inner, Location, ValueRange index) {
+                                               for (Operation *op : work)
+                                                 op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
+                                               if (shared)
+                                                 restrictTo(shared, index.front(), members);
+                                             });
+    sinkOperands(parallel);
   }
 
   /// Private buffers belong to the core that uses them; those that several nests use are temporaries of the program.

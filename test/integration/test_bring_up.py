@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from conftest import FULL, SOURCE
 from test_kit import COMPILERS, prefix  # noqa: F401  (a fixture)
 
@@ -13,9 +15,11 @@ PAGE = SOURCE / "docs/bring-up.md"
 MARK = "@@@@"
 
 
-def milestones():
-    """(title, lines, minutes, [(commands, expected output or None)]) of each milestone."""
-    parts = re.split(r"^## (\d+\. .*)$", PAGE.read_text(), flags=re.MULTILINE)
+def milestones(walk):
+    """(title, lines, minutes, [(commands, expected output or None)]) of each milestone whose number begins with `walk`."""
+    page = re.split(r"^# ", PAGE.read_text(), flags=re.MULTILINE)
+    part = next(part for part in page if re.search(rf"^## {walk}1\. ", part, flags=re.MULTILINE))
+    parts = re.split(rf"^## ({walk}\d+\. .*)$", part, flags=re.MULTILINE)
     for title, body in zip(parts[1::2], parts[2::2]):
         promise = re.search(r"\*\*Lines: (\d+)\. Minutes: (\d+)\.\*\*", body)
         assert promise, f"{title}: no **Lines: N. Minutes: N.**"
@@ -40,11 +44,13 @@ def matches(expected, output):
     return None
 
 
-def test_page(prefix, tmp_path):  # noqa: F811
-    count = f"{sys.executable} {SOURCE}/scripts/vendor-lines.py {tmp_path}/acme --kind simt --json"
+@pytest.mark.parametrize("walk, kind, name", [("", "simt", "acme"), ("S", "scratchpad", "orca")])
+def test_page(prefix, tmp_path, walk, kind, name):  # noqa: F811
+    count = f"{sys.executable} {SOURCE}/scripts/vendor-lines.py {tmp_path}/{name} --kind {kind} --json"
     script = ["set -euo pipefail", f"cd {tmp_path}", f"export TILEWRIGHT={prefix} PATH={prefix}/bin:$PATH"]
-    script += [f"export {name}={value}" for name, value in COMPILERS.items()]
-    pages = list(milestones())
+    script += [f"export {variable}={value}" for variable, value in COMPILERS.items()]
+    pages = list(milestones(walk))
+    assert len(pages) == 8
     for title, _, _, blocks in pages:
         script.append("SECONDS=0")
         for commands, _ in blocks:

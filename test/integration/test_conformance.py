@@ -18,7 +18,10 @@ CHIPS = {
     "amd:MI300X": ("emulator", []),
     "amd:RX7900": ("emulator", ["unit/*", "contraction/*f16*/nn*"]),
     "nvidia:A100": ("emulator", []),
+    "accelerator:npu": ("emulator", []),
 }
+#: What loads a chip that the commands are not linked with: the template of a target with scratchpads.
+LOADS = {"accelerator:npu": [f"--load-target={BUILD}/lib/tilewright/libtilewright-target-accelerator.so"]}
 #: Wall clock of a loaded machine: what hangs is found all the same.
 PATIENT = "--timeout=400"
 
@@ -53,7 +56,8 @@ def test_conformance(tool, tmp_path, chip):
         pytest.skip("this machine does not execute the chip's code")
     device, filters = CHIPS[chip]
     page = tmp_path / "report.html"
-    arguments = ["--full"] if FULL else [f"--filter={filter}" for filter in filters]
+    load = LOADS.get(chip, [])
+    arguments = load + (["--full"] if FULL else [f"--filter={filter}" for filter in filters])
     report = json.loads(tool("tw-conformance", "--target", chip, "--json", "--html", page, PATIENT, *arguments,
                              timeout=7200 if FULL else 900))
     bad = [(case["name"], case.get("message")) for case in report["cases"] if case["status"] in ("failed", "refused")]
@@ -62,7 +66,7 @@ def test_conformance(tool, tmp_path, chip):
     assert report["passed"] + report["skipped"] == len(report["cases"])
     if FULL or not filters:
         assert {case["family"] for case in report["cases"]} >= FAMILIES
-    units = {unit["name"] for unit in json.loads(tool("tw-targets", chip, "--json"))["units"]}
+    units = {unit["name"] for unit in json.loads(tool("tw-targets", chip, "--json", *load))["units"]}
     assert {case["op"] for case in report["cases"] if case["family"] == "unit"} == units
     # Every comparison had a bound that counts: some error was seen, none above it.
     ratios = [case["error_over_tolerance"] for case in report["cases"] if "error_over_tolerance" in case]

@@ -36,6 +36,7 @@ FAULTS = {
     "missing-zero-fill": Fault("sound-a100", "emulator", [F16], "contraction", WRONG + "|out-of-bounds"),
     "missing-wait": Fault("sound-a100", "emulator", [F16], "contraction", "missing-wait"),
     "missing-barrier": Fault("sound-mi300x", "emulator", [F16], "contraction", "race|uninitialised"),
+    "wrong-barrier-mapping": Fault("sound-a100", "emulator", [F16], "contraction", "race|uninitialised|divergent"),
     "block-index": Fault("sound-mi300x", "emulator", [F16], "contraction", WRONG + "|out-of-bounds"),
     "untransposed-matrices": Fault("sound-a100", "emulator", [F16], "contraction", WRONG),
     # What a pass does.

@@ -146,6 +146,18 @@ def test_one_more_unit_is_one_record(projects, prefix, tmp_path):
     assert "largest" in run(prefix / "bin/tw-run", *options, "--device", "emulator", "--modes", "--verify")
 
 
+def test_example_against_the_installation(prefix, tmp_path):
+    """examples/arm-sme as its vendor builds it: a copy of the folder, find_package, ctest."""
+    folder = tmp_path / "arm-sme"
+    shutil.copytree(SOURCE / "examples/arm-sme", folder, ignore=shutil.ignore_patterns("build"))
+    build = folder / "build"
+    run("cmake", "-S", folder, "-B", build, "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={prefix}")
+    assert str(prefix) in (build / "CMakeCache.txt").read_text().split("Tilewright_DIR:PATH=")[1].splitlines()[0]
+    run("cmake", "--build", build, "--parallel", "2")
+    output = run("ctest", "--test-dir", build, "--output-on-failure", timeout=600)
+    assert re.search(r"100% tests passed, 0 tests failed out of 2", output) and "sme-lit" in output, output
+
+
 def test_plugins_by_path(projects, prefix):
     """TILEWRIGHT_TARGET_PATH with two folders, one of them empty of plugins; names that nobody has."""
     folder = plugin_of(projects("simd")[0]).parent

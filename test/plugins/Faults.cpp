@@ -108,7 +108,10 @@ void wrongSignedness(std::vector<MatrixUnit> &units) {
 
 namespace {
 
-enum class LaneFault { None, ZeroFill, Wait, Barrier, BlockIndex, Matrices };
+enum class LaneFault { None, ZeroFill, Wait, Barrier, BarrierMapping, BlockIndex, Matrices };
+
+/// What the lanes of "wrong-barrier-mapping" call for a barrier of the block.
+constexpr llvm::StringLiteral barrierText = "faults.barrier";
 
 class FaultyLaneOps : public LaneOps {
 public:
@@ -119,7 +122,11 @@ public:
     return sound->blockId(b, loc, fault == LaneFault::BlockIndex && dim < 2 ? 1 - dim : dim);
   }
   void barrier(OpBuilder &b, Location loc) const override {
-    if (fault != LaneFault::Barrier)
+    if (fault == LaneFault::BarrierMapping)
+      LLVM::InlineAsmOp::create(b, loc, TypeRange(), ValueRange(), barrierText, "", /*has_side_effects=*/true,
+                                /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                LLVM::AsmDialectAttr(), ArrayAttr());
+    else if (fault != LaneFault::Barrier)
       sound->barrier(b, loc);
   }
   bool asyncCopy(OpBuilder &b, Location loc, Value destination, Value source, int64_t bytes,
@@ -230,6 +237,7 @@ const Fault faults[] = {
     {"missing-zero-fill", "nvidia:A100", nullptr, LaneFault::ZeroFill},
     {"missing-wait", "nvidia:A100", nullptr, LaneFault::Wait},
     {"missing-barrier", "amd:MI300X", nullptr, LaneFault::Barrier},
+    {"wrong-barrier-mapping", "nvidia:A100", nullptr, LaneFault::BarrierMapping},
     {"block-index", "amd:MI300X", nullptr, LaneFault::BlockIndex},
     {"untransposed-matrices", "nvidia:A100", nullptr, LaneFault::Matrices},
     {"bound", "cpu:host", nullptr, LaneFault::None, PassFault::Bound},
@@ -304,6 +312,11 @@ public:
   void emulate(EmulationTable &table) const override {
     soundTarget("nvidia").emulate(table);
     soundTarget("amd").emulate(table);
+    // The instruction of wrong-barrier-mapping: lanes of one subgroup meet, not those of the block.
+    table.on(("asm:" + barrierText).str(), [](Operation *, EmulationBuilder &b) {
+      b.subgroupBarrier();
+      return success();
+    });
   }
   std::unique_ptr<LaneOps> laneOps(const TargetDescription &chip) const override {
     const Fault &fault = *faultOf(chip.chip());

@@ -59,6 +59,44 @@ module attributes {tilewright.target = "accelerator:npu"} {
     }
     return
   }
+
+  // Straight code, as of a short row in vectors: what one operation computes, another one uses on the same core. Each core
+  // computes masks itself.
+  // CHECK-LABEL: func.func private @straight
+  // CHECK: tile.parallel (%{{.*}}) to (1) level "core" {
+  // CHECK-NEXT:   %[[MASK:.*]] = vector.create_mask
+  // CHECK-NEXT:   %[[X:.*]] = vector.load
+  // CHECK-NEXT:   %[[Y:.*]] = arith.addf %[[X]], %[[X]]
+  // CHECK-NEXT:   vector.maskedstore %{{.*}}, %[[MASK]], %[[Y]]
+  // CHECK-NEXT: }
+  // CHECK: tile.parallel (%{{.*}}) to (4) level "core" {
+  // CHECK:   affine.for
+  func.func private @straight(%a: memref<16xf32>, %b: memref<64xf32>, %n: index) attributes {tilewright.kernel} {
+    %c0 = arith.constant 0 : index
+    %x = vector.load %a[%c0] : memref<16xf32>, vector<16xf32>
+    %mask = vector.create_mask %n : vector<16xi1>
+    %y = arith.addf %x, %x : vector<16xf32>
+    vector.maskedstore %a[%c0], %mask, %y : memref<16xf32>, vector<16xi1>, vector<16xf32>
+    affine.for %i = 0 to 64 {
+      %z = affine.load %b[%i] : memref<64xf32>
+      affine.store %z, %b[%i] : memref<64xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+module attributes {tilewright.target = "accelerator:npu"} {
+  func.func private @between(%a: memref<1xf32>) attributes {tilewright.kernel} {
+    %c0 = arith.constant 0 : index
+    %x = memref.load %a[%c0] : memref<1xf32>
+    // expected-error @below {{stands between two operations on cores, one of which uses what the other computed}}
+    tile.parallel (%core) to (4) level "core" {
+    }
+    memref.store %x, %a[%c0] : memref<1xf32>
+    return
+  }
 }
 
 // -----
