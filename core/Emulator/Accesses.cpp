@@ -118,14 +118,14 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
   }
   const Agents &agents = cluster.agents;
   const Lane &other = cluster.lanes[agents.laneOf(conflict.agent)];
-  static const char *const engineNames[] = {"copy", "matrix unit", "store"};
+  static const char *const words[] = {"copy", "matrix unit", "store"};
   bool byEngine = !agents.isLane(conflict.agent);
   // Where its lane has waited for it, what is missing is the barrier between the lanes.
   bool awaited = byEngine && conflict.clock <= other.order.waited[agents.engineOf(conflict.agent)];
   report(byEngine && !awaited ? FindingKind::MissingWait : FindingKind::Race, site, conflict.site, [&] {
     std::string who = name(other);
     if (byEngine)
-      who = formatv("the {0} that {1} issued", engineNames[agents.engineOf(conflict.agent)], who);
+      who = formatv("the {0} that {1} issued", words[agents.engineOf(conflict.agent)], who);
     return formatv("{0} {1} {2}, in no order with its {3} by {4}: a {5} is missing between them", name(lane), verb,
                    bytesText, before, who, byEngine && !awaited ? "wait" : "barrier")
         .str();

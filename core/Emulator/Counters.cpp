@@ -116,7 +116,6 @@ void Machine::sumCounters(const Launch &launch, double seconds) {
     counted.issues += issues;
     counted.cycles += issues * unit.issue;
   }
-  static constexpr const char *engineNames[] = {"copy", "unit", "store", "core"};
   for (unsigned e = 0; e <= numEngines; ++e) {
     if (!engineCounters[e].commands && !engineCounters[e].busyCycles)
       continue;

@@ -255,12 +255,15 @@ bool Emulator::launch(const Launch &launch, std::string &error) {
   machine.mode = mode;
   machine.checks = checks;
   machine.counting = counting;
+  machine.tracing = tracing;
   bool started = machine.launch(launch, error);
   impl->seconds = started ? machine.lastSeconds : 0;
   return started;
 }
 
 double Emulator::seconds() const { return impl->seconds; }
+const std::vector<TraceEvent> &Emulator::trace() const { return impl->machine.events; }
+
 const std::vector<Finding> &Emulator::findings() const { return impl->machine.findings; }
 
 std::vector<KernelCounters> Emulator::counters() const {

@@ -143,6 +143,7 @@ void Machine::finishCluster(Cluster &cluster) {
     }
   }
   cycles += timed ? end : 0;
+  launchEnd = std::max(launchEnd, launchStart + end);
   for (Block &one : cluster.blocks) {
     for (Subgroup &subgroup : one.subgroups) {
       flush(subgroup);
@@ -236,6 +237,7 @@ bool Machine::launch(const Launch &launch, std::string &error) {
   grid = launch.grid;
   block = launch.block;
   timed = kernels->timed;
+  launchStart = launchEnd;
   banks = Banks();
   if (kernels->scratchpad && kernels->scratchpad->banks)
     banks = {static_cast<unsigned>(kernels->scratchpad->banks), static_cast<unsigned>(kernels->scratchpad->bankBytes)};

@@ -242,11 +242,19 @@ struct Place {
   uint64_t room = 0; // bytes from the address to the end
 };
 
+/// Engines as counters and traces call them; the last one: the core's own instructions.
+inline constexpr const char *engineNames[] = {"copy", "unit", "store", "core"};
+
 struct Machine {
   const EmulatedKernels::Impl *kernels = nullptr;
   EmulatorMode mode;
   bool checks = true, counting = true;
   bool timed = false; // the chip's lanes are cores with engines: clocks are kept
+  bool tracing = false;
+  std::vector<TraceEvent> events;         // of all launches
+  double launchStart = 0, launchEnd = 0;  // clocks since the first launch
+  /// Keeps what `engine` (numEngines: the core) did until `end` of the lane's clocks.
+  void record(const Lane &lane, unsigned engine, double end, double cycles, uint64_t bytes);
 
   std::vector<std::unique_ptr<Buffer>> buffers; // sorted by address
   std::map<std::string, KernelCounters> counters;

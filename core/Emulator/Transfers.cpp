@@ -34,6 +34,7 @@ void tilewright::advance(Lane &lane) {
   }
   lane.now += cycles;
   machine.engineCounters[numEngines].busyCycles += cycles;
+  machine.record(lane, numEngines, lane.now, cycles, 0);
 }
 
 double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t bytes) {
@@ -55,6 +56,7 @@ double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t b
     queue.ends.push_back(std::max(queue.freeAt, lane.now) + cycles);
   }
   queue.freeAt = std::max(queue.freeAt, lane.now) + cycles;
+  machine.record(lane, engine, queue.freeAt, cycles, bytes);
   return queue.lastEnd = queue.freeAt;
 }
 

@@ -41,6 +41,9 @@ public:
     auto found = predictions.find(kernel);
     return found == predictions.end() ? nullptr : &found->second;
   }
+  /// Keeps what engines do from now on, for `trace`.
+  void startTrace() { device.tracing = true; }
+  const std::vector<TraceEvent> &trace() const { return device.trace(); }
 
 private:
   EmulatedProgram(LaunchProgram program, std::shared_ptr<EmulatedKernels> kernels)

@@ -14,6 +14,7 @@
 #include "core/Pipelines/Run.h"
 #include "core/Runtime/Npy.h"
 #include "core/Tools/Command.h"
+#include "tilewright/Target.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
@@ -42,6 +43,8 @@ struct Arguments {
   cl::opt<double> timeout{"timeout", cl::desc("Seconds that a request to exec:PROG may take"), cl::init(60),
                           cl::cat(category)};
   cl::opt<bool> modes{"modes", cl::desc("Emulate every order of lanes and asynchronous engines"), cl::cat(category)};
+  cl::opt<std::string> trace{"trace", cl::desc("Write what the emulator's engines did over time (Chrome trace format)"),
+                             cl::value_desc("OUT.json"), cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object (docs/json.md)"), cl::cat(category)};
   cl::opt<bool> timeCompile{"time-compile", cl::desc("Compile twice, report the second time"), cl::cat(category)};
 };
@@ -231,6 +234,18 @@ int Report::emulation(const EmulatedProgram &program) {
   return clean ? 0 : 3;
 }
 
+/// The engines of one call, over time.
+static llvm::Error writeTrace(const std::string &path, const EmulatedProgram &program, const std::string &target) {
+  auto chip = TargetRegistry::get().describe(target);
+  if (!chip)
+    return chip.takeError();
+  if (program.trace().empty())
+    return llvm::createStringError("--trace: the emulation of '" + target +
+                                   "' keeps no clocks; it does for chips whose innermost level is a core");
+  llvm::json::Value trace(chromeTrace(program.trace(), (*chip)->clockMHz()));
+  return writeFile(path, llvm::formatv("{0}\n", trace).str());
+}
+
 int main(int argc, char **argv) {
   Command command(argc, argv);
   Arguments arguments;
@@ -261,6 +276,8 @@ int main(int argc, char **argv) {
   }
   if (arguments.modes && !options.place.emulator)
     return fail("--modes needs --device emulator");
+  if (!arguments.trace.empty() && !options.place.emulator)
+    return fail("--trace needs --device emulator");
 
   double start = secondsNow();
   mlir::ModuleOp module = source.read();
@@ -291,9 +308,14 @@ int main(int argc, char **argv) {
   auto run = Run::create(module, options, std::move(given));
   if (!run)
     return fail(run.takeError());
+  if (!arguments.trace.empty())
+    (*run)->executable().emulated()->startTrace();
   progress.show("running");
   if (llvm::Error error = (*run)->execute())
     return fail(std::move(error));
+  if (!arguments.trace.empty())
+    if (llvm::Error error = writeTrace(arguments.trace, *(*run)->executable().emulated(), program.target))
+      return fail(std::move(error));
   if (arguments.modes)
     if (llvm::Error error = (*run)->executeInAllModes())
       return fail(std::move(error));

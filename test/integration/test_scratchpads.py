@@ -53,6 +53,50 @@ def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element):
     assert busy >= 0.9
 
 
+def test_trace_has_what_the_counters_say(tool, tmp_path):
+    """A lane for each engine of each core; its events do not overlap, and add up to the engine's busy cycles."""
+    program, trace = tmp_path / "mm.mlir", tmp_path / "trace.json"
+    program.write_text(gemm(200, 192, 256, "bf16"))
+    command = [program, f"--load-target={PLUGIN}", "--target", "accelerator:npu", "--device", "emulator"]
+    report = json.loads(tool("tw-run", *command, "--json", "--trace", trace))
+    kernel, = report["emulation"]["kernels"]
+    events = json.loads(trace.read_text())["traceEvents"]
+    lanes = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert {core for core, _ in lanes} == set(range(4))
+    clocks, ends, bytes_moved = {}, {}, {}
+    for event in sorted((event for event in events if event["ph"] == "X"), key=lambda event: event["ts"]):
+        lane = event["pid"], event["tid"]
+        engine = lanes[lane]
+        assert event["cat"] == engine and event["name"] == kernel["kernel"]
+        assert event["dur"] * 1000 == pytest.approx(event["args"]["clocks"])  # microseconds at 1000 MHz
+        assert event["ts"] >= ends.get(lane, 0) - 1e-9, "an engine does one thing at a time"
+        ends[lane] = event["ts"] + event["dur"]
+        clocks[engine] = clocks.get(engine, 0) + event["args"]["clocks"]
+        bytes_moved[engine] = bytes_moved.get(engine, 0) + event["args"]["bytes"]
+    counted = {engine["engine"]: engine for engine in kernel["engines"]}
+    assert clocks.keys() == counted.keys() == {"copy", "unit", "store", "core"}
+    for engine, total in clocks.items():
+        assert total == pytest.approx(counted[engine]["busy_cycles"])
+        assert bytes_moved[engine] == counted[engine]["bytes"]
+    # Cores run side by side: the last one's end, of the sum of all cores' clocks at most one core's share less.
+    assert kernel["cycles"] / 4 <= max(ends.values()) * 1000 * (1 + 1e-9) <= kernel["cycles"]
+
+
+@pytest.mark.parametrize("options, message", [
+    (["--target", "accelerator:npu"], "--trace needs --device emulator"),
+    (["--target", "nvidia:A100", "--device", "emulator"], "keeps no clocks"),
+    (["--target", "accelerator:npu", "--device", "emulator", "--trace", "/nowhere/trace.json"], "/nowhere/trace.json"),
+])
+def test_traces_that_are_refused(tmp_path, options, message):
+    program = tmp_path / "mm.mlir"
+    program.write_text(gemm(32, 32, 32, "bf16"))
+    command = [BUILD / "bin/tw-run", program, f"--load-target={PLUGIN}", *options]
+    command += [] if "--trace" in options else ["--trace", tmp_path / "trace.json"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 1 and message in result.stderr, result.stderr
+    assert not (tmp_path / "trace.json").exists()
+
+
 def in_c(tool, tmp_path, program):
     """The program as C, compiled by the system's compiler against the reference intrinsics, as a library."""
     source, library = tmp_path / "program.c", tmp_path / "program.so"

@@ -237,6 +237,44 @@ TEST(EmulatorScratchpad, CountsTheCyclesOfEachEngine) {
   EXPECT_GE(counters.cycles, engine("unit").busyCycles + engine("store").busyCycles);
 }
 
+TEST(EmulatorScratchpad, TracesEnginesOverTime) {
+  Emulator device(compileKernels(kernelText(), npu()));
+  device.tracing = true;
+  run(device);
+  KernelCounters counters = device.counters().front();
+  for (const EngineCounters &engine : counters.engines) {
+    double busy = 0;
+    std::map<uint64_t, double> end; // of each core: one command at a time
+    for (const TraceEvent &event : device.trace()) {
+      if (event.engine != engine.engine)
+        continue;
+      EXPECT_GE(event.begin, end[event.block]) << engine.engine;
+      end[event.block] = event.begin + event.cycles;
+      busy += event.cycles;
+    }
+    EXPECT_EQ(busy, engine.busyCycles) << engine.engine;
+    EXPECT_EQ(end.size(), uint64_t(cores)) << engine.engine;
+  }
+  // A second launch stands behind the first.
+  size_t first = device.trace().size();
+  double most = 0;
+  for (const TraceEvent &event : device.trace())
+    most = std::max(most, event.begin + event.cycles);
+  run(device);
+  ASSERT_EQ(device.trace().size(), 2 * first);
+  for (const TraceEvent &event : llvm::ArrayRef(device.trace()).drop_front(first))
+    EXPECT_GE(event.begin, most);
+  // In microseconds, with a name for each core and engine.
+  llvm::json::Object trace = chromeTrace(device.trace(), /*clockMHz=*/100);
+  const llvm::json::Array &events = *trace.getArray("traceEvents");
+  EXPECT_EQ(events.size(), 2 * first + cores * (1 + counters.engines.size()));
+  double last = 0;
+  for (const llvm::json::Value &event : events)
+    if (event.getAsObject()->getString("ph") == "X")
+      last = std::max(last, *event.getAsObject()->getNumber("ts") + *event.getAsObject()->getNumber("dur"));
+  EXPECT_NEAR(last, 2 * most / 100, 1e-6);
+}
+
 TEST(EmulatorScratchpad, EachRemovedWaitIsFound) {
   std::string text = kernelText();
   int removed = 0;

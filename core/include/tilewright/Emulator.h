@@ -107,6 +107,16 @@ struct KernelCounters {
   std::vector<SiteCounters> sites;
   double seconds = 0; // of the emulation
 };
+/// A command on an engine, or a stretch of the core's own instructions ("core"), of a chip whose lanes are cores. Clocks
+/// since the first launch; launches follow each other, blocks of one launch run side by side.
+struct TraceEvent {
+  std::string kernel, engine;
+  uint64_t block = 0, lane = 0;
+  double begin = 0, cycles = 0;
+  uint64_t bytes = 0;
+};
+/// The events in the trace format that Chrome and Perfetto read: a process for each block, a row for each engine.
+llvm::json::Object chromeTrace(llvm::ArrayRef<TraceEvent> events, double clockMHz);
 llvm::json::Object toJson(const KernelCounters &counters);
 llvm::json::Object toJson(const Finding &finding);
 
@@ -158,6 +168,9 @@ public:
   bool checks = true;
   /// Count accesses and instructions.
   bool counting = true;
+  /// Keep the commands of engines, for `trace`; at most two million.
+  bool tracing = false;
+  const std::vector<TraceEvent> &trace() const;
 
 private:
   struct Impl;
