@@ -68,8 +68,8 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
       return opened.takeError();
     runner->timed = (*opened)->isTimed();
     runner->process.reset();
-  } else if (device != "host" && device != "emulator") {
-    return llvm::createStringError("unknown device '" + device + "'; expected host, emulator or exec:PROG");
+  } else if (device != "host" && device != "emulator" && device != "model") {
+    return llvm::createStringError("unknown device '" + device + "'; expected host, emulator, model or exec:PROG");
   }
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -200,6 +200,7 @@ Outcome Runner::runProgram(const Case &one) {
   DecisionLog log(context.get());
   Place place;
   place.emulator = options.device == "emulator";
+  place.model = options.device == "model";
   if (isProcess()) {
     auto opened = openDevice();
     if (!opened)

@@ -23,9 +23,10 @@
 namespace tilewright::conformance {
 
 struct RunnerOptions {
-  std::string target;          // "target:chip"
-  std::string device = "auto"; // "host", "emulator", "exec:PROG"; "auto": where the chip's programs run by themselves
-  double timeout = 60;         // seconds that a request to exec:PROG may take
+  std::string target; // "target:chip"
+  std::string device =
+      "auto";          // "host", "emulator", "model", "exec:PROG"; "auto": where the chip's programs run by themselves
+  double timeout = 60; // seconds that a request to exec:PROG may take
   std::string fp = "default";
   uint64_t seed = 0;
   std::string keep; // directory for the program and the arrays of each case; empty: none
@@ -38,7 +39,7 @@ public:
 
   Outcome run(const Case &one);
   const TargetDescription &chip() const { return *description; }
-  /// "host", "emulator" or "exec:PROG".
+  /// "host", "emulator", "model" or "exec:PROG".
   llvm::StringRef device() const { return options.device; }
   /// Whether calls take the time that they take on the chip.
   bool hasTime() const { return options.device == "host" || timed; }

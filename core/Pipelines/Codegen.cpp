@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/HalfConversions.h"
+#include "core/Target/NativeCode.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/TargetDescription.h"
 
@@ -49,7 +50,7 @@ llvm::Expected<std::unique_ptr<CodeGenerator>> CodeGenerator::create(mlir::Modul
   auto description = targetOf(module);
   if (!description)
     return description.takeError();
-  CodegenTarget code = (*description)->codegen();
+  CodegenTarget code = module->hasAttr(nativeCodeAttr) ? hostCodegen() : (*description)->codegen();
   if (code.triple.empty())
     return llvm::createStringError("'%s:%s' is a chip whose code is not generated through LLVM",
                                    (*description)->target().str().c_str(), (*description)->chip().str().c_str());

@@ -13,6 +13,10 @@
 #include "core/Pipelines/Executable.h"
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/HostCheck.h"
+#include "core/Target/NativeCode.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "tilewright/LaneOps.h"
+#include "tilewright/Target.h"
 
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -22,6 +26,20 @@ using namespace mlir;
 using namespace tilewright;
 
 Executable::~Executable() = default;
+
+/// Whether the programs of `target` can be run where `place` says, as far as it is known before they are compiled.
+static llvm::Error checkPlace(const std::string &target, const Place &place) {
+  if (place.isHost())
+    return checkRunsHere(target);
+  if (!place.model)
+    return llvm::Error::success();
+  auto chip = TargetRegistry::get().describe(target);
+  if (!chip)
+    return chip.takeError();
+  if (launchHierarchy(**chip))
+    return llvm::createStringError("programs of '" + target + "' are launches; use --device emulator");
+  return llvm::Error::success();
+}
 
 /// The program of a module after stage 5, where `place` says.
 static llvm::Expected<std::unique_ptr<PlacedProgram>> placeProgram(ModuleOp module, const Signature &signature,
@@ -35,11 +53,14 @@ static llvm::Expected<std::unique_ptr<PlacedProgram>> placeProgram(ModuleOp modu
 
 llvm::Expected<std::unique_ptr<Executable>>
 Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given, unsigned last, const Place &place) {
-  if (llvm::Error error = place.isHost() ? checkRunsHere(given.target) : llvm::Error::success())
+  if (llvm::Error error = checkPlace(given.target, place))
     return error;
   std::unique_ptr<Executable> result(new Executable());
   CompileOptions options = given;
   options.packedCall = !place.process;
+  options.tileLoops |= place.model;
+  if (place.model)
+    module->setAttr(nativeCodeAttr, UnitAttr::get(module.getContext()));
   double begin = secondsNow();
   auto failed = [] { return llvm::make_error<Reported>(); };
   if (first <= last && mlir::failed(runStages(module, first, last, options)))
@@ -51,8 +72,10 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   if (mlir::failed(signature) || mlir::failed(runStages(module, 5, 5, options)))
     return failed();
   result->programSignature = *signature;
+  if (place.model) // assembly of the chip, such as routines that its states need
+    module->removeAttr(LLVM::LLVMDialect::getModuleLevelAsmAttrName());
   double passes = secondsNow();
-  if (!place.isHost()) {
+  if (!place.isHost() && !place.model) {
     auto placed = placeProgram(module, *signature, place);
     if (!placed)
       return placed.takeError();

@@ -34,10 +34,11 @@ struct CompileTimes {
 /// Where a program runs: on the host if nothing is set, else on the one that is.
 struct Place {
   bool emulator = false;         // the chip's kernels, lane by lane
+  bool model = false;            // the chip's plan as code of this machine, units by their functional models
   ExecDevice *process = nullptr; // a device behind a pipe, which outlives the program
   DeviceOpener driver = nullptr; // the device that it opens
 
-  bool isHost() const { return !emulator && !process && !driver; }
+  bool isHost() const { return !emulator && !model && !process && !driver; }
 };
 
 class Executable {

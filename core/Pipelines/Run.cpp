@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Run.h"
+#include "core/Target/NativeCode.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
@@ -167,6 +168,7 @@ llvm::Error Run::reference() {
   plain.targetStages = 0;
   plain.dumpDirectory.clear();
   OwningOpRef<ModuleOp> copy = program.clone();
+  (*copy)->removeAttr(nativeCodeAttr);
   auto executable = Executable::compile(*copy, 1, plain);
   if (!executable)
     return executable.takeError();

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/TargetDescription.h"
+#include "core/Target/NativeCode.h"
 #include "tilewright/ChipTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -131,7 +132,7 @@ std::optional<double> TableDescription::rate(llvm::StringRef op) const {
 }
 
 /// The words of the machine that this process runs on.
-static CodegenTarget hostCodegen() {
+CodegenTarget tilewright::hostCodegen() {
   std::vector<std::string> words;
   for (const auto &feature : llvm::sys::getHostCPUFeatures())
     words.push_back((feature.second ? "+" : "-") + feature.first().str());

@@ -31,8 +31,9 @@ namespace {
 struct Arguments {
   cl::OptionCategory category{"tw-conformance options"};
   TargetOptions target{category};
-  cl::opt<std::string> device{"device", cl::desc("Where programs run: host, emulator or exec:PROG (default: what runs the chip)"),
-                              cl::init("auto"), cl::cat(category)};
+  cl::opt<std::string> device{
+      "device", cl::desc("Where programs run: host, emulator, model or exec:PROG (default: what runs the chip)"),
+      cl::init("auto"), cl::cat(category)};
   cl::opt<bool> quick{"quick", cl::desc("A cover of the space in at most two minutes (default)"), cl::cat(category)};
   cl::opt<bool> full{"full", cl::desc("Every combination"), cl::cat(category)};
   cl::list<std::string> filters{"filter", cl::desc("Only cases whose name holds this text or matches this pattern"),

@@ -38,7 +38,7 @@ struct Arguments {
   cl::opt<bool> verify{"verify", cl::desc("Compare with the plain path in float64"), cl::cat(category)};
   cl::opt<bool> verifyStages{"verify-stages", cl::desc("Run the program as each stage leaves it"), cl::cat(category)};
   cl::opt<bool> benchmark{"benchmark", cl::desc("Measure the time of a call"), cl::cat(category)};
-  cl::opt<std::string> device{"device", cl::desc("Where the program runs: host, emulator, gpu or exec:PROG"),
+  cl::opt<std::string> device{"device", cl::desc("Where the program runs: host, emulator, model, gpu or exec:PROG"),
                               cl::init("host"), cl::cat(category)};
   cl::opt<double> timeout{"timeout", cl::desc("Seconds that a request to exec:PROG may take"), cl::init(60),
                           cl::cat(category)};
@@ -261,6 +261,7 @@ int main(int argc, char **argv) {
   options.seed = arguments.seed;
 
   options.place.emulator = arguments.device == "emulator";
+  options.place.model = arguments.device == "model";
   options.referenceTarget = program.target.getDefault().getValue();
   std::unique_ptr<ExecDevice> device;
   if (llvm::StringRef command = arguments.device; command.consume_front("exec:")) {
@@ -271,8 +272,8 @@ int main(int argc, char **argv) {
     options.place.process = device.get();
   } else if (arguments.device == "gpu") {
     options.place.driver = tw_device_open;
-  } else if (!options.place.emulator && arguments.device != "host") {
-    return fail("unknown device '" + arguments.device + "'; expected host, emulator, gpu or exec:PROG");
+  } else if (!options.place.emulator && !options.place.model && arguments.device != "host") {
+    return fail("unknown device '" + arguments.device + "'; expected host, emulator, model, gpu or exec:PROG");
   }
   if (arguments.modes && !options.place.emulator)
     return fail("--modes needs --device emulator");

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/UnitRegisters.h"
+#include "core/Target/NativeCode.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -257,6 +258,8 @@ LogicalResult tilewright::lowerRegisterStore(OpBuilder &builder, tile::StoreOp o
 
 func::FuncOp tilewright::makeStateCheck(ModuleOp module, const TargetDescription &target) {
   SmallVector<const State *> states;
+  if (module->hasAttr(nativeCodeAttr))
+    return {};
   module.walk([&](tile::MmaOp op) {
     const MatrixUnit *unit = target.unit(op.getUnit());
     for (const State &state : unit ? ArrayRef(unit->states) : ArrayRef<State>())

@@ -169,6 +169,19 @@ def test_units_by_their_records(tool):
     assert report["failed"] == 0 and report["refused"] == 0 and report["passed"] == 8, report
 
 
+@pytest.mark.parametrize("bits", (256, 512))
+def test_conformance_of_its_plans(tool, bits):
+    """Decisions, packing and tails for the chip, run on this machine with the units by their records: integers too."""
+    some = [f"--filter={family}/*" for family in ("unit", "contraction", "convolution", "epilogue")]
+    report = json.loads(tool("tw-conformance", f"--load-target={PLUGIN}", "--target", f"sme:sme{bits}", "--device", "model",
+                             "--json", "--timeout=400", *(["--full"] if FULL else some), timeout=7200 if FULL else 900))
+    bad = [(case["name"], case.get("message")) for case in report["cases"] if case["status"] in ("failed", "refused")]
+    assert not bad
+    assert report["device"] == "model" and report["failed"] == report["refused"] == 0
+    products = [case for case in report["cases"] if case["family"] == "contraction" and case["status"] == "passed"]
+    assert {"i8", "bf16", "f16", "f32"} <= {case["types"].split(".")[0] for case in products}
+
+
 def test_lines():
     output = subprocess.run([str(EXAMPLE / "count-lines.sh")], capture_output=True, text=True)
     assert output.returncode == 0 and output.stdout.rstrip().endswith("all"), output.stdout
