@@ -57,7 +57,7 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
   bool runsHere = !here && !laneHierarchy(**chip);
   std::string why = llvm::toString(std::move(here));
   if (device == "auto")
-    device = runsHere ? "host" : "emulator";
+    device = runsHere ? "host" : launchHierarchy(**chip) ? "emulator" : "model";
   if (device == "host" && !runsHere)
     return llvm::createStringError(
         why.empty() ? "programs of '" + options.target + "' are launches; use --device emulator" : why);
