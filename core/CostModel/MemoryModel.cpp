@@ -33,8 +33,13 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
     second = caches[caches.size() > 1 ? 1 : 0]->bytes;
     lastCache = caches.back()->bytes;
   }
+  loadsPerClock = chip.rate("load").value_or(loadsPerClock);
+  for (const Memory *cache : caches)
+    memories.push_back({cache->bytes, cache->bytesPerClock, cache->writeBytesPerClock});
   for (const Memory &memory : chip.memories())
     if (memory.kind == MemoryKind::Global && memory.bytesPerClock > 0) {
+      memories.push_back({memory.bytes, memory.bytesPerClock,
+                          std::max(memory.writeBytesPerClock, memory.streamingWriteBytesPerClock)});
       bytesPerClock = memory.bytesPerClock;
       // An ordinary store reads its line first and pushes the inputs out of the last cache, which holds input and
       // output up to half its size; beyond, stores that bypass it win where the chip has them.
@@ -47,6 +52,18 @@ int64_t MemoryModel::lanes(unsigned bits) const {
   if (registerBytes == 0 || bits == 0)
     return 1;
   return std::max<int64_t>(registerBytes * 8 / bits, 1);
+}
+
+double MemoryModel::moveSeconds(double read, double written) const {
+  for (const Rates &memory : memories) {
+    bool holds = read + written <= static_cast<double>(memory.bytes) || &memory == &memories.back();
+    if (!holds || memory.read <= 0)
+      continue;
+    // A write rate that nobody measured is that of reads.
+    double write = memory.write > 0 ? memory.write : memory.read;
+    return (read / memory.read + written / write) / clock;
+  }
+  return (read + written) / bytesPerClock / clock;
 }
 
 double MemoryModel::seconds(double bytes, double vectorOps) const {

@@ -17,6 +17,8 @@
 #define TILEWRIGHT_CORE_COSTMODEL_MEMORYMODEL_H
 
 #include "tilewright/TargetDescription.h"
+#include <algorithm>
+#include <vector>
 
 namespace tilewright {
 
@@ -35,10 +37,10 @@ public:
   /// Steps of an outer reduction taken at once over vectors of partial sums, so that each partial sum is loaded and
   /// stored once for that many loads of the input.
   int64_t outerReductionSteps() const { return 4; }
-  /// Rows that a nest without sums reads and writes at once where they come from memory. Hardware prefetchers follow a row
-  /// to the end of its page, so several rows keep memory busy where one waits at every page. Measured on a server core,
-  /// chain with a bias over 4096 x 4096 elements: 25, 13, 11 and 17 ms with 1, 2, 4 and 8 rows; |x|: 12.6 and 9.7 ms
-  /// with 1 and 4. Sums of rows, which write nothing, gain nothing.
+  /// Rows that a nest without sums reads and writes at once where they come from memory. Hardware prefetchers follow a
+  /// row to the end of its page, so several rows keep memory busy where one waits at every page. Measured on a server
+  /// core, chain with a bias over 4096 x 4096 elements: 25, 13, 11 and 17 ms with 1, 2, 4 and 8 rows; |x|: 12.6 and 9.7
+  /// ms with 1 and 4. Sums of rows, which write nothing, gain nothing.
   int64_t rowsAtOnce() const { return 4; }
   /// Whether a nest that touches `bytes` moves them to or from memory.
   bool isFromMemory(int64_t bytes) const { return bytes > lastCache; }
@@ -56,13 +58,28 @@ public:
   int64_t stackBytes() const { return nearest; }
   /// Modelled time of a nest that moves `bytes` and computes `vectorOps` vector operations, in seconds.
   double seconds(double bytes, double vectorOps) const;
+  /// Seconds of a pass that reads and writes so many bytes: at the rates of the nearest cache that holds both, else of
+  /// memory, where stores may go past the caches.
+  double moveSeconds(double read, double written) const;
+  /// Seconds that vector instructions take to issue: arithmetic and loads have ports of their own.
+  double issueSeconds(double arithmetic, double loads) const {
+    return std::max(arithmetic / operationsPerClock, loads / loadsPerClock) / clock;
+  }
+  /// Lines that an unaligned vector touches beside its first, on average.
+  double lineCrossings() const { return static_cast<double>(registerBytes) / static_cast<double>(line); }
   /// Whether the time is worth waking `threads` cores.
   bool parallel(double seconds, int64_t threads) const { return threads > 1 && seconds > 4 * launchSeconds; }
 
 private:
   int64_t registerBytes = 0, line = 64, accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 32 << 10,
           second = 256 << 10;
-  double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1;
+  double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1, loadsPerClock = 1;
+  /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
+  struct Rates {
+    int64_t bytes;
+    double read, write;
+  };
+  std::vector<Rates> memories;
   static constexpr double launchSeconds = 5e-6;
 };
 

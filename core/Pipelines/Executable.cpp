@@ -114,6 +114,28 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   return result;
 }
 
+llvm::Error tilewright::statusError(int32_t status, llvm::ArrayRef<int64_t> sizes) {
+  std::string given = "its sizes";
+  for (int64_t size : sizes)
+    given += " " + std::to_string(size);
+  switch (status) {
+  case 0:
+    return llvm::Error::success();
+  case 1:
+    return llvm::createStringError("status 1: the program refuses " + given +
+                                   ": they disagree, are negative, or make an array that no memory holds");
+  case 2:
+    return llvm::createStringError("status 2: the program has no memory for its temporaries with " + given);
+  case 3:
+    return llvm::createStringError(
+        "status 3: this machine does not grant a state of registers that the program's units need "
+        "(a limit of the kernel or of the virtual machine); run it for a chip without these "
+        "units: tw-targets lists chips and units");
+  default:
+    return llvm::createStringError("status %d: no compiled program returns it; its code or memory is damaged", status);
+  }
+}
+
 llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments) {
   if (placedProgram)
     return placedProgram->call(sizes, arguments);
@@ -132,18 +154,7 @@ llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void 
     }
   }
   slots.push_back((reinterpret_cast<int64_t>(workspace.data()) + 4095) & -4096);
-  switch (int32_t status = entry(slots.data())) {
-  case 0:
-    return llvm::Error::success();
-  case 1:
-    return llvm::createStringError("the program refused the sizes: they do not agree");
-  case 2:
-    return llvm::createStringError("the program ran out of memory");
-  case 3:
-    return llvm::createStringError("the device reported an error");
-  default:
-    return llvm::createStringError("the program returned status %d", status);
-  }
+  return statusError(entry(slots.data()), sizes);
 }
 
 llvm::Expected<double> Executable::seconds(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments,

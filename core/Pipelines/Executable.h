@@ -76,6 +76,9 @@ private:
   std::vector<int64_t> workspaceSizes;
 };
 
+/// What a status of the C interface means for a call with `sizes`; success for 0.
+llvm::Error statusError(int32_t status, llvm::ArrayRef<int64_t> sizes);
+
 /// The element type of arrays for an MLIR type; nullopt for types that no file holds.
 std::optional<ElementType> elementTypeOf(mlir::Type type);
 

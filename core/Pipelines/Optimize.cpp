@@ -22,6 +22,7 @@ using namespace mlir;
 void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
   if (plain)
     return;
+  pm.addNestedPass<func::FuncOp>(createFuseHalos());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   pm.addNestedPass<func::FuncOp>(createFuseNests());
   pm.addNestedPass<func::FuncOp>(createVectorizeNests());

@@ -212,6 +212,24 @@ def MapNestsToLanes : Pass<"map-nests-to-lanes", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
 }
 
+def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
+  let summary = "Compute a stencil where another one reads it";
+  let description = [{
+    Where a nest reads several elements, side by side, of what another nest wrote, and moving the buffer between them
+    costs more than the elements that are computed again, the second nest computes them itself:
+
+    ```mlir
+    for y: for x: t[y, x] = f(image[y, x], image[y, x + 1])
+    for y: for x: out[y, x] = g(t[y, x], t[y + 1, x])
+    // becomes
+    for y: for x: out[y, x] = g(f(image[y, x], image[y, x + 1]), f(image[y + 1, x], image[y + 1, x + 1]))
+    ```
+
+    Rows that `vectorize-nests` takes at once share what they compute.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
 def FuseNests : Pass<"fuse-nests", "::mlir::func::FuncOp"> {
   let summary = "Fuse element-wise and reduction nests into row programs";
   let description = [{

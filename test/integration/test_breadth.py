@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from breadth import control, convolutions, relayout, structured, tensors, tosa, types
+from breadth import control, convolutions, relayout, stencils, structured, tensors, tosa, types
 from conftest import BUILD
 
-MODULES = [structured, convolutions, relayout, tensors, control, types, tosa]
+MODULES = [structured, convolutions, relayout, stencils, tensors, control, types, tosa]
 CASES = [case for module in MODULES for case in module.cases()]
 
 

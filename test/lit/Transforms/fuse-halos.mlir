@@ -1,0 +1,174 @@
+// RUN: tw-opt %s --fuse-halos --canonicalize --cse --split-input-file | FileCheck %s
+
+module attributes {tilewright.target = "cpu:sapphire-rapids"} {
+// Two passes of three taps: each element of the second computes the three rows of the first that it reads.
+// CHECK-LABEL: func.func @two_passes
+// CHECK-SAME: (%[[IN:.*]]: memref<4098x4098xf32>, %[[W:.*]]: memref<3xf32>, %[[OUT:.*]]: memref<4096x4096xf32>)
+// CHECK-NOT: memref.alloc
+// CHECK: affine.for %[[Y:.*]] = 0 to 4096
+// CHECK-NEXT: affine.for %[[X:.*]] = 0 to 4096
+// CHECK-NEXT: %[[I0:.*]] = affine.load %[[IN]][%[[Y]], %[[X]]]
+// CHECK: affine.load %[[IN]][%[[Y]], %[[X]] + 1]
+// CHECK: affine.load %[[IN]][%[[Y]], %[[X]] + 2]
+// CHECK: affine.load %[[IN]][%[[Y]] + 1, %[[X]]]
+// CHECK: affine.load %[[IN]][%[[Y]] + 2, %[[X]] + 2]
+// CHECK-NOT: affine.load %[[IN]]
+// CHECK: affine.store %{{.*}}, %[[OUT]][%[[Y]], %[[X]]]
+// CHECK-NOT: affine.for
+func.func @two_passes(%in: memref<4098x4098xf32>, %w: memref<3xf32>, %out: memref<4096x4096xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<4098x4096xf32>
+  affine.for %y = 0 to 4098 {
+    affine.for %x = 0 to 4096 {
+      affine.store %zero, %t[%y, %x] : memref<4098x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4098 {
+    affine.for %x = 0 to 4096 {
+      affine.for %k = 0 to 3 {
+        %p = affine.load %in[%y, %x + %k] : memref<4098x4098xf32>
+        %q = affine.load %w[%k] : memref<3xf32>
+        %a = affine.load %t[%y, %x] : memref<4098x4096xf32>
+        %m = arith.mulf %p, %q : f32
+        %s = arith.addf %a, %m : f32
+        affine.store %s, %t[%y, %x] : memref<4098x4096xf32>
+      }
+    }
+  }
+  affine.for %y = 0 to 4096 {
+    affine.for %x = 0 to 4096 {
+      affine.store %zero, %out[%y, %x] : memref<4096x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4096 {
+    affine.for %x = 0 to 4096 {
+      affine.for %k = 0 to 3 {
+        %p = affine.load %t[%y + %k, %x] : memref<4098x4096xf32>
+        %q = affine.load %w[%k] : memref<3xf32>
+        %a = affine.load %out[%y, %x] : memref<4096x4096xf32>
+        %m = arith.mulf %p, %q : f32
+        %s = arith.addf %a, %m : f32
+        affine.store %s, %out[%y, %x] : memref<4096x4096xf32>
+      }
+    }
+  }
+  return
+}
+
+// Three stencils without sums in a row become one nest.
+// CHECK-LABEL: func.func @chain
+// CHECK-NOT: memref.alloc
+// CHECK: affine.for
+// CHECK-NEXT: affine.for
+// CHECK-COUNT-4: affine.load %arg0
+// CHECK-NOT: affine.for
+func.func @chain(%in: memref<4099x4096xf32>, %out: memref<4096x4096xf32>) {
+  %t = memref.alloc() : memref<4098x4096xf32>
+  %u = memref.alloc() : memref<4097x4096xf32>
+  affine.for %y = 0 to 4098 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %in[%y, %x] : memref<4099x4096xf32>
+      %b = affine.load %in[%y + 1, %x] : memref<4099x4096xf32>
+      %s = arith.addf %a, %b : f32
+      affine.store %s, %t[%y, %x] : memref<4098x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4097 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %t[%y, %x] : memref<4098x4096xf32>
+      %b = affine.load %t[%y + 1, %x] : memref<4098x4096xf32>
+      %s = arith.subf %a, %b : f32
+      affine.store %s, %u[%y, %x] : memref<4097x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4096 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %u[%y, %x] : memref<4097x4096xf32>
+      %b = affine.load %u[%y + 1, %x] : memref<4097x4096xf32>
+      %s = arith.addf %a, %b : f32
+      affine.store %s, %out[%y, %x] : memref<4096x4096xf32>
+    }
+  }
+  return
+}
+
+// What stays in a near cache is not computed twice.
+// CHECK-LABEL: func.func @small
+// CHECK: memref.alloc
+// CHECK-COUNT-4: affine.for
+func.func @small(%in: memref<33x34xf32>, %out: memref<32x32xf32>) {
+  %t = memref.alloc() : memref<33x32xf32>
+  affine.for %y = 0 to 33 {
+    affine.for %x = 0 to 32 {
+      %a = affine.load %in[%y, %x] : memref<33x34xf32>
+      %b = affine.load %in[%y, %x + 1] : memref<33x34xf32>
+      %c = affine.load %in[%y, %x + 2] : memref<33x34xf32>
+      %s = arith.addf %a, %b : f32
+      %e = math.exp %s : f32
+      %u = arith.addf %e, %c : f32
+      affine.store %u, %t[%y, %x] : memref<33x32xf32>
+    }
+  }
+  affine.for %y = 0 to 32 {
+    affine.for %x = 0 to 32 {
+      %a = affine.load %t[%y, %x] : memref<33x32xf32>
+      %b = affine.load %t[%y + 1, %x] : memref<33x32xf32>
+      %s = arith.addf %a, %b : f32
+      affine.store %s, %out[%y, %x] : memref<32x32xf32>
+    }
+  }
+  return
+}
+
+// The buffer is an output as well; the second overwrites what the first reads; an element is read once (no halo).
+// CHECK-LABEL: func.func @stays
+// CHECK-COUNT-12: affine.for
+func.func @stays(%in: memref<4097x4096xf32>, %t: memref<4097x4096xf32>, %out: memref<4096x4096xf32>) {
+  %u = memref.alloc() : memref<4096x4096xf32>
+  %v = memref.alloc() : memref<4097x4096xf32>
+  affine.for %y = 0 to 4097 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %in[%y, %x] : memref<4097x4096xf32>
+      %s = arith.addf %a, %a : f32
+      affine.store %s, %t[%y, %x] : memref<4097x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4096 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %t[%y, %x] : memref<4097x4096xf32>
+      %b = affine.load %t[%y + 1, %x] : memref<4097x4096xf32>
+      %s = arith.addf %a, %b : f32
+      affine.store %s, %u[%y, %x] : memref<4096x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4096 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %u[%y, %x] : memref<4096x4096xf32>
+      %s = math.absf %a : f32
+      affine.store %s, %out[%y, %x] : memref<4096x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4097 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %t[%y, %x] : memref<4097x4096xf32>
+      %s = arith.addf %a, %a : f32
+      affine.store %s, %v[%y, %x] : memref<4097x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4097 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %in[%y, %x] : memref<4097x4096xf32>
+      affine.store %a, %t[%y, %x] : memref<4097x4096xf32>
+    }
+  }
+  affine.for %y = 0 to 4096 {
+    affine.for %x = 0 to 4096 {
+      %a = affine.load %v[%y, %x] : memref<4097x4096xf32>
+      %b = affine.load %v[%y + 1, %x] : memref<4097x4096xf32>
+      %s = arith.addf %a, %b : f32
+      affine.store %s, %out[%y, %x] : memref<4096x4096xf32>
+    }
+  }
+  return
+}
+}
