@@ -18,15 +18,12 @@ class Tensor:
     def __init__(self, kind, data, dynamic=False):
         self.kind, self.dynamic = kind, dynamic
         data = np.asarray(data)
-        self.data = store(data.astype(np.float64), kind) if kind in FLOATS else data.astype(NUMPY[kind])
+        with np.errstate(over="ignore"):  # what a narrow float cannot hold is infinite
+            self.data = store(data.astype(np.float64), kind) if kind in FLOATS else data.astype(NUMPY[kind])
 
     def type(self):
         sizes = ("?" if self.dynamic else str(size) for size in self.data.shape)
         return "tensor<" + "".join(size + "x" for size in sizes) + self.kind + ">"
-
-    def scalar(self):
-        """Of rank 0: the type of its one element, as a scalar argument."""
-        return self.kind
 
     def path(self, folder, stem):
         return folder / (stem + (".bf16.npy" if self.kind == "bf16" else ".npy"))
@@ -60,11 +57,12 @@ class Random:
 
 class Case:
     """A program: `text` of MLIR, input Tensors, expected Tensors. `units`: roundings of the result's type, of its
-    largest magnitude, that a float may err (sums carry several). `operations`: which operations it is there for."""
+    largest magnitude, that a float may err (sums carry several). `sizes`: all dynamic ones, where no input shows one.
+    `long`: compiled for seconds, for the full mode."""
 
-    def __init__(self, name, text, inputs, outputs, units=8, sizes=(), options=()):
+    def __init__(self, name, text, inputs, outputs, units=8, sizes=(), long=False):
         self.name, self.text, self.inputs, self.outputs = name, text, list(inputs), list(outputs)
-        self.units, self.sizes, self.options = units, list(sizes), list(options)
+        self.units, self.sizes, self.long = units, list(sizes), long
 
     def run(self, tool):
         """None if the outputs are right, else the reason."""
@@ -72,7 +70,7 @@ class Case:
             folder = pathlib.Path(name)
             source = folder / "program.mlir"
             source.write_text(self.text)
-            command = [str(tool), str(source), *self.options]
+            command = [str(tool), str(source)]
             for index, tensor in enumerate(self.inputs):
                 path = tensor.path(folder, f"in{index}")
                 tensor.save(path)

@@ -25,6 +25,8 @@ CONVOLUTIONS = {
 QUANTIZED = ["conv_2d_nhwc_hwcf", "conv_2d_nhwc_fhwc", "conv_2d_nchw_fchw", "conv_2d_nhwgc_gfhwc",
              "conv_2d_ngchw_gfchw", "conv_3d_ndhwc_dhwcf", "depthwise_conv_2d_nhwc_hwc",
              "depthwise_conv_2d_nhwc_hwcm"]
+#: Those whose dynamic form is compiled in every run; all are in full mode.
+SHORT = ["conv_1d", "conv_1d_nwc_wcf", "conv_2d_nhwc_hwcf", "conv_2d_nchw_fchw", "depthwise_conv_2d_nhwc_hwc"]
 POOLINGS = [f"pooling_{layout}_{how}" for layout in ("nhwc", "nchw", "nwc", "ncw", "ndhwc")
             for how in ("sum", "max", "min", "max_unsigned", "min_unsigned")
             if not (layout in ("nchw", "ncw") and ("min" in how or "unsigned" in how))
@@ -84,9 +86,10 @@ def cases():
             image, weights, out = shapes(letters, space, strides, dilations)
             words = "" if fixed else attributes(space, strides, dilations)
             suffix = "-dynamic" if dynamic else ""
+            long = dynamic and name not in SHORT
             a, b, c = (random("f32", *shape, dynamic=dynamic) for shape in (image, weights, out))
             expected = convolve(a.data, b.data, letters, space, strides, dilations) + c.data
-            yield destination(f"linalg.{name}{suffix}", f"linalg.{name}{words}", [a, b], c, expected, units=32)
+            yield destination(f"linalg.{name}{suffix}", f"linalg.{name}{words}", [a, b], c, expected, units=32, long=long)
             if name not in QUANTIZED:
                 continue
             a, b = (random("i8", *shape, dynamic=dynamic) for shape in (image, weights))
@@ -94,7 +97,7 @@ def cases():
             points = [Tensor("i32", 3), Tensor("i32", -2)]
             expected = convolve(a.data.astype(int) - 3, b.data.astype(int) + 2, letters, space, strides, dilations)
             yield scalars(destination(f"linalg.{name}_q{suffix}", f"linalg.{name}_q{words}", [a, b, *points], c,
-                                      expected + c.data), points)
+                                      expected + c.data, long=long), points)
     for name in POOLINGS:
         yield from pooling(name, random)
 
