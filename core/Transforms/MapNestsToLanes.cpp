@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Every nest that no other pass has mapped: its parallel loops outside are
-/// counted through by one number, one lane an iteration.
+/// Every nest that no other pass has mapped: its parallel loops are counted
+/// through by one number, one lane an iteration; what the lane sums up stays in a
+/// register.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -39,28 +41,148 @@ using namespace tilewright;
 /// Lanes of a block: enough to hide latencies, few enough for any register file.
 static constexpr int64_t blockLanes = 256;
 
-/// The parallel loops from `root` inwards, each the only op of the one before, whose bounds are known outside.
-static SmallVector<affine::AffineForOp> parallelBand(affine::AffineForOp root) {
-  SmallVector<affine::AffineForOp> band;
+/// The loops from `root` inwards, each the only op of the one before, whose bounds are known outside.
+static SmallVector<affine::AffineForOp> perfectLoops(affine::AffineForOp root) {
+  SmallVector<affine::AffineForOp> loops;
   for (affine::AffineForOp loop = root; loop;) {
     bool known = loop.hasConstantLowerBound() && loop.getConstantLowerBound() == 0 && loop.getStepAsInt() == 1 &&
                  loop.getNumIterOperands() == 0 && loop.getUpperBoundMap().getNumResults() == 1 &&
                  llvm::none_of(loop.getUpperBoundOperands(), [&](Value operand) {
                    return root->isAncestor(operand.getParentRegion()->getParentOp());
                  });
-    if (!known || !isParallelLoop(loop))
+    if (!known)
       break;
-    band.push_back(loop);
+    loops.push_back(loop);
     Block *body = loop.getBody();
     loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<affine::AffineForOp>(body->front())
                                                           : affine::AffineForOp();
   }
-  return band;
+  return loops;
+}
+
+/// Whether iterations of `loop` touch nothing of each other's, whatever the other loops of the nest are at: each pair
+/// of accesses has an index in which `loop` alone of all loops below `root` occurs, in both alike.
+static bool isIndependent(affine::AffineForOp loop, affine::AffineForOp root, ArrayRef<LinearAccess> accesses) {
+  auto alone = [&](const LinearIndex &index) {
+    return llvm::all_of(index.terms, [&](const auto &term) {
+      affine::AffineForOp owner = affine::getForInductionVarOwner(term.first);
+      return owner == loop ? term.second != 0 : !owner || !root->isAncestor(owner);
+    });
+  };
+  auto apart = [&](const LinearAccess &a, const LinearAccess &b) {
+    return llvm::any_of(llvm::zip_equal(a.indices, b.indices), [&](auto pair) {
+      const auto &[x, y] = pair;
+      if (!x || !y || x->coefficient(loop.getInductionVar()) == 0 || !alone(*x) || !alone(*y) ||
+          x->constant != y->constant || x->terms.size() != y->terms.size())
+        return false;
+      return llvm::all_of(x->terms, [&](const auto &term) { return y->coefficient(term.first) == term.second; });
+    });
+  };
+  for (const LinearAccess &a : accesses) {
+    Operation *definition = a.memref.getDefiningOp();
+    if (a.isStore && !(definition && loop->isProperAncestor(definition)))
+      for (const LinearAccess &b : accesses)
+        if (a.memref == b.memref && !apart(a, b))
+          return false;
+  }
+  return true;
+}
+
+/// Moves loops that are independent of all others to the front, in their order; the new root. Sums of columns have
+/// their only such loop inside.
+static affine::AffineForOp moveIndependentLoopsOut(affine::AffineForOp root) {
+  SmallVector<affine::AffineForOp> loops = perfectLoops(root);
+  auto accesses = accessesBelow(root);
+  if (!accesses || loops.size() < 2)
+    return root;
+  size_t front = 0;
+  while (front < loops.size() && isParallelLoop(loops[front]))
+    ++front;
+  SmallVector<bool> moves(loops.size());
+  for (size_t i = 0; i < loops.size(); ++i)
+    moves[i] = i < front || isIndependent(loops[i], root, *accesses);
+  SmallVector<unsigned> positions(loops.size());
+  unsigned next = 0;
+  for (bool turn : {true, false})
+    for (size_t i = 0; i < loops.size(); ++i)
+      if (moves[i] == turn)
+        positions[i] = next++;
+  if (llvm::is_sorted(positions))
+    return root;
+  return loops[affine::permuteLoops(loops, positions)];
+}
+
+/// Adds a value to what each of `loops` (perfect) carries: `start` enters the first, `inside` becomes it in the body of
+/// the last, which yields `result`. The new first loop; `loops` are the new ones.
+static affine::AffineForOp carry(SmallVectorImpl<affine::AffineForOp> &loops, Value start, Value inside, Value result) {
+  IRRewriter rewriter(start.getContext());
+  for (auto [index, loop] : llvm::enumerate(loops)) {
+    bool last = index + 1 == loops.size();
+    auto replaced = loop.replaceWithAdditionalYields(
+        rewriter, start, /*replaceInitOperandUsesInLoop=*/false,
+        [&](OpBuilder &, Location, ArrayRef<BlockArgument> added) -> SmallVector<Value> {
+          start = added.back();
+          return {last ? result : Value(added.back())};
+        });
+    loop = cast<affine::AffineForOp>(replaced->getOperation());
+  }
+  inside.replaceAllUsesWith(start);
+  for (size_t i = loops.size() - 1; i-- > 0;)
+    cast<affine::AffineYieldOp>(loops[i].getBody()->getTerminator())
+        ->setOperand(loops[i].getNumResults() - 1, loops[i + 1].getResults().back());
+  return loops.front();
+}
+
+/// Keeps sums in a register: the perfect loops from `root` on load, combine and store one element that they do not
+/// move; it is loaded before them and stored behind.
+static void carrySums(affine::AffineForOp root) {
+  SmallVector<affine::AffineForOp> loops = perfectLoops(root);
+  if (loops.empty())
+    return;
+  Block *body = loops.back().getBody();
+  SmallVector<std::pair<affine::AffineLoadOp, affine::AffineStoreOp>> sums;
+  for (auto store : body->getOps<affine::AffineStoreOp>()) {
+    affine::AffineLoadOp load;
+    unsigned others = 0;
+    root.walk([&](Operation *op) {
+      auto found = dyn_cast<affine::AffineLoadOp>(op);
+      if (found && found.getMemRef() == store.getMemRef() && found->getBlock() == body && !load)
+        load = found;
+      else
+        others += op != store && llvm::is_contained(op->getOperands(), store.getMemRef());
+    });
+    bool fixed = llvm::none_of(store.getMapOperands(), [&](Value operand) {
+      return root->isAncestor(operand.getParentRegion()->getParentOp());
+    });
+    if (load && others == 0 && fixed && load->isBeforeInBlock(store) && load.getAffineMap() == store.getAffineMap() &&
+        load.getMapOperands() == store.getMapOperands())
+      sums.push_back({load, store});
+  }
+  for (auto [load, store] : sums) {
+    OpBuilder builder(loops.front());
+    Value value = builder.clone(*load)->getResult(0), result = store.getValueToStore();
+    affine::AffineForOp outermost = carry(loops, value, load.getResult(), result);
+    builder.setInsertionPointAfter(outermost);
+    affine::AffineStoreOp::create(builder, store.getLoc(), outermost.getResults().back(), store.getMemRef(),
+                                  store.getAffineMap(), store.getMapOperands());
+    load.erase();
+    store.erase();
+  }
+}
+
+/// The parallel ones of those loops, from `root` on.
+static SmallVector<affine::AffineForOp> parallelBand(affine::AffineForOp root) {
+  SmallVector<affine::AffineForOp> loops = perfectLoops(root);
+  return {loops.begin(), llvm::find_if_not(loops, isParallelLoop)};
 }
 
 /// Rewrites one nest.
 static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, SmallVectorImpl<Operation *> &bodies) {
+  root = moveIndependentLoopsOut(root);
   SmallVector<affine::AffineForOp> band = parallelBand(root);
+  if (!band.empty())
+    for (affine::AffineForOp loop : llvm::to_vector(band.back().getBody()->getOps<affine::AffineForOp>()))
+      carrySums(loop);
   OpBuilder builder(root);
   Location loc = root.getLoc();
   auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(builder, loc, value); };
@@ -112,7 +234,7 @@ static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, Sm
                                          for (auto [loop, index] : llvm::zip(band, indices))
                                            mapping.map(loop.getInductionVar(), index);
                                          if (band.empty())
-                                           body.clone(*root, mapping);
+                                           carrySums(cast<affine::AffineForOp>(body.clone(*root, mapping)));
                                          else
                                            for (Operation &op : band.back().getBody()->without_terminator())
                                              body.clone(op, mapping);

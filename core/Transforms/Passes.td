@@ -199,7 +199,9 @@ def MapNestsToLanes : Pass<"map-nests-to-lanes", "::mlir::func::FuncOp"> {
   let description = [{
     Each affine nest of a kernel that is not mapped yet becomes one `tile.parallel` of level grid over block, subgroup and
     lane: the parallel loops outside are counted through by one number, the last loop fastest, so that neighbouring
-    lanes take neighbouring elements; what is inside the first loop with a dependence runs in one lane.
+    lanes take neighbouring elements; what is inside the first loop with a dependence runs in one lane. Loops whose
+    iterations touch nothing of each other's whatever the others are at (those over columns, of sums of columns) move
+    outside first, and an element that a lane's loops add to is loaded before them and stored behind.
 
     ```mlir
     affine.for %i = 0 to %m { affine.for %j = 0 to 256 { body } }

@@ -101,6 +101,17 @@ def test_reductions(case, tool, tmp_path):
     run(tool, tmp_path, chip, reduction(**case))
 
 
+@pytest.mark.parametrize("chip", CHIPS if FULL else CHIPS[::4])
+def test_sums_of_columns_run_in_all_lanes(chip, tool, tmp_path):
+    """A lane a column, whose sum stays in a register: each element is read once, each sum written once."""
+    path = tmp_path / "sums.mlir"
+    path.write_text(reduction("sum", "f32", "first", 64, 7, 1031))
+    _, sums = kernels(emulate(tool, path, chip))
+    (memory,) = [m for m in sums["memories"] if m["memory"] == "global"]
+    assert sums["lanes"] >= 1031 * 7 and memory["written_bytes"] == 4 * 7 * 1031
+    assert memory["read_bytes"] == 4 * 1031 * 7 * 65
+
+
 def test_every_pair_of_values_occurs():
     factors = {"a": [0, 1, 2], "b": ["x", "y"], "c": [None, 4, 5, 6], "d": [False, True]}
 

@@ -42,4 +42,45 @@ func.func private @sums(%a: memref<32x64xf32>, %s: memref<32xf32>) attributes {t
   }
   return
 }
+
+// Sums of columns: the loop over columns goes outside, and a lane keeps its sum in a register.
+// CHECK-LABEL: @columns
+// CHECK: %[[ALL:.*]] = arith.constant 700 : index
+// CHECK: tile.parallel (%{{.*}}) to (symbol(%[[ALL]]) ceildiv 256) level "grid"
+// CHECK:   scf.if
+// CHECK:     %[[START:.*]] = memref.load %arg1[%[[COLUMN:.*]]]
+// CHECK:     %[[SUM:.*]] = scf.for {{.*}} iter_args(%[[S:.*]] = %[[START]])
+// CHECK:       memref.load %arg0[%{{.*}}, %[[COLUMN]]]
+// CHECK-NOT:   memref.store
+// CHECK:       scf.yield
+// CHECK:     memref.store %[[SUM]], %arg1[%[[COLUMN]]]
+func.func private @columns(%a: memref<32x700xf32>, %s: memref<700xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 700 {
+      %x = affine.load %a[%i, %j] : memref<32x700xf32>
+      %t = affine.load %s[%j] : memref<700xf32>
+      %y = arith.addf %x, %t : f32
+      affine.store %y, %s[%j] : memref<700xf32>
+    }
+  }
+  return
+}
+
+// Each column is parallel within a row, but takes what the row before left in another one: it stays inside.
+// CHECK-LABEL: @diagonals
+// CHECK: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK: tile.parallel (%{{.*}}) to (symbol(%[[ONE]]) ceildiv 256) level "grid"
+// CHECK:   scf.if
+// CHECK:     scf.for
+// CHECK:       scf.for
+// CHECK:         memref.store
+func.func private @diagonals(%a: memref<33x701xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 700 {
+      %x = affine.load %a[%i, %j + 1] : memref<33x701xf32>
+      affine.store %x, %a[%i + 1, %j] : memref<33x701xf32>
+    }
+  }
+  return
+}
 }
