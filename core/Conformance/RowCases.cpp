@@ -63,8 +63,10 @@ std::string startOf(const Reduction &r, T type) {
 
 double reduced(const Reduction &r, T type, const std::vector<double> &x, double &bound) {
   double sum = 0, product = 1, magnitude = 0, most = -INFINITY, least = INFINITY;
+  uint64_t whole = 1; // of integers, which wrap
   bool nan = false;
   for (double value : x) {
+    whole *= isFloat(type) ? 1 : static_cast<uint64_t>(static_cast<int64_t>(value));
     sum += value;
     magnitude += std::fabs(value);
     product *= value;
@@ -78,7 +80,7 @@ double reduced(const Reduction &r, T type, const std::vector<double> &x, double 
   if (name == "sum")
     return isFloat(type) ? sum : static_cast<int32_t>(static_cast<int64_t>(sum));
   if (name == "prod")
-    return product;
+    return isFloat(type) ? product : static_cast<int32_t>(static_cast<int64_t>(whole));
   return nan ? NAN : name == "max" ? most : least;
 }
 

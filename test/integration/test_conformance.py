@@ -88,6 +88,12 @@ def test_one_case_is_named_and_kept(tool, tmp_path):
     assert {f"{stem}.special.output.npy", f"{stem}.extreme.expected.npy"} <= kept
 
 
+def test_products_of_integers_wrap(tool):
+    """In the reference as on the chip: rows of 33 factors leave 32 bits."""
+    text = tool("tw-conformance", "--full", "--filter=reduction/prod/i32/3x17x33/*", PATIENT)
+    assert "4 passed, 0 failed, 0 refused, 0 skipped" in text
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["--device=moon"], "unknown device 'moon'; expected "),
     (["--filter=no-such-case"], "no case has a name that --filter means; see --list"),

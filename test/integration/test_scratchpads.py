@@ -143,3 +143,43 @@ def test_c_code_of_what_the_cores_do(tool, tmp_path):
     assert library.softmax(*sizes, pointer(x), pointer(result)) == 0
     wide = numpy.exp(x.astype(numpy.float64) - x.max(axis=1, keepdims=True))
     assert numpy.abs(result - wide / wide.sum(axis=1, keepdims=True)).max() < 1e-6
+
+
+def test_c_code_of_a_quantised_product(tool, tmp_path):
+    """Scales of each column, a zero point, rounding to nearest even and saturation, in plain C."""
+    m, n, k = 40, 96, 64
+    program = tmp_path / "quantised.mlir"
+    program.write_text(f"""
+    #ij = affine_map<(i, j) -> (i, j)>
+    func.func @quantised(%a: tensor<{m}x{k}xi8>, %b: tensor<{k}x{n}xi8>, %scale: tensor<{n}xf32>) -> tensor<{m}x{n}xi8> {{
+      %z = arith.constant 0 : i32
+      %sums = tensor.empty() : tensor<{m}x{n}xi32>
+      %bytes = tensor.empty() : tensor<{m}x{n}xi8>
+      %zero = arith.constant 3.0 : f32
+      %least = arith.constant -128.0 : f32
+      %most = arith.constant 127.0 : f32
+      %f = linalg.fill ins(%z : i32) outs(%sums : tensor<{m}x{n}xi32>) -> tensor<{m}x{n}xi32>
+      %p = linalg.matmul ins(%a, %b : tensor<{m}x{k}xi8>, tensor<{k}x{n}xi8>) outs(%f : tensor<{m}x{n}xi32>)
+        -> tensor<{m}x{n}xi32>
+      %r = linalg.generic {{indexing_maps = [#ij, affine_map<(i, j) -> (j)>, #ij], iterator_types = ["parallel", "parallel"]}}
+          ins(%p, %scale : tensor<{m}x{n}xi32>, tensor<{n}xf32>) outs(%bytes : tensor<{m}x{n}xi8>) {{
+        ^bb0(%x: i32, %s: f32, %o: i8):
+          %w = arith.sitofp %x : i32 to f32
+          %v = arith.mulf %w, %s : f32
+          %e = math.roundeven %v : f32
+          %y = arith.addf %e, %zero : f32
+          %l = arith.maximumf %y, %least : f32
+          %h = arith.minimumf %l, %most : f32
+          %t = arith.fptosi %h : f32 to i8
+          linalg.yield %t : i8
+      }} -> tensor<{m}x{n}xi8>
+      return %r : tensor<{m}x{n}xi8>
+    }}""")
+    library, _ = in_c(tool, tmp_path, program)
+    random = numpy.random.default_rng(3)
+    a, b = (random.integers(-128, 128, shape, dtype=numpy.int8) for shape in ((m, k), (k, n)))
+    scale, result = (random.random(n) * 0.002).astype(numpy.float32), numpy.zeros((m, n), dtype=numpy.int8)
+    assert library.quantised(pointer(a), pointer(b), pointer(scale), pointer(result)) == 0
+    wide = numpy.rint((a.astype(numpy.int32) @ b.astype(numpy.int32)).astype(numpy.float32) * scale) + 3
+    assert (numpy.abs(wide) > 128).any(), "some elements saturate"
+    assert (result == numpy.clip(wide, -128, 127).astype(numpy.int8)).all()
