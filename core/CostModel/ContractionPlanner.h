@@ -11,6 +11,7 @@
 ///
 ///   ContractionCandidates.cpp   which units, register tiles, blocks and orders are possible
 ///   ContractionTime.cpp         the time of one of them
+///   ContractionTraffic.cpp      its part beside the k loops: operands that come and are packed
 ///   ContractionModel.cpp        the choice
 ///
 //===----------------------------------------------------------------------===//
@@ -44,6 +45,11 @@ struct Machine {
     translationClocks = target.rate("translate").value_or(7);
     outstandingMisses = target.rate("misses").value_or(16);
     storeMisses = target.rate("misses.store").value_or(outstandingMisses / 4);
+    sharedPart = target.rate("share").value_or(0.5);
+    streams = target.rate("streams").value_or(16);
+    fetchedLines = target.rate("fetch").value_or(1);
+    followed = target.rate("followed").value_or(1);
+    crossingTraffic = target.rate("crossing").value_or(1);
     clockHz = target.clockMHz() * 1e6;
     pageBytes = 4096;
     for (const Memory *cache : target.caches())
@@ -65,21 +71,31 @@ struct Machine {
     return *levels.back();
   }
   /// Bytes per clock from that level when addresses follow each other. Caches beyond the second are shared: a core
-  /// cannot count on more than half of what it gets alone.
+  /// counts on a part of what it gets alone, half if that was not measured.
   double bandwidth(double bytes) const {
     const Memory &from = level(bytes);
     return from.bytesPerClock * share(from);
   }
   double share(const Memory &from) const {
     bool shared = levels.size() > 2 && from.kind == MemoryKind::Cache && &from != levels[0] && &from != levels[1];
-    return shared ? 0.5 : 1;
+    return shared ? sharedPart : 1;
   }
   /// Bytes per clock when each line is a miss that no prefetcher foresaw: what the outstanding misses allow.
   double scattered(double bytes) const {
     const Memory &from = level(bytes);
     return std::min(bandwidth(bytes), outstandingMisses * lineBytes / std::max(from.latency, 1.0));
   }
-  /// The same for stores, whose lines are fetched before they are written.
+  /// Bytes per clock at which `bytes` are written to that level.
+  double writing(double bytes) const {
+    const Memory &to = level(bytes);
+    return to.writeBytesPerClock > 0 ? to.writeBytesPerClock : to.bytesPerClock;
+  }
+  /// Bytes per clock when what lies together ends after `run` bytes: prefetchers bring the lines behind it all the
+  /// same.
+  double pieces(double bytes, double run) const {
+    return bandwidth(bytes) / std::max(1.0, fetchedLines * lineBytes / std::max<double>(run, lineBytes));
+  }
+  /// As `scattered` for stores, whose lines are fetched before they are written.
   double scatteredStores(double bytes) const {
     const Memory &to = level(bytes);
     return share(to) * std::min(to.bytesPerClock, storeMisses * lineBytes / std::max(to.latency, 1.0));
@@ -95,6 +111,10 @@ struct Machine {
   }
   int64_t registers, registerBytes, pageBytes, lineBytes = 64;
   double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, storeMisses, clockHz;
+  double sharedPart;                           // of a shared cache's bandwidth that a core counts on
+  double streams, fetchedLines;                // rows that prefetchers follow; lines that a miss in one of more brings
+  double followed;                             // of the bandwidth, what rows get that only the hardware prefetches
+  double crossingTraffic;                      // of a vector that crosses lines, from beyond the first cache
   double translations, walkClocks;             // pages that stay translated, clocks of a page walk
   double firstTranslations, translationClocks; // those that cost nothing, clocks of one of the others
   std::vector<const Memory *> levels;          // nearest first
@@ -152,6 +172,7 @@ private:
   double vectorBandwidth(const ContractionPlan &p, const Extents &x) const;
   double rowClocks(const ContractionPlan &p, const Extents &x) const;
   double panelRun(const ContractionPlan &p, const Extents &x) const;
+  double packedRun(const ContractionPlan &p, const Extents &x) const;
   double accesses(const UnitOperand &operand, double bytes) const;
   double crossing(const ContractionPlan &p) const;
   double pageSteps(const ContractionPlan &p) const;

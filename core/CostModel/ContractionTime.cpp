@@ -121,6 +121,11 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   double side = p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels;
   double held = x.panelBytes * (p.rowsOutside ? side : p.prefetchPanels ? 2 : 1);
   double bandwidth = machine.bandwidth(held);
+  // Between the packing of a block of panels and their first use lies the packing of the others, whose sources pass
+  // through the caches as well; they are not used again, so half of them counts.
+  if (p.packVectors && side > 1)
+    bandwidth =
+        1 / (1 / (x.rowTiles * machine.bandwidth(1.5 * side * x.panelBytes)) + (1 - 1 / x.rowTiles) / bandwidth);
   const Memory *second = machine.cache(1);
   if (!second || p.packVectors || x.rowTiles <= 1)
     return bandwidth;
@@ -177,7 +182,8 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
     double loads = (tileRows * loadsA + tileVectors * loadsB * twice) / machine.loadsPerClock;
     double issue =
         (tileRows * tileVectors + tileRows * loadsA + tileVectors * loadsB + 2.0 / p.kUnroll) / machine.issuePerClock;
-    double memory = tileVectors * x.registerBytes / bandwidth + tileRows * perRow + translation;
+    double traffic = twice > 1 ? machine.crossingTraffic : 1;
+    double memory = tileVectors * x.registerBytes * traffic / bandwidth + tileRows * perRow + translation;
     double sum = 0;
     for (double resource : {units, loads, issue, memory})
       sum += std::pow(resource, 4);
@@ -212,8 +218,9 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double bytes = x.outer * x.rows * x.lanes * bytesOf(c.accumulator);
   bool wholeRows = p.rowsOutside || x.rowTiles == 1 || x.panels == 1;
   // The lines of a tile register's rows leave while the next tile is computed.
-  double pieces = p.unit->c.opaque ? machine.scattered(bytes) : 2 * machine.scatteredStores(bytes);
-  double written = wholeRows ? 2 * machine.bandwidth(bytes) : pieces;
+  double pieces = p.unit->c.opaque ? std::min(machine.scattered(bytes), machine.writing(bytes))
+                                   : 2 * machine.scatteredStores(bytes);
+  double written = wholeRows ? 2 * std::min(machine.writing(bytes), machine.bandwidth(bytes)) : pieces;
   double read = p.prefetchResult && !p.unit->c.opaque ? 2 * machine.bandwidth(bytes) : written;
   double total = bytes * (x.kBlocks / written + (x.kBlocks - 1) / read);
   if (c.c.stride(*p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
@@ -226,134 +233,6 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
     double apart = double(std::abs(c.c.stride(*p.rowDim).value_or(0))) * bytesOf(c.accumulator);
     double pages = std::min(1.0, apart / machine.pageBytes);
     total += pages * x.outer * x.rows * x.panels * x.kBlocks * machine.translation(pages * x.rows);
-  }
-  return total;
-}
-
-/// Whether the source lines of a panel arrive before they are copied or read.
-bool Planner::isPrefetched(const ContractionPlan &p) const {
-  // Prefetched lines wait in the second cache until their panel's turn, beside the panel in use: rows that reach few of
-  // its sets push each other out again. (What is read in place overlaps with the units; a copy does not.)
-  const Memory *waitsIn = machine.cache(1);
-  return p.prefetchPanels && (!p.packVectors || !waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
-}
-
-/// The vector operand comes once from where it lies: in long runs if few rows advance side by side over the panels,
-/// else in pieces of a panel's width.
-double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) const {
-  const ContractionOperand &v = p.vectorOperand(c);
-  bool foreseen = isPrefetched(p) || v.access.stride(p.kDim) == 1 || x.kInBlock <= 16 || x.panels <= 1;
-  double run = panelRun(p, x), touched = x.vSource, again = 0;
-  if (v.access.stride(*p.laneDim) == 1 && x.panels > 1) {
-    // Lines that two panels share come twice, from the second cache if the sets of the first do not hold a block.
-    double lines = (run + machine.lineBytes - std::gcd(int64_t(run), machine.lineBytes)) / run;
-    if (machine.cache(1) && setPressure(p, 1) > machine.cache(1)->ways)
-      touched *= lines;
-    else if (machine.cache(0) && setPressure(p, 0) > machine.cache(0)->ways)
-      again = x.vSource * (lines - 1) / machine.bandwidth(machine.cache(0)->bytes);
-  }
-  // Of each piece the first line is waited for; those behind it are foreseen.
-  double rate = foreseen ? machine.bandwidth(x.vSource) : machine.scattered(x.vSource);
-  if (p.isBlock() && p.packVectors && !foreseen) {
-    double piece = run * (p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels);
-    double lines = std::max(1.0, piece / machine.lineBytes);
-    rate = lines / (1 / machine.scattered(x.vSource) + (lines - 1) / machine.bandwidth(x.vSource));
-  }
-  double first = touched / rate + again;
-  // Rows on pages of their own: while the pages that pass between two panels stay translated, each is walked once; else
-  // at every visit, by the prefetches and again by what reads the lines.
-  double visits = pageSteps(p) * x.vSource / run, pages = std::min(visits, x.vSource / machine.pageBytes);
-  double between = pageSteps(p) * x.kInBlock + (p.rowsOutside || x.panels <= 1 ? 0 : x.sSource / machine.pageBytes);
-  bool walks = between > machine.translations;
-  first += (walks ? visits * (isPrefetched(p) && p.packVectors ? 2 : 1) : pages) * machine.walkClocks;
-  if (pageSteps(p) * x.kInBlock > 0.75 * machine.firstTranslations)
-    first += visits * machine.translationClocks;
-  return first;
-}
-
-/// Bytes of a panel's row that lie together in the source.
-double Planner::panelRun(const ContractionPlan &p, const Extents &x) const {
-  return x.meanVectors * p.unit->n * bytesOf(p.vectorOperand(c).element);
-}
-
-/// What the vector operand costs beside the k loops (`total`): first touch and packing.
-double Planner::withVectors(const ContractionPlan &p, const Extents &x, double total) const {
-  const MatrixUnit &unit = *p.unit;
-  const ContractionOperand &v = p.vectorOperand(c);
-  bool prefetched = isPrefetched(p);
-  double first = firstTouchClocks(p, x);
-  if (!p.packVectors)
-    return prefetched ? std::max(total, first) + 0.1 * first : std::max(total, first) + 0.5 * std::min(total, first);
-  // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
-  double group = interleaveOf(unit.b, /*freeIsColumn=*/true), pieceBytes = x.registerBytes * group / unit.k;
-  bool transposed = v.access.stride(*p.laneDim) != 1, gathers = transposed && v.access.stride(p.kDim) != 1;
-  double perVector = (transposed ? 1 : group) * crossing(p) / machine.loadsPerClock + 1 / machine.storesPerClock +
-                     (transposed ? std::log2(unit.n) : group - 1) / machine.shufflesPerClock;
-  if (gathers)
-    perVector = 3.0 * unit.n;
-  // Each line of a panel's rows is asked for once by the prefetching, and once more where panels share it.
-  if (prefetched)
-    perVector += group * std::ceil(panelRun(p, x) / machine.lineBytes) / x.meanVectors / machine.loadsPerClock;
-  double pieces = elementsOf(v.access) / (unit.n * group);
-  // The column sums that an offset of the scalars needs read the panel once more, as one more row.
-  if (p.offsetScalars)
-    total += pieces * (1 / machine.loadsPerClock + x.registerBytes / vectorBandwidth(p, x));
-  // The copy waits for what is not yet near; prefetched lines arrive while the panel before is multiplied.
-  double copy = pieces * (perVector + pieceBytes / machine.bandwidth(x.panelBytes));
-  return (prefetched ? std::max(total, first) + copy + 0.1 * first : total + copy + first) * (1 + copyMargin / 2);
-}
-
-/// Row tiles read scalars whose k is strided: another line each step. The next row tiles use a line again while a block
-/// of k of them stays; what no cache keeps is missed by every tile.
-double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const {
-  const ContractionOperand &s = p.scalarOperand(c);
-  double apart = double(std::abs(s.access.stride(p.kDim).value_or(0))) * bytesOf(s.element);
-  double linesOfStep = std::max(1.0, x.meanRows * bytesOf(s.element) / machine.lineBytes);
-  double pages = std::min(1.0, apart / machine.pageBytes);
-  double each = stridedLineClocks(apart, x.kInBlock * linesOfStep) + pages * machine.translation(pages * x.kInBlock);
-  return passes * x.outer * x.rowTiles * x.kBlocks * x.kInBlock * linesOfStep * each;
-}
-
-/// What the scalar operand (or A's fragments) costs beside that.
-double Planner::withScalars(const ContractionPlan &p, const Extents &x, double total) const {
-  const ContractionOperand &s = p.scalarOperand(c);
-  double elements = elementsOf(s.access);
-  if (p.isBlock()) {
-    // Rows along k come in long runs; blocks of other rows in pieces of a unit's rows, whose lines two blocks share.
-    // Row tiles outside read all of it for each block of panels.
-    bool runs = s.access.stride(p.kDim) == 1;
-    double piece = p.unit->m * bytesOf(s.element), lines = std::max(1.0, machine.lineBytes / piece);
-    double fromMemory =
-        runs ? x.sSource / machine.bandwidth(x.sSource) : x.sSource * lines / machine.scattered(x.sSource);
-    if (p.rowsOutside && p.laneBlock > 0 && !p.packScalars)
-      fromMemory *= std::ceil(x.panels / p.laneBlock);
-    if (!p.packScalars)
-      return std::max(total, fromMemory) + 0.5 * std::min(total, fromMemory);
-    // Vectors along k, or rows along the free dimension whose blocks are transposed.
-    double perVector = 1 / machine.loadsPerClock + 1 / machine.storesPerClock;
-    double perElement = perVector * bytesOf(s.element) / machine.registerBytes;
-    if (s.access.stride(p.kDim) != 1)
-      perElement = p.rowDim && s.access.stride(*p.rowDim) == 1
-                       ? perElement * (1 + std::log2(p.unit->m) / machine.shufflesPerClock)
-                       : 3;
-    return (total + elements * perElement + fromMemory) * (1 + copyMargin);
-  }
-  if (p.packScalars) {
-    bool contiguous = s.access.stride(p.kDim) == 1 || (p.rowDim && s.access.stride(*p.rowDim) == 1);
-    double repeats = p.rowsOutside || !p.laneBlock || packsScalarsOnce(p) ? 1 : std::ceil(x.panels / p.laneBlock);
-    double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / (contiguous ? p.unit->n : 1);
-    total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
-    if (std::abs(s.access.stride(p.kDim).value_or(0)) != 1)
-      total += stridedScalarClocks(p, x, repeats);
-    return total * (1 + copyMargin);
-  }
-  // Scalars whose k is strided: the whole operand comes once a pass, beside the lines that every tile touches.
-  if (std::abs(s.access.stride(p.kDim).value_or(0)) != 1) {
-    double strided = stridedScalarClocks(p, x, x.panels);
-    const Memory *second = machine.cache(1);
-    double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;
-    total = std::max(total, strided) + 0.25 * std::min(total, strided);
-    total += x.sSource * passes / machine.scattered(x.sSource) * 0.5;
   }
   return total;
 }

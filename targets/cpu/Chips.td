@@ -49,6 +49,25 @@ class X86<string name, string llvmName, int cores, int lanes> : Cpu<name, cores,
 // Golden Cove and its refresh: two 512-bit FMA pipes, vdpbf16ps at a quarter of their rate.
 defvar GoldenCove = Measured<"Emerald Rapids virtual machine, 512-bit registers, 24 independent chains">;
 defvar GoldenCoveStreams = Measured<"Emerald Rapids virtual machine, streams of one core">;
+defvar GoldenCoveRates = [
+  Rate<"ldexp.f32", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
+  Rate<"ldexp.f64", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
+  Rate<"fma.f32", PerClock<2>, GoldenCove>, Rate<"fma.f64", PerClock<2>, GoldenCove>,
+  Rate<"add.f32", PerClock<2>, GoldenCove>, Rate<"mul.f32", PerClock<2>, GoldenCove>,
+  Rate<"div.f32", PerClock<1, 10>, Cited<"Intel optimization manual">>,
+  Rate<"sqrt.f32", PerClock<1, 12>, Cited<"Intel optimization manual">>,
+  Rate<"load", PerClock<2>, GoldenCove>, Rate<"broadcast-load", PerClock<2>, GoldenCove>,
+  Rate<"store", PerClock<1>, GoldenCove>, Rate<"shuffle", PerClock<1>, Cited<"Intel optimization manual">>,
+  Rate<"misses", PerClock<32>, GoldenCove>, Rate<"misses.store", PerClock<20>, GoldenCove>,
+  Rate<"translations.first", PerClock<96>, Cited<"Intel optimization manual">>,
+  Rate<"translations", PerClock<2048>, Cited<"Intel optimization manual">>,
+  Rate<"exp2.f32", PerClock<1, 6>, Measured<"polynomial of 12 operations">>,
+  Rate<"convert.bf16.f32", PerClock<1>, Cited<"Intel optimization manual">>,
+  Rate<"convert.f32.bf16", PerClock<1, 2>, Cited<"Intel optimization manual">>,
+  Rate<"streams", PerClock<32>, Guess<"measured on Granite Rapids, which has the same prefetchers">>,
+  Rate<"fetch", PerClock<25, 10>, Guess<"measured on Granite Rapids, which has the same prefetchers">>,
+  Rate<"followed", PerClock<8, 10>, Guess<"measured on Granite Rapids, which has the same prefetchers">>
+];
 class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name, llvmName, cores, 16> {
   let clockMHz = 2750;
   let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512fp16", "avx512vbmi", "avxvnni"];
@@ -67,22 +86,7 @@ class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name
     UnitCost<avx_dpbusd, Cycles<1, 2>, Cycles<5>, GoldenCove>, UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, GoldenCove>,
     UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, GoldenCove>
   ];
-  let rates = [
-    Rate<"ldexp.f32", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
-    Rate<"ldexp.f64", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
-    Rate<"fma.f32", PerClock<2>, GoldenCove>, Rate<"fma.f64", PerClock<2>, GoldenCove>,
-    Rate<"add.f32", PerClock<2>, GoldenCove>, Rate<"mul.f32", PerClock<2>, GoldenCove>,
-    Rate<"div.f32", PerClock<1, 10>, Cited<"Intel optimization manual">>,
-    Rate<"sqrt.f32", PerClock<1, 12>, Cited<"Intel optimization manual">>,
-    Rate<"load", PerClock<2>, GoldenCove>, Rate<"broadcast-load", PerClock<2>, GoldenCove>,
-    Rate<"store", PerClock<1>, GoldenCove>, Rate<"shuffle", PerClock<1>, Cited<"Intel optimization manual">>,
-    Rate<"misses", PerClock<32>, GoldenCove>, Rate<"misses.store", PerClock<20>, GoldenCove>,
-    Rate<"translations.first", PerClock<96>, Cited<"Intel optimization manual">>,
-    Rate<"translations", PerClock<2048>, Cited<"Intel optimization manual">>,
-    Rate<"exp2.f32", PerClock<1, 6>, Measured<"polynomial of 12 operations">>,
-    Rate<"convert.bf16.f32", PerClock<1>, Cited<"Intel optimization manual">>,
-    Rate<"convert.f32.bf16", PerClock<1, 2>, Cited<"Intel optimization manual">>
-  ];
+  let rates = GoldenCoveRates;
 }
 
 def SapphireRapidsNoAmx : GoldenCoveChip<"sapphire-rapids-noamx", "sapphirerapids", 56, 109051904> {
@@ -118,6 +122,10 @@ def GraniteRapids : GoldenCoveChip<"granite-rapids", "graniterapids", 96, 503316
   ];
   let units = [amx_tdpbf16, amx_tdpbssd, amx_tdpbsud, amx_tdpbusd, amx_tdpbuud, avx512_fma_f16, avx512_dpbf16, avx512_dpbusd,
                avx512_dpwssd, avx_dpbusd] # Avx512Units;
+  let rates = GoldenCoveRates # [
+    Rate<"share", PerClock<97, 100>, GraniteMeasured>, Rate<"crossing", PerClock<2>, GraniteMeasured>,
+    Rate<"translate", PerClock<7>, GraniteMeasured>, Rate<"walk", PerClock<65>, GraniteMeasured>
+  ];
 }
 
 // Zen 4: 512-bit operations run as two halves, so at half the rate of 256-bit ones; one 512-bit load a clock.

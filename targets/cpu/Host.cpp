@@ -221,6 +221,11 @@ llvm::Expected<bool> cpu::applyRates(ChipTable &chip, StringRef text) {
         replace(memory.writeBytesPerClock, *numbers, "write");
         replace(memory.streamingWriteBytesPerClock, *numbers, "streamingWrite");
         replace(memory.latency, *numbers, "latency");
+        // What one core finds of a cache: never more than there is, in whole sets.
+        int64_t set = memory.lineBytes * memory.ways;
+        if (auto bytes = numbers->getInteger("bytes");
+            bytes && memory.kind == MemoryKind::Cache && set > 0 && *bytes >= set && *bytes < memory.bytes)
+          memory.bytes = *bytes / set * set;
         memory.source = source;
       }
     }

@@ -16,7 +16,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_name("decisions.json")
 #: Chip, group of shapes.json, list of it, element type and that of the sums.
 TABLES = (("cpu:zen4", "f32", "regret", "f32", "f32"), ("cpu:sapphire-rapids", "bf16", "shapes", "bf16", "f32"),
-          ("cpu:sapphire-rapids", "int8", "shapes", "i8", "i32"))
+          ("cpu:sapphire-rapids", "int8", "shapes", "i8", "i32"), ("cpu:granite-rapids", "f32", "regret", "f32", "f32"),
+          ("cpu:granite-rapids", "bf16", "shapes", "bf16", "f32"), ("cpu:granite-rapids", "int8", "shapes", "i8", "i32"))
 
 
 def program(m, n, k, element, sums):

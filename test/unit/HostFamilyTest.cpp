@@ -61,4 +61,24 @@ TEST(HostFamily, TheHostHasAllFeaturesOfItsUnits) {
       EXPECT_TRUE(host.hasFeature(feature)) << unit.name << " " << feature;
 }
 
+TEST(HostRates, AMeasuredCacheIsNeverLargerThanTheSystemSays) {
+  auto lastCacheWith = [](int64_t bytes) -> int64_t {
+    ChipTable host = cpu::detectHost();
+    auto last = llvm::find_if(host.memories, [](const Memory &m) { return m.kind == MemoryKind::Cache; });
+    int64_t before = last->bytes, set = last->lineBytes * last->ways;
+    std::string text = "{\"cpu\": \"" + host.cpu + "\", \"memories\": {\"" + last->name +
+                       "\": {\"bytes\": " + std::to_string(bytes < 0 ? before + set : bytes) + "}}}";
+    llvm::Expected<bool> applied = cpu::applyRates(host, text);
+    EXPECT_TRUE(applied && *applied);
+    return before - last->bytes;
+  };
+  ChipTable host = cpu::detectHost();
+  auto last = llvm::find_if(host.memories, [](const Memory &m) { return m.kind == MemoryKind::Cache; });
+  int64_t set = last->lineBytes * last->ways;
+  EXPECT_EQ(lastCacheWith(-1), 0);
+  EXPECT_EQ(lastCacheWith(0), 0);
+  EXPECT_EQ(lastCacheWith(last->bytes - set), set);
+  EXPECT_EQ(lastCacheWith(last->bytes - set + 1), set) << "a part of a set counts";
+}
+
 } // namespace

@@ -1,0 +1,269 @@
+//===- MeasureMemory.cpp - What memories give and cost --------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Streams over buffers that fit each memory, chases of pointers over lines and
+// over pages, and many independent misses at once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "targets/cpu/MeasureBench.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <sys/mman.h>
+#include <thread>
+
+using namespace tilewright;
+using namespace tilewright::cpu;
+using namespace llvm;
+
+/// What memory that others use too takes: its best is a moment in which they did not.
+static double median(std::vector<double> values) {
+  llvm::sort(values);
+  return values[values.size() / 2];
+}
+
+/// One pass after another over the first `bytes`, four registers an iteration.
+static Expected<Loop> compileStream(Bench &bench, int64_t registerBytes, int64_t bytes, Stream kind,
+                                    int64_t offsetBytes = 0) {
+  Type *type = vectorType(ElementKind::I32, registerBytes / 4, bench.context());
+  int64_t step = registerBytes * 4, mask = bytes / step;
+  return bench.compile(type, 1, [&](IRBuilder<> &b, Value *buffer, Value *index, auto &accumulators, auto &next) {
+    Value *offset = b.CreateMul(b.CreateAnd(index, b.getInt64(mask - 1)), b.getInt64(step));
+    for (int64_t i = 0; i < 4; ++i) {
+      Value *place =
+          b.CreateGEP(b.getInt8Ty(), buffer, b.CreateAdd(offset, b.getInt64(i * registerBytes + offsetBytes)));
+      if (kind == Stream::Read) {
+        b.CreateAlignedLoad(type, place, Align(offsetBytes ? offsetBytes : registerBytes), /*isVolatile=*/true);
+        continue;
+      }
+      StoreInst *store = b.CreateAlignedStore(accumulators[0], place, Align(registerBytes));
+      if (kind == Stream::StreamingWrite)
+        store->setMetadata(LLVMContext::MD_nontemporal,
+                           MDNode::get(b.getContext(), ConstantAsMetadata::get(b.getInt32(1))));
+    }
+    next.push_back(accumulators[0]);
+  });
+}
+
+Expected<double> cpu::streamRate(Bench &bench, int64_t registerBytes, int64_t bytes, Stream kind) {
+  auto loop = compileStream(bench, registerBytes, bytes, kind);
+  if (!loop)
+    return loop.takeError();
+  int64_t passes = std::max<int64_t>(2, (int64_t(64) << 20) / bytes);
+  int64_t step = registerBytes * 4, count = bytes / step * passes;
+  return double(count * step) / bench.clocks(*loop, bench.buffer, count);
+}
+
+/// A load that depends on the last.
+static Expected<Loop> compileChase(Bench &bench) {
+  Type *pointer = PointerType::get(bench.context(), 0);
+  return bench.compile(pointer, 1, [&](IRBuilder<> &b, Value *, Value *, auto &accumulators, auto &next) {
+    next.push_back(b.CreateLoad(pointer, accumulators[0], /*isVolatile=*/true));
+  });
+}
+
+/// Clocks of one load of `chase` over `count` lines that are `stride` bytes apart, in random order within groups.
+static double chaseClocks(Bench &bench, Loop chase, void *buffer, int64_t count, int64_t stride, int64_t lineBytes,
+                          int64_t group) {
+  std::vector<int64_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937_64 random(1);
+  for (int64_t first = 0; first < count; first += group) // the chase starts at the first line
+    std::shuffle(order.begin() + std::max<int64_t>(first, 1), order.begin() + std::min(first + group, count), random);
+  // On each page another line, so that all sets of the caches are used.
+  auto place = [&](int64_t i) {
+    int64_t number = order[i % count];
+    return static_cast<char *>(buffer) + number * stride + number * lineBytes % stride;
+  };
+  std::vector<double> times;
+  int64_t steps = std::clamp<int64_t>(4 * count, 20000, 300000);
+  for (int run = 0; run < 7; ++run) {
+    for (int64_t i = 0; i < count; ++i) // anew each time: the loop's end overwrites the first line
+      *reinterpret_cast<void **>(place(i)) = place(i + 1);
+    times.push_back(seconds(chase, buffer, steps));
+  }
+  return median(std::move(times)) * bench.hertz / double(steps);
+}
+
+Expected<double> cpu::loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes) {
+  auto chase = compileChase(bench);
+  if (!chase)
+    return chase.takeError();
+  constexpr int64_t groupBytes = 32 * 4096;
+  return chaseClocks(bench, *chase, bench.buffer, bytes / lineBytes, lineBytes, lineBytes, groupBytes / lineBytes);
+}
+
+Expected<double> cpu::missClocks(Bench &bench, int64_t bytes, int64_t lineBytes, bool stores) {
+  constexpr int64_t perIteration = 4, count = 200000;
+  unsigned shift = 64 - Log2_64(bytes / lineBytes);
+  Type *word = Type::getInt64Ty(bench.context());
+  auto loop = bench.compile(word, 1, [&](IRBuilder<> &b, Value *buffer, Value *index, auto &accumulators, auto &next) {
+    for (int64_t i = 0; i < perIteration; ++i) {
+      // A counter hashed twice: after one product each line would follow its neighbour at a distance that prefetchers
+      // learn.
+      Value *number = b.CreateAdd(b.CreateMul(index, b.getInt64(perIteration)), b.getInt64(i));
+      Value *mixed = b.CreateMul(number, b.getInt64(0x9e3779b97f4a7c15));
+      mixed = b.CreateMul(b.CreateXor(mixed, b.CreateLShr(mixed, 29)), b.getInt64(0xbf58476d1ce4e5b9));
+      Value *line = b.CreateLShr(mixed, shift);
+      Value *place = b.CreateGEP(b.getInt8Ty(), buffer, b.CreateMul(line, b.getInt64(lineBytes)));
+      if (stores)
+        b.CreateStore(number, place, /*isVolatile=*/true);
+      else
+        b.CreateLoad(word, place, /*isVolatile=*/true);
+    }
+    next.push_back(accumulators[0]);
+  });
+  if (!loop)
+    return loop.takeError();
+  std::vector<double> times;
+  for (int run = 0; run < 9; ++run)
+    times.push_back(seconds(*loop, bench.buffer, count));
+  return median(std::move(times)) * bench.hertz / (count * perIteration);
+}
+
+/// Clocks of one line, prefetched or loaded, of `rows` rows of 64 lines that are walked together, `run` lines of each
+/// at a time; after them come other rows, until `bytes` are through. All numbers are powers of two.
+static Expected<double> columnClocks(Bench &bench, int64_t bytes, int64_t lineBytes, int64_t rows, int64_t run,
+                                     bool prefetch = true) {
+  constexpr int64_t rowLines = 64, apart = 4; // lines between rows, so that all sets of the caches are reached
+  int64_t stride = (rowLines + apart) * lineBytes, blocks = std::max<int64_t>(bytes / (rows * rowLines * lineBytes), 1);
+  int64_t count = blocks * rows * rowLines;
+  Type *word = Type::getInt64Ty(bench.context());
+  auto loop = bench.compile(word, 1, [&](IRBuilder<> &b, Value *buffer, Value *index, auto &accumulators, auto &next) {
+    Value *rest = index;
+    auto digit = [&](int64_t radix, int64_t scale) {
+      Value *value = b.CreateAnd(rest, b.getInt64(radix - 1));
+      rest = b.CreateLShr(rest, Log2_64(radix));
+      return b.CreateMul(value, b.getInt64(scale));
+    };
+    Value *line = digit(run, lineBytes), *row = digit(rows, stride);
+    Value *column = digit(rowLines / run, run * lineBytes), *block = b.CreateMul(rest, b.getInt64(rows * stride));
+    Value *offset = b.CreateAdd(b.CreateAdd(line, row), b.CreateAdd(column, block));
+    Value *place = b.CreateGEP(b.getInt8Ty(), buffer, offset);
+    if (prefetch)
+      b.CreateIntrinsic(Intrinsic::prefetch, {place->getType()}, {place, b.getInt32(0), b.getInt32(2), b.getInt32(1)});
+    else
+      b.CreateLoad(word, place, /*isVolatile=*/true);
+    next.push_back(accumulators[0]);
+  });
+  if (!loop)
+    return loop.takeError();
+  std::vector<double> times;
+  for (int time = 0; time < 9; ++time)
+    times.push_back(seconds(*loop, bench.buffer, count));
+  return median(std::move(times)) * bench.hertz / double(count);
+}
+
+Expected<Prefetchers> cpu::measurePrefetchers(Bench &bench, int64_t bytes, int64_t lineBytes) {
+  constexpr int64_t few = 8, many = 1024;
+  auto followed = columnClocks(bench, bytes, lineBytes, few, 1);
+  if (!followed)
+    return followed.takeError();
+  auto alone = columnClocks(bench, bytes, lineBytes, many, 1);
+  if (!alone)
+    return alone.takeError();
+  auto inRuns = columnClocks(bench, bytes, lineBytes, many, 16);
+  if (!inRuns)
+    return inRuns.takeError();
+  auto loaded = columnClocks(bench, bytes, lineBytes, few, 1, /*prefetch=*/false);
+  if (!loaded)
+    return loaded.takeError();
+  Prefetchers found{double(few), std::max(1.0, *alone / *inRuns), std::min(1.0, *followed / *loaded)};
+  for (int64_t rows = 2 * few; rows < many; rows *= 2) {
+    auto clocks = columnClocks(bench, bytes, lineBytes, rows, 1);
+    if (!clocks)
+      return clocks.takeError();
+    if (*clocks > std::sqrt(*followed * *alone))
+      break;
+    found.streams = double(rows);
+  }
+  return found;
+}
+
+Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes, int64_t lineBytes) {
+  constexpr int64_t mostPages = 8192, known = 16;
+  int64_t bytes = mostPages * pageBytes;
+  void *pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED)
+    return createStringError("no memory for the pages of the measurement");
+  auto unmap = make_scope_exit([&] { munmap(pages, bytes); });
+#ifdef MADV_NOHUGEPAGE
+  madvise(pages, bytes, MADV_NOHUGEPAGE);
+#endif
+  memset(pages, 0, bytes);
+  auto chase = compileChase(bench);
+  if (!chase)
+    return chase.takeError();
+  // What the same number of lines costs where they lie side by side is the caches' part.
+  std::vector<std::pair<int64_t, double>> costs;
+  for (int64_t power = known; power <= mostPages; power *= 2)
+    for (int64_t count : {power, power + power / 2}) {
+      if (count > mostPages)
+        break;
+      double apart = chaseClocks(bench, *chase, pages, count, pageBytes, lineBytes, count);
+      double together = chaseClocks(bench, *chase, bench.buffer, count, lineBytes, lineBytes, count);
+      costs.emplace_back(count, std::max(apart - together, 0.0));
+    }
+  // Between the two steps of the curve lies what a translation of the second buffer costs: 256 pages exceed the first
+  // one of every processor, and stay in the second.
+  Translations found{known, 0, known, costs.back().second};
+  for (auto [count, clocks] : costs)
+    if (count == 256)
+      found.translate = clocks;
+  for (auto [count, clocks] : costs) {
+    if (clocks < found.translate / 2)
+      found.first = std::max<double>(found.first, count);
+    if (clocks < (found.translate + found.walk) / 2)
+      found.all = std::max<double>(found.all, count);
+  }
+  return found;
+}
+
+Expected<double> cpu::crossingTraffic(Bench &bench, int64_t registerBytes, int64_t bytes) {
+  int64_t count = (int64_t(64) << 20) / (registerBytes * 4);
+  double clocks[2];
+  for (auto [offset, result] : {std::pair(int64_t(0), &clocks[0]), std::pair(int64_t(4), &clocks[1])}) {
+    auto loop = compileStream(bench, registerBytes, bytes, Stream::Read, offset);
+    if (!loop)
+      return loop.takeError();
+    *result = bench.clocks(*loop, bench.buffer, count);
+  }
+  return std::max(1.0, clocks[1] / clocks[0]);
+}
+
+Expected<double> cpu::streamShare(Bench &bench, int64_t registerBytes, int64_t bytes) {
+  unsigned others = std::max(1u, std::thread::hardware_concurrency()) - 1;
+  if (others == 0)
+    return 1.0;
+  auto loop = compileStream(bench, registerBytes, bytes, Stream::Read);
+  if (!loop)
+    return loop.takeError();
+  int64_t count = std::max<int64_t>(bytes, int64_t(64) << 20) / (registerBytes * 4);
+  double alone = bench.clocks(*loop, bench.buffer, count);
+  std::atomic<bool> ends = false;
+  std::vector<std::thread> readers;
+  int64_t parts = Bench::bufferBytes / bytes;
+  for (unsigned i = 0; i < others; ++i)
+    readers.emplace_back([&, i] {
+      while (!ends)
+        (*loop)(static_cast<char *>(bench.buffer) + (1 + i) % parts * bytes, bytes / (registerBytes * 4));
+    });
+  std::vector<double> times;
+  for (int run = 0; run < 15; ++run)
+    times.push_back(seconds(*loop, bench.buffer, count) * bench.hertz);
+  ends = true;
+  for (std::thread &reader : readers)
+    reader.join();
+  return std::min(1.0, alone / median(std::move(times)));
+}

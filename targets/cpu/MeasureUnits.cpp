@@ -1,0 +1,98 @@
+//===- MeasureUnits.cpp - What instructions cost --------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loops made from the unit records themselves: independent accumulators for the
+// issue rate, one for the latency.
+//
+//===----------------------------------------------------------------------===//
+
+#include "targets/cpu/MeasureBench.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/Module.h"
+
+using namespace tilewright;
+using namespace tilewright::cpu;
+using namespace llvm;
+using tilewright::MatrixUnit;
+
+/// `unit` as a call in a loop; null for emissions that this measurement does not know.
+static Value *emit(IRBuilder<> &b, const MatrixUnit &unit, Value *a, Value *bValue, Value *c) {
+  Module *module = b.GetInsertBlock()->getModule();
+  if (unit.emit.name == "llvm.intr.fma")
+    return b.CreateIntrinsic(c->getType(), Intrinsic::fma, {a, bValue, c});
+  if (unit.emit.kind != EmissionKind::LlvmIntrinsic || unit.emit.arguments != std::vector<std::string>{"C", "A", "B"})
+    return nullptr;
+  Intrinsic::ID id = Intrinsic::lookupIntrinsicID(unit.emit.name);
+  SmallVector<Type *> overloads;
+  if (Intrinsic::isOverloaded(id))
+    overloads = {c->getType(), a->getType()};
+  Function *callee = Intrinsic::getOrInsertDeclaration(module, id, overloads);
+  auto fit = [&](Value *value, unsigned index) {
+    return b.CreateBitCast(value, callee->getFunctionType()->getParamType(index));
+  };
+  return b.CreateCall(callee, {fit(c, 0), fit(a, 1), fit(bValue, 2)});
+}
+
+Expected<std::optional<double>> cpu::unitClocks(Bench &bench, const MatrixUnit &unit, unsigned chains) {
+  bool block = unit.a.residence == Residence::VectorRegister;
+  bool row = unit.a.residence == Residence::BroadcastScalar;
+  if (!(block || row) || unit.b.residence != Residence::VectorRegister || unit.b.scalable)
+    return std::nullopt;
+  LLVMContext &context = bench.context();
+  int64_t elements = unit.b.rows * unit.b.cols;
+  Type *typeA = vectorType(unit.a.element, elements, context), *typeB = vectorType(unit.b.element, elements, context);
+  Type *typeC = vectorType(unit.c.element, unit.c.rows * unit.c.cols, context);
+  bool known = true;
+  auto loop = bench.compile(typeC, chains, [&](IRBuilder<> &b, Value *buffer, Value *, auto &accumulators, auto &next) {
+    BasicBlock *entry = &b.GetInsertBlock()->getParent()->getEntryBlock();
+    IRBuilder<> before(entry->getTerminator());
+    Value *a = before.CreateLoad(typeA, buffer, /*isVolatile=*/true);
+    Value *bValue = before.CreateLoad(typeB, buffer, /*isVolatile=*/true);
+    for (PHINode *accumulator : accumulators) {
+      Value *result = emit(b, unit, a, bValue, accumulator);
+      known &= result != nullptr;
+      next.push_back(result ? b.CreateBitCast(result, accumulator->getType()) : accumulator);
+    }
+  });
+  if (!loop)
+    return loop.takeError();
+  if (!known)
+    return std::nullopt;
+  constexpr int64_t count = 400000;
+  return bench.clocks(*loop, bench.buffer, count) / (count * chains);
+}
+
+Expected<double> cpu::instructionClocks(Bench &bench, int64_t registerBytes, StringRef op, unsigned chains) {
+  Type *type = vectorType(ElementKind::F32, registerBytes / 4, bench.context());
+  auto loop = bench.compile(type, chains, [&](IRBuilder<> &b, Value *buffer, Value *, auto &accumulators, auto &next) {
+    BasicBlock *entry = &b.GetInsertBlock()->getParent()->getEntryBlock();
+    IRBuilder<> before(entry->getTerminator());
+    Value *x = before.CreateLoad(type, buffer, /*isVolatile=*/true);
+    for (auto [i, accumulator] : enumerate(accumulators)) {
+      Value *place = b.CreateConstGEP1_64(b.getInt8Ty(), buffer, registerBytes * i);
+      Value *result = accumulator;
+      if (op == "add.f32")
+        result = b.CreateFAdd(accumulator, x);
+      else if (op == "mul.f32")
+        result = b.CreateFMul(accumulator, x);
+      else if (op == "div.f32")
+        result = b.CreateFDiv(x, accumulator);
+      else if (op == "sqrt.f32")
+        result = b.CreateUnaryIntrinsic(Intrinsic::sqrt, accumulator);
+      else if (op == "load")
+        b.CreateLoad(type, place, /*isVolatile=*/true);
+      else if (op == "store")
+        b.CreateStore(x, place, /*isVolatile=*/true);
+      next.push_back(result);
+    }
+  });
+  if (!loop)
+    return loop.takeError();
+  constexpr int64_t count = 200000;
+  return bench.clocks(*loop, bench.buffer, count) / (count * chains);
+}
