@@ -154,6 +154,8 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   module->setAttr("tilewright.target", builder.getStringAttr(options.target));
   module->setAttr("tilewright.fp", builder.getStringAttr(options.fp));
   module->setAttr("tilewright.threads", builder.getI64IntegerAttr(options.threads));
+  if (options.tileLoops)
+    module->setAttr("tilewright.reference", builder.getUnitAttr());
   auto chip = TargetRegistry::get().describe(options.target);
   if (!chip)
     return emitError(UnknownLoc::get(context), llvm::toString(chip.takeError()));

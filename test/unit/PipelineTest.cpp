@@ -11,12 +11,16 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "LaunchFixture.h"
+#include "tilewright/Compiler.h"
 #include "tilewright/Pipeline.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/IR/Module.h"
 
 #include "gtest/gtest.h"
 #include <functional>
@@ -53,6 +57,45 @@ TEST(Pipeline, EveryStageReadsBackAsWritten) {
     ASSERT_TRUE(mlir::succeeded(parsed)) << name << ": " << messages << "\n" << text;
     EXPECT_EQ(textOf(*parsed), text) << name;
   }
+}
+
+/// Blocks of the function that a loop of 16 stores becomes.
+size_t blocksOfALoop(llvm::StringRef attributes) {
+  std::string text = "module attributes {tilewright.target = \"cpu:x86-64-v3\"" + attributes.str() + R"(} {
+    llvm.func @f(%p: !llvm.ptr) {
+      %zero = llvm.mlir.constant(0 : i64) : i64
+      %one = llvm.mlir.constant(1 : i64) : i64
+      %n = llvm.mlir.constant(16 : i64) : i64
+      llvm.br ^loop(%zero : i64)
+    ^loop(%i: i64):
+      %at = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+      llvm.store volatile %i, %at : i64, !llvm.ptr
+      %next = llvm.add %i, %one : i64
+      %more = llvm.icmp "ult" %next, %n : i64
+      llvm.cond_br %more, ^loop(%next : i64), ^end
+    ^end:
+      llvm.return
+    }
+  })";
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &test::programContext());
+  EXPECT_TRUE(module);
+  auto generator = CodeGenerator::create(*module);
+  if (!generator) {
+    ADD_FAILURE() << llvm::toString(generator.takeError());
+    return 0;
+  }
+  llvm::LLVMContext target;
+  auto code = (*generator)->translate(*module, target);
+  if (!code) {
+    ADD_FAILURE() << llvm::toString(code.takeError());
+    return 0;
+  }
+  return (*code)->getFunction("f")->size();
+}
+
+TEST(Pipeline, LoopsOfTheReferenceLoweringStayLoops) {
+  EXPECT_EQ(blocksOfALoop(""), 1u) << "unrolled where time counts";
+  EXPECT_GT(blocksOfALoop(", tilewright.reference"), 1u) << "a loop where only the result counts";
 }
 
 } // namespace
