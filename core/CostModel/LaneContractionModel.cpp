@@ -13,6 +13,7 @@
 
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/StepModel.h"
 #include "core/CostModel/TileArrangement.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -122,9 +123,35 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
   return llvm::all_of(overrides, [&](const auto &field) {
     return (field.first != "block_m" || plan.blockM() == field.second) &&
            (field.first != "block_n" || plan.blockN() == field.second) &&
+           (field.first != "block_k" || plan.depth == field.second) &&
            (field.first != "group" || plan.unit->scopeCount == field.second) &&
            (field.first != "cluster" || plan.cluster == field.second);
   });
+}
+
+/// Instructions of a step that are neither products nor accesses: counter, stage, addresses, waits, barrier, branch; as
+/// counted in compiled loops.
+static constexpr double loopInstructions = 20;
+/// Registers of an element that a lane gathers: itself, and an address of 64 bits.
+static constexpr int64_t gatherRegisters = 3;
+/// Bytes of k in the shortest step.
+static constexpr int64_t shortestDepth = 32;
+/// Bytes that global memory moves at once.
+static constexpr int64_t sectorBytes = 32;
+/// Relative difference below which two modelled times are the same.
+static constexpr double equalTime = 1e-6;
+
+/// Bytes that `active` blocks in the order of their numbers read from global memory for one step: each row and column
+/// of tiles once, or where L2 holds both operands, its part of them.
+static double fetchedOnce(int64_t m, int64_t n, int64_t k, double outer, const LaneContractionPlan &plan, double active,
+                          int64_t elementBytes, const Memory *l2) {
+  double tilesM = llvm::divideCeil(m, plan.blockM()), tilesN = llvm::divideCeil(n, plan.blockN());
+  double rows = std::ceil(active / tilesN), columns = std::min(tilesN, active) * std::ceil(rows / tilesM);
+  double bytes = (rows * plan.blockM() + columns * plan.blockN()) * plan.depth * elementBytes;
+  double operands = (double(m) * k + double(k) * n) * outer * elementBytes;
+  if (l2 && operands <= l2->bytes)
+    bytes = std::min(bytes, operands * active / (tilesM * tilesN * outer) / llvm::divideCeil(k, plan.depth));
+  return bytes;
 }
 
 std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contraction &c, const TargetDescription &chip,
@@ -200,6 +227,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
   int64_t m = extent(base.mDim), n = extent(base.nDim), k = extent(base.kDim);
 
   std::optional<LaneContractionPlan> best;
+  double bestBeside = 0;
+  bool bestWhole = false;
   for (const MatrixUnit &unit : chip.units()) {
     if (!computes(unit, c, hierarchy, fast))
       continue;
@@ -210,7 +239,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
       for (int64_t sn : {1, 2, 4})
         for (int64_t tm : {1, 2, 4, 8})
           for (int64_t tn : {1, 2, 4, 8})
-            for (int64_t depthBytes : {32, 64, 128}) {
+            for (int64_t depthBytes : {shortestDepth, int64_t(64), int64_t(128)}) {
               LaneContractionPlan plan = base;
               plan.unit = &unit;
               plan.subgroupsM = sm;
@@ -226,7 +255,16 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                 continue;
               // No tile of which more than half is beyond the array, unless it is the smallest.
               if ((plan.blockM() >= 2 * m && plan.blockM() > unit.m) ||
-                  (plan.blockN() >= 2 * n && plan.blockN() > unit.n))
+                  (plan.blockN() >= 2 * n && plan.blockN() > unit.n) ||
+                  (plan.depth >= 2 * k && depthBytes > shortestDepth && plan.depth > unit.k))
+                continue;
+              // Rows of a tile fill sectors of global memory, unless the array's own are shorter.
+              auto fills = [&](const ContractionOperand &operand, unsigned freeDim, int64_t rows, int64_t extent) {
+                bool inFree =
+                    isContiguousAlong(operand.access, freeDim) && !isContiguousAlong(operand.access, plan.kDim);
+                return !inFree || rows * elementBytes >= std::min(sectorBytes, extent * elementBytes);
+              };
+              if (!fills(c.a, plan.mDim, plan.blockM(), m) || !fills(c.b, plan.nDim, plan.blockN(), n))
                 continue;
               int64_t stageBytes = (plan.blockM() + plan.blockN()) * plan.depth * elementBytes;
               int64_t staged = engine ? 0 : stageBytes / threads / 4;
@@ -238,6 +276,27 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               plan.stages = !plan.otherK.empty() ? 1 : engine ? std::min<int64_t>(4, std::max<int64_t>(2, steps)) : 2;
               while (plan.stages > 1 && plan.stages * stageBytes > shared->bytes)
                 --plan.stages;
+              // Elements of an operand that lanes gather one by one to turn them, and whether each lane has a whole
+              // piece of a row: narrower writes into neighbouring rows meet in a bank.
+              bool whole = true;
+              auto gathers = [&](const ContractionOperand &operand, const UnitOperand &own, bool isA, unsigned freeDim,
+                                 int64_t free) -> int64_t {
+                bool wantsK = alongK(own.layout, !isA) > 1 || (matrices && unit.k > 1);
+                bool inK = isContiguousAlong(operand.access, plan.kDim);
+                bool inFree = isContiguousAlong(operand.access, freeDim);
+                bool kInner = wantsK && !(inFree && !inK && transposes);
+                if (elementBytes >= 4 || !(kInner ? inFree && !inK : inK && !inFree))
+                  return 0;
+                int64_t pieceBytes = std::min<int64_t>(16, (kInner ? plan.depth : free) * elementBytes);
+                whole &= free * plan.depth / threads * elementBytes >= pieceBytes;
+                return free * plan.depth / threads;
+              };
+              int64_t gathered = gathers(c.a, unit.a, true, plan.mDim, plan.blockM()) +
+                                 gathers(c.b, unit.b, false, plan.nDim, plan.blockN());
+              // An iteration once round the ring may hold the copies of all its steps: in vectors, or each element in a
+              // register beside its address.
+              int64_t held = plan.stages * staged + gatherRegisters * gathered;
+              plan.round = !engine && plan.registers + held <= limit ? plan.stages : 1;
               plan.sharedBytes = plan.stages * stageBytes;
               if (plan.sharedBytes > shared->bytes || (plan.stages < 2 && plan.otherK.empty()))
                 continue;
@@ -245,20 +304,35 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               plan.blocksAtATime =
                   std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
                                                  file->entries / (plan.registers * threads), 2048 / threads}));
-              double units = double(tm * tn) * (plan.depth / unit.k) * unit.issue * subgroups / issueSlots;
-              double reads = double(subgroups) * (tm * unit.m + tn * unit.n) * plan.depth * elementBytes;
-              double pad = (reads + stageBytes) / shared->bytesPerClock;
               double blocks = outerCount * llvm::divideCeil(m, plan.blockM()) * llvm::divideCeil(n, plan.blockN());
               double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
               double active = std::min(blocks, atATime);
               double perUnit = std::max(1.0, active / hierarchy.blocks); // blocks that share a multiprocessor
-              double traffic = l2 ? stageBytes * active / l2->bytesPerClock : 0;
-              // One block alone does not overlap its own phases.
-              double overlap = perUnit * subgroups >= 2 * issueSlots || engine ? 1.0 : 1.3;
-              // Instructions of one step: products and loads of fragments. They decide between units of equal rate.
-              double issued = double(subgroups) * (plan.depth / unit.k) * (tm * tn + tm + tn) / issueSlots;
-              plan.stepClocks =
-                  std::max({units * perUnit * overlap, pad * perUnit, traffic, issued * perUnit}) + 0.05 * issued;
+              double reads = double(subgroups) * (tm * unit.m + tn * unit.n) * plan.depth * elementBytes;
+              // Instructions of a subgroup: products, loads of fragments, its part of the copies in 16-byte vectors,
+              // twice where elements wait in registers, and those of the loop.
+              double copies = double(stageBytes) / threads / 16 * (engine ? 1 : 2);
+              double issued =
+                  subgroups * ((plan.depth / unit.k) * (tm * tn + tm + tn) + copies + loopInstructions) / issueSlots;
+              double fetched = fetchedOnce(m, n, k, outerCount, plan, active, elementBytes, l2);
+              StepLoad load;
+              load.units = double(tm * tn) * (plan.depth / unit.k) * unit.issue * subgroups / issueSlots * perUnit;
+              load.issue = issued * perUnit;
+              load.scratchpad = (reads + stageBytes) / shared->bytesPerClock * perUnit;
+              load.l2 = l2 ? stageBytes * active / l2->bytesPerClock : 0;
+              load.global = fetched / global->bytesPerClock;
+              StepChain chain;
+              chain.products = double(tm * tn) * (plan.depth / unit.k) * unit.issue;
+              chain.scratchpadRead = reads / subgroups / shared->bytesPerClock;
+              chain.scratchpadWrite = engine ? 0 : double(stageBytes) / subgroups / shared->bytesPerClock;
+              chain.scratchpadLatency = shared->latency;
+              chain.meets = !engine && subgroups > 1;
+              double missing = std::min(1.0, fetched / (stageBytes * active));
+              chain.l2 = l2 ? double(stageBytes) / subgroups * hierarchy.blocks / l2->bytesPerClock : 0;
+              chain.global = missing * stageBytes / subgroups * hierarchy.blocks / global->bytesPerClock;
+              chain.memoryLatency = l2 ? l2->latency + missing * (global->latency - l2->latency) : global->latency;
+              chain.ahead = engine ? std::max<int64_t>(1, plan.stages - 1) : 1;
+              plan.stepClocks = stepClocks(load, chain);
               double waves = std::max(1.0, std::ceil(blocks / atATime));
               double epilogue =
                   100 + double(plan.blockM()) * plan.blockN() * 4 * active / (l2 ? l2->bytesPerClock : 1000.0);
@@ -268,8 +342,19 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               plan.seconds = clocks / (chip.clockMHz() * 1e6);
               if (considered)
                 considered->push_back(plan);
-              if (!best || plan.seconds < best->seconds)
+              // Of equal ones that which asks for the least beside a product.
+              double beside = (load.issue + load.scratchpad + load.l2) /
+                              (perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);
+              bool ties = best && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
+              double least = ties ? std::min(plan.seconds, best->seconds) : plan.seconds;
+              bool better = ties ? beside < bestBeside : best && plan.seconds < best->seconds;
+              if (!best || (whole != bestWhole ? whole : better)) {
                 best = plan;
+                bestBeside = beside;
+                bestWhole = whole;
+              }
+              if (ties && whole == bestWhole)
+                best->seconds = least;
             }
   }
   auto ring = planGroupUnits(c, chip, hierarchy, base, overrides, considered);
@@ -315,9 +400,10 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
   };
   order(best->a, c.a, best->unit->a, true, best->blockM());
   order(best->b, c.b, best->unit->b, false, best->blockN());
-  if (considered)
-    for (LaneContractionPlan &each : *considered)
-      if (each.cutsLike(*best))
-        each = *best; // with the bytes of its arrangement
+  if (considered) {
+    auto chosen = llvm::find_if(*considered, [&](const auto &each) { return each.cutsLike(*best); });
+    *chosen = *best; // with the bytes of its arrangement, before others of the same time
+    std::rotate(considered->begin(), chosen, std::next(chosen));
+  }
   return best;
 }

@@ -51,6 +51,7 @@ struct LaneContractionPlan {
   int64_t tilesM = 1, tilesN = 1;            // units of a subgroup
   int64_t depth = 1;                         // BK
   int64_t stages = 1;
+  int64_t round = 1; // steps of an iteration where lanes fill the ring: as many as stages, or 1
   StagedTile a, b;
   std::string engine;     // that copies tiles, in a role of its own; empty: lanes copy
   int64_t workers = 0;    // clusters of blocks that take one tile each after the other; 0: each has one
@@ -72,8 +73,8 @@ struct LaneContractionPlan {
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit of the chip computes this contraction.
 /// `fast`: units that round their operands (tf32) may be used.
-/// `overrides`: only candidates that agree with "block_m", "block_n" (elements), "group" (subgroups that hold a
-/// fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are the most of a ring.
+/// `overrides`: only candidates that agree with "block_m", "block_n", "block_k" (elements), "group" (subgroups that
+/// hold a fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are the most of a ring.
 /// `considered` receives every candidate with its time, for --explain.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 std::optional<LaneContractionPlan> planLaneContraction(const Contraction &contraction, const TargetDescription &chip,

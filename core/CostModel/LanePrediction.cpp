@@ -41,8 +41,8 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   result.unitCycles = double(result.unitIssues) * plan.unit->issue;
   // All rows of A once for each column of tiles, all columns of B once for each row of clusters.
   result.globalBytesRead = outer * otherK * k * (m * columns * bytesA + n * clusters * bytesB);
-  // Lanes' copies into a ring run ahead of the steps: those beyond the end write zeros.
-  int64_t ahead = plan.stages == 1 || !plan.engine.empty() ? 0 : engine ? plan.stages - 1 : 1;
+  // Asynchronous copies of lanes into a ring run ahead of the steps: those beyond the end write zeros.
+  int64_t ahead = plan.stages == 1 || !plan.engine.empty() || !engine ? 0 : plan.stages - 1;
   int64_t results = tiles * plan.blockM() * plan.blockN() * resultBytes;
   result.scratchpadBytesWritten =
       tiles * (steps + ahead) * plan.depth * (plan.blockM() * bytesA + plan.blockN() * bytesB) + results;

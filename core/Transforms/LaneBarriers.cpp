@@ -222,34 +222,72 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
 
 //===-- Ages of tokens ----------------------------------------------------===//
 
-/// Copies of `block` after `from` (null: its start) and before `to` (null: its end). Copies in inner loops do not
-/// count: fewer is safe, it makes a wait wait for more.
-static int64_t copiesBetween(Block *block, Operation *from, Operation *to) {
+/// The wait for `token`, and how many iterations of the loops around it later that is; null: none is found.
+static std::pair<Operation *, int64_t> awaitedAt(Value token) {
+  for (int64_t age = 0; age < 64;) {
+    Value next;
+    for (OpOperand &use : token.getUses()) {
+      if (isa<tile::WaitOp>(use.getOwner()))
+        return {use.getOwner(), age};
+      if (auto loop = dyn_cast<scf::ForOp>(use.getOwner())) {
+        next = loop.getTiedLoopRegionIterArg(&use);
+      } else if (auto loop = dyn_cast<scf::ForOp>(use.getOwner()->getParentOp());
+                 loop && isa<scf::YieldOp>(use.getOwner())) {
+        next = loop.getRegionIterArg(use.getOperandNumber());
+        ++age;
+      }
+    }
+    if (!next)
+      break;
+    token = next;
+  }
+  return {nullptr, 0};
+}
+
+bool LaneBarriers::closesGroup(tile::CopyOp copy) {
+  for (Operation *op = copy->getNextNode(); op && !isa<tile::WaitOp>(op) && op->getNumRegions() == 0;
+       op = op->getNextNode())
+    if (auto next = dyn_cast<tile::CopyOp>(op)) {
+      auto own = awaitedAt(copy.getToken());
+      return !own.first || awaitedAt(next.getToken()) != own;
+    }
+  return true;
+}
+
+/// Groups that copies of `block` close behind the group of the copy `from` (null: its start) and before `to` (null: its
+/// end). Those in inner loops do not count: fewer is safe, it makes a wait wait for more.
+static int64_t groupsBetween(Block *block, Operation *from, Operation *to) {
   int64_t count = 0;
+  auto closes = [](Operation *op) {
+    auto copy = dyn_cast<tile::CopyOp>(op);
+    return copy && LaneBarriers::closesGroup(copy);
+  };
+  while (from && !closes(from))
+    from = from->getNextNode();
   for (Operation *op = from ? from->getNextNode() : &block->front(); op && op != to; op = op->getNextNode())
-    count += isa<tile::CopyOp>(op);
+    count += closes(op);
   return count;
 }
 
-/// Copies issued after the one that `token` stands for, before `at`, at least.
+/// Groups closed after that of the copy that `token` stands for, before `at`, at least.
 static int64_t younger(Value token, Operation *at) {
   if (auto copy = token.getDefiningOp<tile::CopyOp>()) {
     Operation *ancestor = copy->getBlock()->findAncestorOpInBlock(*at);
-    return ancestor ? copiesBetween(copy->getBlock(), copy, ancestor) : 0;
+    return ancestor ? groupsBetween(copy->getBlock(), copy, ancestor) : 0;
   }
   auto argument = dyn_cast<BlockArgument>(token);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
   if (!loop)
     return 0;
   Block *body = loop.getBody();
-  int64_t here = copiesBetween(body, nullptr, body->findAncestorOpInBlock(*at));
-  int64_t step = copiesBetween(body, nullptr, nullptr), least = std::numeric_limits<int64_t>::max();
+  int64_t here = groupsBetween(body, nullptr, body->findAncestorOpInBlock(*at));
+  int64_t step = groupsBetween(body, nullptr, nullptr), least = std::numeric_limits<int64_t>::max();
   unsigned i = argument.getArgNumber() - 1;
   for (int64_t age = 0; age < 64; ++age) {
     least = std::min(least, younger(loop.getInitArgs()[i], loop) + age * step + here);
     Value next = body->getTerminator()->getOperand(i);
     if (auto copy = next.getDefiningOp<tile::CopyOp>(); copy && copy->getBlock() == body)
-      return std::min(least, copiesBetween(body, copy, nullptr) + age * step + here);
+      return std::min(least, groupsBetween(body, copy, nullptr) + age * step + here);
     auto carried = dyn_cast<BlockArgument>(next);
     if (!carried || carried.getOwner() != body)
       return 0;

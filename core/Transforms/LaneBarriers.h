@@ -40,7 +40,9 @@ public:
   bool needs(mlir::Operation *op) const { return before.contains(op); }
   /// Without an engine: the elements of `copy` may wait in registers, since its wait follows in the same block.
   bool landsAtWait(tile::CopyOp copy) const;
-  /// With an engine: how many copies issued after those that `wait` awaits are under way, at least.
+  /// With an engine: copies that follow each other and are awaited together form a group, which the last one closes.
+  static bool closesGroup(tile::CopyOp copy);
+  /// With an engine: how many groups closed after those that `wait` awaits are under way, at least.
   int64_t pendingAt(tile::WaitOp wait) const;
 
 private:

@@ -15,6 +15,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/IterationSpace.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -51,6 +52,7 @@ private:
   SmallVector<Value> reduce(unsigned which, ValueRange accumulators);
   SmallVector<Value> ring(ValueRange accumulators);
   SmallVector<Value> single(ValueRange accumulators);
+  SmallVector<Value> prefetch(int64_t k, ValueRange accumulators);
   void subgroup();
   AffineMap elements(const Access &access);
   void at(int64_t tm, int64_t tn) {
@@ -67,6 +69,7 @@ private:
   const MatrixUnit &unit;
   const LaneHierarchy &hierarchy;
   bool engine;
+  bool kInside = false; // the copies to be written lie inside along k
   IterationSpace space;
   Value sharedA, sharedB;
   AffineExpr rank;                                             // of the block in its cluster
@@ -189,7 +192,7 @@ Value Emitter::copy(const ContractionOperand &operand, const StagedTile &tile, V
     return number && number.getValue() % size == 0;
   };
   bool freeEnds = divides(space.extent(freeDim), isA ? p.blockM() * p.cluster : p.blockN());
-  bool kEnds = divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty());
+  bool kEnds = kInside || (divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty()));
   AffineMap validMap;
   SmallVector<Value> validOperands;
   if (!freeEnds || !kEnds) {
@@ -285,9 +288,47 @@ SmallVector<Value> Emitter::single(ValueRange accumulators) {
                       });
 }
 
+/// A ring that lanes fill, of a constant size `k`: the last step is multiplied behind the loop, so that no copy goes
+/// beyond the end and none needs a check, but that of a last step that is not whole.
+SmallVector<Value> Emitter::prefetch(int64_t k, ValueRange accumulators) {
+  int64_t whole = k / p.depth, steps = llvm::divideCeil(k, p.depth);
+  auto copyStep = [&](AffineExpr step, bool inside) {
+    kInside = inside;
+    Value a = copy(c.a, p.a, sharedA, true, step * p.depth, step % p.stages);
+    Value b = copy(c.b, p.b, sharedB, false, step * p.depth, step % p.stages);
+    kInside = false;
+    return SmallVector<Value>{a, b};
+  };
+  auto wait = [&](ValueRange tokens) { tile::WaitOp::create(builder(), space.loc, tokens); };
+  // Step `step` is multiplied while the next one is on its way.
+  auto both = [&](AffineExpr step, bool inside, ValueRange sums) {
+    SmallVector<Value> tokens = copyStep(step + 1, inside);
+    SmallVector<Value> next = multiply(sums, step % p.stages);
+    wait(tokens);
+    return next;
+  };
+  wait(copyStep(constant(0), whole > 0));
+  SmallVector<Value> sums(accumulators);
+  // Once round the ring in an iteration, where registers allow: then stages are constant, and places in the scratchpad.
+  int64_t rounds = std::max<int64_t>(0, whole - 1) / p.round;
+  sums = space.reduce(constant(0), constant(rounds), sums, [&](AffineExpr iv, ValueRange args) {
+    SmallVector<Value> next(args);
+    for (int64_t stage = 0; stage < p.round; ++stage)
+      next = both(iv * p.round + stage, true, next);
+    return next;
+  });
+  for (int64_t step = rounds * p.round; step < whole - 1; ++step)
+    sums = both(constant(step), true, sums);
+  if (whole > 0 && steps > whole)
+    sums = both(constant(whole - 1), false, sums);
+  return multiply(sums, constant((steps - 1) % p.stages));
+}
+
 /// A ring of stages. With an engine, `stages - 1` steps are under way; without, the next step waits in registers while
 /// this one is multiplied.
 SmallVector<Value> Emitter::ring(ValueRange accumulators) {
+  if (auto k = dyn_cast<AffineConstantExpr>(space.extent(p.kDim)); k && !engine && k.getValue() > 0)
+    return prefetch(k.getValue(), accumulators);
   AffineExpr steps = space.extent(p.kDim).ceilDiv(p.depth);
   SmallVector<Value> carried(accumulators);
   size_t count = accumulators.size();

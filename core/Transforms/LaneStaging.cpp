@@ -94,8 +94,8 @@ LogicalResult LaneWriter::copy(tile::CopyOp op) {
   FailureOr<std::optional<StagedCopy>> pending = emitCopy(context, request, asynchronous);
   if (failed(pending))
     return failure();
-  // A copy that took the synchronous way still closes a group: waits count copies.
-  if (asynchronous || context.ops.countsGroups())
+  // A copy that took the synchronous way still closes a group: waits count them.
+  if ((asynchronous || context.ops.countsGroups()) && LaneBarriers::closesGroup(op))
     context.ops.commitCopies(builder, op.getLoc());
   if (*pending)
     staged.try_emplace(op.getToken(), **pending);

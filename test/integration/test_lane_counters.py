@@ -54,6 +54,28 @@ def test_sums_of_few_tiles_are_split(chip, tool, tmp_path):
     assert parts["units"][0]["issues"] >= alone["units"][0]["issues"]
 
 
+@pytest.mark.parametrize("chip, kind, trans_b", [("nvidia:H100", "f16", True), ("nvidia:H200", "bf16", False)])
+def test_product_through_a_ring(chip, kind, trans_b, tool, tmp_path):
+    """The compiler takes units that read the scratchpad by itself; tiles and multicasts are counted as predicted."""
+    path = tmp_path / "mm.mlir"
+    path.write_text(product(kind, 512, 640, 512, trans_b=trans_b))
+    (kernel,) = kernels(emulate(tool, path, chip))
+    predicted = kernel["predicted"]
+    pad, far = memory(kernel, "scratchpad"), memory(kernel, "global")
+    assert predicted["unit"].startswith("nvidia.wgmma_m64n")
+    assert [(u["unit"], u["issues"]) for u in kernel["units"]] == [(predicted["unit"], predicted["unit_issues"])]
+    assert far["read_bytes"] == predicted["global_read_bytes"]
+    assert pad["written_bytes"] == predicted["scratchpad_written_bytes"]
+    assert pad["read_bytes"] == predicted["scratchpad_read_bytes"]
+    assert kernel["blocks"] == predicted["blocks"]
+    # The main loop: tiles that arrive, units that read them. Lanes write f32 results for an engine behind it.
+    loop = [s for s in kernel["sites"] if s["memory"] != "global" and s["op"] != "llvm.store"]
+    assert any(s["op"].startswith("nvidia.wgmma") for s in loop)
+    assert sum(s["conflict_cycles"] for s in loop) == 0, loop
+    copies = [s for s in kernel["sites"] if s["memory"] == "global" and not s["writes"]]
+    assert sum(s["transactions"] for s in copies) * 32 <= 1.05 * sum(s["bytes"] for s in copies)
+
+
 def test_the_command_of_the_readme():
     (command,) = re.findall(r"^for chip in .*--device emulator.*$", (SOURCE / "README.md").read_text(), re.M)
     done = subprocess.run(["bash", "-ec", command], capture_output=True, text=True, cwd=SOURCE,

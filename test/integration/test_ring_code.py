@@ -3,6 +3,7 @@
 Needs `ptxas` on the path or under CUDA_ROOT, CUDA_HOME, CUDA_PATH or /usr/local/cuda; without it the tests are skipped.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -82,6 +83,18 @@ def test_large_tiles_keep_their_sums(tool, tmp_path, tile, transposed):
     assert len(re.findall(r"wgmma\.wait_group", ptx)) == 2
     assert len(re.findall(r"setmaxnreg", ptx)) == 2
     assert "st.local" not in ptx and "ld.local" not in ptx
+
+
+@pytest.mark.parametrize("chip", ["H100", "H200"])
+@pytest.mark.parametrize("element", ["f16", "bf16", "i8"])
+def test_the_compiler_chooses_it(tool, tmp_path, chip, element):
+    source = tmp_path / "product.mlir"
+    text = product(4096, 4096, 4096, element, True, (128, 256))
+    source.write_text(re.sub(r' attributes \{tilewright.force = "[^"]*"\}', "", text, count=1))
+    decisions = json.loads(tool("tw-compile", source, "--target", f"nvidia:{chip}", "--explain=json"))
+    choice = next(d for d in decisions if d["decision"] == "contraction")["choice"]
+    assert choice["unit"].startswith("nvidia.wgmma_") and choice["engine"] == "TmaLoad", choice
+    assert choice["block"][:2] in ([128, 256], [256, 128]) and choice["workers"] > 0, choice
 
 
 @pytest.mark.parametrize("element", ["bf16", "i8"])

@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Takes single barriers and waits out of kernels that the compiler made: the
-/// emulator reports each one, so that none is emitted in vain, and none that is
-/// needed could be missing unnoticed.
+/// Takes single barriers, waits, commits and arrangements out of kernels that the
+/// compiler made: the emulator reports each one, so that none is emitted in vain,
+/// and none that is needed could be missing unnoticed. RingTest.cpp does it for rings.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/EmulatedProgram.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -23,13 +24,13 @@
 
 using namespace tilewright;
 
-/// C = A B of 64 x 64 in f16, sums of 64 in f32.
+/// C = A B of 64 x 64 in f16, sums of 256 in f32.
 static const char *const product = R"(
-func.func @mm(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf32> {
+func.func @mm(%a: tensor<64x256xf16>, %b: tensor<256x64xf16>) -> tensor<64x64xf32> {
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64x64xf32>
   %f = linalg.fill ins(%z : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
-  %r = linalg.matmul ins(%a, %b : tensor<64x64xf16>, tensor<64x64xf16>) outs(%f : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<64x256xf16>, tensor<256x64xf16>) outs(%f : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %r : tensor<64x64xf32>
 })";
 
@@ -43,13 +44,14 @@ func.func @rows(%a: tensor<2x4096xf32>) -> tensor<2xf32> {
   return %r : tensor<2xf32>
 })";
 
-/// Barriers and waits; not the wait for everything at a block's end, without which a copy that nobody reads goes on.
+/// Barriers, waits and commits; not the wait for everything at a block's end, without which a copy that nobody reads
+/// goes on.
 static bool orders(mlir::Operation *op) {
   llvm::StringRef name = op->getName().getStringRef();
   if (auto groups = op->getAttrOfType<mlir::IntegerAttr>("n"); groups && groups.getInt() == 0)
     return false;
   return name == "nvvm.barrier0" || name == "nvvm.barrier" || name == "nvvm.cp.async.wait.group" ||
-         name == "rocdl.s.barrier";
+         name == "nvvm.cp.async.commit.group" || name == "rocdl.s.barrier";
 }
 
 /// Findings of all modes on arrays of these bytes; -1 if the program does not compile.
@@ -75,16 +77,23 @@ static int findingsOf(mlir::ModuleOp module, llvm::ArrayRef<int64_t> bytes) {
 
 class LaunchMutation : public testing::TestWithParam<const char *> {};
 
+static mlir::MLIRContext &programContext() {
+  static auto *context = [] {
+    if (TargetRegistry::get().targets().empty())
+      registerLinkedTargets();
+    mlir::DialectRegistry registry;
+    registerAllDialects(registry);
+    for (const Target *target : TargetRegistry::get().targets())
+      target->registerDialects(registry);
+    return new mlir::MLIRContext(registry, mlir::MLIRContext::Threading::DISABLED);
+  }();
+  return *context;
+}
+
 TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
-  if (TargetRegistry::get().targets().empty())
-    registerLinkedTargets();
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  for (const Target *target : TargetRegistry::get().targets())
-    target->registerDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext &context = programContext();
   for (auto [text, bytes] :
-       {std::pair(product, std::vector<int64_t>{8192, 8192, 16384}), {rows, std::vector<int64_t>{32768, 8}}}) {
+       {std::pair(product, std::vector<int64_t>{32768, 32768, 16384}), {rows, std::vector<int64_t>{32768, 8}}}) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "program.mlir");
     CompileOptions options;
     options.target = GetParam();
@@ -107,6 +116,54 @@ TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
           << GetParam() << ": number " << left << " of " << count << ", " << name << ", is not missed";
     }
   }
+}
+
+/// Cycles of bank conflicts of one run; -1 if the program does not compile.
+static int64_t conflictsOf(mlir::ModuleOp module, llvm::ArrayRef<int64_t> bytes) {
+  auto program = EmulatedProgram::compile(module);
+  if (!program) {
+    ADD_FAILURE() << llvm::toString(program.takeError());
+    return -1;
+  }
+  std::vector<std::vector<char>> memory;
+  std::vector<void *> arguments;
+  for (int64_t size : bytes)
+    memory.emplace_back(size);
+  for (std::vector<char> &array : memory)
+    arguments.push_back(array.data());
+  if (llvm::Error error = (*program)->call({}, arguments))
+    ADD_FAILURE() << llvm::toString(std::move(error));
+  EXPECT_TRUE((*program)->findings().empty());
+  int64_t cycles = 0;
+  for (const KernelCounters &kernel : (*program)->counters())
+    for (const MemoryCounters &memory : kernel.memories)
+      cycles += memory.conflictCycles;
+  return cycles;
+}
+
+/// Swizzles and padding are there to avoid conflicts, and the counter sees each one that is missing.
+TEST_P(LaunchMutation, EachArrangementIsNeeded) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(product, &programContext(), "program.mlir");
+  const std::vector<int64_t> bytes{32768, 32768, 16384};
+  CompileOptions options;
+  options.target = GetParam();
+  ASSERT_TRUE(module && mlir::succeeded(runStages(*module, 1, 4, options)));
+  auto lowered = [&](int without) {
+    mlir::OwningOpRef<mlir::ModuleOp> mutant = module->clone();
+    int number = 0;
+    mutant->walk([&](tile::AllocOp alloc) {
+      if (alloc.getArrangement() && number++ == without)
+        alloc.removeArrangementAttr();
+    });
+    EXPECT_TRUE(mlir::succeeded(runStages(*mutant, 5, 5, options)));
+    return mutant;
+  };
+  int count = 0;
+  module->walk([&](tile::AllocOp alloc) { count += alloc.getArrangement().has_value(); });
+  EXPECT_GE(count, 1);
+  EXPECT_EQ(conflictsOf(*lowered(-1), bytes), 0);
+  for (int without = 0; without < count; ++without)
+    EXPECT_GT(conflictsOf(*lowered(without), bytes), 0) << GetParam() << ": arrangement " << without;
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, LaunchMutation,

@@ -11,14 +11,20 @@
 
 module attributes {tilewright.target = "nvidia:A100"} {
 
-// A ring of three stages: the wait leaves the copies of one stage under way, and one barrier serves the stage that
+// A ring of three stages: the copies of a stage are one group, the wait leaves one under way, and one barrier serves the stage that
 // has landed and the one that is written next.
 //
 // CHECK-LABEL: func.func private @ring
 // CHECK-SAME: !llvm.ptr<1> {llvm.noalias}
-// CHECK-COUNT-4: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.shared.global
+// CHECK-NOT: commit.group
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.commit.group
+// CHECK-COUNT-2: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.commit.group
+// CHECK-NOT: commit.group
 // CHECK: scf.for
-// CHECK:   nvvm.cp.async.wait.group 2
+// CHECK:   nvvm.cp.async.wait.group 1
 // CHECK-NEXT: nvvm.barrier0
 // CHECK:   nvvm.cp.async.shared.global
 // CHECK-NOT: nvvm.barrier0
