@@ -103,7 +103,9 @@ public:
     question.between = static_cast<double>(cast<MemRefType>(first.target().getType()).getNumElements());
     question.elements = static_cast<double>(cast<MemRefType>(second.target().getType()).getNumElements());
     question.reads = rowsRead(1);
-    question.recompute = static_cast<double>(rowsRead(model.rowsAtOnce())) / static_cast<double>(model.rowsAtOnce());
+    // Rows share; a buffer of one dimension has none.
+    int64_t rows = second.space.size() > 1 ? model.rowsAtOnce() : 1;
+    question.recompute = static_cast<double>(rowsRead(rows)) / static_cast<double>(rows);
     question.first = work(first, {}, question.lanes, model);
     question.second = work(second, first.target(), question.lanes, model);
     return compareHalo(question, model);

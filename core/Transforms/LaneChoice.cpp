@@ -238,9 +238,27 @@ bool NestVectorizer::choose(std::string &reason) {
   return true;
 }
 
+/// Whether an iteration of loop `dim` reads a row that the next one reads again: together they load, and compute from
+/// it, once.
+static bool readsNextRow(const Nest &nest, unsigned dim, unsigned lane) {
+  auto isRow = [&](const Access &load) { return load.dims().test(lane) && load.stride(lane) == 1; };
+  for (const Access &load : nest.loads) {
+    if (!isRow(load) || !load.dims().test(dim))
+      continue;
+    MLIRContext *context = load.map.getContext();
+    AffineExpr next = getAffineDimExpr(dim, context) + 1;
+    AffineMap shifted = simplifyAffineMap(
+        load.map.replace(getAffineDimExpr(dim, context), next, load.map.getNumDims(), load.map.getNumSymbols()));
+    for (const Access &other : nest.loads)
+      if (other.memref == load.memref && other.symbols == load.symbols && simplifyAffineMap(other.map) == shifted)
+        return true;
+  }
+  return false;
+}
+
 /// The loop of which several steps are taken at once. Either the innermost one beside the lanes that every store sums
-/// over; or one whose iterations are rows of their own, where that keeps more of memory busy, or where rows that all of
-/// them read would leave the first cache between two iterations.
+/// over; or one whose iterations are rows of their own, where that keeps more of memory busy, where rows that all of
+/// them read would leave the first cache between two iterations, or where neighbours read the same rows.
 void NestVectorizer::chooseSteps() {
   auto take = [&](unsigned dim, int64_t steps) {
     jamLoop = dim;
@@ -291,7 +309,8 @@ void NestVectorizer::chooseSteps() {
       else if (llvm::none_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
         same.push_back(cast<AffineLoadOp>(load.op));
     }
-    if ((onOtherPages && model.isFromMemory(touched)) || (!same.empty() && !model.staysNear(between))) {
+    if ((onOtherPages && model.isFromMemory(touched)) || (!same.empty() && !model.staysNear(between)) ||
+        readsNextRow(nest, dim, laneLoop)) {
       take(dim, model.rowsAtOnce());
       unroll = std::max<int64_t>(unroll / jam, 1);
       shared.assign(same.begin(), same.end());

@@ -120,6 +120,31 @@ func.func @small(%in: memref<33x34xf32>, %out: memref<32x32xf32>) {
   return
 }
 
+// Of one dimension there are no rows that share: elements of a near cache are not computed three times.
+// CHECK-LABEL: func.func @line
+// CHECK: memref.alloc
+// CHECK-COUNT-2: affine.for
+func.func @line(%in: memref<2052xf32>, %out: memref<2048xf32>) {
+  %t = memref.alloc() : memref<2050xf32>
+  affine.for %x = 0 to 2050 {
+    %a = affine.load %in[%x] : memref<2052xf32>
+    %b = affine.load %in[%x + 1] : memref<2052xf32>
+    %c = affine.load %in[%x + 2] : memref<2052xf32>
+    %s = arith.addf %a, %b : f32
+    %u = arith.mulf %s, %c : f32
+    affine.store %u, %t[%x] : memref<2050xf32>
+  }
+  affine.for %x = 0 to 2048 {
+    %a = affine.load %t[%x] : memref<2050xf32>
+    %b = affine.load %t[%x + 1] : memref<2050xf32>
+    %c = affine.load %t[%x + 2] : memref<2050xf32>
+    %s = arith.addf %a, %b : f32
+    %u = arith.addf %s, %c : f32
+    affine.store %u, %out[%x] : memref<2048xf32>
+  }
+  return
+}
+
 // The buffer is an output as well; the second overwrites what the first reads; an element is read once (no halo).
 // CHECK-LABEL: func.func @stays
 // CHECK-COUNT-12: affine.for

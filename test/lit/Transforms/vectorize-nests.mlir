@@ -247,3 +247,25 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 }
+
+// -----
+
+// Neighbours that read the same rows run four at once: LLVM then loads each of the five rows once, and computes from it once.
+// CHECK-LABEL: func.func private @rows_of_neighbours
+// CHECK:         scf.for
+// CHECK-COUNT-4:   vector.store
+// CHECK-NOT:       vector.store
+// CHECK:         }
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @rows_of_neighbours(%x: memref<17x64xf32>, %y: memref<16x64xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 16 {
+      affine.for %j = 0 to 64 {
+        %a = affine.load %x[%i, %j] : memref<17x64xf32>
+        %b = affine.load %x[%i + 1, %j] : memref<17x64xf32>
+        %s = arith.addf %a, %b : f32
+        affine.store %s, %y[%i, %j] : memref<16x64xf32>
+      }
+    }
+    return
+  }
+}
