@@ -175,6 +175,19 @@ Value MathExpansion::scale(Value x, const Reduced &reduced) {
   return mul(mul(x, first), second);
 }
 
+/// As `scale` for x in [2^-8, 2] and n in [-160, 0], without an operation that underflows: processors take hundreds of
+/// clocks for those. A denormal is counted in units of the smallest one, which are the bits of the result.
+Value MathExpansion::scaleDown(Value x, const Reduced &reduced) {
+  if (isDouble)
+    return scale(x, reduced);
+  double magic = 1.5 * std::ldexp(1.0, mantissa), firstNormal = std::ldexp(1.0, mantissa);
+  Reduced inUnits = reduced;
+  inUnits.rounded = add(minimum(reduced.rounded, magic - 118), constant(mantissa + bias - 1));
+  Value units = scale(x, inUnits), tiny = compare(CmpFPredicate::OLT, units, constant(firstNormal));
+  Value bits = arith::SubIOp::create(b, loc, toBits(add(units, constant(firstNormal))), toBits(constant(firstNormal)));
+  return select(tiny, fromBits(bits), scale(select(tiny, constant(0x1p40), x), reduced));
+}
+
 /// 2^n for n in the range of normal numbers.
 Value MathExpansion::powerOfTwo(const Reduced &reduced) {
   Value bits = arith::ShLIOp::create(b, loc, toBits(reduced.rounded), integer(mantissa));
@@ -321,7 +334,7 @@ Value MathExpansion::tail(Value z, bool gaussian, Value factor) {
   product = fma(product, lostOfU, product);
   if (factor)
     product = mul(product, factor);
-  return scale(fma(product, expm1OfReduced(reduced.r), product), reduced);
+  return scaleDown(fma(product, expm1OfReduced(reduced.r), product), reduced);
 }
 
 Value MathExpansion::erf(Value x) {

@@ -78,6 +78,7 @@ private:
   Reduced reduce(mlir::Value x, mlir::Value correction = {}); // of x + correction
   mlir::Value expm1OfReduced(mlir::Value r);
   mlir::Value scale(mlir::Value x, const Reduced &reduced);
+  mlir::Value scaleDown(mlir::Value x, const Reduced &reduced);
   mlir::Value powerOfTwo(const Reduced &reduced);
   mlir::Value erfSmall(mlir::Value x); // |x| <= 1
   /// exp(-z*z*half) * E for z >= 0 where E = erfcx of z (or of z / sqrt 2 if `gaussian`), times `factor` if given.
