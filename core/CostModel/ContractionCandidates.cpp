@@ -303,18 +303,20 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
                 continue;
               previous = block;
               q.kBlock = block >= k ? 0 : block;
+              // Prefetches that come too early or push each other out only cost.
+              auto considerPrefetched = [&](ContractionPlan each) {
+                if ((packVectors || p.isBlock()) && (each.laneBlock != 1 || !isPrefetched(each)))
+                  each.prefetchPanels = 0;
+                consider(each);
+              };
               if (!p.isBlock()) {
-                consider(q);
+                considerPrefetched(q);
                 continue;
               }
               for (auto [laneBlock, rowBlock] : blocks(q)) {
                 q.laneBlock = laneBlock;
                 q.rowBlock = rowBlock;
-                // Prefetches that come too early or push each other out only cost.
-                ContractionPlan each = q;
-                if (laneBlock != 1 || !isPrefetched(each))
-                  each.prefetchPanels = 0;
-                consider(each);
+                considerPrefetched(q);
               }
             }
           }

@@ -59,7 +59,7 @@ private:
   int64_t existingLanes(int64_t lane);
   static int64_t wide(Type type) { return type.getIntOrFloatBitWidth(); }
   void copyRows(AffineExpr base);
-  void copyRuns(AffineExpr base);
+  void copyRuns();
   void copyElements(AffineExpr base);
   void copyGroupOfLanes(AffineExpr base, AffineExpr group, int64_t existing);
 
@@ -112,13 +112,15 @@ PackedBuffer Packer::pack() {
     copyRowsOfPanels();
     return buffer;
   }
+  if (!buffer.rows && lanesContiguous && r.vector == 0 && r.group == 1) {
+    copyRuns();
+    return buffer;
+  }
   space.loop(r.begin, r.ends, [&](AffineExpr iv) {
     panel = iv - r.begin;
     AffineExpr base = r.freeDim == ~0u ? constant(0) : r.first + iv * r.width;
     if (buffer.rows)
       copyRows(base);
-    else if (lanesContiguous && r.vector == 0 && r.group == 1)
-      copyRuns(base);
     else if (longGroups && kContiguous)
       copyGroups(base);
     else if (squareWords && lanesContiguous)
@@ -384,12 +386,20 @@ void Packer::copyRows(AffineExpr base) {
   });
 }
 
-/// The whole width of a panel of scalars at once.
-void Packer::copyRuns(AffineExpr base) {
+/// The whole width of a panel of scalars at once. A few steps of k go through all panels together: neighbouring panels
+/// share lines of the source, and each step's row is read from its beginning to its end, as prefetchers like it. They
+/// are few enough to stay in one set of the first cache, which all of them hit where rows are pages long.
+void Packer::copyRuns() {
+  constexpr int64_t steps = 4;
   overOtherK(0, [&] {
-    space.loop(constant(0), {r.kLength}, [&](AffineExpr k) {
-      place(base, k);
-      storeVector(loadVector(r.width, nullptr), packedPosition(k, constant(0)));
+    space.loop(constant(0), {r.kLength.ceilDiv(steps)}, [&](AffineExpr block) {
+      space.loop(r.begin, r.ends, [&](AffineExpr iv) {
+        panel = iv - r.begin;
+        space.loop(block * steps, {block * steps + steps, r.kLength}, [&](AffineExpr k) {
+          place(r.freeDim == ~0u ? constant(0) : r.first + iv * r.width, k);
+          storeVector(loadVector(r.width, nullptr), packedPosition(k, constant(0)));
+        });
+      });
     });
   });
 }
