@@ -16,6 +16,7 @@
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/TileBufferLowering.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
