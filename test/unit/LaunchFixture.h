@@ -15,6 +15,7 @@
 #define TILEWRIGHT_TEST_UNIT_LAUNCHFIXTURE_H
 
 #include "core/Pipelines/LaunchProgram.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "tilewright/Emulator.h"
 #include "tilewright/UnitModel.h"

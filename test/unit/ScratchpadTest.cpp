@@ -21,6 +21,7 @@
 #include "tilewright/Explain.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <gtest/gtest.h>
 
