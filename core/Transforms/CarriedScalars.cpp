@@ -75,6 +75,20 @@ static void dropResults(Operation *op, ArrayRef<Value> cells, llvm::function_ref
       result.replaceAllUsesWith(load(builder, cell));
 }
 
+/// What `block` yields goes into the cells that there are; the rest stays in its terminator.
+static void storeYielded(Block &block, ArrayRef<Value> cells,
+                         llvm::function_ref<void(OpBuilder &, Value, Value)> store) {
+  Operation *yield = block.getTerminator();
+  OpBuilder builder(yield);
+  SmallVector<Value> left;
+  for (auto [value, cell] : llvm::zip(yield->getOperands(), cells))
+    if (cell)
+      store(builder, value, cell);
+    else
+      left.push_back(value);
+  yield->setOperands(left);
+}
+
 void CellCarrier::carried(scf::IfOp op) {
   if (llvm::all_of(op.getResultTypes(), isCarried))
     return;
@@ -93,15 +107,8 @@ void CellCarrier::carried(scf::IfOp op) {
       /*withElseRegion=*/true);
   for (auto [from, to] : llvm::zip(op->getRegions(), fresh->getRegions())) {
     to.takeBody(from);
-    Operation *yield = to.front().getTerminator();
-    builder.setInsertionPoint(yield);
-    SmallVector<Value> left;
-    for (auto [value, cell] : llvm::zip(yield->getOperands(), cells))
-      if (cell)
-        storeCell(builder, loc, value, cell);
-      else
-        left.push_back(value);
-    yield->setOperands(left);
+    storeYielded(to.front(), cells,
+                 [&](OpBuilder &builder, Value value, Value cell) { storeCell(builder, loc, value, cell); });
   }
   for (auto [i, result] : llvm::zip(kept, fresh.getResults()))
     op.getResult(i).replaceAllUsesWith(result);
@@ -143,15 +150,7 @@ void CellCarrier::carried(scf::ForOp op) {
   fresh.getRegion().takeBody(op.getRegion());
   Block &body = *fresh.getBody();
   throughCells(body, 1, cells, read);
-  Operation *yield = body.getTerminator();
-  builder.setInsertionPoint(yield);
-  SmallVector<Value> left;
-  for (auto [value, cell] : llvm::zip(yield->getOperands(), cells))
-    if (cell)
-      storeCell(builder, loc, value, cell);
-    else
-      left.push_back(value);
-  yield->setOperands(left);
+  storeYielded(body, cells, [&](OpBuilder &builder, Value value, Value cell) { storeCell(builder, loc, value, cell); });
   for (auto [i, result] : llvm::zip(kept, fresh.getResults()))
     op.getResult(i).replaceAllUsesWith(result);
   op.erase();

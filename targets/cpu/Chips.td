@@ -58,15 +58,17 @@ defvar GoldenCoveRates = [
   Rate<"sqrt.f32", PerClock<1, 12>, Cited<"Intel optimization manual">>,
   Rate<"load", PerClock<2>, GoldenCove>, Rate<"broadcast-load", PerClock<2>, GoldenCove>,
   Rate<"store", PerClock<1>, GoldenCove>, Rate<"shuffle", PerClock<1>, Cited<"Intel optimization manual">>,
-  Rate<"misses", PerClock<32>, GoldenCove>, Rate<"misses.store", PerClock<20>, GoldenCove>,
+  Rate<"misses", PerClock<32>, Guess<"as on Granite Rapids: latency over clocks a line of independent loads">>,
+  Rate<"misses.store", PerClock<20>, Guess<"as on Granite Rapids, of independent stores">>,
   Rate<"translations.first", PerClock<96>, Cited<"Intel optimization manual">>,
   Rate<"translations", PerClock<2048>, Cited<"Intel optimization manual">>,
   Rate<"exp2.f32", PerClock<1, 6>, Measured<"polynomial of 12 operations">>,
   Rate<"convert.bf16.f32", PerClock<1>, Cited<"Intel optimization manual">>,
   Rate<"convert.f32.bf16", PerClock<1, 2>, Cited<"Intel optimization manual">>,
-  Rate<"streams", PerClock<32>, Guess<"measured on Granite Rapids, which has the same prefetchers">>,
+  // By `--measure` on Granite Rapids 64 and 1, in the last cache; fewer where other cores use it too.
+  Rate<"streams", PerClock<32>, Guess<"half of what one idle Granite Rapids follows">>,
   Rate<"fetch", PerClock<25, 10>, Guess<"measured on Granite Rapids, which has the same prefetchers">>,
-  Rate<"followed", PerClock<8, 10>, Guess<"measured on Granite Rapids, which has the same prefetchers">>
+  Rate<"followed", PerClock<8, 10>, Guess<"less than on one idle Granite Rapids">>
 ];
 class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name, llvmName, cores, 16> {
   let clockMHz = 2750;

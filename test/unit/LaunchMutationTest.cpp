@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "LaunchFixture.h"
 #include "core/Pipelines/EmulatedProgram.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -23,6 +24,7 @@
 #include <gtest/gtest.h>
 
 using namespace tilewright;
+using test::programContext;
 
 /// C = A B of 64 x 64 in f16, sums of 256 in f32.
 static const char *const product = R"(
@@ -54,6 +56,18 @@ static bool orders(mlir::Operation *op) {
          name == "nvvm.cp.async.commit.group" || name == "rocdl.s.barrier";
 }
 
+/// Runs the program once, on zeros.
+static void runOn(EmulatedProgram &program, llvm::ArrayRef<int64_t> bytes) {
+  std::vector<std::vector<char>> memory;
+  std::vector<void *> arguments;
+  for (int64_t size : bytes)
+    memory.emplace_back(size);
+  for (std::vector<char> &array : memory)
+    arguments.push_back(array.data());
+  if (llvm::Error error = program.call({}, arguments))
+    ADD_FAILURE() << llvm::toString(std::move(error));
+}
+
 /// Findings of all modes on arrays of these bytes; -1 if the program does not compile.
 static int findingsOf(mlir::ModuleOp module, llvm::ArrayRef<int64_t> bytes) {
   auto program = EmulatedProgram::compile(module);
@@ -62,33 +76,13 @@ static int findingsOf(mlir::ModuleOp module, llvm::ArrayRef<int64_t> bytes) {
     return -1;
   }
   for (const EmulatorMode &mode : (*program)->modes()) {
-    std::vector<std::vector<char>> memory;
-    std::vector<void *> arguments;
-    for (int64_t size : bytes)
-      memory.emplace_back(size);
-    for (std::vector<char> &array : memory)
-      arguments.push_back(array.data());
     (*program)->setMode(mode);
-    if (llvm::Error error = (*program)->call({}, arguments))
-      ADD_FAILURE() << llvm::toString(std::move(error));
+    runOn(**program, bytes);
   }
   return static_cast<int>((*program)->findings().size());
 }
 
 class LaunchMutation : public testing::TestWithParam<const char *> {};
-
-static mlir::MLIRContext &programContext() {
-  static auto *context = [] {
-    if (TargetRegistry::get().targets().empty())
-      registerLinkedTargets();
-    mlir::DialectRegistry registry;
-    registerAllDialects(registry);
-    for (const Target *target : TargetRegistry::get().targets())
-      target->registerDialects(registry);
-    return new mlir::MLIRContext(registry, mlir::MLIRContext::Threading::DISABLED);
-  }();
-  return *context;
-}
 
 TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
   mlir::MLIRContext &context = programContext();
@@ -125,14 +119,7 @@ static int64_t conflictsOf(mlir::ModuleOp module, llvm::ArrayRef<int64_t> bytes)
     ADD_FAILURE() << llvm::toString(program.takeError());
     return -1;
   }
-  std::vector<std::vector<char>> memory;
-  std::vector<void *> arguments;
-  for (int64_t size : bytes)
-    memory.emplace_back(size);
-  for (std::vector<char> &array : memory)
-    arguments.push_back(array.data());
-  if (llvm::Error error = (*program)->call({}, arguments))
-    ADD_FAILURE() << llvm::toString(std::move(error));
+  runOn(**program, bytes);
   EXPECT_TRUE((*program)->findings().empty());
   int64_t cycles = 0;
   for (const KernelCounters &kernel : (*program)->counters())
