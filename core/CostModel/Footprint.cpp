@@ -149,3 +149,10 @@ json::Array tilewright::bestCandidates(std::vector<LaneContractionPlan> consider
       [](const LaneContractionPlan &plan) { return std::tuple(plan.unit, plan.blockM(), plan.blockN(), plan.cluster); },
       most);
 }
+
+json::Array tilewright::bestCandidates(std::vector<ScratchpadContractionPlan> considered, size_t most) {
+  return fastestFirst(
+      std::move(considered),
+      [](const ScratchpadContractionPlan &plan) { return std::tuple(plan.unit, plan.tileM, plan.tileN, plan.tileK); },
+      most);
+}

@@ -220,7 +220,8 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
 
 std::optional<ScratchpadContractionPlan>
 tilewright::planScratchpadContraction(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores,
-                                      const TailShape &tail, const PlanOptions &options, std::string &reason) {
+                                      const TailShape &tail, const PlanOptions &options, std::string &reason,
+                                      std::vector<ScratchpadContractionPlan> *considered) {
   ScratchpadContractionPlan base;
   if (!chooseDims(base, c, reason))
     return std::nullopt;
@@ -272,7 +273,11 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
           ScratchpadContractionPlan loose = plan;
           if (isForced && judge.judge(loose, true) && (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
             smallest = loose;
-          if (judge.judge(plan, false) && (!best || plan.seconds < best->seconds))
+          if (!judge.judge(plan, false))
+            continue;
+          if (considered)
+            considered->push_back(plan);
+          if (!best || plan.seconds < best->seconds)
             best = plan;
         }
   }

@@ -59,11 +59,11 @@ struct ScratchpadContractionPlan {
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit computes this contraction from a
 /// scratchpad. Forced fields are taken as they are, also where the memories are too small: plan-scratchpad then shows
-/// the map.
-std::optional<ScratchpadContractionPlan> planScratchpadContraction(const Contraction &contraction,
-                                                                   const TargetDescription &chip,
-                                                                   const CoreHierarchy &cores, const TailShape &tail,
-                                                                   const PlanOptions &options, std::string &reason);
+/// the map. `considered`: receives every tile that fits, for --explain.
+std::optional<ScratchpadContractionPlan>
+planScratchpadContraction(const Contraction &contraction, const TargetDescription &chip, const CoreHierarchy &cores,
+                          const TailShape &tail, const PlanOptions &options, std::string &reason,
+                          std::vector<ScratchpadContractionPlan> *considered = nullptr);
 
 /// Bytes between the starts of two buffers in a scratchpad: a row of its banks, or what an engine asks for.
 int64_t scratchpadAlignment(const CoreHierarchy &cores);

@@ -12,6 +12,7 @@
 
 #include "core/Pages/Drawings.h"
 #include "core/Pages/Html.h"
+#include "tilewright/LaneOps.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -23,16 +24,17 @@ using llvm::formatv;
 
 namespace {
 
-constexpr int64_t fullWidth = 1000, header = 26, barHeight = 24, gap = 8, inset = 16, arrows = 150;
+constexpr int64_t fullWidth = 1000, header = 26, barHeight = 24, gap = 8, inset = 16, arrows = 190;
 
 class ChipDrawing {
 public:
-  explicit ChipDrawing(const TargetDescription &chip) : chip(chip) {}
+  explicit ChipDrawing(const TargetDescription &chip) : chip(chip), lanes(laneHierarchy(chip).has_value()) {}
 
   std::string draw() {
-    int64_t bottom = level(0, 0, 0, 1) + 6;
-    for (const CopyEngine &copy : chip.copies())
-      arrow(copy);
+    // The memories of a chip that runs lanes are the whole chip's at the outermost level, each core's else.
+    int64_t bottom = level(0, 0, 0, lanes || chip.levels().empty() ? 1 : chip.levels().front().count) + 6;
+    arrowsOf();
+    bottom = std::max(bottom, lastLabel + 8);
     return llvm::formatv(
                "<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" role=\"img\"><defs><marker id=\"tip\" viewBox=\"0 0 8 8\" "
                "refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" "
@@ -64,13 +66,14 @@ private:
       svg += formatv("<text class=\"soft\" x=\"{0}\" y=\"{1}\">{2}</text>\n", x + inset, y + 13, units);
       y += barHeight;
     }
-    y = level(index + 1, depth + 1, y, index == 0 ? one.count : 0);
+    // What runs together runs on one member of the outermost level.
+    y = level(index + 1, depth + 1, y, index == 0 ? one.count : one.kind == LevelKind::Concurrent ? members : 0);
     std::swap(inside, svg);
     svg += formatv("<rect x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\" rx=\"5\" fill=\"var(--panel)\" "
                    "stroke=\"var(--mute)\"/><text x=\"{4}\" y=\"{5}\" font-weight=\"600\">{6}</text>"
-                   "<text class=\"soft\" x=\"{7}\" y=\"{5}\" text-anchor=\"end\">{8} members, {9}</text>\n",
+                   "<text class=\"soft\" x=\"{7}\" y=\"{5}\" text-anchor=\"end\">{8}, {9}</text>\n",
                    x, start, width, y - start + gap, x + inset, start + 17, html::escape(one.name), x + width - inset,
-                   one.count, kind(one.kind))
+                   html::counted(one.count, "member"), kind(one.kind))
                .str() +
            inside;
     return y + gap + 2;
@@ -85,7 +88,7 @@ private:
     case LevelKind::Lockstep:
       return "in lockstep";
     case LevelKind::Single:
-      return "one";
+      return "by itself";
     }
     return "";
   }
@@ -98,7 +101,9 @@ private:
         ++count;
         most = std::max(most, unit.flopsPerClock());
       }
-    return count ? formatv("{0} matrix units, up to {1} operations a clock", count, html::number(most)).str() : "";
+    return count ? formatv("{0}, up to {1} operations a clock", html::counted(count, "matrix unit"), html::number(most))
+                       .str()
+                 : "";
   }
 
   void bar(const Memory &memory, int64_t x, int64_t y, int64_t width, int64_t members) {
@@ -111,10 +116,10 @@ private:
     if (memory.banks)
       text += formatv(", {0} banks of {1} bytes", memory.banks, memory.bankBytes);
     if (memory.bytesPerClock > 0) {
-      double rate = memory.bytesPerClock * chip.clockMHz() * 1e-3;
-      text += formatv("   {0} GB/s", html::number(rate));
+      double rate = memory.bytesPerClock * chip.clockMHz() * 1e6;
+      text += "   " + html::rate(rate, "B/s");
       if (members > 1)
-        text += formatv(" each, {0} all", html::number(rate * static_cast<double>(members)));
+        text += " each, " + html::rate(rate * static_cast<double>(members), "B/s") + " all";
       if (memory.latency > 0)
         text += formatv(", {0} clocks", html::number(memory.latency));
     }
@@ -125,23 +130,36 @@ private:
     places[memory.name] = {x + width, y + barHeight / 2};
   }
 
-  void arrow(const CopyEngine &copy) {
-    auto from = places.find(copy.from), to = places.find(copy.to);
-    if (from == places.end() || to == places.end())
-      return;
-    auto [x1, y1] = from->second;
-    auto [x2, y2] = to->second;
-    int64_t out = fullWidth - arrows + 14 + 16 * static_cast<int64_t>(drawn++ % 5);
-    svg += formatv("<path d=\"M{0} {1} C{2} {1} {2} {3} {4} {3}\" fill=\"none\" stroke=\"var(--accent2)\" "
-                   "stroke-width=\"1.5\" marker-end=\"url(#tip)\"><title>{5}</title></path>"
-                   "<text class=\"tiny\" x=\"{6}\" y=\"{7}\">{5}</text>\n",
-                   x1, y1, out + 30, y2 == y1 ? y2 + 6 : y2, x2, html::escape(copy.name), out + 6,
-                   (y1 + y2) / 2 + 12 * static_cast<int64_t>(drawn));
+  /// The copy engines from the top to the bottom, each with its name beside the middle of its arrow.
+  void arrowsOf() {
+    struct Arrow {
+      const CopyEngine *copy;
+      int64_t x1, y1, x2, y2;
+    };
+    std::vector<Arrow> all;
+    for (const CopyEngine &copy : chip.copies()) {
+      auto from = places.find(copy.from), to = places.find(copy.to);
+      if (from != places.end() && to != places.end())
+        all.push_back({&copy, from->second.first, from->second.second, to->second.first, to->second.second});
+    }
+    llvm::stable_sort(all, [](const Arrow &a, const Arrow &b) { return a.y1 + a.y2 < b.y1 + b.y2; });
+    for (auto [index, arrow] : llvm::enumerate(all)) {
+      int64_t out = fullWidth - arrows + 44 + 16 * static_cast<int64_t>(index % 5);
+      int64_t end = arrow.y2 == arrow.y1 ? arrow.y2 + 6 : arrow.y2;
+      lastLabel = std::max((arrow.y1 + end) / 2 + 4, lastLabel + 14);
+      svg += formatv("<path d=\"M{0} {1} C{2} {1} {2} {3} {4} {3}\" fill=\"none\" stroke=\"var(--accent2)\" "
+                     "stroke-width=\"1.5\" marker-end=\"url(#tip)\"><title>{5}: {6} to {7}</title></path>"
+                     "<text class=\"tiny halo\" x=\"{8}\" y=\"{9}\">{5}</text>\n",
+                     arrow.x1, arrow.y1, out, end, arrow.x2, html::escape(arrow.copy->name),
+                     html::escape(arrow.copy->from), html::escape(arrow.copy->to),
+                     (arrow.x1 + arrow.x2 + 6 * out) / 8 + 4, lastLabel);
+    }
   }
 
   const TargetDescription &chip;
   std::string svg;
-  size_t drawn = 0;
+  bool lanes;
+  int64_t lastLabel = 0;
   llvm::StringMap<std::pair<int64_t, int64_t>> places; // right end of each memory's box
 };
 

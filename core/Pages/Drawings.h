@@ -21,8 +21,9 @@ namespace tilewright::html {
 /// The matrix of an operand, one cell an element: the lane (colour and first number) and the register element that hold
 /// it. Matrices above 32 x 64 are cut off, and say so.
 std::string drawLayout(llvm::StringRef title, const UnitOperand &operand);
-/// The three operands of a unit, where their layouts say more than one number.
-std::string drawUnit(const MatrixUnit &unit);
+/// The three operands of each unit, where their layouts say more than one number; units whose operands lie alike share
+/// one drawing.
+std::string drawUnits(llvm::ArrayRef<const MatrixUnit *> units);
 
 /// Levels as nested boxes, each with its memories (bars by capacity, bandwidth in GB/s), copy engines as arrows.
 std::string drawChip(const TargetDescription &chip);
@@ -32,7 +33,8 @@ struct Footprint {
   std::string memory, what; // "l2", "A: 96 x 512"
   double bytes = 0;
 };
-/// Memories as a pyramid, the nearest on top: capacity, and the part that the tiles fill.
+/// Memories as a pyramid, the nearest on top: capacity, and the part that the tiles fill. A memory where no tile stays
+/// is drawn empty.
 std::string drawPyramid(const TargetDescription &chip, llvm::ArrayRef<Footprint> footprints);
 
 struct RooflinePoint {

@@ -17,6 +17,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
 #include <set>
 
 using namespace tilewright;
@@ -27,7 +28,7 @@ namespace json = llvm::json;
 
 static std::string valueText(const json::Value &value) {
   if (auto text = value.getAsString())
-    return text->str();
+    return text->empty() ? "none" : text->str();
   if (auto truth = value.getAsBoolean())
     return *truth ? "yes" : "no";
   if (auto integer = value.getAsInteger())
@@ -82,13 +83,21 @@ static std::string candidates(const json::Array *list, const json::Object *choic
           return !one || valueText(*one) != valueText(*rows.front()->get(key));
         }))
       columns.push_back(key);
+  // What names a plan (tiles, the unit) stands before its numbers.
+  llvm::stable_sort(columns, [&](const std::string &one, const std::string &other) {
+    auto names = [&](const std::string &key) {
+      const json::Value *value = rows.front()->get(key);
+      return value && (value->getAsArray() || value->getAsString());
+    };
+    return names(one) > names(other);
+  });
   double best = 0;
   for (const json::Object *row : rows)
     if (double seconds = row->getNumber("seconds").value_or(0); best == 0 || seconds < best)
       best = seconds;
-  std::string text =
-      "<h3>candidates</h3><div class=\"wide\"><table><tr><th></th><th class=\"n\">modelled</th><th class=\"n\">of the "
-      "fastest</th>";
+  std::string text = "<h3>candidates</h3><div class=\"wide tight\"><table><tr><th></th><th "
+                     "class=\"n\">modelled</th><th class=\"n\">of the "
+                     "fastest</th>";
   for (const std::string &column : columns)
     text += "<th>" + escape(column) + "</th>";
   text += "</tr>\n";
@@ -108,6 +117,19 @@ static std::string candidates(const json::Array *list, const json::Object *choic
     text += "</tr>\n";
   }
   return text + "</table></div>\n";
+}
+
+/// "layer.mlir:7:14" for "dir/layer.mlir":7:14; a call site names the call too.
+static std::string place(llvm::StringRef location) {
+  llvm::StringRef rest = location;
+  if (rest.consume_front("callsite(") && rest.consume_back(")")) {
+    auto [callee, caller] = rest.split(" at ");
+    return place(callee) + ", called at " + place(caller);
+  }
+  if (!rest.consume_front("\""))
+    return location.str();
+  auto [file, position] = rest.split("\"");
+  return llvm::sys::path::filename(file).str() + position.str();
 }
 
 static std::string decision(const TargetDescription &chip, const json::Object &record) {
@@ -149,7 +171,7 @@ std::string html::explainPage(const TargetDescription &chip, const Explanation &
     if (!record)
       continue;
     std::string heading = formatv("{0}. {1}, {2}", index + 1, record->getString("decision").value_or("decision"),
-                                  record->getString("location").value_or(""));
+                                  place(record->getString("location").value_or("")));
     body += section(formatv("d{0}", index).str(), heading, decision(chip, *record));
     if (const json::Object *choice = record->getObject("choice"))
       if (auto unit = choice->getString("unit"))
@@ -161,13 +183,14 @@ std::string html::explainPage(const TargetDescription &chip, const Explanation &
                   "<div class=\"row\"><div><h3>affine nests (stage 2)</h3><pre>" + escape(explanation.before) +
                       "</pre></div><div><h3>optimised (stage 3)</h3><pre>" + escape(explanation.after) +
                       "</pre></div></div>\n");
-  std::string drawings;
+  std::vector<const MatrixUnit *> used;
   for (const std::string &name : units)
     if (const MatrixUnit *unit = chip.unit(name))
-      drawings += drawUnit(*unit);
+      used.push_back(unit);
+  std::string drawings = drawUnits(used);
   if (!drawings.empty())
     body += section("units", "Units in use, lane by lane", drawings);
-  std::string lead = formatv("{0} for {1}:{2}, {3} decisions", explanation.file, chip.target(), chip.chip(),
-                             explanation.decisions.size());
+  std::string lead = formatv("{0} for {1}:{2}, {3}", explanation.file, chip.target(), chip.chip(),
+                             counted(static_cast<int64_t>(explanation.decisions.size()), "decision"));
   return page("Why the code is as it is", lead, body);
 }

@@ -34,7 +34,7 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; } p { margin: .4rem 0; max-width: 
 table { border-collapse: collapse; margin: .6rem 0; } .wide { overflow-x: auto; }
 th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid var(--line); vertical-align: middle; }
 th { font-weight: 600; color: var(--soft); } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.tight td { white-space: nowrap; } .tight td.soft { white-space: normal; min-width: 14rem; }
+.tight td { white-space: nowrap; } .tight td.soft { white-space: normal; min-width: 12rem; }
 code, pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem; margin: .5rem
   0;
@@ -56,9 +56,11 @@ pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6p
   var(--accent2); }
 .chosen { font-weight: 600; } .chosen td:first-child { border-left: 3px solid var(--good); }
 details > summary { cursor: pointer; color: var(--accent); }
-svg { display: block; max-width: 100%; height: auto; } svg text { fill: var(--ink); font: 12px system-ui, "DejaVu
-  Sans", sans-serif; }
+svg { display: block; max-width: 100%; height: auto; }
+svg text { fill: var(--ink); font-size: 12px; }
 svg .soft { fill: var(--soft); } svg .tiny { font-size: 10px; }
+svg .halo { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
+svg .cells rect { width: 34px; height: 18px; stroke: var(--paper); } svg .cells text { font-size: 10px; text-anchor: middle; }
 )";
 
 std::string html::escape(llvm::StringRef text) {
@@ -110,6 +112,18 @@ std::string html::seconds(double seconds) {
   for (; seconds < 1 && unit < 3; ++unit)
     seconds *= 1000;
   return formatted("%.3g", seconds) + names[unit];
+}
+
+std::string html::rate(double perSecond, llvm::StringRef unit) {
+  static constexpr const char *prefixes[] = {" ", " k", " M", " G", " T", " P"};
+  int prefix = 0;
+  for (; perSecond >= 1000 && prefix < 5; ++prefix)
+    perSecond /= 1000;
+  return formatted("%.4g", perSecond) + prefixes[prefix] + unit.str();
+}
+
+std::string html::counted(int64_t count, llvm::StringRef word) {
+  return std::to_string(count) + " " + word.str() + (count == 1 ? "" : "s");
 }
 
 std::string html::number(double value) { return formatted("%.4g", value); }

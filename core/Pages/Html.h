@@ -33,6 +33,10 @@ std::string section(llvm::StringRef id, llvm::StringRef heading, const std::stri
 std::string bytes(int64_t bytes);
 /// "12.3 us".
 std::string seconds(double seconds);
+/// "4.37 Tflop/s": a rate with the prefix that keeps it short; `unit` is what comes after the prefix.
+std::string rate(double perSecond, llvm::StringRef unit);
+/// "1 decision", "3 decisions".
+std::string counted(int64_t count, llvm::StringRef word);
 /// Up to four digits: "0.25", "1234", "1.2e+07".
 std::string number(double value);
 

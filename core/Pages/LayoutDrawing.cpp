@@ -13,6 +13,7 @@
 #include "core/Pages/Drawings.h"
 #include "core/Pages/Html.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
@@ -36,19 +37,21 @@ std::string html::drawLayout(llvm::StringRef title, const UnitOperand &operand) 
     svg += formatv("<text class=\"soft tiny\" x=\"{0}\" y=\"{1}\" text-anchor=\"middle\">{2}</text>",
                    left + col * width + width / 2, top - 5, col);
   for (int64_t row = 0; row < rows; ++row) {
-    svg += formatv("\n<text class=\"soft tiny\" x=\"{0}\" y=\"{1}\" text-anchor=\"end\">{2}</text>", left - 5,
-                   top + row * height + 13, row);
+    // The style says how large a cell is: drawings of wide units have thousands of them.
+    svg += formatv("\n<text class=\"soft tiny\" x=\"{0}\" y=\"{1}\" text-anchor=\"end\">{2}</text><g class=\"cells\" "
+                   "transform=\"translate({3} {4})\">",
+                   left - 5, top + row * height + 13, row, left, top + row * height);
     for (int64_t col = 0; col < cols; ++col) {
       const std::vector<Slot> &holders = slots[row * operand.cols + col];
       if (holders.empty())
         continue;
       std::string label = lanes > 1 ? formatv("{0}:{1}", holders.front().lane, holders.front().element).str()
                                     : std::to_string(holders.front().element);
-      svg += formatv("<rect x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\" fill=\"{4}\" stroke=\"var(--paper)\"/>"
-                     "<text class=\"tiny\" x=\"{5}\" y=\"{6}\" text-anchor=\"middle\">{7}{8}</text>",
-                     left + col * width, top + row * height, width, height, colour(holders.front().lane, lanes),
-                     left + col * width + width / 2, top + row * height + 13, label, holders.size() > 1 ? "+" : "");
+      svg +=
+          formatv("<rect x=\"{0}\" fill=\"{1}\"/><text x=\"{2}\" y=\"13\">{3}{4}</text>", col * width,
+                  colour(holders.front().lane, lanes), col * width + width / 2, label, holders.size() > 1 ? "+" : "");
     }
+    svg += "</g>";
   }
   svg += "</svg>\n";
   if (rows < operand.rows || cols < operand.cols)
@@ -74,21 +77,58 @@ static const char *residence(Residence residence) {
   return "";
 }
 
-std::string html::drawUnit(const MatrixUnit &unit) {
-  std::string text =
-      formatv("<details class=\"card\"><summary>{0}</summary><p>C[{1} x {2}] += A[{1} x {3}] B[{3} x {2}], "
-              "{4} * {5} -> {6}; issue {7}, latency {8} clocks, {9} operations a clock. Cells: lane:element, "
-              "+ where several hold it.</p>\n",
-              escape(unit.name), unit.m, unit.n, unit.k, elementName(unit.a.element), elementName(unit.b.element),
-              elementName(unit.c.element), number(unit.issue), number(unit.latency), number(unit.flopsPerClock()));
-  const std::pair<const char *, const UnitOperand *> operands[] = {{"A", &unit.a}, {"B", &unit.b}, {"C", &unit.c}};
-  for (auto [name, operand] : operands) {
-    std::string title = formatv("{0}: {1} x {2} {3} in {4}", name, operand->rows, operand->cols,
-                                elementName(operand->element), residence(operand->residence));
-    if (operand->residence == Residence::Scratchpad || operand->residence == Residence::Accumulator)
-      text += "<p>" + escape(title) + " " + escape(operand->memory) + "</p>\n";
+/// Whether the drawings of both would be the same.
+static bool alike(const MatrixUnit &one, const MatrixUnit &other) {
+  auto same = [](const UnitOperand &a, const UnitOperand &b) {
+    return a.residence == b.residence && a.rows == b.rows && a.cols == b.cols && a.layout == b.layout &&
+           a.memory == b.memory;
+  };
+  return same(one.a, other.a) && same(one.b, other.b) && same(one.c, other.c);
+}
+
+static std::string oneLine(const MatrixUnit &unit) {
+  return formatv("<p>{0}: C[{1} x {2}] += A[{1} x {3}] B[{3} x {2}], {4} * {5} -> {6}; issue {7}, latency {8} clocks, "
+                 "{9} operations a clock.</p>\n",
+                 html::escape(unit.name), unit.m, unit.n, unit.k, elementName(unit.a.element),
+                 elementName(unit.b.element), elementName(unit.c.element), html::number(unit.issue),
+                 html::number(unit.latency), html::number(unit.flopsPerClock()));
+}
+
+std::string html::drawUnits(llvm::ArrayRef<const MatrixUnit *> units) {
+  std::vector<std::vector<const MatrixUnit *>> groups;
+  for (const MatrixUnit *unit : units) {
+    auto group = llvm::find_if(groups, [&](const auto &members) { return alike(*members.front(), *unit); });
+    if (group == groups.end())
+      groups.push_back({unit});
     else
-      text += "<div class=\"wide\">" + drawLayout(title, *operand) + "</div>\n";
+      group->push_back(unit);
   }
-  return text + "</details>\n";
+  std::string text;
+  for (const std::vector<const MatrixUnit *> &group : groups) {
+    std::string names, lines;
+    for (const MatrixUnit *unit : group) {
+      names += (names.empty() ? "" : ", ") + escape(unit->name);
+      lines += oneLine(*unit);
+    }
+    text += "<details class=\"card\"><summary>" + names + "</summary>\n" + lines;
+    const MatrixUnit &unit = *group.front();
+    const std::pair<const char *, const UnitOperand *> operands[] = {{"A", &unit.a}, {"B", &unit.b}, {"C", &unit.c}};
+    bool cells = false;
+    for (auto [name, operand] : operands) {
+      bool inMemory = operand->residence == Residence::Scratchpad || operand->residence == Residence::Accumulator;
+      std::string title =
+          formatv("{0}: {1} x {2} in {3}", name, operand->rows, operand->cols, residence(operand->residence));
+      if (inMemory && !operand->memory.empty())
+        text += "<p>" + escape(title) + " \"" + escape(operand->memory) + "\"</p>\n";
+      else if (inMemory)
+        text += "<p>" + escape(title) + "</p>\n";
+      else
+        text += "<div class=\"wide\">" + drawLayout(title, *operand) + "</div>\n";
+      cells |= !inMemory;
+    }
+    if (cells)
+      text += "<p class=\"soft\">Cells: lane:element, + where several hold it.</p>\n";
+    text += "</details>\n";
+  }
+  return text;
 }

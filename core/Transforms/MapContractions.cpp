@@ -272,13 +272,15 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   DecisionLog *log = DecisionLog::of(root.getContext());
   std::vector<ContractionPlan> considered;
   std::vector<LaneContractionPlan> consideredLanes;
+  std::vector<ScratchpadContractionPlan> consideredTiles;
   PlanOptions asked = options;
   asked.considered = log ? &considered : nullptr;
   if (lanes)
     lanePlan = planLaneContraction(c, target, *lanes, isFast(root), options.overrides, reason,
                                    log ? &consideredLanes : nullptr);
   else if (cores)
-    corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason);
+    corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
+                                         log ? &consideredTiles : nullptr);
   else
     plan = planContraction(c, target, asked, reason);
   if (!plan && !lanePlan && !corePlan) {
@@ -299,8 +301,9 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
                                 {"choice", plan       ? plan->toJSON()
                                            : lanePlan ? lanePlan->toJSON()
                                                       : corePlan->toJSON()},
-                                {"candidates", lanePlan ? bestCandidates(std::move(consideredLanes))
-                                                        : bestCandidates(std::move(considered))},
+                                {"candidates", lanePlan   ? bestCandidates(std::move(consideredLanes))
+                                               : corePlan ? bestCandidates(std::move(consideredTiles))
+                                                          : bestCandidates(std::move(considered))},
                                 {"traffic", plan       ? traffic(c, *plan, target)
                                             : lanePlan ? traffic(c, *lanePlan, target)
                                                        : traffic(c, *corePlan, target)},
