@@ -29,6 +29,15 @@ static const char *word(Residence residence) {
   return words[static_cast<int>(residence)];
 }
 
+static const char *word(Completion completion) {
+  static constexpr const char *words[] = {"at-once", "wait-group", "barrier"};
+  return words[static_cast<int>(completion)];
+}
+static const char *word(UnitInit init) {
+  static constexpr const char *words[] = {"accumulate", "zero-flag", "none"};
+  return words[static_cast<int>(init)];
+}
+
 static json::Array strings(const std::vector<std::string> &texts) {
   json::Array result;
   for (const std::string &text : texts)
@@ -47,20 +56,23 @@ static json::Object describe(const UnitOperand &operand) {
   json::Array repeats;
   for (const Repetition &repeat : operand.layout.repeats)
     repeats.push_back(json::Array{repeat.count, repeat.rowStep, repeat.colStep});
-  return json::Object{{"element", elementName(operand.element)},
+  json::Object result{{"element", elementName(operand.element)},
                       {"residence", word(operand.residence)},
                       {"rows", operand.rows},
                       {"cols", operand.cols},
                       {"layout", json::Object{{"lanes", positions(operand.layout.lanes)},
                                               {"elements", positions(operand.layout.elements)},
                                               {"repeats", std::move(repeats)}}}};
+  if (!operand.memory.empty())
+    result["memory"] = operand.memory;
+  return result;
 }
 
 static json::Object describe(const MatrixUnit &unit) {
   json::Array states;
   for (const State &state : unit.states)
     states.push_back(state.name);
-  return json::Object{
+  json::Object result{
       {"name", unit.name},
       {"m", unit.m},
       {"n", unit.n},
@@ -74,7 +86,16 @@ static json::Object describe(const MatrixUnit &unit) {
       {"source", unit.source},
       {"features", strings(unit.features)},
       {"states", std::move(states)},
+      {"init", word(unit.init)},
+      {"completion", word(unit.completion)},
       {"emission", json::Object{{"name", unit.emit.name}, {"arguments", strings(unit.emit.arguments)}}}};
+  if (!unit.scopeLevel.empty())
+    result["scope"] = json::Object{{"level", unit.scopeLevel}, {"count", unit.scopeCount}};
+  if (unit.stationary) {
+    result["stationary"] = std::string(1, unit.stationary);
+    result["loadStationary"] = unit.loadStationary;
+  }
+  return result;
 }
 
 static json::Object describe(const Memory &memory) {
@@ -114,6 +135,10 @@ json::Object tilewright::toJson(const TargetDescription &chip) {
                                   {"asynchronous", copy.asynchronous},
                                   {"maxRank", copy.maxRank},
                                   {"alignBytes", copy.alignBytes},
+                                  {"burstBytes", copy.burstBytes},
+                                  {"queueDepth", copy.queueDepth},
+                                  {"zeroFill", copy.zeroFill},
+                                  {"completion", word(copy.completion)},
                                   {"bytesPerClock", copy.bytesPerClock},
                                   {"latency", copy.latency},
                                   {"source", copy.source}});
@@ -125,6 +150,10 @@ json::Object tilewright::toJson(const TargetDescription &chip) {
                                      {"from", elementName(op.from)},
                                      {"to", elementName(op.to)},
                                      {"lanes", op.lanes},
+                                     {"scale", op.scale},
+                                     {"zeroPoint", op.zeroPoint},
+                                     {"saturates", op.saturates},
+                                     {"rounding", op.rounding},
                                      {"issue", op.issue},
                                      {"latency", op.latency},
                                      {"source", op.source}});

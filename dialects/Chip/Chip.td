@@ -129,4 +129,22 @@ class Chip<string name_> {
   list<Rate> rates = [];
 }
 
+/// A chip that is like another but for the fields that its record gives:
+///   def NpuLite : Variant<"npu-lite", Npu> { let levels = [Level<"core", Parallel, 2>]; }
+class Variant<string name_, Chip like> : Chip<name_> {
+  let summary = like.summary;
+  let triple = like.triple;
+  let cpu = like.cpu;
+  let features = like.features;
+  let lacks = like.lacks;
+  let clockMHz = like.clockMHz;
+  let levels = like.levels;
+  let memories = like.memories;
+  let copies = like.copies;
+  let units = like.units;
+  let costs = like.costs;
+  let vectorOps = like.vectorOps;
+  let rates = like.rates;
+}
+
 #endif // TILEWRIGHT_CHIP_CHIP
