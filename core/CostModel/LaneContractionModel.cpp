@@ -88,8 +88,8 @@ bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, boo
   return takes(unit.a, c.a) && takes(unit.b, c.b) && elementType(unit.c.element, context) == c.accumulator;
 }
 
-/// Elements of one lane that follow each other along k (rows of B, columns of A).
-static int64_t alongK(const Layout &layout, bool rows) {
+/// Elements of one lane that follow each other along the rows or the columns of a fragment.
+static int64_t runAlong(const Layout &layout, bool rows) {
   int64_t count = 1;
   for (const Position &base : layout.elements) {
     Position wanted = rows ? Position{count, 0} : Position{0, count};
@@ -98,6 +98,17 @@ static int64_t alongK(const Layout &layout, bool rows) {
     count *= 2;
   }
   return count;
+}
+
+/// Whether the rows of a staged operand run along k: as lanes take vectors from it, but in the array's order where they
+/// can load matrices transposed (`transposes`) or take single elements, so that no copy has to turn it.
+static bool staysInK(const ContractionOperand &operand, const UnitOperand &own, bool isA, unsigned freeDim,
+                     unsigned kDim, bool matrices, bool transposes) {
+  bool inK = isContiguousAlong(operand.access, kDim), inFree = isContiguousAlong(operand.access, freeDim);
+  bool wantsK = matrices || runAlong(own.layout, /*rows=*/!isA) > 1;
+  if (!wantsK && (isA ? own.cols : own.rows) > 1 && runAlong(own.layout, /*rows=*/isA) == 1)
+    return inK && !inFree;
+  return wantsK && !(inFree && !inK && transposes);
 }
 
 //===-- Scratchpad --------------------------------------------------------===//
@@ -281,10 +292,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               bool whole = true;
               auto gathers = [&](const ContractionOperand &operand, const UnitOperand &own, bool isA, unsigned freeDim,
                                  int64_t free) -> int64_t {
-                bool wantsK = alongK(own.layout, !isA) > 1 || (matrices && unit.k > 1);
                 bool inK = isContiguousAlong(operand.access, plan.kDim);
                 bool inFree = isContiguousAlong(operand.access, freeDim);
-                bool kInner = wantsK && !(inFree && !inK && transposes);
+                bool kInner = staysInK(operand, own, isA, freeDim, plan.kDim, matrices && unit.k > 1, transposes);
                 if (elementBytes >= 4 || !(kInner ? inFree && !inK : inK && !inFree))
                   return 0;
                 int64_t pieceBytes = std::min<int64_t>(16, (kInner ? plan.depth : free) * elementBytes);
@@ -370,9 +380,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
   auto order = [&](StagedTile &tile, const ContractionOperand &operand, const UnitOperand &unitOperand, bool isA,
                    int64_t free) {
     unsigned freeDim = isA ? best->mDim : best->nDim;
-    bool wantsK = alongK(unitOperand.layout, /*rows=*/!isA) > 1 || (matrices && best->unit->k > 1);
     bool inK = isContiguousAlong(operand.access, best->kDim), inFree = isContiguousAlong(operand.access, freeDim);
-    tile.kInner = wantsK && !(inFree && !inK && transposes);
+    tile.kInner = staysInK(operand, unitOperand, isA, freeDim, best->kDim, matrices && best->unit->k > 1, transposes);
     int64_t rows = tile.kInner ? free : best->depth, cols = tile.kInner ? best->depth : free;
     TileUse use;
     use.rows = rows;

@@ -82,13 +82,15 @@ void tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memory 
       best = candidate;
     }
   };
-  // Pieces of 16 bytes, larger ones, or as small as the reads.
+  // Pieces of 16 bytes, larger ones, or as small as the reads; moved by the number of the row, of pairs of rows, of
+  // fours, or of as many as fill all banks.
   int64_t log = Log2_64(use.rowBytes);
+  int64_t skips = std::max<int64_t>(2, int64_t(Log2_64(std::max<int64_t>(1, memory.banks * memory.bankBytes))) - log);
   for (int64_t base : {4, 5, 6, 3, 2}) {
     if (base != 4 && (use.matrices || (int64_t(1) << base) < readBytes))
       continue;
     for (int64_t bits = 1; bits <= 5 && (int64_t(1) << (base + bits)) <= use.rowBytes; ++bits)
-      for (int64_t skip = 0; skip <= 2; ++skip) {
+      for (int64_t skip = 0; skip <= skips; ++skip) {
         StagedTile candidate = plain;
         candidate.swizzleBits = bits;
         candidate.swizzleBase = base;

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import zlib
 
 import pytest
 
@@ -10,6 +11,24 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", SOURCE / "build" / "release"))
 #: Set in the full mode of scripts/test.sh: run every seed, every shape.
 FULL = os.environ.get("TILEWRIGHT_FULL") == "1"
+#: "I/N" takes part I (from 0) of N of the tests: the parts together are all of them, each is spread over the files, chips and
+#: types, and is the same every time. For the long runs of the full mode, which need not be made in one go.
+SHARD = os.environ.get("TILEWRIGHT_SHARD", "")
+
+
+def in_shard(name, shard):
+    """Whether the test `name` is in `shard`, "I/N"."""
+    part, _, parts = shard.partition("/")
+    if not (part.isdigit() and parts.isdigit() and int(part) < int(parts)):
+        raise pytest.UsageError(f"TILEWRIGHT_SHARD is '{shard}'; it is I/N with 0 <= I < N")
+    return zlib.crc32(name.encode()) % int(parts) == int(part)
+
+
+def pytest_collection_modifyitems(config, items):
+    if SHARD:
+        others = [item for item in items if not in_shard(item.nodeid, SHARD)]
+        items[:] = [item for item in items if in_shard(item.nodeid, SHARD)]
+        config.hook.pytest_deselected(items=others)
 
 
 @pytest.fixture(scope="session")

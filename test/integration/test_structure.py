@@ -1,11 +1,14 @@
 """Rules that hold for the whole tree (DESIGN 1.2 and the style page): core names no vendor, every source file carries
 the licence banner and says what it is for, and a pass, its file, and its test have one name."""
 
+import itertools
 import pathlib
 import re
 import subprocess
 
 import pytest
+
+from conftest import in_shard
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CODE = (".cpp", ".h", ".td", ".c")
@@ -67,3 +70,13 @@ def test_pass_has_its_file_and_test(record, name):
         f"pass {name} has no file core/Transforms/{words}.cpp")
     folder = SOURCE / "test/lit/Transforms"
     assert (folder / f"{name}.mlir").exists() or (folder / f"{name}.test").exists(), f"pass {name} has no test {folder}/{name}.mlir"
+
+
+def test_shards_are_all_tests_once():
+    names = [f"test_a.py::test_{i}[{kind}]" for i in range(200) for kind in ("f16", "f32")]
+    parts = [[name for name in names if in_shard(name, f"{part}/7")] for part in range(7)]
+    assert sorted(itertools.chain(*parts)) == sorted(names)
+    assert all(len(part) > len(names) / 14 for part in parts)
+    for wrong in ("7/7", "1", "a/b", "-1/2"):
+        with pytest.raises(pytest.UsageError, match="I/N"):
+            in_shard(names[0], wrong)
