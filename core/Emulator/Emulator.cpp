@@ -83,6 +83,18 @@ static OwningOpRef<ModuleOp> flatten(ModuleOp source) {
   return flat;
 }
 
+FailureOr<RewrittenKernels> tilewright::rewriteKernels(ModuleOp source, std::shared_ptr<const TargetDescription> chip,
+                                                       const EmulationTable &table) {
+  RewrittenKernels result{std::make_unique<EmulatedKernels::Impl>(), flatten(source)};
+  result.impl->chip = std::move(chip);
+  result.impl->table = table;
+  result.impl->table.primitives(primitivePrefix);
+  readChip(*result.impl);
+  if (failed(KernelRewriter(*result.module, *result.impl).run()))
+    return failure();
+  return result;
+}
+
 static llvm::Error addSymbols(llvm::orc::LLJIT &jit) {
   llvm::orc::SymbolMap symbols;
   for (auto [name, address] : runtimeSymbols())
@@ -142,21 +154,17 @@ static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> generate(ModuleOp modul
 
 llvm::Expected<std::shared_ptr<EmulatedKernels>>
 EmulatedKernels::compile(ModuleOp module, std::shared_ptr<const TargetDescription> chip, const EmulationTable &table) {
-  auto impl = std::make_unique<Impl>();
-  impl->chip = std::move(chip);
-  impl->table = table;
-  impl->table.primitives(primitivePrefix);
-  readChip(*impl);
+  FailureOr<RewrittenKernels> rewritten = rewriteKernels(module, std::move(chip), table);
+  if (failed(rewritten) || failed(verify(*rewritten->module)))
+    return llvm::make_error<Reported>();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   module.getContext()->appendDialectRegistry(registry);
-  OwningOpRef<ModuleOp> flat = flatten(module);
-  if (failed(KernelRewriter(*flat, *impl).run()) || failed(verify(*flat)))
-    return llvm::make_error<Reported>();
-  auto jit = generate(*flat);
+  auto jit = generate(*rewritten->module);
   if (!jit)
     return jit.takeError();
+  std::unique_ptr<Impl> impl = std::move(rewritten->impl);
   impl->jit = std::move(*jit);
   for (KernelEntry &kernel : impl->kernels) {
     auto address = impl->jit->lookup((kernel.name + kernelEntrySuffix).str());

@@ -25,6 +25,7 @@
 #include "core/Emulator/Kernels.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 
 namespace tilewright {
 
@@ -33,6 +34,8 @@ inline constexpr llvm::StringLiteral kernelEntrySuffix = ".emulated";
 /// Prefix of calls of primitives by name.
 inline constexpr llvm::StringLiteral primitivePrefix = "tilewright.primitive.";
 inline constexpr llvm::StringLiteral unitPrefix = "tilewright.unit.", vectorPrefix = "tilewright.vector.";
+/// Prefix of the functions of the runtime that rewritten kernels call (Symbols.cpp).
+inline constexpr llvm::StringLiteral runtimePrefix = "tw_emulator_";
 /// On loads and stores of the emulation itself, which are not accesses of the kernel.
 inline constexpr llvm::StringLiteral internalAccess = "tilewright.internal";
 
@@ -87,6 +90,15 @@ private:
   llvm::StringMap<uint64_t> scratchpadOffsets; // of globals
   llvm::DenseMap<mlir::Block *, uint32_t> blockNumbers;
 };
+
+/// A module of kernels as functions of the host, and what the machine has to know of them.
+struct RewrittenKernels {
+  std::unique_ptr<EmulatedKernels::Impl> impl;
+  mlir::OwningOpRef<mlir::ModuleOp> module; // flat; `source` stays as it is
+};
+/// Rewrites the functions and globals of `source` and of all modules inside it; a diagnostic where an op is unknown.
+llvm::FailureOr<RewrittenKernels> rewriteKernels(mlir::ModuleOp source, std::shared_ptr<const TargetDescription> chip,
+                                                 const EmulationTable &table);
 
 } // namespace tilewright
 

@@ -112,12 +112,16 @@ static LogicalResult runGuarded(ModuleOp module, PassManager &pm, unsigned stage
   if (options.reproducer.empty())
     return pm.run(module);
   std::string before;
-  llvm::raw_string_ostream os(before);
-  module.print(os, OpPrintingFlags().enableDebugInfo(false));
   LogicalResult result = failure();
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;
-  bool finished = recovery.RunSafelyOnThread([&] { result = pm.run(module); }, 256u << 20);
+  // Printing is guarded too: what the stage before left may be what crashes.
+  auto run = [&] {
+    llvm::raw_string_ostream os(before);
+    module.print(os, OpPrintingFlags().enableDebugInfo(false));
+    result = pm.run(module);
+  };
+  bool finished = recovery.RunSafelyOnThread(run, 256u << 20);
   llvm::CrashRecoveryContext::Disable();
   if (finished)
     return result;

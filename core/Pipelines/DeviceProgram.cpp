@@ -12,8 +12,8 @@
 
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/LaunchCode.h"
+#include "core/Target/ModuleTarget.h"
 #include "tilewright/LaneOps.h"
-#include "tilewright/Target.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -77,23 +77,20 @@ static llvm::Expected<std::string> sharedLibrary(LaunchCode &code, bool threads)
 }
 
 llvm::Error tilewright::loadOn(ExecDevice &device, mlir::ModuleOp module) {
-  auto chip = targetOf(module);
-  if (!chip)
-    return chip.takeError();
-  auto target = TargetRegistry::get().target((*chip)->target());
-  if (!target)
-    return target.takeError();
+  auto found = moduleTargetOf(module);
+  if (!found)
+    return found.takeError();
   // What can be written for this chip.
-  std::vector<std::string> possible = (*target)->imageKinds();
+  std::vector<std::string> possible = found->target->imageKinds();
   if (possible.empty())
     possible.push_back("so");
   possible.push_back("mlir");
   auto chosen =
       llvm::find_if(device.kinds(), [&](const std::string &kind) { return llvm::is_contained(possible, kind); });
   if (chosen == device.kinds().end())
-    return llvm::createStringError(
-        "the device loads " + (device.kinds().empty() ? "no kind of code" : llvm::join(device.kinds(), ", ")) +
-        "; for " + (*chip)->target() + ":" + (*chip)->chip() + " there is " + llvm::join(possible, ", "));
+    return llvm::createStringError("the device loads " +
+                                   (device.kinds().empty() ? "no kind of code" : llvm::join(device.kinds(), ", ")) +
+                                   "; for " + found->name() + " there is " + llvm::join(possible, ", "));
   std::string code, error;
   if (*chosen == "mlir") {
     llvm::raw_string_ostream os(code);

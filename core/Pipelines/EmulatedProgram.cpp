@@ -12,32 +12,29 @@
 
 #include "core/Pipelines/EmulatedProgram.h"
 #include "core/CostModel/LanePrediction.h"
+#include "core/Target/ModuleTarget.h"
 #include "tilewright/LaneOps.h"
-#include "tilewright/Target.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
 
 llvm::Expected<std::unique_ptr<EmulatedProgram>> EmulatedProgram::compile(mlir::ModuleOp module) {
-  auto chip = targetOf(module);
-  if (!chip)
-    return chip.takeError();
-  auto target = TargetRegistry::get().target((*chip)->target());
-  if (!target)
-    return target.takeError();
+  auto found = moduleTargetOf(module);
+  if (!found)
+    return found.takeError();
   llvm::StringRef manifest = manifestOf(module);
   if (manifest.empty())
     return llvm::createStringError(
         llvm::formatv("'{0}:{1}' runs programs on the host: the emulator executes kernels of chips whose "
                       "programs are launches",
-                      (*chip)->target(), (*chip)->chip()));
+                      found->target->name(), found->chip->chip()));
   auto program = LaunchProgram::read(manifest);
   if (!program)
     return program.takeError();
   EmulationTable table;
-  (*target)->emulate(table);
-  auto kernels = EmulatedKernels::compile(module, *chip, table);
+  found->target->emulate(table);
+  auto kernels = EmulatedKernels::compile(module, found->chip, table);
   if (!kernels)
     return kernels.takeError();
   std::unique_ptr<EmulatedProgram> result(new EmulatedProgram(std::move(*program), std::move(*kernels)));

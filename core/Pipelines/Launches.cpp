@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/LaunchCode.h"
+#include "core/Target/ModuleTarget.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/LaneOps.h"
-#include "tilewright/Target.h"
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Pass/PassManager.h"
@@ -49,14 +49,11 @@ static std::string container(llvm::StringRef target, llvm::StringRef architectur
 
 llvm::Expected<std::unique_ptr<LaunchCode>> LaunchCode::create(mlir::ModuleOp module) {
   std::unique_ptr<LaunchCode> code(new LaunchCode(module));
-  auto chip = targetOf(module);
-  if (!chip)
-    return chip.takeError();
-  code->chip = *chip;
-  auto target = TargetRegistry::get().target((*chip)->target());
-  if (!target)
-    return target.takeError();
-  code->target = *target;
+  auto found = moduleTargetOf(module);
+  if (!found)
+    return found.takeError();
+  code->chip = found->chip;
+  code->target = found->target;
   mlir::PassManager pm(module.getContext());
   pm.addPass(createEmitUnits());
   pm.addPass(mlir::createConvertToLLVMPass()); // ops of a target that are LLVM or assembly
@@ -92,18 +89,14 @@ llvm::Expected<std::string> LaunchCode::artifact() {
 
 /// What the extension of a file may be for a target.
 static llvm::Error checkExtension(mlir::ModuleOp module, llvm::StringRef path, llvm::StringRef extension) {
-  auto chip = targetOf(module);
-  if (!chip)
-    return chip.takeError();
-  auto target = TargetRegistry::get().target((*chip)->target());
-  if (!target)
-    return target.takeError();
-  std::vector<std::string> kinds = (*target)->imageKinds();
+  auto found = moduleTargetOf(module);
+  if (!found)
+    return found.takeError();
+  std::vector<std::string> kinds = found->target->imageKinds();
   if (extension == "ll" || extension == "tw" || llvm::is_contained(kinds, extension))
     return llvm::Error::success();
-  return llvm::createStringError("cannot tell what '" + path + "' shall be; for " + (*chip)->target() + ":" +
-                                 (*chip)->chip() + " expected a name that ends with ." + llvm::join(kinds, ", .") +
-                                 ", .ll or .tw");
+  return llvm::createStringError("cannot tell what '" + path + "' shall be; for " + found->name() +
+                                 " expected a name that ends with ." + llvm::join(kinds, ", .") + ", .ll or .tw");
 }
 
 llvm::Error tilewright::writeLaunches(mlir::ModuleOp module, llvm::StringRef path) {

@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/LanePasses.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 
@@ -84,6 +85,7 @@ void tilewright::buildLowerLanesPipeline(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createLowerToLLVM());
   pm.addPass(createFinishLaunches());
+  pm.addPass(createCheckEngineFences());
 }
 
 void tilewright::buildLowerCoresPipeline(OpPassManager &pm) {

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/LaneOps.h"
+#include "core/Target/ModuleTarget.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/Cores.h"
-#include "tilewright/Target.h"
 
 using namespace tilewright;
 
@@ -61,16 +61,12 @@ std::optional<LaneHierarchy> tilewright::launchHierarchy(const TargetDescription
 }
 
 llvm::Expected<std::unique_ptr<LaneOps>> tilewright::laneOpsOf(mlir::Operation *op) {
-  auto chip = targetOf(op);
-  if (!chip)
-    return chip.takeError();
-  auto target = TargetRegistry::get().target((*chip)->target());
-  if (!target)
-    return target.takeError();
-  std::unique_ptr<LaneOps> ops = (*target)->laneOps(**chip);
+  auto found = moduleTargetOf(op);
+  if (!found)
+    return found.takeError();
+  std::unique_ptr<LaneOps> ops = found->target->laneOps(*found->chip);
   if (!ops)
-    return llvm::createStringError("chip '" + (*chip)->target() + ":" + (*chip)->chip() +
-                                   "' has no operations of lanes");
+    return llvm::createStringError("chip '" + found->name() + "' has no operations of lanes");
   return ops;
 }
 

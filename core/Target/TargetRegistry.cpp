@@ -10,11 +10,11 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Target/ModuleTarget.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/Emulation.h"
 #include "tilewright/LaneOps.h"
-#include "tilewright/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -193,6 +193,16 @@ llvm::Expected<std::shared_ptr<const TargetDescription>> TargetRegistry::describ
   if (description)
     descriptions[targetAndChip] = *description;
   return description;
+}
+
+llvm::Expected<ModuleTarget> tilewright::moduleTargetOf(mlir::Operation *op) {
+  auto chip = targetOf(op);
+  if (!chip)
+    return chip.takeError();
+  auto target = TargetRegistry::get().target((*chip)->target());
+  if (!target)
+    return target.takeError();
+  return ModuleTarget{*target, *chip};
 }
 
 llvm::Expected<std::shared_ptr<const TargetDescription>> tilewright::targetOf(mlir::Operation *op) {

@@ -96,4 +96,24 @@ def PlaceHostCode : Pass<"place-host-code", "::mlir::ModuleOp"> {
                            "::tilewright::tile::TileDialect"];
 }
 
+//===-- Stage 5: lower ----------------------------------------------------===//
+
+def CheckEngineFences : Pass<"check-engine-fences", "::mlir::ModuleOp"> {
+  let summary = "Prove that lanes publish what engines read";
+  let description = [{
+    On the final kernels of chips whose engines go their own way to the scratchpad: along each path of the control flow,
+    what lanes write to the scratchpad, and the phase objects that they make, are behind a fence before engines, and handed
+    on behind it, when an engine uses the scratchpad. What an op means tells the target's emulation table. A missing fence is
+    an error, since no run on a host shows it for certain.
+
+    ```mlir
+    llvm.store %v, %tile : f32, !llvm.ptr<3>
+    acme.fence                                  // without it: error at acme.store.tile, note at llvm.store
+    acme.barrier
+    acme.store.tile %map, %tile
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // TILEWRIGHT_LANEPASSES

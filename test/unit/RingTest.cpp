@@ -14,6 +14,7 @@
 
 #include "LaunchFixture.h"
 #include "core/CostModel/LaneContractionModel.h"
+#include "core/Emulator/FenceCheck.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/LaneOps.h"
@@ -243,7 +244,8 @@ int visitSteps(mlir::ModuleOp module, int which, std::string &what) {
     llvm::StringRef name = op->getName().getStringRef();
     auto assembly = llvm::dyn_cast<mlir::LLVM::InlineAsmOp>(op);
     bool waits = assembly && assembly.getAsmString().contains("wait");
-    for (llvm::StringRef part : {"arrive", "try_wait", "commit", "barrier0", "wait_group", "cluster.wait", "fence.proxy"})
+    for (llvm::StringRef part :
+         {"arrive", "try_wait", "commit", "barrier0", "wait_group", "cluster.wait", "fence.proxy"})
       waits |= name.contains(part);
     bool makes = name.contains("mbarrier.init"); // the objects of one stage stand for all
     if (waits || name == "nvvm.barrier" || (makes && made++ < 2))
@@ -311,6 +313,54 @@ void eachStepIsNeeded(const std::string &chip, int64_t m, int64_t n, int64_t k, 
 }
 
 } // namespace
+
+/// Each fence before engines, removed or put behind the barrier that follows it, is found by the static check alone.
+TEST(Ring, EachFenceIsNeededStatically) {
+  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  for (const std::string &chipName : ringChips())
+    for (const char *cluster : {",cluster=1", ",cluster=2"}) {
+      auto chip = llvm::cantFail(TargetRegistry::get().describe(chipName));
+      EmulationTable table;
+      llvm::cantFail(TargetRegistry::get().target(chip->target()))->emulate(table);
+      auto fencesOf = [](mlir::ModuleOp module) {
+        llvm::SmallVector<mlir::Operation *> fences;
+        module.walk([&](mlir::Operation *op) {
+          if (op->getName().getStringRef().contains("fence.proxy"))
+            fences.push_back(op);
+        });
+        return fences;
+      };
+      int faults = 0;
+      compileFor(gemmText(g, 128, 128, 128), chipName, force(64, 128) + cluster, [&](mlir::ModuleOp module) {
+        auto messageOf = [&](mlir::ModuleOp changed) {
+          std::string message;
+          mlir::ScopedDiagnosticHandler handler(
+              changed.getContext(), [&](mlir::Diagnostic &diagnostic) { message += diagnostic.str() + "\n"; });
+          bool sound = mlir::succeeded(checkEngineFences(changed, chip, table));
+          EXPECT_EQ(sound, message.empty()) << message;
+          return message;
+        };
+        EXPECT_EQ(messageOf(module), "");
+        size_t fences = fencesOf(module).size();
+        EXPECT_GE(fences, 2u) << "of the phase objects and of what leaves";
+        for (size_t which = 0; which < fences; ++which) {
+          auto without = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
+          fencesOf(*without)[which]->erase();
+          EXPECT_NE(messageOf(*without).find("is missing behind the write"), std::string::npos) << chipName << which;
+          auto late = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
+          mlir::Operation *fence = fencesOf(*late)[which];
+          for (mlir::Operation *next = fence->getNextNode(); next; next = next->getNextNode())
+            if (next->getName().getStringRef().starts_with("nvvm.barrier")) {
+              fence->moveAfter(next);
+              EXPECT_NE(messageOf(*late).find("stands behind the barrier"), std::string::npos) << chipName << which;
+              ++faults;
+              break;
+            }
+        }
+      });
+      EXPECT_GT(faults, 0);
+    }
+}
 
 /// More steps than stages, two groups.
 TEST(Ring, EachStepIsNeeded) {

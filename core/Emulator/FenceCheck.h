@@ -1,0 +1,41 @@
+//===- FenceCheck.h - Fences before engines, proved statically --*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Engines with a way of their own to a scratchpad (`EmulationTable::fencedEngines`)
+/// see what a lane wrote only behind its fence. Results on a host are right
+/// without it, so that no run shows a missing one for certain:
+///
+///   llvm.store %v, %tile         unfenced: the lane itself may not start an engine on it
+///   acme.barrier                 handed on without a fence: nobody may
+///   acme.fence                   fenced late: what others handed on still is not
+///   acme.barrier                 fenced, then handed on: engines see it
+///   acme.store.tile %tile
+///
+/// The kernel is one program for all lanes, so that the state of each write along
+/// each path of the control flow says what an engine may meet.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_EMULATOR_FENCECHECK_H
+#define TILEWRIGHT_CORE_EMULATOR_FENCECHECK_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tilewright/Emulation.h"
+
+namespace tilewright {
+
+/// Proves for the kernels of `module` (after stage 5) that each write of a lane to a scratchpad, and each phase barrier
+/// that it makes, is fenced before engines use the scratchpad. An error at the engine's op, with a note at the write,
+/// where a path has no fence. What the table tells decides what an op is; where it lacks an op, a remark says that
+/// nothing was checked.
+llvm::LogicalResult checkEngineFences(mlir::ModuleOp module, std::shared_ptr<const TargetDescription> chip,
+                                      const EmulationTable &table);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_EMULATOR_FENCECHECK_H

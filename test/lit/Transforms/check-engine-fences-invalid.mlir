@@ -1,0 +1,166 @@
+// What lanes wrote and did not publish before an engine uses it.
+//
+// RUN: tw-opt %s -split-input-file -check-engine-fences -verify-diagnostics
+
+// No fence at all.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @missing(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  // expected-note @below {{'llvm.store' writes here}}
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  // expected-error @below {{kernel missing: 'tilewright.primitive.store_tensor' lets an engine use scratchpad memory that lanes wrote without publishing it: a fence before engines is missing behind the write, before the barrier}}
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.return
+}
+}
+
+// -----
+
+// The fence stands on one of two paths.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.fence_engines()
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @one_path(%map: !llvm.ptr, %v: f32, %some: i1) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  // expected-note @below {{'llvm.store' writes here}}
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.cond_br %some, ^fenced, ^store
+^fenced:
+  llvm.call @tilewright.primitive.fence_engines() : () -> ()
+  llvm.br ^store
+^store:
+  // expected-error @below {{a fence before engines is missing behind the write}}
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.return
+}
+}
+
+// -----
+
+// Lanes meet, then fence: those that did not start the engine may still be before their fence.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.fence_engines()
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @behind_the_barrier(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  // expected-note @below {{'llvm.store' writes here}}
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  llvm.call @tilewright.primitive.fence_engines() : () -> ()
+  // expected-error @below {{the fence before engines stands behind the barrier that hands the write on; it belongs between the two}}
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.return
+}
+}
+
+// -----
+
+// The engine works in the next round of the loop.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @next_round(%map: !llvm.ptr, %v: f32, %more: i1) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  llvm.br ^loop
+^loop:
+  // expected-error @below {{a fence before engines is missing behind the write, before the barrier}}
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  // expected-note @below {{'llvm.store' writes here}}
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  llvm.cond_br %more, ^loop, ^end
+^end:
+  llvm.return
+}
+}
+
+// -----
+
+// Lanes of one role write and hand on; a lane of another one starts the engine, on no path together with the write.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.named_barrier(i32, i32)
+llvm.func @tilewright.primitive.named_barrier_arrive(i32, i32)
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @other_role(%map: !llvm.ptr, %v: f32, %writes: i1) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  %c1 = llvm.mlir.constant(1 : i32) : i32
+  %c64 = llvm.mlir.constant(64 : i32) : i32
+  llvm.cond_br %writes, ^write, ^store
+^write:
+  // expected-note @below {{'llvm.store' writes here}}
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.call @tilewright.primitive.named_barrier_arrive(%c1, %c64) : (i32, i32) -> ()
+  llvm.br ^end
+^store:
+  llvm.call @tilewright.primitive.named_barrier(%c1, %c64) : (i32, i32) -> ()
+  // expected-error @below {{a fence before engines is missing behind the write, before the barrier}}
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.br ^end
+^end:
+  llvm.return
+}
+}
+
+// -----
+
+// A phase object has to be published too.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.phase_init(!llvm.ptr<3>, i32)
+llvm.func @tilewright.primitive.copy_tensor(!llvm.ptr<3>, !llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @phase(%map: !llvm.ptr, %to: !llvm.ptr<3>) attributes {nvvm.kernel} {
+  %phase = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  %c1 = llvm.mlir.constant(1 : i32) : i32
+  // expected-note @below {{'tilewright.primitive.phase_init' writes here}}
+  llvm.call @tilewright.primitive.phase_init(%phase, %c1) : (!llvm.ptr<3>, i32) -> ()
+  llvm.call @tilewright.primitive.barrier() : () -> ()
+  // expected-error @below {{kernel phase: 'tilewright.primitive.copy_tensor' lets an engine use scratchpad memory}}
+  llvm.call @tilewright.primitive.copy_tensor(%to, %map, %phase, %c0, %c0) : (!llvm.ptr<3>, !llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.return
+}
+}
+
+// -----
+
+// The write lies in a function that the kernel calls.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.mlir.global external @tile() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<4096 x i8>
+llvm.func @tilewright.primitive.store_tensor(!llvm.ptr, !llvm.ptr<3>, i32, i32)
+llvm.func @writes(%v: f32) {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  llvm.store %v, %tile : f32, !llvm.ptr<3>
+  llvm.return
+}
+llvm.func @called(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  // expected-note @below {{'writes' writes here}}
+  llvm.call @writes(%v) : (f32) -> ()
+  // expected-error @below {{a fence before engines is missing behind the write}}
+  llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.return
+}
+}
+
+// -----
+
+// expected-error @below {{the module has no attribute 'tilewright.target'; give one such as "target:chip"}}
+module {
+}
