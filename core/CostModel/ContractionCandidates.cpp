@@ -270,11 +270,9 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.packVectors = packVectors;
             q.packScalars = packScalars;
             q.rowsOutside = rowsOutside;
-            // LLVM loads the vectors of all unrolled steps together: each needs a register.
-            q.kUnroll = unit.c.opaque                                           ? 1
-                        : rows * vectors < 16                                   ? 4
-                        : rows * vectors + 2 * vectors + 1 <= machine.registers ? 2
-                                                                                : 1;
+            // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the
+            // next step's loads before this one's products are done, and spills.
+            q.kUnroll = unit.c.opaque ? 1 : rows * vectors + vectors + 2 < machine.registers || rows < 12 ? 4 : 1;
             // Packed right before use, panel by panel, unless other loops or whole rows reuse the panels.
             q.laneBlock = packVectors && !rowsOutside && (!packScalars || packsScalarsOnce(q)) ? 1 : 0;
             // All of k, or even blocks: panels of a fraction of the second cache; few rows at a time where each

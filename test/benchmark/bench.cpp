@@ -12,9 +12,13 @@
 //
 //   tilewright-bench KIND TYPE M N K TRANS_A TRANS_B THREADS peer ADAPTER.so LIBRARY FORM
 //   tilewright-bench KIND TYPE M N K TRANS_A TRANS_B THREADS code LIBRARY.so FUNCTION
+//   tilewright-bench KIND TYPE M N K TRANS_A TRANS_B THREADS codes - FUNCTION
 //
 // The first line of output is a JSON object: description, error, whether the error is within its bound, calls in a
 // sample. Then one number a line: seconds per call. Exit status 1: the contender cannot do the problem.
+//
+// `codes` times many plans of compiled code in one process: each line of input is a shared object's path, whose result
+// is checked the first time; the answer is seconds per call, or one word ("wrong", "absent").
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +30,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -211,6 +216,9 @@ double Problem::error() const {
   return worst;
 }
 
+/// In units in the last place of the scale: rounding of sums of random numbers stays well below.
+constexpr double errorBound = 16;
+
 std::string description;
 bool moves = false;
 std::function<void()> run;
@@ -256,11 +264,55 @@ bool loadCode(const char *library, const char *function, const Problem &problem)
   return true;
 }
 
+/// Seconds per call of what is loaded, over a millisecond or a call.
+double sample(int repeats) {
+  run(); // its own data and code back in the caches
+  double start = now();
+  for (int i = 0; i < repeats; ++i)
+    run();
+  return (now() - start) / repeats;
+}
+
+/// Samples of the shared objects that standard input names, in any order and as often as it names them.
+int timeCodes(const char *function, const Problem &problem) {
+  struct Code {
+    std::function<void()> run;
+    int repeats = 0; // 0: cannot be timed
+    const char *fault = "";
+  };
+  std::map<std::string, Code> codes;
+  char line[4096];
+  while (fgets(line, sizeof line, stdin)) {
+    std::string path(line, strcspn(line, "\n"));
+    auto [place, isNew] = codes.try_emplace(path);
+    Code &code = place->second;
+    if (isNew && !loadCode(path.c_str(), function, problem)) {
+      code.fault = "absent";
+    } else if (isNew) {
+      code.run = run;
+      memset(problem.peer.c, 0xff, problem.resultBytes);
+      run();
+      double start = now();
+      run();
+      code.repeats = std::max(1, int(std::ceil(1.2e-3 / std::max(now() - start, 1e-7))));
+      if (problem.error() > errorBound)
+        code.repeats = 0, code.fault = "wrong";
+    }
+    run = code.run;
+    if (code.repeats)
+      printf("%.9g\n", sample(code.repeats));
+    else
+      printf("%s\n", code.fault);
+    fflush(stdout);
+  }
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   if (argc < 12) {
-    fprintf(stderr, "usage: %s KIND TYPE M N K TRANS_A TRANS_B THREADS peer|code LIBRARY...\n", argv[0]);
+    fprintf(stderr, "usage: %s KIND TYPE M N K TRANS_A TRANS_B THREADS peer|code|codes LIBRARY...\n", argv[0]);
     return 2;
   }
   Problem problem;
@@ -299,14 +351,15 @@ int main(int argc, char **argv) {
       problem.save(cache);
   }
 
+  if (!strcmp(argv[9], "codes"))
+    return timeCodes(argv[11], problem);
   bool code = !strcmp(argv[9], "code");
   if (!(code ? loadCode(argv[10], argv[11], problem)
              : loadPeer(argv[10], argv[11], argc > 12 ? argv[12] : "", problem)))
     return 1;
   memset(p.c, 0xff, problem.resultBytes);
   run();
-  // The bounds, in units in the last place of the scale: rounding of sums of random numbers stays well below.
-  double error = problem.error(), bound = !strcmp(p.kind, "layernorm") ? 64 : 16;
+  double error = problem.error(), bound = !strcmp(p.kind, "layernorm") ? 64 : errorBound;
   bool correct = moves || error <= bound;
 
   // Warm: until 20 ms passed; then as many calls in a sample as a millisecond takes.
@@ -323,11 +376,7 @@ int main(int argc, char **argv) {
 
   char line[64];
   while (fgets(line, sizeof line, stdin)) {
-    run(); // its own data and code back in the caches
-    start = now();
-    for (int i = 0; i < repeats; ++i)
-      run();
-    printf("%.9g\n", (now() - start) / repeats);
+    printf("%.9g\n", sample(repeats));
     fflush(stdout);
   }
   return 0;

@@ -59,13 +59,18 @@ def compile_shared(name, source, *words, compiler="g++"):
             output.unlink(missing_ok=True)
 
 
-def build():
-    """Compiles the worker and the adapters of the libraries that are there."""
+def build_worker():
+    """Compiles the process that times one contender."""
     BUILD.mkdir(parents=True, exist_ok=True)
     worker = BUILD / "tilewright-bench"
     if needs_build(worker, HERE / "bench.cpp", HERE / "peers" / "Peer.h"):
         subprocess.run(["clang++-22", "-O3", "-march=native", "-std=c++20", "-Wall", "-Wextra", "-Werror",
                         str(HERE / "bench.cpp"), "-o", str(worker), "-ldl"], check=True)
+
+
+def build():
+    """Compiles the worker and the adapters of the libraries that are there."""
+    build_worker()
     compile_shared("cblas", HERE / "peers" / "cblas.cpp", "-ldl")
     compile_shared("moves", HERE / "peers" / "moves.cpp", "-O3", "-march=native", compiler="clang++-22")
     if (DEBIAN / "libdnnl.so.2").exists():

@@ -1,5 +1,6 @@
 """The MLIR text of each shape, and its compilation to a shared object with a C interface."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -205,24 +206,36 @@ func.func @compute(%x: {rows}, %gain: {row}, %bias: {row}) -> {rows} {{
 """
 
 
-def compiled(shape, target, quiet=False):
+def build_folder():
+    """Where the compiler was built."""
+    return pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", peers.SOURCE / "build" / "release"))
+
+
+def compiled(shape, target, quiet=False, folder=None, explain=False):
     """The contender made of Tilewright's code; None, with the compiler's words on the terminal, if it refuses.
-    `force` of a shape overrides fields of the plan (the pass map-contractions says which)."""
-    build = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", peers.SOURCE / "build" / "release"))
-    folder = peers.BUILD / "code"
+    `force` of a shape overrides fields of the plan (the pass map-contractions says which); `explain` adds the plan
+    as `choice`."""
+    folder = folder or peers.BUILD / "code"
     folder.mkdir(parents=True, exist_ok=True)
     source, library = folder / f"{shape['name']}.mlir", folder / f"{shape['name']}.so"
     program = text(shape)
     if "force" in shape:
         program = f'module attributes {{tilewright.force = "{shape["force"]}"}} {{\n{program}}}\n'
     source.write_text(program)
-    command = [str(build / "bin" / "tw-compile"), str(source), "--target", target, "-o", str(library)]
+    command = [str(build_folder() / "bin" / "tw-compile"), str(source), "--target", target, "-o", str(library)]
     if shape.get("threads", 1) > 1:
         command += ["--threads", str(shape["threads"])]
+    if explain:
+        command.append("--explain=json")
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         if quiet:
             return None
         print(f"{shape['name']}: not compiled: {done.stderr.strip()[:500]}")
         return None
-    return {"name": "tilewright", "library": False, "command": ["code", str(library), "compute"]}
+    contender = {"name": "tilewright", "library": False, "command": ["code", str(library), "compute"]}
+    if explain:
+        words = done.stdout + done.stderr
+        decisions, _ = json.JSONDecoder().raw_decode(words, words.index("["))
+        contender["choice"] = next((one["choice"] for one in decisions if one["decision"] == "contraction"), {})
+    return contender

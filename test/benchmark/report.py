@@ -71,6 +71,23 @@ def summary(groups, all_results):
     return lines
 
 
+def regrets():
+    """How far the chooser's plans are from the best of a search, from the table that regret.py wrote."""
+    path = pathlib.Path(__file__).with_name("regret.json")
+    if not path.exists():
+        return []
+    results = json.loads(path.read_text())
+    values = [max(result["regret"], 0) for result in results]
+    lines = ["", "## Regret: the chosen plan against the fastest of a search, f32, one thread", "",
+             f"`test/benchmark/regret.py`: median {statistics.median(values):.1%}, largest {max(values):.1%} over "
+             f"{len(results)} shapes. Goals: 2 % and 6 %.", "",
+             "| shape | chosen, Gflop/s | fastest found, Gflop/s | plans tried | regret (95 % interval) | fastest plan |",
+             "|---|---|---|---|---|---|"]
+    lines += [f"| {r['name']} | {r['speed']:.4g} | {r['best_speed']:.4g} | {r['tried']} | {r['regret']:.1%} "
+              f"({r['low']:.1%} to {r['high']:.1%}) | {r['best'].replace(',', ', ')} |" for r in results]
+    return lines
+
+
 def write(groups, folder, page):
     all_results = {}
     for group in groups:
@@ -95,6 +112,7 @@ def write(groups, folder, page):
         lines += ["", "## Time to compile", "",
                   f"`test/benchmark/compile_time.py`: {compile_time.line(result)}. Goals: 0.25 s in all and 0.06 s in the",
                   "passes, for the second compilation."]
+    lines += regrets()
     lines += ["", "## Libraries", "", "As each describes itself; the kernel that each uses is forced where it can be.",
               "", "| name | description |", "|---|---|"]
     lines += [f"| {name} | {'; '.join(sorted(words))} |" for name, words in sorted(libraries(all_results).items())]

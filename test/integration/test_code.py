@@ -70,6 +70,20 @@ def test_innermost_loops_do_not_spill(tool, tmp_path, shape):
         assert not spilled, f"{len(spilled)} accesses of the stack in a loop of {len(loop)}: {spilled[:3]}"
 
 
+@pytest.mark.parametrize("rows, vectors", [(6, 4), (8, 3), (9, 3), (5, 5), (14, 2), (28, 1)])
+@pytest.mark.parametrize("packed", [0, 1])
+def test_unrolled_steps_do_not_spill(tool, tmp_path, rows, vectors, packed):
+    source, code = tmp_path / "product.mlir", tmp_path / "product.o"
+    force = f"rows={rows},vectors={vectors},pack_vectors={packed},rows_outside=0"
+    source.write_text(f'module attributes {{tilewright.force = "{force}"}} {{\n'
+                      f'{product(512, 480, 512, "f32", "f32")}}}\n')
+    tool("tw-compile", source, "--target", "cpu:granite-rapids", "-o", code)
+    busy = [loop for loop in innermost_loops(code)
+            if sum(bool(UNIT.match(op)) for op, _ in loop) >= rows * vectors]
+    assert busy, "no register tile found"
+    assert not [words for loop in busy for words in loop if "(%rsp" in words[1]]
+
+
 @pytest.mark.parametrize("shape", [(1000, 1000, 1000, "f32", "f32"), (128, 768, 3072, "i8", "i32")],
                          ids=lambda shape: "x".join(map(str, shape)))
 def test_sequential_code_needs_no_c_library_for_copies(tool, tmp_path, shape):
