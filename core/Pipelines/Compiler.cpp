@@ -225,7 +225,7 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
                                                             options.dumpDirectory.c_str(), created.message().c_str())
                                   : writeFile(path, text);
       if (error)
-        return emitError(UnknownLoc::get(context), llvm::toString(std::move(error)));
+        return emitError(module.getLoc(), llvm::toString(std::move(error)));
     }
     if (options.afterStage)
       options.afterStage(stage, module);

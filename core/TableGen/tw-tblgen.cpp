@@ -16,10 +16,12 @@
 
 #include "core/TableGen/RecordReader.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TableGen/Main.h"
 #include "llvm/TableGen/Record.h"
+#include <csignal>
 
 namespace cl = llvm::cl;
 
@@ -58,8 +60,21 @@ static bool run(llvm::raw_ostream &os, const llvm::RecordKeeper &keeper) {
   return false;
 }
 
+/// TableGen ends the process where its output cannot be written, without saying which; half a file it removes itself.
+static void onFatalError(void *, const char *reason, bool) {
+  llvm::StringRef why = reason;
+  if (why.consume_front("IO failure on output stream: "))
+    llvm::errs() << "tw-tblgen: error: cannot write the output: " << why << "\n";
+  else
+    llvm::errs() << "tw-tblgen: error: " << why << "\n";
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  llvm::install_fatal_error_handler(onFatalError);
+#ifdef SIGXFSZ
+  std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is a failed write, with its message
+#endif
   cl::ParseCommandLineOptions(argc, argv, "Turns chip descriptions into tables and pages\n");
   return llvm::TableGenMain(argv[0], llvm::TableGenMainFn(run));
 }

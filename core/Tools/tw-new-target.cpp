@@ -152,6 +152,35 @@ static llvm::Error instantiate(llvm::StringRef from, llvm::StringRef to,
   return llvm::Error::success();
 }
 
+/// Every file of the template; how many.
+static llvm::Expected<unsigned> copyTemplate(llvm::StringRef from, llvm::StringRef directory,
+                                             llvm::ArrayRef<std::pair<std::string, std::string>> words) {
+  unsigned files = 0;
+  std::error_code code;
+  for (fs::recursive_directory_iterator it(from, code), end; it != end && !code; it.increment(code)) {
+    if (fs::is_directory(it->path()))
+      continue;
+    llvm::SmallString<256> to(directory);
+    path::append(to, llvm::StringRef(it->path()).drop_front(from.size()).ltrim('/'));
+    if (llvm::Error error = instantiate(it->path(), to, words))
+      return error;
+    ++files;
+  }
+  if (code)
+    return createStringError(formatv("cannot read the template '{0}': {1}", from, code.message()));
+  return files;
+}
+
+/// Empties a folder that this command has filled.
+static void removeContents(llvm::StringRef directory) {
+  std::error_code code;
+  std::vector<std::string> entries;
+  for (fs::directory_iterator it(directory, code), end; it != end && !code; it.increment(code))
+    entries.push_back(it->path());
+  for (const std::string &entry : entries)
+    (void)(fs::is_directory(entry) ? fs::remove_directories(entry) : fs::remove(entry));
+}
+
 static llvm::Error run(const Arguments &arguments, const char *argv0) {
   if (llvm::Error error = checkName(arguments.name))
     return error;
@@ -165,24 +194,18 @@ static llvm::Error run(const Arguments &arguments, const char *argv0) {
   const std::pair<std::string, std::string> words[] = {{made.name.str(), arguments.name},
                                                        {made.camelName.str(), camelCase(arguments.name)},
                                                        {"@VERSION@", TILEWRIGHT_VERSION}};
-  unsigned files = 0;
-  std::error_code code;
-  for (fs::recursive_directory_iterator it(*from, code), end; it != end && !code; it.increment(code)) {
-    if (fs::is_directory(it->path()))
-      continue;
-    llvm::StringRef relative = llvm::StringRef(it->path()).drop_front(from->size());
-    llvm::SmallString<256> to(arguments.directory.getValue());
-    path::append(to, relative.ltrim('/'));
-    if (llvm::Error error = instantiate(it->path(), to, words))
-      return error;
-    ++files;
+  bool wasThere = fs::exists(arguments.directory);
+  llvm::Expected<unsigned> files = copyTemplate(*from, arguments.directory, words);
+  if (!files) { // half a project is none: the folder was empty or absent
+    removeContents(arguments.directory);
+    if (!wasThere)
+      (void)fs::remove(arguments.directory);
+    return files.takeError();
   }
-  if (code)
-    return createStringError(formatv("cannot read the template '{0}': {1}", *from, code.message()));
   llvm::outs() << formatv("{0}: {1} files of target '{2}', beginning with README.md\n"
                           "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH=<where Tilewright is installed>\n"
                           "  cmake --build {0}/build && ctest --test-dir {0}/build --output-on-failure\n",
-                          arguments.directory, files, arguments.name);
+                          arguments.directory, *files, arguments.name);
   return llvm::Error::success();
 }
 

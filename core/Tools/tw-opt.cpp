@@ -12,20 +12,46 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Tools/Command.h"
+
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/raw_ostream.h"
 
+using namespace tilewright;
+
+/// Runs the passes that the command line names; the output appears complete or not at all.
+static int run(const std::string &input, const std::string &output, mlir::DialectRegistry &registry) {
+  std::string error, text;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = mlir::openInputFile(input, &error);
+  if (!buffer)
+    return fail(error);
+  llvm::raw_string_ostream os(text);
+  bool failed =
+      mlir::failed(mlir::MlirOptMain(os, std::move(buffer), registry, mlir::MlirOptMainConfig::createFromCLOptions()));
+  if (failed && output != "-")
+    return 1;
+  if (llvm::Error problem = writeFile(output, text))
+    return fail(std::move(problem));
+  return failed;
+}
+
 int main(int argc, char **argv) {
+  Command command(argc, argv);
   mlir::DialectRegistry registry;
-  tilewright::registerAllDialects(registry);
+  registerAllDialects(registry);
   mlir::registerAllPasses();
-  tilewright::registerAllPasses();
-  tilewright::registerLinkedTargets();
-  if (llvm::Error error = tilewright::TargetRegistry::get().loadSearchPath())
+  registerAllPasses();
+  registerLinkedTargets();
+  if (llvm::Error error = TargetRegistry::get().loadSearchPath())
     llvm::errs() << "tw-opt: warning: " << llvm::toString(std::move(error)) << "\n";
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright's passes one by one\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "Tilewright's passes one by one\n", registry);
+  mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return finish(mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry)));
+  return finish(run(input, output, registry));
 }

@@ -16,12 +16,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pages/ChipPage.h"
+#include "core/Tools/Command.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace tilewright;
@@ -30,22 +30,20 @@ using llvm::raw_ostream;
 namespace cl = llvm::cl;
 namespace json = llvm::json;
 
-static cl::OptionCategory category("tw-targets options");
-static cl::opt<std::string> what(cl::Positional, cl::desc("[TARGET[:CHIP]]"), cl::cat(category));
-static cl::opt<bool> asJson("json", cl::desc("Print JSON"), cl::cat(category));
-static cl::opt<bool> asHtml("html", cl::desc("Print one page that draws the chip"), cl::cat(category));
-static cl::opt<bool> measure("measure", cl::desc("Measure the machine that this program runs on (about a minute)"),
-                             cl::cat(category));
-static cl::opt<bool> save("save", cl::desc("With --measure: keep the numbers where the target finds them"),
-                          cl::cat(category));
-static cl::list<std::string> plugins("load-target", cl::desc("Load a target plugin"), cl::value_desc("library"),
-                                     cl::cat(category));
-
-/// Prints an error and gives the exit status.
-static int fail(llvm::Error error) {
-  llvm::errs() << "tw-targets: error: " << llvm::toString(std::move(error)) << "\n";
-  return 1;
-}
+namespace {
+struct Arguments {
+  cl::OptionCategory category{"tw-targets options"};
+  cl::opt<std::string> what{cl::Positional, cl::desc("[TARGET[:CHIP]]"), cl::cat(category)};
+  cl::opt<bool> json{"json", cl::desc("Print JSON"), cl::cat(category)};
+  cl::opt<bool> html{"html", cl::desc("Print one page that draws the chip"), cl::cat(category)};
+  cl::opt<bool> measure{"measure", cl::desc("Measure the machine that this program runs on (about a minute)"),
+                        cl::cat(category)};
+  cl::opt<bool> save{"save", cl::desc("With --measure: keep the numbers where the target finds them"),
+                     cl::cat(category)};
+  cl::list<std::string> plugins{"load-target", cl::desc("Load a target plugin"), cl::value_desc("library"),
+                                cl::cat(category)};
+};
+} // namespace
 
 /// "32 KiB", "1.5 MiB", "64 bytes".
 static std::string size(int64_t bytes) {
@@ -99,7 +97,7 @@ static void printChip(const TargetDescription &chip, raw_ostream &os) {
 }
 
 /// Targets with their chips, or one target's chips with their units.
-static int list(llvm::ArrayRef<const Target *> targets, bool withUnits) {
+static int list(llvm::ArrayRef<const Target *> targets, bool withUnits, bool asJson) {
   json::Array all;
   for (const Target *target : targets) {
     json::Array chips;
@@ -134,50 +132,56 @@ static int list(llvm::ArrayRef<const Target *> targets, bool withUnits) {
   return 0;
 }
 
-int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "Targets, chips and units, shown and measured\n");
-  registerLinkedTargets();
+static int run(const Arguments &arguments) {
+  llvm::StringRef what = arguments.what;
   TargetRegistry &registry = TargetRegistry::get();
-  for (const std::string &plugin : plugins) {
+  for (const std::string &plugin : arguments.plugins) {
     if (llvm::Error error = registry.load(plugin))
       return fail(std::move(error));
   }
   if (llvm::Error error = registry.loadSearchPath())
     llvm::errs() << "tw-targets: warning: " << llvm::toString(std::move(error)) << "\n";
-  if (asHtml && (asJson || measure || !llvm::StringRef(what).contains(':')))
+  if (arguments.html && (arguments.json || arguments.measure || !what.contains(':')))
     return fail(llvm::createStringError("--html draws one chip: tw-targets TARGET:CHIP --html"));
-  if (save && !measure)
+  if (arguments.save && !arguments.measure)
     return fail(llvm::createStringError("--save keeps what --measure finds; give both"));
 
-  if (measure) {
-    auto [name, chip] = llvm::StringRef(what).split(':');
+  if (arguments.measure) {
+    auto [name, chip] = what.split(':');
     if (registry.targets().empty())
       return fail(llvm::createStringError("no target is linked in or loaded"));
     llvm::Expected<const Target *> target = name.empty() ? registry.targets().front() : registry.target(name);
     if (!target)
       return fail(target.takeError());
-    llvm::Expected<std::string> report = (*target)->measure(save);
+    llvm::Expected<std::string> report = (*target)->measure(arguments.save);
     if (!report)
       return fail(report.takeError());
     llvm::outs() << *report << "\n";
     return 0;
   }
   if (what.empty())
-    return list(registry.targets(), /*withUnits=*/false);
-  if (!llvm::StringRef(what).contains(':')) {
+    return list(registry.targets(), /*withUnits=*/false, arguments.json);
+  if (!what.contains(':')) {
     llvm::Expected<const Target *> target = registry.target(what);
-    return target ? list(*target, /*withUnits=*/true) : fail(target.takeError());
+    return target ? list(*target, /*withUnits=*/true, arguments.json) : fail(target.takeError());
   }
   auto chip = registry.describe(what);
   if (!chip)
     return fail(chip.takeError());
-  if (asJson)
+  if (arguments.json)
     llvm::outs() << formatv("{0:2}", json::Value(toJson(**chip))) << "\n";
-  else if (asHtml)
+  else if (arguments.html)
     llvm::outs() << html::chipPage(**chip);
   else
     printChip(**chip, llvm::outs());
   return 0;
+}
+
+int main(int argc, char **argv) {
+  Command command(argc, argv);
+  Arguments arguments;
+  cl::HideUnrelatedOptions(arguments.category);
+  cl::ParseCommandLineOptions(argc, argv, "Targets, chips and units, shown and measured\n");
+  registerLinkedTargets();
+  return finish(run(arguments));
 }

@@ -13,12 +13,12 @@
 
 #include "targets/cpu/Chips.h"
 #include "tilewright/ChipTable.h"
+#include "tilewright/Compiler.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace tilewright;
 using llvm::formatv;
@@ -70,12 +70,8 @@ llvm::Expected<std::string> CpuTarget::measure(bool save) const {
   };
   if (std::error_code code = llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)))
     return failure(code.message());
-  // Written beside and renamed, so that nothing half-written is ever read.
-  if (llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-        os << *report << "\n";
-        return llvm::Error::success();
-      }))
-    return failure(llvm::toString(std::move(error)));
+  if (llvm::Error error = writeFile(path, *report + "\n"))
+    return error;
   return report;
 }
 

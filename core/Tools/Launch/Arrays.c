@@ -12,10 +12,12 @@
 #include "core/Tools/Launch/Launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int fail(const char *format, ...) {
   va_list values;
@@ -55,20 +57,40 @@ static char *read_file(const char *path, size_t *count) {
   return NULL;
 }
 
+/* Whether another file may take the place of `path`: nothing is there, or a regular file (what cannot be truncated is a
+   device or a pipe). */
+static int replaceable(const char *path) {
+  int file = open(path, O_WRONLY | O_NONBLOCK);
+  if (file < 0)
+    return errno == ENOENT;
+  off_t size = lseek(file, 0, SEEK_END);
+  int regular = size >= 0 && ftruncate(file, size) == 0;
+  close(file);
+  return regular;
+}
+
+/* Appears complete or not at all: written beside, then renamed. */
 int write_npy(const char *path, const array *a) {
   char header[TW_NPY_MOST_HEADER];
-  size_t length = tw_npy_header(a->element, a->type.rank, a->shape, header);
-  FILE *file = fopen(path, "wb");
+  size_t length = tw_npy_header(a->element, a->type.rank, a->shape, header), room = strlen(path) + 32;
+  char *name = malloc(room);
+  int beside = replaceable(path);
+  if (!name)
+    return fail("cannot write '%s': out of memory", path);
+  snprintf(name, room, beside ? "%s.%ld.tmp" : "%s", path, (long)getpid());
+  FILE *file = fopen(name, "wb");
   int bad = !file || fwrite(header, 1, length, file) != length ||
             fwrite(a->host, 1, (size_t)a->bytes, file) != (size_t)a->bytes;
   if (file && fclose(file) != 0)
     bad = 1;
-  if (!bad)
-    return 0;
-  fail("cannot write '%s': %s", path, strerror(errno));
-  if (file)
-    remove(path);
-  return 1;
+  if (!bad && beside)
+    bad = rename(name, path) != 0;
+  if (bad)
+    fail("cannot write '%s': %s", path, strerror(errno));
+  if (bad && file && beside)
+    remove(name);
+  free(name);
+  return bad;
 }
 
 /* A file parsed; `bytes` is to be freed. */
