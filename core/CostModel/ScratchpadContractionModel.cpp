@@ -49,24 +49,36 @@ int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
   return llvm::PowerOf2Ceil(align);
 }
 
-/// Whether `unit` multiplies these operands out of the scratchpad.
-static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores) {
+/// Whether `unit` multiplies these operands out of the scratchpad; if only its other fields stand against it, `lacks`
+/// says which.
+static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores, std::string &lacks) {
   auto lies = [](const UnitOperand &operand, const Memory *memory, Residence residence) {
     return memory && operand.residence == residence && operand.memory == memory->name;
   };
-  if (!lies(unit.a, cores.scratchpad, Residence::Scratchpad) ||
-      !lies(unit.b, cores.scratchpad, Residence::Scratchpad) ||
-      !(lies(unit.c, cores.accumulator, Residence::Accumulator) ||
-        lies(unit.c, cores.scratchpad, Residence::Scratchpad)) ||
-      unit.init != UnitInit::ZeroFlag || unit.completion == Completion::Barrier || !unit.states.empty())
-    return false;
   MLIRContext *context = c.accumulator.getContext();
   auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
     if (given.element != elementType(operand.element, context))
       return false;
     return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
   };
-  return takes(unit.a, c.a) && takes(unit.b, c.b) && elementType(unit.c.element, context) == c.accumulator;
+  if (!takes(unit.a, c.a) || !takes(unit.b, c.b) || elementType(unit.c.element, context) != c.accumulator)
+    return false;
+  auto refuse = [&](const std::string &why) {
+    lacks = "unit \"" + unit.name + "\" takes these types, but " + why;
+    return false;
+  };
+  if (!lies(unit.a, cores.scratchpad, Residence::Scratchpad) || !lies(unit.b, cores.scratchpad, Residence::Scratchpad))
+    return refuse("its fields 'a' and 'b' do not both lie in the scratchpad of a core");
+  if (!lies(unit.c, cores.accumulator, Residence::Accumulator) &&
+      !lies(unit.c, cores.scratchpad, Residence::Scratchpad))
+    return refuse("its field 'c' lies neither in the accumulators nor in the scratchpad of a core");
+  if (unit.init != UnitInit::ZeroFlag)
+    return refuse("its field 'init' is not ZeroFlag: without one the sums of a tile cannot begin at zero");
+  if (unit.completion == Completion::Barrier)
+    return refuse("its field 'completion' is Barrier; engines of cores complete AtOnce or by WaitGroup");
+  if (!unit.states.empty())
+    return refuse("its field 'states' asks for a state, which programs of cores do not enter");
+  return true;
 }
 
 /// Sorts the dimensions of the nest; false with a reason.
@@ -257,8 +269,9 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   });
   std::optional<ScratchpadContractionPlan> best, smallest;
   bool multiplies = false;
+  std::string lacks;
   for (const MatrixUnit &unit : chip.units()) {
-    if (!computes(unit, c, cores) || (!options.mayReassociate && unit.k > 1 && isFloat(unit.c.element)))
+    if (!computes(unit, c, cores, lacks) || (!options.mayReassociate && unit.k > 1 && isFloat(unit.c.element)))
       continue;
     multiplies = true;
     for (int64_t tileM : sizes("tile_m", unit.m, judge.m))
@@ -284,7 +297,8 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   if (!best)
     best = smallest;
   if (!best)
-    reason = multiplies ? "no tile of its units fits the scratchpad and the accumulators"
-                        : "no unit of the chip computes these element types out of the scratchpad";
+    reason = multiplies       ? "no tile of its units fits the scratchpad and the accumulators"
+             : !lacks.empty() ? lacks
+                              : "no unit of the chip computes these element types out of the scratchpad";
   return best;
 }

@@ -425,11 +425,20 @@ Records Reader::read(const llvm::RecordKeeper &keeper) {
     failed = false;
     records.chips.push_back(chip(*record));
     failed |= before;
+    for (size_t other = 0; other + 1 < records.chips.size(); ++other)
+      if (records.chips[other].name == records.chips.back().name)
+        error(*record, "chip '" + record->getName() + "': another record describes a chip of the name '" +
+                           records.chips.back().name + "'; the name selects the chip on the command line");
   }
   return records;
 }
 
 std::optional<Records> tablegen::readRecords(const llvm::RecordKeeper &keeper, StringRef target) {
+  if (!keeper.getClass("Chip")) {
+    llvm::PrintError("the file describes no chip: include \"dialects/Chip/Chip.td\" and define one, "
+                     "def Acme1 : Chip<\"acme1\"> { ... }");
+    return std::nullopt;
+  }
   Reader reader(target);
   Records records = reader.read(keeper);
   if (reader.failed)

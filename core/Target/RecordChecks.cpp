@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "tilewright/ChipTable.h"
+#include "core/Target/RecordChecks.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -153,6 +153,20 @@ Messages tilewright::checkUnit(const MatrixUnit &unit) {
   if (unit.stationary && unit.stationary != 'A' && unit.stationary != 'B')
     messages.push_back(
         formatv("field 'stationary' is '{0}'; it must be \"A\" or \"B\"", std::string(1, unit.stationary)));
+  else if (unit.stationary && unit.loadStationary <= 0)
+    messages.push_back(
+        formatv("field 'stationary' is '{0}', but field 'load' does not say how many clocks it takes to load "
+                "that operand; give it, or leave 'stationary' out",
+                std::string(1, unit.stationary)));
+  if (unit.emit.kind == EmissionKind::ExternalCall &&
+      llvm::any_of(unit.emit.name, [](char c) { return !llvm::isAlnum(c) && c != '_' && c != '.' && c != '$'; }))
+    messages.push_back(formatv("field 'emit' calls '{0}', which is no name of a function", unit.emit.name));
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b)})
+    if (operand->residence == Residence::Scratchpad)
+      for (const std::string &major : operand->majors)
+        if (major != "row" && major != "column")
+          messages.push_back(
+              formatv("field '{0}' accepts the storage order '{1}'; it must be \"row\" or \"column\"", field, major));
   return messages;
 }
 
@@ -296,6 +310,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
     if (memory.source.empty())
       messages.push_back(
           formatv("memory '{0}' does not say in field 'source' where its numbers come from", memory.name));
+    checkMemory(memory, messages);
   }
   for (const CopyEngine &copy : chip.copies) {
     for (const auto &[field, end] : {std::pair("from", &copy.from), std::pair("to", &copy.to)}) {
@@ -309,6 +324,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
       messages.push_back(formatv("copy engine '{0}': fields 'from' and 'to' are both '{1}': it has no path; name two "
                                  "memories",
                                  copy.name, copy.from));
+    checkEngine(copy, messages);
   }
   for (const MatrixUnit &unit : chip.units) {
     for (const std::string &feature : unit.features) {
@@ -340,5 +356,8 @@ Messages tilewright::checkChip(const ChipTable &chip) {
     if (rate.perClock <= 0)
       messages.push_back(formatv("rate '{0}' is {1} per clock; it must be above 0", rate.op, rate.perClock));
   }
+  for (const VectorOp &op : chip.vectorOps)
+    checkVectorOp(op, messages);
+  checkTwice(chip, messages);
   return messages;
 }

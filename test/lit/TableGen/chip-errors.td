@@ -1,0 +1,171 @@
+//===- chip-errors.td - Numbers that cannot be, and what stands twice -*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A sound chip with one fault each: what the message names, and what would be
+// right. (record-errors.td has faults of units and of the ways between memories.)
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: tw-tblgen -target=test -I %source %s
+// RUN: not tw-tblgen -target=test -D ALIGN -I %source %s 2>&1 | FileCheck %s --check-prefix=ALIGN
+// RUN: not tw-tblgen -target=test -D BURST -I %source %s 2>&1 | FileCheck %s --check-prefix=BURST
+// RUN: not tw-tblgen -target=test -D RANK -I %source %s 2>&1 | FileCheck %s --check-prefix=RANK
+// RUN: not tw-tblgen -target=test -D QUEUE -I %source %s 2>&1 | FileCheck %s --check-prefix=QUEUE
+// RUN: not tw-tblgen -target=test -D BANDWIDTH -I %source %s 2>&1 | FileCheck %s --check-prefix=BANDWIDTH
+// RUN: not tw-tblgen -target=test -D BANKS -I %source %s 2>&1 | FileCheck %s --check-prefix=BANKS
+// RUN: not tw-tblgen -target=test -D STATIONARY -I %source %s 2>&1 | FileCheck %s --check-prefix=STATIONARY
+// RUN: not tw-tblgen -target=test -D MAJOR -I %source %s 2>&1 | FileCheck %s --check-prefix=MAJOR
+// RUN: not tw-tblgen -target=test -D NAME -I %source %s 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not tw-tblgen -target=test -D CALL -I %source %s 2>&1 | FileCheck %s --check-prefix=CALL
+// RUN: not tw-tblgen -target=test -D TWICE -I %source %s 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not tw-tblgen -target=test -D RATES -I %source %s 2>&1 | FileCheck %s --check-prefix=RATES
+// RUN: not tw-tblgen -target=test -D KIND -I %source %s 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not tw-tblgen -target=test -D ROUNDING -I %source %s 2>&1 | FileCheck %s --check-prefix=ROUNDING
+// RUN: not tw-tblgen -target=test -D WIDER -I %source %s 2>&1 | FileCheck %s --check-prefix=WIDER
+// RUN: not tw-tblgen -target=test -D CHIPS -I %source %s 2>&1 | FileCheck %s --check-prefix=CHIPS
+// RUN: tw-tblgen -target=test -gen-reference -D VARIANT -I %source %s | FileCheck %s --check-prefix=VARIANT
+// RUN: echo "" > %t.td
+// RUN: not tw-tblgen -target=test -I %source %t.td 2>&1 | FileCheck %s --check-prefix=NOCHIP
+// NOCHIP: error: the file describes no chip: include "dialects/Chip/Chip.td" and define one, def Acme1 : Chip<"acme1"> { ... }
+
+include "dialects/Chip/Chip.td"
+
+defvar Test = Guess<"a test">;
+
+def In : CopyEngine<"global", "scratchpad"> {
+#ifdef ALIGN
+  let alignBytes = 24;
+#else
+  let alignBytes = 16;
+#endif
+#ifdef BURST
+  let burstBytes = 100;
+#endif
+#ifdef RANK
+  let maxRank = 0;
+#endif
+#ifdef QUEUE
+  let queueDepth = -1;
+#endif
+#ifdef BANDWIDTH
+  let bandwidth = PerClock<0>;
+#else
+  let bandwidth = PerClock<16>;
+#endif
+  let latency = Cycles<100>;
+  let source = Test;
+  let emit = ExternalCall<"copy", ["Ptr", "Ptr"]>;
+}
+def Out : CopyEngine<"accumulator", "global"> {
+  let bandwidth = PerClock<16>;
+  let latency = Cycles<100>;
+  let source = Test;
+  let emit = ExternalCall<"store", ["Ptr", "Ptr"]>;
+}
+
+class Array<Elem factor, Elem sum, string call> : MatrixUnit<8, 8, 8> {
+#ifdef MAJOR
+  let a = Operand<factor, InScratchpad<"scratchpad", ["diagonal"], []>>;
+#else
+  let a = Operand<factor, InScratchpad<"scratchpad", ["row"], []>>;
+#endif
+  let b = Operand<factor, InScratchpad<"scratchpad", ["row"], []>>;
+  let c = Operand<sum, InAccumulator<"accumulator">>;
+  let issue = Cycles<8>;
+  let latency = Cycles<24>;
+#ifdef STATIONARY
+  let stationary = "B";
+#endif
+  let init = ZeroFlag;
+  let completion = WaitGroup;
+  let source = Test;
+  let emit = ExternalCall<call, ["A", "B", "C", "UseC"]>;
+}
+#ifdef NAME
+def array : Array<i8, i32, "multiply i8">;
+#else
+def array : Array<i8, i32, "multiply_i8">;
+#endif
+#ifdef CALL
+def other : Array<bf16, f32, "multiply_i8">;
+#else
+def other : Array<bf16, f32, "multiply_bf16">;
+#endif
+
+#ifdef KIND
+class Op : VectorOp<"gelu", f32, f32, 16>;
+#else
+#ifdef WIDER
+class Op : VectorOp<"requantize", i8, i32, 16>;
+#else
+class Op : VectorOp<"requantize", i32, i8, 16>;
+#endif
+#endif
+def operation : Op {
+#ifdef ROUNDING
+  let rounding = "stochastic";
+#endif
+  let issue = Cycles<1>;
+  let latency = Cycles<6>;
+  let source = Test;
+  let emit = ExternalCall<"requantize", ["Vec"]>;
+}
+
+def Npu : Chip<"npu"> {
+  let clockMHz = 1000;
+  let levels = [Level<"core", Parallel, 4>];
+#ifdef BANKS
+  defvar banks = 0;
+#else
+  defvar banks = 4;
+#endif
+  let memories = [
+    Memory<"global", "core", 1048576, PerClock<8>, Cycles<100>, Test>,
+    Scratchpad<"scratchpad", "core", 65536, PerClock<64>, Cycles<2>, banks, 16, Test>,
+    AccumulatorMemory<"accumulator", "core", 65536, PerClock<64>, Cycles<2>, Test>
+  ];
+  let copies = [In, Out];
+#ifdef TWICE
+  let units = [array, other, array];
+#else
+  let units = [array, other];
+#endif
+  let vectorOps = [operation];
+#ifdef RATES
+  let rates = [Rate<"load", PerClock<1>, Test>, Rate<"load", PerClock<2>, Test>];
+#endif
+}
+#ifdef CHIPS
+def Npu2 : Variant<"npu", Npu>;
+#endif
+#ifdef VARIANT
+def NpuLite : Variant<"npu-lite", Npu> {
+  let levels = [Level<"core", Parallel, 2>];
+}
+#endif
+
+// ALIGN: chip-errors.td:[[@LINE-33]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
+// BURST: error: chip 'Npu': copy engine 'In': field 'burstBytes' (100) is no multiple of field 'alignBytes' (16), so that a second burst could not start
+// RANK: error: chip 'Npu': copy engine 'In': field 'maxRank' is 0; a command moves at least 1 dimension
+// QUEUE: error: chip 'Npu': copy engine 'In': field 'queueDepth' is -1; 0 stands for no limit
+// BANDWIDTH: error: chip 'Npu': copy engine 'In': field 'bandwidth' is 0{{.*}}; it must be above 0
+// BANKS: error: chip 'Npu': scratchpad 'scratchpad': fields 'banks' (0) and 'bankBytes' (16) must be at least 1
+// STATIONARY: chip-errors.td:{{[0-9]+}}:5: error: unit 'array': field 'stationary' is 'B', but field 'load' does not say how many clocks it takes to load that operand; give it, or leave 'stationary' out
+// MAJOR: error: unit 'array': field 'a' accepts the storage order 'diagonal'; it must be "row" or "column"
+// NAME: error: unit 'array': field 'emit' calls 'multiply i8', which is no name of a function
+// CALL: error: chip 'Npu': units 'test.array' and 'test.other' both call 'multiply_i8' in field 'emit': one function cannot compute two products; give each a name of its own
+// TWICE: error: chip 'Npu': field 'units' has the unit 'test.array' twice
+// RATES: error: chip 'Npu': field 'rates' has the rate 'load' twice; the first would count
+// KIND: error: chip 'Npu': vector operation 'test.operation': field 'kind' is 'gelu', which no stage uses; the compiler knows 'requantize'
+// ROUNDING: error: chip 'Npu': vector operation 'test.operation': field 'rounding' is 'stochastic'; it must be 'nearest-even', 'nearest-away' or 'down'
+// WIDER: error: chip 'Npu': vector operation 'test.operation': field 'to' (i32) is no integer narrower than field 'from' (i8)
+// CHIPS: error: chip 'Npu2': another record describes a chip of the name 'npu'; the name selects the chip on the command line
+
+// A variant has the memories, engines and units of the chip that it is like, and the levels of its own record.
+// VARIANT: ## {{.*}}npu-lite
+// VARIANT: 2 x core
+// VARIANT: test.array
