@@ -9,7 +9,7 @@
 /// Plain, batched, and with an epilogue. With g = |c| + sum |a b| of an element, in
 /// any order of summation with one rounding a step in the type C that computes:
 ///
-///   bound = (K + 2) eps(C) g
+///   bound = (K + 2) 2 u(C) g
 ///
 /// which also holds for units that cut off instead of rounding. Integers wrap.
 ///
@@ -80,7 +80,6 @@ double wrapped(int64_t value, ElementType type) {
 Expected expectProduct(const Product &p, const Arrays &inputs) {
   int64_t m = p.m.size, n = p.n.size, k = p.k.size;
   Expected expected(p.batches() * m * n);
-  double eps = epsilon(computeType(p.c)) * (static_cast<double>(k) + 2);
   for (int64_t batch = 0; batch < p.batches(); ++batch)
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
@@ -100,7 +99,7 @@ Expected expectProduct(const Product &p, const Arrays &inputs) {
           }
         }
         expected.value[at] = isFloat(p.c) ? static_cast<double>(sum) : wrapped(static_cast<int64_t>(whole), p.c);
-        expected.bound[at] = isFloat(p.c) ? eps * magnitude : 0;
+        expected.bound[at] = isFloat(p.c) ? sumBound(computeType(p.c), k, magnitude) : 0;
       }
   return expected;
 }
@@ -214,7 +213,7 @@ Case epilogueCase(const Product &p, const Epilogue &e, bool quick) {
       double o = arrays[2].get(e.bias ? at % p.n.size : at), s = expected.value[i];
       expected.value[i] = e.value(s, o);
       expected.bound[i] =
-          e.steepest * expected.bound[i] + e.operations * epsilon(T::F32) * (std::fabs(s) + std::fabs(o));
+          e.steepest * expected.bound[i] + e.operations * operationError(T::F32) * (std::fabs(s) + std::fabs(o));
     }
     return expected;
   };
@@ -239,7 +238,7 @@ Case requantizeCase(const Product &p, bool quick) {
     Expected expected = expectProduct(p, arrays);
     for (size_t i = 0; i < expected.value.size(); ++i) {
       auto finish = [](double x) { return std::min(std::max(std::nearbyint(x) + zeroPoint, -128.0), 127.0); };
-      double x = expected.value[i] * requantizeScale, slack = 2 * epsilon(T::F32) * std::fabs(x);
+      double x = expected.value[i] * requantizeScale, slack = 2 * operationError(T::F32) * std::fabs(x);
       expected.value[i] = finish(x);
       expected.bound[i] = finish(x + slack) - finish(x - slack); // a rounding that the error leaves open
     }

@@ -77,7 +77,6 @@ Expected expectConvolution(const Convolution &v, const Arrays &inputs) {
   int64_t rows = v.extent(v.height), columns = v.extent(v.width), results = v.results();
   int64_t depth = v.depthwise ? 1 : v.channels;
   Expected expected(v.n.size * rows * columns * results);
-  double eps = isFloat(v.out) ? epsilon(computeType(v.out)) * (static_cast<double>(v.taps * v.taps * depth) + 2) : 0;
   for (int64_t b = 0; b < v.n.size; ++b)
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < columns; ++column)
@@ -96,7 +95,7 @@ Expected expectConvolution(const Convolution &v, const Arrays &inputs) {
               }
           int64_t at = v.at(b, row, column, f, rows, columns, results);
           expected.value[at] = sum;
-          expected.bound[at] = eps * magnitude;
+          expected.bound[at] = isFloat(v.out) ? sumBound(computeType(v.out), v.taps * v.taps * depth, magnitude) : 0;
         }
   return expected;
 }

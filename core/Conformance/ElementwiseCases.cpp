@@ -28,7 +28,7 @@ struct Op {
   const char *name, *text; // text: "arith.addf", or with % where the type stands
   int arity;
   double (*value)(double a, double b);
-  double units; // error allowed, in epsilon of the computing type relative to the result
+  double units; // error allowed, in operations (operationError) relative to the result
   Domain domain = Domain::Any, second = Domain::Any;
 };
 
@@ -112,7 +112,7 @@ Case elementwiseCase(const Op &op, T type, const Dims &dims, const Access &layou
         double b = arrays.back().get(second), a = one ? b : arrays[0].get(at);
         double value = storedAs(type, op.value(a, b));
         expected.value[at] = value;
-        expected.bound[at] = op.units * (epsilon(computeType(type)) * std::fabs(value) + tiny(computeType(type)));
+        expected.bound[at] = op.units * (operationError(type) * std::fabs(value) + tiny(computeType(type)));
         if (std::isinf(value))
           expected.bound[at] = 0;
       }

@@ -17,6 +17,12 @@
 using namespace tilewright;
 using namespace tilewright::conformance;
 
+double conformance::unitRoundoff(ElementType type) { return epsilon(type) / 2; }
+double conformance::operationError(ElementType type) { return 2 * unitRoundoff(computeType(type)); }
+double conformance::sumBound(ElementType accumulator, int64_t terms, double magnitude) {
+  return isFloat(accumulator) ? (static_cast<double>(terms) + 2) * 2 * unitRoundoff(accumulator) * magnitude : 0;
+}
+
 ElementType conformance::computeType(ElementType type) {
   return type == ElementType::F64 ? ElementType::F64 : ElementType::F32;
 }
@@ -47,9 +53,13 @@ double conformance::tiny(ElementType type) {
   }
 }
 
-/// Error over tolerance of one float; above 1 is wrong.
-static double ratio(double got, double expected, double bound, ElementType type, double &tolerance) {
-  tolerance = bound + epsilon(type) / 2 * (std::fabs(expected) + bound) + tiny(type) / 2;
+double conformance::judgeElement(double got, double expected, double bound, ElementType type, double &tolerance) {
+  if (!isFloat(type)) {
+    tolerance = bound;
+    double error = std::fabs(got - expected);
+    return error == 0 ? 0 : error <= tolerance ? error / tolerance : INFINITY;
+  }
+  tolerance = bound + unitRoundoff(type) * (std::fabs(expected) + bound) + tiny(type) / 2;
   if (std::isnan(expected))
     return std::isnan(got) ? 0 : INFINITY;
   if (!std::isfinite(bound))
@@ -67,13 +77,8 @@ static double ratio(double got, double expected, double bound, ElementType type,
 Verdict conformance::judge(const Array &got, const Expected &expected) {
   Verdict verdict;
   for (int64_t i = 0; i < got.count(); ++i) {
-    double value = got.get(i), tolerance = expected.bound[i], worst;
-    if (isFloat(got.type())) {
-      worst = ratio(value, expected.value[i], expected.bound[i], got.type(), tolerance);
-    } else {
-      double error = std::fabs(value - expected.value[i]);
-      worst = error == 0 ? 0 : error <= tolerance ? error / tolerance : INFINITY;
-    }
+    double value = got.get(i), tolerance;
+    double worst = judgeElement(value, expected.value[i], expected.bound[i], got.type(), tolerance);
     verdict.wrong += worst > 1;
     if (worst > verdict.worst || verdict.index < 0) {
       verdict.worst = worst;

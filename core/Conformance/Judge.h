@@ -6,15 +6,28 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// An expected array is a value and an error bound for each element, both in float64
-/// and computed without the compiler. The bound covers what the arithmetic may err;
-/// rounding to the type of the output is added here:
+/// The one tolerance rule, of programs and of single instructions. An expected array
+/// is a value and an error bound for each element, both in float64 and computed without
+/// the compiler. The bound covers what the arithmetic may err; rounding to the type of
+/// the output is added here:
 ///
 ///   |out - value| <= bound + u(T) (|value| + bound) + tiny(T) / 2
 ///
-/// u(f64, f32, f16, bf16) = 2^-53, 2^-24, 2^-11, 2^-8; tiny is the smallest
-/// denormal. NaN must be NaN, an infinity the same one; a value beyond the largest of
-/// T must be infinite, one within the tolerance of it may. Integers: the bound alone.
+/// u(f64, f32, f16, bf16) = 2^-53, 2^-24, 2^-11, 2^-8 is the error of rounding to
+/// nearest, relative to the result; tiny is the smallest denormal. NaN must be NaN, an
+/// infinity the same one; a value beyond the largest of T must be infinite, one within
+/// the tolerance of it may. Integers: the bound alone.
+///
+/// Bounds are made of two numbers. One operation errs by 2 u(C) of its result, C the
+/// type that computes: matrix units may cut off instead of rounding, which doubles u.
+/// In a sum of K products, in whatever order, each product is rounded once and passes
+/// through at most K additions with the start, so that its factor is (1 + d)^(K + 1),
+/// |d| <= 2 u. To first order; one operation more covers the rest where
+/// (K + 1)^2 u <= 1, in f32 up to K = 4095:
+///
+///   |computed - exact| <= (K + 2) 2 u(C) (|c| + sum |a b|)
+///
+/// Programs compute in f32 at least; an instruction in the type of its C.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +50,15 @@ struct Verdict {
   int64_t wrong = 0, index = -1;
   double got = 0, expected = 0, tolerance = 0; // of the worst element
 };
+
+/// Half the spacing of a float type's values around 1.
+double unitRoundoff(ElementType type);
+/// What one operation on values of `type` errs, relative to its result: 2 u of the type that computes them.
+double operationError(ElementType type);
+/// What a sum of `terms` products errs that `accumulator` holds; `magnitude` is |c| + sum |a b|. 0 for integers.
+double sumBound(ElementType accumulator, int64_t terms, double magnitude);
+/// Error over tolerance of one element of an output of `type`; above 1 is wrong. `tolerance` is that of the rule.
+double judgeElement(double got, double expected, double bound, ElementType type, double &tolerance);
 
 /// The type that values of `type` are computed in: f64 for itself, f32 for narrower floats.
 ElementType computeType(ElementType type);

@@ -8,11 +8,11 @@
 /// \file
 /// Bounds, with n elements of a row, C the type that computes and T that of the array:
 ///
-///   sum       n eps(C) sum |x|
-///   product   n eps(C) |product|
+///   sum       n 2 u(C) sum |x|
+///   product   n 2 u(C) |product|
 ///   max, min  0
-///   soft-max  y (n + 16 + 2 d) eps(C) + y (3 + d) u(T)      d: distance to the maximum
-///   norms     (n + 16) eps(C) times the sum of the magnitudes of the terms
+///   soft-max  y (n + 16 + 2 d) 2 u(C) + y (3 + d) u(T)      d: distance to the maximum
+///   norms     (n + 16) 2 u(C) times the sum of the magnitudes of the terms
 ///
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +74,7 @@ double reduced(const Reduction &r, T type, const std::vector<double> &x, double 
     least = std::min(least, value);
     nan |= std::isnan(value);
   }
-  double units = (static_cast<double>(x.size()) + 1) * epsilon(computeType(type));
+  double units = (static_cast<double>(x.size()) + 1) * operationError(type);
   std::string name = r.name;
   bound = !isFloat(type) ? 0 : name == "sum" ? units * magnitude : name == "prod" ? units * std::fabs(product) : 0;
   if (name == "sum")
@@ -148,7 +148,7 @@ Case softmaxCase(T type, const Dims &dims, int dimension, bool quick) {
   auto expect = [=](const Arrays &arrays) {
     Expected expected(m * n);
     int64_t length = dimension ? n : m, step = dimension ? 1 : n;
-    double units = epsilon(computeType(type)), narrow = epsilon(type) / 2;
+    double units = operationError(type), narrow = unitRoundoff(type);
     for (int64_t row = 0; row < (dimension ? m : n); ++row) {
       int64_t first = dimension ? row * n : row;
       double most = -INFINITY, sum = 0;
@@ -238,7 +238,7 @@ Case normCase(T type, const Dims &dims, bool layerNorm, bool quick) {
                                     });
   auto expect = [=](const Arrays &arrays) {
     Expected expected(m * n);
-    double units = (static_cast<double>(n) + 16) * epsilon(T::F32);
+    double units = (static_cast<double>(n) + 16) * operationError(T::F32);
     for (int64_t i = 0; i < m; ++i) {
       double mean = 0, magnitude = 0, variance = 0;
       for (int64_t j = 0; j < n; ++j) {

@@ -62,16 +62,17 @@ static std::vector<double> drawFragment(const UnitOperand &operand, bool extreme
   return matrix;
 }
 
-static double unitRoundoff(ElementKind kind) {
+/// The type of arrays that holds values of an instruction's C.
+static ElementType arrayType(ElementKind kind) {
   switch (kind) {
   case ElementKind::F64:
-    return 0x1p-52;
+    return ElementType::F64;
   case ElementKind::F16:
-    return 0x1p-10;
+    return ElementType::F16;
   case ElementKind::BF16:
-    return 0x1p-7;
+    return ElementType::BF16;
   default:
-    return 0x1p-23;
+    return isFloat(kind) ? ElementType::F32 : ElementType::I32;
   }
 }
 
@@ -93,7 +94,7 @@ UnitProblem conformance::unitProblem(const MatrixUnit &unit, bool extreme, uint6
         magnitude += std::fabs(product);
       }
       if (isFloat(unit.c.element)) {
-        problem.expected.bound[at] = (static_cast<double>(unit.k) + 2) * unitRoundoff(unit.c.element) * magnitude;
+        problem.expected.bound[at] = sumBound(arrayType(unit.c.element), unit.k, magnitude);
       } else if (unit.saturates) {
         sum = std::min(std::max(sum, isSigned(unit.c.element) ? -range / 2 : 0),
                        isSigned(unit.c.element) ? range / 2 - 1 : range - 1);
@@ -113,7 +114,8 @@ std::string conformance::judgeUnit(const MatrixUnit &unit, const UnitProblem &pr
       Position p = unit.c.layout.at(lane, element);
       int64_t at = p.row * unit.n + p.col;
       double got = readElement(unit.c.element, c.data(), lane * elements + element), want = problem.expected.value[at];
-      if (!(std::fabs(got - want) <= problem.expected.bound[at]))
+      double tolerance;
+      if (judgeElement(got, want, problem.expected.bound[at], arrayType(unit.c.element), tolerance) > 1)
         return llvm::formatv("C[{0}, {1}] (lane {2}, element {3}) is {4}, expected {5}", p.row, p.col, lane, element,
                              got, want);
     }

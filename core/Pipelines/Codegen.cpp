@@ -21,6 +21,9 @@
 #include "llvm/CodeGen/MachineModuleInfo.h"
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -72,6 +75,39 @@ llvm::Expected<std::unique_ptr<CodeGenerator>> CodeGenerator::create(mlir::Modul
   return generator;
 }
 
+/// Stores of one lane that is known become scalar ones. LLVM 22 does so too when it selects instructions, but of a
+/// value that a truncation made it then stores the lane before the truncation: bytes behind the array are overwritten.
+static void storeSingleLanes(llvm::Module &module) {
+  llvm::SmallVector<llvm::IntrinsicInst *> stores;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
+        if (call->getIntrinsicID() == llvm::Intrinsic::masked_store)
+          stores.push_back(call);
+  for (llvm::IntrinsicInst *store : stores) {
+    auto *mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(2));
+    auto *type = llvm::dyn_cast<llvm::FixedVectorType>(store->getArgOperand(0)->getType());
+    std::optional<unsigned> lane;
+    bool single = mask && type;
+    for (unsigned i = 0; single && i < type->getNumElements(); ++i) {
+      llvm::Constant *bit = mask->getAggregateElement(i);
+      if (bit && bit->isZeroValue())
+        continue;
+      single = bit && bit->isOneValue() && !lane;
+      lane = i;
+    }
+    if (!single || !lane)
+      continue;
+    llvm::IRBuilder<> builder(store);
+    llvm::Type *element = type->getElementType();
+    llvm::Value *address = builder.CreateConstGEP1_32(element, store->getArgOperand(1), *lane);
+    llvm::Value *value = builder.CreateExtractElement(store->getArgOperand(0), *lane);
+    llvm::Align known = store->getParamAlign(1).valueOrOne();
+    builder.CreateAlignedStore(value, address, std::min(known, llvm::Align(element->getPrimitiveSizeInBits() / 8)));
+    store->eraseFromParent();
+  }
+}
+
 llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::ModuleOp source,
                                                                        llvm::LLVMContext &context) {
   std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(source, context, "tilewright");
@@ -113,6 +149,7 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::Mod
   builder.crossRegisterProxies(loops, functions, components, modules);
   builder.buildPerModuleDefaultPipeline(forSpeed ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1)
       .run(*module, modules);
+  storeSingleLanes(*module);
   return module;
 }
 

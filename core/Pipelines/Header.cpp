@@ -65,8 +65,8 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
      << " *\n"
      << " * Arrays are dense and row-major, of any alignment; a bool is one byte, f16 and bf16 are bit patterns in\n"
      << " * uint16_t. Outputs overlap nothing else. "
-     << (isSource ? "Cores run one after the other, in one thread.\n * All return 0, or 2 = out of memory; sizes are "
-                    "not checked.\n"
+     << (isSource ? "Cores run one after the other, in one thread.\n * All return 0, 1 = sizes disagree, 2 = out of "
+                    "memory.\n"
                   : "Functions may run in several threads at once.\n"
                     " * All return 0, 1 = sizes disagree, 2 = out of memory, 3 = device error.\n")
      << " */\n"

@@ -17,7 +17,7 @@
 
 namespace tilewright {
 
-/// The text of a header that declares all functions of `signatures`; `name` is its file name. C source (writeC) has one
+/// The text of a header that declares all functions of `signatures`; `name` is its file name. Source (writeC, writeLLVM) has one
 /// function for each: `isSource`; code also those that take their temporary memory from the caller.
 std::string cHeader(llvm::ArrayRef<Signature> signatures, llvm::StringRef name, llvm::StringRef target,
                     bool isSource = false);

@@ -29,9 +29,9 @@ using namespace mlir;
 
 /// Types without arithmetic of their own compute in f32; conversions become integer arithmetic, since LLVM would call
 /// functions that the system's libraries lack.
-static void emulateFloats(OpPassManager &pm) {
+static void emulateFloats(OpPassManager &pm, llvm::SmallVector<std::string> types = {"bf16"}) {
   arith::ArithEmulateUnsupportedFloatsOptions floats;
-  floats.sourceTypeStrs = {"bf16"};
+  floats.sourceTypeStrs = std::move(types);
   floats.targetTypeStr = "f32";
   OpPassManager &functions = pm.nest<func::FuncOp>();
   math::MathExtendToSupportedTypesOptions math;
@@ -39,8 +39,8 @@ static void emulateFloats(OpPassManager &pm) {
   pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
 }
 
-static void expandArithmetic(OpPassManager &pm) {
-  emulateFloats(pm);
+static void expandArithmetic(OpPassManager &pm, llvm::SmallVector<std::string> types = {"bf16"}) {
+  emulateFloats(pm, std::move(types));
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
@@ -116,7 +116,11 @@ void tilewright::buildLowerCoresToCPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createLowerTileToLoops());
   pm.addPass(createFlattenSignatures());
   pm.addPass(createLowerAffinePass());
-  expandArithmetic(pm);
+  pm.addPass(createUseVectorOpsInLoops());
+  pm.addPass(createBindIntrinsics());
+  pm.addPass(createWriteHostProgram());
+  expandArithmetic(pm, {"bf16", "f16"});
+  pm.addPass(createExpandHalfs());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What `tw-compile -o OUT.c` calls, in plain C, from the records: units that
-/// read a scratchpad, copy engines, and the memories of one core.
+/// What `tw-compile -o OUT.c` and `-o OUT.ll` call, in plain C, from the records:
+/// units that read a scratchpad, copy engines, vector instructions, and the
+/// memories of one core.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -89,6 +90,30 @@ static void writeEngine(const CopyEngine &copy, raw_ostream &os) {
      << "    memcpy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, (size_t)bytes);\n}\n";
 }
 
+/// Requantisation of one vector: as many elements as the instruction has lanes.
+static void writeRequantisation(const VectorOp &op, raw_ostream &os) {
+  std::string from = typeOf(op.from).str(), to = typeOf(op.to).str();
+  int64_t bits = bitWidth(op.to);
+  int64_t least = isSigned(op.to) ? -(int64_t(1) << (bits - 1)) : 0;
+  int64_t most = (int64_t(1) << (bits - (isSigned(op.to) ? 1 : 0))) - 1;
+  llvm::StringRef round = op.rounding == "nearest-even" ? "rintf" : op.rounding == "nearest-away" ? "roundf" : "floorf";
+  os << "\n/* " << op.name << ": " << op.lanes << " elements of " << elementName(op.from) << " to "
+     << elementName(op.to) << (op.scale ? ", scaled" : "") << ", rounded (" << op.rounding << ")"
+     << (op.zeroPoint ? ", zero point added" : "") << (op.saturates ? ", saturated" : "") << ". */\n"
+     << "static inline void " << op.emit.name << "(void *to, const void *from"
+     << (op.scale ? ", const void *scale" : "") << (op.zeroPoint ? ", const void *zero_point" : "") << ") {\n"
+     << "  for (int i = 0; i < " << op.lanes << "; ++i) {\n"
+     << "    float value = (float)" << number(op.from, "((const " + from + " *)from)[i]") << ";\n";
+  if (op.scale)
+    os << "    value *= ((const float *)scale)[i];\n";
+  os << "    value = " << round << "(value);\n";
+  if (op.zeroPoint)
+    os << "    value += ((const float *)zero_point)[i];\n";
+  if (op.saturates)
+    os << "    value = fminf(fmaxf(value, " << least << "), " << most << ");\n";
+  os << "    ((" << to << " *)to)[i] = (" << to << ")value;\n  }\n}\n";
+}
+
 void tablegen::writeCHeader(const Records &records, llvm::StringRef target, raw_ostream &os) {
   std::string guard = "TILEWRIGHT_" + target.upper() + "_REFERENCE_H";
   os << "/* Reference intrinsics of target " << target << ", generated from its records; do not edit.\n"
@@ -115,6 +140,10 @@ void tablegen::writeCHeader(const Records &records, llvm::StringRef target, raw_
     for (const CopyEngine &copy : chip.copies)
       if (copy.asynchronous && copy.emit.kind == EmissionKind::ExternalCall && done.insert(copy.emit.name).second)
         writeEngine(copy, os);
+    for (const VectorOp &op : chip.vectorOps)
+      if (op.kind == "requantize" && op.emit.kind == EmissionKind::ExternalCall && !typeOf(op.from).empty() &&
+          bitWidth(op.to) <= 16 && !isFloat(op.to) && !typeOf(op.to).empty() && done.insert(op.emit.name).second)
+        writeRequantisation(op, os);
   }
   for (const MatrixUnit &unit : records.units)
     if (isAddress(unit.a) && isAddress(unit.b) && isAddress(unit.c) && unit.emit.kind == EmissionKind::ExternalCall &&

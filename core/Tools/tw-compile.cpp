@@ -87,9 +87,9 @@ int main(int argc, char **argv) {
   bool lanes = chip ? laneHierarchy(**chip).has_value() : false;
   bool cores = chip ? coreHierarchy(**chip).has_value() : false;
   llvm::consumeError(chip ? llvm::Error::success() : chip.takeError()); // reported when the stages run
-  if (cores && !outputFile.empty() && extension != ".c")
+  if (cores && !outputFile.empty() && extension != ".c" && extension != ".ll")
     return fail("cannot tell what '" + outputFile + "' shall be; for " + program.target +
-                " expected a name that ends with .c");
+                " expected a name that ends with .c or .ll");
   if (!lanes && !cores && !outputFile.empty() && extension != ".o" && extension != ".so" && extension != ".ll")
     return fail("cannot tell what '" + outputFile + "' shall be; expected a name that ends with .o, .so or .ll");
 
@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
 
   CompileOptions options = program.compileOptions("tw-compile-crash.mlir");
   options.dumpDirectory = arguments.dumpStages;
-  if (cores && !outputFile.empty()) // C: its compiler makes the vectors
+  if (cores && !outputFile.empty()) // the vendor's compiler makes the vectors
     module->setAttr(scalarCodeAttr, mlir::UnitAttr::get(module.getContext()));
   std::optional<DecisionLog> log;
   html::Explanation explanation{program.inputFile, {}, "", ""};
@@ -142,8 +142,9 @@ int main(int argc, char **argv) {
   // The code first: where it cannot be had, no header of it is left. Linking resets the options of the process.
   std::string header = cHeader(signatures, llvm::sys::path::filename(headerFile), program.target, cores);
   if (!outputFile.empty())
-    if (llvm::Error error = lanes   ? writeLaunches(module, outputFile)
-                            : cores ? writeC(module, outputFile)
+    if (llvm::Error error = lanes ? writeLaunches(module, outputFile)
+
+                            : cores ? (extension == ".c" ? writeC : writeLLVM)(module, outputFile)
                                     : emit(module, outputFile))
       return fail(std::move(error));
   if (!headerFile.empty())

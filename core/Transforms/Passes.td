@@ -497,6 +497,69 @@ def LowerTileToEngines : Pass<"lower-tile-to-engines", "::mlir::ModuleOp"> {
                            "::mlir::affine::AffineDialect"];
 }
 
+def UseVectorOpsInLoops : Pass<"use-vector-ops-in-loops", "::mlir::ModuleOp"> {
+  let summary = "Use instructions of the vector unit in scalar loops";
+  let description = [{
+    For programs that are given out without vectors: the innermost loop around a chain that a `VectorOp` record computes
+    (Requantisation.h) is distributed. Operands of as many steps as the instruction has lanes go to arrays, the record
+    is called with the addresses of result and operands, and the rest of these steps follows. Steps that are left over
+    compute the chain as it stands.
+
+    ```mlir
+    scf.for %i = %a to %b step %1 { %x = memref.load %X[%i] ... %q = arith.fptosi %c : f32 to i8  memref.store %q, %Q[%i] }
+    // becomes
+    scf.for %o = %a to %m step %16 {
+      scf.for %l = %0 to %16 step %1 { %x = memref.load %X[%o + %l]  memref.store %x, %from[%l] }
+      call @tilewright.vector.acme.requantize(%to, %from, %scale, %zero)
+      scf.for %l = %0 to %16 step %1 { %q = memref.load %to[%l]  memref.store %q, %Q[%o + %l] }
+    }
+    scf.for %i = %m to %b step %1 { ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def ExpandHalfs : Pass<"expand-halfs", "::mlir::ModuleOp"> {
+  let summary = "Write conversions of f16 as integer arithmetic";
+  let description = [{
+    Scalar `arith.extf` from and `arith.truncf` to f16 become arithmetic on 32-bit words, rounded to nearest even, with
+    subnormal numbers, infinities and quiet NaNs: for code that has no such type, and no library with the functions that
+    compilers call. Narrowing from f64 is rounded once.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def BindIntrinsics : Pass<"bind-intrinsics", "::mlir::ModuleOp"> {
+  let summary = "Give the commands of a core the names of the vendor's functions";
+  let description = [{
+    For programs that are given out as source (writeC and writeLLVM in Compiler.h): units, copies and vector instructions become calls of
+    what field `emit` of their records names (an ExternalCall), commits, waits and the addresses of memories calls of
+    `TARGET_NAME`, the number of the core the first argument of each launch, arrays that it allocates arrays of its stack. The
+    names and their types are those of the header that `tw-tblgen -gen-c-header` makes.
+
+    ```mlir
+    func.func private @launch(%A: !llvm.ptr) attributes {tilewright.launch = ...} {
+      call @tilewright.primitive.copy_2d(...)   %s = llvm.mlir.addressof @tilewright_scratchpad : !llvm.ptr<3>
+    // becomes
+    func.func private @launch(%core: i32, %A: !llvm.ptr) attributes {tilewright.launch = ...} {
+      call @npu_load(...)                       %s = call @acme_scratchpad() : () -> !llvm.ptr
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def WriteHostProgram : Pass<"write-host-program", "::mlir::ModuleOp"> {
+  let summary = "Write the manifest of a program as a function";
+  let description = [{
+    The public function of each manifest: it takes sizes and arrays, checks that the sizes agree (1), allocates temporaries
+    (2 where memory is missing), runs the launches core by core, and returns 0. Constants are arrays of the module. Runs
+    after `bind-intrinsics`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def FinishLaunches : Pass<"finish-launches", "::mlir::ModuleOp"> {
   let summary = "Mark launches as kernels of their chip";
   let description = [{

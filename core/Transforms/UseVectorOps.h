@@ -6,16 +6,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Requantisation by the `VectorOp` records of a chip: with a record of kind
-/// "requantize" from i32 to i8 that scales, adds a zero point and saturates,
+/// Requantisation (Requantisation.h) by the `VectorOp` records of a chip: with a record of kind "requantize" from i32 to
+/// i8 that scales, adds a zero point and saturates, the end of a chain of vectors,
 ///
-///   %f = arith.sitofp %x : vector<64xi32> to vector<64xf32>
-///   %s = arith.mulf %f, %scale;  %r = math.roundeven %s;  %z = arith.addf %r, %zero
-///   %c = arith.minimumf (arith.maximumf %z, -128), 127
-///   %q = arith.fptosi %c : vector<64xf32> to vector<64xi8>
+///   %q = arith.fptosi %clamped : vector<64xf32> to vector<64xi8>
 ///
-/// becomes %q = call @tilewright.vector.<record>.64(%x, %scale, %zero). Scales may differ between the elements; the
-/// zero point is one whole number. Clamps that are tighter than the type stay as integer ones.
+/// becomes %q = call @tilewright.vector.<record>.64(%x, %scale, %zero). Clamps that are tighter than the type stay as
+/// integer ones.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -124,10 +124,13 @@ llvm::Expected<std::string> linkDeviceObject(llvm::StringRef object);
 /// kind of code of its target, ".ll", or ".tw" (all kinds and the manifest in one file).
 llvm::Error writeLaunches(mlir::ModuleOp module, llvm::StringRef path);
 
-/// Writes the program of a module after stage 5 (with `scalarCodeAttr` of Cores.h), for a chip whose cores program engines, as C:
-/// one function for each launch, which calls the intrinsics that the records name, and the public function. Compile it with
-/// the vendor's header, or with the reference intrinsics that `tw-tblgen -gen-c-header` makes of the records.
+/// Writes the program of a module after stage 5 (with `scalarCodeAttr` of Cores.h), for a chip whose cores program
+/// engines, as C: one function for each launch, which calls the functions that the records name, and the public
+/// function. Compile it with the vendor's header, or with the reference intrinsics that `tw-tblgen -gen-c-header` makes
+/// of the records.
 llvm::Error writeC(mlir::ModuleOp module, llvm::StringRef path);
+/// The same program as LLVM IR with calls of the same functions, which it declares: for the chip's triple, or for none.
+llvm::Error writeLLVM(mlir::ModuleOp module, llvm::StringRef path);
 
 /// Code in this process.
 class Jit {

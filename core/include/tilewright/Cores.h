@@ -38,7 +38,8 @@ struct CoreHierarchy {
 /// The cores of `chip`; nullopt for chips of other kinds.
 std::optional<CoreHierarchy> coreHierarchy(const TargetDescription &chip);
 
-/// Marks a module whose code shall have no vectors, before the stages: it is given out as C (writeC).
+/// Marks a module whose code shall have no vectors, before the stages: it is given out as source
+/// (writeC, writeLLVM).
 inline constexpr llvm::StringLiteral scalarCodeAttr = "tilewright.scalar";
 /// Marks the program of a core after stage 5.
 inline constexpr llvm::StringLiteral coreKernelAttr = "tilewright.core_kernel";

@@ -54,7 +54,8 @@ void buildLowerLanesPipeline(mlir::OpPassManager &pm);
 void buildOptimizeCoresPipeline(mlir::OpPassManager &pm, bool vectors = true);
 void buildMapCoresPipeline(mlir::OpPassManager &pm);
 void buildLowerCoresPipeline(mlir::OpPassManager &pm);
-/// Stage 5 for C: scalar loops, structured control flow, arrays as memrefs (see writeC).
+/// Stage 5 for programs that are given out as source: scalar loops, structured control flow, arrays as memrefs, the
+/// vendor's names (see writeC and writeLLVM).
 void buildLowerCoresToCPipeline(mlir::OpPassManager &pm);
 
 struct LoweringOptions {
