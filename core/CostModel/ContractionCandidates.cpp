@@ -122,7 +122,8 @@ bool Planner::fitBlock(ContractionPlan &p) {
                    bool freeIsColumn) {
     bool inOrder = unit.k == 1 ? access.stride(freeDim) == 1
                                : interleaveOf(operand, freeIsColumn) == unit.k && access.stride(p.kDim) == 1;
-    return inOrder && trips(freeDim) % freeStep == 0 && trips(p.kDim) % unit.k == 0;
+    bool wholeLast = splitDim != freeDim || lastPiece % freeStep == 0;
+    return inOrder && wholeLast && trips(freeDim) % freeStep == 0 && trips(p.kDim) % unit.k == 0;
   };
   p.packScalars |= !whole(p.scalarOperand(c).access, unit.a, *p.rowDim, unit.m, /*freeIsColumn=*/false);
   p.packVectors |= !whole(p.vectorOperand(c).access, unit.b, *p.laneDim, unit.n, /*freeIsColumn=*/true);

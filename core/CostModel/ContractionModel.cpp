@@ -33,6 +33,11 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"rows_outside", rowsOutside},
                             {"prefetch_panels", prefetchPanels},
                             {"prefetch_result", prefetchResult},
+                            {"split", !splitDim             ? "none"
+                                      : splitDim == laneDim ? "lanes"
+                                      : splitDim == rowDim  ? "rows"
+                                                            : "outer"},
+                            {"split_piece", splitPiece},
                             {"threads", threads},
                             {"seconds", seconds}};
 }
@@ -52,10 +57,10 @@ int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
 
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
   static constexpr StringLiteral names[] = {
-      "rows",         "vectors",      "k_block",      "row_block",       "lane_block",      "k_unroll", "lanes_on_m",
-      "pack_vectors", "pack_scalars", "rows_outside", "prefetch_panels", "prefetch_result", "unit_m",   "unit_n",
-      "unit_k",       "tile_m",       "tile_n",       "tile_k",          "stages",          "block_m",  "block_n",
-      "group",        "cluster",      "workers",      "block_k"};
+      "rows",    "vectors",     "k_block",      "row_block",    "lane_block",   "k_unroll",        "lanes_on_m",
+      "split",   "split_piece", "pack_vectors", "pack_scalars", "rows_outside", "prefetch_panels", "prefetch_result",
+      "unit_m",  "unit_n",      "unit_k",       "tile_m",       "tile_n",       "tile_k",          "stages",
+      "block_m", "block_n",     "group",        "cluster",      "workers",      "block_k"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);
@@ -83,46 +88,84 @@ int64_t planField(const ContractionPlan &p, StringRef name) {
       .Case("lanes_on_m", p.lanesOnM)
       .Case("pack_vectors", p.packVectors)
       .Case("pack_scalars", p.packScalars)
+      .Case("split", p.splitDim ? int64_t(*p.splitDim) : -1)
+      .Case("split_piece", p.splitPiece)
       .Case("unit_m", p.unit->m)
       .Case("unit_n", p.unit->n)
       .Case("unit_k", p.unit->k)
       .Default(p.rowsOutside);
 }
 
-/// Cores share the dimension whose parts are most even and read least twice.
-void Planner::splitOverCores(ContractionPlan &p) const {
-  constexpr double launchSeconds = 5e-6; // fork and join of a warm thread team
+constexpr double launchSeconds = 5e-6; // fork and join of a warm thread team
+
+/// Cores share the tiles of a dimension of unknown size: the first that has enough of them, read least twice.
+void Planner::splitTiles(ContractionPlan &p) const {
   int64_t threads = options.threads;
-  if (threads <= 1 || p.seconds < 4 * launchSeconds)
-    return;
   auto evenness = [&](int64_t parts) { return double(parts) / (llvm::divideCeil(parts, threads) * threads); };
-  int64_t panels = trips(*p.laneDim) / (p.unit->n * p.vectors);
-  int64_t rows = p.rowDim ? trips(*p.rowDim) / (p.unit->m * p.rows) : 1;
   llvm::SmallBitVector inVectors = p.vectorOperand(c).access.dims();
-  int64_t outer = 0;
-  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n))
-    if (dim != p.laneDim && (!p.rowDim || dim != *p.rowDim) && inVectors.test(dim) && !outer)
-      outer = trips(dim);
+  double best = 0;
+  auto offer = [&](std::optional<unsigned> dim, int64_t parts, double score) {
+    if (!dim || isStatic(*dim) || parts < threads || score * evenness(parts) <= best)
+      return;
+    best = score * evenness(parts);
+    p.splitDim = dim;
+    p.threads = threads;
+  };
   // What every core reads whole costs its bytes once more for each further core; a packed operand is written as well.
   auto apart = [&](const ContractionOperand &shared, bool packed) {
     double bytes = elementsOf(shared.access) * bytesOf(shared.element);
     double again = (threads - 1) * bytes * (packed ? 3 : 1) / machine.bandwidth(bytes) / machine.clockHz;
     return p.seconds / (p.seconds + again);
   };
-  double best = 0;
-  auto offer = [&](ContractionPlan::Split split, double score) {
-    if (score > best) {
-      best = score;
-      p.split = split;
-      p.threads = threads;
+  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n))
+    if (dim != p.laneDim && dim != p.rowDim && inVectors.test(dim)) {
+      offer(dim, trips(dim), 1);
+      break; // the outermost loop
     }
-  };
-  if (outer >= threads)
-    offer(ContractionPlan::Split::Outer, evenness(outer));
-  if (panels >= threads)
-    offer(ContractionPlan::Split::Panels, evenness(panels) * apart(p.scalarOperand(c), p.packScalars));
-  if (rows >= threads)
-    offer(ContractionPlan::Split::Rows, evenness(rows) * apart(p.vectorOperand(c), p.packVectors));
+  offer(p.laneDim, trips(*p.laneDim) / (p.unit->n * p.vectors), apart(p.scalarOperand(c), p.packScalars));
+  if (p.rowDim)
+    offer(p.rowDim, trips(*p.rowDim) / (p.unit->m * p.rows), apart(p.vectorOperand(c), p.packVectors));
+}
+
+/// Elements of a dimension that a core may take: as even as they come, and in whole lines of vectors.
+llvm::SmallVector<int64_t, 2> Planner::piecesOf(unsigned dim) const {
+  int64_t even = llvm::divideCeil(trips(dim), options.threads), lanes = 1;
+  for (const MatrixUnit &unit : target.units())
+    lanes = std::max<int64_t>(lanes, unit.n);
+  llvm::SmallVector<int64_t, 2> pieces;
+  for (int64_t piece : {int64_t(llvm::alignTo(even, lanes)), even})
+    if (piece < trips(dim) && !llvm::is_contained(pieces, piece))
+      pieces.push_back(piece);
+  return pieces;
+}
+
+/// Each core's part is a contraction of its own, planned like one: what all cores read or pack whole is in its time.
+std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
+  std::optional<ContractionPlan> best = plan(reason);
+  if (options.threads <= 1 || (best && best->seconds < 4 * launchSeconds))
+    return best;
+  bool isKnown = true;
+  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n)) {
+    isKnown &= isStatic(dim);
+    if (!isStatic(dim))
+      continue;
+    for (int64_t piece : piecesOf(dim)) {
+      Contraction part = c;
+      part.nest.tripCounts[dim] = piece;
+      int64_t last = trips(dim) % piece ? trips(dim) % piece : piece;
+      std::string unused;
+      auto candidate =
+          Planner(part, target, options, dim, piece, last, llvm::divideCeil(trips(dim), piece)).plan(unused);
+      if (!candidate)
+        continue;
+      candidate->seconds += launchSeconds;
+      if (!best || candidate->seconds < best->seconds * 0.995)
+        best = candidate;
+    }
+  }
+  if (best && !isKnown && !best->splitDim)
+    splitTiles(*best);
+  return best;
 }
 
 std::optional<ContractionPlan> Planner::plan(std::string &reason) {
@@ -132,6 +175,9 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
     for (bool lanesOnM : {false, true}) {
       ContractionPlan p;
       p.unit = &unit;
+      p.splitDim = splitDim;
+      p.splitPiece = splitPiece;
+      p.threads = splitDim ? splitParts : 1;
       p.lanesOnM = lanesOnM;
       if (!chooseDims(p))
         continue;
@@ -148,13 +194,12 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
   }
   if (!best->isBlock())
     best->note = note;
-  splitOverCores(*best);
   return best;
 }
 
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
                                                const PlanOptions &options, std::string &reason) {
-  return Planner(contraction, target, options).plan(reason);
+  return Planner(contraction, target, options).planForCores(reason);
 }
 
 } // namespace tilewright

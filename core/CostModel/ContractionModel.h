@@ -49,9 +49,10 @@ struct ContractionPlan {
   int64_t prefetchPanels = 0;  // source lines of the panel this many ahead are prefetched; 0: none
   bool prefetchResult = false; // what is read after the k loop of a register tile is prefetched before it
   int64_t threads = 1;
-  enum class Split { None, Outer, Rows, Panels } split = Split::None;
-  double seconds = 0; // modelled, one call
-  std::string note;   // a faster unit that the operands rule out, and why
+  std::optional<unsigned> splitDim; // nest dimension of which each core takes a part; none: one core
+  int64_t splitPiece = 0;           // elements a core, the last one takes the rest; 0: ranges of tiles (dynamic sizes)
+  double seconds = 0;               // modelled, one call
+  std::string note;                 // a faster unit that the operands rule out, and why
 
   /// Whether the unit reads its first operand as fragments, not as scalars that are broadcast.
   bool isBlock() const { return unit->a.residence != Residence::BroadcastScalar; }

@@ -104,6 +104,28 @@ struct Machine {
   double translation(double pages) const {
     return pages > translations ? walkClocks : pages > 0.75 * firstTranslations ? translationClocks : 0;
   }
+  /// The part of `bytes`, read from end to end again and again, that `cache` has lost when it is read again. Pages lie
+  /// anywhere in memory, so the pages that share a group of sets are Poisson-distributed around their mean: one is lost
+  /// where as many others as there are ways fell into its group.
+  double lost(const Memory &cache, double bytes) const {
+    if (cache.bytes <= cache.ways * pageBytes) // every page reaches all sets alike
+      return bytes <= cache.bytes ? 0 : 1;
+    double mean = bytes * cache.ways / cache.bytes;
+    double term = std::exp(-mean), kept = 0;
+    for (int64_t others = 1; others <= cache.ways; ++others) {
+      kept += term;
+      term *= mean / double(others);
+    }
+    return std::max(0.0, 1 - kept);
+  }
+  /// Bytes per clock of such passes over `bytes`; `between`: what else is touched from one to the next.
+  double cyclic(double bytes, double between) const {
+    const Memory *second = cache(1);
+    if (!second || bytes <= nearBytes())
+      return bandwidth(bytes);
+    double part = lost(*second, bytes + between), beyond = scattered(std::max<double>(bytes, second->bytes));
+    return 1 / ((1 - part) / second->bytesPerClock + part / beyond);
+  }
   /// What stays in the first cache beside other operands.
   double nearBytes() const { return cache(0) ? cacheShare * cache(0)->bytes : 0; }
   const Memory *cache(unsigned i) const {
@@ -132,8 +154,16 @@ class Planner {
 public:
   Planner(const Contraction &c, const TargetDescription &target, const PlanOptions &options)
       : c(c), target(target), machine(target), options(options) {}
+  /// The planner of one core's `part` of a contraction whose dimension `dim` is cut into `parts` pieces of `piece`
+  /// elements, the last of `last`.
+  Planner(const Contraction &part, const TargetDescription &target, const PlanOptions &options, unsigned dim,
+          int64_t piece, int64_t last, int64_t parts)
+      : c(part), target(target), machine(target), options(options), splitDim(dim), splitPiece(piece), lastPiece(last),
+        splitParts(parts) {}
 
   std::optional<ContractionPlan> plan(std::string &reason);
+  /// The best plan for the cores that `options` names.
+  std::optional<ContractionPlan> planForCores(std::string &reason);
 
 private:
   int64_t trips(unsigned dim) const { return c.nest.tripCounts[dim].value_or(assumedTrips); }
@@ -185,12 +215,15 @@ private:
   double setPressure(const ContractionPlan &p, unsigned level = 1) const;
   bool prefetchesResult(int64_t fragments) const;
   bool packsScalarsOnce(const ContractionPlan &p) const;
-  void splitOverCores(ContractionPlan &p) const;
+  void splitTiles(ContractionPlan &p) const;
+  llvm::SmallVector<int64_t, 2> piecesOf(unsigned dim) const;
 
   const Contraction &c;
   const TargetDescription &target;
   Machine machine;
   const PlanOptions &options;
+  std::optional<unsigned> splitDim; // this is one core's part
+  int64_t splitPiece = 0, lastPiece = 0, splitParts = 1;
   std::string note; // why a unit that takes the elements is left out
 };
 

@@ -30,8 +30,9 @@ double Planner::elementsOf(const Access &access) const {
   return elements;
 }
 
-/// Lines that compete for a set of a cache (0: the first) when the vector operand is read in place: rows of `vectors`
-/// vectors at the operand's k stride (power-of-two strides reach few sets).
+/// Lines that fall into a set of a cache (0: the first) on average when the vector operand is read in place: rows of
+/// `vectors` vectors at the operand's k stride. Strides of powers of two reach few sets of a page; pages lie anywhere
+/// in memory, so they reach every group of sets.
 double Planner::setPressure(const ContractionPlan &p, unsigned level) const {
   const Memory *cache = machine.cache(level);
   const ContractionOperand &operand = p.vectorOperand(c);
@@ -39,11 +40,12 @@ double Planner::setPressure(const ContractionPlan &p, unsigned level) const {
   if (!cache || !stride || *stride == 0)
     return 0;
   int64_t bytes = bytesOf(operand.element), sets = cache->bytes / (cache->lineBytes * cache->ways);
+  int64_t setsOfPage = std::min<int64_t>(sets, machine.pageBytes / cache->lineBytes);
   int64_t lines = std::max<int64_t>(std::abs(*stride) * bytes / cache->lineBytes, 1);
   int64_t perRow = llvm::divideCeil(p.vectors * p.unit->n * bytes, cache->lineBytes);
-  double reached = std::min<double>(sets, double(sets) / std::gcd(lines, sets) * perRow);
+  double reachedOfPage = std::min<double>(setsOfPage, double(setsOfPage) / std::gcd(lines, setsOfPage) * perRow);
   int64_t k = p.kBlock ? p.kBlock : product(c.k);
-  return double(k) * perRow / reached;
+  return double(k) * perRow / (reachedOfPage * sets / setsOfPage);
 }
 
 /// Sizes as the emitter cuts them: even rows, full panels and one narrower panel.
@@ -120,7 +122,11 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   // A prefetched panel arrives beside the one in use.
   double side = p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels;
   double held = x.panelBytes * (p.rowsOutside ? side : p.prefetchPanels ? 2 : 1);
-  double bandwidth = machine.bandwidth(held);
+  // With the row tiles outside, each of them reads all panels; between two reads of one lie the other panels, and the
+  // row tile with its part of C.
+  double tile =
+      x.meanRows * p.unit->m * (x.kInBlock * bytesOf(p.scalarOperand(c).element) + x.lanes * bytesOf(c.accumulator));
+  double bandwidth = p.rowsOutside ? machine.cyclic(held, tile) : machine.bandwidth(held);
   // Between the packing of a block of panels and their first use lies the packing of the others, whose sources pass
   // through the caches as well; they are not used again, so half of them counts.
   if (p.packVectors && side > 1)
@@ -131,10 +137,10 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
     return bandwidth;
   const ContractionOperand &v = p.vectorOperand(c);
   auto stride = v.access.stride(p.kDim);
+  // Rows that share sets of the first cache come from the second each time.
+  if (const Memory *first = machine.cache(0); setPressure(p, 0) > first->ways)
+    bandwidth = std::min(bandwidth, second->bytesPerClock);
   bool withinPage = stride && std::abs(*stride) * bytesOf(v.element) < machine.pageBytes;
-  bool everyRowTileReadsAll = p.rowsOutside && x.panelBytes * x.panels > Machine::cacheShare * second->bytes;
-  if (everyRowTileReadsAll)
-    return std::min(bandwidth, machine.scattered(x.vSource));
   if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25)) // caches behind it hash their addresses
     return std::min(bandwidth, machine.scattered(std::max<double>(x.panelBytes, second->bytes)));
   return bandwidth;

@@ -11,10 +11,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/ContractionPlanner.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
 namespace tilewright {
+
+/// Work and the arrival of prefetched lines beside it: they overlap, but not perfectly, and the lines come through the
+/// caches that the work reads.
+static double beside(double work, double arrival) {
+  return std::pow(std::pow(work, 4) + std::pow(arrival, 4), 0.25) + 0.1 * arrival;
+}
 
 /// Whether the source lines of a panel arrive before they are copied or read.
 bool Planner::isPrefetched(const ContractionPlan &p) const {
@@ -82,7 +89,7 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   bool prefetched = isPrefetched(p);
   double first = firstTouchClocks(p, x);
   if (!p.packVectors)
-    return prefetched ? std::max(total, first) + 0.1 * first : std::max(total, first) + 0.5 * std::min(total, first);
+    return prefetched ? beside(total, first) : std::max(total, first) + 0.5 * std::min(total, first);
   // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
   double group = interleaveOf(unit.b, /*freeIsColumn=*/true), pieceBytes = x.registerBytes * group / unit.k;
   bool transposed = v.access.stride(*p.laneDim) != 1, gathers = transposed && v.access.stride(p.kDim) != 1;
@@ -103,7 +110,7 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   if (prefetched) {
     // Fragments come through the second cache all the time, into which the prefetched lines go: each waits for the
     // other.
-    double both = p.isBlock() ? std::hypot(total, first) : std::max(total, first) + 0.1 * first;
+    double both = p.isBlock() ? std::hypot(total, first) : beside(total, first);
     return (both + copy) * (1 + copyMargin / 2);
   }
   // What lies together in long runs comes while it is copied.
@@ -151,7 +158,10 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
   if (p.packScalars) {
     bool contiguous = s.access.stride(p.kDim) == 1 || (p.rowDim && s.access.stride(*p.rowDim) == 1);
     double repeats = p.rowsOutside || !p.laneBlock || packsScalarsOnce(p) ? 1 : std::ceil(x.panels / p.laneBlock);
-    double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / (contiguous ? p.unit->n : 1);
+    // A step's row is copied whole; a width that is no power of two in several pieces.
+    bool runs = s.access.stride(p.kDim) != 1 && contiguous;
+    double width = runs ? x.meanRows / llvm::popcount(uint64_t(std::ceil(x.meanRows))) : contiguous ? p.unit->n : 1;
+    double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / width;
     total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
     if (std::abs(s.access.stride(p.kDim).value_or(0)) != 1)
       total += stridedScalarClocks(p, x, repeats);

@@ -25,7 +25,7 @@ using namespace mlir::affine;
 
 namespace tilewright {
 
-void ContractionNest::splitDimensions() {
+void ContractionNest::sortDimensions() {
   for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n)) {
     if ((p.rowDim && dim == *p.rowDim) || (p.laneDim && dim == *p.laneDim))
       continue;
@@ -36,10 +36,15 @@ void ContractionNest::splitDimensions() {
   for (unsigned dim : c.k)
     if (dim != p.kDim)
       otherK.push_back(dim);
+}
 
+/// The sections of this core's rows and lanes.
+void ContractionNest::splitDimensions() {
+  rowSections.clear();
+  panelSections.clear();
   // Rows: static sizes are split evenly into tiles of `rows` and `rows - 1`, so that no tile is much smaller.
   int64_t step = unit.m;
-  AffineExpr extent = p.rowDim ? space.extent(*p.rowDim) : constant(1);
+  AffineExpr extent = p.rowDim ? extentOf(*p.rowDim) : constant(1);
   if (auto size = dyn_cast<AffineConstantExpr>(extent)) {
     int64_t steps = llvm::divideCeil(size.getValue(), step), tiles = llvm::divideCeil(steps, p.rows);
     int64_t width = tiles ? llvm::divideCeil(steps, tiles) : 1, wide = steps - tiles * (width - 1);
@@ -65,9 +70,13 @@ void ContractionNest::splitDimensions() {
       rowSections.push_back({full * (p.rows * step), extent - full * (p.rows * step), 1, nullptr});
   }
 
+  if (p.rowDim)
+    for (Section &section : rowSections)
+      section.first = section.first + baseOf(*p.rowDim);
+
   // Panels: full ones, then a narrower one with a partial last vector.
   int64_t lanes = unit.n;
-  extent = p.laneDim ? space.extent(*p.laneDim) : constant(1);
+  extent = p.laneDim ? extentOf(*p.laneDim) : constant(1);
   int64_t panel = p.vectors * lanes;
   AffineExpr full = extent.floorDiv(panel);
   panelSections.push_back({constant(0), full, p.vectors, nullptr});
@@ -76,7 +85,7 @@ void ContractionNest::splitDimensions() {
     if (rest) {
       int64_t width = llvm::divideCeil(rest, lanes);
       AffineExpr valid = rest % lanes ? constant(rest % lanes) : AffineExpr();
-      const MatrixUnit *tail = valid ? p.tailUnit : nullptr;
+      const MatrixUnit *tail = valid && p.tailUnit && rest % lanes <= p.tailUnit->n ? p.tailUnit : nullptr;
       if (tail && rest % lanes == tail->n)
         valid = nullptr;
       panelSections.push_back({full * panel, constant(1), width, valid, tail});
@@ -88,13 +97,16 @@ void ContractionNest::splitDimensions() {
     AffineExpr rest = extent - extent.floorDiv(lanes) * lanes;
     panelSections.push_back({extent.floorDiv(lanes) * lanes, rest.ceilDiv(lanes), 1, rest});
   }
+  if (p.laneDim)
+    for (Section &section : panelSections)
+      section.first = section.first + baseOf(*p.laneDim);
 }
 
 void ContractionNest::outerLoops(ArrayRef<unsigned> dims, function_ref<void()> body) {
   if (dims.empty())
     return body();
-  AffineExpr begin = constant(0), end = space.extent(dims.front());
-  if (threadIndex && p.split == ContractionPlan::Split::Outer && dims.data() == outerWithVectors.data()) {
+  AffineExpr begin = baseOf(dims.front()), end = begin + extentOf(dims.front());
+  if (threadIndex && !pieceBase && p.splitDim == dims.front()) {
     begin = (end * threadIndex).floorDiv(p.threads);
     end = (end * threadIndex + end).floorDiv(p.threads);
   }
@@ -105,13 +117,33 @@ void ContractionNest::outerLoops(ArrayRef<unsigned> dims, function_ref<void()> b
 }
 
 void ContractionNest::parallel(function_ref<void()> body) {
-  if (p.split == ContractionPlan::Split::None || p.threads <= 1)
+  if (!p.splitDim || p.threads <= 1) {
+    splitDimensions();
     return body();
+  }
   space.parallel(p.threads, [&](AffineExpr iv) {
     threadIndex = iv;
-    body();
+    if (p.splitPiece)
+      overPieces(body);
+    else
+      splitDimensions(), body();
   });
-  threadIndex = nullptr;
+  threadIndex = pieceBase = nullptr;
+}
+
+/// The parts of a dimension of known size: all cores run the same code, but for the last where its part is smaller.
+void ContractionNest::overPieces(function_ref<void()> body) {
+  int64_t size = cast<AffineConstantExpr>(space.extent(*p.splitDim)).getValue();
+  int64_t full = size / p.splitPiece, rest = size % p.splitPiece;
+  auto run = [&](int64_t extent, AffineExpr times) {
+    pieceBase = threadIndex * p.splitPiece;
+    pieceExtent = constant(extent);
+    splitDimensions();
+    space.loop(constant(0), {times}, [&](AffineExpr) { body(); });
+  };
+  run(p.splitPiece, rest ? 1 - threadIndex.floorDiv(full) : constant(1));
+  if (rest)
+    run(rest, threadIndex.floorDiv(full));
 }
 
 void ContractionNest::emit() {
@@ -119,7 +151,7 @@ void ContractionNest::emit() {
     space.addDimension(loop);
   vectorElement = elementType(unit.b.element, builder().getContext());
   scalarElement = elementType(unit.a.element, builder().getContext());
-  splitDimensions();
+  sortDimensions();
   parallel([&] { outerLoops(outerWithVectors, [&] { reduceBlocks(); }); });
 }
 
@@ -153,7 +185,7 @@ SmallVector<PackedBuffer, 2> ContractionNest::packAllRows(const KBlock &k) {
 
 /// Row tiles [first, last) of a section that are this thread's.
 std::pair<AffineExpr, AffineExpr> ContractionNest::rowRange(const Section &section) {
-  if (!threadIndex || p.split != ContractionPlan::Split::Rows)
+  if (!threadIndex || pieceBase || p.splitDim != p.rowDim)
     return {constant(0), section.count};
   return {(section.count * threadIndex).floorDiv(p.threads),
           (section.count * threadIndex + section.count).floorDiv(p.threads)};
@@ -166,7 +198,7 @@ void ContractionNest::block(const KBlock &k) {
   for (const Section &section : panelSections) {
     AffineExpr begin = constant(0), end = section.count;
     bool isMain = &section == &panelSections.front();
-    if (threadIndex && p.split == ContractionPlan::Split::Panels) {
+    if (threadIndex && !pieceBase && p.splitDim == p.laneDim) {
       if (isMain) {
         begin = (section.count * threadIndex).floorDiv(p.threads);
         end = (section.count * threadIndex + section.count).floorDiv(p.threads);

@@ -50,8 +50,13 @@ private:
   mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
   mlir::OpBuilder &builder() { return space.builder; }
 
+  void sortDimensions();
   void splitDimensions();
   void parallel(llvm::function_ref<void()> body);
+  void overPieces(llvm::function_ref<void()> body);
+  /// Where this core's part of a dimension begins, and its elements.
+  mlir::AffineExpr baseOf(unsigned dim) { return dim == p.splitDim && pieceBase ? pieceBase : constant(0); }
+  mlir::AffineExpr extentOf(unsigned dim) { return dim == p.splitDim && pieceBase ? pieceExtent : space.extent(dim); }
   void outerLoops(llvm::ArrayRef<unsigned> dims, llvm::function_ref<void()> body);
   void reduceBlocks();
   void block(const KBlock &k);
@@ -102,6 +107,7 @@ private:
   llvm::SmallVector<unsigned> outerWithVectors, outerOther, otherK;
   llvm::SmallVector<Section> rowSections, panelSections;
   mlir::AffineExpr threadIndex;
+  mlir::AffineExpr pieceBase, pieceExtent; // of the dimension that cores share, if its size is known
 
   // The register tile that is being written.
   int64_t tileRows = 1, tileVectors = 1;

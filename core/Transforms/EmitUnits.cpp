@@ -14,18 +14,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/UnitEmission.h"
 #include "core/Transforms/UnitRegisters.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Target/LLVMIR/TypeFromLLVM.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/DerivedTypes.h"
-#include "llvm/IR/Intrinsics.h"
-#include "llvm/IR/LLVMContext.h"
 
 using namespace mlir;
 
@@ -35,224 +32,6 @@ namespace tilewright {
 } // namespace tilewright
 
 using namespace tilewright;
-
-/// Role that is the address of constant bytes, two hexadecimal digits each.
-static constexpr StringLiteral dataRole = "data:";
-/// Role that holds the constraints of inline assembly; without it they follow the last semicolon of the text.
-static constexpr StringLiteral constraintsRole = "constraints:";
-
-namespace {
-/// The types that an emission prescribes; empty where it takes the operands as they are.
-struct Signature {
-  SmallVector<Type> parameters;
-  Type result;
-};
-} // namespace
-
-/// The fixed signature of an intrinsic; no types for one that is overloaded, failure if there is none of that name.
-static FailureOr<Signature> signatureOf(StringRef intrinsic, MLIRContext *context) {
-  llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(intrinsic);
-  if (id == llvm::Intrinsic::not_intrinsic)
-    return failure();
-  Signature signature;
-  if (llvm::Intrinsic::isOverloaded(id))
-    return signature;
-  llvm::LLVMContext llvmContext;
-  llvm::FunctionType *type = llvm::Intrinsic::getType(llvmContext, id);
-  LLVM::TypeFromLLVMIRTranslator translator(*context);
-  for (llvm::Type *parameter : type->params())
-    signature.parameters.push_back(translator.translateType(parameter));
-  signature.result = translator.translateType(type->getReturnType());
-  return signature;
-}
-
-static Value castTo(OpBuilder &builder, Location loc, Value value, Type type) {
-  if (!type || value.getType() == type)
-    return value;
-  return LLVM::BitcastOp::create(builder, loc, type, value);
-}
-
-namespace {
-/// Emits one record in place of a call.
-class Emitter {
-public:
-  using Roles = function_ref<Value(StringRef role, Type wanted)>;
-  Emitter(LLVM::CallOp call, StringRef record) : call(call), record(record), builder(call), loc(call.getLoc()) {}
-
-  /// Emits `emission`; `resultType` is null where it gives nothing. `roles` gives the operand of a role, of the type
-  /// `wanted` if that is not null; null if it does not know the role.
-  FailureOr<Value> emit(const Emission &emission, Type resultType, Roles roles);
-
-  /// What `role` names: one of `roles`, a constant "i32:7", or data.
-  Value operandOf(StringRef role, Type wanted, Roles roles);
-  Value constant(Type type, int64_t value) {
-    if (auto vector = dyn_cast<VectorType>(type)) {
-      auto element = builder.getIntegerAttr(vector.getElementType(), value);
-      return LLVM::ConstantOp::create(builder, loc, type, SplatElementsAttr::get(vector, element));
-    }
-    return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
-  }
-  Value constant(unsigned width, int64_t value) { return constant(builder.getIntegerType(width), value); }
-
-  /// Bits of an LLVM scalar or vector type; 0 if unknown.
-  static int64_t bitsOf(Type type) {
-    if (auto vector = dyn_cast<VectorType>(type))
-      return vector.getNumElements() * bitsOf(vector.getElementType());
-    return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
-  }
-
-  LLVM::CallOp call;
-  StringRef record;
-  OpBuilder builder;
-  Location loc;
-
-private:
-  void appendPieces(Value value, ArrayRef<Type> parameters, SmallVectorImpl<Value> &operands);
-  Value joinPieces(Value result, Type type);
-  Value data(StringRef digits);
-};
-} // namespace
-
-Value Emitter::operandOf(StringRef role, Type wanted, Roles roles) {
-  if (Value value = roles(role, wanted))
-    return value;
-  if (role.consume_front(dataRole))
-    return data(role);
-  auto [type, text] = role.split(':');
-  unsigned width;
-  int64_t value;
-  if (!type.consume_front("i") || type.getAsInteger(10, width) || text.getAsInteger(10, value))
-    return {};
-  return constant(width, value);
-}
-
-/// The address of a constant, shared by all emissions of the same bytes.
-Value Emitter::data(StringRef digits) {
-  auto module = call->getParentOfType<ModuleOp>();
-  std::string bytes, name = ("tilewright.data." + digits).str();
-  if (!llvm::tryGetFromHex(digits, bytes))
-    return {};
-  if (!module.lookupSymbol(name)) {
-    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    auto type = LLVM::LLVMArrayType::get(top.getI8Type(), bytes.size());
-    LLVM::GlobalOp::create(top, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, top.getStringAttr(bytes),
-                           /*alignment=*/64);
-  }
-  return LLVM::AddressOfOp::create(builder, loc, LLVM::LLVMPointerType::get(call.getContext()), name);
-}
-
-/// Appends `value` as the next parameters: whole, or where the emission takes registers one by one, in as many pieces
-/// as its bits fill.
-void Emitter::appendPieces(Value value, ArrayRef<Type> parameters, SmallVectorImpl<Value> &operands) {
-  size_t next = operands.size();
-  int64_t bits = bitsOf(value.getType()), piece = bitsOf(parameters[next]);
-  if (bits <= piece || piece == 0) {
-    operands.push_back(castTo(builder, loc, value, parameters[next]));
-    return;
-  }
-  int64_t count = bits / piece;
-  // Pieces of the element's own type need no detour over integers.
-  Type element = cast<VectorType>(value.getType()).getElementType();
-  Type unit = element == parameters[next] ? element : builder.getIntegerType(piece);
-  Value pieces = castTo(builder, loc, value, VectorType::get(count, unit));
-  for (int64_t i = 0; i < count && next + i < parameters.size(); ++i) {
-    Value one = LLVM::ExtractElementOp::create(builder, loc, pieces, constant(32, i));
-    operands.push_back(castTo(builder, loc, one, parameters[next + i]));
-  }
-}
-
-/// A result that comes as one value or as a structure of registers, in `type`.
-Value Emitter::joinPieces(Value result, Type type) {
-  auto pieces = dyn_cast<LLVM::LLVMStructType>(result.getType());
-  if (!pieces)
-    return castTo(builder, loc, result, type);
-  int64_t count = pieces.getBody().size(), piece = bitsOf(pieces.getBody().front());
-  Type element = cast<VectorType>(type).getElementType();
-  Type unit = element == pieces.getBody().front() ? element : builder.getIntegerType(piece);
-  Value joined = LLVM::PoisonOp::create(builder, loc, VectorType::get(count, unit));
-  for (int64_t i = 0; i < count; ++i) {
-    Value one = castTo(builder, loc, LLVM::ExtractValueOp::create(builder, loc, result, i), unit);
-    joined = LLVM::InsertElementOp::create(builder, loc, joined, one, constant(32, i));
-  }
-  return castTo(builder, loc, joined, type);
-}
-
-FailureOr<Value> Emitter::emit(const Emission &emission, Type resultType, Roles roles) {
-  Signature signature;
-  if (emission.kind == EmissionKind::LlvmIntrinsic) {
-    FailureOr<Signature> found = signatureOf(emission.name, call.getContext());
-    if (failed(found))
-      return call.emitError() << "record " << record << " names the intrinsic \"" << emission.name
-                              << "\", which this LLVM does not have";
-    signature = *found;
-  }
-  SmallVector<Value> operands;
-  StringRef assembly = emission.name, constraints;
-  for (StringRef role : emission.arguments) {
-    if (role.consume_front(constraintsRole)) {
-      constraints = role;
-      continue;
-    }
-    bool prescribed = operands.size() < signature.parameters.size();
-    Value operand = operandOf(role, prescribed ? signature.parameters[operands.size()] : Type(), roles);
-    if (!operand)
-      return call.emitError() << "record " << record << " has the argument \"" << role << "\" in the emission \""
-                              << emission.name << "\", which is neither an operand nor a constant such as i32:0";
-    if (prescribed)
-      appendPieces(operand, signature.parameters, operands);
-    else
-      operands.push_back(operand);
-  }
-  if (signature.result && signature.parameters.size() != operands.size())
-    return call.emitError() << "record " << record << " gives " << operands.size() << " arguments to \""
-                            << emission.name << "\", which takes " << signature.parameters.size();
-
-  switch (emission.kind) {
-  case EmissionKind::MlirOp: {
-    OperationName name(emission.name, call.getContext());
-    if (!name.isRegistered())
-      return call.emitError() << "record " << record << " names the op \"" << emission.name
-                              << "\", which is not registered";
-    OperationState state(loc, name, operands, resultType ? TypeRange(resultType) : TypeRange());
-    Operation *op = builder.create(state);
-    return resultType ? op->getResult(0) : Value();
-  }
-  case EmissionKind::LlvmIntrinsic: {
-    auto name = builder.getStringAttr(emission.name);
-    if (!resultType) {
-      LLVM::CallIntrinsicOp::create(builder, loc, name, operands);
-      return Value();
-    }
-    auto intrinsic =
-        LLVM::CallIntrinsicOp::create(builder, loc, signature.result ? signature.result : resultType, name, operands);
-    return joinPieces(intrinsic.getResult(0), resultType);
-  }
-  case EmissionKind::InlineAsm: {
-    if (constraints.empty())
-      std::tie(assembly, constraints) = assembly.rsplit(';');
-    bool effects = !resultType || constraints.contains("~{memory}");
-    auto instructions = LLVM::InlineAsmOp::create(
-        builder, loc, resultType ? TypeRange(resultType) : TypeRange(), operands, assembly, constraints,
-        /*has_side_effects=*/effects, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-        LLVM::AsmDialectAttr(), ArrayAttr());
-    return resultType ? instructions.getResult(0) : Value();
-  }
-  case EmissionKind::ExternalCall: {
-    auto module = call->getParentOfType<ModuleOp>();
-    if (!module.lookupSymbol(emission.name)) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(module.getBody());
-      SmallVector<Type> types(ValueRange(operands).getTypes());
-      Type result = resultType ? resultType : LLVM::LLVMVoidType::get(call.getContext());
-      LLVM::LLVMFuncOp::create(builder, loc, emission.name, LLVM::LLVMFunctionType::get(result, types));
-    }
-    auto external =
-        LLVM::CallOp::create(builder, loc, resultType ? TypeRange(resultType) : TypeRange(), emission.name, operands);
-    return resultType ? external.getResult() : Value();
-  }
-  }
-  llvm_unreachable("all kinds handled");
-}
 
 //===-- Scalable vectors --------------------------------------------------===//
 
@@ -272,7 +51,7 @@ static VectorType scalableType(VectorType fixed, int64_t scale) {
 }
 
 /// A vector of fixed length as a scalable one of the same bits, carried as `storage` where that is not null.
-static Value toScalable(Emitter &emitter, Value value, int64_t scale, Type storage) {
+static Value toScalable(UnitEmitter &emitter, Value value, int64_t scale, Type storage) {
   auto fixed = cast<VectorType>(value.getType());
   OpBuilder &b = emitter.builder;
   Type element = fixed.getElementType();
@@ -288,7 +67,7 @@ static Value toScalable(Emitter &emitter, Value value, int64_t scale, Type stora
 
 //===-- Units -------------------------------------------------------------===//
 
-static FailureOr<Value> emitUnit(Emitter &emitter, const MatrixUnit &unit) {
+static FailureOr<Value> emitUnit(UnitEmitter &emitter, const MatrixUnit &unit) {
   const UnitOperand *operands[] = {&unit.a, &unit.b, &unit.c};
   LLVM::CallOp call = emitter.call;
   int64_t scale = scaleOf(unit.states);
@@ -302,7 +81,7 @@ static FailureOr<Value> emitUnit(Emitter &emitter, const MatrixUnit &unit) {
       // The type that its record carries it in, where the emission does not say one.
       if (!storage || wanted || operand.residence != Residence::LaneRegisters)
         return value;
-      int64_t count = Emitter::bitsOf(value.getType()) / Emitter::bitsOf(storage);
+      int64_t count = UnitEmitter::bitsOf(value.getType()) / UnitEmitter::bitsOf(storage);
       return castTo(emitter.builder, emitter.loc, value, VectorType::get(count, storage));
     }
     APInt number;
@@ -327,7 +106,8 @@ static FailureOr<Value> emitUnit(Emitter &emitter, const MatrixUnit &unit) {
 //===-- Tile registers ----------------------------------------------------===//
 
 /// Emits one of zero, fill.<element>, store.<element> of a register class.
-static FailureOr<Value> emitRegister(Emitter &emitter, const OpaqueRegister &registers, StringRef what, int64_t scale) {
+static FailureOr<Value> emitRegister(UnitEmitter &emitter, const OpaqueRegister &registers, StringRef what,
+                                     int64_t scale) {
   LLVM::CallOp call = emitter.call;
   OpBuilder &b = emitter.builder;
   Location loc = emitter.loc;
@@ -351,7 +131,7 @@ static FailureOr<Value> emitRegister(Emitter &emitter, const OpaqueRegister &reg
   // The address of a slice and, for emissions that take or give vectors, its elements.
   Value pointer = base;
   int64_t slice = 0;
-  auto vectorType = [&] { return VectorType::get({registers.rowBytes * 8 / Emitter::bitsOf(element)}, element); };
+  auto vectorType = [&] { return VectorType::get({registers.rowBytes * 8 / UnitEmitter::bitsOf(element)}, element); };
   auto roles = [&](StringRef role, Type wanted) -> Value {
     auto integer = [&](unsigned width, int64_t value) {
       return emitter.constant(wanted ? wanted : Type(b.getIntegerType(width)), value);
@@ -482,7 +262,7 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
       setAttributes(call->getParentOfType<LLVM::LLVMFuncOp>(), unit->states);
       if (unit->a.residence == Residence::Scratchpad)
         return emitDescribed(call, *unit);
-      Emitter emitter(call, name);
+      UnitEmitter emitter(call, name);
       return emitUnit(emitter, *unit);
     }
     if (name.consume_front(registerPrefix)) {
@@ -493,7 +273,7 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
       std::vector<State> states;
       for (const State *state : statesOfRegisters(target, registerName))
         states.push_back(*state);
-      Emitter emitter(call, registerName);
+      UnitEmitter emitter(call, registerName);
       return emitRegister(emitter, *registers, action, scaleOf(states));
     }
     name.consume_front(statePrefix);
@@ -502,7 +282,7 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
     if (!state)
       return call.emitError() << "chip " << chip << " has no unit with the state \"" << stateName << "\"";
     const Emission &emission = action == "check" ? state->check : action == "enter" ? state->enter : state->leave;
-    Emitter emitter(call, stateName);
+    UnitEmitter emitter(call, stateName);
     return emitter.emit(emission, call.getNumResults() ? call.getResult().getType() : Type(),
                         [](StringRef, Type) { return Value(); });
   }

@@ -20,6 +20,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/SizeProduct.h"
+#include "core/Transforms/WorkspacePlanner.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -41,260 +42,9 @@ using namespace tilewright;
 
 namespace {
 
-/// Buffers start at multiples of a cache line, or of what they ask for.
-constexpr int64_t lineBytes = 64;
-
 struct PlanWorkspace : tilewright::impl::PlanWorkspaceBase<PlanWorkspace> {
   void runOnOperation() override;
 };
-
-/// The operations that compute `value` from arguments of `function` and the dimensions of its arrays, in order.
-/// False if something else enters, such as a loop counter or memory.
-bool sizeSlice(Value value, func::FuncOp function, bool scalars, llvm::SetVector<Operation *> &slice) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return scalars && argument.getOwner() == &function.front();
-  Operation *op = value.getDefiningOp();
-  if (slice.contains(op))
-    return true;
-  if (auto dim = dyn_cast<memref::DimOp>(op)) {
-    auto array = dyn_cast<BlockArgument>(dim.getSource());
-    if (!array || array.getOwner() != &function.front() || !dim.getConstantIndex())
-      return false;
-    slice.insert(op);
-    return true;
-  }
-  if (!isPure(op) || op->getNumRegions() != 0 || llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>))
-    return false;
-  for (Value operand : op->getOperands())
-    if (!sizeSlice(operand, function, scalars, slice))
-      return false;
-  slice.insert(op);
-  return true;
-}
-
-/// Clones a slice with the function's arguments mapped; `dimension` gives the size of an array argument.
-Value cloneSlice(OpBuilder &builder, Value value, const llvm::SetVector<Operation *> &slice, IRMapping &mapping,
-                 llvm::function_ref<Value(BlockArgument, int64_t)> dimension) {
-  for (Operation *op : slice) {
-    if (mapping.contains(op->getResult(0)))
-      continue;
-    if (auto dim = dyn_cast<memref::DimOp>(op))
-      mapping.map(dim.getResult(), dimension(cast<BlockArgument>(dim.getSource()), *dim.getConstantIndex()));
-    else
-      builder.clone(*op, mapping);
-  }
-  return mapping.lookupOrDefault(value);
-}
-
-/// Whether every use of the buffer, through views, stays inside the block that `alloc` stands in and ends there; the
-/// users are collected.
-bool staysLocal(Value buffer, SmallVectorImpl<Operation *> &users) {
-  for (Operation *user : buffer.getUsers()) {
-    if (user->hasTrait<OpTrait::IsTerminator>())
-      return false;
-    users.push_back(user);
-    if (isa<ViewLikeOpInterface>(user)) {
-      if (!staysLocal(user->getResult(0), users))
-        return false;
-    } else if (llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>) ||
-               (isa<RegionBranchOpInterface>(user) && llvm::is_contained(user->getOperands(), buffer))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool isParallel(Operation *op) { return isa<scf::ParallelOp, affine::AffineParallelOp>(op); }
-
-/// Bytes of an array of this type with these dynamic sizes, at most unreachableBytes.
-Value bytesOf(OpBuilder &builder, Location loc, MemRefType type, ArrayRef<Value> sizes) {
-  int64_t factor = elementBytes(type.getElementType());
-  Value bytes;
-  for (int64_t dim : type.getShape())
-    factor *= ShapedType::isDynamic(dim) ? 1 : dim;
-  if (factor == 0 || sizes.empty())
-    return arith::ConstantIndexOp::create(builder, loc, factor);
-  for (Value size : sizes)
-    bytes = bytes ? boundedProduct(builder, loc, bytes, size) : size;
-  return boundedProduct(builder, loc, bytes, factor);
-}
-
-/// The outermost parallel loop around `op`.
-Operation *parallelLoop(Operation *op) {
-  Operation *outermost = nullptr;
-  for (Operation *parent = op->getParentOp(); parent && !isa<func::FuncOp>(parent); parent = parent->getParentOp())
-    if (isParallel(parent))
-      outermost = parent;
-  return outermost;
-}
-
-/// Works on one module.
-class Planner {
-public:
-  explicit Planner(ModuleOp module) : module(module), symbols(tables, module), builder(module.getContext()) {
-    auto count = module->getAttrOfType<IntegerAttr>("tilewright.threads");
-    threads = count ? std::max<int64_t>(1, count.getInt()) : 1;
-  }
-
-  void run() {
-    for (func::FuncOp function : calleesFirst()) {
-      hoist(function);
-      if (function.isPrivate())
-        moveToCallers(function);
-    }
-    for (func::FuncOp function : publicFunctions(module))
-      planArena(function);
-    module.walk([&](memref::AllocOp alloc) { release(alloc); });
-  }
-
-private:
-  std::vector<func::FuncOp> calleesFirst();
-  void hoist(func::FuncOp function);
-  void moveToCallers(func::FuncOp function);
-  void planArena(func::FuncOp function);
-  void release(memref::AllocOp alloc);
-  Value threadNumber(Operation *parallel);
-  void eraseDeallocs(Value buffer);
-
-  ModuleOp module;
-  SymbolTableCollection tables;
-  SymbolUserMap symbols;
-  OpBuilder builder;
-  int64_t threads = 1;
-};
-
-std::vector<func::FuncOp> Planner::calleesFirst() {
-  std::vector<func::FuncOp> order;
-  DenseSet<Operation *> visited;
-  std::function<void(func::FuncOp)> visit = [&](func::FuncOp function) {
-    if (function.isExternal() || !visited.insert(function).second)
-      return;
-    function.walk([&](func::CallOp call) {
-      if (auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee()))
-        visit(callee);
-    });
-    order.push_back(function);
-  };
-  for (auto function : module.getOps<func::FuncOp>())
-    visit(function);
-  return order;
-}
-
-void Planner::eraseDeallocs(Value buffer) {
-  for (Operation *user : llvm::make_early_inc_range(buffer.getUsers()))
-    if (isa<memref::DeallocOp>(user))
-      user->erase();
-}
-
-/// The number of this thread, at the start of a parallel loop's body.
-Value Planner::threadNumber(Operation *parallel) {
-  Type i32 = builder.getI32Type();
-  auto query = module.lookupSymbol<func::FuncOp>("omp_get_thread_num");
-  if (!query) {
-    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    query = func::FuncOp::create(top, module.getLoc(), "omp_get_thread_num", top.getFunctionType({}, i32));
-    query.setPrivate();
-  }
-  builder.setInsertionPointToStart(&parallel->getRegion(0).front());
-  Value number = func::CallOp::create(builder, parallel->getLoc(), query, ValueRange()).getResult(0);
-  return arith::IndexCastOp::create(builder, parallel->getLoc(), builder.getIndexType(), number);
-}
-
-/// Allocations inside loops and branches move to the start of the function where their sizes are known there.
-void Planner::hoist(func::FuncOp function) {
-  SmallVector<memref::AllocOp> allocs;
-  function.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
-  DenseMap<Operation *, Value> numbers;
-  for (memref::AllocOp alloc : allocs) {
-    if (alloc->getBlock() == &function.front() || !alloc.getSymbolOperands().empty())
-      continue;
-    SmallVector<Operation *> users;
-    if (!staysLocal(alloc, users))
-      continue;
-    llvm::SetVector<Operation *> slice;
-    bool known = llvm::all_of(alloc.getDynamicSizes(),
-                              [&](Value size) { return sizeSlice(size, function, /*scalars=*/true, slice); });
-    if (!known)
-      continue;
-    eraseDeallocs(alloc);
-    builder.setInsertionPointToStart(&function.front());
-    IRMapping mapping;
-    SmallVector<Value> sizes;
-    for (Value size : alloc.getDynamicSizes())
-      sizes.push_back(cloneSlice(builder, size, slice, mapping, [&](BlockArgument array, int64_t dim) -> Value {
-        return memref::DimOp::create(builder, alloc.getLoc(), array, dim);
-      }));
-    MemRefType type = alloc.getType();
-    Operation *parallel = threads > 1 ? parallelLoop(alloc) : nullptr;
-    if (!parallel) {
-      Value moved = memref::AllocOp::create(builder, alloc.getLoc(), type, sizes, alloc.getAlignmentAttr());
-      alloc.replaceAllUsesWith(moved);
-      alloc.erase();
-      continue;
-    }
-    // One buffer a thread, each on cache lines of its own.
-    Location loc = alloc.getLoc();
-    Value bytes = bytesOf(builder, loc, type, sizes);
-    Value round = arith::ConstantIndexOp::create(builder, loc, lineBytes - 1);
-    Value mask = arith::ConstantIndexOp::create(builder, loc, -lineBytes);
-    bytes = arith::AndIOp::create(builder, loc, arith::AddIOp::create(builder, loc, bytes, round), mask);
-    Value total = boundedProduct(builder, loc, bytes, threads);
-    auto raw = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
-    Value all = memref::AllocOp::create(builder, loc, raw, total, builder.getI64IntegerAttr(lineBytes));
-    Value &number = numbers[parallel];
-    if (!number)
-      number = threadNumber(parallel);
-    builder.setInsertionPointAfterValue(number);
-    Value offset = arith::MulIOp::create(builder, loc, number, bytes);
-    Value mine = memref::ViewOp::create(builder, loc, type, all, offset, sizes);
-    alloc.replaceAllUsesWith(mine);
-    alloc.erase();
-  }
-}
-
-/// Allocations at the top of a private function become arguments that each caller allocates.
-void Planner::moveToCallers(func::FuncOp function) {
-  SmallVector<func::CallOp> calls;
-  for (Operation *user : symbols.getUsers(function)) {
-    auto call = dyn_cast<func::CallOp>(user);
-    if (!call)
-      return;
-    calls.push_back(call);
-  }
-  if (calls.empty())
-    return;
-  for (auto alloc : llvm::make_early_inc_range(function.front().getOps<memref::AllocOp>())) {
-    SmallVector<Operation *> users;
-    llvm::SetVector<Operation *> slice;
-    if (!alloc.getSymbolOperands().empty() || !staysLocal(alloc, users) ||
-        !llvm::all_of(alloc.getDynamicSizes(), [&](Value size) { return sizeSlice(size, function, true, slice); }))
-      continue;
-    eraseDeallocs(alloc);
-    for (func::CallOp call : calls) {
-      builder.setInsertionPoint(call);
-      IRMapping mapping;
-      for (BlockArgument argument : function.getArguments().take_front(call.getNumOperands()))
-        mapping.map(argument, call.getOperand(argument.getArgNumber()));
-      SmallVector<Value> sizes;
-      for (Value size : alloc.getDynamicSizes())
-        sizes.push_back(cloneSlice(builder, size, slice, mapping, [&](BlockArgument array, int64_t dim) -> Value {
-          return builder.createOrFold<memref::DimOp>(call.getLoc(), call.getOperand(array.getArgNumber()), dim);
-        }));
-      Value buffer =
-          memref::AllocOp::create(builder, alloc.getLoc(), alloc.getType(), sizes, alloc.getAlignmentAttr());
-      call->insertOperands(call.getNumOperands(), buffer);
-    }
-    BlockArgument argument = function.front().addArgument(alloc.getType(), alloc.getLoc());
-    function.setType(builder.getFunctionType(function.front().getArgumentTypes(), function.getResultTypes()));
-    alloc.replaceAllUsesWith(argument);
-    alloc.erase();
-  }
-  if (ArrayAttr attributes = function.getAllArgAttrs()) {
-    SmallVector<Attribute> padded(attributes.getValue());
-    padded.resize(function.getNumArguments(), builder.getDictionaryAttr({}));
-    function.setAllArgAttrs(builder.getArrayAttr(padded));
-  }
-}
 
 /// Where a buffer lives among the operations of the entry block, and where it lies.
 struct Buffer {
@@ -316,7 +66,7 @@ int64_t placeStatic(std::vector<Buffer> &buffers) {
   for (Buffer &buffer : buffers) {
     if (buffer.bytes < 0)
       continue;
-    int64_t alignment = std::max<int64_t>(lineBytes, buffer.alloc.getAlignment().value_or(1));
+    int64_t alignment = std::max<int64_t>(workspaceLineBytes, buffer.alloc.getAlignment().value_or(1));
     bool moved = true;
     while (moved) {
       moved = false;
@@ -330,7 +80,7 @@ int64_t placeStatic(std::vector<Buffer> &buffers) {
     placed.push_back(&buffer);
     total = std::max(total, buffer.offset + buffer.bytes);
   }
-  return roundUp(total, lineBytes);
+  return roundUp(total, workspaceLineBytes);
 }
 
 /// Buffers of dynamic size that never live at the same time share a slot. Returns the number of slots.
@@ -350,7 +100,9 @@ unsigned placeDynamic(std::vector<Buffer> &buffers) {
   return slots.size();
 }
 
-void Planner::planArena(func::FuncOp function) {
+} // namespace
+
+void WorkspacePlanner::planArena(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return;
   Block &entry = function.front();
@@ -399,8 +151,8 @@ void Planner::planArena(func::FuncOp function) {
   auto layOut = [&](OpBuilder &b, llvm::function_ref<Value(BlockArgument, int64_t)> dimension) {
     SmallVector<Value> slots(numSlots);
     IRMapping mapping;
-    Value round = arith::ConstantIndexOp::create(b, loc, lineBytes - 1);
-    Value mask = arith::ConstantIndexOp::create(b, loc, -lineBytes);
+    Value round = arith::ConstantIndexOp::create(b, loc, workspaceLineBytes - 1);
+    Value mask = arith::ConstantIndexOp::create(b, loc, -workspaceLineBytes);
     for (Buffer &buffer : buffers) {
       if (buffer.bytes >= 0)
         continue;
@@ -478,7 +230,7 @@ void Planner::planArena(func::FuncOp function) {
 }
 
 /// An allocation that stays is released at the end of its block.
-void Planner::release(memref::AllocOp alloc) {
+void WorkspacePlanner::release(memref::AllocOp alloc) {
   SmallVector<Operation *> users;
   if (!staysLocal(alloc, users) || llvm::any_of(users, llvm::IsaPred<memref::DeallocOp>))
     return;
@@ -486,6 +238,15 @@ void Planner::release(memref::AllocOp alloc) {
   memref::DeallocOp::create(builder, alloc.getLoc(), alloc);
 }
 
-} // namespace
+void WorkspacePlanner::run() {
+  for (func::FuncOp function : calleesFirst()) {
+    hoist(function);
+    if (function.isPrivate())
+      moveToCallers(function);
+  }
+  for (func::FuncOp function : publicFunctions(module))
+    planArena(function);
+  module.walk([&](memref::AllocOp alloc) { release(alloc); });
+}
 
-void PlanWorkspace::runOnOperation() { Planner(getOperation()).run(); }
+void PlanWorkspace::runOnOperation() { WorkspacePlanner(getOperation()).run(); }
