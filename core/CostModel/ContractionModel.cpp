@@ -139,6 +139,18 @@ llvm::SmallVector<int64_t, 2> Planner::piecesOf(unsigned dim) const {
   return pieces;
 }
 
+/// What more than one core fetches comes through memories that they share: half of the time of what a core touches
+/// beyond its even share.
+double Planner::contentionSeconds(const Planner &part, int64_t parts) const {
+  double clocks = 0;
+  for (const ContractionOperand *operand : {&c.a, &c.b}) {
+    double bytes = elementsOf(operand->access) * bytesOf(operand->element);
+    double touched = part.elementsOf(operand->access) * bytesOf(operand->element);
+    clocks += std::max(0.0, touched - bytes / double(parts)) / machine.bandwidth(bytes) / 2;
+  }
+  return clocks / machine.clockHz;
+}
+
 /// Each core's part is a contraction of its own, planned like one: what all cores read or pack whole is in its time.
 std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
   std::optional<ContractionPlan> best = plan(reason);
@@ -154,11 +166,12 @@ std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
       part.nest.tripCounts[dim] = piece;
       int64_t last = trips(dim) % piece ? trips(dim) % piece : piece;
       std::string unused;
-      auto candidate =
-          Planner(part, target, options, dim, piece, last, llvm::divideCeil(trips(dim), piece)).plan(unused);
+      int64_t parts = llvm::divideCeil(trips(dim), piece);
+      Planner planner(part, target, options, dim, piece, last, parts);
+      auto candidate = planner.plan(unused);
       if (!candidate)
         continue;
-      candidate->seconds += launchSeconds;
+      candidate->seconds += launchSeconds + contentionSeconds(planner, parts);
       if (!best || candidate->seconds < best->seconds * 0.995)
         best = candidate;
     }

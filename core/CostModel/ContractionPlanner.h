@@ -217,6 +217,7 @@ private:
   bool packsScalarsOnce(const ContractionPlan &p) const;
   void splitTiles(ContractionPlan &p) const;
   llvm::SmallVector<int64_t, 2> piecesOf(unsigned dim) const;
+  double contentionSeconds(const Planner &part, int64_t parts) const;
 
   const Contraction &c;
   const TargetDescription &target;
