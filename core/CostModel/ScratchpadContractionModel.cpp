@@ -72,8 +72,8 @@ static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHie
   if (!lies(unit.c, cores.accumulator, Residence::Accumulator) &&
       !lies(unit.c, cores.scratchpad, Residence::Scratchpad))
     return refuse("its field 'c' lies neither in the accumulators nor in the scratchpad of a core");
-  if (unit.init != UnitInit::ZeroFlag)
-    return refuse("its field 'init' is not ZeroFlag: without one the sums of a tile cannot begin at zero");
+  if (unit.init == UnitInit::NoAccumulate)
+    return refuse("its field 'init' is NoAccumulate: sums over several steps of k need a C that is added to");
   if (unit.completion == Completion::Barrier)
     return refuse("its field 'completion' is Barrier; engines of cores complete AtOnce or by WaitGroup");
   if (!unit.states.empty())
@@ -176,6 +176,9 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   double step = vectors(bytesC) + double(tail.operations) * vectors(4) + vectorStepClocks;
   for (const auto &operand : llvm::concat<const TailShape::Operand>(tail.loads, tail.stores))
     step += operand.cols ? vectors(operand.bytes) : 1;
+  // Without a zero flag the core clears what it has read, and all accumulators once.
+  double cleared = unit.init == UnitInit::ZeroFlag ? 0 : vectors(bytesC);
+  step += cleared;
   double slice = rows * (step * (plan.tileN / plan.width) + 4);
 
   // Bytes.
@@ -224,7 +227,8 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   double first = plan.slices * std::max(plan.unitClocks, core) + (steps - plan.slices) * plain;
   double each = plan.slices * busiest + (steps - plan.slices) * plain;
   double last = plan.slices * std::max(slice, out) + out;
-  plan.clocks = in + tailIn + std::max(first, steps * in) + (own - 1) * each + last;
+  double clearing = cleared > 0 ? 2 * plan.tileM * (plan.tileN / plan.width) * (cleared + 4) : 0;
+  plan.clocks = clearing + in + tailIn + std::max(first, steps * in) + (own - 1) * each + last;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
   plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
   return true;

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -274,6 +275,9 @@ FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op)
       return op.emitOpError() << "has the shape " << op.getShape()[0] << " x " << op.getShape()[1] << " x "
                               << op.getShape()[2] << ", which is no multiple of " << unit->m << " x " << unit->n
                               << " x " << unit->k << " of unit \"" << unit->name << "\"";
+  if (unit->init != UnitInit::ZeroFlag && !matchPattern(op.getAccumulate(), m_One()))
+    return op.emitOpError() << "asks unit \"" << unit->name
+                            << "\" not to read C, which it cannot without a zero flag; clear C and accumulate";
   struct Operand {
     Value base;
     int64_t pitch, bytes;

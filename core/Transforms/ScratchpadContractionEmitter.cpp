@@ -59,6 +59,7 @@ private:
   Value tailCopy(const TailBuffer &tail, AffineExpr slot, AffineExpr slice, bool in);
   SmallVector<Value> tailSlice(AffineExpr tile, AffineExpr slice, AffineExpr count, ValueRange tokens);
   void finishRow(AffineExpr half, AffineExpr slot, AffineExpr slice, AffineExpr row, AffineExpr col);
+  void clear(ArrayRef<AffineExpr> at);
   Value loadVector(Value buffer, Type element, ArrayRef<AffineExpr> at, bool cols);
 
   const ContractionTask &task;
@@ -204,6 +205,13 @@ void Emitter::core(AffineExpr count, int64_t working) {
   stageA = alloc({p.stages, p.tileM, p.tileK}, c.a.element, *cores.scratchpad);
   stageB = alloc({p.stages, p.tileK, p.tileN}, c.b.element, *cores.scratchpad);
   sums = alloc({2, p.tileM, p.tileN}, c.accumulator, sumMemory);
+  if (unit.init != UnitInit::ZeroFlag)
+    space.loop(constant(0), constant(2), [&](AffineExpr half) {
+      space.loop(constant(0), constant(p.tileM), [&](AffineExpr row) {
+        space.loop(constant(0), constant(p.tileN / p.width),
+                   [&](AffineExpr col) { clear({half, row, col * p.width}); });
+      });
+    });
   for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores))
     tail.buffer =
         alloc({2, tail.rows ? p.tileM / p.slices : 1, tail.cols ? p.tileN : 1}, tail.element, *cores.scratchpad);
@@ -314,7 +322,11 @@ Value Emitter::stageCopy(const ContractionOperand &operand, Value buffer, bool i
 Value Emitter::multiply(AffineExpr tile, AffineExpr step) {
   Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
   Value stage = space.value((tile * stepCount + step) % p.stages), half = space.value(tile % 2);
-  Value more = arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero);
+  // Without a flag C holds zeros: the core clears what it has read.
+  Value more =
+      unit.init == UnitInit::ZeroFlag
+          ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero).getResult()
+          : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
   return tile::MultiplyOp::create(
       builder(), space.loc, tile::TokenType::get(builder().getContext()), stageA, ValueRange{stage, zero, zero}, stageB,
       ValueRange{stage, zero, zero}, sums, ValueRange{half, zero, zero}, more,
@@ -382,6 +394,16 @@ SmallVector<Value> Emitter::tailSlice(AffineExpr tile, AffineExpr slice, AffineE
   return result;
 }
 
+/// Writes zeros to one vector of the accumulators.
+void Emitter::clear(ArrayRef<AffineExpr> at) {
+  auto [map, operands] = space.map(at);
+  auto type = tile::FragmentType::get(1, p.width, c.accumulator, rowMajorLayout(1, p.width));
+  Value zero = tile::ZeroOp::create(builder(), space.loc, type);
+  tile::StoreOp::create(builder(), space.loc, zero, sums, operands, AffineMapAttr::get(map),
+                        AffineMapAttr::get(elements({constant(0), constant(0), dim(1)})), AffineMapAttr(), ValueRange(),
+                        UnitAttr());
+}
+
 Value Emitter::loadVector(Value buffer, Type element, ArrayRef<AffineExpr> at, bool cols) {
   auto [map, operands] = space.map(at);
   auto type = tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
@@ -408,7 +430,10 @@ void Emitter::finishRow(AffineExpr half, AffineExpr slot, AffineExpr slice, Affi
                           AffineMapAttr::get(elements({constant(0), constant(0), dim(1)})), AffineMapAttr(),
                           ValueRange(), UnitAttr());
   };
-  Value sum = loadVector(sums, c.accumulator, {half, slice * (p.tileM / p.slices) + row, col}, true);
+  AffineExpr place[] = {half, slice * (p.tileM / p.slices) + row, col};
+  Value sum = loadVector(sums, c.accumulator, place, true);
+  if (unit.init != UnitInit::ZeroFlag)
+    clear(place);
   if (!task.zeroInit) {
     Value before = load(c.c, fragment(c.accumulator));
     auto add = tile::MapOp::create(builder(), space.loc, TypeRange{sum.getType()}, ValueRange{sum, before},

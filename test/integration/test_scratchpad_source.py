@@ -9,22 +9,23 @@ import pytest
 from conftest import BUILD
 from test_scratchpads import PLUGIN, gemm
 
-#: What the cores call is declared in both forms by the same header.
-HEADER = BUILD / "templates/accelerator/reference.h"
-INLINE = ["-DTILEWRIGHT_INTRINSICS=\"reference.h\"", "-I", HEADER.parent]
+#: What loads a chip, its name, and the folder of the header that declares what its cores call, in both forms.
+NPU = PLUGIN, "accelerator:npu", BUILD / "templates/accelerator"
 
 
-def as_library(tool, folder, program, form):
+def as_library(tool, folder, program, form, chip=NPU):
     """The program as a library, and its text. LLVM IR is linked with the functions of the header."""
+    plugin, target, records = chip
     source, library = folder / f"program.{form}", folder / f"program-{form}.so"
-    tool("tw-compile", program, f"--load-target={PLUGIN}", "--target", "accelerator:npu", "-o", source)
+    tool("tw-compile", program, f"--load-target={plugin}", "--target", target, "-o", source)
     if form == "c":
-        subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", *INLINE, source, "-lm", "-o", library], check=True)
+        inline = ["-DTILEWRIGHT_INTRINSICS=\"reference.h\"", "-I", records]
+        subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", *inline, source, "-lm", "-o", library], check=True)
     else:
         functions = folder / "intrinsics.c"
-        functions.write_text(HEADER.read_text().replace("static inline ", ""))
-        subprocess.run(["clang-22", "-O2", "-Wno-override-module", "-shared", "-fPIC", source, functions, "-lm", "-o",
-                        library], check=True)
+        functions.write_text((records / "reference.h").read_text().replace("static inline ", ""))
+        subprocess.run(["clang-22", "-O2", "-Wno-override-module", "-shared", "-fPIC", source, functions, "-lm", "-o", library],
+                       check=True)
     return ctypes.CDLL(str(library)), source.read_text()
 
 

@@ -1,0 +1,51 @@
+"""A unit that always adds to C (test/plugins/adder): the cores clear the accumulators, beside the unit's work."""
+
+import json
+
+import numpy
+import pytest
+from conftest import BUILD
+from test_scratchpad_source import as_library, pointer
+from test_scratchpads import gemm
+
+PLUGIN = BUILD / "test/plugins/adder/libtilewright-target-adder.so"
+CHIP = PLUGIN, "adder:one", BUILD / "test/plugins/adder"
+
+
+@pytest.mark.parametrize("m, n, k, modes", [(64, 64, 64, ["--modes"]), (50, 33, 70, ["--modes"]), (192, 160, 96, [])])
+def test_products_on_the_emulator(tool, tmp_path, m, n, k, modes):
+    """Several tiles a core, so that accumulators are used again; every order of the engines."""
+    program = tmp_path / "mm.mlir"
+    program.write_text(gemm(m, n, k, "i8"))
+    common = [program, f"--load-target={PLUGIN}", "--target", "adder:one"]
+    decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
+    plan = next(one for one in decisions if one["decision"] == "contraction")["choice"]
+    assert plan["unit"] == "adder.adds_i8", plan
+    report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json", *modes))
+    assert not report["emulation"]["findings"]
+
+
+def test_the_model_counts_the_clearing(tool, tmp_path):
+    program = tmp_path / "mm.mlir"
+    program.write_text(gemm(256, 256, 256, "i8"))
+    common = [program, f"--load-target={PLUGIN}", "--target", "adder:one"]
+    decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
+    plan = next(one for one in decisions if one["decision"] == "contraction")["choice"]
+    report = json.loads(tool("tw-run", *common, "--device", "emulator", "--json"))
+    kernel, = report["emulation"]["kernels"]
+    assert kernel["cycles"] / 2 == pytest.approx(plan["clocks"], rel=0.15)
+
+
+@pytest.mark.parametrize("form", ["c", "ll"])
+def test_source_calls_the_unit_without_a_flag(tool, tmp_path, form):
+    program = tmp_path / "mm.mlir"
+    m, n, k = 96, 80, 64
+    program.write_text(gemm(m, n, k, "i8"))
+    library, source = as_library(tool, tmp_path, program, form, CHIP)
+    assert "adder_multiply_i8(" in source
+    random = numpy.random.default_rng(1)
+    a, b = (random.integers(-128, 128, shape, dtype=numpy.int8) for shape in ((m, k), (k, n)))
+    bias, result = random.integers(-999, 999, n, dtype=numpy.int32), numpy.full((m, n), -1, dtype=numpy.int32)
+    for _ in range(2):  # what the call before left in the accumulators is cleared
+        assert library.mm(pointer(a), pointer(b), pointer(bias), pointer(result)) == 0
+        assert (result == numpy.maximum(a.astype(numpy.int32) @ b.astype(numpy.int32) + bias, 0)).all()

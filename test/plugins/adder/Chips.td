@@ -1,0 +1,59 @@
+// A chip of the tests: its unit always adds to C, in a memory of accumulators; another operand stays in the cells than in
+// templates/accelerator, and there is no vector unit.
+include "dialects/Chip/Chip.td"
+
+defvar Invented = Guess<"a chip of the tests">;
+def Tile : InScratchpad<"scratchpad", ["row"], []>;
+
+class Adds<Elem factor, Elem sum, string intrinsic> : MatrixUnit<16, 16, 16> {
+  let a = Operand<factor, Tile>;
+  let b = Operand<factor, Tile>;
+  let c = Operand<sum, InAccumulator<"accumulator">>;
+  let issue = Cycles<16>;
+  let latency = Cycles<48>;
+  let stationary = "A";
+  let load = Cycles<4>;
+  let init = AccumulateAlways;
+  let completion = WaitGroup;
+  let source = Invented;
+  let emit = ExternalCall<intrinsic, ["A", "B", "C"]>;
+}
+def adds_i8 : Adds<i8, i32, "adder_multiply_i8">;
+def adds_f16 : Adds<f16, f32, "adder_multiply_f16">;
+
+class Dma<string from, string to, string intrinsic> : CopyEngine<from, to> {
+  let maxRank = 2;
+  let alignBytes = 8;
+  let burstBytes = 256;
+  let queueDepth = 4;
+  let bandwidth = PerClock<16>;
+  let latency = Cycles<60>;
+  let source = Invented;
+  let emit = ExternalCall<intrinsic, ["Ptr", "Stride"]>;
+}
+def In : Dma<"global", "scratchpad", "adder_load">;
+def Out : Dma<"scratchpad", "global", "adder_store">;
+def LoadStore : CopyEngine<"global", "vector"> {
+  let asynchronous = 0;
+  let completion = AtOnce;
+  let bandwidth = PerClock<8>;
+  let latency = Cycles<60>;
+  let source = Invented;
+  let emit = None;
+}
+
+def One : Chip<"one"> {
+  let summary = "two cores whose units add to their accumulators";
+  let clockMHz = 800;
+  let levels = [Level<"core", Parallel, 2>];
+  let memories = [
+    Memory<"global", "core", 1073741824, PerClock<16>, Cycles<60>, Invented>,
+    Scratchpad<"scratchpad", "core", 131072, PerClock<64>, Cycles<2>, /*banks*/ 8, /*bank bytes*/ 32, Invented>,
+    AccumulatorMemory<"accumulator", "core", 32768, PerClock<64>, Cycles<2>, Invented>,
+    RegisterFile<"vector", "core", 32, 32>
+  ];
+  let copies = [In, Out, LoadStore];
+  let units = [adds_i8, adds_f16];
+  let rates = [Rate<"load", PerClock<1>, Invented>, Rate<"store", PerClock<1>, Invented>,
+               Rate<"fma.f32", PerClock<1>, Invented>, Rate<"add.f32", PerClock<1>, Invented>];
+}
