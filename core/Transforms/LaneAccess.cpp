@@ -76,15 +76,18 @@ SmallVector<LaneStride> tilewright::stridesOf(const LaneContext &context, const 
                       : arith::MulIOp::create(context.builder, context.loc, size, context.index(step.constant));
       else
         product = arith::MulIOp::create(context.builder, context.loc, product, size);
-      step = {0, product};
+      int64_t known = d == int64_t(shape.size()) - 1 ? array.rowMultiple : 1;
+      step = {0, product, (step.value ? step.divisor : step.constant) * known};
     } else {
       int64_t size = shape[d];
       if (array.arrangement && d == int64_t(shape.size()) - 1)
         size += array.arrangement.getPadding();
-      if (step.value)
+      if (step.value) {
         step.value = arith::MulIOp::create(context.builder, context.loc, step.value, context.index(size));
-      else
+        step.divisor *= size;
+      } else {
         step.constant *= size;
+      }
     }
   }
   return strides;
@@ -196,7 +199,7 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
       value = value ? arith::AddIOp::create(builder, context.loc, value, context.index(offset)).getResult()
                     : context.index(offset);
     if (value)
-      add(arith::MulIOp::create(builder, context.loc, value, strides[d].value), 1);
+      add(arith::MulIOp::create(builder, context.loc, value, strides[d].value), strides[d].divisor);
   }
 
   // What each bit and each element adds.
@@ -205,6 +208,7 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
     if (strides[d].value) {
       dynamic.push_back(d);
       access.strides.push_back(strides[d].value);
+      access.strideDivisors.push_back(strides[d].divisor);
     }
   auto split = [&](const Point &point, SmallVectorImpl<int64_t> &fixed,
                    SmallVectorImpl<SmallVector<int64_t>> &multiples) {
@@ -244,8 +248,8 @@ SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
       return false;
     if (llvm::any_of(bits, [&](int64_t bit) { return bit % count != 0; }))
       return false;
-    for (ArrayRef<int64_t> multiples : dynamicBits)
-      if (llvm::any_of(multiples, [](int64_t multiple) { return multiple != 0; }))
+    for (auto [divisor, multiples] : llvm::zip(strideDivisors, dynamicBits))
+      if (divisor % count != 0 && llvm::any_of(multiples, [](int64_t multiple) { return multiple != 0; }))
         return false; // a stride of unknown alignment
     for (unsigned i = 0; i < count; ++i) {
       if (elements[first + i] != elements[first] + i)

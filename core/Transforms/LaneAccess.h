@@ -39,6 +39,7 @@ struct LaneArray {
   llvm::SmallVector<mlir::Value> sizes; // index, one per dynamic dimension
   tile::ArrangementAttr arrangement;    // scratchpad only, may be null
   bool scratchpad = false;
+  int64_t rowMultiple = 1; // divides the innermost size, where that is dynamic: what the program has checked
 };
 
 /// A position in the box or matrix that an access covers.
@@ -100,18 +101,21 @@ private:
   llvm::SmallVector<mlir::Value> operands;
   Distribution distribution;
   mlir::Value number;
-  mlir::Value uniform;                                                        // index, elements; null: 0
-  int64_t divisor = 0;                                                        // of `uniform`; 0: it is zero
-  int64_t constant = 0;                                                       // elements
-  llvm::SmallVector<int64_t> bits, elements;                                  // static part, elements
-  llvm::SmallVector<mlir::Value> strides;                                     // dynamic strides, index
+  mlir::Value uniform;                       // index, elements; null: 0
+  int64_t divisor = 0;                       // of `uniform`; 0: it is zero
+  int64_t constant = 0;                      // elements
+  llvm::SmallVector<int64_t> bits, elements; // static part, elements
+  llvm::SmallVector<mlir::Value> strides;    // dynamic strides, index
+  llvm::SmallVector<int64_t> strideDivisors;
   llvm::SmallVector<llvm::SmallVector<int64_t>> dynamicBits, dynamicElements; // per dynamic stride: multiples
 };
 
-/// Strides of an array in elements, innermost last: a constant, or an index value where sizes are dynamic.
+/// Strides of an array in elements, innermost last: a constant, or an index value where sizes are dynamic, of which
+/// `divisor` is known.
 struct LaneStride {
   int64_t constant = 1;
   mlir::Value value;
+  int64_t divisor = 1;
 };
 llvm::SmallVector<LaneStride> stridesOf(const LaneContext &context, const LaneArray &array);
 

@@ -12,6 +12,7 @@
 
 #include "core/Transforms/LaneReduce.h"
 #include "core/Transforms/LaneWriter.h"
+#include "core/Transforms/RequireLanes.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -79,6 +80,8 @@ LogicalResult LaneWriter::load(tile::LoadOp op) {
   FailureOr<Distribution> distribution = distributionOf(op, op.getType());
   if (failed(array) || failed(distribution))
     return failure();
+  if (auto multiple = op->getAttrOfType<IntegerAttr>(rowMultipleAttr))
+    array->rowMultiple = multiple.getInt();
   auto access =
       LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), *distribution);
   if (failed(access))

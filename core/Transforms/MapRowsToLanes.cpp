@@ -39,7 +39,19 @@ using namespace tilewright;
 /// Length that a dynamic extent counts as.
 static constexpr int64_t assumedExtent = 1024;
 
-/// Rows, their length and what is known of their addresses.
+/// The innermost sizes of arrays that have to be multiples of a vector, where only the run shows them.
+static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
+  SmallVector<Value> arrays;
+  for (const Access &load : rows.nest.loads) {
+    auto type = cast<MemRefType>(load.memref.getType());
+    if (load.stride(rows.lane) == 1 && type.getRank() > 1 && type.isDynamicDim(type.getRank() - 1) &&
+        !llvm::is_contained(arrays, load.memref))
+      arrays.push_back(load.memref);
+  }
+  return arrays;
+}
+
+/// Rows, their length and what is known of their addresses, or can be checked in the kernel.
 static RowTask taskOf(const RowReduction &rows) {
   RowTask task{1, rows.nest.tripCounts[rows.lane].value_or(assumedExtent), 0, 16};
   for (unsigned dim : rows.outer)
@@ -54,7 +66,8 @@ static RowTask taskOf(const RowReduction &rows) {
     task.bytes += bytes;
     task.vector = std::min(task.vector, 16 / bytes);
     // Rows whose pitch is no multiple of the vector have unaligned beginnings.
-    while (task.vector > 1 && (type.isDynamicDim(type.getRank() - 1) || type.getShape().back() % task.vector != 0))
+    bool checked = type.getRank() > 1 && type.isDynamicDim(type.getRank() - 1);
+    while (task.vector > 1 && !checked && type.getRank() > 1 && type.getShape().back() % task.vector != 0)
       task.vector /= 2;
   }
   return task;
@@ -68,7 +81,7 @@ class RowEmitter {
 public:
   RowEmitter(OpBuilder &builder, const RowReduction &rows, const RowPlan &plan, const LaneHierarchy &hierarchy)
       : rows(rows), nest(rows.nest), plan(plan), hierarchy(hierarchy), loc(nest.root().getLoc()), space(builder, loc),
-        width(plan.width(hierarchy)) {}
+        width(plan.width(hierarchy)), vector(plan.vector) {}
   void emit();
 
 private:
@@ -77,7 +90,7 @@ private:
   /// Lanes hold neighbouring vectors of `vector` columns, then the same a subgroup's width further on.
   Layout rowLayout(int64_t vector, int64_t vectors);
   tile::FragmentType rowOf(Type element) {
-    return tile::FragmentType::get(1, width, element, rowLayout(plan.vector, plan.vectors));
+    return tile::FragmentType::get(1, width, element, rowLayout(vector, width / hierarchy.lanes / vector));
   }
   /// One value that all lanes hold.
   tile::FragmentType oneOf(Type element) {
@@ -85,8 +98,8 @@ private:
     layout.lanes.assign(llvm::Log2_64(hierarchy.lanes), Position());
     return tile::FragmentType::get(1, 1, element, layout);
   }
-  SmallVector<Value> neutralRows();
   void row(AffineExpr subgroup, ArrayRef<Value> shared);
+  void rowInVectors(AffineExpr subgroup, ArrayRef<Value> shared);
   SmallVector<Value> reduceInner(unsigned which, AffineExpr subgroup, ValueRange sums);
   SmallVector<Value> step(AffineExpr column, ValueRange sums);
   Value reduced(const RowSum &sum, Value fragment);
@@ -101,6 +114,9 @@ private:
   Location loc;
   IterationSpace space;
   int64_t width;
+  int64_t vector;                   // of the version that is written
+  SmallVector<Value> pitches;       // that have to be multiples of the plan's vector, index
+  bool pitchesAreMultiples = false; // in the version that is written
 };
 
 } // namespace
@@ -119,6 +135,9 @@ Layout RowEmitter::rowLayout(int64_t vector, int64_t vectors) {
 void RowEmitter::emit() {
   for (AffineForOp loop : nest.loops)
     space.addDimension(loop);
+  if (plan.vector > 1)
+    for (Value array : rowsOfUnknownPitch(rows))
+      pitches.push_back(memref::DimOp::create(builder(), loc, array, cast<MemRefType>(array.getType()).getRank() - 1));
   // All rows in one index where sizes allow; the innermost outer dimension is shared out over a block's subgroups.
   SmallVector<AffineExpr> grid;
   if (!rows.outer.empty()) {
@@ -204,8 +223,30 @@ void RowEmitter::emit() {
   });
 }
 
-/// What subgroup number `subgroup` adds to the row at the current position: into the results, or into `shared`.
+/// What subgroup number `subgroup` adds to the row at the current position: into the results, or into `shared`. Rows of
+/// unknown pitch have two versions, for pitches that keep vectors aligned and for others.
 void RowEmitter::row(AffineExpr subgroup, ArrayRef<Value> shared) {
+  if (pitches.empty())
+    return rowInVectors(subgroup, shared);
+  Value multiples, zero = arith::ConstantIndexOp::create(builder(), loc, 0);
+  for (Value pitch : pitches) {
+    Value rest =
+        arith::RemUIOp::create(builder(), loc, pitch, arith::ConstantIndexOp::create(builder(), loc, plan.vector));
+    Value none = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, rest, zero);
+    multiples = multiples ? arith::AndIOp::create(builder(), loc, multiples, none).getResult() : none;
+  }
+  auto versions = scf::IfOp::create(builder(), loc, multiples, /*withElseRegion=*/true);
+  for (bool inVectors : {true, false}) {
+    OpBuilder::InsertionGuard guard(builder());
+    builder().setInsertionPointToStart(inVectors ? versions.thenBlock() : versions.elseBlock());
+    vector = inVectors ? plan.vector : 1;
+    pitchesAreMultiples = inVectors;
+    rowInVectors(subgroup, shared);
+  }
+}
+
+/// One version of it.
+void RowEmitter::rowInVectors(AffineExpr subgroup, ArrayRef<Value> shared) {
   SmallVector<Value> sums;
   for (const RowSum &sum : rows.sums)
     sums.push_back(tile::BroadcastOp::create(builder(), loc, rowOf(sum.type()),
@@ -238,8 +279,11 @@ SmallVector<Value> RowEmitter::reduceInner(unsigned which, AffineExpr subgroup, 
 Value RowEmitter::access(const Access &access, tile::FragmentType type, AffineMap elements, AffineMapAttr valid,
                          ValueRange validOperands) {
   auto [map, operands] = space.address(access);
-  return tile::LoadOp::create(builder(), loc, type, access.memref, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(elements), valid, validOperands);
+  auto load = tile::LoadOp::create(builder(), loc, type, access.memref, operands, AffineMapAttr::get(map),
+                                   AffineMapAttr::get(elements), valid, validOperands);
+  if (pitchesAreMultiples && access.stride(rows.lane) == 1)
+    load->setAttr(rowMultipleAttr, builder().getI64IntegerAttr(plan.vector));
+  return load;
 }
 
 /// One subgroup's width of the row from `column` on.

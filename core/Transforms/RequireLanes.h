@@ -18,6 +18,10 @@
 
 namespace tilewright {
 
+/// On a tile.load of a version that stands under a check: what divides the innermost size of its array, where that is
+/// dynamic.
+inline constexpr llvm::StringLiteral rowMultipleAttr = "tilewright.row_multiple";
+
 /// The hierarchy of the chip that the module attribute `tilewright.target` names; a diagnostic at `op` where it runs no
 /// lanes.
 llvm::FailureOr<LaneHierarchy> requireLanes(mlir::Operation *op);

@@ -228,11 +228,18 @@ def reduction(op, kind, axis, batch, rows, cols):
         empty = text.add(f"tensor.empty() : {tensor(shape, wide)}")
         return text.generic(3, [], operands, (empty, shape, wide, [0, 1, 2]), body)
 
+    def away(t, e, _):
+        return t.add(f"arith.addf {e}, {t.constant(2, wide)} : {wide}")
+
+    def near(t, e, _):
+        small = t.add(f"arith.mulf {e}, {t.constant(0.03125, wide)} : {wide}")
+        return t.add(f"arith.addf {small}, {t.constant(1, wide)} : {wide}")
+
+    # Sums of few numbers around 0 may cancel to less than their rounding errors: they are of numbers around 2. A product
+    # stays in range: of factors near 1.
+    before = {"sum": away, "mean": away, "product": near}.get(op) if flt == "f" else None
     if op in name:
-        # A product stays in range: of factors near 1.
-        near = (lambda t, e, v: t.add(f"arith.addf {t.add(f'arith.mulf {e}, {t.constant(0.03125, wide)} : {wide}')}, "
-                                      f"{t.constant(1, wide)} : {wide}")) if op == "product" and flt == "f" else None
-        return text.function(reduce(op, x, kind, near), small, wide)
+        return text.function(reduce(op, x, kind, before), small, wide)
     all_x = (x, shape, signless(kind), [0, 1, 2])
     if op == "softmax":
         top = (reduce("max", x, kind), small, wide, kept)
@@ -241,7 +248,7 @@ def reduction(op, kind, axis, batch, rows, cols):
         total = (reduce("sum", power, wide), small, wide, kept)
         result = each([(power, shape, wide, [0, 1, 2]), total], lambda t, v: t.add(f"arith.divf {v[0]}, {v[1]} : {wide}"))
         return text.function(result, shape, wide)
-    total = (reduce("sum", x, kind), small, wide, kept)
+    total = (reduce("sum", x, kind, before), small, wide, kept)
 
     def mean(t, value):
         return t.add(f"arith.divf {value}, {t.constant(count, wide)} : {wide}")

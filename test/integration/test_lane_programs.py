@@ -25,6 +25,43 @@ def test_rows(chip, sizes, tool):
     emulate(tool, PROGRAMS / "rows.mlir", chip, "--sizes", sizes, "--modes")
 
 
+def row_loads(report):
+    """Loads and sectors of the kernels that reduce rows: of sites in global memory, several sectors an execution."""
+    loads = [site for kernel in kernels(report) for site in kernel["sites"]
+             if site["memory"] == "global" and not site["writes"]]
+    return sum(site["executions"] for site in loads), sum(site["transactions"] for site in loads)
+
+
+@pytest.mark.parametrize("chip, kind", with_chips(["f32", "f16", "bf16", "i8", "f64"]))
+def test_rows_of_unknown_pitch_take_vectors(chip, kind, tool, tmp_path):
+    """Vectors of 16 bytes where the run's pitch allows them, as many loads as with known sizes; single elements else."""
+    wide = {"f16": "f32", "bf16": "f32", "i8": "i32"}.get(kind, kind)
+    add, extend = ("addi", "extsi") if kind == "i8" else ("addf", "extf")
+    widen = f"%w = arith.{extend} %x : {kind} to {wide}" if wide != kind else ""
+
+    def rows(m, n):
+        return f"""func.func @rows(%a: tensor<{m}x{n}x{kind}>, %s: tensor<{m}x{wide}>) -> tensor<{m}x{wide}> {{
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                       iterator_types = ["parallel", "reduction"]}}
+      ins(%a : tensor<{m}x{n}x{kind}>) outs(%s : tensor<{m}x{wide}>) {{
+    ^bb0(%x: {kind}, %t: {wide}):
+      {widen}
+      %y = arith.{add} %t, {"%w" if widen else "%x"} : {wide}
+      linalg.yield %y : {wide}
+  }} -> tensor<{m}x{wide}>
+  return %r : tensor<{m}x{wide}>
+}}
+"""
+    known, path = row_loads(emulate(tool, write(tmp_path, rows(64, 1024)), chip)), write(tmp_path, rows("?", "?"))
+    aligned = row_loads(emulate(tool, path, chip, "--sizes", "64,1024"))
+    odd = row_loads(emulate(tool, path, chip, "--sizes", "64,1023", "--modes"))
+    elements = 16 // (int(kind.strip("bfi")) // 8)
+    assert aligned[0] <= 1.1 * known[0] and aligned[1] <= 1.1 * known[1], (aligned, known)
+    assert odd[0] >= min(elements, 4) * aligned[0], (odd, aligned)
+    for sizes in ("3,8", "5,17", "1,4096"):
+        emulate(tool, path, chip, "--sizes", sizes, "--modes")
+
+
 def transpose(kind, order, shape):
     sizes = "x".join(map(str, shape)) + "x" + kind
     result = "x".join(str(shape[d]) for d in order) + "x" + kind

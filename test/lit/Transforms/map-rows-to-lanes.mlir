@@ -59,6 +59,58 @@ func.func private @maxima(%a: memref<7x?xf32>, %s: memref<7xf32>, %n: index) att
   return
 }
 
+// Rows whose pitch only the run shows: vectors where it keeps them aligned, else single elements.
+// CHECK-LABEL: @pitches
+// CHECK-SAME: %[[A:[a-z0-9]+]]: memref<?x?xf32>, %[[H:[a-z0-9]+]]: memref<?x?xf16>
+// CHECK-DAG: %[[PA:.*]] = memref.dim %[[A]], %c1
+// CHECK-DAG: %[[PH:.*]] = memref.dim %[[H]], %c1
+// CHECK: tile.parallel
+// CHECK:   %[[RA:.*]] = arith.remui %[[PA]], %c4
+// CHECK:   %[[NA:.*]] = arith.cmpi eq, %[[RA]], %c0
+// CHECK:   %[[RH:.*]] = arith.remui %[[PH]], %c4
+// CHECK:   %[[NH:.*]] = arith.cmpi eq, %[[RH]], %c0
+// CHECK:   %[[BOTH:.*]] = arith.andi %[[NA]], %[[NH]]
+// CHECK:   scf.if %[[BOTH]] {
+// CHECK:     tile.load %[[A]]{{.*}}tilewright.row_multiple = 4{{.*}} -> !tile.fragment<1x256xf32, #[[WIDE:.*]]>
+// CHECK:     tile.load %[[H]]{{.*}}tilewright.row_multiple = 4
+// CHECK:   } else {
+// CHECK-NOT: row_multiple
+// CHECK:     tile.load %[[A]]{{.*}} -> !tile.fragment<1x256xf32, #[[SINGLE:.*]]>
+// CHECK-NOT: row_multiple
+func.func private @pitches(%a: memref<?x?xf32>, %h: memref<?x?xf16>, %s: memref<?xf32>, %m: index, %n: index)
+    attributes {tilewright.kernel} {
+  affine.for %i = 0 to %m {
+    affine.for %j = 0 to %n {
+      %x = affine.load %a[%i, %j] : memref<?x?xf32>
+      %g = affine.load %h[%i, %j] : memref<?x?xf16>
+      %w = arith.extf %g : f16 to f32
+      %p = arith.mulf %x, %w : f32
+      %t = affine.load %s[%i] : memref<?xf32>
+      %y = arith.addf %p, %t : f32
+      affine.store %y, %s[%i] : memref<?xf32>
+    }
+  }
+  return
+}
+
+// An innermost size that is known divides the pitch, whatever the others are.
+// CHECK-LABEL: @known
+// CHECK-NOT: remui
+// CHECK: tile.load %{{.*}} -> !tile.fragment<1x128xf32
+func.func private @known(%a: memref<?x?x128xf32>, %s: memref<?x?xf32>, %m: index, %n: index) attributes {tilewright.kernel} {
+  affine.for %i = 0 to %m {
+    affine.for %k = 0 to %n {
+      affine.for %j = 0 to 128 {
+        %x = affine.load %a[%i, %k, %j] : memref<?x?x128xf32>
+        %t = affine.load %s[%i, %k] : memref<?x?xf32>
+        %y = arith.addf %x, %t : f32
+        affine.store %y, %s[%i, %k] : memref<?x?xf32>
+      }
+    }
+  }
+  return
+}
+
 // Columns: neighbouring lanes take neighbouring columns already.
 // CHECK-LABEL: @columns
 // CHECK-NOT: tile.
