@@ -13,6 +13,7 @@
 
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/PlanShortage.h"
 #include "core/CostModel/StepModel.h"
 #include "core/CostModel/TileArrangement.h"
 #include "llvm/Support/MathExtras.h"
@@ -240,9 +241,11 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
   std::optional<LaneContractionPlan> best;
   double bestBeside = 0;
   bool bestWhole = false;
+  PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
     if (!computes(unit, c, hierarchy, fast))
       continue;
+    shortage.unit = true;
     int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
     int64_t fragmentA = std::max<int64_t>(1, unit.a.layout.numElements() * bitWidth(unit.a.element) / 32);
     int64_t fragmentB = std::max<int64_t>(1, unit.b.layout.numElements() * bitWidth(unit.b.element) / 32);
@@ -264,6 +267,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                 continue;
               if (!agrees(plan, overrides))
                 continue;
+              shortage.tile = true;
               // No tile of which more than half is beyond the array, unless it is the smallest.
               if ((plan.blockM() >= 2 * m && plan.blockM() > unit.m) ||
                   (plan.blockN() >= 2 * n && plan.blockN() > unit.n) ||
@@ -281,8 +285,10 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               int64_t staged = engine ? 0 : stageBytes / threads / 4;
               plan.registers = tm * tn * accumulators + 2 * (tm * fragmentA + tn * fragmentB) + staged + otherRegisters;
               int64_t limit = std::min<int64_t>(own->entries, file->entries / threads);
-              if (plan.registers > limit)
+              if (plan.registers > limit) {
+                shortage.lacksRegisters(plan.registers);
                 continue;
+              }
               int64_t steps = llvm::divideCeil(k, plan.depth);
               plan.stages = !plan.otherK.empty() ? 1 : engine ? std::min<int64_t>(4, std::max<int64_t>(2, steps)) : 2;
               while (plan.stages > 1 && plan.stages * stageBytes > shared->bytes)
@@ -308,8 +314,10 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               int64_t held = plan.stages * staged + gatherRegisters * gathered;
               plan.round = !engine && plan.registers + held <= limit ? plan.stages : 1;
               plan.sharedBytes = plan.stages * stageBytes;
-              if (plan.sharedBytes > shared->bytes || (plan.stages < 2 && plan.otherK.empty()))
+              if (plan.sharedBytes > shared->bytes || (plan.stages < 2 && plan.otherK.empty())) {
+                shortage.lacksBytes((plan.otherK.empty() ? 2 : 1) * stageBytes);
                 continue;
+              }
 
               plan.blocksAtATime =
                   std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
@@ -371,8 +379,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;
   if (!best) {
-    reason = "no unit of the chip computes " + std::string(c.a.element.isF32() ? "f32" : "these element types") +
-             " over the lanes of a subgroup within its registers and scratchpad";
+    reason = shortage.str(overrides, c.a.element.isF32(), own->entries, shared->bytes);
     return std::nullopt;
   }
 

@@ -7,8 +7,10 @@ import subprocess
 
 import pytest
 
-from lane_texts import product
+from conftest import FULL
+from lane_texts import convolution, product
 
+LLVM = "/usr/lib/llvm-22/bin"
 PTXAS = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
 
 
@@ -55,3 +57,50 @@ def test_matrix_instructions_of_a_step(chip, instruction, program, tool, tmp_pat
     tiles = choice["units_per_subgroup"][0] * choice["units_per_subgroup"][1]
     count = text.count(instruction)
     assert count >= tiles and count % tiles == 0, (count, choice)
+
+    # The file that a device loads says the same: its notes, and the instructions that are in it.
+    code = tmp_path / "mm.hsaco"
+    tool("tw-compile", program, "--target", f"amd:{chip}", "-o", code)
+    notes = subprocess.run([f"{LLVM}/llvm-readelf", "--notes", str(code)], check=True, capture_output=True, text=True).stdout
+    assert set(re.findall(r"\.[sv]gpr_spill_count: +(\d+)", notes)) == {"0"}, notes
+    assert set(re.findall(r"\.private_segment_fixed_size: +(\d+)", notes)) == {"0"}, notes
+    registers = max(map(int, re.findall(r"\.vgpr_count: +(\d+)", notes)))
+    assert registers <= 1.15 * choice["registers"] + 16, (registers, choice)
+    machine = subprocess.run([f"{LLVM}/llvm-objdump", "-d", str(code)], check=True, capture_output=True, text=True).stdout
+    assert len(re.findall(rf"\b{instruction}", machine)) == count
+
+
+#: Programs of known sizes, whose chosen kernels must keep everything in registers.
+KERNELS = {**{f"{kind}-{'t' if a else 'n'}{'t' if b else 'n'}": product(kind, 1024, 1024, 1024, trans_a=a, trans_b=b)
+              for kind in ("f16", "bf16", "f32", "f64", "i8") for a in (False, True) for b in (False, True)},
+           **{f"{kind}-{tail}": product(kind, 1024, 1016, 1024, tail=tail)
+              for kind in ("f16", "i8") for tail in ("bias-relu", "residual", "narrow")},
+           **{f"{layout}-{kind}": convolution(layout, kind, 1, 1, 1, 1, channels=64, filters=128)
+              for layout in ("nchw", "nhwc") for kind in ("f16", "i8")}}
+NVIDIA = {"T4": "sm_75", "A100": "sm_80", "L4": "sm_89", "RTX4090": "sm_89", "H100": "sm_90a", "H200": "sm_90a",
+          "B200": "sm_100a", "RTX5090": "sm_120a"}
+AMD = ["MI250", "MI300X", "MI350", "RX7900", "RX9070"]
+
+
+@pytest.mark.parametrize("chip, name", [
+    (chip, name) for i, chip in enumerate([*NVIDIA, *AMD]) for j, name in enumerate(KERNELS)
+    if FULL or j == 7 * i % len(KERNELS)])
+def test_nothing_is_spilled(chip, name, tool, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(KERNELS[name])
+    if chip in AMD:
+        tool("tw-compile", path, "--target", f"amd:{chip}", "-o", tmp_path / "program.s")
+        text = (tmp_path / "program.s").read_text()
+        assert set(re.findall(r"\.[sv]gpr_spill_count: (\d+)", text)) == {"0"}
+        assert set(re.findall(r"\.private_segment_fixed_size: (\d+)", text)) == {"0"}
+        return
+    if not PTXAS:
+        pytest.skip("ptxas is not installed")
+    ptx = tmp_path / "program.ptx"
+    tool("tw-compile", path, "--target", f"nvidia:{chip}", "-o", ptx)
+    done = subprocess.run([PTXAS, "-v", f"--gpu-name={NVIDIA[chip]}", str(ptx), "-o", str(tmp_path / "program.cubin")],
+                          capture_output=True, text=True)
+    if "is not defined for option 'gpu-name'" in done.stderr:
+        pytest.skip(f"this ptxas does not know {NVIDIA[chip]}")
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"(\d+) bytes spill", done.stderr) and not re.findall(r"[1-9]\d* bytes spill", done.stderr), done.stderr
