@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/TableGen/RecordReader.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
@@ -75,6 +76,12 @@ int main(int argc, char **argv) {
 #ifdef SIGXFSZ
   std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is a failed write, with its message
 #endif
+  // LLVM's libraries bring hundreds of options of their own.
+  for (auto &entry : cl::getRegisteredOptions())
+    if (!llvm::is_contained({"check", "gen-tables", "gen-reference", "gen-c-header", "target", "namespace", "I", "D",
+                             "o", "d", "help", "version"},
+                            entry.first))
+      entry.second->setHiddenFlag(cl::ReallyHidden);
   cl::ParseCommandLineOptions(argc, argv, "Turns chip descriptions into tables and pages\n");
   return llvm::TableGenMain(argv[0], llvm::TableGenMainFn(run));
 }

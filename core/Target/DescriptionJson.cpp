@@ -162,8 +162,8 @@ json::Object tilewright::toJson(const TargetDescription &chip) {
     rates[rate.op] = json::Object{{"perClock", rate.perClock}, {"source", rate.source}};
   CodegenTarget codegen = chip.codegen();
   return json::Object{
-      {"target", chip.target()},
-      {"chip", chip.chip()},
+      {"target", chip.target().str()}, // a text of its own: the description may not outlive the object
+      {"chip", chip.chip().str()},
       {"clockMHz", chip.clockMHz()},
       {"codegen", json::Object{{"triple", codegen.triple}, {"cpu", codegen.cpu}, {"features", codegen.features}}},
       {"levels", std::move(levels)},

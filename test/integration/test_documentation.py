@@ -1,0 +1,76 @@
+"""docs/ against the commands: every option that a command lists, every key of its JSON, and every command of README and tour."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD, SOURCE
+
+ACCELERATOR = [f"--load-target={BUILD / 'lib/tilewright/libtilewright-target-accelerator.so'}"]
+LAYER = SOURCE / "templates/accelerator/test/layer.mlir"
+PAGES = {"tw-run": ["tools"], "tw-compile": ["tools"], "tw-targets": ["tools"], "tw-new-target": ["tools"], "tw-tblgen": ["tools"],
+         "tw-conformance": ["conformance"], "tw-launch": ["runtime"]}
+#: What every command has.
+COMMON = {"help", "help-list", "version"}
+
+
+def page(name):
+    return (SOURCE / "docs" / f"{name}.md").read_text()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_options_are_documented(name):
+    listing = subprocess.run([BUILD / "bin" / name, "--help"], capture_output=True, text=True, check=True).stdout
+    options = set(re.findall(r"^ +--?([a-zA-Z][\w-]*)", listing, re.MULTILINE)) - COMMON
+    assert 2 <= len(options) < 40, f"{name} lists {len(options)} options: {sorted(options)}"
+    text = "".join(page(each) for each in PAGES[name])
+    missing = [option for option in sorted(options) if not re.search(rf"(?<![\w-])--?{option}(?![\w-])", text)]
+    assert not missing, f"docs/{PAGES[name]}.md lacks options of {name}"
+
+
+def keys(value, skip=()):
+    """All keys of all objects; below the keys of `skip` the names are the program's or the chip's own."""
+    if isinstance(value, list):
+        return set().union(*(keys(each, skip) for each in value))
+    if isinstance(value, dict):
+        return set(value).union(*(keys(inner, skip) for key, inner in value.items() if key not in skip))
+    return set()
+
+
+REPORTS = {
+    "run": ["tw-run", SOURCE / "examples/mlp-f32.mlir", "--verify", "--benchmark", "--time-compile", "--json"],
+    "stages": ["tw-run", SOURCE / "examples/c-program/mlp.mlir", "--sizes=3", "--verify-stages", "--json"],
+    "emulator": ["tw-run", LAYER, *ACCELERATOR, "--target=accelerator", "--device=emulator", "--verify", "--json"],
+    "lanes": ["tw-run", SOURCE / "examples/gemm-bias-gelu.mlir", "--target=nvidia:A100", "--device=emulator", "--json"],
+    "targets": ["tw-targets", "--json"],
+    "target": ["tw-targets", "cpu", "--json"],
+    "chip": ["tw-targets", *ACCELERATOR, "accelerator:npu", "--json"],
+    "lane-chip": ["tw-targets", "nvidia:H100", "--json"],
+    "explain": ["tw-compile", SOURCE / "examples/mlp-f32.mlir", "--target=cpu:zen4", "--explain=json"],
+    "conformance": ["tw-conformance", *ACCELERATOR, "--target=accelerator", "--filter=unit/*", "--filter=transpose/*", "--json"],
+}
+#: Objects whose keys are names: instructions, fields of a decision, counters in a device's words.
+FREE = ("rates", "inputs", "choice", "candidates", "predicted")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_keys_are_documented(tool, name):
+    report = json.loads(tool(*REPORTS[name]))
+    skip = FREE if name != "run" else ("rates",)
+    found = keys(report, skip)
+    text = re.sub(r"^```.*?^```", "", page("json") + page("emulator"), flags=re.MULTILINE | re.DOTALL)
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", text))))
+    assert found and found <= words, f"docs/json.md lacks {sorted(found - words)}"
+
+
+def test_json_says_its_units(tool):
+    """Seconds, bytes and operations: what is measured is named after its unit."""
+    report = json.loads(tool(*REPORTS["run"]))
+    times = report["benchmark"]
+    assert times["flop_per_second"] == pytest.approx(times["flop"] / times["seconds"])
+    assert times["bytes_per_second"] == pytest.approx(times["bytes"] / times["seconds"])
+    assert times["flop"] >= 2 * 3 * 256 * 1024 * 1024 and times["bytes"] >= 4 * (256 * 1024 * 2 + 3 * 1024 * 1024)
+    parts = report["compile"]
+    assert parts["seconds"] == pytest.approx(sum(parts[f"{part}_seconds"] for part in ("parse", "pass", "llvm", "link")), rel=0.01)
