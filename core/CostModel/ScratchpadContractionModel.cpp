@@ -169,8 +169,8 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   auto [registers, vectorBytes] = chip.vectorRegisters();
   vectorBytes = std::max<int64_t>(vectorBytes, 4);
   int64_t most = std::max<int64_t>(vectorBytes, registers * vectorBytes / (2 + int64_t(tail.loads.size()))) / 4;
-  plan.width = plan.tileN;
-  while (plan.width > most && plan.width % 2 == 0)
+  plan.width = plan.tileN & -plan.tileN; // a power of two: others are loaded as the next larger one
+  while (plan.width > most)
     plan.width /= 2;
   auto vectors = [&](int64_t bytes) { return llvm::divideCeil(plan.width * bytes, vectorBytes); };
   double step = vectors(bytesC) + double(tail.operations) * vectors(4) + vectorStepClocks;

@@ -51,6 +51,18 @@ def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element):
     assert busy >= 0.9
 
 
+def test_forced_tiles_that_are_no_powers_of_two(tool, tmp_path):
+    """The vectors of the tail stay powers of two, so that none reaches behind its row."""
+    program = tmp_path / "mm.mlir"
+    _, alias, function = gemm(160, 192, 80, "i8").split("\n", 2)
+    program.write_text(f'{alias}\nmodule attributes {{tilewright.force = "tile_n=96"}} {{\n{function}\n}}')
+    common = [program, f"--load-target={PLUGIN}", "--target", "accelerator:npu"]
+    decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
+    assert next(one for one in decisions if one["decision"] == "contraction")["choice"]["tile"][1] == 96
+    report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))
+    assert not report["emulation"]["findings"], report["emulation"]["findings"]
+
+
 def test_trace_has_what_the_counters_say(tool, tmp_path):
     """A lane for each engine of each core; its events do not overlap, and add up to the engine's busy cycles."""
     program, trace = tmp_path / "mm.mlir", tmp_path / "trace.json"
