@@ -25,10 +25,12 @@
 namespace tilewright {
 
 /// Origins of the memrefs of one function. Arguments of a public function are distinct buffers where one of them is
-/// written: outputs do not overlap inputs, by the contract of the C interface. Those of a private one may overlap.
+/// written: outputs do not overlap inputs, by the contract of the C interface. So are those of an outlined kernel;
+/// those of another private function may overlap.
 class BufferOrigins {
 public:
-  explicit BufferOrigins(mlir::func::FuncOp function) : function(function), distinctArguments(!function.isPrivate()) {}
+  explicit BufferOrigins(mlir::func::FuncOp function)
+      : function(function), distinctArguments(!function.isPrivate() || function->hasAttr("tilewright.kernel")) {}
 
   /// Whether `a` and `b` may share memory.
   bool mayAlias(mlir::Value a, mlir::Value b) const;

@@ -16,6 +16,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTIONEMITTER_H
 
 #include "core/CostModel/ContractionModel.h"
+#include "core/CostModel/TailModel.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/Builders.h"
 
@@ -35,8 +36,17 @@ struct ContractionTask {
   bool zeroInit = false;      // C is zero before: it need not be read
   bool keepC = true;          // somebody else reads C from memory
   bool mayReassociate = true; // C may be added after the sum of a block of k instead of before
+  mlir::Value sumsIn;         // a result of the epilogue that holds the sums between blocks of k in C's place; or null
   std::vector<EpilogueStep> epilogue;
+  TailPlan tail; // where the epilogue takes fragments of vectors from
 };
+
+/// Vectors of constants that the epilogue of `task` needs for every fragment.
+int64_t constantsOfEpilogue(const ContractionTask &task);
+
+/// A result of the epilogue that may hold C's sums until the epilogue overwrites them, so that C needs no memory of its
+/// own: nobody else reads C, the elements lie alike, and nothing that the contraction or the epilogue reads is in it.
+mlir::Value findPlaceOfSums(const ContractionTask &task);
 
 /// The access of an epilogue step over the contraction's dimensions.
 Access onContraction(const Access &access, const EpilogueStep &step, const Contraction &contraction);

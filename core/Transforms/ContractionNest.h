@@ -42,7 +42,10 @@ class ContractionNest {
 public:
   ContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task)
       : task(task), c(task.contraction), p(task.plan), unit(*task.plan.unit), space(builder, loc),
-        vectors(p.vectorOperand(c)), scalars(p.scalarOperand(c)) {}
+        vectors(p.vectorOperand(c)), scalars(p.scalarOperand(c)), sums(c.c) {
+    if (task.sumsIn)
+      sums.memref = task.sumsIn;
+  }
 
   void emit();
 
@@ -103,6 +106,7 @@ private:
   const MatrixUnit &unit;
   IterationSpace space;
   const ContractionOperand &vectors, &scalars;
+  Access sums;                             // C, or what holds its sums between blocks of k
   mlir::Type vectorElement, scalarElement;
   llvm::SmallVector<unsigned> outerWithVectors, outerOther, otherK;
   llvm::SmallVector<Section> rowSections, panelSections;

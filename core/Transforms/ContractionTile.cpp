@@ -8,7 +8,8 @@
 // Accumulators from zeros or C, the k loop with them as iter_args, and what
 // becomes of the sums: stores, or the steps of the epilogue on the fragments.
 // Fragments in registers of their own only move whole: rows that are partial or
-// have an epilogue pass through a small buffer.
+// have an epilogue pass through a small buffer, as do those whose epilogue needs
+// the registers itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -107,7 +108,7 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
     if (!needsC || addsC)
       accumulators[i] = tile::ZeroOp::create(builder(), space.loc, typeOf(i));
     else
-      accumulators[i] = load(c.c, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i));
+      accumulators[i] = load(sums, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i));
     if (!p.offsetScalars)
       return;
     auto [map, operands] = space.map({localPanel, constant(i % tileVectors * unit.n)});
@@ -122,20 +123,24 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   });
   if (p.prefetchResult) {
     if (addsC)
-      prefetchTile(c.c);
+      prefetchTile(sums);
     if (k.last)
       prefetchEpilogue();
   }
   accumulators = reduce(0, accumulators, k);
   bool finishes = k.last && !task.epilogue.empty();
-  if (opaque && (!moves || finishes))
+  // So do tails whose constants should have the registers (TailModel.h).
+  auto isWhole = [&](int64_t vector) { return unitOf(vector).name == unit.name; };
+  bool loops = !opaque && finishes && task.tail.usesBuffer() && p.laneDim && tileRows > 1 &&
+               llvm::all_of(llvm::seq<int64_t>(0, tileVectors), isWhole);
+  if ((opaque && (!moves || finishes)) || loops)
     return finishInMemory(accumulators, addsC, k);
   if (addsC)
     forFragments([&](unsigned i) {
-      accumulators[i] = addBefore(accumulators[i], load(c.c, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i)));
+      accumulators[i] = addBefore(accumulators[i], load(sums, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i)));
     });
   if (!k.last || task.keepC)
-    forFragments([&](unsigned i) { store(accumulators[i], c.c, rowDim, laneDim, rowsOf(i), colsOf(i)); });
+    forFragments([&](unsigned i) { store(accumulators[i], sums, rowDim, laneDim, rowsOf(i), colsOf(i)); });
   if (k.last)
     finish(accumulators);
 }
@@ -149,8 +154,8 @@ Value ContractionNest::addBefore(Value sum, Value before) {
   });
 }
 
-/// The end of a register tile whose fragments only move whole: they go to a buffer of the tile's shape, from which the
-/// rows that exist come back as vectors for what follows.
+/// The end of a register tile whose fragments only move whole, or make room for the constants of what follows: they go
+/// to a buffer of the tile's shape, from which the rows that exist come back as vectors, row by row in a loop.
 void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, const KBlock &k) {
   unsigned laneDim = p.laneDim.value_or(noDim);
   if (!tileBuffer)
@@ -176,9 +181,9 @@ void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, c
           tile::LoadOp::create(builder(), space.loc, rowOf(c.accumulator), tileBuffer, operands,
                                AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
       if (addsC)
-        sum = addBefore(sum, load(c.c, rowOf(c.accumulator), noDim, laneDim, {}, valid));
+        sum = addBefore(sum, load(sums, rowOf(c.accumulator), noDim, laneDim, {}, valid));
       if (!k.last || task.keepC)
-        store(sum, c.c, noDim, laneDim, {}, valid);
+        store(sum, sums, noDim, laneDim, {}, valid);
       if (k.last && !task.epilogue.empty())
         emitEpilogue(
             builder(), space.loc, task, sum, rowOf,

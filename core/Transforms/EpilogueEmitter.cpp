@@ -10,14 +10,32 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Buffers.h"
 #include "core/Transforms/ContractionEmitter.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace mlir::affine;
 
 namespace tilewright {
+
+int64_t constantsOfEpilogue(const ContractionTask &task) {
+  llvm::SmallPtrSet<Value, 8> constants;
+  int64_t functions = 0;
+  for (const EpilogueStep &step : task.epilogue)
+    for (Operation &op : step.nest.body->without_terminator()) {
+      for (Value operand : op.getOperands())
+        if (isa<FloatType, IntegerType>(operand.getType()) && operand.getParentBlock() != step.nest.body)
+          constants.insert(operand);
+      bool isFunction = isa_and_nonnull<math::MathDialect>(op.getDialect()) &&
+                        !isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::SqrtOp, math::CopySignOp>(op);
+      functions += isFunction ? 1 : 0;
+    }
+  return static_cast<int64_t>(constants.size()) + functions * constantsOfFunction;
+}
 
 Access onContraction(const Access &access, const EpilogueStep &step, const Contraction &contraction) {
   Access result = access;
@@ -26,6 +44,31 @@ Access onContraction(const Access &access, const EpilogueStep &step, const Contr
     dims.push_back(getAffineDimExpr(dim, access.map.getContext()));
   result.map = access.map.replaceDimsAndSymbols(dims, {}, contraction.nest.depth(), access.symbols.size());
   return result;
+}
+
+Value findPlaceOfSums(const ContractionTask &task) {
+  const Contraction &c = task.contraction;
+  if (task.keepC)
+    return {};
+  BufferOrigins origins(c.nest.root()->getParentOfType<func::FuncOp>());
+  auto mayHold = [&](const EpilogueStep &step, const Access &store) {
+    Access place = onContraction(store, step, c);
+    if (place.map != c.c.map || place.symbols != c.c.symbols ||
+        cast<AffineStoreOp>(store.op).getValueToStore().getType() != c.accumulator ||
+        cast<MemRefType>(c.c.memref.getType()).getElementType() != c.accumulator)
+      return false;
+    auto isElsewhere = [&](const Access &load) {
+      return load.memref == c.c.memref || !origins.mayAlias(load.memref, store.memref);
+    };
+    return llvm::all_of(c.nest.loads, isElsewhere) && llvm::all_of(task.epilogue, [&](const EpilogueStep &other) {
+             return llvm::all_of(other.nest.loads, isElsewhere);
+           });
+  };
+  for (const EpilogueStep &step : task.epilogue)
+    for (auto [store, keep] : llvm::zip(step.nest.stores, step.keepStore))
+      if (keep && mayHold(step, store))
+        return store.memref;
+  return {};
 }
 
 void emitEpilogue(OpBuilder &builder, Location loc, const ContractionTask &task, Value accumulator,

@@ -289,15 +289,19 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   }
   if (plan && !plan->note.empty())
     root.emitRemark() << "contraction is mapped to \"" << plan->unit->name << "\": " << plan->note;
-  if (plan)
+  if (plan) {
     task.plan = *plan;
+    if (!task.epilogue.empty()) {
+      task.sumsIn = findPlaceOfSums(task);
+      task.tail = planTail(plan->rows * plan->vectors, constantsOfEpilogue(task), target.vectorRegisters().first);
+    }
+  }
 
   if (log) {
     llvm::json::Array shape;
     for (auto trips : c.nest.tripCounts)
       shape.push_back(trips ? llvm::json::Value(*trips) : llvm::json::Value(nullptr));
-    log->add("contraction", root.getLoc(),
-             llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", std::move(shape)}}},
+    llvm::json::Object decision{{"inputs", llvm::json::Object{{"trip_counts", std::move(shape)}}},
                                 {"choice", plan       ? plan->toJSON()
                                            : lanePlan ? lanePlan->toJSON()
                                                       : corePlan->toJSON()},
@@ -307,7 +311,10 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
                                 {"traffic", plan       ? traffic(c, *plan, target)
                                             : lanePlan ? traffic(c, *lanePlan, target)
                                                        : traffic(c, *corePlan, target)},
-                                {"fused_steps", int64_t(task.epilogue.size())}});
+                                {"fused_steps", int64_t(task.epilogue.size())}};
+    if (plan && !task.epilogue.empty() && !plan->unit->c.opaque)
+      decision["tail"] = task.tail.toJSON();
+    log->add("contraction", root.getLoc(), std::move(decision));
   }
 
   OpBuilder builder(root);
@@ -331,8 +338,21 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   } else {
     emitContraction(builder, root.getLoc(), task);
   }
+  SmallVector<Value> touched{c.c.memref};
+  for (const EpilogueStep &step : task.epilogue)
+    for (const Access &store : step.nest.stores)
+      if (!llvm::is_contained(touched, store.memref))
+        touched.push_back(store.memref);
   for (Operation *op : group)
     op->erase();
+  // Buffers that nobody reads any more take no memory.
+  for (Value memref : touched)
+    if (auto buffer = memref.getDefiningOp<memref::AllocOp>();
+        buffer && llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
+      for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+        user->erase();
+      buffer.erase();
+    }
 }
 
 void MapContractions::runOnOperation() {

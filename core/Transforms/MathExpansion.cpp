@@ -36,6 +36,9 @@ static constexpr double expTail64[] = {0.5,
                                        2.7557205206944855e-07,
                                        2.511317706255455e-08,
                                        2.093651555894965e-09}; // 1.2e-19
+// (2^r - 1) / r on |r| <= 1/2.
+static constexpr double exp2Tail32[] = {0.693147182,   0.240226477,   0.0555033237,
+                                        0.00961843692, 0.00133989088, 0.000153535017}; // 2.0e-9
 // (log(1 + f) - f + f^2/2) / f^3 on sqrt(1/2) <= 1 + f <= sqrt 2.
 static constexpr double logTail32[] = {0.333333164, -0.250008106, 0.200023115, -0.166245684,
                                        0.141806096, -0.13128002,  0.128855497, -0.0786663666}; // 5.9e-9
@@ -43,24 +46,6 @@ static constexpr double logTail32[] = {0.333333164, -0.250008106, 0.200023115, -
 static constexpr double logTail64[] = {0.6666666666666666,  0.40000000000004926, 0.28571428569409757,
                                        0.22222222607245173, 0.18181778329158804, 0.15386990123721894,
                                        0.13252117425219573, 0.13235068336695383}; // 1.8e-20
-// erf(x) / x - 1 as a polynomial of x^2, |x| <= 1.
-static constexpr double erfSmall32[] = {0.128379166,   -0.376126289,   0.112836182,  -0.026855126,
-                                        0.00519073382, -0.000803076138, 7.92036808e-05}; // 1.3e-9
-static constexpr double erfSmall64[] = {0.1283791670955126,     -0.3761263890318411,    0.11283791670972065,
-                                        -0.026866170648281368,  0.005223977655688721,   -0.0008548328735582565,
-                                        0.00012055394345459034, -1.4927095332497064e-05, 1.6484739740152216e-06,
-                                        -1.659845902749005e-07, 1.630474826711598e-08,  -1.7637269982727323e-09,
-                                        1.6394653379265254e-10}; // 1.3e-17
-// exp(z^2) erfc(z) / u as a polynomial of u - 0.4, u = 1 / (1 + z), 0.68 <= z <= 10.3 (f32) or 27.5 (f64).
-static constexpr double erfcx32[] = {0.803963542,  0.546699166,  -0.321644038, -0.30076921, 0.526567101,  -0.12615101,
-                                     -0.583496571, 0.96947068,   -0.313982993, -1.3459084,  1.76161349}; // 2.6e-9
-static constexpr double erfcx64[] = {
-    0.8039635411357937,  0.5466992367317592,  -0.32164332987094857, -0.3007865407967735, 0.5264681118087225,
-    -0.12499287711926488, -0.5785568555535741, 0.9390773874316071,  -0.41238942732592887, -0.9844975051642305,
-    2.4107853606681866,  -2.3954466115632256, -0.3243607453917741,  5.502939655822455,   -11.400070933518178,
-    11.91810217967776,   21.672565246845082,  -26.673540085218885,  -183.76654638275625, -546.5655367631821,
-    999.0546273559277,   4535.8067546596,     3832.540759450034,    282.2047551662034}; // 1.1e-16
-
 static constexpr double ln2 = 0.693147180559945309417232121458;
 static constexpr double log2e = 1.44269504088896340735992468100;
 
@@ -175,23 +160,16 @@ Value MathExpansion::scale(Value x, const Reduced &reduced) {
   return mul(mul(x, first), second);
 }
 
-/// As `scale` for x in [2^-8, 2] and n in [-160, 0], without an operation that underflows: processors take hundreds of
-/// clocks for those. A denormal is counted in units of the smallest one, which are the bits of the result.
-Value MathExpansion::scaleDown(Value x, const Reduced &reduced) {
-  if (isDouble)
-    return scale(x, reduced);
-  double magic = 1.5 * std::ldexp(1.0, mantissa), firstNormal = std::ldexp(1.0, mantissa);
-  Reduced inUnits = reduced;
-  inUnits.rounded = add(minimum(reduced.rounded, magic - 118), constant(mantissa + bias - 1));
-  Value units = scale(x, inUnits), tiny = compare(CmpFPredicate::OLT, units, constant(firstNormal));
-  Value bits = arith::SubIOp::create(b, loc, toBits(add(units, constant(firstNormal))), toBits(constant(firstNormal)));
-  return select(tiny, fromBits(bits), scale(select(tiny, constant(0x1p40), x), reduced));
+/// 2^(n + offset), or its negative, in the range of normal numbers.
+Value MathExpansion::powerOfTwo(const Reduced &reduced, int offset, bool negative) {
+  Value bits = arith::ShLIOp::create(b, loc, toBits(reduced.rounded), integer(mantissa));
+  Value one = toBits(constant(std::ldexp(negative ? -1.0 : 1.0, offset)));
+  return fromBits(arith::AddIOp::create(b, loc, bits, one));
 }
 
-/// 2^n for n in the range of normal numbers.
-Value MathExpansion::powerOfTwo(const Reduced &reduced) {
-  Value bits = arith::ShLIOp::create(b, loc, toBits(reduced.rounded), integer(mantissa));
-  return fromBits(arith::AddIOp::create(b, loc, bits, integer(static_cast<int64_t>(bias) << mantissa)));
+/// 2^r - 1 for |r| <= 1/2.
+Value MathExpansion::exp2m1OfReduced(Value r) {
+  return isDouble ? expm1OfReduced(mul(r, constant(ln2))) : mul(r, polynomial(r, exp2Tail32));
 }
 
 Value MathExpansion::exp(Value x) {
@@ -203,8 +181,8 @@ Value MathExpansion::exp(Value x) {
 Value MathExpansion::exp2(Value x) {
   x = maximum(minimum(x, isDouble ? 1025.0 : 129.0), isDouble ? -1076.0 : -151.0);
   Reduced reduced = roundScaled(x, 1.0);
-  reduced.r = mul(sub(x, reduced.n), constant(ln2));
-  return scale(add(expm1OfReduced(reduced.r), constant(1)), reduced);
+  reduced.r = sub(x, reduced.n);
+  return scale(add(exp2m1OfReduced(reduced.r), constant(1)), reduced);
 }
 
 Value MathExpansion::expm1(Value x) {
@@ -312,65 +290,6 @@ Value MathExpansion::log1p(Value x) {
   Value correction = select(arith::AndIOp::create(b, loc, finite, positive), div(lost, u), constant(0));
   Value y = add(log(u), correction);
   return select(compare(CmpFPredicate::OLT, abs(x), constant(isDouble ? 0x1p-54 : 0x1p-25)), x, y);
-}
-
-//===----------------------------------------------------------------------===//
-// The error function
-//===----------------------------------------------------------------------===//
-
-Value MathExpansion::tail(Value z, bool gaussian, Value factor) {
-  Value square = mul(z, z);
-  Value lost = fma(z, z, mul(square, constant(-1)));
-  Value negated = mul(square, constant(gaussian ? -0.5 : -1));
-  Reduced reduced = reduce(negated, mul(lost, constant(gaussian ? -0.5 : -1)));
-  Value factorOfZ = constant(gaussian ? M_SQRT1_2 : 1), one = constant(1), minusOne = constant(-1);
-  Value d = fma(z, factorOfZ, one);
-  Value u = div(one, d);
-  // What the roundings of d and of the quotient lost, relative to u; the tail is nearly proportional to u.
-  Value lostOfD = fma(z, factorOfZ, sub(one, d));
-  Value lostOfU = fma(mul(u, minusOne), lostOfD, fma(mul(d, minusOne), u, one));
-  Value centred = sub(u, constant(0.4));
-  Value product = mul(u, isDouble ? polynomial(centred, erfcx64) : polynomial(centred, erfcx32));
-  product = fma(product, lostOfU, product);
-  if (factor)
-    product = mul(product, factor);
-  return scaleDown(fma(product, expm1OfReduced(reduced.r), product), reduced);
-}
-
-Value MathExpansion::erf(Value x) {
-  Value t = abs(x);
-  Value large = sub(constant(1), tail(minimum(t, isDouble ? 6.0 : 4.0), /*gaussian=*/false));
-  return copySign(select(compare(CmpFPredicate::OLT, t, constant(1)), erfSmall(t), large), x);
-}
-
-Value MathExpansion::erfSmall(Value x) {
-  Value square = mul(x, x);
-  return fma(x, isDouble ? polynomial(square, erfSmall64) : polynomial(square, erfSmall32), x);
-}
-
-// Near zero 1 - erf(x) does not cancel, and the fit of the tail leaves that range out.
-
-Value MathExpansion::erfc(Value x) {
-  Value t = tail(minimum(abs(x), isDouble ? 27.5 : 10.3), /*gaussian=*/false);
-  Value y = select(compare(CmpFPredicate::OLT, x, constant(0)), sub(constant(2), t), t);
-  Value small = compare(CmpFPredicate::OLT, abs(x), constant(0.75));
-  return select(small, sub(constant(1), erfSmall(x)), y);
-}
-
-Value MathExpansion::normalCdf2(Value x) {
-  Value t = tail(minimum(abs(x), isDouble ? 38.8 : 14.5), /*gaussian=*/true);
-  Value y = select(compare(CmpFPredicate::OGT, x, constant(0)), sub(constant(2), t), t);
-  Value small = compare(CmpFPredicate::OLT, abs(x), constant(1.06));
-  return select(small, add(constant(1), erfSmall(mul(x, constant(M_SQRT1_2)))), y);
-}
-
-Value MathExpansion::gelu(Value x) {
-  // x Phi(x) = max(x, 0) - |x| Phi(-|x|): one formula for both signs, and no cancellation in either.
-  Value t = abs(x), clamped = minimum(t, isDouble ? 38.8 : 14.5);
-  Value loss = tail(clamped, /*gaussian=*/true, mul(clamped, constant(0.5)));
-  Value positive = select(compare(CmpFPredicate::OLT, x, constant(0)), constant(-0.0), x);
-  Value half = mul(x, constant(0.5)), erf = erfSmall(mul(x, constant(M_SQRT1_2)));
-  return select(compare(CmpFPredicate::OLT, t, constant(1.06)), fma(half, erf, half), sub(positive, loss));
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,12 +11,11 @@
 /// honour infinity, NaN and denormals. Largest errors found over all exponents,
 /// in units in the last place of f32 (test/integration/test_math_accuracy.py):
 ///
-///   exp, exp2   1.1    log, log2   1.0    tanh         2.5    erf    1.1    normalCdf2  3.4
-///   expm1       1.6    log1p       1.5    sinh, cosh   2.9    erfc   3.0    gelu        3.9
+///   exp, exp2   1.1    log, log2   1.0    tanh         2.5    erf    0.9    normalCdf2  3.3
+///   expm1       1.6    log1p       1.5    sinh, cosh   2.9    erfc   3.6    gelu        3.8
 ///
 /// The range reduction of exp: x = n ln2 + r, |r| <= ln2/2, e^x = 2^n e^r, where e^r is a minimax polynomial. The
-/// tail of the error function uses erfc(z) = exp(-z*z) * E(u), u = 1/(1 + z), with the rounding error of z*z
-/// carried into the exponential: without it, the error grows as z*z.
+/// error function and its relatives stand in ErrorFunction.cpp.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -78,11 +77,15 @@ private:
   Reduced reduce(mlir::Value x, mlir::Value correction = {}); // of x + correction
   mlir::Value expm1OfReduced(mlir::Value r);
   mlir::Value scale(mlir::Value x, const Reduced &reduced);
-  mlir::Value scaleDown(mlir::Value x, const Reduced &reduced);
-  mlir::Value powerOfTwo(const Reduced &reduced);
+  mlir::Value powerOfTwo(const Reduced &reduced, int offset = 0, bool negative = false);
+  mlir::Value exp2m1OfReduced(mlir::Value r);
   mlir::Value erfSmall(mlir::Value x); // |x| <= 1
-  /// exp(-z*z*half) * E for z >= 0 where E = erfcx of z (or of z / sqrt 2 if `gaussian`), times `factor` if given.
-  mlir::Value tail(mlir::Value z, bool gaussian, mlir::Value factor = {});
+  /// Twice the upper part of the normal distribution as a product: a power of two and a number near 2^-tailShift.
+  struct Tail {
+    mlir::Value power, rest;
+  };
+  Tail tail(mlir::Value z, bool gaussian, int halvings, bool negative);
+  mlir::Value addTail(mlir::Value base, const Tail &tail, mlir::Value isTiny, bool negative);
 
   mlir::OpBuilder &b;
   mlir::Location loc;

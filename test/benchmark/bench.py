@@ -34,6 +34,7 @@ class Contender:
 
     def __init__(self, name, command, environment, library, threads=1):
         self.name, self.library, self.samples, self.facts = name, library, [], None
+        self.bound = False  # shown beside the libraries, and not one of them
         self.pauses = threads > 1  # a team of threads spins while it waits: others would share the cores with it
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -96,6 +97,7 @@ def measure(shape, contenders, samples):
             if threads == 1:
                 command = ["taskset", "-c", str(max(os.sched_getaffinity(0))), *command]
             one = Contender(contender["name"], command, environment, contender["library"], threads)
+            one.bound = contender.get("bound", False)
             if one.ready():
                 running.append(one)
                 if not one.facts["correct"] and one.library:
@@ -112,16 +114,17 @@ def measure(shape, contenders, samples):
     for one in running:
         one.close()
     result = dict(shape, refused=refused, contenders=[
-        dict(one.facts, name=one.name, library=one.library, seconds=one.samples)
-        for one in running if len(one.samples) == samples])
+        dict(one.facts, name=one.name, library=one.library, bound=one.bound,
+             seconds=one.samples) for one in running if len(one.samples) == samples])
     summarise(result)
     return result
 
 
 def summarise(result):
     """Adds the fastest library and the ratio of compiled code to it."""
-    # A library that was given its weights in a layout of its own before the clock started is shown, not compared.
-    libraries = [c for c in result["contenders"] if c["library"] and "prepacked" not in c["name"]]
+    # A library that was given its weights in a layout of its own before the clock started is shown, not compared. So is
+    # a bound, which computes nothing.
+    libraries = [c for c in result["contenders"] if c["library"] and "prepacked" not in c["name"] and not c.get("bound")]
     ours = [c for c in result["contenders"] if not c["library"]]
     for contender in result["contenders"]:
         contender["median"] = statistics.median(contender["seconds"])

@@ -94,9 +94,9 @@ def contenders(shape):
     """Those that may be able to do `shape`; each refuses by itself what it cannot."""
     found = []
 
-    def add(name, adapter, library="", form="", **environment):
+    def add(name, adapter, library="", form="", bound=False, **environment):
         if (BUILD / f"{adapter}.so").exists() and library is not None:
-            found.append({"name": name, "library": True, "environment": environment,
+            found.append({"name": name, "library": True, "bound": bound, "environment": environment,
                           "command": ["peer", str(BUILD / f"{adapter}.so"), library, form]})
 
     gemm, kind = shape["kind"] == "gemm", shape["type"]
@@ -121,6 +121,10 @@ def contenders(shape):
     if gemm:
         for version in ("onednn2", "onednn3", "onednn3sycl"):
             add(f"{version}-gemm", version, form="gemm")
+    if shape["kind"] in ("softmax", "layernorm"):
+        # No library: what it takes to read and to write the same bytes once.
+        for form in ("memcpy", "copy", "stream"):
+            add(form, "moves", form=form, bound=True)
     for version in ("onednn2", "onednn3"):
         add(version, version, form="matmul")
         if gemm:

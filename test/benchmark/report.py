@@ -40,12 +40,16 @@ def table(results, unit, amount):
     for result in results:
         def show(contender):
             return f"{amount(result, contender['median']):.4g}"
-        peers = sorted((c for c in result["contenders"] if c["library"] and "prepacked" not in c["name"]),
+        peers = sorted((c for c in result["contenders"]
+                        if c["library"] and "prepacked" not in c["name"] and not c.get("bound")),
                        key=lambda c: c["median"])
+        bounds = sorted((c for c in result["contenders"] if c.get("bound")), key=lambda c: c["median"])
         ours = next((c for c in result["contenders"] if not c["library"]), None)
         own = "not compiled" if ours is None else show(ours) + ("" if ours["correct"] else " **wrong**")
         ratio = f"{result['ratio']:.3f} ({result['low']:.3f} - {result['high']:.3f})" if "ratio" in result else ""
         words = ", ".join(f"{peer['name']} {show(peer)}" for peer in peers[:3])
+        if bounds:
+            words += f"; the bytes alone: {bounds[0]['name']} {show(bounds[0])}"
         lines.append(f"| {result['name']} | {own} | {words} | {ratio} |")
     return lines
 

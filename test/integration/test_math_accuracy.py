@@ -21,6 +21,13 @@ GELU = """    %half = arith.constant 0.5 : f32
     %r = arith.mulf %h, %s : f32
 """
 
+NORMAL = """    %one = arith.constant 1.0 : f32
+    %root = arith.constant 0.70710678118 : f32
+    %a = arith.mulf %x, %root : f32
+    %e = math.erf %a : f32
+    %r = arith.addf %e, %one : f32
+"""
+
 #: name: (body, reference, largest error allowed)
 FUNCTIONS = {
     "exp": (ONE.format("exp"), numpy.exp, 1.5),
@@ -36,6 +43,7 @@ FUNCTIONS = {
     "rsqrt": (ONE.format("rsqrt"), lambda v: 1 / numpy.sqrt(v), 2),
     "erf": (ONE.format("erf"), each(math.erf), 1.5),
     "erfc": (ONE.format("erfc"), each(math.erfc), 4),
+    "normal": (NORMAL, lambda v: each(math.erfc)(-v / math.sqrt(2)), 4),
     "gelu": (GELU, lambda v: v / 2 * each(math.erfc)(-v / math.sqrt(2)), 4),
 }
 
@@ -64,8 +72,12 @@ def test_accuracy(tool, tmp_path, name):
         random.integers(0, 1 << 32, count, dtype=numpy.uint32).view(numpy.float32),
         random.standard_normal(count).astype(numpy.float32) * 3,
         random.uniform(-110, 110, count).astype(numpy.float32),
-        numpy.array([0, -0.0, 1, -1, 2, 1e-40, -1e-45, 88.72, 88.73, numpy.inf, numpy.nan], numpy.float32),
-    ])
+        # Where tails of the error function fall below the normal numbers, and near zero on both sides.
+        random.uniform(-15, 15, count).astype(numpy.float32),
+        random.uniform(-14.3, -13, count // 4).astype(numpy.float32),
+        numpy.exp2(random.uniform(-30, 1, count)).astype(numpy.float32) * random.choice([-1, 1], count),
+        numpy.array([0, -0.0, -13.146247, -13.146248, 9.19455, 9.194551, -13.003057, 1, -1, 2, 1e-40, -1e-45, 88.72, 88.73, numpy.inf, numpy.nan], numpy.float32),
+    ]).astype(numpy.float32)
     (tmp_path / "f.mlir").write_text(program(body, values.size))
     numpy.save(tmp_path / "x.npy", values)
     tool("tw-run", tmp_path / "f.mlir", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
