@@ -150,7 +150,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--group", action="append", help="only this group of shapes.json (may be repeated)")
     options.add_argument("--only", help="only shapes whose name contains this")
-    options.add_argument("--samples", type=int, default=11, help="samples of each contender, at least 9")
+    options.add_argument("--samples", type=int, default=11, help="samples of each contender, at least 9 and what shapes.json says")
     options.add_argument("--peers-only", action="store_true", help="do not compile anything")
     options.add_argument("--no-peers", action="store_true", help="compiled code alone")
     options.add_argument("--target", default="cpu:host")
@@ -177,7 +177,7 @@ def main():
                 if shape["kind"] == "fused":  # compared with the same product alone
                     plain = programs.compiled(dict(shape, kind="gemm", name=shape["name"] + "-plain"), arguments.target)
                     contenders.append(plain and dict(plain, name="product-alone", kind="gemm", library=True))
-            result = measure(shape, [c for c in contenders if c], max(9, arguments.samples))
+            result = measure(shape, [c for c in contenders if c], max(9, content.get("samples", 0), arguments.samples))
             wrong += sum(not c["correct"] for c in result["contenders"])
             measured.append(result)
             print(line(result), flush=True)

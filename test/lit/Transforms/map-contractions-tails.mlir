@@ -1,4 +1,4 @@
-// RUN: tw-opt %s -map-contractions=force=k_block=64 -canonicalize -split-input-file | FileCheck %s
+// RUN: tw-opt %s -map-contractions=force=k_block=64,rows=8,vectors=3 -canonicalize -split-input-file | FileCheck %s
 
 // Steps with an elementary function need more constants than the waiting sums leave registers: the sums go to a buffer,
 // and one loop over its rows takes them through the steps. Partial sums lie in the result, so C has no memory.
