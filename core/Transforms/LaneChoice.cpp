@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Reads the body of a nest, and decides on lanes, accumulators, steps of outer
-// reductions and the kind of store; NestVectorizer.cpp writes what was decided.
+// reductions and the kind of store; NestLanes.cpp and NestVectorizer.cpp write what was decided.
 //
 //===----------------------------------------------------------------------===//
 

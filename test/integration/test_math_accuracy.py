@@ -90,3 +90,19 @@ def test_accuracy(tool, tmp_path, name):
     worst = numpy.argmax(numpy.where(finite, error, 0))
     assert error[worst] <= allowed, f"{name}({values[worst]}) = {got[worst]}, not {want[worst]}"
     assert numpy.array_equal(got[~finite], rounded[~finite], equal_nan=True)
+
+
+@pytest.mark.parametrize("name, allowed", [("erf", 2), ("erfc", 4)])
+def test_accuracy_of_doubles(tool, tmp_path, name, allowed):
+    """In units of the last place of f64; the reference loses one of them itself."""
+    random = numpy.random.default_rng(2)
+    values = numpy.concatenate([random.standard_normal(1 << 14), random.uniform(-7, 27.4, 1 << 14),
+                                numpy.array([0, -0.0, 1e-300, 26.5432, 26.5433, 27.2, 40, -40])])
+    body = ONE.format(name)
+    (tmp_path / "f.mlir").write_text(program(body, values.size).replace("f32", "f64"))
+    numpy.save(tmp_path / "x.npy", values)
+    tool("tw-run", tmp_path / "f.mlir", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    got, want = numpy.load(tmp_path / "y.npy"), each(getattr(math, name))(values)
+    error = numpy.abs(got - want) / numpy.spacing(numpy.abs(want))
+    worst = numpy.argmax(error)
+    assert error[worst] <= allowed, f"{name}({values[worst]}) = {got[worst]}, not {want[worst]}"
