@@ -7,6 +7,7 @@
 
 #include "core/CostModel/HaloModel.h"
 #include <algorithm>
+#include <cmath>
 
 namespace tilewright {
 
@@ -20,6 +21,15 @@ HaloAnswer compareHalo(const HaloQuestion &q, const MemoryModel &model) {
                  pass(q.bytesBetween, q.bytesOut, second * q.second.arithmetic, second * (q.second.loads + q.reads));
   answer.fused = pass(q.bytesIn, q.bytesOut, second * (q.recompute * q.first.arithmetic + q.second.arithmetic),
                       second * (q.recompute * q.first.loads + q.second.loads));
+  if (q.ringBytes == 0) {
+    answer.slid = HUGE_VAL;
+    return answer;
+  }
+  double bytes = q.bytesBetween / std::max(q.between, 1.0); // of an element
+  double ring = model.moveSeconds(q.reads * q.elements * bytes, q.bytesBetween, q.ringBytes);
+  answer.slid = std::max({pass(q.bytesIn, q.bytesOut, first * q.first.arithmetic + second * q.second.arithmetic,
+                               first * q.first.loads + second * (q.second.loads + q.reads)),
+                          ring});
   return answer;
 }
 

@@ -11,6 +11,7 @@
 ///
 ///   apart: max(in + between, work of the first) + max(between + out, work of the second)
 ///   fused: max(in + out, recompute * work of the first + work of the second)
+///   slid:  max(in + out, work of both, what goes through the ring)
 ///
 /// Bytes cost what the memory costs that holds what a pass touches. `recompute`
 /// counts the elements of the first that R rows of the second need together,
@@ -37,12 +38,13 @@ struct HaloQuestion {
   double between = 0;   // elements of the first
   double recompute = 1; // elements of the first that are computed for one of the second
   double reads = 1;     // elements of the first that one of the second reads
+  double ringBytes = 0; // of the rows of the first that one row of the second reads; 0: there is no such window
   int64_t lanes = 1;
   StencilWork first, second;
 };
 
 struct HaloAnswer {
-  double apart = 0, fused = 0; // seconds
+  double apart = 0, fused = 0, slid = 0; // seconds
 };
 
 HaloAnswer compareHalo(const HaloQuestion &question, const MemoryModel &model);

@@ -54,9 +54,9 @@ int64_t MemoryModel::lanes(unsigned bits) const {
   return std::max<int64_t>(registerBytes * 8 / bits, 1);
 }
 
-double MemoryModel::moveSeconds(double read, double written) const {
+double MemoryModel::moveSeconds(double read, double written, double footprint) const {
   for (const Rates &memory : memories) {
-    bool holds = read + written <= static_cast<double>(memory.bytes) || &memory == &memories.back();
+    bool holds = footprint <= static_cast<double>(memory.bytes) || &memory == &memories.back();
     if (!holds || memory.read <= 0)
       continue;
     // A write rate that nobody measured is that of reads.

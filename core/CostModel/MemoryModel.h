@@ -60,7 +60,9 @@ public:
   double seconds(double bytes, double vectorOps) const;
   /// Seconds of a pass that reads and writes so many bytes: at the rates of the nearest cache that holds both, else of
   /// memory, where stores may go past the caches.
-  double moveSeconds(double read, double written) const;
+  double moveSeconds(double read, double written) const { return moveSeconds(read, written, read + written); }
+  /// The same of `footprint` different bytes.
+  double moveSeconds(double read, double written, double footprint) const;
   /// Seconds that vector instructions take to issue: arithmetic and loads have ports of their own.
   double issueSeconds(double arithmetic, double loads) const {
     return std::max(arithmetic / operationsPerClock, loads / loadsPerClock) / clock;

@@ -227,7 +227,13 @@ def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
     for y: for x: out[y, x] = g(f(image[y, x], image[y, x + 1]), f(image[y + 1, x], image[y + 1, x + 1]))
     ```
 
-    Rows that `vectorize-nests` takes at once share what they compute.
+    Rows that `vectorize-nests` takes at once share what they compute. Where even that is too much work, and the second
+    nest reads neighbours in the rows, it takes them from a ring of rows, of which each step computes one:
+
+    ```mlir
+    for y: for x: ring[(y + 1) mod 2, x] = f(image[y + 1, x], image[y + 1, x + 1])
+           for x: out[y, x] = g(ring[y mod 2, x], ring[(y + 1) mod 2, x])
+    ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }

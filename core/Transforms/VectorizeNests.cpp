@@ -192,8 +192,16 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       auto trips = passes.front().tripCounts[0];
       bool isRow = load.stride(0) == 1 && llvm::is_contained(load.symbols, rows.getInductionVar()) &&
                    !(definition && rows->isAncestor(definition)) && type.getElementType().isIntOrFloat();
+      // Neighbours in one row (the taps of a stencil) are in the same lines.
+      auto isNeighbour = [&](const Access &other) {
+        return other.memref == load.memref && other.symbols == load.symbols &&
+               llvm::all_of(llvm::zip(other.map.getResults(), load.map.getResults()), [&](auto pair) {
+                 auto [x, y] = pair;
+                 return isa<AffineConstantExpr>(simplifyAffineExpr(x - y, 1, load.map.getNumSymbols()));
+               });
+      };
       if (isRow && trips && trips == heaviest.tripCounts[0] &&
-          *trips * type.getElementTypeBitWidth() / 8 <= model.rowBytes())
+          *trips * type.getElementTypeBitWidth() / 8 <= model.rowBytes() && llvm::none_of(plan.loads, isNeighbour))
         plan.loads.push_back(load);
     }
     return plan.loads.empty() ? std::nullopt : std::optional(plan);

@@ -8,6 +8,7 @@
 #include "core/CostModel/HaloModel.h"
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
+#include <cmath>
 
 using namespace tilewright;
 
@@ -51,6 +52,21 @@ TEST(HaloModel, WorkThatGrowsBeyondMemoryTimeStaysApart) {
 TEST(HaloModel, NothingIsSavedNextToTheCore) {
   HaloAnswer answer = compareHalo(blur(1 << 10, 5), model());
   EXPECT_GT(answer.fused, answer.apart);
+}
+
+TEST(HaloModel, ARingComputesNothingAgain) {
+  HaloQuestion question = blur(1 << 28, 5);
+  EXPECT_EQ(compareHalo(question, model()).slid, HUGE_VAL);
+  question.first.arithmetic = 40;
+  question.ringBytes = 8 * 2048 * 4;
+  HaloAnswer answer = compareHalo(question, model());
+  EXPECT_LT(answer.slid, answer.fused);
+  EXPECT_LT(answer.slid, answer.apart);
+  // Where the window's rows themselves lie in memory, nothing is saved.
+  question.first.arithmetic = 5;
+  question.ringBytes = 1e9;
+  answer = compareHalo(question, model());
+  EXPECT_GT(answer.slid, answer.apart);
 }
 
 TEST(HaloModel, MoreMemoryTakesLonger) {

@@ -50,3 +50,17 @@ def cases():
                 lines += generic(name, source, "a1", kind, data.shape, axis, before)
                 source = name
             yield simple(f"stencil-{number}-{kind}", [image, weights], [Tensor(kind, data)], lines, units=64)
+    yield from rings(random)
+
+
+def rings(random):
+    """Enough taps that rows are kept in a ring instead of being computed again; the border is of odd sizes."""
+    for shape, count in (((90, 211), 11), ((3, 70, 133), 9), ((40, 64), 12)):
+        image, weights = random("f32", *shape), random("f32", count)
+        axes = [len(shape) - 1, len(shape) - 2]
+        across = taps(image.data, weights.data, axes[0])
+        data = taps(across, weights.data, axes[1])
+        before = [f"tensor<{'x'.join(map(str, part.shape))}xf32>, {weights.type()}" for part in (image.data, across)]
+        lines = generic("t0", "a0", "a1", "f32", across.shape, axes[0], before[0])
+        lines += generic("r0", "t0", "a1", "f32", data.shape, axes[1], before[1])
+        yield simple(f"ring-{len(shape)}-{count}", [image, weights], [Tensor("f32", data)], lines, units=64)

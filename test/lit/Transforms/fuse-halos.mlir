@@ -197,3 +197,76 @@ func.func @stays(%in: memref<4097x4096xf32>, %t: memref<4097x4096xf32>, %out: me
   return
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "cpu:granite-rapids"} {
+// Many taps: computing rows again would take longer than memory does. The rows that one row reads stay in a ring of the
+// next power of two; each step computes one more of them.
+// CHECK-LABEL: func.func @ring
+// CHECK-SAME: (%[[IN:.*]]: memref<1040x1024xf32>, %[[OUT:.*]]: memref<1024x1024xf32>)
+// CHECK: %[[RING:.*]] = memref.alloc() : memref<16x1024xf32>
+// CHECK: affine.for %[[R:.*]] = 0 to 8
+// CHECK-NEXT: affine.for %[[X:.*]] = 0 to 1024
+// CHECK: affine.load %[[IN]][%[[R]] + 2, %[[X]]]
+// CHECK: math.exp
+// CHECK: affine.store %{{.*}}, %[[RING]][%[[R]], %[[X]]]
+// CHECK: affine.for %[[Y:.*]] = 0 to 1024
+// CHECK-NEXT: affine.for %[[X:.*]] = 0 to 1024
+// CHECK: affine.load %[[IN]][%[[Y]] + 10, %[[X]]]
+// CHECK: math.exp
+// CHECK: affine.store %{{.*}}, %[[RING]][%[[Y]] - ((%[[Y]] + 8) floordiv 16) * 16 + 8, %[[X]]]
+// CHECK: affine.for %[[X:.*]] = 0 to 1024
+// CHECK-NOT: math.exp
+// CHECK: affine.load %[[RING]][%[[Y]] mod 16, %[[X]]]
+// CHECK: affine.load %[[RING]][%[[Y]] - ((%[[Y]] + 8) floordiv 16) * 16 + 8, %[[X]]]
+// CHECK: affine.store %{{.*}}, %[[OUT]][%[[Y]], %[[X]]]
+func.func @ring(%in: memref<1040x1024xf32>, %out: memref<1024x1024xf32>) {
+  %t = memref.alloc() : memref<1040x1024xf32>
+  affine.for %y = 0 to 1040 {
+    affine.for %x = 0 to 1024 {
+      %p = affine.load %in[%y, %x] : memref<1040x1024xf32>
+      %e = math.exp %p : f32
+      affine.store %e, %t[%y, %x] : memref<1040x1024xf32>
+    }
+  }
+  affine.for %y = 0 to 1024 {
+    affine.for %x = 0 to 1024 {
+      %a = affine.load %t[%y + 2, %x] : memref<1040x1024xf32>
+      %b = affine.load %t[%y + 6, %x] : memref<1040x1024xf32>
+      %c = affine.load %t[%y + 10, %x] : memref<1040x1024xf32>
+      %d = arith.addf %a, %b : f32
+      %s = arith.addf %c, %d : f32
+      affine.store %s, %out[%y, %x] : memref<1024x1024xf32>
+    }
+  }
+  return
+}
+}
+
+// -----
+
+// Two cores: a ring's rows follow each other, so the rows stay apart or are computed again.
+module attributes {tilewright.target = "cpu:granite-rapids", tilewright.threads = 2 : i64} {
+// CHECK-LABEL: func.func @two_cores
+// CHECK-NOT: memref<16x1024xf32>
+func.func @two_cores(%in: memref<1040x1024xf32>, %out: memref<1024x1024xf32>) {
+  %t = memref.alloc() : memref<1040x1024xf32>
+  affine.for %y = 0 to 1040 {
+    affine.for %x = 0 to 1024 {
+      %p = affine.load %in[%y, %x] : memref<1040x1024xf32>
+      %e = math.exp %p : f32
+      affine.store %e, %t[%y, %x] : memref<1040x1024xf32>
+    }
+  }
+  affine.for %y = 0 to 1024 {
+    affine.for %x = 0 to 1024 {
+      %a = affine.load %t[%y + 2, %x] : memref<1040x1024xf32>
+      %c = affine.load %t[%y + 10, %x] : memref<1040x1024xf32>
+      %s = arith.addf %c, %a : f32
+      affine.store %s, %out[%y, %x] : memref<1024x1024xf32>
+    }
+  }
+  return
+}
+}
