@@ -14,8 +14,8 @@
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/PlanShortage.h"
+#include "core/CostModel/StagedTiles.h"
 #include "core/CostModel/StepModel.h"
-#include "core/CostModel/TileArrangement.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -32,6 +32,13 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
                             {"scratchpad_bytes", sharedBytes},
                             {"blocks_at_a_time", blocksAtATime},
                             {"step_clocks", stepClocks},
+                            {"round", round},
+                            {"step_instructions", llvm::json::Object{{"products", instructions.products},
+                                                                     {"fragment_loads", instructions.fragmentLoads},
+                                                                     {"global_loads", instructions.globalLoads},
+                                                                     {"writes", instructions.writes},
+                                                                     {"permutes", instructions.permutes},
+                                                                     {"loop", instructions.loop}}},
                             {"engine", engine},
                             {"workers", workers},
                             {"raster_rows", rasterRows},
@@ -46,19 +53,6 @@ bool tilewright::isContiguousAlong(const Access &access, unsigned dim) {
   if (results.empty() || linearCoefficient(results.back(), dim) != 1)
     return false;
   return llvm::none_of(results.drop_back(), [&](AffineExpr result) { return result.isFunctionOfDim(dim); });
-}
-
-/// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once.
-static int64_t piecesAlong(const Access &access, unsigned dim, int64_t elementBytes) {
-  int64_t bytes = 16;
-  for (unsigned other = 0; other < access.map.getNumDims(); ++other) {
-    std::optional<int64_t> stride = access.stride(other);
-    if (!stride)
-      return elementBytes;
-    if (other != dim)
-      bytes = std::gcd(bytes, *stride * elementBytes);
-  }
-  return std::max(bytes & -bytes, elementBytes);
 }
 
 static bool isLinearAlong(const Access &access, unsigned dim) {
@@ -87,29 +81,6 @@ bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, boo
     return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
   };
   return takes(unit.a, c.a) && takes(unit.b, c.b) && elementType(unit.c.element, context) == c.accumulator;
-}
-
-/// Elements of one lane that follow each other along the rows or the columns of a fragment.
-static int64_t runAlong(const Layout &layout, bool rows) {
-  int64_t count = 1;
-  for (const Position &base : layout.elements) {
-    Position wanted = rows ? Position{count, 0} : Position{0, count};
-    if (!(base == wanted))
-      break;
-    count *= 2;
-  }
-  return count;
-}
-
-/// Whether the rows of a staged operand run along k: as lanes take vectors from it, but in the array's order where they
-/// can load matrices transposed (`transposes`) or take single elements, so that no copy has to turn it.
-static bool staysInK(const ContractionOperand &operand, const UnitOperand &own, bool isA, unsigned freeDim,
-                     unsigned kDim, bool matrices, bool transposes) {
-  bool inK = isContiguousAlong(operand.access, kDim), inFree = isContiguousAlong(operand.access, freeDim);
-  bool wantsK = matrices || runAlong(own.layout, /*rows=*/!isA) > 1;
-  if (!wantsK && (isA ? own.cols : own.rows) > 1 && runAlong(own.layout, /*rows=*/isA) == 1)
-    return inK && !inFree;
-  return wantsK && !(inFree && !inK && transposes);
 }
 
 //===-- Scratchpad --------------------------------------------------------===//
@@ -141,11 +112,8 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
   });
 }
 
-/// Instructions of a step that are neither products nor accesses: counter, stage, addresses, waits, barrier, branch; as
-/// counted in compiled loops.
-static constexpr double loopInstructions = 20;
-/// Registers of an element that a lane gathers: itself, and an address of 64 bits.
-static constexpr int64_t gatherRegisters = 3;
+/// Registers of an address in global memory.
+static constexpr int64_t addressRegisters = 2;
 /// Bytes of k in the shortest step.
 static constexpr int64_t shortestDepth = 32;
 /// Bytes that global memory moves at once.
@@ -221,15 +189,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
       return std::nullopt;
     }
 
-  int64_t elementBytes = std::max(1u, c.a.element.getIntOrFloatBitWidth() / 8);
-  bool engine = hasCopyEngine(chip, hierarchy);
-  bool matrices = false, transposes = false; // loads of matrices by the whole subgroup
-  for (const CopyEngine &copy : chip.copies())
-    if (copy.from == shared->name && copy.to == own->name) {
-      matrices = elementBytes <= 4;
-      transposes |=
-          llvm::is_contained(copy.arrangements, "transpose") && llvm::is_contained(copy.accessBytes, elementBytes);
-    }
+  StagedTiles tiles(c, chip, hierarchy);
+  int64_t elementBytes = tiles.elementBytes();
+  bool engine = tiles.engine();
   double issueSlots = chip.rate("issue").value_or(1);
   double outerCount = 1, otherKCount = 1;
   for (unsigned dim : base.outer)
@@ -240,7 +202,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
 
   std::optional<LaneContractionPlan> best;
   double bestBeside = 0;
-  bool bestWhole = false;
   PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
     if (!computes(unit, c, hierarchy, fast))
@@ -293,26 +254,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               plan.stages = !plan.otherK.empty() ? 1 : engine ? std::min<int64_t>(4, std::max<int64_t>(2, steps)) : 2;
               while (plan.stages > 1 && plan.stages * stageBytes > shared->bytes)
                 --plan.stages;
-              // Elements of an operand that lanes gather one by one to turn them, and whether each lane has a whole
-              // piece of a row: narrower writes into neighbouring rows meet in a bank.
-              bool whole = true;
-              auto gathers = [&](const ContractionOperand &operand, const UnitOperand &own, bool isA, unsigned freeDim,
-                                 int64_t free) -> int64_t {
-                bool inK = isContiguousAlong(operand.access, plan.kDim);
-                bool inFree = isContiguousAlong(operand.access, freeDim);
-                bool kInner = staysInK(operand, own, isA, freeDim, plan.kDim, matrices && unit.k > 1, transposes);
-                if (elementBytes >= 4 || !(kInner ? inFree && !inK : inK && !inFree))
-                  return 0;
-                int64_t pieceBytes = std::min<int64_t>(16, (kInner ? plan.depth : free) * elementBytes);
-                whole &= free * plan.depth / threads * elementBytes >= pieceBytes;
-                return free * plan.depth / threads;
-              };
-              int64_t gathered = gathers(c.a, unit.a, true, plan.mDim, plan.blockM()) +
-                                 gathers(c.b, unit.b, false, plan.nDim, plan.blockN());
-              // An iteration once round the ring may hold the copies of all its steps: in vectors, or each element in a
-              // register beside its address.
-              int64_t held = plan.stages * staged + gatherRegisters * gathered;
-              plan.round = !engine && plan.registers + held <= limit ? plan.stages : 1;
               plan.sharedBytes = plan.stages * stageBytes;
               if (plan.sharedBytes > shared->bytes || (plan.stages < 2 && plan.otherK.empty())) {
                 shortage.lacksBytes((plan.otherK.empty() ? 2 : 1) * stageBytes);
@@ -326,23 +267,32 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
               double active = std::min(blocks, atATime);
               double perUnit = std::max(1.0, active / hierarchy.blocks); // blocks that share a multiprocessor
-              double reads = double(subgroups) * (tm * unit.m + tn * unit.n) * plan.depth * elementBytes;
-              // Instructions of a subgroup: products, loads of fragments, its part of the copies in 16-byte vectors,
-              // twice where elements wait in registers, and those of the loop.
-              double copies = double(stageBytes) / threads / 16 * (engine ? 1 : 2);
-              double issued =
-                  subgroups * ((plan.depth / unit.k) * (tm * tn + tm + tn) + copies + loopInstructions) / issueSlots;
+              StagedOperand tileA = tiles.operand(plan, true), tileB = tiles.operand(plan, false);
+              // Writes of turned blocks, and reads of what they wrote, may meet in a bank.
+              double bytesA = double(plan.blockM()) * plan.depth * elementBytes, bytesB = stageBytes - bytesA;
+              double meetA = tiles.arrange(tileA, plan.a), meetB = tiles.arrange(tileB, plan.b);
+              // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one.
+              plan.instructions = tiles.instructions(plan, tileA, tileB);
+              double held = plan.registers + plan.stages * staged + addressRegisters * plan.instructions.globalLoads;
+              if (!engine && plan.stages > 1 && held <= limit) {
+                plan.round = plan.stages;
+                plan.instructions = tiles.instructions(plan, tileA, tileB);
+              }
+              double issued = subgroups * plan.instructions.sum() / issueSlots;
+              double reads =
+                  subgroups * double(plan.depth) * elementBytes * (tm * unit.m * meetA + tn * unit.n * meetB);
+              double written = bytesA * meetA + bytesB * meetB;
               double fetched = fetchedOnce(m, n, k, outerCount, plan, active, elementBytes, l2);
               StepLoad load;
               load.units = double(tm * tn) * (plan.depth / unit.k) * unit.issue * subgroups / issueSlots * perUnit;
               load.issue = issued * perUnit;
-              load.scratchpad = (reads + stageBytes) / shared->bytesPerClock * perUnit;
+              load.scratchpad = (reads + written) / shared->bytesPerClock * perUnit;
               load.l2 = l2 ? stageBytes * active / l2->bytesPerClock : 0;
               load.global = fetched / global->bytesPerClock;
               StepChain chain;
               chain.products = double(tm * tn) * (plan.depth / unit.k) * unit.issue;
               chain.scratchpadRead = reads / subgroups / shared->bytesPerClock;
-              chain.scratchpadWrite = engine ? 0 : double(stageBytes) / subgroups / shared->bytesPerClock;
+              chain.scratchpadWrite = engine ? 0 : written / subgroups / shared->bytesPerClock;
               chain.scratchpadLatency = shared->latency;
               chain.meets = !engine && subgroups > 1;
               double missing = std::min(1.0, fetched / (stageBytes * active));
@@ -366,12 +316,11 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               bool ties = best && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
               double least = ties ? std::min(plan.seconds, best->seconds) : plan.seconds;
               bool better = ties ? beside < bestBeside : best && plan.seconds < best->seconds;
-              if (!best || (whole != bestWhole ? whole : better)) {
+              if (!best || better) {
                 best = plan;
                 bestBeside = beside;
-                bestWhole = whole;
               }
-              if (ties && whole == bestWhole)
+              if (ties)
                 best->seconds = least;
             }
   }
@@ -383,39 +332,14 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
     return std::nullopt;
   }
 
-  // The order in the scratchpad: that of the array, if fragments can be read so, else that of the fragments.
-  auto order = [&](StagedTile &tile, const ContractionOperand &operand, const UnitOperand &unitOperand, bool isA,
-                   int64_t free) {
-    unsigned freeDim = isA ? best->mDim : best->nDim;
-    bool inK = isContiguousAlong(operand.access, best->kDim), inFree = isContiguousAlong(operand.access, freeDim);
-    tile.kInner = staysInK(operand, unitOperand, isA, freeDim, best->kDim, matrices && best->unit->k > 1, transposes);
-    int64_t rows = tile.kInner ? free : best->depth, cols = tile.kInner ? best->depth : free;
-    TileUse use;
-    use.rows = rows;
-    use.rowBytes = cols * elementBytes;
-    use.elementBytes = elementBytes;
-    use.layout = &unitOperand.layout;
-    use.rowIsLayoutRow = isA == tile.kInner;
-    use.matrices = matrices && best->unit->k > 1;
-    use.transposed = tile.kInner ? inFree && !inK : inK && !inFree;
-    use.mayPad = !engine;
-    use.lanes = hierarchy.lanes;
-    int64_t threads = best->subgroupsM * best->subgroupsN * hierarchy.lanes;
-    if (!use.transposed)
-      use.pieceBytes = piecesAlong(operand.access, tile.kInner ? best->kDim : freeDim, elementBytes);
-    else if (engine && elementBytes >= 4)
-      use.pieceBytes = elementBytes;
-    else
-      use.pieceBytes =
-          std::min({int64_t(16), use.rowBytes, std::max<int64_t>(1, rows * cols / threads) * elementBytes});
-    arrangeTile(tile, use, *shared);
-    int64_t bytes = best->stages * rows * tile.padding * elementBytes;
+  for (bool isA : {true, false}) { // rows longer than modelled, where there is room
+    StagedTile &tile = isA ? best->a : best->b;
+    StagedOperand operand = tiles.operand(*best, isA);
+    int64_t bytes = best->stages * operand.use.rows * tile.padding * elementBytes;
     if (best->sharedBytes + bytes > shared->bytes)
       tile.padding = bytes = 0;
     best->sharedBytes += bytes;
-  };
-  order(best->a, c.a, best->unit->a, true, best->blockM());
-  order(best->b, c.b, best->unit->b, false, best->blockN());
+  }
   if (considered) {
     auto chosen = llvm::find_if(*considered, [&](const auto &each) { return each.cutsLike(*best); });
     *chosen = *best; // with the bytes of its arrangement, before others of the same time

@@ -29,6 +29,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_LANECONTRACTIONMODEL_H
 
 #include "core/Analysis/Contraction.h"
+#include "core/CostModel/TurnedCopy.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
@@ -41,6 +42,15 @@ struct StagedTile {
   int64_t swizzleBits = 0, swizzleBase = 0, swizzleShift = 0;
   int64_t padding = 0; // elements behind each row; where there is no swizzle
   int64_t line = 0;    // elements; not 0 and not kInner: [BM / line][BK][line]
+  TurnShape turn;      // of lanes that transpose it while they copy
+  int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
+};
+
+/// Instructions of a lane for one step; those of copies and of the loop only where lanes copy.
+struct StepInstructions {
+  double products = 0, fragmentLoads = 0, globalLoads = 0, writes = 0, permutes = 0, loop = 0;
+  double sum() const { return products + fragmentLoads + globalLoads + writes + permutes + loop; }
+  double beside() const { return sum() - products; }
 };
 
 struct LaneContractionPlan {
@@ -58,6 +68,7 @@ struct LaneContractionPlan {
   int64_t cluster = 1;    // blocks one below the other that share what they copy of B
   int64_t rasterRows = 1; // of tiles that a sweep over the columns covers
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1; // per lane; per block; of one multiprocessor
+  StepInstructions instructions; // of a step, where fragments lie over the lanes of a subgroup
   double stepClocks = 0, seconds = 0;
 
   int64_t blockM() const { return subgroupsM * tilesM * unit->m; }

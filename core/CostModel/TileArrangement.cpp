@@ -11,35 +11,46 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/TileArrangement.h"
-#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
-#include <map>
-#include <set>
 
 using namespace llvm;
 using namespace tilewright;
 
-/// Clocks of one access of `width` bytes by lanes at these addresses: a group of lanes takes all banks once, more where
-/// two of its words share a bank.
-static int64_t bankClocks(ArrayRef<int64_t> addresses, int64_t width, const Memory &memory) {
-  int64_t group = std::max<int64_t>(1, memory.banks * memory.bankBytes / width), clocks = 0;
+namespace {
+/// Clocks of accesses, and those that they would take without conflicts.
+struct BankClocks {
+  int64_t taken = 0, least = 0;
+  BankClocks times(int64_t count) const { return {taken * count, least * count}; }
+  BankClocks operator+(const BankClocks &other) const { return {taken + other.taken, least + other.least}; }
+};
+} // namespace
+
+/// One access of `width` bytes by lanes at these addresses: a group of lanes takes all banks once, more where two of
+/// its words share a bank.
+static BankClocks bankClocks(ArrayRef<int64_t> addresses, int64_t width, const Memory &memory) {
+  size_t group = std::max<int64_t>(1, memory.banks * memory.bankBytes / width);
+  BankClocks clocks;
+  SmallVector<int64_t, 64> words;
+  SmallVector<int64_t, 64> inBank;
   for (size_t first = 0; first < addresses.size(); first += group) {
-    std::map<int64_t, std::set<int64_t>> words;
+    words.clear();
+    inBank.assign(memory.banks, 0);
     for (size_t i = first; i < std::min(addresses.size(), first + group); ++i)
-      for (int64_t byte = 0; byte < std::max<int64_t>(width, memory.bankBytes); byte += memory.bankBytes) {
-        int64_t word = (addresses[i] + byte) / memory.bankBytes;
-        words[word % memory.banks].insert(word);
-      }
-    int64_t most = 0;
-    for (const auto &[bank, distinct] : words)
-      most = std::max<int64_t>(most, distinct.size());
-    clocks += most;
+      for (int64_t byte = 0; byte < std::max<int64_t>(width, memory.bankBytes); byte += memory.bankBytes)
+        words.push_back((addresses[i] + byte) / memory.bankBytes);
+    llvm::sort(words);
+    words.erase(llvm::unique(words), words.end());
+    for (int64_t word : words)
+      ++inBank[word % memory.banks];
+    clocks = clocks + BankClocks{*llvm::max_element(inBank), 1};
   }
   return clocks;
 }
 
 /// Clocks of the writes of a copy and, twice, of the reads of a fragment.
-static int64_t clocksOf(const StagedTile &tile, const TileUse &use, int64_t readBytes, const Memory &memory) {
+static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t readBytes, const Memory &memory) {
   int64_t pitch = use.rowBytes + tile.padding * use.elementBytes;
   auto at = [&](int64_t row, int64_t bytes) {
     int64_t offset = row * pitch + bytes;
@@ -50,9 +61,16 @@ static int64_t clocksOf(const StagedTile &tile, const TileUse &use, int64_t read
   int64_t piece = std::min<int64_t>(use.pieceBytes, pitch & -pitch);
   if (tile.swizzleBits)
     piece = std::min(piece, int64_t(1) << tile.swizzleBase);
+  int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes),
+          blocks = std::max<int64_t>(1, use.rows / use.along);
+  int64_t near = std::min(tile.near, blocks);
   for (int64_t lane = 0; lane < use.lanes; ++lane) {
-    int64_t row = use.transposed ? lane % use.rows : lane * piece / use.rowBytes;
-    int64_t column = use.transposed ? lane / use.rows * use.pieceBytes : lane * piece % use.rowBytes;
+    int64_t row = lane * piece / use.rowBytes, column = lane * piece % use.rowBytes;
+    if (use.transposed) { // lanes along the array, then along the row, then the rest of the array
+      int64_t outside = near < blocks ? lane / near / pieces * near : 0;
+      row = (lane % near + outside) * use.along;
+      column = lane / near % (near < blocks ? pieces : lane + 1) * use.pieceBytes;
+    }
     if (row < use.rows && column < use.rowBytes)
       writes.push_back(at(row, column));
   }
@@ -65,47 +83,76 @@ static int64_t clocksOf(const StagedTile &tile, const TileUse &use, int64_t read
       reads.push_back(use.rowIsLayoutRow ? at(p.row, p.col * use.elementBytes) : at(p.col, p.row * use.elementBytes));
     }
   }
-  return 16 / piece * bankClocks(writes, piece, memory) + 2 * bankClocks(reads, use.matrices ? 16 : readBytes, memory);
+  // Narrower writes are as many more, none of them wasted.
+  return bankClocks(writes, piece, memory).times(16 / piece) +
+         bankClocks(reads, use.matrices ? 16 : readBytes, memory).times(2);
 }
 
-void tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memory &memory) {
+double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memory &memory) {
   int64_t run = contiguousElements(*use.layout, !use.rowIsLayoutRow);
   int64_t readBytes = std::min<int64_t>(16, run * use.elementBytes);
   StagedTile plain;
   plain.kInner = tile.kInner;
   plain.swizzleBase = 4;
+  plain.near = use.transposed ? std::max<int64_t>(1, use.rows / use.along) : 0;
   StagedTile best = plain;
-  int64_t clocks = clocksOf(plain, use, readBytes, memory);
+  BankClocks clocks = clocksOf(plain, use, readBytes, memory);
   auto consider = [&](const StagedTile &candidate) {
-    if (int64_t now = clocksOf(candidate, use, readBytes, memory); now < clocks) {
+    if (BankClocks now = clocksOf(candidate, use, readBytes, memory); now.taken < clocks.taken) {
       clocks = now;
       best = candidate;
     }
   };
   // Pieces of 16 bytes, larger ones, or as small as the reads; moved by the number of the row, of pairs of rows, of
-  // fours, or of as many as fill all banks.
+  // fours, or of as many as fill all banks. They stay inside a row; or, where lanes write blocks into rows that are
+  // apart, inside as many rows as all banks hold.
   int64_t log = Log2_64(use.rowBytes);
   int64_t skips = std::max<int64_t>(2, int64_t(Log2_64(std::max<int64_t>(1, memory.banks * memory.bankBytes))) - log);
-  for (int64_t base : {4, 5, 6, 3, 2}) {
-    if (base != 4 && (use.matrices || (int64_t(1) << base) < readBytes))
-      continue;
-    for (int64_t bits = 1; bits <= 5 && (int64_t(1) << (base + bits)) <= use.rowBytes; ++bits)
-      for (int64_t skip = 0; skip <= skips; ++skip) {
-        StagedTile candidate = plain;
-        candidate.swizzleBits = bits;
-        candidate.swizzleBase = base;
-        candidate.swizzleShift = log + skip - base;
-        if (candidate.swizzleShift >= bits)
-          consider(candidate);
-      }
-  }
-  if (use.mayPad && !use.matrices)
+  auto swizzles = [&](int64_t near, int64_t span) {
+    for (int64_t base : {4, 5, 6, 3, 2}) {
+      if (base != 4 && (use.matrices || (int64_t(1) << base) < readBytes))
+        continue;
+      for (int64_t bits = 1; bits <= 5 && (int64_t(1) << (base + bits)) <= span; ++bits)
+        for (int64_t skip = 0; skip <= skips; ++skip) {
+          StagedTile candidate = plain;
+          candidate.near = near;
+          candidate.swizzleBits = bits;
+          candidate.swizzleBase = base;
+          candidate.swizzleShift = log + skip - base;
+          if (candidate.swizzleShift >= bits)
+            consider(candidate);
+        }
+    }
+  };
+  auto paddings = [&](int64_t near) {
+    if (!use.mayPad || use.matrices)
+      return;
     for (int64_t bytes = std::max(readBytes, use.elementBytes); bytes <= 16; bytes *= 2) {
       StagedTile candidate = plain;
+      candidate.near = near;
       candidate.padding = bytes / use.elementBytes;
       consider(candidate);
     }
+  };
+  swizzles(plain.near, use.rowBytes);
+  if (clocks.taken > clocks.least)
+    paddings(plain.near);
+  int64_t sector = std::max<int64_t>(1, 32 / (use.along * use.elementBytes)); // lanes that fill one of global memory
+  for (int64_t near = plain.near; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
+    // Fewer lanes along the array only where others of the same access fill its sectors.
+    int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes);
+    if (use.wholeSectors && near < sector && use.lanes / pieces < sector)
+      break;
+    if (near < plain.near) {
+      StagedTile candidate = plain;
+      candidate.near = near;
+      consider(candidate);
+    }
+    swizzles(near, std::max(use.rowBytes, memory.banks * memory.bankBytes));
+    paddings(near);
+  }
   if (!best.swizzleBits)
     best.swizzleBase = 0;
   tile = best;
+  return clocks.least ? double(clocks.taken) / clocks.least : 1;
 }

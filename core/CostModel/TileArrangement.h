@@ -16,6 +16,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_TILEARRANGEMENT_H
 
 #include "core/CostModel/LaneContractionModel.h"
+#include <tuple>
 
 namespace tilewright {
 
@@ -27,13 +28,20 @@ struct TileUse {
   bool matrices = false;          // fragments are loaded as matrices, 16 bytes of a row at a time
   int64_t pieceBytes = 16;        // that a lane writes at once, where a swizzle or padding does not cut them
   int64_t lanes = 32;             // that write together
-  bool transposed = false;        // neighbouring lanes write into neighbouring rows
+  bool transposed = false;        // lanes turn blocks: neighbouring ones write into rows `along` apart
+  int64_t along = 1;              // rows of such a block
+  bool wholeSectors = true;       // neighbouring lanes shall fill sectors of the array; false: its rows begin anywhere
   bool mayPad = true;             // copies need no 16-byte alignment
+  auto key() const {
+    return std::tuple(rows, rowBytes, elementBytes, layout, rowIsLayoutRow, matrices, pieceBytes, lanes, transposed,
+                      along, wholeSectors, mayPad);
+  }
 };
 
-/// Sets the swizzle or padding of `tile` that takes the fewest clocks of `memory`'s banks; a tie goes to the plainer
-/// one.
-void arrangeTile(StagedTile &tile, const TileUse &use, const Memory &memory);
+/// Sets the swizzle or padding of `tile` that takes the fewest clocks of `memory`'s banks, and how lanes lie that turn
+/// blocks; a tie goes to the plainer one, with more lanes along the array. Returns how many times the clocks without
+/// conflicts its writes and reads take.
+double arrangeTile(StagedTile &tile, const TileUse &use, const Memory &memory);
 
 } // namespace tilewright
 

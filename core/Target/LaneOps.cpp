@@ -15,9 +15,19 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/Cores.h"
 
+using namespace mlir;
 using namespace tilewright;
 
 LaneOps::~LaneOps() = default;
+
+Value LaneOps::permuteBytes(OpBuilder &builder, Location loc, Value low, Value high,
+                            std::array<unsigned, 4> bytes) const {
+  auto type = VectorType::get(4, builder.getI8Type());
+  SmallVector<int32_t> order(bytes.begin(), bytes.end());
+  Value permuted = LLVM::ShuffleVectorOp::create(builder, loc, LLVM::BitcastOp::create(builder, loc, type, low),
+                                                 LLVM::BitcastOp::create(builder, loc, type, high), order);
+  return LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), permuted);
+}
 
 std::optional<LaneHierarchy> tilewright::laneHierarchy(const TargetDescription &chip) {
   LaneHierarchy result;

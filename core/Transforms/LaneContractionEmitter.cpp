@@ -205,6 +205,8 @@ Value Emitter::copy(const ContractionOperand &operand, const StagedTile &tile, V
   auto copy = tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands,
                                    AffineMap::get(2, 0, from, builder().getContext()), buffer, target, targetOperands,
                                    AffineMap::get(2, 0, into, builder().getContext()), shape, validMap, validOperands);
+  if (tile.near)
+    copy->setAttr(turnAttr, builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near}));
   if (!p.engine.empty())
     copy->setAttr(engineAttr, builder().getStringAttr(p.engine));
   return copy;

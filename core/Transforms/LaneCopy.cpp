@@ -35,20 +35,38 @@ static int contiguousDimension(AffineMap elements, ArrayRef<int64_t> shape) {
   return -1;
 }
 
-/// How a copy is shared out: each worker takes `width` elements along `vector` at once, neighbouring workers lie along
-/// `workers`. Both are the same dimension unless the copy transposes.
+/// How a copy is shared out: each worker takes `turn.across` elements along `vector` at once, neighbouring workers lie
+/// along `workers`. Both are the same dimension unless the copy transposes; then a worker takes `turn.along` of them
+/// that follow each other along `workers`, and after `near` workers the next ones lie along `vector`.
 struct CopyShape {
   unsigned vector, workers;
-  int64_t width;
+  TurnShape turn;
+  int64_t near;
+  bool transposes() const { return vector != workers; }
 };
 
-/// Shares the box out: the vector, then workers along their dimension and the others, innermost first, and what is left
-/// as further elements. `workers` becomes the number of those that have work.
-static Distribution share(ArrayRef<int64_t> shape, const CopyShape &how, Value number, int64_t &workers) {
+/// The sums of some of `steps`, that of number e of those whose bits are set in e.
+static SmallVector<Point> allSums(ArrayRef<Point> steps, unsigned rank) {
+  SmallVector<Point> points;
+  for (uint64_t e = 0; e < uint64_t(1) << steps.size(); ++e) {
+    Point point(rank, 0);
+    for (unsigned b = 0; b < steps.size(); ++b)
+      for (unsigned d = 0; d < rank && ((e >> b) & 1); ++d)
+        point[d] += steps[b][d];
+    points.push_back(point);
+  }
+  return points;
+}
+
+/// Shares the box out: the block of a worker, then workers along their dimension and the others, innermost first, and
+/// what is left as further elements. `workers` becomes the number of those that have work. First the elements in the
+/// order of loads, then in that of writes.
+static std::pair<Distribution, Distribution> share(ArrayRef<int64_t> shape, const CopyShape &how, Value number,
+                                                   int64_t &workers) {
   unsigned rank = shape.size();
-  Distribution result;
-  result.number = number;
-  SmallVector<Point> vector, rest;
+  Distribution source;
+  source.number = number;
+  SmallVector<Point> piece, block, rest;
   auto steps = [&](unsigned d, int64_t from, int64_t end, SmallVectorImpl<Point> &to) {
     for (int64_t step = from; step < end; step *= 2) {
       Point point(rank, 0);
@@ -56,24 +74,36 @@ static Distribution share(ArrayRef<int64_t> shape, const CopyShape &how, Value n
       to.push_back(point);
     }
   };
-  auto outside = [&](unsigned d) { steps(d, d == how.vector ? how.width : 1, shape[d], rest); };
-  steps(how.vector, 1, how.width, vector);
-  outside(how.workers);
-  for (unsigned d = rank; d-- > 0;)
-    if (d != how.workers)
-      outside(d);
-  unsigned log = std::min<size_t>(llvm::Log2_64(workers), rest.size());
-  result.bits.assign(rest.begin(), rest.begin() + log);
-  workers = int64_t(1) << log;
-  vector.append(rest.begin() + log, rest.end());
-  for (uint64_t e = 0; e < uint64_t(1) << vector.size(); ++e) {
-    Point point(rank, 0);
-    for (unsigned b = 0; b < vector.size(); ++b)
-      for (unsigned d = 0; d < rank && ((e >> b) & 1); ++d)
-        point[d] += vector[b][d];
-    result.elements.push_back(point);
+  int64_t across = how.turn.across, along = how.turn.along;
+  steps(how.vector, 1, across, piece);
+  if (how.transposes()) {
+    int64_t near = std::min(shape[how.workers], along * how.near);
+    steps(how.workers, 1, along, block);
+    steps(how.workers, along, near, rest);
+    if (near < shape[how.workers])
+      steps(how.vector, across, shape[how.vector], rest);
+    steps(how.workers, near, shape[how.workers], rest);
+    if (near == shape[how.workers])
+      steps(how.vector, across, shape[how.vector], rest);
+  } else {
+    steps(how.vector, across, shape[how.vector], rest);
   }
-  return result;
+  for (unsigned d = rank; d-- > 0;)
+    if (d != how.workers && d != how.vector)
+      steps(d, 1, shape[d], rest);
+  unsigned log = std::min<size_t>(llvm::Log2_64(workers), rest.size());
+  source.bits.assign(rest.begin(), rest.begin() + log);
+  workers = int64_t(1) << log;
+  Distribution destination = source;
+  auto order = [&](ArrayRef<Point> first, ArrayRef<Point> second) {
+    SmallVector<Point> all(first);
+    llvm::append_range(all, second);
+    all.append(rest.begin() + log, rest.end());
+    return allSums(all, rank);
+  };
+  source.elements = order(block, piece);
+  destination.elements = order(piece, block);
+  return {source, destination};
 }
 
 /// Every run of the access is at least `width` elements long.
@@ -135,27 +165,33 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
   int from = contiguousDimension(op.getSourceElements(), shape);
   unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
   int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8);
-  CopyShape how{along, along, 1};
+  int64_t perLane = std::max<int64_t>(1, ShapedType::getNumElements(shape) / request.threads);
+  CopyShape how{along, along, {}, shape[along]};
   if (to == from && to >= 0) {
-    how.width = std::min<int64_t>(16 / elementBytes, shape[along]);
+    how.turn.across = std::min<int64_t>(16 / elementBytes, shape[along]);
   } else if (to >= 0 && from >= 0 && !(context.ops.countsGroups() && elementBytes >= 4)) {
-    // A transposition through registers: neighbouring lanes read neighbours, each writes a piece of a row. An engine
-    // moves single elements, but no smaller ones than 4 bytes.
+    // A transposition through registers. An engine moves single elements, but no smaller ones than 4 bytes.
     how.vector = to;
-    how.width = std::min<int64_t>(
-        16 / elementBytes,
-        std::min(shape[to], std::max<int64_t>(1, ShapedType::getNumElements(shape) / request.threads)));
+    auto given = op->getAttrOfType<DenseI64ArrayAttr>(turnAttr);
+    if (given && (given.size() != 3 || !llvm::all_of(given.asArrayRef(), llvm::isPowerOf2_64) ||
+                  given[0] * given[1] > perLane || given[0] > shape[from] || given[1] > shape[to]))
+      return op.emitOpError() << "has the attribute '" << turnAttr << "' = " << given
+                              << "; three powers of two are right, the block of the first two with at most " << perLane
+                              << " elements";
+    how.turn =
+        given ? TurnShape{given[0], given[1]} : turnShapes(perLane, elementBytes, shape[from], shape[to]).front();
+    if (given)
+      how.near = given[2];
   }
-  int64_t &width = how.width;
   asynchronous = false;
 
-  for (;; width /= 2) {
-    int64_t workers = request.threads;
-    Distribution distribution = share(shape, how, request.thread, workers);
+  for (;;) {
+    int64_t workers = request.threads, width = how.turn.across;
+    auto [loads, writes] = share(shape, how, request.thread, workers);
     auto source = LaneAccess::create(context, request.source, op.getSourceMap(), request.sourceOperands,
-                                     op.getSourceElements(), distribution);
+                                     op.getSourceElements(), loads);
     auto destination = LaneAccess::create(context, request.destination, op.getDestinationMap(),
-                                          request.destinationOperands, op.getDestinationElements(), distribution);
+                                          request.destinationOperands, op.getDestinationElements(), writes);
     if (failed(source) || failed(destination))
       return op.emitOpError() << "has element maps that lanes cannot share out";
     // Into a swizzle, elements that wait in registers are written in its pieces; an engine writes what it reads.
@@ -163,9 +199,19 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     if (tile::ArrangementAttr arrangement = request.destination.arrangement;
         arrangement && arrangement.getSwizzleBits() && !context.ops.countsGroups())
       piece = std::min(width, std::max<int64_t>(1, (int64_t(1) << arrangement.getSwizzleBase()) / elementBytes));
-    bool transposes = how.vector != how.workers;
-    if (width > 1 && !((transposes || hasRuns(*source, width)) && hasRuns(*destination, piece)))
+    if (how.transposes()) { // shorter loads, or shorter writes, where longer ones are not proved aligned
+      if (how.turn.along > 1 && !hasRuns(*source, how.turn.along)) {
+        how.turn.along /= 2;
+        continue;
+      }
+      if (width > 1 && !hasRuns(*destination, piece)) {
+        how.turn.across /= 2;
+        continue;
+      }
+    } else if (width > 1 && !(hasRuns(*source, width) && hasRuns(*destination, piece))) {
+      how.turn.across /= 2;
       continue;
+    }
 
     OpBuilder &builder = context.builder;
     OpBuilder::InsertionGuard guard(builder);
@@ -173,27 +219,34 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     if (workers < request.threads)
       works =
           arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ult, request.thread, context.i32(workers));
-    auto type = VectorType::get(int64_t(distribution.elements.size()), request.source.type.getElementType());
-    auto load = [&] { return loadElements(context, *source, distribution, request.valid, type); };
+    auto type = VectorType::get(int64_t(loads.elements.size()), request.source.type.getElementType());
+    auto load = [&] { return loadElements(context, *source, loads, request.valid, type); };
     if (request.mayStage) {
       if (!works)
-        return std::optional<StagedCopy>({*destination, distribution, load(), works});
+        return std::optional<StagedCopy>({*destination, writes, load(), how.turn, works});
       auto branch = scf::IfOp::create(builder, context.loc, type, works, /*withElseRegion=*/true);
       builder.setInsertionPointToStart(branch.thenBlock());
       scf::YieldOp::create(builder, context.loc, load());
       builder.setInsertionPointToStart(branch.elseBlock());
       Value none = arith::ConstantOp::create(builder, context.loc, builder.getZeroAttr(type));
       scf::YieldOp::create(builder, context.loc, none);
-      return std::optional<StagedCopy>({*destination, distribution, branch.getResult(0), works});
+      return std::optional<StagedCopy>({*destination, writes, branch.getResult(0), how.turn, works});
     }
     if (works)
       builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
-    if (!transposes && width * elementBytes >= 4 &&
-        issue(context, request, *source, *destination, distribution, width, along)) {
+    if (!how.transposes() && width * elementBytes >= 4 &&
+        issue(context, request, *source, *destination, writes, width, along)) {
       asynchronous = true;
       return std::optional<StagedCopy>();
     }
-    storeElements(context, *destination, distribution, {}, load());
+    storeElements(context, *destination, writes, {}, turnBlocks(context, load(), how.turn));
     return std::optional<StagedCopy>();
   }
+}
+
+void tilewright::storeStaged(const LaneContext &context, const StagedCopy &copy) {
+  OpBuilder::InsertionGuard guard(context.builder);
+  if (copy.works)
+    context.builder.setInsertionPointToStart(scf::IfOp::create(context.builder, context.loc, copy.works).thenBlock());
+  storeElements(context, copy.destination, copy.distribution, {}, turnBlocks(context, copy.elements, copy.turn));
 }

@@ -14,13 +14,16 @@
 ///   thread t: row t / 4, columns 8 (t mod 4) .. + 7, then rows + 32, + 64, + 96
 ///
 /// Where the chip has an engine, the copy is left to it and awaited by groups;
-/// else the elements are loaded at the copy and written at the wait.
+/// else the elements are loaded at the copy and written at the wait. A copy that
+/// transposes loads vectors of the array, turns blocks of them in the registers of
+/// each lane and writes vectors of the scratchpad's rows (CostModel/TurnedCopy.h).
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_LANECOPY_H
 #define TILEWRIGHT_CORE_TRANSFORMS_LANECOPY_H
 
+#include "core/CostModel/TurnedCopy.h"
 #include "core/Transforms/LaneAccess.h"
 
 namespace tilewright {
@@ -28,10 +31,17 @@ namespace tilewright {
 /// A copy whose elements wait in registers.
 struct StagedCopy {
   LaneAccess destination;
-  Distribution distribution;
-  mlir::Value elements;
-  mlir::Value works; // i1: lanes that have elements; null: all
+  Distribution distribution; // as they are written
+  mlir::Value elements;      // as they were loaded
+  TurnShape turn;            // blocks that are turned in between
+  mlir::Value works;         // i1: lanes that have elements; null: all
 };
+/// Turns and writes them.
+void storeStaged(const LaneContext &context, const StagedCopy &copy);
+
+/// The blocks of `vector`, across x along elements each, as along x across: the elements of a block lie one after the
+/// other, those of a row first. Words of 32 bits are permuted where pieces are whole words.
+mlir::Value turnBlocks(const LaneContext &context, mlir::Value vector, const TurnShape &turn);
 
 /// What a copy needs of its surroundings.
 struct CopyRequest {

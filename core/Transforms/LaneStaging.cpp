@@ -115,10 +115,7 @@ LogicalResult LaneWriter::wait(tile::WaitOp op) {
       engine = true;
       continue;
     }
-    OpBuilder::InsertionGuard guard(builder);
-    if (Value works = pending->second.works)
-      builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
-    storeElements(context, pending->second.destination, pending->second.distribution, {}, pending->second.elements);
+    storeStaged(context, pending->second);
     staged.erase(pending);
   }
   if (engine && context.ops.countsGroups())

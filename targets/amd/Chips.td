@@ -18,6 +18,7 @@ include "dialects/Chip/Chip.td"
 include "targets/amd/MatrixUnits.td"
 
 defvar Manual = Cited<"AMD instruction set architecture manuals of CDNA2-4 and RDNA3-4">;
+defvar Counted = Guess<"instructions in main loops as LLVM 22 writes them">;
 defvar CacheGuess = Guess<"size by the data sheet, rate and latency by public measurements of its kind">;
 
 defvar CdnaLaneUnits = [fma64_f16, fma64_f32, fma64_f64];
@@ -56,7 +57,11 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
   let rates = [Rate<"issue", PerClock<issues>, Manual>, Rate<"fma.f32", PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>,
                Rate<"add.f32", PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>,
                Rate<"exp2.f32", PerClock<issues, 16>, Manual>, Rate<"load", PerClock<1, 4>, Manual>,
-               Rate<"store", PerClock<1, 4>, Manual>, Rate<"shuffle", PerClock<1, 2>, Manual>];
+               Rate<"store", PerClock<1, 4>, Manual>, Rate<"shuffle", PerClock<1, 2>, Manual>,
+               // Not clocks: short accesses of LDS in one instruction; of each access and permutation, waits; of each
+               // load, additions.
+               Rate<"pairs.shared", PerClock<2>, Manual>, Rate<"waits.permute", PerClock<1, 4>, Counted>, Rate<"waits.shared", PerClock<3, 4>, Counted>,
+               Rate<"address.global", PerClock<1>, Counted>];
 }
 /// Four SIMDs of 512 registers for 64 lanes; 256 of them are held free of accumulator registers.
 class Cdna<string name, string architecture, int cus, int mhz, int gib, int gbs, int l2MiB, int ldsKiB, Source sheet>

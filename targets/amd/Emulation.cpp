@@ -36,4 +36,21 @@ void amd::emulate(EmulationTable &table) {
     b.replace(b.shuffle(Shuffle::Index, permute.getSrc(), lane));
     return success();
   });
+  table.on("llvm.amdgcn.perm", [](Operation *op, EmulationBuilder &b) {
+    auto selector = op->getOperand(2).getDefiningOp<LLVM::ConstantOp>();
+    if (!selector)
+      return b.refuse("only constant selectors are known");
+    uint32_t bytes = cast<IntegerAttr>(selector.getValue()).getValue().getZExtValue();
+    SmallVector<int32_t> order;
+    for (unsigned i = 0; i < 4; ++i)
+      order.push_back(bytes >> (8 * i) & 0xff);
+    if (llvm::any_of(order, [](int32_t byte) { return byte > 7; }))
+      return b.refuse("only bytes of the operands are known");
+    auto type = VectorType::get(4, b.ir().getI8Type());
+    Value low = LLVM::BitcastOp::create(b.ir(), b.loc(), type, op->getOperand(1));
+    Value high = LLVM::BitcastOp::create(b.ir(), b.loc(), type, op->getOperand(0));
+    Value permuted = LLVM::ShuffleVectorOp::create(b.ir(), b.loc(), low, high, order);
+    b.replace(LLVM::BitcastOp::create(b.ir(), b.loc(), op->getResult(0).getType(), permuted).getResult());
+    return success();
+  });
 }

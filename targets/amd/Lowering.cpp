@@ -51,6 +51,16 @@ public:
     return ROCDL::DsBpermuteOp::create(builder, loc, builder.getI32Type(), address, value);
   }
 
+  Value permuteBytes(OpBuilder &builder, Location loc, Value low, Value high,
+                     std::array<unsigned, 4> bytes) const override {
+    int64_t selector = bytes[0] | bytes[1] << 8 | bytes[2] << 16 | bytes[3] << 24;
+    Type word = builder.getI32Type();
+    Value constant = LLVM::ConstantOp::create(builder, loc, word, builder.getI32IntegerAttr(selector));
+    return LLVM::CallIntrinsicOp::create(builder, loc, word, builder.getStringAttr("llvm.amdgcn.perm"),
+                                         ValueRange{high, low, constant})
+        .getResult(0);
+  }
+
   Value scratchpad(OpBuilder &builder, Location loc, ModuleOp module, int64_t bytes) const override {
     std::string name = "tilewright_shared_" + std::to_string(bytes);
     if (!module.lookupSymbol(name)) {

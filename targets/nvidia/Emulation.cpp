@@ -95,8 +95,7 @@ static void emulateRings(EmulationTable &table) {
       b.fenceEngines();
     return success();
   });
-  for (StringRef name : {NVVM::SetMaxRegisterOp::getOperationName(),
-                         NVVM::WgmmaFenceAlignedOp::getOperationName()})
+  for (StringRef name : {NVVM::SetMaxRegisterOp::getOperationName(), NVVM::WgmmaFenceAlignedOp::getOperationName()})
     table.ignore(name);
   table.on(NVVM::WgmmaGroupSyncAlignedOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
     b.commit(Engine::Unit);
@@ -161,6 +160,24 @@ void nvidia::emulate(EmulationTable &table) {
     for (auto [i, word] : llvm::enumerate(words))
       result = LLVM::InsertValueOp::create(b.ir(), b.loc(), result, word, int64_t(i));
     b.replace(result);
+    return success();
+  });
+  table.on(NVVM::PermuteOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto permute = cast<NVVM::PermuteOp>(op);
+    auto selector = permute.getSelector().getDefiningOp<LLVM::ConstantOp>();
+    if (!selector || permute.getMode() != NVVM::PermuteMode::DEFAULT)
+      return b.refuse("only constant selectors of bytes are known");
+    uint32_t bytes = cast<IntegerAttr>(selector.getValue()).getValue().getZExtValue();
+    SmallVector<int32_t> order;
+    for (unsigned i = 0; i < 4; ++i)
+      order.push_back(bytes >> (4 * i) & 0x7);
+    if (bytes & 0x8888)
+      return b.refuse("signs of bytes are not known");
+    auto type = VectorType::get(4, b.ir().getI8Type());
+    Value low = LLVM::BitcastOp::create(b.ir(), b.loc(), type, permute.getLo());
+    Value high = permute.getHi() ? LLVM::BitcastOp::create(b.ir(), b.loc(), type, permute.getHi()).getResult() : low;
+    Value permuted = LLVM::ShuffleVectorOp::create(b.ir(), b.loc(), low, high, order);
+    b.replace(LLVM::BitcastOp::create(b.ir(), b.loc(), permute.getType(), permuted).getResult());
     return success();
   });
   table.on(NVVM::ShflOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {

@@ -79,6 +79,13 @@ public:
                                 NVVM::ShflKind::idx, UnitAttr());
   }
 
+  Value permuteBytes(OpBuilder &builder, Location loc, Value low, Value high,
+                     std::array<unsigned, 4> bytes) const override {
+    int64_t selector = bytes[0] | bytes[1] << 4 | bytes[2] << 8 | bytes[3] << 12;
+    return NVVM::PermuteOp::create(builder, loc, builder.getI32Type(), low, high, i32(builder, loc, selector),
+                                   NVVM::PermuteMode::DEFAULT);
+  }
+
   //===-- Phases are mbarriers, tiles come by tensor copies -----------------===//
 
   void makePhase(OpBuilder &builder, Location loc, Value address, int64_t arrivals) const override {

@@ -7,13 +7,14 @@ import subprocess
 
 import pytest
 
+from conftest import FULL
 from test_lane_code import PTXAS
 from lane_texts import product
 
 
-def forced(tmp_path, fields, **orders):
+def forced(tmp_path, kind, fields, trans_a=False, trans_b=False):
     path = tmp_path / "mm.mlir"
-    path.write_text(f'module attributes {{tilewright.force = "{fields}"}} {{{product("f16", 8192, 8192, 8192, **orders)}}}')
+    path.write_text(f'module attributes {{tilewright.force = "{fields}"}} {{{product(kind, 8192, 8192, 8192, trans_a, trans_b)}}}')
     return path
 
 
@@ -30,19 +31,56 @@ def amd_loop(assembly, matrix):
     return max(loops, key=lambda body: sum(matrix in line for line in body))
 
 
-#: Where B has to be turned, lanes gather its elements one by one.
-SHARES = [((256, 128), True, 0.80), ((256, 256), True, 0.80), ((256, 256), False, 0.60), ((256, 128), False, 0.65)]
+#: Clocks of the 32 x 32 unit of a chip for 16-bit and for 8-bit elements.
+CLOCKS = {"MI250": 64, "MI300X": 32, "MI350": 32}
+#: Chip, element type, tile, transpositions of A and B, and the share that its main loop has at least. Both operands are turned
+#: where A is transposed and B is not.
+#: Those below 0.80 turn an operand on a chip whose units need few clocks for it.
+SHARES = [("MI300X", "f16", (256, 256), (False, True), 0.85), ("MI300X", "f16", (256, 128), (False, True), 0.80),
+          ("MI300X", "f16", (256, 256), (False, False), 0.80), ("MI300X", "f16", (256, 256), (True, False), 0.74),
+          ("MI300X", "f16", (256, 128), (False, False), 0.72), ("MI300X", "i8", (256, 256), (False, True), 0.85),
+          ("MI300X", "i8", (256, 256), (False, False), 0.70), ("MI250", "f16", (256, 128), (True, False), 0.80),
+          ("MI250", "bf16", (256, 256), (False, False), 0.85), ("MI250", "i8", (256, 128), (True, False), 0.80),
+          ("MI350", "f16", (256, 128), (False, True), 0.73), ("MI350", "f16", (256, 256), (False, False), 0.61)]
+if FULL:
+    SHARES += [("MI250", kind, tile, (a, b), 0.80) for kind in ("f16", "bf16", "i8") for tile in ((256, 128), (256, 256))
+               for a in (False, True) for b in (False, True)]
 
 
-@pytest.mark.parametrize("tile, trans_b, least", SHARES)
-def test_share_of_mfma(tile, trans_b, least, tool, tmp_path):
+def main_loop(chip, kind, tile, orders, tool, tmp_path):
+    """What the compiler decided for a product in this block tile, and the instructions of its main loop."""
+    program, assembly = forced(tmp_path, kind, f"block_m={tile[0]},block_n={tile[1]}", *orders), tmp_path / "mm.s"
+    decisions = json.loads(tool("tw-compile", program, "--target", f"amd:{chip}", "-o", assembly, "--explain=json"))
+    choice = next(d for d in decisions if d["decision"] == "contraction")["choice"]
+    text = assembly.read_text()
+    assert not re.search(r"spill_count: +[1-9]", text), "registers are spilled"
+    return choice, amd_loop(text, "v_mfma_")
+
+
+@pytest.mark.parametrize("chip, kind, tile, orders, least", SHARES)
+def test_share_of_mfma(chip, kind, tile, orders, least, tool, tmp_path):
     """Cycles of products, of those and four for every other instruction of a wave: nothing overlaps inside it."""
-    program, assembly = forced(tmp_path, f"block_m={tile[0]},block_n={tile[1]}", trans_b=trans_b), tmp_path / "mm.s"
-    tool("tw-compile", program, "--target", "amd:MI300X", "-o", assembly)
-    loop = amd_loop(assembly.read_text(), "v_mfma_f32_32x32x8_f16")
-    products = 32 * sum("v_mfma_f32_32x32x8_f16" in line for line in loop)
+    _, loop = main_loop(chip, kind, tile, orders, tool, tmp_path)
+    assert all("32x32" in line for line in loop if "v_mfma" in line)
+    products = CLOCKS[chip] * sum("v_mfma" in line for line in loop)
     others = 4 * sum("v_mfma" not in line for line in loop)
     assert products / (products + others) >= least, "\n".join(loop)
+
+
+#: What the model counts: the words that the instructions begin with, and how far it may be off.
+COUNTED = {"products": (["v_mfma"], 0), "fragment_loads": (["ds_read"], 0.35), "global_loads": (["global_load"], 0),
+           "permutes": (["v_perm"], 0), "writes": (["ds_write"], 0.35)}
+
+
+@pytest.mark.parametrize("chip, kind, tile, orders", [case[:4] for case in SHARES[::2] if case[:2] != ("MI250", "i8")])
+def test_counted_instructions(chip, kind, tile, orders, tool, tmp_path):
+    """The cost model's instructions of a step against those that the assembler gets."""
+    choice, loop = main_loop(chip, kind, tile, orders, tool, tmp_path)
+    counted, rounds = choice["step_instructions"], choice["round"]
+    for what, (words, off) in COUNTED.items():
+        found = sum(line.startswith(tuple(words)) for line in loop)
+        assert found == pytest.approx(rounds * counted[what], rel=off), (what, counted, rounds)
+    assert len(loop) == pytest.approx(rounds * sum(counted.values()), rel=0.15), (counted, rounds, len(loop))
 
 
 def sass_loop(cubin, matrix):
@@ -74,7 +112,7 @@ def sass_loop(cubin, matrix):
 @pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")
 @pytest.mark.parametrize("trans_b", [True, False])
 def test_others_per_mma(trans_b, tool, tmp_path):
-    program = forced(tmp_path, "block_m=128,block_n=128,block_k=32", trans_b=trans_b)
+    program = forced(tmp_path, "f16", "block_m=128,block_n=128,block_k=32", trans_b=trans_b)
     ptx, cubin = tmp_path / "mm.ptx", tmp_path / "mm.cubin"
     tool("tw-compile", program, "--target", "nvidia:A100", "-o", ptx)
     subprocess.run([PTXAS, "--gpu-name=sm_80", str(ptx), "-o", str(cubin)], check=True)

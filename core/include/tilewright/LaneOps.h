@@ -26,6 +26,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/Error.h"
+#include <array>
 
 namespace tilewright {
 
@@ -88,6 +89,10 @@ public:
   /// The value (i32) of lane `lane` (i32) of the subgroup.
   virtual mlir::Value shuffle(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                               mlir::Value lane) const = 0;
+
+  /// The word (i32) whose byte i is byte `bytes[i]` of `low` (0 to 3) and `high` (4 to 7), both i32.
+  virtual mlir::Value permuteBytes(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value low, mlir::Value high,
+                                   std::array<unsigned, 4> bytes) const;
 
   //===-- Rings between a copying role and the others -----------------------===//
   // A phase object lies in 8 aligned bytes of the scratchpad. A phase ends when all arrivals and all expected bytes
@@ -177,8 +182,8 @@ struct LaneHierarchy {
 /// The hierarchy of `chip`; nullopt for a chip whose innermost level is one thread.
 std::optional<LaneHierarchy> laneHierarchy(const TargetDescription &chip);
 
-/// The same for any chip whose programs are launches: on one whose cores program engines (Cores.h) a block is one core with
-/// one lane, and `block` and `subgroup` are empty.
+/// The same for any chip whose programs are launches: on one whose cores program engines (Cores.h) a block is one core
+/// with one lane, and `block` and `subgroup` are empty.
 std::optional<LaneHierarchy> launchHierarchy(const TargetDescription &chip);
 
 /// The lane operations of the chip named by the module attribute `tilewright.target`; an error if it has none.
@@ -188,8 +193,13 @@ llvm::Expected<std::unique_ptr<LaneOps>> laneOpsOf(mlir::Operation *op);
 /// and one of the module, a list, after stage 5 (see core/Transforms/LaunchManifest.h for its form).
 inline constexpr llvm::StringLiteral manifestAttr = "tilewright.manifest", manifestsAttr = "tilewright.manifests";
 
-/// The attribute of a tile.copy that names the copy engine of the chip that shall do it, where lanes would be another way.
+/// The attribute of a tile.copy that names the copy engine of the chip that shall do it, where lanes would be another
+/// way.
 inline constexpr llvm::StringLiteral engineAttr = "engine";
+/// Of one that lanes transpose, three numbers: elements along the array and across it that a lane turns in its
+/// registers, and how many neighbouring lanes lie along the array before the next ones lie along the rows of the
+/// scratchpad. Without it stage 5 takes the block with the fewest instructions and all lanes along the array.
+inline constexpr llvm::StringLiteral turnAttr = "turn";
 
 /// The attribute of a launch function and its entries.
 inline constexpr llvm::StringLiteral launchAttr = "tilewright.launch";

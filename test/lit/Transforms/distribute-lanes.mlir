@@ -138,13 +138,56 @@ func.func private @total(%A: memref<64xf32>, %S: memref<1xf32>) attributes {tile
 
 // -----
 
-// A copy that transposes: neighbouring lanes read neighbours, each writes 16 bytes of a row.
+// A copy that transposes: each lane loads four pieces of four rows, turns them in its registers by permutations of two words,
+// and writes four pieces of the tile's rows.
 module attributes {tilewright.target = "amd:MI300X"} {
-// CHECK-LABEL: func.func private @transposed
+// CHECK-LABEL: func.func private @transposed(
+// CHECK-COUNT-4: llvm.load {{.*}} : !llvm.ptr<1> -> vector<4xi8>
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.amdgcn.perm"
+// CHECK-NOT: llvm.call_intrinsic
+// CHECK-COUNT-4: llvm.store {{.*}} : vector<4xi8>, !llvm.ptr<3>
+// CHECK-NOT: llvm.store
+func.func private @transposed(%A: memref<32x64xi8>) attributes {tilewright.launch = {threads = 128 : i64, shared = 2048 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %s = tile.alloc() : memref<64x32xi8, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [64, 32] : memref<32x64xi8>, memref<64x32xi8, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}
+
+// -----
+
+// The block and the order of lanes as the cost model gives them.
+module attributes {tilewright.target = "amd:MI300X"} {
+// CHECK-LABEL: func.func private @transposed_in_bytes(
 // CHECK-COUNT-16: llvm.load {{.*}} : !llvm.ptr<1> -> i8
 // CHECK: llvm.store {{.*}} : vector<16xi8>, !llvm.ptr<3>
 // CHECK-NOT: llvm.store
-func.func private @transposed(%A: memref<32x64xi8>) attributes {tilewright.launch = {threads = 128 : i64, shared = 2048 : i64}} {
+func.func private @transposed_in_bytes(%A: memref<32x64xi8>) attributes {tilewright.launch = {threads = 128 : i64, shared = 2048 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %s = tile.alloc() : memref<64x32xi8, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [64, 32] {turn = array<i64: 1, 16, 64>} : memref<32x64xi8>, memref<64x32xi8, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}
+
+// -----
+
+// Another chip's permutation.
+module attributes {tilewright.target = "nvidia:T4"} {
+// CHECK-LABEL: func.func private @transposed_by_prmt(
+// CHECK-COUNT-8: nvvm.prmt
+// CHECK-COUNT-4: llvm.store {{.*}} : vector<4xi8>, !llvm.ptr<3>
+func.func private @transposed_by_prmt(%A: memref<32x64xi8>) attributes {tilewright.launch = {threads = 128 : i64, shared = 2048 : i64}} {
   tile.parallel (%g) to (1) level "grid" {
     %s = tile.alloc() : memref<64x32xi8, "shared">
     tile.parallel (%w) to (2) level "block" {

@@ -1,0 +1,168 @@
+//===- StagedTiles.cpp - Operands of a step in the scratchpad -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Orders, pieces and counts.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/StagedTiles.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+#include <numeric>
+
+using namespace mlir;
+using namespace tilewright;
+
+/// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once.
+static int64_t piecesAlong(const Access &access, unsigned dim, int64_t elementBytes) {
+  int64_t bytes = 16;
+  for (unsigned other = 0; other < access.map.getNumDims(); ++other) {
+    std::optional<int64_t> stride = access.stride(other);
+    if (!stride)
+      return elementBytes;
+    if (other != dim)
+      bytes = std::gcd(bytes, *stride * elementBytes);
+  }
+  return std::max(bytes & -bytes, elementBytes);
+}
+
+/// Elements of one lane that follow each other along the rows or the columns of a fragment.
+static int64_t runAlong(const Layout &layout, bool rows) {
+  int64_t count = 1;
+  for (const Position &base : layout.elements) {
+    Position wanted = rows ? Position{count, 0} : Position{0, count};
+    if (!(base == wanted))
+      break;
+    count *= 2;
+  }
+  return count;
+}
+
+StagedTiles::StagedTiles(const Contraction &contraction, const TargetDescription &chip, const LaneHierarchy &hierarchy)
+    : c(contraction), chip(chip), hierarchy(hierarchy), shared(chip.memory(hierarchy.scratchpad)) {
+  bytes = std::max(1u, c.a.element.getIntOrFloatBitWidth() / 8);
+  hasEngine = hasCopyEngine(chip, hierarchy);
+  for (const CopyEngine &copy : chip.copies())
+    if (copy.from == shared->name && copy.to == "register") {
+      matrices = bytes <= 4;
+      transposes |= llvm::is_contained(copy.arrangements, "transpose") && llvm::is_contained(copy.accessBytes, bytes);
+    }
+}
+
+StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) const {
+  const ContractionOperand &given = isA ? c.a : c.b;
+  const UnitOperand &own = isA ? plan.unit->a : plan.unit->b;
+  unsigned freeDim = isA ? plan.mDim : plan.nDim;
+  int64_t free = isA ? plan.blockM() : plan.blockN();
+  int64_t threads = plan.subgroupsM * plan.subgroupsN * hierarchy.lanes;
+  StagedOperand result;
+  bool byMatrices = matrices && plan.unit->k > 1;
+  // Along k as lanes take vectors from it; in the array's order where they load matrices transposed or take single
+  // elements, so that no copy has to turn it.
+  bool wantsK = byMatrices || runAlong(own.layout, /*rows=*/!isA) > 1;
+  bool inK = isContiguousAlong(given.access, plan.kDim), inFree = isContiguousAlong(given.access, freeDim);
+  result.kInner = wantsK && !(inFree && !inK && transposes);
+  if (!wantsK && (isA ? own.cols : own.rows) > 1 && runAlong(own.layout, /*rows=*/isA) == 1)
+    result.kInner = inK && !inFree;
+  TileUse &use = result.use;
+  int64_t rows = result.kInner ? free : plan.depth, cols = result.kInner ? plan.depth : free;
+  use.rows = rows;
+  use.rowBytes = cols * bytes;
+  use.elementBytes = bytes;
+  use.layout = &own.layout;
+  use.rowIsLayoutRow = isA == result.kInner;
+  use.matrices = byMatrices;
+  use.transposed = result.kInner ? inFree && !inK : inK && !inFree;
+  use.mayPad = !hasEngine;
+  use.lanes = hierarchy.lanes;
+  result.elements = std::max<int64_t>(1, rows * cols / threads);
+  int64_t piece = piecesAlong(given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
+  result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
+  use.pieceBytes = use.transposed ? bytes : piece;
+  use.wholeSectors = piece > bytes;
+  if (result.turns)
+    use.along = std::min(rows, piece / bytes); // at most; `arrange` chooses
+  return result;
+}
+
+double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
+  auto [found, isNew] = known.try_emplace(std::pair(operand.use.key(), operand.elements));
+  Arranged &best = found->second;
+  auto shaped = [&](const TurnShape &turn) {
+    TileUse use = operand.use;
+    use.along = turn.along;
+    use.pieceBytes = turn.across * bytes;
+    return use;
+  };
+  if (isNew && !operand.turns) {
+    best.clocks = arrangeTile(best.tile, operand.use, *shared);
+  } else if (isNew) {
+    best.clocks = std::numeric_limits<double>::infinity();
+    for (const TurnShape &turn : turnShapes(operand.elements, bytes, operand.use.along, operand.use.rowBytes / bytes)) {
+      StagedTile arranged;
+      double clocks = arrangeTile(arranged, shaped(turn), *shared);
+      if (clocks < best.clocks)
+        best = {arranged, turn, clocks};
+      if (clocks == 1)
+        break;
+    }
+  }
+  if (operand.turns) {
+    operand.turn = best.turn;
+    operand.use = shaped(best.turn);
+  }
+  tile = best.tile;
+  int64_t pitch = operand.use.rowBytes + tile.padding * bytes;
+  operand.writeBytes = std::min(operand.use.pieceBytes, pitch & -pitch);
+  if (tile.swizzleBits)
+    operand.writeBytes = std::min(operand.writeBytes, int64_t(1) << tile.swizzleBase);
+  tile.kInner = operand.kInner;
+  tile.turn = operand.turn;
+  return best.clocks;
+}
+
+/// Instructions that load one fragment.
+double StagedTiles::fragmentLoads(const MatrixUnit &unit, const UnitOperand &own, const StagedOperand &operand) const {
+  double fragment = double(own.layout.numElements()) * bytes;
+  if (operand.use.matrices) // of four words of a lane at most
+    return std::max(1.0, fragment / 16);
+  int64_t run = std::min<int64_t>(16, contiguousElements(own.layout, !operand.use.rowIsLayoutRow) * bytes);
+  // Two short ones that lie a known way apart may be one instruction.
+  double together = run <= 8 ? chip.rate("pairs.shared").value_or(1) : 1;
+  return std::max(1.0, fragment / run) / together;
+}
+
+StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, const StagedOperand &a,
+                                           const StagedOperand &b) const {
+  const MatrixUnit &unit = *plan.unit;
+  double units = plan.depth / unit.k;
+  StepInstructions result;
+  result.products = units * plan.tilesM * plan.tilesN;
+  result.fragmentLoads =
+      units * (plan.tilesM * fragmentLoads(unit, unit.a, a) + plan.tilesN * fragmentLoads(unit, unit.b, b));
+  int64_t pointers = 0;
+  for (const StagedOperand *each : {&a, &b}) {
+    double loads = double(each->elements) * bytes / std::min<int64_t>(16, each->use.pieceBytes);
+    if (each->turns) {
+      loads = double(each->elements) / each->turn.along;
+      result.permutes += turnPermutes(each->turn, each->elements, bytes);
+    }
+    result.globalLoads += loads;
+    pointers += each->turns ? 2 * loads : loads;
+    if (!hasEngine || each->turns) // else the engine writes
+      result.writes += double(each->elements) * bytes / each->writeBytes;
+  }
+  // Counter, comparison and branch of an iteration; a barrier and the stage of a step; the address of each load from
+  // global memory, whose rows are far apart where copies turn; waits for accesses to the scratchpad, whose addresses
+  // are constants only where an iteration goes once round the ring; and what permutations wait for.
+  double accesses = result.fragmentLoads + result.writes;
+  result.loop = 3.0 / plan.round + 2 + chip.rate("address.global").value_or(1) * pointers +
+                chip.rate("waits.shared").value_or(0) * accesses + (plan.round == 1 && !hasEngine ? accesses : 0) +
+                chip.rate("waits.permute").value_or(0) * result.permutes;
+  return result;
+}

@@ -1,0 +1,68 @@
+//===- StagedTiles.h - Operands of a step in the scratchpad -----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// In which order the tiles of a contraction's operands lie in the scratchpad, how
+/// lanes copy them there, and how many instructions of a lane a step of k is.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_STAGEDTILES_H
+#define TILEWRIGHT_CORE_COSTMODEL_STAGEDTILES_H
+
+#include "core/CostModel/TileArrangement.h"
+#include "core/CostModel/TurnedCopy.h"
+#include <map>
+
+namespace tilewright {
+
+/// One operand's tile, its order chosen, and how a lane copies its part of it.
+struct StagedOperand {
+  bool kInner = true;      // rows of k lie together
+  TileUse use;             // use.transposed: in another order than in the array
+  int64_t elements = 0;    // that a lane copies
+  bool turns = false;      // in registers
+  TurnShape turn;          // of a lane that does
+  int64_t writeBytes = 16; // of one write into the tile as it is arranged
+};
+
+/// The tiles of one contraction on one chip, for all plans that are looked at.
+class StagedTiles {
+public:
+  StagedTiles(const Contraction &contraction, const TargetDescription &chip, const LaneHierarchy &hierarchy);
+
+  /// A's or B's tile in `plan`. The order is that of the array if the chip can load matrices transposed, else that of
+  /// the fragments.
+  StagedOperand operand(const LaneContractionPlan &plan, bool isA) const;
+  /// Arranges it over the banks, and chooses the blocks that lanes turn: of those with the fewest conflicts that with
+  /// the fewest instructions. How many times the clocks without conflicts its accesses take.
+  double arrange(StagedOperand &operand, StagedTile &tile);
+  StepInstructions instructions(const LaneContractionPlan &plan, const StagedOperand &a, const StagedOperand &b) const;
+
+  int64_t elementBytes() const { return bytes; }
+  bool engine() const { return hasEngine; }
+
+private:
+  double fragmentLoads(const MatrixUnit &unit, const UnitOperand &own, const StagedOperand &operand) const;
+
+  const Contraction &c;
+  const TargetDescription &chip;
+  const LaneHierarchy &hierarchy;
+  const Memory *shared;
+  int64_t bytes = 1;
+  bool hasEngine = false, matrices = false, transposes = false; // loads of matrices by the whole subgroup
+  struct Arranged {
+    StagedTile tile;
+    TurnShape turn;
+    double clocks = 1;
+  };
+  std::map<std::pair<decltype(std::declval<TileUse>().key()), int64_t>, Arranged> known; // by use and elements
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_STAGEDTILES_H
