@@ -60,7 +60,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
       "rows",    "vectors",     "k_block",      "row_block",    "lane_block",   "k_unroll",        "lanes_on_m",
       "split",   "split_piece", "pack_vectors", "pack_scalars", "rows_outside", "prefetch_panels", "prefetch_result",
       "unit_m",  "unit_n",      "unit_k",       "tile_m",       "tile_n",       "tile_k",          "stages",
-      "block_m", "block_n",     "group",        "cluster",      "workers",      "block_k"};
+      "block_m", "block_n",     "group",        "cluster",      "workers",      "block_k",         "fuse_producers"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);

@@ -74,6 +74,7 @@ struct PlanOptions {
   int64_t threads = 1;
   bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)
   std::vector<std::pair<std::string, int64_t>> overrides;
+  std::optional<bool> fuseProducers; // forced: all legal element-wise producers run while packing, or none
   std::vector<ContractionPlan> *considered = nullptr; // receives every candidate with its time, for --explain
 };
 

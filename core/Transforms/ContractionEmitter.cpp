@@ -227,6 +227,7 @@ void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<
   if (p.packVectors) {
     PackRequest request;
     request.operand = &vectors;
+    request.producer = task.producerOf(vectors);
     request.element = vectorElement;
     request.freeDim = p.laneDim.value_or(noDim);
     request.kDim = p.kDim;
@@ -362,6 +363,7 @@ void ContractionNest::compensateOffset(const Section &section, AffineExpr begin,
 void ContractionNest::packedRows(const Section &section, const KBlock &k, AffineExpr first, AffineExpr end) {
   PackRequest request;
   request.operand = &scalars;
+  request.producer = task.producerOf(scalars);
   request.element = scalarElement;
   request.freeDim = p.rowDim.value_or(noDim);
   request.kDim = p.kDim;

@@ -17,6 +17,7 @@
 
 #include "core/CostModel/ContractionModel.h"
 #include "core/CostModel/TailModel.h"
+#include "core/Transforms/OperandProducer.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/Builders.h"
 
@@ -37,8 +38,15 @@ struct ContractionTask {
   bool keepC = true;          // somebody else reads C from memory
   bool mayReassociate = true; // C may be added after the sum of a block of k instead of before
   mlir::Value sumsIn;         // a result of the epilogue that holds the sums between blocks of k in C's place; or null
+  std::optional<OperandProducer> producerOfA, producerOfB; // computed while they are packed
   std::vector<EpilogueStep> epilogue;
   TailPlan tail; // where the epilogue takes fragments of vectors from
+
+  /// What computes `operand` (the contraction's A or B) while it is packed; null: it lies in memory.
+  const OperandProducer *producerOf(const ContractionOperand &operand) const {
+    const std::optional<OperandProducer> &producer = &operand == &contraction.a ? producerOfA : producerOfB;
+    return producer ? &*producer : nullptr;
+  }
 };
 
 /// Vectors of constants that the epilogue of `task` needs for every fragment.

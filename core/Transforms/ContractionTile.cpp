@@ -223,10 +223,15 @@ SmallVector<Value> ContractionNest::reduceMain(ValueRange accumulators, const KB
 /// Spreads the cache lines of a later panel's source over the iterations of this panel's row tiles: they arrive while
 /// the units work, although no hardware prefetcher follows rows that are pages apart.
 void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations, const KBlock &k) {
-  int64_t ahead = tileVectors * unit.n * p.prefetchPanels, elementBytes = vectors.element.getIntOrFloatBitWidth() / 8;
+  const OperandProducer *producer = task.producerOf(vectors);
+  const Access *source = producer ? producer->mainSource() : &vectors.access;
+  if (!source)
+    return;
+  int64_t ahead = tileVectors * unit.n * p.prefetchPanels;
+  int64_t elementBytes = cast<MemRefType>(source->memref.getType()).getElementTypeBitWidth() / 8;
   int64_t perLine = std::max<int64_t>(cacheLineBytes / elementBytes, 1);
   int64_t depth = cast<AffineConstantExpr>(k.length).getValue(), width = tileVectors * unit.n;
-  bool alongLanes = vectors.access.stride(*p.laneDim) == 1;
+  bool alongLanes = source->stride(*p.laneDim) == 1;
   // A run is what lies together: a row of the panel, or one line of a lane.
   int64_t runs = alongLanes ? depth : width * llvm::divideCeil(depth, perLine);
   int64_t slots = iterations * tileCount, perSlot = llvm::divideCeil(runs, slots);
@@ -235,8 +240,8 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
   auto prefetch = [&](AffineExpr lane, AffineExpr row) {
     space.at[*p.laneDim] = lane;
     space.at[p.kDim] = row;
-    auto [map, operands] = space.address(vectors.access);
-    AffinePrefetchOp::create(builder(), space.loc, vectors.access.memref, map, operands, /*isWrite=*/false,
+    auto [map, operands] = space.address(*source);
+    AffinePrefetchOp::create(builder(), space.loc, source->memref, map, operands, /*isWrite=*/false,
                              /*localityHint=*/2, /*isDataCache=*/true);
   };
   // The lines of a run take turns over its slots: a line that is asked for again while it is on its way holds a fill

@@ -241,6 +241,36 @@ bool isFast(Operation *op) {
   return fp && fp.getValue() == "fast";
 }
 
+/// Lets the packing copies compute what element-wise nests before the contraction computed for it alone, where the
+/// model says so; a remark tells why not.
+void fuseProducers(ContractionTask &task, ContractionPlan &plan, ArrayRef<Operation *> group,
+                   const TargetDescription &target, const PlanOptions &options) {
+  const Contraction &c = task.contraction;
+  std::optional<OperandProducer> legal[2];
+  AffineForOp roots[2];
+  std::string reasons[2];
+  for (int i : {0, 1}) {
+    const ContractionOperand &operand = i == 0 ? c.a : c.b;
+    if ((roots[i] = findProducer(c, operand)))
+      legal[i] = asProducer(roots[i], c, operand, group, reasons[i]);
+  }
+  ProducerChoice choice =
+      chooseProducers(c, plan, legal[0] ? &*legal[0] : nullptr, legal[1] ? &*legal[1] : nullptr, target, options);
+  plan = choice.plan;
+  if (choice.fuseA)
+    task.producerOfA = std::move(legal[0]);
+  if (choice.fuseB)
+    task.producerOfB = std::move(legal[1]);
+  for (int i : {0, 1})
+    if (roots[i] && !(i == 0 ? choice.fuseA : choice.fuseB))
+      roots[i].emitRemark() << "operand " << (i == 0 ? "A" : "B")
+                            << " of a contraction is computed into a buffer, not while it is packed: "
+                            << (reasons[i].empty()
+                                    ? (options.fuseProducers ? "forced so"
+                                                             : "the cost model expects the buffer to be faster")
+                                    : reasons[i]);
+}
+
 void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options) {
   AffineForOp root = c.nest.root();
   std::string reason;
@@ -290,6 +320,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   if (plan && !plan->note.empty())
     root.emitRemark() << "contraction is mapped to \"" << plan->unit->name << "\": " << plan->note;
   if (plan) {
+    fuseProducers(task, *plan, group, target, options);
     task.plan = *plan;
     if (!task.epilogue.empty()) {
       task.sumsIn = findPlaceOfSums(task);
@@ -301,17 +332,19 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     llvm::json::Array shape;
     for (auto trips : c.nest.tripCounts)
       shape.push_back(trips ? llvm::json::Value(*trips) : llvm::json::Value(nullptr));
-    llvm::json::Object decision{{"inputs", llvm::json::Object{{"trip_counts", std::move(shape)}}},
-                                {"choice", plan       ? plan->toJSON()
-                                           : lanePlan ? lanePlan->toJSON()
-                                                      : corePlan->toJSON()},
-                                {"candidates", lanePlan   ? bestCandidates(std::move(consideredLanes))
-                                               : corePlan ? bestCandidates(std::move(consideredTiles))
-                                                          : bestCandidates(std::move(considered))},
-                                {"traffic", plan       ? traffic(c, *plan, target)
-                                            : lanePlan ? traffic(c, *lanePlan, target)
-                                                       : traffic(c, *corePlan, target)},
-                                {"fused_steps", int64_t(task.epilogue.size())}};
+    llvm::json::Object decision{
+        {"inputs", llvm::json::Object{{"trip_counts", std::move(shape)}}},
+        {"choice", plan       ? plan->toJSON()
+                   : lanePlan ? lanePlan->toJSON()
+                              : corePlan->toJSON()},
+        {"candidates", lanePlan   ? bestCandidates(std::move(consideredLanes))
+                       : corePlan ? bestCandidates(std::move(consideredTiles))
+                                  : bestCandidates(std::move(considered))},
+        {"traffic", plan       ? traffic(c, *plan, target)
+                    : lanePlan ? traffic(c, *lanePlan, target)
+                               : traffic(c, *corePlan, target)},
+        {"fused_steps", int64_t(task.epilogue.size())},
+        {"fused_producers", int64_t(task.producerOfA.has_value()) + int64_t(task.producerOfB.has_value())}};
     if (plan && !task.epilogue.empty() && !plan->unit->c.opaque)
       decision["tail"] = task.tail.toJSON();
     log->add("contraction", root.getLoc(), std::move(decision));
@@ -339,6 +372,11 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     emitContraction(builder, root.getLoc(), task);
   }
   SmallVector<Value> touched{c.c.memref};
+  for (std::optional<OperandProducer> *producer : {&task.producerOfA, &task.producerOfB})
+    if (*producer) {
+      group.push_back((*producer)->nest.root());
+      touched.push_back((*producer)->nest.stores.front().memref);
+    }
   for (const EpilogueStep &step : task.epilogue)
     for (const Access &store : step.nest.stores)
       if (!llvm::is_contained(touched, store.memref))
@@ -372,7 +410,11 @@ void MapContractions::runOnOperation() {
     return signalPassFailure();
   }
   PlanOptions options;
-  options.overrides = std::move(*overrides);
+  for (auto &[name, value] : *overrides)
+    if (name == "fuse_producers")
+      options.fuseProducers = value != 0;
+    else
+      options.overrides.emplace_back(name, value);
   if (auto module = getOperation()->getParentOfType<ModuleOp>()) {
     if (auto attr = module->getAttrOfType<IntegerAttr>("tilewright.threads"))
       options.threads = attr.getInt();

@@ -46,6 +46,7 @@ private:
   void place(AffineExpr free, AffineExpr k);
   Value widen(Value value);
   Value zero(Type type) { return arith::ConstantOp::create(b, loc, b.getZeroAttr(type)); }
+  Value loadScalar();
   Value loadVector(int64_t width, AffineExpr valid);
   void storeVector(Value value, ArrayRef<AffineExpr> position);
   SmallVector<AffineExpr> packedPosition(AffineExpr group, AffineExpr within);
@@ -172,8 +173,18 @@ Value Packer::widen(Value value) {
   return arith::ExtSIOp::create(b, loc, wide, value);
 }
 
+/// The element of the source at the current position, widened.
+Value Packer::loadScalar() {
+  if (r.producer)
+    return widen(emitProducer(space, *r.producer, 0, nullptr));
+  auto [map, operands] = space.address(access);
+  return widen(AffineLoadOp::create(b, loc, access.memref, map, operands));
+}
+
 /// `width` consecutive elements of the source at the current position, zeros beyond `valid`, widened.
 Value Packer::loadVector(int64_t width, AffineExpr valid) {
+  if (r.producer)
+    return widen(emitProducer(space, *r.producer, width, valid));
   auto type = VectorType::get({width}, r.operand->element);
   auto [map, operands] = space.address(access);
   if (!valid)
@@ -378,8 +389,7 @@ void Packer::copyRows(AffineExpr base) {
       };
       space.loop(full * width, {r.kLength}, [&](AffineExpr k) {
         place(base + row, k);
-        auto [map, operands] = space.address(access);
-        scalarAt(k, widen(AffineLoadOp::create(b, loc, access.memref, map, operands)));
+        scalarAt(k, loadScalar());
       });
       space.loop(r.kLength, {paddedK()}, [&](AffineExpr k) { scalarAt(k, zero(r.element)); });
     });
@@ -419,8 +429,7 @@ void Packer::copyElements(AffineExpr base) {
     space.loop(constant(0), {r.kLength}, [&](AffineExpr k) {
       space.loop(constant(0), {lanes}, [&](AffineExpr free) {
         place(base + free, k);
-        auto [map, operands] = space.address(access);
-        put(free, k, widen(AffineLoadOp::create(b, loc, access.memref, map, operands)));
+        put(free, k, loadScalar());
       });
       if (r.valid)
         space.loop(lanes, {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });

@@ -22,14 +22,16 @@
 
 #include "core/Analysis/Contraction.h"
 #include "core/Transforms/IterationSpace.h"
+#include "core/Transforms/OperandProducer.h"
 #include "dialects/Tile/TileDialect.h"
 
 namespace tilewright {
 
 struct PackRequest {
   const ContractionOperand *operand = nullptr;
-  mlir::Type element;     // in the packed buffer
-  unsigned freeDim = ~0u; // nest dimension of the panel; ~0u: none
+  const OperandProducer *producer = nullptr; // computes the elements; null: they are read
+  mlir::Type element;                        // in the packed buffer
+  unsigned freeDim = ~0u;                    // nest dimension of the panel; ~0u: none
   unsigned kDim = 0;
   llvm::ArrayRef<unsigned> otherK; // further reduction dimensions, packed whole
   int64_t width = 1;               // elements of the free dimension in a panel
