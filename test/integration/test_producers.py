@@ -109,3 +109,59 @@ def test_packing_computes_an_operand(tool, tmp_path, sizes, source, fused, optio
     if options.get("dynamic"):
         given = ["--sizes", f"{k},{m},{n}" if "a" in options.get("turned", "") else f"{m},{k},{n}"]
     tool("tw-run", path, "--threads", threads, "--verify", *given)
+
+
+@pytest.mark.parametrize("sizes, options, fused", [
+    ((1, 4096, 4096), {}, 1),                                   # the buffer takes most of the time
+    ((16, 4096, 4096), {"turned": "b", "scale": "rows"}, 0),    # read in place, packing would transpose
+], ids=str)
+def test_model_decides(tool, tmp_path, sizes, options, fused):
+    path = tmp_path / "product.mlir"
+    path.write_text(program(*sizes, "i8", **options))
+    text = tool("tw-compile", path, "--target=cpu:sapphire-rapids", "-o", tmp_path / "product.ll", "--explain=json")
+    decision = next(one for one in json.loads(text[text.index("["):]) if one["decision"] == "contraction")
+    assert decision["fused_producers"] == fused
+
+
+def widened(name, shape, scale, result):
+    """`result` = cast(`name`) + scale along the last dimension."""
+    dims = ", ".join(f"d{i}" for i in range(len(shape)))
+    of = lambda element: "tensor<" + "x".join(map(str, shape)) + f"x{element}>"
+    return f"""  {result}e = tensor.empty() : {of("f32")}
+  {result} = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({dims})>, affine_map<({dims}) -> (d{len(shape) - 1})>,
+      affine_map<({dims}) -> ({dims})>], iterator_types = [{", ".join(['"parallel"'] * len(shape))}]}}
+      ins({name}, {scale} : {of("i8")}, tensor<{shape[-1]}xf32>) outs({result}e : {of("f32")}) {{
+  ^bb0(%u: i8, %v: f32, %o: f32):
+    %f = arith.sitofp %u : i8 to f32
+    %g = arith.addf %f, %v : f32
+    linalg.yield %g : f32
+  }} -> {of("f32")}
+"""
+
+
+CONVOLUTION = f"""func.func @compute(%q: tensor<2x18x18x13xi8>, %z: tensor<13xf32>, %w: tensor<3x3x13x37xi8>, %s: tensor<37xf32>,
+                   %C: tensor<2x16x16x37xf32>) -> tensor<2x16x16x37xf32> {{
+{widened("%q", (2, 18, 18, 13), "%z", "%x")}{widened("%w", (3, 3, 13, 37), "%s", "%y")}
+  %r = linalg.conv_2d_nhwc_hwcf ins(%x, %y : tensor<2x18x18x13xf32>, tensor<3x3x13x37xf32>)
+      outs(%C : tensor<2x16x16x37xf32>) -> tensor<2x16x16x37xf32>
+  return %r : tensor<2x16x16x37xf32>
+}}
+"""
+BATCH = f"""func.func @compute(%q: tensor<5x40x30xi8>, %z: tensor<30xf32>, %w: tensor<5x30x50xi8>, %s: tensor<50xf32>,
+                   %C: tensor<5x40x50xf32>) -> tensor<5x40x50xf32> {{
+{widened("%q", (5, 40, 30), "%z", "%x")}{widened("%w", (5, 30, 50), "%s", "%y")}
+  %r = linalg.batch_matmul ins(%x, %y : tensor<5x40x30xf32>, tensor<5x30x50xf32>)
+      outs(%C : tensor<5x40x50xf32>) -> tensor<5x40x50xf32>
+  return %r : tensor<5x40x50xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("text", [CONVOLUTION, BATCH], ids=["convolution", "batch"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_windows_and_batches(tool, tmp_path, text, threads):
+    path = tmp_path / "product.mlir"
+    path.write_text(f'module attributes {{tilewright.force = "fuse_producers=1"}} {{\n{text}}}\n')
+    text = tool("tw-compile", path, "-o", tmp_path / "product.ll", "--explain=json")
+    assert [one["fused_producers"] for one in json.loads(text[text.index("["):]) if one["decision"] == "contraction"] == [2]
+    tool("tw-run", path, "--threads", threads, "--verify")
