@@ -32,6 +32,7 @@ void tilewright::buildAffinePipeline(OpPassManager &pm) {
 
   pm.addPass(createPrepareBufferization());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  pm.addNestedPass<func::FuncOp>(createCopyYieldedSlices());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;

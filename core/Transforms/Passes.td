@@ -98,6 +98,24 @@ def PrepareBufferization : Pass<"prepare-bufferization", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def CopyYieldedSlices : Pass<"copy-yielded-slices", "::mlir::func::FuncOp"> {
+  let summary = "Let branches and loops yield whole buffers";
+  let description = [{
+    A kernel folds slices into its access maps. Behind an `scf.if`, `scf.for` or `scf.while` it cannot see where a slice was
+    taken, so a tensor that they yield, or begin with, becomes a copy where bufferization would place it in a slice of
+    another buffer: one that `tensor.extract_slice` takes, or an operation's result that is written there. Stands
+    behind the elimination of empty tensors, which makes results slices of what they are inserted into.
+
+    ```mlir
+      scf.yield %slice : tensor<4xf32>
+    // becomes
+      %whole = bufferization.alloc_tensor() copy(%slice) : tensor<4xf32>
+      scf.yield %whole : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def OutlineKernels : Pass<"outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Outline maximal sequences of linalg operations and affine nests into kernels";
   let description = [{
