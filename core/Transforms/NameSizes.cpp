@@ -48,6 +48,12 @@ class SizeGroups {
 public:
   explicit SizeGroups(func::FuncOp function) {
     function.walk([&](Operation *op) { visit(op); });
+    // What loops pass on may change its size; where it does not is known when all else is. Inner loops tell of outer
+    // ones, and the other way round.
+    while (
+        function.walk([&](Operation *op) { return joinCarried(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+            .wasInterrupted()) {
+    }
   }
 
   /// The representative of a dimension's group.
@@ -66,6 +72,7 @@ private:
   void join(Value a, int64_t dimA, void *b, int64_t dimB) {
     Dimension first(a.getAsOpaquePointer(), dimA), second(b, dimB);
     groups.unionSets(first, second);
+    values[a.getAsOpaquePointer()] = a;
     auto type = dyn_cast<ShapedType>(a.getType());
     if (type && dimA >= 0 && !type.isDynamicDim(dimA))
       constants.push_back({first, type.getDimSize(dimA)});
@@ -83,9 +90,65 @@ private:
   void joinSize(Value shaped, int64_t dim, OpFoldResult size) {
     if (auto value = dyn_cast<Value>(size)) {
       join(shaped, dim, value.getAsOpaquePointer(), -1);
+      values[value.getAsOpaquePointer()] = value;
       if (std::optional<int64_t> constant = getConstantIntValue(size))
         constants.push_back({Dimension(value.getAsOpaquePointer(), -1), *constant});
     }
+  }
+
+  bool areEqual(Value a, Value b, int64_t dim) {
+    return groups.isEquivalent(Dimension(a.getAsOpaquePointer(), dim), Dimension(b.getAsOpaquePointer(), dim));
+  }
+  /// Joins `dim` of `a` and `b`; whether that is news.
+  bool joinNew(Value a, Value b, int64_t dim) {
+    if (areEqual(a, b, dim))
+      return false;
+    join(a, dim, b.getAsOpaquePointer(), dim);
+    join(b, dim, a.getAsOpaquePointer(), dim);
+    return true;
+  }
+  /// Whether a size of `value`, which stands inside of `loop`, is one of a value outside: the same in each round.
+  bool isInvariant(Operation *loop, Value value, int64_t dim) {
+    Dimension inside(value.getAsOpaquePointer(), dim);
+    return llvm::any_of(llvm::make_range(groups.findLeader(inside), groups.member_end()), [&](Dimension member) {
+      Value other = values.lookup(member.first); // null: a loop of a linalg operation
+      return other && !loop->isAncestor(other.getParentRegion()->getParentOp());
+    });
+  }
+
+  /// Sizes of what a loop carries, where each round keeps them. Whether one was found anew.
+  bool joinCarried(Operation *op) {
+    bool changed = false;
+    auto forDimensions = [](Value value, llvm::function_ref<void(int64_t)> visit) {
+      if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+        for (int64_t dim = 0; dim < type.getRank(); ++dim)
+          visit(dim);
+    };
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (auto [init, argument, yielded, result] :
+           llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getYieldedValues(), loop.getResults()))
+        forDimensions(init, [&, init = init, argument = argument, yielded = yielded, result = result](int64_t dim) {
+          if (areEqual(yielded, argument, dim) || areEqual(yielded, init, dim)) {
+            changed |= joinNew(init, argument, dim);
+            changed |= joinNew(init, result, dim);
+          }
+        });
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      for (auto [init, argument, yielded] :
+           llvm::zip(loop.getInits(), loop.getBeforeArguments(), loop.getYieldOp()->getOperands()))
+        forDimensions(init, [&, init = init, argument = argument, yielded = yielded](int64_t dim) {
+          if (areEqual(yielded, argument, dim) || areEqual(yielded, init, dim))
+            changed |= joinNew(init, argument, dim);
+        });
+      for (auto [passed, argument, result] :
+           llvm::zip(loop.getConditionOp().getArgs(), loop.getAfterArguments(), loop.getResults()))
+        forDimensions(result, [&, passed = passed, argument = argument, result = result](int64_t dim) {
+          changed |= joinNew(passed, argument, dim); // of one round
+          if (isInvariant(loop, passed, dim))
+            changed |= joinNew(passed, result, dim);
+        });
+    }
+    return changed;
   }
 
   void visit(Operation *op) {
@@ -123,25 +186,8 @@ private:
           joinSize(generate, d, *extent++);
     } else if (isa<tensor::CastOp>(op)) {
       joinAll(op->getResult(0), op->getOperand(0));
-    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      for (auto [init, argument, yielded, result] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),
-                                                              loop.getYieldedValues(), loop.getResults())) {
-        joinAll(init, argument);
-        joinAll(yielded, argument);
-        joinAll(result, argument);
-      }
-    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
-      for (auto [init, argument, yielded] :
-           llvm::zip(loop.getInits(), loop.getBeforeArguments(), loop.getYieldOp()->getOperands())) {
-        joinAll(init, argument);
-        joinAll(yielded, argument);
-      }
-      for (auto [passed, argument, result] :
-           llvm::zip(loop.getConditionOp().getArgs(), loop.getAfterArguments(), loop.getResults())) {
-        joinAll(passed, argument);
-        joinAll(passed, result);
-      }
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      // The sides agree: what broadcasts a dynamic size looks so, and nothing tells that the result has one size.
       for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
         if (!region->empty())
           for (auto [result, yielded] : llvm::zip(op->getResults(), region->front().getTerminator()->getOperands()))
@@ -154,6 +200,7 @@ private:
 
   llvm::EquivalenceClasses<Dimension> groups;
   SmallVector<std::pair<Dimension, int64_t>> constants;
+  DenseMap<void *, Value> values; // by their pointers in `groups`
 };
 
 /// Assigns the sizes of one function and writes its attributes.

@@ -57,3 +57,59 @@ func.func @carried(%a: tensor<?xf32>, %n: index) -> tensor<?xf32> {
   }
   return %r#0 : tensor<?xf32>
 }
+
+// A loop whose tensor shrinks: the result has a size of its own.
+// CHECK-LABEL: func.func @shrinks(
+// CHECK-SAME: tilewright.shapes = [#[[FIRST]], #[[SECOND]]]
+func.func @shrinks(%a: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %r = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %a) -> tensor<?xf32> {
+    %d = tensor.dim %x, %c0 : tensor<?xf32>
+    %m = arith.subi %d, %c1 : index
+    %u = tensor.extract_slice %x[1] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}
+
+// The same with scf.while: the result of the last round is of no size that is known outside.
+// CHECK-LABEL: func.func @shrinks_while(
+// CHECK-SAME: tilewright.shapes = [#[[FIRST]], #[[SECOND]]]
+func.func @shrinks_while(%a: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %r = scf.while (%x = %a) : (tensor<?xf32>) -> tensor<?xf32> {
+    %d = tensor.dim %x, %c0 : tensor<?xf32>
+    %more = arith.cmpi sgt, %d, %c3 : index
+    scf.condition(%more) %x : tensor<?xf32>
+  } do {
+  ^bb0(%y: tensor<?xf32>):
+    %d = tensor.dim %y, %c0 : tensor<?xf32>
+    %m = arith.subi %d, %c1 : index
+    %u = tensor.extract_slice %y[1] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+    scf.yield %u : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}
+
+// A branch inside a loop, which therefore keeps its tensor's size.
+// CHECK-LABEL: func.func @sides(
+// CHECK-SAME: tilewright.shapes = [#[[A:map[0-9]*]], #map{{[0-9]*}}, #[[A]]]
+func.func @sides(%a: tensor<?xf32>, %c: i1) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %l = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %a) -> tensor<?xf32> {
+    %s = scf.if %c -> tensor<?xf32> {
+      %z = arith.addf %x, %x : tensor<?xf32>
+      scf.yield %z : tensor<?xf32>
+    } else {
+      scf.yield %x : tensor<?xf32>
+    }
+    scf.yield %s : tensor<?xf32>
+  }
+  return %l : tensor<?xf32>
+}
