@@ -114,6 +114,10 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
 
 /// Registers of an address in global memory.
 static constexpr int64_t addressRegisters = 2;
+/// Conditions of a short load: its row, its column, both, and what the step needs of them.
+static constexpr int64_t loadConditions = 4;
+/// Conditions of a lane that a subgroup keeps over the steps: registers of 32 lanes each.
+static constexpr int64_t conditionRegisters = 104;
 /// Bytes of k in the shortest step.
 static constexpr int64_t shortestDepth = 32;
 /// Bytes that global memory moves at once.
@@ -202,6 +206,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
 
   std::optional<LaneContractionPlan> best;
   double bestBeside = 0;
+  bool bestKeeps = false;
   PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
     if (!computes(unit, c, hierarchy, fast))
@@ -243,7 +248,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               if (!fills(c.a, plan.mDim, plan.blockM(), m) || !fills(c.b, plan.nDim, plan.blockN(), n))
                 continue;
               int64_t stageBytes = (plan.blockM() + plan.blockN()) * plan.depth * elementBytes;
-              int64_t staged = engine ? 0 : stageBytes / threads / 4;
+              StagedOperand tileA = tiles.operand(plan, true), tileB = tiles.operand(plan, false);
+              int64_t staged = tiles.heldRegisters(tileA) + tiles.heldRegisters(tileB);
+              int64_t shortLoads = tiles.shortLoads(tileA) + tiles.shortLoads(tileB);
               plan.registers = tm * tn * accumulators + 2 * (tm * fragmentA + tn * fragmentB) + staged + otherRegisters;
               int64_t limit = std::min<int64_t>(own->entries, file->entries / threads);
               if (plan.registers > limit) {
@@ -267,14 +274,19 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
               double active = std::min(blocks, atATime);
               double perUnit = std::max(1.0, active / hierarchy.blocks); // blocks that share a multiprocessor
-              StagedOperand tileA = tiles.operand(plan, true), tileB = tiles.operand(plan, false);
               // Writes of turned blocks, and reads of what they wrote, may meet in a bank.
               double bytesA = double(plan.blockM()) * plan.depth * elementBytes, bytesB = stageBytes - bytesA;
               double meetA = tiles.arrange(tileA, plan.a), meetB = tiles.arrange(tileB, plan.b);
               // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one.
               plan.instructions = tiles.instructions(plan, tileA, tileB);
               double held = plan.registers + plan.stages * staged + addressRegisters * plan.instructions.globalLoads;
-              if (!engine && plan.stages > 1 && held <= limit) {
+              // Products of one lane each would move from behind the loop into the branches that check stores of C, and
+              // all fragments would live until then.
+              auto whole = [&](unsigned dim, int64_t block) {
+                return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % block == 0;
+              };
+              plan.lastApart = unit.k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
+              if (!engine && plan.stages > 1 && plan.lastApart && c.nest.tripCounts[plan.kDim] && held <= limit) {
                 plan.round = plan.stages;
                 plan.instructions = tiles.instructions(plan, tileA, tileB);
               }
@@ -310,15 +322,22 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               plan.seconds = clocks / (chip.clockMHz() * 1e6);
               if (considered)
                 considered->push_back(plan);
+              // Those whose conditions stay in registers before others.
+              bool keeps = shortLoads * plan.round * loadConditions * llvm::divideCeil(hierarchy.lanes, 32) <=
+                           conditionRegisters;
               // Of equal ones that which asks for the least beside a product.
               double beside = (load.issue + load.scratchpad + load.l2) /
                               (perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);
-              bool ties = best && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
+              bool ties =
+                  best && keeps == bestKeeps && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
               double least = ties ? std::min(plan.seconds, best->seconds) : plan.seconds;
-              bool better = ties ? beside < bestBeside : best && plan.seconds < best->seconds;
+              bool better = ties                         ? beside < bestBeside
+                            : best && keeps != bestKeeps ? keeps
+                                                         : best && plan.seconds < best->seconds;
               if (!best || better) {
                 best = plan;
                 bestBeside = beside;
+                bestKeeps = keeps;
               }
               if (ties)
                 best->seconds = least;

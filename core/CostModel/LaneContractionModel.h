@@ -61,7 +61,8 @@ struct LaneContractionPlan {
   int64_t tilesM = 1, tilesN = 1;            // units of a subgroup
   int64_t depth = 1;                         // BK
   int64_t stages = 1;
-  int64_t round = 1; // steps of an iteration where lanes fill the ring: as many as stages, or 1
+  int64_t round = 1;     // steps of an iteration where lanes fill the ring: as many as stages, or 1
+  bool lastApart = true; // where lanes fill a ring of a known size of k: its last step is multiplied behind the loop
   StagedTile a, b;
   std::string engine;     // that copies tiles, in a role of its own; empty: lanes copy
   int64_t workers = 0;    // clusters of blocks that take one tile each after the other; 0: each has one

@@ -18,6 +18,13 @@
 using namespace mlir;
 using namespace tilewright;
 
+/// Bytes of a vector.
+static constexpr int64_t vectorBytes = 16;
+/// Bytes that a copy engine of lanes moves at least at once (LaneOps::asyncCopy).
+static constexpr int64_t leastEngineBytes = 4;
+/// Registers beside the data of a load that is shorter than a vector: an address of 64 bits, and a check.
+static constexpr int64_t shortLoadRegisters = 3;
+
 /// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once.
 static int64_t piecesAlong(const Access &access, unsigned dim, int64_t elementBytes) {
   int64_t bytes = 16;
@@ -135,6 +142,23 @@ double StagedTiles::fragmentLoads(const MatrixUnit &unit, const UnitOperand &own
   // Two short ones that lie a known way apart may be one instruction.
   double together = run <= 8 ? chip.rate("pairs.shared").value_or(1) : 1;
   return std::max(1.0, fragment / run) / together;
+}
+
+/// Bytes that a lane loads at once.
+static int64_t loadBytes(const StagedOperand &operand) {
+  int64_t bytes = operand.turns ? operand.use.along * operand.use.elementBytes : operand.use.pieceBytes;
+  return std::min(vectorBytes, bytes);
+}
+
+int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
+  int64_t piece = loadBytes(operand);
+  return piece < vectorBytes ? llvm::divideCeil(operand.elements * bytes, piece) : 0;
+}
+
+int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
+  int64_t piece = loadBytes(operand), loads = llvm::divideCeil(operand.elements * bytes, piece);
+  bool byEngine = hasEngine && !operand.turns && piece >= leastEngineBytes;
+  return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + shortLoads(operand) * shortLoadRegisters;
 }
 
 StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, const StagedOperand &a,

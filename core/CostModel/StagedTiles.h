@@ -41,6 +41,11 @@ public:
   /// Arranges it over the banks, and chooses the blocks that lanes turn: of those with the fewest conflicts that with
   /// the fewest instructions. How many times the clocks without conflicts its accesses take.
   double arrange(StagedOperand &operand, StagedTile &tile);
+  /// Registers of a lane in which its part of one step waits between global memory and the scratchpad; where rows begin
+  /// anywhere, with the addresses and checks of its many short loads, which the loop holds over its steps.
+  int64_t heldRegisters(const StagedOperand &operand) const;
+  /// Loads shorter than a vector that a lane does for its part of one step.
+  int64_t shortLoads(const StagedOperand &operand) const;
   StepInstructions instructions(const LaneContractionPlan &plan, const StagedOperand &a, const StagedOperand &b) const;
 
   int64_t elementBytes() const { return bytes; }

@@ -15,6 +15,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/IterationSpace.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -329,7 +330,7 @@ SmallVector<Value> Emitter::prefetch(int64_t k, ValueRange accumulators) {
 /// A ring of stages. With an engine, `stages - 1` steps are under way; without, the next step waits in registers while
 /// this one is multiplied.
 SmallVector<Value> Emitter::ring(ValueRange accumulators) {
-  if (auto k = dyn_cast<AffineConstantExpr>(space.extent(p.kDim)); k && !engine && k.getValue() > 0)
+  if (auto k = dyn_cast<AffineConstantExpr>(space.extent(p.kDim)); k && !engine && p.lastApart && k.getValue() > 0)
     return prefetch(k.getValue(), accumulators);
   AffineExpr steps = space.extent(p.kDim).ceilDiv(p.depth);
   SmallVector<Value> carried(accumulators);
@@ -409,15 +410,28 @@ void Emitter::store(Value value, const Access &access, int64_t tm, int64_t tn) {
 /// The tile of one subgroup.
 void Emitter::subgroup() {
   auto type = fragment(unit.c, c.accumulator);
+  // What C held is added behind the sum: else the loop would hold the addresses and checks of all of the tile, which
+  // its stores need again.
+  bool adds = !task.zeroInit && p.engine.empty() && (task.mayReassociate || !isa<FloatType>(c.accumulator));
   SmallVector<Value> sums;
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
     for (int64_t tn = 0; tn < p.tilesN; ++tn)
-      sums.push_back(task.zeroInit ? tile::ZeroOp::create(builder(), space.loc, type).getResult()
-                                   : load(c.c, type, tm, tn));
+      sums.push_back(task.zeroInit || adds ? tile::ZeroOp::create(builder(), space.loc, type).getResult()
+                                           : load(c.c, type, tm, tn));
   sums = reduce(0, sums);
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
     for (int64_t tn = 0; tn < p.tilesN; ++tn) {
       Value sum = sums[tm * p.tilesN + tn];
+      if (adds)
+        sum = tile::MapOp::create(builder(), space.loc, type, ValueRange{load(c.c, type, tm, tn), sum},
+                                  [&](OpBuilder &inner, Location loc, ValueRange values) {
+                                    bool isFloat = isa<FloatType>(c.accumulator);
+                                    Value total =
+                                        isFloat ? arith::AddFOp::create(inner, loc, values[0], values[1]).getResult()
+                                                : arith::AddIOp::create(inner, loc, values[0], values[1]);
+                                    tile::YieldOp::create(inner, loc, total);
+                                  })
+                  .getResult(0);
       if (task.keepC)
         store(sum, c.c, tm, tn);
       if (!task.epilogue.empty())
