@@ -265,6 +265,9 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
           if (mustPackScalars && !packScalars)
             continue;
           for (bool rowsOutside : {false, true}) {
+            // With one row tile both orders are the same loops, of which this one is not prefetched.
+            if (rowsOutside && rowExtent <= rows && !p.isBlock())
+              continue;
             ContractionPlan q = p;
             q.rows = rows;
             q.vectors = vectors;
