@@ -18,6 +18,7 @@
 #ifndef TILEWRIGHT_CORE_ANALYSIS_BUFFERS_H
 #define TILEWRIGHT_CORE_ANALYSIS_BUFFERS_H
 
+#include "core/Analysis/Settings.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -30,7 +31,7 @@ namespace tilewright {
 class BufferOrigins {
 public:
   explicit BufferOrigins(mlir::func::FuncOp function)
-      : function(function), distinctArguments(!function.isPrivate() || function->hasAttr("tilewright.kernel")) {}
+      : function(function), distinctArguments(!function.isPrivate() || function->hasAttr(kernelAttr)) {}
 
   /// Whether `a` and `b` may share memory.
   bool mayAlias(mlir::Value a, mlir::Value b) const;

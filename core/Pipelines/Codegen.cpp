@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Pipelines/HalfConversions.h"
 #include "core/Target/NativeCode.h"
 #include "tilewright/Compiler.h"
@@ -135,7 +136,7 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::Mod
   llvm::ModuleAnalysisManager modules;
   // Loops over the elements of fragments have short constant trips: unrolled, one product of 16 x 16 x 64 is 16384
   // statements, and a program of them takes minutes. They run once, for their results.
-  const bool forSpeed = !source->hasAttr("tilewright.reference");
+  const bool forSpeed = !source->hasAttr(referenceAttr);
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = forSpeed;
   tuning.SLPVectorization = forSpeed;

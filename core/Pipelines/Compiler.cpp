@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/Compiler.h"
+#include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Cores.h"
@@ -155,11 +156,11 @@ static LogicalResult extendStage(PassManager &pm, unsigned stage, const CompileO
 LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned last, const CompileOptions &options) {
   MLIRContext *context = module.getContext();
   Builder builder(context);
-  module->setAttr("tilewright.target", builder.getStringAttr(options.target));
-  module->setAttr("tilewright.fp", builder.getStringAttr(options.fp));
-  module->setAttr("tilewright.threads", builder.getI64IntegerAttr(options.threads));
+  module->setAttr(targetAttr, builder.getStringAttr(options.target));
+  module->setAttr(contractAttr, builder.getStringAttr(options.fp));
+  module->setAttr(threadsAttr, builder.getI64IntegerAttr(options.threads));
   if (options.tileLoops)
-    module->setAttr("tilewright.reference", builder.getUnitAttr());
+    module->setAttr(referenceAttr, builder.getUnitAttr());
   auto chip = TargetRegistry::get().describe(options.target);
   if (!chip)
     return emitError(UnknownLoc::get(context), llvm::toString(chip.takeError()));
@@ -167,7 +168,7 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   std::optional<CoreHierarchy> cores = coreHierarchy(**chip);
   bool scalar = module->hasAttr(scalarCodeAttr);
   if (cores) // all of them work on one program
-    module->setAttr("tilewright.threads", builder.getI64IntegerAttr(cores->cores));
+    module->setAttr(threadsAttr, builder.getI64IntegerAttr(cores->cores));
   for (unsigned stage = first; stage <= last; ++stage) {
     PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
     pm.enableVerifier(stage == last);

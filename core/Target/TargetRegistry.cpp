@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Target/ModuleTarget.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -207,7 +208,7 @@ llvm::Expected<ModuleTarget> tilewright::moduleTargetOf(mlir::Operation *op) {
 
 llvm::Expected<std::shared_ptr<const TargetDescription>> tilewright::targetOf(mlir::Operation *op) {
   for (mlir::Operation *scope = op; scope; scope = scope->getParentOp()) {
-    if (auto name = scope->getAttrOfType<mlir::StringAttr>("tilewright.target"))
+    if (auto name = scope->getAttrOfType<mlir::StringAttr>(targetAttr))
       return TargetRegistry::get().describe(name.getValue());
   }
   return createStringError("the module has no attribute 'tilewright.target'; give one such as \"target:chip\"");

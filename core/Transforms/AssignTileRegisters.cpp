@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/UnitRegisters.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -254,11 +255,9 @@ struct AssignTileRegisters : tilewright::impl::AssignTileRegistersBase<AssignTil
         functions.push_back(function);
     if (functions.empty())
       return;
-    auto target = targetOf(module);
-    if (!target) {
-      module.emitError() << llvm::toString(target.takeError());
+    auto target = requireTarget(module);
+    if (failed(target))
       return signalPassFailure();
-    }
     for (func::FuncOp function : functions)
       if (failed(Assigner(function, **target).run()))
         return signalPassFailure();

@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -29,8 +30,8 @@ namespace {
 
 /// What `op` breaks in a kernel, or an empty string.
 std::string objection(Operation *op) {
-  if (isa<affine::AffineForOp, affine::AffineIfOp, affine::AffineYieldOp, func::ReturnOp, func::FuncOp,
-          memref::AllocOp, memref::DeallocOp>(op))
+  if (isa<affine::AffineForOp, affine::AffineIfOp, affine::AffineYieldOp, func::ReturnOp, func::FuncOp, memref::AllocOp,
+          memref::DeallocOp>(op))
     return {};
   if (isa<affine::AffineLoadOp, affine::AffineStoreOp>(op)) {
     Value memref = isa<affine::AffineLoadOp>(op) ? op->getOperand(0) : op->getOperand(1);
@@ -54,7 +55,7 @@ struct CheckKernels : tilewright::impl::CheckKernelsBase<CheckKernels> {
         return WalkResult::interrupt();
       }
       auto kernel = op->getParentOfType<func::FuncOp>();
-      if (!kernel || !kernel->hasAttr("tilewright.kernel"))
+      if (!kernel || !kernel->hasAttr(tilewright::kernelAttr))
         return WalkResult::advance();
       std::string why = objection(op);
       if (why.empty())

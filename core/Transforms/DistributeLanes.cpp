@@ -16,7 +16,7 @@
 #include "core/Transforms/LaneWriter.h"
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/RequireLanes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -98,17 +98,16 @@ struct DistributeLanes : tilewright::impl::DistributeLanesBase<DistributeLanes> 
         launches.push_back(function);
     if (launches.empty())
       return;
-    auto target = targetOf(module);
-    auto ops = target ? laneOpsOf(module) : llvm::Expected<std::unique_ptr<LaneOps>>(target.takeError());
+    FailureOr<LaunchTarget> target = requireLanes(module);
+    if (failed(target))
+      return signalPassFailure();
+    auto ops = laneOpsOf(module);
     if (!ops) {
       module.emitError() << llvm::toString(ops.takeError());
       return signalPassFailure();
     }
-    FailureOr<LaneHierarchy> hierarchy = requireLanes(module);
-    if (failed(hierarchy))
-      return signalPassFailure();
     for (func::FuncOp launch : launches) {
-      LaneWriter writer(launch, **target, *hierarchy, **ops, *launchShapeOf(launch));
+      LaneWriter writer(launch, *target->chip, target->hierarchy, **ops, *launchShapeOf(launch));
       if (failed(writer.run()))
         return signalPassFailure();
       describeTiles(module, launch.getName(), writer.tileMaps(), launchShapeOf(launch)->cluster);

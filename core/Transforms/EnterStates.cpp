@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/UnitRegisters.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -161,11 +162,9 @@ struct EnterStates : tilewright::impl::EnterStatesBase<EnterStates> {
     });
     if (calls.empty())
       return;
-    auto target = targetOf(module);
-    if (!target) {
-      module.emitError() << llvm::toString(target.takeError());
+    auto target = requireTarget(module);
+    if (failed(target))
       return signalPassFailure();
-    }
     llvm::MapVector<std::pair<Block *, StringRef>, Span> spans;
     for (func::CallOp call : calls) {
       Block *home = homeOf(call);

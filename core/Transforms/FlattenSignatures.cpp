@@ -16,6 +16,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Descriptor.h"
 #include "core/Transforms/Passes.h"
@@ -43,7 +44,7 @@ bool isFlat(Type type) {
 
 void flattenArguments(func::FuncOp function) {
   // The caller of a kernel, and the C interface of a body, promise arrays that do not overlap.
-  bool noAlias = function->hasAttr("tilewright.kernel") || function->hasAttr(tilewright::bodyAttr);
+  bool noAlias = function->hasAttr(tilewright::kernelAttr) || function->hasAttr(tilewright::bodyAttr);
   Block &entry = function.front();
   OpBuilder builder = OpBuilder::atBlockBegin(&entry);
   Location loc = function.getLoc();

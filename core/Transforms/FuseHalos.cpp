@@ -11,7 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/StencilPair.h"
 #include "tilewright/Explain.h"
 
@@ -75,14 +77,11 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    auto target = targetOf(function);
-    if (!target) {
-      function.emitError() << llvm::toString(target.takeError());
+    auto target = requireTarget(function);
+    if (failed(target))
       return signalPassFailure();
-    }
     MemoryModel model(**target);
-    if (auto count = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tilewright.threads"))
-      threads = count.getInt();
+    threads = Settings::of(function).threads;
     for (Block &block : function.getBody())
       while (fuseOne(block, model)) {
       }

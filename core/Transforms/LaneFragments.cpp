@@ -12,7 +12,7 @@
 
 #include "core/Transforms/LaneReduce.h"
 #include "core/Transforms/LaneWriter.h"
-#include "core/Transforms/RequireLanes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

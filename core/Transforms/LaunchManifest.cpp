@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaunchManifest.h"
+#include "core/Analysis/Settings.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -313,7 +314,7 @@ LogicalResult LaunchManifest::step(Operation &op, Array &into) {
           return success();
         return each->emitOpError()
                << "stands between launches; the host of a program for "
-               << cast<StringAttr>(function->getParentOfType<ModuleOp>()->getAttr("tilewright.target")).getValue()
+               << cast<StringAttr>(function->getParentOfType<ModuleOp>()->getAttr(targetAttr)).getValue()
                << " only launches, branches and loops";
       });
 }
@@ -360,7 +361,7 @@ LogicalResult LaunchManifest::write(Outline toFunction) {
     for (unsigned i = 0; i < set.getNumConstraints(); ++i)
       constraints.push_back(
           Object{{set.isEq(i) ? "zero" : "nonnegative", HostExpressions::ofSizes(set.getConstraint(i))}});
-  auto target = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("tilewright.target");
+  auto target = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(targetAttr);
   Json manifest = Object{{"format", 2},
                          {"entry", function.getName().str()},
                          {"target", target ? target.getValue().str() : ""},

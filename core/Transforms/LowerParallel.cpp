@@ -12,12 +12,13 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
 
 #include "mlir/Conversion/SCFToOpenMP/SCFToOpenMP.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
@@ -41,27 +42,27 @@ void makeSequential(scf::ParallelOp parallel) {
   IRRewriter rewriter(parallel);
   Location loc = parallel.getLoc();
   auto terminator = cast<scf::ReduceOp>(parallel.getBody()->getTerminator());
-  scf::LoopNest nest = scf::buildLoopNest(
-      rewriter, loc, parallel.getLowerBound(), parallel.getUpperBound(), parallel.getStep(), parallel.getInitVals(),
-      [&](OpBuilder &builder, Location, ValueRange ivs, ValueRange carried) {
-        Block *body = builder.getInsertionBlock();
-        for (auto [from, to] : llvm::zip_equal(parallel.getInductionVars(), ivs))
-          rewriter.replaceAllUsesWith(from, to);
-        auto &source = parallel.getBody()->getOperations();
-        body->getOperations().splice(body->end(), source, source.begin(), terminator->getIterator());
-        builder.setInsertionPointToEnd(body);
-        SmallVector<Value> results;
-        for (auto [index, operand] : llvm::enumerate(terminator.getOperands())) {
-          Block &combine = terminator.getReductions()[index].front();
-          IRMapping mapping;
-          mapping.map(combine.getArgument(0), carried[index]);
-          mapping.map(combine.getArgument(1), operand);
-          for (Operation &op : combine.without_terminator())
-            builder.clone(op, mapping);
-          results.push_back(mapping.lookupOrDefault(combine.getTerminator()->getOperand(0)));
-        }
-        return results;
-      });
+  scf::LoopNest nest =
+      scf::buildLoopNest(rewriter, loc, parallel.getLowerBound(), parallel.getUpperBound(), parallel.getStep(),
+                         parallel.getInitVals(), [&](OpBuilder &builder, Location, ValueRange ivs, ValueRange carried) {
+                           Block *body = builder.getInsertionBlock();
+                           for (auto [from, to] : llvm::zip_equal(parallel.getInductionVars(), ivs))
+                             rewriter.replaceAllUsesWith(from, to);
+                           auto &source = parallel.getBody()->getOperations();
+                           body->getOperations().splice(body->end(), source, source.begin(), terminator->getIterator());
+                           builder.setInsertionPointToEnd(body);
+                           SmallVector<Value> results;
+                           for (auto [index, operand] : llvm::enumerate(terminator.getOperands())) {
+                             Block &combine = terminator.getReductions()[index].front();
+                             IRMapping mapping;
+                             mapping.map(combine.getArgument(0), carried[index]);
+                             mapping.map(combine.getArgument(1), operand);
+                             for (Operation &op : combine.without_terminator())
+                               builder.clone(op, mapping);
+                             results.push_back(mapping.lookupOrDefault(combine.getTerminator()->getOperand(0)));
+                           }
+                           return results;
+                         });
   rewriter.replaceOp(parallel, nest.results);
 }
 
@@ -85,8 +86,8 @@ void hoistStackBuffers(ModuleOp module) {
 
 void LowerParallel::runOnOperation() {
   ModuleOp module = getOperation();
-  auto threads = module->getAttrOfType<IntegerAttr>("tilewright.threads");
-  bool single = !threads || threads.getInt() == 1;
+  const int64_t threads = tilewright::Settings::of(module).threads;
+  const bool single = threads == 1;
 
   // What allocates may have to give up, which it can only do on the calling thread.
   llvm::SmallPtrSet<Operation *, 8> allocating;
@@ -121,7 +122,7 @@ void LowerParallel::runOnOperation() {
   if (single || !any)
     return hoistStackBuffers(module);
   ConvertSCFToOpenMPPassOptions options;
-  options.numThreads = threads.getInt();
+  options.numThreads = threads;
   OpPassManager pipeline(ModuleOp::getOperationName());
   pipeline.addPass(createConvertSCFToOpenMPPass(options));
   if (failed(runPipeline(pipeline, module)))

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/PatternMatch.h"
@@ -70,11 +71,9 @@ struct LowerTileParallel : tilewright::impl::LowerTileParallelBase<LowerTilePara
     getOperation().walk([&](tile::ParallelOp op) { ops.push_back(op); });
     if (ops.empty())
       return;
-    auto target = targetOf(getOperation());
-    if (!target) {
-      getOperation().emitError() << llvm::toString(target.takeError());
+    auto target = requireTarget(getOperation());
+    if (failed(target))
       return signalPassFailure();
-    }
     IRRewriter rewriter(&getContext());
     for (tile::ParallelOp op : ops) {
       auto level = llvm::find_if((*target)->levels(), [&](const Level &level) { return level.name == op.getLevel(); });

@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/BfloatBits.h"
 #include "core/Transforms/NarrowDoubles.h"
 #include "core/Transforms/Passes.h"
@@ -137,8 +138,7 @@ void LowerToLLVM::runOnOperation() {
       target.addLegalDialect(name);
     }
 
-  auto fp = module->getAttrOfType<StringAttr>("tilewright.fp");
-  bool reassociate = !fp || fp.getValue() != "strict";
+  const bool reassociate = tilewright::Settings::of(module).mayReassociate();
   for (Dialect *dialect : context->getLoadedDialects()) {
     if (isa<vector::VectorDialect>(dialect)) {
       // The dialect's own hook cannot be told the floating-point contract.

@@ -22,6 +22,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Descriptor.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/SizeProduct.h"
 #include "core/Transforms/TrackAllocations.h"
 #include "core/Transforms/UnitRegisters.h"
@@ -143,8 +144,8 @@ Value Wrapper::sizesAgree(ValueRange sizes) {
     if (!bytes || factor == 0)
       continue;
     bytes = boundedProduct(builder, loc, bytes, factor);
-    Value fits = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, bytes,
-                                       constant(unreachableBytes, index));
+    Value fits =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, bytes, constant(unreachableBytes, index));
     ok = arith::AndIOp::create(builder, loc, ok, fits);
   }
   return ok;
@@ -366,11 +367,9 @@ void MakeCInterface::runOnOperation() {
   ModuleOp module = getOperation();
   func::FuncOp stateCheck;
   if (module.walk([](tile::MmaOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
-    auto target = targetOf(module);
-    if (!target) {
-      module.emitError() << llvm::toString(target.takeError());
+    auto target = requireTarget(module);
+    if (failed(target))
       return signalPassFailure();
-    }
     stateCheck = makeStateCheck(module, **target);
   }
   for (func::FuncOp function : publicFunctions(module)) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Contraction.h"
+#include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/ContractionModel.h"
 #include "core/CostModel/Footprint.h"
@@ -235,12 +236,6 @@ void hoistDefinitions(Operation *user, Operation *anchor) {
   });
 }
 
-/// The floating-point contract allows units that round their operands.
-bool isFast(Operation *op) {
-  auto fp = op->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("tilewright.fp");
-  return fp && fp.getValue() == "fast";
-}
-
 /// Lets the packing copies compute what element-wise nests before the contraction computed for it alone, where the
 /// model says so; a remark tells why not.
 void fuseProducers(ContractionTask &task, ContractionPlan &plan, ArrayRef<Operation *> group,
@@ -306,7 +301,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   PlanOptions asked = options;
   asked.considered = log ? &considered : nullptr;
   if (lanes)
-    lanePlan = planLaneContraction(c, target, *lanes, isFast(root), options.overrides, reason,
+    lanePlan = planLaneContraction(c, target, *lanes, Settings::of(root).mayRoundOperands(), options.overrides, reason,
                                    log ? &consideredLanes : nullptr);
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
@@ -415,12 +410,9 @@ void MapContractions::runOnOperation() {
       options.fuseProducers = value != 0;
     else
       options.overrides.emplace_back(name, value);
-  if (auto module = getOperation()->getParentOfType<ModuleOp>()) {
-    if (auto attr = module->getAttrOfType<IntegerAttr>("tilewright.threads"))
-      options.threads = attr.getInt();
-    if (auto contract = module->getAttrOfType<StringAttr>("tilewright.fp"))
-      options.mayReassociate = contract.getValue() != "strict";
-  }
+  const Settings settings = Settings::of(getOperation());
+  options.threads = settings.threads;
+  options.mayReassociate = settings.mayReassociate();
   // One at a time: a rewrite erases nests that another could have named.
   for (bool changed = true; changed;) {
     changed = false;

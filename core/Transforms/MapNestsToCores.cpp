@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/HostExpressions.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -169,13 +171,11 @@ namespace {
 struct MapNestsToCores : tilewright::impl::MapNestsToCoresBase<MapNestsToCores> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || !function->hasAttr("tilewright.kernel"))
+    if (!isKernel(function))
       return;
-    auto target = targetOf(function);
-    if (!target) {
-      function.emitError() << llvm::toString(target.takeError());
+    auto target = requireTarget(function);
+    if (failed(target))
       return signalPassFailure();
-    }
     std::optional<CoreHierarchy> cores = coreHierarchy(**target);
     if (!cores) {
       function.emitError() << "chip " << (*target)->target() << ":" << (*target)->chip()

@@ -13,8 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/RequireLanes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -254,15 +255,15 @@ struct MapNestsToLanes : tilewright::impl::MapNestsToLanesBase<MapNestsToLanes> 
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || !function->hasAttr("tilewright.kernel"))
+    if (!isKernel(function))
       return;
-    FailureOr<LaneHierarchy> hierarchy = requireLanes(function);
-    if (failed(hierarchy))
+    FailureOr<LaunchTarget> target = requireLanes(function);
+    if (failed(target))
       return signalPassFailure();
     SmallVector<affine::AffineForOp> roots(function.front().getOps<affine::AffineForOp>());
     SmallVector<Operation *> bodies;
     for (affine::AffineForOp root : roots)
-      mapNest(root, *hierarchy, bodies);
+      mapNest(root, target->hierarchy, bodies);
     // Quotients and remainders are no affine indices: inside, accesses and loops are plain ones.
     RewritePatternSet patterns(&getContext());
     populateAffineToStdConversionPatterns(patterns);

@@ -13,11 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/RowReduction.h"
+#include "core/Analysis/Settings.h"
 #include "core/CostModel/Candidates.h"
 #include "core/CostModel/RowModel.h"
 #include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/LanePasses.h"
-#include "core/Transforms/RequireLanes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -388,23 +389,24 @@ namespace {
 struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || !function->hasAttr("tilewright.kernel"))
+    if (!isKernel(function))
       return;
-    FailureOr<LaneHierarchy> hierarchy = requireLanes(function);
-    if (failed(hierarchy))
+    FailureOr<LaunchTarget> target = requireLanes(function);
+    if (failed(target))
       return signalPassFailure();
-    auto target = llvm::cantFail(targetOf(function));
-    auto fp = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("tilewright.fp");
+    const LaneHierarchy &hierarchy = target->hierarchy;
+    const bool mayReassociate = Settings::of(function).mayReassociate();
     for (AffineForOp root : llvm::to_vector(function.front().getOps<AffineForOp>())) {
-      std::unique_ptr<RowReduction> rows = recognizeRows(root, !fp || fp.getValue() != "strict");
-      if (!rows || hierarchy->scratchpad.empty())
+      std::unique_ptr<RowReduction> rows = recognizeRows(root, mayReassociate);
+      if (!rows || hierarchy.scratchpad.empty())
         continue;
       // Blocks for the outer dimensions: one or two indices, all extents but the first constant.
       bool folds = true;
       for (unsigned i = 1; i + 1 < rows->outer.size(); ++i)
         folds &= rows->nest.tripCounts[rows->outer[i]].has_value();
       std::vector<RowPlan> considered;
-      std::optional<RowPlan> plan = folds ? planRows(taskOf(*rows), *target, *hierarchy, &considered) : std::nullopt;
+      std::optional<RowPlan> plan =
+          folds ? planRows(taskOf(*rows), *target->chip, hierarchy, &considered) : std::nullopt;
       if (!plan)
         continue;
       if (DecisionLog *log = DecisionLog::of(&getContext()))
@@ -415,7 +417,7 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
                      {"candidates",
                       fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
       OpBuilder builder(root);
-      RowEmitter(builder, *rows, *plan, *hierarchy).emit();
+      RowEmitter(builder, *rows, *plan, hierarchy).emit();
       root.erase();
     }
   }

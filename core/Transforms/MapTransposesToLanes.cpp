@@ -16,9 +16,10 @@
 
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Nest.h"
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/LanePasses.h"
-#include "core/Transforms/RequireLanes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -265,21 +266,21 @@ namespace {
 struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTransposesToLanes> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || !function->hasAttr("tilewright.kernel"))
+    if (!isKernel(function))
       return;
-    FailureOr<LaneHierarchy> hierarchy = requireLanes(function);
-    if (failed(hierarchy))
+    FailureOr<LaunchTarget> target = requireLanes(function);
+    if (failed(target))
       return signalPassFailure();
-    auto target = llvm::cantFail(targetOf(function));
-    const Memory *shared = hierarchy->scratchpad.empty() ? nullptr : target->memory(hierarchy->scratchpad);
+    const LaneHierarchy &hierarchy = target->hierarchy;
+    const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : target->chip->memory(hierarchy.scratchpad);
     if (!shared)
       return;
     for (AffineForOp root : llvm::to_vector(function.front().getOps<AffineForOp>())) {
-      std::unique_ptr<Transposition> task = recognize(root, hierarchy->lanes / 2);
+      std::unique_ptr<Transposition> task = recognize(root, hierarchy.lanes / 2);
       if (!task)
         continue;
       // A row of a tile fills the banks once, so that a row is written without conflicts, too.
-      int64_t side = hierarchy->lanes, bytes = 0;
+      int64_t side = hierarchy.lanes, bytes = 0;
       for (const Access *load : task->staged) {
         int64_t element = cast<MemRefType>(load->memref.getType()).getElementTypeBitWidth() / 8;
         side = std::max(side, shared->banks * shared->bankBytes / element);
@@ -288,7 +289,7 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
       if (2 * side * side * bytes > shared->bytes)
         continue;
       OpBuilder builder(root);
-      Emitter(builder, *task, *hierarchy, shared->bankBytes, side).emit();
+      Emitter(builder, *task, hierarchy, shared->bankBytes, side).emit();
       root.erase();
     }
   }

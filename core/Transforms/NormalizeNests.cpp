@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -42,10 +43,8 @@ SmallVector<Operation *> statementOf(affine::AffineStoreOp store) {
           return {};
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
-      if (!producer || producer->getNumRegions() != 0 ||
-          producer->hasTrait<OpTrait::ConstantLike>() ||
-          isa<memref::AllocOp, memref::DimOp, affine::AffineApplyOp>(producer) ||
-          isa<IndexType>(operand.getType()))
+      if (!producer || producer->getNumRegions() != 0 || producer->hasTrait<OpTrait::ConstantLike>() ||
+          isa<memref::AllocOp, memref::DimOp, affine::AffineApplyOp>(producer) || isa<IndexType>(operand.getType()))
         continue;
       if (!isa<affine::AffineLoadOp>(producer) && !isMemoryEffectFree(producer))
         return {};
@@ -76,7 +75,7 @@ void wrapStatement(affine::AffineStoreOp store) {
 struct NormalizeNests : tilewright::impl::NormalizeNestsBase<NormalizeNests> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (!function->hasAttr("tilewright.kernel"))
+    if (!function->hasAttr(tilewright::kernelAttr))
       return;
     function.walk([](affine::AffineForOp loop) { (void)affine::normalizeAffineFor(loop); });
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))

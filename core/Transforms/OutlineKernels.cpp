@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Buffers.h"
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -210,8 +211,8 @@ private:
       for (int64_t dim = 0; dim < type.getRank(); ++dim)
         if (type.isDynamicDim(dim))
           sizes.push_back(memref::DimOp::create(b, op->getLoc(), read->get(), dim));
-      Value fresh = memref::AllocOp::create(b, op->getLoc(), MemRefType::get(type.getShape(), type.getElementType()),
-                                            sizes);
+      Value fresh =
+          memref::AllocOp::create(b, op->getLoc(), MemRefType::get(type.getShape(), type.getElementType()), sizes);
       copies.push_back(memref::CopyOp::create(b, op->getLoc(), read->get(), fresh));
       read->set(fresh);
     }
@@ -332,7 +333,7 @@ private:
     std::string name = (host.getName() + "_kernel_" + std::to_string(count++)).str();
     auto kernel = func::FuncOp::create(b, loc, name, b.getFunctionType(types, {}));
     kernel.setPrivate();
-    kernel->setAttr(group.opaque ? "tilewright.opaque" : "tilewright.kernel", b.getUnitAttr());
+    kernel->setAttr(group.opaque ? "tilewright.opaque" : tilewright::kernelAttr, b.getUnitAttr());
     symbols.insert(kernel, std::next(host->getIterator()));
 
     Block *body = kernel.addEntryBlock();
@@ -369,7 +370,7 @@ struct OutlineKernels : tilewright::impl::OutlineKernelsBase<OutlineKernels> {
     SymbolTable symbols(getOperation());
     SmallVector<func::FuncOp> hosts;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal() && !function->hasAttr("tilewright.kernel") &&
+      if (!function.isExternal() && !function->hasAttr(tilewright::kernelAttr) &&
           !function->hasAttr("tilewright.opaque"))
         hosts.push_back(function);
     for (func::FuncOp host : hosts)

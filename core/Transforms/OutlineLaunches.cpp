@@ -16,7 +16,7 @@
 #include "core/Transforms/LaneRings.h"
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/RequireLanes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -69,10 +69,10 @@ namespace {
 struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<LaneHierarchy> hierarchy = requireLaunches(module);
-    if (failed(hierarchy))
+    FailureOr<LaunchTarget> target = requireLaunches(module);
+    if (failed(target))
       return signalPassFailure();
-    if (!hierarchy->subgroup.empty()) {
+    if (!target->hierarchy.subgroup.empty()) {
       auto ops = laneOpsOf(module);
       if (!ops) {
         module.emitError() << llvm::toString(ops.takeError());
@@ -81,7 +81,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
       dynamicScratchpad = (*ops)->dynamicScratchpad();
     }
     for (func::FuncOp function : publicFunctions(module))
-      if (failed(outline(function, module, *hierarchy)))
+      if (failed(outline(function, module, target->hierarchy)))
         return signalPassFailure();
   }
 

@@ -17,7 +17,7 @@
 #include "core/Transforms/CarriedScalars.h"
 #include "core/Transforms/HostExpressions.h"
 #include "core/Transforms/LanePasses.h"
-#include "core/Transforms/RequireLanes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -278,8 +278,8 @@ namespace {
 struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto hierarchy = requireLaunches(module);
-    if (failed(hierarchy))
+    FailureOr<LaunchTarget> target = requireLaunches(module);
+    if (failed(target))
       return signalPassFailure();
     SmallVector<func::FuncOp> privates;
     for (auto function : module.getOps<func::FuncOp>())
@@ -290,7 +290,7 @@ struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
         function.emitOpError() << "has several blocks; the host of a program on lanes walks structured control flow";
         return signalPassFailure();
       }
-      if (failed(inlineKernels(function, module)) || failed(HostPlacer(function, *hierarchy).run()))
+      if (failed(inlineKernels(function, module)) || failed(HostPlacer(function, target->hierarchy).run()))
         return signalPassFailure();
     }
     for (func::FuncOp function : privates)

@@ -15,6 +15,7 @@
 #include "core/CostModel/ScratchpadContractionModel.h"
 #include "core/Transforms/Descriptor.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -104,11 +105,9 @@ namespace {
 struct PlanScratchpad : tilewright::impl::PlanScratchpadBase<PlanScratchpad> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto target = targetOf(module);
-    if (!target) {
-      module.emitError() << llvm::toString(target.takeError());
+    auto target = requireTarget(module);
+    if (failed(target))
       return signalPassFailure();
-    }
     std::optional<CoreHierarchy> cores = coreHierarchy(**target);
     llvm::MapVector<const Memory *, int64_t> sizes; // the most that a launch needs
     SmallVector<Plan> plans;

@@ -12,10 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Contraction.h"
+#include "core/Analysis/Settings.h"
 #include "core/CostModel/Candidates.h"
 #include "core/CostModel/SplitModel.h"
 #include "core/Transforms/LanePasses.h"
-#include "core/Transforms/RequireLanes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -134,24 +135,23 @@ namespace {
 struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || !function->hasAttr("tilewright.kernel"))
+    if (!isKernel(function))
       return;
-    FailureOr<LaneHierarchy> hierarchy = requireLanes(function);
-    if (failed(hierarchy))
+    FailureOr<LaunchTarget> target = requireLanes(function);
+    if (failed(target))
       return signalPassFailure();
-    auto target = llvm::cantFail(targetOf(function));
-    auto fp = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("tilewright.fp");
-    StringRef contract = fp ? fp.getValue() : "default";
+    const TargetDescription &chip = *target->chip;
+    const Settings settings = Settings::of(function);
     for (AffineForOp root : llvm::to_vector(function.front().getOps<AffineForOp>())) {
       FailureOr<Nest> nest = analyzeNest(root);
       FailureOr<Contraction> c = succeeded(nest) ? recognizeContraction(*nest) : FailureOr<Contraction>(failure());
-      if (failed(c) || (contract == "strict" && isa<FloatType>(c->accumulator)))
+      if (failed(c) || (!settings.mayReassociate() && isa<FloatType>(c->accumulator)))
         continue;
       std::string reason;
-      auto plan = planLaneContraction(*c, *target, *hierarchy, contract == "fast", {}, reason);
+      auto plan = planLaneContraction(*c, chip, target->hierarchy, settings.mayRoundOperands(), {}, reason);
       if (!plan)
         continue;
-      SplitPlan choice = planSplit(*plan, *c, *target, *hierarchy);
+      SplitPlan choice = planSplit(*plan, *c, chip, target->hierarchy);
       if (choice.parts == 1)
         continue;
       if (DecisionLog *log = DecisionLog::of(&getContext()))

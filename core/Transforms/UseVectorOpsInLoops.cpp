@@ -16,6 +16,7 @@
 #include "core/Transforms/EngineCommands.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Requantisation.h"
+#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -189,11 +190,9 @@ scf::ForOp LoopDistribution::distribute() {
 namespace {
 struct UseVectorOpsInLoops : tilewright::impl::UseVectorOpsInLoopsBase<UseVectorOpsInLoops> {
   void runOnOperation() override {
-    auto chip = targetOf(getOperation());
-    if (!chip) {
-      getOperation().emitError() << llvm::toString(chip.takeError());
+    auto chip = requireTarget(getOperation());
+    if (failed(chip))
       return signalPassFailure();
-    }
     // Loops that a distribution leaves may have further chains, but those of single steps.
     llvm::SmallPtrSet<Operation *, 4> done;
     for (bool changed = true; changed;) {

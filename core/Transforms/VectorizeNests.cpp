@@ -11,8 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -291,18 +293,14 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    auto target = targetOf(function);
-    if (!target) {
-      function.emitError() << llvm::toString(target.takeError());
+    auto target = requireTarget(function);
+    if (failed(target))
       return signalPassFailure();
-    }
     MemoryModel model(**target);
-    if (auto count = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("tilewright.threads"))
-      threads = count.getInt();
-    auto contract = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>("tilewright.fp");
-    bool mayReassociate = !contract || contract.getValue() != "strict";
+    const Settings settings = Settings::of(function);
+    threads = settings.threads;
     for (Block &block : function.getBody())
-      vectorizeBlock(block, model, mayReassociate, {});
+      vectorizeBlock(block, model, settings.mayReassociate(), {});
     placeBuffers(model);
   }
 };

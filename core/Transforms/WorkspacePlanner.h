@@ -16,6 +16,7 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_WORKSPACEPLANNER_H
 #define TILEWRIGHT_CORE_TRANSFORMS_WORKSPACEPLANNER_H
 
+#include "core/Analysis/Settings.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
@@ -55,10 +56,7 @@ mlir::Operation *parallelLoop(mlir::Operation *op);
 class WorkspacePlanner {
 public:
   explicit WorkspacePlanner(mlir::ModuleOp module)
-      : module(module), symbols(tables, module), builder(module.getContext()) {
-    auto count = module->getAttrOfType<mlir::IntegerAttr>("tilewright.threads");
-    threads = count ? std::max<int64_t>(1, count.getInt()) : 1;
-  }
+      : module(module), symbols(tables, module), builder(module.getContext()), threads(Settings::of(module).threads) {}
 
   void run();
 
@@ -75,7 +73,7 @@ private:
   mlir::SymbolTableCollection tables;
   mlir::SymbolUserMap symbols;
   mlir::OpBuilder builder;
-  int64_t threads = 1;
+  int64_t threads;
 };
 
 } // namespace tilewright

@@ -1,0 +1,34 @@
+//===- Settings.cpp - What a module is compiled for -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads the attributes.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Settings.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <algorithm>
+
+using namespace tilewright;
+
+Settings Settings::of(mlir::Operation *op) {
+  Settings settings;
+  auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<mlir::ModuleOp>();
+  if (!module)
+    return settings;
+  if (auto threads = module->getAttrOfType<mlir::IntegerAttr>(threadsAttr))
+    settings.threads = std::max<int64_t>(1, threads.getInt());
+  if (auto contract = module->getAttrOfType<mlir::StringAttr>(contractAttr))
+    settings.contract = llvm::StringSwitch<FloatContract>(contract.getValue())
+                            .Case("strict", FloatContract::Strict)
+                            .Case("fast", FloatContract::Fast)
+                            .Default(FloatContract::Default);
+  return settings;
+}

@@ -1,0 +1,59 @@
+//===- Settings.h - What a module is compiled for ---------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The attributes through which the tools tell passes what to compile for:
+///
+///   module attributes {tilewright.target = "cpu:host", tilewright.threads = 2 : i64, tilewright.fp = "default"}
+///
+/// A module without them is compiled for one thread with the default contract.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_ANALYSIS_SETTINGS_H
+#define TILEWRIGHT_CORE_ANALYSIS_SETTINGS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tilewright {
+
+/// Names of module attributes; `tilewright.target` is read by targetOf().
+inline constexpr const char *targetAttr = "tilewright.target";
+inline constexpr const char *threadsAttr = "tilewright.threads";
+inline constexpr const char *contractAttr = "tilewright.fp";
+/// A unit attribute of modules that are the reference of another one: they need not be fast.
+inline constexpr const char *referenceAttr = "tilewright.reference";
+
+/// A unit attribute of functions outlined by outline-kernels.
+inline constexpr const char *kernelAttr = "tilewright.kernel";
+
+/// Whether `function` is a kernel with a body.
+inline bool isKernel(mlir::func::FuncOp function) { return !function.isExternal() && function->hasAttr(kernelAttr); }
+
+/// What may be done to floating-point arithmetic, from the least to the most.
+enum class FloatContract {
+  Strict,  ///< Each operation rounds as it is written.
+  Default, ///< Sums may be reordered, products and sums fused.
+  Fast,    ///< Operands may be rounded to the type of a matrix unit, too.
+};
+
+/// The attributes of one module, read.
+struct Settings {
+  int64_t threads = 1; // at least 1
+  FloatContract contract = FloatContract::Default;
+
+  bool mayReassociate() const { return contract != FloatContract::Strict; }
+  bool mayRoundOperands() const { return contract == FloatContract::Fast; }
+
+  /// Those of the module that `op` is or stands in; the defaults where there is none.
+  static Settings of(mlir::Operation *op);
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_ANALYSIS_SETTINGS_H
