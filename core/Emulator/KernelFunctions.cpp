@@ -1,4 +1,4 @@
-//===- KernelFunctions.cpp - Functions and globals of kernels -------------===//
+//===- KernelFunctions.cpp - Functions of kernels -------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,72 +6,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the rewriter does around the ops: the scratchpad's globals get their places, a
-/// function learns its lane and counts its blocks, a kernel gets an entry.
+/// What the rewriter does around the ops: a function learns its lane and counts its blocks, a kernel gets an entry.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/InstructionClass.h"
 #include "core/Emulator/Rewriter.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tilewright;
-
-LogicalResult KernelRewriter::placeGlobals() {
-  DataLayout layout(module);
-  uint64_t end = 0;
-  SmallVector<LLVM::GlobalOp> dynamic, placed;
-  for (auto global : module.getOps<LLVM::GlobalOp>()) {
-    Space space = kernels.table.meaning(global.getAddrSpace());
-    if (space != Space::Scratchpad && space != Space::Cluster)
-      continue;
-    placed.push_back(global);
-    uint64_t bytes = layout.getTypeSize(global.getGlobalType());
-    if (bytes == 0) {
-      dynamic.push_back(global);
-      continue;
-    }
-    end = llvm::alignTo(end, std::max<uint64_t>(16, global.getAlignment().value_or(16)));
-    scratchpadOffsets[global.getSymName()] = end;
-    end += bytes;
-  }
-  uint64_t align = 16;
-  for (LLVM::GlobalOp global : dynamic)
-    align = std::max<uint64_t>(align, global.getAlignment().value_or(16));
-  end = llvm::alignTo(end, align);
-  for (LLVM::GlobalOp global : dynamic)
-    scratchpadOffsets[global.getSymName()] = end;
-  kernels.staticScratchpadBytes = end;
-  kernels.dynamicScratchpad = !dynamic.empty();
-
-  SmallVector<LLVM::AddressOfOp> addresses;
-  module.walk([&](LLVM::AddressOfOp address) { addresses.push_back(address); });
-  for (LLVM::AddressOfOp address : addresses) {
-    auto offset = scratchpadOffsets.find(address.getGlobalName());
-    if (offset == scratchpadOffsets.end())
-      continue;
-    OpBuilder builder(address);
-    Location loc = address.getLoc();
-    auto plain = LLVM::LLVMPointerType::get(builder.getContext());
-    Value lane = shared.lane(address);
-    Value field = LLVM::GEPOp::create(builder, loc, plain, builder.getI8Type(), lane,
-                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(laneScratchpadOffset)});
-    auto base = LLVM::LoadOp::create(builder, loc, plain, field);
-    base.setInvariant(true);
-    base->setAttr(internalAccess, builder.getUnitAttr());
-    Value place = LLVM::GEPOp::create(builder, loc, plain, builder.getI8Type(), base,
-                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset->second)});
-    if (address.getType() != plain)
-      place = LLVM::AddrSpaceCastOp::create(builder, loc, address.getType(), place);
-    address.getResult().replaceAllUsesWith(place);
-    address.erase();
-  }
-  for (LLVM::GlobalOp global : placed)
-    global.erase();
-  return success();
-}
 
 void KernelRewriter::countInstructions(LLVM::LLVMFuncOp function) {
   for (mlir::Block &block : function.getBody()) {

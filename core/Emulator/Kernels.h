@@ -56,6 +56,7 @@ struct KernelParameter {
 struct KernelEntry {
   std::string name;
   std::vector<KernelParameter> parameters;
+  uint64_t staticScratchpadBytes = 0; // where what the launch adds begins
   void (*code)(Lane *, void **) = nullptr;
 };
 
@@ -72,7 +73,6 @@ struct EmulatedKernels::Impl {
   std::vector<BlockCost> blocks;
   std::vector<KernelEntry> kernels;
   std::vector<UnitRunner> units;
-  uint64_t staticScratchpadBytes = 0; // where what the launch adds begins
   bool dynamicScratchpad = false;      // the launch adds some
   uint64_t scratchpadLimit = 0; // of the chip: scratchpad and accumulator memory
   unsigned scratchpadGranule = 16, globalGranule = 16; // smallest access

@@ -223,7 +223,7 @@ bool Machine::launch(const Launch &launch, std::string &error) {
     if (entry.name == launch.kernel)
       kernel = &entry;
   }
-  scratchpadBytes = kernels->staticScratchpadBytes + launch.dynamicScratchpadBytes;
+  scratchpadBytes = (kernel ? kernel->staticScratchpadBytes : 0) + launch.dynamicScratchpadBytes;
   error = refuse(*this, *kernels, kernel, launch, scratchpadBytes);
   if (!error.empty())
     return false;

@@ -77,6 +77,7 @@ private:
   Reduced reduce(mlir::Value x, mlir::Value correction = {}); // of x + correction
   mlir::Value expm1OfReduced(mlir::Value r);
   mlir::Value scale(mlir::Value x, const Reduced &reduced);
+  mlir::Value zeroBelow(double bound, mlir::Value x, mlir::Value value);
   mlir::Value powerOfTwo(const Reduced &reduced, int offset = 0, bool negative = false);
   mlir::Value exp2m1OfReduced(mlir::Value r);
   mlir::Value erfSmall(mlir::Value x); // |x| <= 1

@@ -85,6 +85,20 @@ def gemm_bias_gelu(random):
     return [a, b, bias], gelu(wide(a) @ wide(b) + bias)
 
 
+def transformer_block(random):
+    x = normal(random, 211, 64)
+    gain1, shift1, gain2, shift2 = (normal(random, 64) for _ in range(4))
+    qkv, project = normal(random, 64, 192, scale=1 / 8), normal(random, 64, 64, scale=1 / 8)
+    w1, w2 = normal(random, 64, 256, scale=1 / 8), normal(random, 256, 64, scale=1 / 16)
+    q, k, v = (layer_norm(wide(x), gain1, shift1, 1e-5) @ wide(qkv)).reshape(211, 3, 4, 16).transpose(1, 2, 0, 3)
+    s = numpy.where(numpy.tri(211, dtype=bool), q @ k.transpose(0, 2, 1) / 4, -numpy.inf)
+    e = numpy.exp(s - s.max(axis=2, keepdims=True))
+    seen = (e / e.sum(axis=2, keepdims=True) @ v).transpose(1, 0, 2).reshape(211, 64)
+    y = wide(x) + seen @ wide(project)
+    y = y + gelu(layer_norm(y, gain2, shift2, 1e-5) @ wide(w1)) @ wide(w2)
+    return [x, gain1, shift1, qkv, project, gain2, shift2, w1, w2], y
+
+
 #: File, generator of inputs and result, and the error allowed at any point. A step of i8 in the hidden layer that falls
 #: on the other side of a tie changes a sum by |weight| * scale: a few of them stay below the bound of int8.
 CASES = {
@@ -95,6 +109,7 @@ CASES = {
     "attention-scores": (attention_scores, 2e-6),
     "blur": (blur, 1e-6),
     "gemm-bias-gelu": (gemm_bias_gelu, 5e-2),
+    "transformer-block": (transformer_block, 2e-5),
 }
 
 

@@ -352,6 +352,50 @@ TEST(Emulator, RefusesImpossibleLaunches) {
   EXPECT_EQ(error, "2048 lanes a block; expected at most 1024");
 }
 
+// Of 64 KiB, @half and @most do not fit together: only the kernel that reaches both, one through a function, is refused.
+// A launch sees of the globals those of its kernel, and two of them at different places.
+TEST(Emulator, KernelsHaveTheGlobalsThatTheyReach) {
+  auto kernels = compileKernels(R"(
+llvm.mlir.global internal @half() {addr_space = 3 : i32} : !llvm.array<32768 x i8>
+llvm.mlir.global internal @most() {addr_space = 3 : i32} : !llvm.array<49152 x i8>
+llvm.mlir.global internal @word() {addr_space = 3 : i32} : i32
+llvm.func internal @useMost(%v: i32) {
+  %most = llvm.mlir.addressof @most : !llvm.ptr<3>
+  llvm.store %v, %most : i32, !llvm.ptr<3>
+  llvm.return
+}
+llvm.func @both(%v: i32) attributes {tilewright.kernel} {
+  %half = llvm.mlir.addressof @half : !llvm.ptr<3>
+  llvm.store %v, %half : i32, !llvm.ptr<3>
+  llvm.call @useMost(%v) : (i32) -> ()
+  llvm.return
+}
+llvm.func @most_and_word(%v: i32, %out: !llvm.ptr<1>) attributes {tilewright.kernel} {
+  %word = llvm.mlir.addressof @word : !llvm.ptr<3>
+  %other = llvm.mlir.constant(99 : i32) : i32
+  llvm.store %v, %word : i32, !llvm.ptr<3>
+  llvm.call @useMost(%other) : (i32) -> ()
+  %read = llvm.load %word : !llvm.ptr<3> -> i32
+  llvm.store %read, %out : i32, !llvm.ptr<1>
+  llvm.return
+})");
+  Emulator device(kernels);
+  std::string error;
+  int32_t seven = 7, result = 0;
+  Launch both{"both", {1, 1, 1}, {1, 1, 1}};
+  both.value(seven);
+  EXPECT_FALSE(device.launch(both, error));
+  EXPECT_EQ(error, "kernel 'both' needs 81920 bytes of scratchpad, simt has 65536");
+  void *out = device.allocate(4, error);
+  Launch fits{"most_and_word", {1, 1, 1}, {1, 1, 1}};
+  fits.value(seven);
+  fits.pointer(out);
+  ASSERT_TRUE(device.launch(fits, error)) << error;
+  ASSERT_TRUE(device.copyOut(&result, out, 4, error));
+  EXPECT_EQ(result, 7);
+  EXPECT_TRUE(device.findings().empty());
+}
+
 TEST(Emulator, ShufflesAndBallots) {
   auto kernels = compileKernels(kernel(R"(
   %v = llvm.call @tilewright.primitive.shuffle_xor(%lane, %three) : (i32, i32) -> i32
