@@ -158,7 +158,8 @@ FailureOr<Json> HostExpressions::extent(Operation *user, mlir::Value array, int6
     return of(user, expand.getOutputShape()[type.getDynamicDimIndex(d)]);
   if (auto collapse = dyn_cast_or_null<memref::CollapseShapeOp>(def)) {
     Json product = 1;
-    for (int64_t inner : collapse.getReassociationIndices()[d]) {
+    SmallVector<ReassociationIndices, 4> groups = collapse.getReassociationIndices();
+    for (int64_t inner : groups[d]) {
       FailureOr<Json> factor = extent(user, collapse.getSrc(), inner);
       if (failed(factor))
         return failure();
