@@ -16,6 +16,7 @@
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -161,6 +162,35 @@ FailureOr<Signature> Signature::of(func::FuncOp function) {
     argument.shape = AffineMap::get(0, signature.numSizes, dims, context);
   }
   return signature;
+}
+
+bool Signature::followsFromData(unsigned size) const {
+  llvm::SmallBitVector known(numSizes);
+  for (const SignatureArgument &argument : arguments)
+    if (!argument.isResult)
+      for (AffineExpr extent : argument.shape.getResults())
+        if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
+          known.set(symbol.getPosition());
+  IntegerSet set = constraints;
+  unsigned numConstraints = set ? set.getNumConstraints() : 0;
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (unsigned i = 0; i < numConstraints; ++i) {
+      if (!set.isEq(i))
+        continue;
+      int unknown = -1, count = 0;
+      for (unsigned s = 0; s < numSizes; ++s)
+        if (!known[s] && set.getConstraint(i).isFunctionOfSymbol(s)) {
+          unknown = int(s);
+          ++count;
+        }
+      if (count == 1) {
+        known.set(unknown);
+        progress = true;
+      }
+    }
+  }
+  return !known[size];
 }
 
 std::vector<int64_t> Signature::evaluate(AffineMap shape, ArrayRef<int64_t> sizes) {

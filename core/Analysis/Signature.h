@@ -53,6 +53,8 @@ struct Signature {
   /// The signature of a public function whose arrays are memrefs; an error at the function names what has no
   /// counterpart in C (unranked or strided arrays, other types).
   static mlir::FailureOr<Signature> of(mlir::func::FuncOp function);
+  /// Whether neither the inputs' shapes nor an equality determine size `size`: the program makes it of its data.
+  bool followsFromData(unsigned size) const;
   /// The dimensions of an argument for given sizes.
   static std::vector<int64_t> evaluate(mlir::AffineMap shape, llvm::ArrayRef<int64_t> sizes);
 };

@@ -40,6 +40,7 @@ void tilewright::buildAffinePipeline(OpPassManager &pm) {
   bufferize.allowReturnAllocsFromLoops = true;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   simplify();
+  pm.addPass(createCheckResultSizes());
   bufferization::BufferResultsToOutParamsPassOptions results;
   results.hoistStaticAllocs = results.hoistDynamicAllocs = results.modifyPublicFunctions = true;
   pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));

@@ -126,7 +126,7 @@ llvm::Error DeviceProgram::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<vo
   std::string error;
   auto done = [&](bool succeeded) { return succeeded ? llvm::Error::success() : llvm::createStringError(error); };
   if (launches)
-    return done(launches->call(device, sizes, arrays, error));
+    return launches->call(device, sizes, arrays);
   std::vector<HostArray> copied;
   for (auto [argument, array] : llvm::zip_equal(signature.arguments, arrays)) {
     int64_t bytes = elementBytes(argument.elementType);

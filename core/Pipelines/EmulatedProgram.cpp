@@ -45,6 +45,5 @@ llvm::Expected<std::unique_ptr<EmulatedProgram>> EmulatedProgram::compile(mlir::
 }
 
 llvm::Error EmulatedProgram::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) {
-  std::string error;
-  return program.call(device, sizes, arrays, error) ? llvm::Error::success() : llvm::createStringError(error);
+  return program.call(device, sizes, arrays);
 }

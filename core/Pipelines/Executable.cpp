@@ -109,6 +109,11 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
     return workspace.takeError();
   result->entry = reinterpret_cast<int32_t (*)(const int64_t *)>(*entry);
   result->workspaceSize = *workspace;
+  auto learned = result->jit->lookup(signature->name + "_learned_sizes");
+  if (!learned)
+    return learned.takeError();
+  result->learnedSizes = static_cast<int64_t *>(*learned);
+  std::fill_n(result->learnedSizes, signature->numSizes, -1);
   double end = secondsNow();
   result->compileTimes = {passes - begin, compiled - passes, end - compiled};
   return result;
@@ -154,7 +159,23 @@ llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void 
     }
   }
   slots.push_back((reinterpret_cast<int64_t>(workspace.data()) + 4095) & -4096);
-  return statusError(entry(slots.data()), sizes);
+  int32_t status = entry(slots.data());
+  return status == 0 ? llvm::Error::success() : failed(status, sizes);
+}
+
+/// The error of a call that returned `status`.
+llvm::Error Executable::failed(int32_t status, llvm::ArrayRef<int64_t> sizes) {
+  llvm::Error error = statusError(status, sizes);
+  std::vector<int64_t> made(sizes.begin(), sizes.end());
+  std::string what;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (int64_t size = std::exchange(learnedSizes[i], -1); size >= 0) {
+      made[i] = size;
+      what += "; of its data it makes " + std::to_string(size) + " of size " + std::to_string(i);
+    }
+  if (what.empty())
+    return error;
+  return llvm::make_error<OtherSizes>(llvm::toString(std::move(error)) + what, made);
 }
 
 llvm::Expected<double> Executable::seconds(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments,

@@ -54,7 +54,7 @@ public:
   const Signature &signature() const { return programSignature; }
   const CompileTimes &times() const { return compileTimes; }
   /// Calls the program: the sizes, then the address of each argument of the signature. An error says which status the
-  /// program returned.
+  /// program returned; it is OtherSizes where only the sizes of results are not what the program makes.
   llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments);
   /// Seconds of `calls` calls one after the other: by the device's clock where it has one, else by the host's.
   llvm::Expected<double> seconds(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments, int64_t calls);
@@ -65,6 +65,7 @@ public:
 
 private:
   Executable() = default;
+  llvm::Error failed(int32_t status, llvm::ArrayRef<int64_t> sizes);
   Signature programSignature;
   CompileTimes compileTimes;
   std::unique_ptr<PlacedProgram> placedProgram;
@@ -72,6 +73,7 @@ private:
   std::unique_ptr<Jit> jit;
   int32_t (*entry)(const int64_t *slots) = nullptr;
   void *workspaceSize = nullptr;
+  int64_t *learnedSizes = nullptr; // what a call with status 1 made of its data; -1: nothing
   Array workspace;
   std::vector<int64_t> workspaceSizes;
 };

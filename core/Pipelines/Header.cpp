@@ -94,6 +94,9 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
       for (auto [index, constraint] : llvm::enumerate(constraints.getConstraints()))
         os << " *   requires " << sizeText(constraint, signature.numSizes)
            << (constraints.isEq(index) ? " == 0\n" : " >= 0\n");
+    for (unsigned i = 0; i < signature.numSizes; ++i)
+      if (signature.followsFromData(i))
+        os << " *   requires n" << i << " to be what the program makes of its data\n";
     parameters = sizes + (sizes.empty() || pointers.empty() ? "" : ", ") + pointers;
     if (isSource) {
       os << " */\nint " << signature.name << "(" << (parameters.empty() ? "void" : parameters) << ");\n";

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/LaunchProgram.h"
+#include "core/Pipelines/PlacedProgram.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "tilewright/Emulation.h"
 #include "tilewright/LaneOps.h"
@@ -127,7 +128,7 @@ private:
 } // namespace
 
 bool LaunchProgram::run(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays,
-                        std::string &error) const {
+                        std::string &error, std::vector<int64_t> *learned) const {
   if (!takes(sizes, arrays, error))
     return false;
   Allocations constants(device), temporaries(device);
@@ -152,14 +153,18 @@ bool LaunchProgram::run(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::Arr
       return false;
   }
   tw_host host = {&device, startOn, readFrom, allocateOn, releaseOn};
-  if (tw_program_run(program.get(), sizes.data(), arrays.data(), constants.pointers.data(), temporaries.pointers.data(),
-                     &host, &failure) != TW_OK)
+  std::vector<int64_t> made(sizes.begin(), sizes.end());
+  if (tw_program_learn(program.get(), made.data(), arrays.data(), constants.pointers.data(),
+                       temporaries.pointers.data(), &host, &failure) != TW_OK) {
+    if (learned)
+      *learned = made;
     return fail();
+  }
   return device.wait(error);
 }
 
 bool LaunchProgram::call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays,
-                         std::string &error) const {
+                         std::string &error, std::vector<int64_t> *learned) const {
   if (!takes(sizes, arrays, error))
     return false;
   std::vector<HostArray> copied;
@@ -175,7 +180,17 @@ bool LaunchProgram::call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::Ar
     copied.push_back({array, bytes, argument.is_written != 0});
   }
   return withCopies(device, copied, error,
-                    [&](llvm::ArrayRef<void *> copies) { return run(device, sizes, copies, error); });
+                    [&](llvm::ArrayRef<void *> copies) { return run(device, sizes, copies, error, learned); });
+}
+
+llvm::Error LaunchProgram::call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) const {
+  std::string error;
+  std::vector<int64_t> learned(sizes.begin(), sizes.end());
+  if (call(device, sizes, arrays, error, &learned))
+    return llvm::Error::success();
+  if (llvm::ArrayRef(learned) != sizes)
+    return llvm::make_error<OtherSizes>(error, learned);
+  return llvm::createStringError(error);
 }
 
 bool tilewright::withCopies(Device &device, llvm::ArrayRef<HostArray> arrays, std::string &error,

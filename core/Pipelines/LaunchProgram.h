@@ -38,10 +38,15 @@ public:
   size_t numSizes() const;
 
   /// Starts all launches in order and waits. Temporaries live on the device as long as the call, each an allocation of
-  /// its own. False with `error`.
-  bool run(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, std::string &error) const;
+  /// its own. False with `error`; where results have another size than `sizes` says, `learned` (unless it is null)
+  /// becomes the sizes with what the program makes.
+  bool run(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, std::string &error,
+           std::vector<int64_t> *learned = nullptr) const;
   /// The same with arrays of the host, which are copied to the device and, where they are written, back.
-  bool call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, std::string &error) const;
+  bool call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays, std::string &error,
+            std::vector<int64_t> *learned = nullptr) const;
+  /// `call` as an error, which may be OtherSizes.
+  llvm::Error call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) const;
 
 private:
   struct Free {

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Time by the host's clock.
+/// Time by the host's clock; sizes that only a call shows.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,10 @@ llvm::Expected<double> tilewright::secondsOf(llvm::function_ref<llvm::Error()> c
       return error;
   return secondsNow() - begin;
 }
+
+char OtherSizes::ID = 0;
+void OtherSizes::log(llvm::raw_ostream &os) const { os << message; }
+std::error_code OtherSizes::convertToErrorCode() const { return std::make_error_code(std::errc::invalid_argument); }
 
 PlacedProgram::~PlacedProgram() = default;
 

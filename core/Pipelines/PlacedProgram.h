@@ -18,6 +18,8 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <string>
+#include <system_error>
+#include <vector>
 
 namespace tilewright {
 
@@ -26,6 +28,20 @@ double secondsNow();
 
 /// Seconds of `calls` calls one after the other by the host's clock.
 llvm::Expected<double> secondsOf(llvm::function_ref<llvm::Error()> call, int64_t calls);
+
+/// A call that ended because the program makes a result of another size of its data than the caller's array has.
+class OtherSizes : public llvm::ErrorInfo<OtherSizes> {
+public:
+  static char ID;
+  OtherSizes(std::string message, std::vector<int64_t> sizes) : sizes(std::move(sizes)), message(std::move(message)) {}
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+  /// The sizes of the call with what the program makes: a call with these goes on from there.
+  std::vector<int64_t> sizes;
+
+private:
+  std::string message;
+};
 
 class PlacedProgram {
 public:

@@ -31,6 +31,57 @@ bool sameStorage(ElementType have, ElementType want) {
          sizeOf(have) == sizeOf(want);
 }
 
+/// The sizes of a run: those of the inputs, those that `given` gives (all, or all that do not follow from data), those
+/// that equalities determine. What is left to the program is 0; `open` says whether there is such a size.
+llvm::Expected<std::vector<int64_t>> chooseSizes(const Signature &signature, llvm::ArrayRef<const Array *> inputs,
+                                                 llvm::ArrayRef<int64_t> given, bool &open) {
+  auto sizes = sizesOf(signature, inputs);
+  if (!sizes)
+    return sizes.takeError();
+  std::vector<size_t> asked, made;
+  for (unsigned i = 0; i < signature.numSizes; ++i)
+    (signature.followsFromData(i) ? made : asked).push_back(i);
+  bool all = given.size() == signature.numSizes;
+  if (!given.empty() && !all && given.size() != asked.size()) {
+    std::string without;
+    if (!made.empty())
+      without = llvm::formatv(" ({0} without those that follow from data)", asked.size()).str();
+    return llvm::createStringError(llvm::formatv("'{0}' has {1} dynamic sizes{2}; --sizes gives {3}", signature.name,
+                                                 signature.numSizes, without, given.size()));
+  }
+  for (auto [position, size] : llvm::enumerate(given)) {
+    size_t index = all ? position : asked[position];
+    int64_t &known = (*sizes)[index];
+    if (known >= 0 && known != size)
+      return llvm::createStringError(
+          llvm::formatv("size {0} is {1} by --sizes, but the inputs say {2}", index, size, known));
+    known = size;
+  }
+  for (size_t index : made)
+    if ((*sizes)[index] < 0) {
+      (*sizes)[index] = 0;
+      open = true;
+    }
+  if (llvm::Error error = solveSizes(signature, *sizes))
+    return error;
+  return sizes;
+}
+
+/// An array for argument `index`; every element of a result is NaN, so that what is not written shows.
+llvm::Expected<Array> makeArray(const Signature &signature, size_t index, llvm::ArrayRef<int64_t> sizes) {
+  const SignatureArgument &argument = signature.arguments[index];
+  ElementType type = *elementTypeOf(argument.elementType);
+  std::vector<int64_t> shape = Signature::evaluate(argument.shape, sizes);
+  if (!Array::fits(type, shape))
+    return llvm::createStringError(llvm::formatv("argument {0} of '{1}' is too large", index, signature.name));
+  Array array(type, shape);
+  if (!array.allocated())
+    return llvm::createStringError(llvm::formatv("no memory for argument {0}, {1}", index, array.describe()));
+  if (argument.isResult)
+    std::memset(array.data(), 0xff, static_cast<size_t>(array.bytes()));
+  return array;
+}
+
 } // namespace
 
 llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOptions &options,
@@ -52,22 +103,10 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
         llvm::formatv("'{0}' has {1} inputs; {2} files were given", signature.name, numInputs, given.size()));
   for (const Array &array : given)
     shown.push_back(&array);
-  auto sizes = sizesOf(signature, shown);
+  bool open = false;
+  auto sizes = chooseSizes(signature, shown, options.sizes, open);
   if (!sizes)
     return sizes.takeError();
-  if (!options.sizes.empty()) {
-    if (options.sizes.size() != signature.numSizes)
-      return llvm::createStringError(llvm::formatv("'{0}' has {1} dynamic sizes; --sizes gives {2}", signature.name,
-                                                   signature.numSizes, options.sizes.size()));
-    for (auto [index, size] : llvm::enumerate(options.sizes)) {
-      if ((*sizes)[index] >= 0 && (*sizes)[index] != size)
-        return llvm::createStringError(
-            llvm::formatv("size {0} is {1} by --sizes, but the inputs say {2}", index, size, (*sizes)[index]));
-      (*sizes)[index] = size;
-    }
-  }
-  if (llvm::Error error = solveSizes(signature, *sizes))
-    return error;
   run->sizeValues = *sizes;
 
   size_t input = 0;
@@ -90,22 +129,43 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
       run->pristine.push_back(argument.isWritten ? run->arguments.back().clone() : Array());
       continue;
     }
-    std::vector<int64_t> shape = Signature::evaluate(argument.shape, *sizes);
-    if (!Array::fits(*type, shape))
-      return llvm::createStringError(
-          llvm::formatv("argument {0} of '{1}' is too large", run->arguments.size(), signature.name));
-    Array array(*type, shape);
-    if (!array.allocated())
-      return llvm::createStringError(
-          llvm::formatv("no memory for argument {0}, {1}", run->arguments.size(), array.describe()));
-    if (argument.isResult)
-      std::memset(array.data(), 0xff, static_cast<size_t>(array.bytes())); // NaN: what is not written shows
-    else
-      array.fillRandom(options.seed, input++);
-    run->pristine.push_back(!argument.isResult && argument.isWritten ? array.clone() : Array());
-    run->arguments.push_back(std::move(array));
+    auto array = makeArray(signature, run->arguments.size(), *sizes);
+    if (!array)
+      return array.takeError();
+    if (!argument.isResult)
+      array->fillRandom(options.seed, input++);
+    run->pristine.push_back(!argument.isResult && argument.isWritten ? array->clone() : Array());
+    run->arguments.push_back(std::move(*array));
   }
+  if (open)
+    if (llvm::Error error = run->learnSizes())
+      return error;
   return run;
+}
+
+/// Calls the program until no result has another size than it makes of its data.
+llvm::Error Run::learnSizes() {
+  const Signature &signature = code->signature();
+  for (unsigned left = signature.numSizes;; --left) {
+    bool again = false;
+    llvm::Error error = llvm::handleErrors(execute(), [&](std::unique_ptr<OtherSizes> other) -> llvm::Error {
+      if (left == 0)
+        return llvm::Error(std::move(other));
+      sizeValues = other->sizes;
+      again = true;
+      return llvm::Error::success();
+    });
+    if (error || !again)
+      return error;
+    for (auto [index, argument] : llvm::enumerate(signature.arguments)) {
+      if (!argument.isResult)
+        continue;
+      auto array = makeArray(signature, index, sizeValues);
+      if (!array)
+        return array.takeError();
+      arguments[index] = std::move(*array);
+    }
+  }
 }
 
 llvm::Error Run::execute() {

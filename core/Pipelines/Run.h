@@ -30,7 +30,7 @@ namespace tilewright {
 
 struct RunOptions {
   CompileOptions compile;
-  std::vector<int64_t> sizes; // empty: from the inputs
+  std::vector<int64_t> sizes; // empty: from the inputs; those that follow from data may be left out
   uint64_t seed = 0;
   Place place;                 // where the program runs
   std::string referenceTarget; // of `verify`, where the program runs elsewhere: a target of the host
@@ -58,7 +58,8 @@ llvm::Expected<Benchmark> measure(Executable &code, llvm::ArrayRef<int64_t> size
 
 class Run {
 public:
-  /// Compiles `program` (unchanged) and prepares arrays: the given inputs in order, random ones for the others.
+  /// Compiles `program` (unchanged) and prepares arrays: the given inputs in order, random ones for the others. Where
+  /// results have sizes that the program makes of its data and that are not given, it is called until they are known.
   static llvm::Expected<std::unique_ptr<Run>> create(mlir::ModuleOp program, const RunOptions &options,
                                                      std::vector<Array> given);
 
@@ -90,6 +91,7 @@ public:
 
 private:
   Run(mlir::ModuleOp program, const RunOptions &options) : program(program), options(options) {}
+  llvm::Error learnSizes();
   llvm::Error reference();
   std::vector<Comparison> compare(const std::vector<Array> &got) const;
 

@@ -296,6 +296,20 @@ LogicalResult LaunchManifest::loop(scf::WhileOp op, Array &into) {
   return move(op, op.getAfterArguments(), op.getResults(), into);
 }
 
+/// A size of a result that follows from data.
+LogicalResult LaunchManifest::require(tile::RequireSizeOp op, Array &into) {
+  FailureOr<Json> produced = expressions.of(op, op.getProduced()), given = expressions.of(op, op.getGiven());
+  if (failed(produced) || failed(given))
+    return failure();
+  format = 3;
+  int64_t inputs = llvm::count_if(signature.arguments, [](const SignatureArgument &each) { return !each.isResult; });
+  into.push_back(Object{{"require", std::move(*produced)},
+                        {"equals", std::move(*given)},
+                        {"argument", inputs + int64_t(op.getOutput())},
+                        {"dimension", int64_t(op.getDimension())}});
+  return success();
+}
+
 LogicalResult LaunchManifest::step(Operation &op, Array &into) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](tile::ParallelOp grid) -> LogicalResult {
@@ -308,6 +322,7 @@ LogicalResult LaunchManifest::step(Operation &op, Array &into) {
       .Case([&](memref::LoadOp each) { return read(each, into); })
       .Case([&](scf::IfOp each) { return branch(each, into); })
       .Case([&](arith::SelectOp each) { return select(each, into); })
+      .Case([&](tile::RequireSizeOp each) { return require(each, into); })
       .Case<scf::ForOp, scf::WhileOp>([&](auto each) { return loop(each, into); })
       .Default([&](Operation *each) -> LogicalResult {
         if (isa<memref::DeallocOp>(each) || (isMemoryEffectFree(each) && each->getNumRegions() == 0))
@@ -362,7 +377,7 @@ LogicalResult LaunchManifest::write(Outline toFunction) {
       constraints.push_back(
           Object{{set.isEq(i) ? "zero" : "nonnegative", HostExpressions::ofSizes(set.getConstraint(i))}});
   auto target = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(targetAttr);
-  Json manifest = Object{{"format", 2},
+  Json manifest = Object{{"format", format},
                          {"entry", function.getName().str()},
                          {"target", target ? target.getValue().str() : ""},
                          {"sizes", int64_t(signature.numSizes)},

@@ -31,6 +31,9 @@
 ///   {"rename": [[b, c], ..]}                     buffer b stands for what c stood for, all right sides first
 ///   {"if": E, "then": [..], "else": [..]}
 ///   {"while": E, "before": [..], "do": [..]}     before; ends if E is 0; do; again
+///   {"require": E, "equals": E, "argument": a, "dimension": d}   ends the call where they differ: an extent of a
+///   result
+///                                                that the program makes of its data, and the caller's (format 3)
 ///
 /// An expression E is a number, {"size": i}, {"variable": i}, or [op, a, b] with op one of
 /// + - * floordiv ceildiv mod max min < ==. A constant's data is repeated until its bytes are full. Temporaries are as
@@ -95,6 +98,7 @@ private:
   mlir::LogicalResult constant(mlir::memref::GetGlobalOp op);
   mlir::LogicalResult read(mlir::memref::LoadOp op, llvm::json::Array &into);
   mlir::LogicalResult branch(mlir::scf::IfOp op, llvm::json::Array &into);
+  mlir::LogicalResult require(tile::RequireSizeOp op, llvm::json::Array &into);
   mlir::LogicalResult select(mlir::arith::SelectOp op, llvm::json::Array &into);
   mlir::LogicalResult loop(mlir::scf::ForOp op, llvm::json::Array &into);
   mlir::LogicalResult loop(mlir::scf::WhileOp op, llvm::json::Array &into);
@@ -112,6 +116,7 @@ private:
   llvm::StringRef gridLevel;
   HostExpressions expressions;
   Outline *outline = nullptr;
+  int64_t format = 2; // the oldest whose readers do all steps
   llvm::DenseMap<mlir::Value, int64_t> buffers;
   int64_t numBuffers = 0;
   llvm::json::Array constants, temporaries;

@@ -43,7 +43,7 @@ using namespace tilewright;
 
 namespace {
 
-constexpr int64_t sizesDisagree = 1, deviceError = 3;
+constexpr int64_t deviceError = 3;
 /// The arena starts on a page, so that packed panels do too.
 constexpr int64_t arenaAlignment = 4096;
 
@@ -193,7 +193,7 @@ void Wrapper::makeIn() {
   auto valid = scf::IfOp::create(builder, loc, TypeRange(i32), sizesAgree(sizes), /*withElseRegion=*/true);
   func::ReturnOp::create(builder, loc, valid.getResult(0));
   builder.setInsertionPointToStart(valid.elseBlock());
-  scf::YieldOp::create(builder, loc, constant(sizesDisagree, i32));
+  scf::YieldOp::create(builder, loc, constant(sizesDisagreeStatus, i32));
 
   builder.setInsertionPointToStart(valid.thenBlock());
   if (stateCheck) {
@@ -348,7 +348,7 @@ void Wrapper::makePlain() {
   auto valid = scf::IfOp::create(builder, loc, TypeRange(i32), sizesAgree(sizes), /*withElseRegion=*/true);
   func::ReturnOp::create(builder, loc, valid.getResult(0));
   builder.setInsertionPointToStart(valid.elseBlock());
-  scf::YieldOp::create(builder, loc, constant(sizesDisagree, i32));
+  scf::YieldOp::create(builder, loc, constant(sizesDisagreeStatus, i32));
   builder.setInsertionPointToStart(valid.thenBlock());
   Value bytes = func::CallOp::create(builder, loc, workspace, sizes).getResult(0);
   Value space = func::CallOp::create(builder, loc, arena, bytes).getResult(0);
@@ -359,6 +359,45 @@ void Wrapper::makePlain() {
   builder.setInsertionPointToStart(have.elseBlock());
   operands.push_back(space);
   scf::YieldOp::create(builder, loc, func::CallOp::create(builder, loc, in, operands).getResult(0));
+}
+
+/// For callers in this process: the array in which a call leaves the sizes that it makes of its data.
+LLVM::GlobalOp learnedSizes(func::FuncOp body, const Signature &signature) {
+  OpBuilder top = OpBuilder::atBlockBegin(body->getParentOfType<ModuleOp>().getBody());
+  auto type = LLVM::LLVMArrayType::get(top.getI64Type(), std::max(1u, signature.numSizes));
+  return LLVM::GlobalOp::create(top, body.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::External,
+                                signature.name + "_learned_sizes", LLVM::ZeroAttr::get(body.getContext()));
+}
+
+/// A result of another size than the caller's array ends the call; the size is left in `learned`, if that is not null.
+void lowerSizeChecks(func::FuncOp body, const Signature &signature, LLVM::GlobalOp learned) {
+  SmallVector<tile::RequireSizeOp> checks;
+  body.walk([&](tile::RequireSizeOp op) { checks.push_back(op); });
+  for (tile::RequireSizeOp op : checks) {
+    auto module = body->getParentOfType<ModuleOp>();
+    Location loc = op.getLoc();
+    if (!module.lookupSymbol(refuseSizesName)) {
+      OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+      func::FuncOp::create(top, loc, refuseSizesName, top.getFunctionType({}, {})).setPrivate();
+    }
+    OpBuilder builder(op);
+    Value wrong = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, op.getProduced(), op.getGiven());
+    auto refused = scf::IfOp::create(builder, loc, wrong, /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(refused.thenBlock());
+    auto results =
+        llvm::make_filter_range(signature.arguments, [](const SignatureArgument &each) { return each.isResult; });
+    AffineExpr extent = std::next(results.begin(), op.getOutput())->shape.getResult(op.getDimension());
+    if (auto size = dyn_cast<AffineSymbolExpr>(extent); learned && size) {
+      auto pointer = LLVM::LLVMPointerType::get(body.getContext());
+      Value first = LLVM::AddressOfOp::create(builder, loc, pointer, learned.getSymName());
+      Value slot = LLVM::GEPOp::create(builder, loc, pointer, builder.getI64Type(), first,
+                                       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(size.getPosition())});
+      Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), op.getProduced());
+      LLVM::StoreOp::create(builder, loc, number, slot);
+    }
+    func::CallOp::create(builder, loc, TypeRange(), refuseSizesName, ValueRange());
+    op.erase();
+  }
 }
 
 } // namespace
@@ -381,6 +420,7 @@ void MakeCInterface::runOnOperation() {
       return signalPassFailure();
     function.setPrivate();
     function->setAttr(bodyAttr, UnitAttr::get(&getContext()));
+    lowerSizeChecks(function, *signature, packedCall ? learnedSizes(function, *signature) : LLVM::GlobalOp());
     Wrapper wrapper(function, *signature, stateCheck);
     wrapper.makeWorkspace();
     wrapper.makeIn();

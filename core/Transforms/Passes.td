@@ -116,6 +116,29 @@ def CopyYieldedSlices : Pass<"copy-yielded-slices", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
 
+def CheckResultSizes : Pass<"check-result-sizes", "::mlir::ModuleOp"> {
+  let summary = "Compare results whose size follows from data with the caller's arrays";
+  let description = [{
+    Stands between bufferization and the rewriting of results to out-parameters. A dimension of a result that
+    `tilewright.shapes` and `tilewright.constraints` (see `name-sizes`) do not tie to the arguments' sizes is compared with
+    that of the caller's array by `tile.require_size`, where the result's buffer is allocated, which is before anything is
+    written to it; as the call begins where the size follows from the arguments. Results that are no allocation of the
+    function's own block are copied into one at the end.
+
+    ```mlir
+      %n = memref.load %sizes[%c0] : memref<1xindex>
+      %r = memref.alloc(%n) : memref<?xf32>
+      ...
+      return %r : memref<?xf32>
+    // becomes
+      %r = memref.alloc(%n) : memref<?xf32>
+      %given = memref.dim %r, %c0 : memref<?xf32>       // of the out-parameter that takes the place of %r
+      tile.require_size %n, %given output 0 dimension 0
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::tilewright::tile::TileDialect"];
+}
+
 def OutlineKernels : Pass<"outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Outline maximal sequences of linalg operations and affine nests into kernels";
   let description = [{

@@ -169,7 +169,7 @@ static bool isReadByHost(memref::LoadOp op) {
   auto byHost = [](Operation *user) {
     bool selects = isa<arith::SelectOp>(user) && isa<MemRefType>(user->getResult(0).getType());
     return selects || isHostControl(user) || isOnHost(user) ||
-           isa<memref::AllocOp, tile::ParallelOp, scf::ConditionOp>(user) ||
+           isa<memref::AllocOp, tile::ParallelOp, tile::RequireSizeOp, scf::ConditionOp>(user) ||
            (isa<scf::YieldOp>(user) && isHostControl(user->getParentOp()));
   };
   return llvm::all_of(op->getUsers(), byHost) &&
@@ -244,7 +244,7 @@ void HostPlacer::place(Block &block) {
       controls.push_back(&op);
     auto load = dyn_cast<memref::LoadOp>(op);
     bool selects = isa<arith::SelectOp>(op) && isa<MemRefType>(op.getResult(0).getType());
-    bool acts = control || selects || isa<tile::ParallelOp>(op) || (load && isReadByHost(load));
+    bool acts = control || selects || isa<tile::ParallelOp, tile::RequireSizeOp>(op) || (load && isReadByHost(load));
     bool computes = isa<memref::AllocOp, memref::DeallocOp, memref::GetGlobalOp, ViewLikeOpInterface>(op) ||
                     op.hasTrait<OpTrait::ConstantLike>() || isOnHost(&op);
     if (acts || (computes && uses(&op, runs.back())))

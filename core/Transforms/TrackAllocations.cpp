@@ -14,10 +14,10 @@
 ///
 ///   int f_in(...) {                               void *allocate(frame, size) {
 ///     frame.first = null;                           block = malloc(size + 64);
-///     if (setjmp(frame.jump)) {                     if (!block) longjmp(frame.jump, 1);
-///       releaseAll(frame); return 2; }              link block; return block + 64; }
+///     if (status = setjmp(frame.jump)) {            if (!block) longjmp(frame.jump, 2);
+///       releaseAll(frame); return status; }         link block; return block + 64; }
 ///     f.body(..., frame);
-///     releaseAll(frame); return 0; }
+///     releaseAll(frame); return 0; }              refuse_sizes(): longjmp(frame.jump, 1)
 ///
 /// Loops that allocate run on the calling thread (lower-parallel), so that the
 /// jump never leaves a thread.
@@ -49,11 +49,14 @@ public:
   void run();
 
 private:
-  /// Private functions with a body that allocate, and those that call them.
-  SetVector<LLVM::LLVMFuncOp> allocating();
+  /// Private functions with a body that allocate or end the call, and those that call them.
+  SetVector<LLVM::LLVMFuncOp> leaving();
   void makeRuntime();
   void passFrame(LLVM::LLVMFuncOp function);
   void guard(LLVM::CallOp call);
+  void trap();
+  /// Ends the call from inside of it.
+  void leave(Value frame, int status) { call(jumpTo, {offset(frame, jumpOffset), constant(i32, status)}); }
 
   LLVM::LLVMFuncOp calleeOf(LLVM::CallOp call) {
     auto callee = call.getCalleeAttr();
@@ -80,7 +83,7 @@ private:
   OpBuilder builder;
   Location loc;
   Type pointer, none, i32, i64;
-  LLVM::LLVMFuncOp malloc, free, jumpTo, setJump, allocate, release, releaseAll;
+  LLVM::LLVMFuncOp malloc, refuse, free, jumpTo, setJump, allocate, release, releaseAll;
 };
 
 } // namespace
@@ -100,14 +103,15 @@ LLVM::LLVMFuncOp Tracker::internal(StringRef name, Type result, ArrayRef<Type> a
   return function;
 }
 
-SetVector<LLVM::LLVMFuncOp> Tracker::allocating() {
+SetVector<LLVM::LLVMFuncOp> Tracker::leaving() {
   SetVector<LLVM::LLVMFuncOp> found;
   for (bool grown = true; grown;) {
     grown = false;
     module.walk([&](LLVM::CallOp op) {
       auto caller = op->getParentOfType<LLVM::LLVMFuncOp>();
       LLVM::LLVMFuncOp callee = calleeOf(op);
-      if (callee && caller && caller.isPrivate() && (callee == malloc || found.contains(callee)))
+      bool leaves = callee && (callee == malloc || callee == refuse || found.contains(callee));
+      if (leaves && caller && caller.isPrivate())
         grown |= found.insert(caller);
     });
   }
@@ -129,7 +133,7 @@ void Tracker::makeRuntime() {
     Value block = call(malloc, bytes);
     LLVM::CondBrOp::create(builder, loc, isNull(block), fail, link);
     builder.setInsertionPointToStart(fail);
-    call(jumpTo, {offset(frame, jumpOffset), constant(i32, 1)});
+    leave(frame, outOfMemoryStatus);
     LLVM::UnreachableOp::create(builder, loc);
     builder.setInsertionPointToStart(link);
     Value next = load(frame);
@@ -182,7 +186,7 @@ void Tracker::makeRuntime() {
   }
 }
 
-/// The function gets the frame as its last argument and allocates through it.
+/// The function gets the frame as its last argument, and allocates and leaves through it.
 void Tracker::passFrame(LLVM::LLVMFuncOp function) {
   auto type = function.getFunctionType();
   SmallVector<Type> arguments(type.getParams());
@@ -198,10 +202,12 @@ void Tracker::passFrame(LLVM::LLVMFuncOp function) {
   function.walk([&](LLVM::CallOp op) { calls.push_back(op); });
   for (LLVM::CallOp op : calls) {
     LLVM::LLVMFuncOp callee = calleeOf(op);
-    if (callee != malloc && callee != free)
+    if (!callee || (callee != malloc && callee != free && callee != refuse))
       continue;
     builder.setInsertionPoint(op);
-    if (callee == free)
+    if (callee == refuse)
+      leave(frame, sizesDisagreeStatus);
+    else if (callee == free)
       call(release, op.getArgOperands());
     else
       op.getResult().replaceAllUsesWith(call(allocate, {frame, op.getArgOperands().front()}));
@@ -226,17 +232,35 @@ void Tracker::guard(LLVM::CallOp op) {
   LLVM::CondBrOp::create(builder, loc, jumped, failed, run);
   builder.setInsertionPointToStart(failed);
   call(releaseAll, frame);
-  LLVM::ReturnOp::create(builder, loc, constant(i32, outOfMemoryStatus));
+  LLVM::ReturnOp::create(builder, loc, again);
   builder.setInsertionPointAfter(op);
   call(releaseAll, frame);
 }
 
-void Tracker::run() {
-  malloc = module.lookupSymbol<LLVM::LLVMFuncOp>("malloc");
-  if (!malloc)
+/// What ends a call outside of any ends the process; the function that stood for it goes.
+void Tracker::trap() {
+  if (!refuse)
     return;
+  SmallVector<LLVM::CallOp> calls;
+  module.walk([&](LLVM::CallOp op) {
+    if (calleeOf(op) == refuse)
+      calls.push_back(op);
+  });
+  for (LLVM::CallOp op : calls) {
+    builder.setInsertionPoint(op);
+    LLVM::Trap::create(builder, loc);
+    op.erase();
+  }
+  refuse.erase();
+}
+
+void Tracker::run() {
+  refuse = module.lookupSymbol<LLVM::LLVMFuncOp>(refuseSizesName);
+  if (!refuse && !module.lookupSymbol<LLVM::LLVMFuncOp>("malloc"))
+    return;
+  malloc = external("malloc", pointer, {i64});
   free = external("free", none, {pointer});
-  SetVector<LLVM::LLVMFuncOp> functions = allocating();
+  SetVector<LLVM::LLVMFuncOp> functions = leaving();
   SmallVector<LLVM::CallOp> inner, entries;
   bool known = true;
   module.walk([&](LLVM::CallOp op) {
@@ -249,7 +273,7 @@ void Tracker::run() {
   });
   // Callers that are no part of the C interface (a pass run by hand) keep plain allocations.
   if (!known || entries.empty())
-    return;
+    return trap();
   makeRuntime();
   for (LLVM::LLVMFuncOp function : functions)
     passFrame(function);
@@ -257,6 +281,7 @@ void Tracker::run() {
     op.getCalleeOperandsMutable().append(op->getParentOfType<LLVM::LLVMFuncOp>().getArguments().back());
   for (LLVM::CallOp op : entries)
     guard(op);
+  trap();
 }
 
 void tilewright::trackAllocations(ModuleOp module) { Tracker(module).run(); }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Allocations that could not be planned into the workspace, made safe.
+/// Allocations that could not be planned into the workspace, and calls that end in their middle, made safe.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +21,14 @@ namespace tilewright {
 
 /// Attribute of the functions of the C interface that call a program's body; they return its status.
 inline constexpr const char *entryAttr = "tilewright.entry";
-/// Status of a call whose memory cannot be had.
-inline constexpr int outOfMemoryStatus = 2;
+/// Statuses of calls whose sizes disagree, and whose memory cannot be had.
+inline constexpr int sizesDisagreeStatus = 1, outOfMemoryStatus = 2;
+/// Function of a program's body that never comes back: the call ends with `sizesDisagreeStatus`.
+inline constexpr const char *refuseSizesName = "tilewright.refuse_sizes";
 
 /// On the LLVM dialect: all memory that a call allocates is freed when the call ends, and where some cannot be had, the
-/// call ends with `outOfMemoryStatus`. Does nothing to modules without allocations under an entry.
+/// call ends with `outOfMemoryStatus`; calls of `refuseSizesName` end it too. Does nothing to modules without either
+/// under an entry.
 void trackAllocations(mlir::ModuleOp module);
 
 } // namespace tilewright

@@ -57,6 +57,8 @@ private:
   LogicalResult fillConstant(int64_t buffer, int64_t bytes, StringRef data);
   LogicalResult constants(const Array &list);
   LogicalResult steps(const Array &list);
+  /// Does the steps from `list` on and gives the status that they end with.
+  FailureOr<Value> stepsToStatus(ArrayRef<Json> list);
   LogicalResult step(const Object &step);
   LogicalResult launch(const Object &step);
   LogicalResult program();
@@ -247,6 +249,31 @@ LogicalResult HostWriter::steps(const Array &list) {
   return success();
 }
 
+/// A size that is not as required ends the call: what stands behind it becomes the branch where it is.
+FailureOr<Value> HostWriter::stepsToStatus(ArrayRef<Json> list) {
+  for (const Json &each : list) {
+    const Object *object = each.getAsObject();
+    const Json *produced = object ? object->get("require") : nullptr, *given = object ? object->get("equals") : nullptr;
+    if (!produced || !given) {
+      if (!object || failed(step(*object)))
+        return object ? failure() : refuse("a manifest whose steps are objects");
+      continue;
+    }
+    Value same = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, expression(*produced), expression(*given));
+    auto checked = scf::IfOp::create(b, TypeRange{b.getI32Type()}, same, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(checked.elseBlock());
+    scf::YieldOp::create(b, status(1));
+    b.setInsertionPointToStart(checked.thenBlock());
+    FailureOr<Value> rest = stepsToStatus(list.drop_front(&each - list.data() + 1));
+    if (failed(rest))
+      return failure();
+    scf::YieldOp::create(b, *rest);
+    return checked.getResult(0);
+  }
+  return status(0);
+}
+
 //===-- The function ------------------------------------------------------===//
 
 /// Memory, constants, steps; memory is given back in all cases.
@@ -273,9 +300,11 @@ LogicalResult HostWriter::program() {
         if (each.getAsObject()->getInteger("buffer") == buffer &&
             failed(fillConstant(buffer, *each.getAsObject()->getInteger("bytes"), name)))
           return failure();
-    if (failed(steps(*manifest.getArray("steps"))))
+    const Array &all = *manifest.getArray("steps");
+    FailureOr<Value> ended = stepsToStatus(ArrayRef<Json>(all.data(), all.size()));
+    if (failed(ended))
       return failure();
-    scf::YieldOp::create(b, status(0));
+    scf::YieldOp::create(b, *ended);
   }
   for (Value memory : owned)
     call("free", {}, memory);

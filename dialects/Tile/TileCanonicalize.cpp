@@ -227,3 +227,12 @@ static LogicalResult eraseEmptyWait(WaitOp op, PatternRewriter &rewriter) {
 }
 
 void WaitOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *) { patterns.add(eraseEmptyWait); }
+
+/// Sizes that are always equal need no comparison.
+LogicalResult RequireSizeOp::canonicalize(RequireSizeOp op, PatternRewriter &rewriter) {
+  std::optional<int64_t> produced = getConstantIntValue(op.getProduced());
+  if (op.getProduced() != op.getGiven() && (!produced || produced != getConstantIntValue(op.getGiven())))
+    return failure();
+  rewriter.eraseOp(op);
+  return success();
+}

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Order: making fragments, memory accesses, matrix units, regions, buffers and copies, levels.
+// Order: making fragments, memory accesses, matrix units, regions, buffers and copies, levels, the call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -422,6 +422,29 @@ def Tile_ParallelOp : Tile_Op<"parallel", [AffineScope, SingleBlockImplicitTermi
   let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+}
+
+//===-- The call ----------------------------------------------------------===//
+
+def Tile_RequireSizeOp : Tile_Op<"require_size", [MemoryEffects<[MemWrite]>]> {
+  let summary = "End the call where a result has another size than the caller's array";
+  let description = [{
+    Where `produced`, the size that the program makes of dimension `dimension` of its result `output`, differs from `given`,
+    the caller's, nothing behind it happens: the call frees its memory and ends with the status of sizes that disagree.
+    Stands at the top of a public function. Two operands that are one value, or equal constants, fold away.
+
+    ```mlir
+    tile.require_size %n, %given output 0 dimension 1
+    // make-c-interface
+    %wrong = arith.cmpi ne, %n, %given : index
+    scf.if %wrong {
+      func.call @tilewright.refuse_sizes() : () -> ()     // jumps out of the body, see TrackAllocations.cpp
+    }
+    ```
+  }];
+  let arguments = (ins Index:$produced, Index:$given, I64Attr:$output, I64Attr:$dimension);
+  let assemblyFormat = "$produced `,` $given `output` $output `dimension` $dimension attr-dict";
+  let hasCanonicalizeMethod = 1;
 }
 
 #endif // TILEWRIGHT_TILE_OPS

@@ -218,10 +218,10 @@ TEST(RuntimeProgram, MalformedManifests) {
             "the manifest of a program cannot be read: too many nested values at byte 201");
   EXPECT_EQ(refusal("{}"), "the manifest of program '?' has no format");
   Manifest manifest;
-  manifest.format = "3";
+  manifest.format = "4";
   EXPECT_EQ(refusal(manifest.text(), TW_BAD_VERSION),
-            std::string("the manifest of a program has format 3; this library (") + tw_version() +
-                ") reads formats up to 2");
+            std::string("the manifest of a program has format 4; this library (") + tw_version() +
+                ") reads formats up to 3");
   auto broken = [](std::string Manifest::*part, const char *text) {
     Manifest manifest;
     manifest.*part = text;
@@ -294,7 +294,49 @@ TEST(RuntimeProgram, StepsWithControlFlow) {
   EXPECT_EQ(data[15], 7); // repeated
 }
 
+/// A program whose result, buffer 1, has as many elements as element 0 of buffer 0 says.
+static const char *const madeOfData =
+    R"({"format": 3, "entry": "p", "sizes": 2, "variables": 1, "buffers": 2, "temporaries": [],
+  "arguments": [{"type": "i64", "bytes": 8, "shape": [{"size": 0}], "written": false},
+                {"type": "i64", "bytes": 8, "shape": [{"size": 1}], "written": true}],
+  "steps": [{"read": 0, "buffer": 0, "offset": 0, "bytes": 8},
+            {"argument": 1, "require": {"variable": 0}, "equals": {"size": 1}, "dimension": 0},
+            {"launch": "k", "threads": 1, "grid": [1, 1, 1], "arguments": [{"buffer": 1}]}]})";
+
+TEST(RuntimeProgram, SizesThatFollowFromData) {
+  Program program = parse(madeOfData);
+  ASSERT_TRUE(program);
+  int64_t input[1] = {3}, output[5] = {};
+  void *arrays[] = {input, output};
+  Seen seen;
+  tw_host host = seen.host();
+  tw_error error;
+  for (int64_t given : {0, 2, 5}) {
+    int64_t sizes[] = {1, given};
+    EXPECT_EQ(tw_program_run(program.get(), sizes, arrays, nullptr, nullptr, &host, &error), TW_BAD_SIZES);
+    EXPECT_EQ(error.message, "argument 1 of program 'p' has extent " + std::to_string(given) +
+                                 " in dimension 0, but the program makes 3 of its data");
+    EXPECT_EQ(sizes[1], given);
+    EXPECT_EQ(seen.starts.size(), 0u) << "nothing may be written";
+    EXPECT_EQ(tw_program_learn(program.get(), sizes, arrays, nullptr, nullptr, &host, &error), TW_BAD_SIZES);
+    EXPECT_EQ(sizes[1], 3);
+  }
+  int64_t sizes[] = {1, 3};
+  EXPECT_EQ(tw_program_run(program.get(), sizes, arrays, nullptr, nullptr, &host, &error), TW_OK) << error.message;
+  EXPECT_EQ(seen.starts.size(), 1u);
+  // No array has a negative extent: there is no size to go on with.
+  input[0] = -1;
+  EXPECT_EQ(tw_program_learn(program.get(), sizes, arrays, nullptr, nullptr, &host, &error), TW_BAD_SIZES);
+  EXPECT_EQ(sizes[1], 3);
+}
+
 TEST(RuntimeProgram, MalformedSteps) {
+  for (const char *wrong :
+       {R"("argument": 1, "dimension": 0)", R"("argument": 0, "dimension": 1)", R"("dimension": 0)"})
+    EXPECT_EQ(refusal(stepsText(R"([{"require": 1, "equals": 1, )" + std::string(wrong) + "}]")),
+              "the manifest of program 'p' requires a size of something that it does not have");
+  EXPECT_EQ(refusal(stepsText(R"([{"require": 1, "argument": 0, "dimension": 0}])")),
+            "the manifest of program 'p' has a step without 'equals'");
   EXPECT_EQ(refusal(stepsText(R"([{"assign": [[2, 1]]}])")),
             "the manifest of program 'p' assigns to something that it does not have");
   EXPECT_EQ(refusal(stepsText(R"([{"rename": [[2, 4]]}])")),

@@ -26,6 +26,7 @@ typedef struct call {
   const tw_host *host;
   tw_error *error;
   tw_scope in;
+  int64_t *learned;                   /* the sizes, or null: what the program makes is written there */
   int64_t *variables, *new_variables; /* the second: right sides of an assignment */
   void **buffers, **new_buffers;
   allocation *allocations;
@@ -161,6 +162,23 @@ static tw_status do_moves(call *c, const tw_step *step) {
   return status;
 }
 
+/* Compares an extent of a result with the caller's. */
+static tw_status do_require(call *c, const tw_step *step) {
+  int64_t produced, given;
+  tw_status status = value_of(c, step->produced, &produced);
+  if (!status)
+    status = value_of(c, step->given, &given);
+  if (status || produced == given)
+    return status;
+  const tw_expression *extent = c->program->arguments[step->argument].shape[step->dimension];
+  if (c->learned && extent->op == TW_OP_SIZE && produced >= 0)
+    c->learned[extent->value] = produced;
+  return tw_fail(
+      c->error, TW_BAD_SIZES,
+      "argument %zu of program '%s' has extent %lld in dimension %zu, but the program makes %lld of its data",
+      step->argument, c->program->name, (long long)given, step->dimension, (long long)produced);
+}
+
 static tw_status do_steps(call *c, const tw_step *step);
 
 static tw_status do_branch(call *c, const tw_step *step) {
@@ -203,12 +221,15 @@ static tw_status do_steps(call *c, const tw_step *step) {
     case TW_WHILE:
       status = do_branch(c, step);
       break;
+    case TW_REQUIRE:
+      status = do_require(c, step);
+      break;
     }
   return status;
 }
 
-tw_status tw_program_run(const tw_program *program, const int64_t *sizes, void *const *arrays, void *const *constants,
-                         void *const *temporaries, const tw_host *host, tw_error *error) {
+static tw_status run(const tw_program *program, const int64_t *sizes, int64_t *learned, void *const *arrays,
+                     void *const *constants, void *const *temporaries, const tw_host *host, tw_error *error) {
   tw_status status = tw_check_sizes(program, sizes, error);
   for (size_t i = 0; i < program->num_arguments && !status; ++i) {
     int64_t bytes;
@@ -225,10 +246,15 @@ tw_status tw_program_run(const tw_program *program, const int64_t *sizes, void *
     return tw_fail(error, TW_NO_MEMORY, "the host has no memory left");
   memset(slots, 0, needed * sizeof(*slots));
   int64_t *variables = (int64_t *)(slots + 2 * program->num_buffers); /* both are of 64 bits */
-  call c = {program,   host,
-            error,     {sizes, variables},
-            variables, variables + program->num_variables,
-            slots,     slots + program->num_buffers,
+  call c = {program,
+            host,
+            error,
+            {sizes, variables},
+            learned,
+            variables,
+            variables + program->num_variables,
+            slots,
+            slots + program->num_buffers,
             NULL};
   for (size_t i = 0; i < program->num_arguments; ++i)
     c.buffers[i] = arrays ? arrays[i] : NULL;
@@ -242,4 +268,14 @@ tw_status tw_program_run(const tw_program *program, const int64_t *sizes, void *
   if (slots != few)
     free(slots);
   return status;
+}
+
+tw_status tw_program_run(const tw_program *program, const int64_t *sizes, void *const *arrays, void *const *constants,
+                         void *const *temporaries, const tw_host *host, tw_error *error) {
+  return run(program, sizes, NULL, arrays, constants, temporaries, host, error);
+}
+
+tw_status tw_program_learn(const tw_program *program, int64_t *sizes, void *const *arrays, void *const *constants,
+                           void *const *temporaries, const tw_host *host, tw_error *error) {
+  return run(program, sizes, sizes, arrays, constants, temporaries, host, error);
 }

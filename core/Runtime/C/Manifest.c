@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { newest_format = 2 };
+enum { newest_format = 3 };
 
 int tw_newest_format(void) { return newest_format; }
 const char *tw_version(void) { return TILEWRIGHT_VERSION; }

@@ -123,13 +123,24 @@ static tw_status read_block(tw_reader *r, const tw_json *json, const char *key, 
   return tw_fail(r->error, TW_BAD_FILE, "the manifest of program '%s' has a step without '%s'", r->program->name, key);
 }
 
+/* An extent of a result that the program makes, and the caller's. */
+static tw_status read_require(tw_reader *r, const tw_json *json, tw_step *step) {
+  step->kind = TW_REQUIRE;
+  if (!tw_read_index(tw_json_integer(json, "argument", -1), r->program->num_arguments, &step->argument) ||
+      !tw_read_index(tw_json_integer(json, "dimension", -1), r->program->arguments[step->argument].rank,
+                     &step->dimension))
+    return tw_read_malformed(r, "requires a size of something that it does not have");
+  tw_status status = tw_read_member(r, json, "require", &step->produced);
+  return status ? status : tw_read_member(r, json, "equals", &step->given);
+}
+
 static tw_status read_step(tw_reader *r, const tw_json *json, tw_step *step) {
   tw_status status = TW_OK;
   const tw_json *moves;
   const char *key = json->kind == TW_OBJECT && json->first ? json->first->key : "";
   for (const tw_json *one = json->kind == TW_OBJECT ? json->first : NULL; one; one = one->next)
-    for (size_t i = 0; i < 7; ++i) { /* the member that says what the step is may stand anywhere */
-      static const char *const kinds[] = {"launch", "read", "allocate", "assign", "rename", "if", "while"};
+    for (size_t i = 0; i < 8; ++i) { /* the member that says what the step is may stand anywhere */
+      static const char *const kinds[] = {"launch", "read", "allocate", "assign", "rename", "if", "while", "require"};
       if (strcmp(one->key, kinds[i]) == 0)
         key = kinds[i];
     }
@@ -159,7 +170,7 @@ static tw_status read_step(tw_reader *r, const tw_json *json, tw_step *step) {
       status = read_block(r, json, step->kind == TW_IF ? "then" : "before", &step->first);
     return status ? status : read_block(r, json, step->kind == TW_IF ? "else" : "do", &step->second);
   }
-  return read_launch(r, json, step);
+  return strcmp(key, "require") == 0 ? read_require(r, json, step) : read_launch(r, json, step);
 }
 
 tw_status tw_read_steps(tw_reader *r, const tw_json *list, tw_step **first) {

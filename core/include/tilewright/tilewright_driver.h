@@ -148,6 +148,11 @@ typedef struct tw_host {
    program has. Launches without blocks are left out. */
 TW_API tw_status tw_program_run(const tw_program *program, const int64_t *sizes, void *const *arrays,
                                 void *const *constants, void *const *temporaries, const tw_host *host, tw_error *error);
+/* The same; where it ends with TW_BAD_SIZES because the program makes another size of a result of its data, that is
+   what `sizes` has now: a call with larger or smaller arrays goes on from there. */
+TW_API tw_status tw_program_learn(const tw_program *program, int64_t *sizes, void *const *arrays,
+                                  void *const *constants, void *const *temporaries, const tw_host *host,
+                                  tw_error *error);
 
 #ifdef __cplusplus
 }

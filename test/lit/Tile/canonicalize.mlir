@@ -91,3 +91,19 @@ func.func @wait() {
   tile.wait
   return
 }
+
+// Sizes that are always equal are not compared; the others stay, even those that never are.
+// CHECK-LABEL: @sizes
+// CHECK: tile.require_size %{{.*}} output 1 dimension 0
+// CHECK-NEXT: tile.require_size %{{.*}} output 1 dimension 1
+// CHECK-NEXT: return
+func.func @sizes(%n: index, %m: index) {
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %again = arith.constant 3 : index
+  tile.require_size %n, %n output 0 dimension 0
+  tile.require_size %c3, %again output 0 dimension 1
+  tile.require_size %n, %m output 1 dimension 0
+  tile.require_size %c3, %c4 output 1 dimension 1
+  return
+}

@@ -97,3 +97,10 @@ func.func @engines(%a: memref<2x64x32xi8, "scratchpad">, %b: memref<2x32x64xi8, 
   tile.wait %t
   return
 }
+
+// CHECK-LABEL: @sizes
+func.func @sizes(%n: index, %given: index) {
+  // CHECK: tile.require_size %{{.*}}, %{{.*}} output 1 dimension 2
+  tile.require_size %n, %given output 1 dimension 2
+  return
+}

@@ -13,9 +13,11 @@
 // CHECK: func.func @f(%{{.*}}: index, %{{.*}}: index, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) -> i32
 // CHECK: func.func private @f.body({{.*}}) -> f32 attributes {{.*}}tilewright.body
 
+// PACKED: llvm.mlir.global external @made_learned_sizes({{.*}}) {{.*}}: !llvm.array<2 x i64>
 // PACKED: func.func @f_call(%{{.*}}: !llvm.ptr) -> i32
 // PACKED: func.func @f_workspace_call(%{{.*}}: !llvm.ptr) -> i64
 // PACKED-NOT: func.func @f(
+// PACKED: func.func private @f.body
 func.func @f(%a: memref<?xf32>, %out: memref<?xf32>) -> f32 attributes {
     tilewright.array_results = array<i1: true, false>,
     tilewright.constraints = affine_set<()[s0, s1] : (s0 - s1 - 2 == 0)>,
@@ -24,4 +26,28 @@ func.func @f(%a: memref<?xf32>, %out: memref<?xf32>) -> f32 attributes {
   %x = memref.load %a[%c0] : memref<?xf32>
   memref.store %x, %out[%c0] : memref<?xf32>
   return %x : f32
+}
+
+// A result of another size than the caller's array ends the call; in this process it leaves the size for the caller.
+// CHECK: func.func private @made.body
+// CHECK: %[[WRONG:.*]] = arith.cmpi ne
+// CHECK-NEXT: scf.if %[[WRONG]] {
+// CHECK-NEXT: call @tilewright.refuse_sizes() : () -> ()
+// CHECK-NEXT: }
+// CHECK-NOT: tile.require_size
+// PACKED: func.func private @made.body
+// PACKED: scf.if
+// PACKED: %[[FIRST:.*]] = llvm.mlir.addressof @made_learned_sizes
+// PACKED: %[[SLOT:.*]] = llvm.getelementptr %[[FIRST]][1]
+// PACKED: llvm.store %{{.*}}, %[[SLOT]] : i64
+// PACKED: call @tilewright.refuse_sizes() : () -> ()
+func.func @made(%a: memref<?xindex>, %out: memref<?xindex>) attributes {
+    tilewright.array_results = array<i1: true>,
+    tilewright.shapes = [affine_map<()[s0, s1] -> (s0)>, affine_map<()[s0, s1] -> (s1)>]} {
+  %c0 = arith.constant 0 : index
+  %n = memref.load %a[%c0] : memref<?xindex>
+  %given = memref.dim %out, %c0 : memref<?xindex>
+  tile.require_size %n, %given output 0 dimension 0
+  memref.store %n, %out[%c0] : memref<?xindex>
+  return
 }

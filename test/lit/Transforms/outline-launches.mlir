@@ -63,6 +63,40 @@ func.func @control(%a: memref<4xf32>, %b: memref<4xf32>, %k: memref<i64>) attrib
 
 // -----
 
+// A result's size that is read, beside that of the caller's array: a step, which older readers do not know.
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func @made
+// CHECK-SAME: \22format\22:3
+// CHECK-SAME: \22read\22:0
+// CHECK-SAME: {\22argument\22:1,\22dimension\22:0,\22equals\22:{\22size\22:1},\22require\22:{\22variable\22:0}}
+// CHECK-NEXT: return
+func.func @made(%k: memref<?xindex>, %r: memref<?xf32>) attributes {tilewright.array_results = array<i1: true>, tilewright.inputs = 1 : i64, tilewright.outputs = 1 : i64, tilewright.shapes = [affine_map<()[s0, s1] -> (s0)>, affine_map<()[s0, s1] -> (s1)>]} {
+  %c0 = arith.constant 0 : index
+  %n = memref.load %k[%c0] : memref<?xindex>
+  %given = memref.dim %r, %c0 : memref<?xf32>
+  tile.require_size %n, %given output 0 dimension 0
+  return
+}
+}
+
+// -----
+
+// All extents of a dimension that is several.
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func @flat
+// CHECK-SAME: \22require\22:[\22*\22,{\22size\22:0},{\22size\22:1}]
+func.func @flat(%a: memref<?x?xf32>, %r: memref<?xf32>) attributes {tilewright.array_results = array<i1: true>, tilewright.inputs = 1 : i64, tilewright.outputs = 1 : i64, tilewright.shapes = [affine_map<()[s0, s1, s2] -> (s0, s1)>, affine_map<()[s0, s1, s2] -> (s2)>]} {
+  %c0 = arith.constant 0 : index
+  %f = memref.collapse_shape %a [[0, 1]] : memref<?x?xf32> into memref<?xf32>
+  %n = memref.dim %f, %c0 : memref<?xf32>
+  %given = memref.dim %r, %c0 : memref<?xf32>
+  tile.require_size %n, %given output 0 dimension 0
+  return
+}
+}
+
+// -----
+
 module attributes {tilewright.target = "nvidia:A100"} {
 func.func @store(%a: memref<8xi32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (8)>]} {
   %c0 = arith.constant 0 : index

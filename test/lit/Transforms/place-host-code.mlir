@@ -80,3 +80,32 @@ func.func @scalar(%a: memref<8xf32>) -> f32 attributes {tilewright.shapes = [aff
   return %x : f32
 }
 }
+
+// -----
+
+// A result's size: the host reads it where it is an integer in memory, or where a lane has computed it.
+module attributes {tilewright.target = "amd:MI300X"} {
+// CHECK-LABEL: func.func @made
+// CHECK: %[[N:.*]] = memref.load %{{.*}}[%{{.*}}] : memref<2xi64>
+// CHECK: %[[I:.*]] = arith.index_cast %[[N]]
+// CHECK: tile.require_size %[[I]], %{{.*}} output 0 dimension 0
+// CHECK: tile.parallel (%{{.*}}) to (1) level "grid"
+// CHECK: arith.fptosi
+// CHECK: memref.store %{{.*}}, %[[CELL:[a-z0-9_]+]][] : memref<index>
+// CHECK: %[[M:.*]] = memref.load %[[CELL]][]
+// CHECK: tile.require_size %[[M]], %{{.*}} output 0 dimension 1
+func.func @made(%k: memref<2xi64>, %x: memref<8xf32>, %r: memref<?x?xf32>) attributes {tilewright.array_results = array<i1: true>, tilewright.shapes = [affine_map<()[s0, s1] -> (2)>, affine_map<()[s0, s1] -> (8)>, affine_map<()[s0, s1] -> (s0, s1)>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.load %k[%c0] : memref<2xi64>
+  %i = arith.index_cast %n : i64 to index
+  %rows = memref.dim %r, %c0 : memref<?x?xf32>
+  tile.require_size %i, %rows output 0 dimension 0
+  %f = memref.load %x[%c0] : memref<8xf32>
+  %m = arith.fptosi %f : f32 to i64
+  %j = arith.index_cast %m : i64 to index
+  %columns = memref.dim %r, %c1 : memref<?x?xf32>
+  tile.require_size %j, %columns output 0 dimension 1
+  return
+}
+}

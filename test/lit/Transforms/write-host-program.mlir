@@ -27,6 +27,26 @@ module attributes {tilewright.manifests = ["{\22format\22:2,\22entry\22:\22f\22,
 
 // -----
 
+// A result of another size than the caller's is 1; the memory is given back.
+module attributes {tilewright.manifests = ["{\22format\22:3,\22entry\22:\22g\22,\22sizes\22:1,\22variables\22:1,\22buffers\22:3,\22arguments\22:[{\22written\22:false},{\22written\22:true}],\22temporaries\22:[{\22buffer\22:2,\22bytes\22:8}],\22steps\22:[{\22read\22:0,\22buffer\22:0,\22offset\22:0,\22bytes\22:8},{\22require\22:{\22variable\22:0},\22equals\22:{\22size\22:0},\22argument\22:1,\22dimension\22:0},{\22launch\22:\22k\22,\22grid\22:[4,1,1],\22arguments\22:[{\22buffer\22:1},{\22buffer\22:2}]}]}"]} {
+  func.func private @k(%core: i32, %a: !llvm.ptr, %b: !llvm.ptr) { return }
+  // CHECK: func.func @g(
+  // CHECK: %[[MEMORY:.*]] = func.call @malloc(
+  // CHECK: memref.load
+  // CHECK: %[[SAME:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : i64
+  // CHECK-NEXT: %[[STATUS:.*]] = scf.if %[[SAME]] -> (i32) {
+  // CHECK: func.call @k(
+  // CHECK: %[[ZERO:.*]] = arith.constant 0 : i32
+  // CHECK-NEXT: scf.yield %[[ZERO]]
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: %[[ONE:.*]] = arith.constant 1 : i32
+  // CHECK-NEXT: scf.yield %[[ONE]]
+  // CHECK: scf.yield %[[STATUS]]
+  // CHECK: func.call @free(%[[MEMORY]])
+}
+
+// -----
+
 // expected-error @+1 {{needs arrays whose sizes follow from data, which it cannot have}}
 module attributes {tilewright.manifests = ["{\22format\22:2,\22entry\22:\22f\22,\22sizes\22:0,\22arguments\22:[],\22steps\22:[{\22allocate\22:0,\22bytes\22:8}]}"]} {}
 

@@ -1,0 +1,281 @@
+"""Results whose size follows from data: the caller's array has that size or is not written, wherever the program runs."""
+
+import ctypes
+import mmap
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import BUILD
+from test_scratchpad_source import as_library
+from test_scratchpads import PLUGIN
+
+#: A loop that drops elements from the front and doubles the others until `k` are left: the result is what it carried last.
+SHRINK = """
+func.func @shrink(%a: tensor<?xf32>, %k: tensor<1xi64>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %two = arith.constant 2.0 : f32
+  %read = tensor.extract %k[%c0] : tensor<1xi64>
+  %index = arith.index_cast %read : i64 to index
+  %n = arith.maxsi %index, %c0 : index
+  %r = scf.while (%x = %a) : (tensor<?xf32>) -> tensor<?xf32> {
+    %d = tensor.dim %x, %c0 : tensor<?xf32>
+    %more = arith.cmpi sgt, %d, %n : index
+    scf.condition(%more) %x : tensor<?xf32>
+  } do {
+  ^bb0(%y: tensor<?xf32>):
+    %d = tensor.dim %y, %c0 : tensor<?xf32>
+    %m = arith.subi %d, %c1 : index
+    %u = tensor.extract_slice %y[1] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+    %w = arith.addf %u, %u : tensor<?xf32>
+    scf.yield %w : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}"""
+
+
+def shrunk(a, k):
+    return a[len(a) - k:] * 2.0 ** (len(a) - k) if k < len(a) else a
+
+
+#: A size that is read: computed in place, in the caller's array.
+ROWS = """
+func.func @rows(%k: tensor<2xi64>, %s: tensor<5xf32>) -> (tensor<?x5xf32>, tensor<?xi64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %k0 = tensor.extract %k[%c0] : tensor<2xi64>
+  %k1 = tensor.extract %k[%c1] : tensor<2xi64>
+  %n = arith.index_cast %k0 : i64 to index
+  %m = arith.index_cast %k1 : i64 to index
+  %e = tensor.empty(%n) : tensor<?x5xf32>
+  %b = linalg.broadcast ins(%s : tensor<5xf32>) outs(%e : tensor<?x5xf32>) dimensions = [0]
+  %r = arith.mulf %b, %b : tensor<?x5xf32>
+  %i = tensor.generate %m {
+  ^bb0(%j: index):
+    %v = arith.index_cast %j : index to i64
+    tensor.yield %v : i64
+  } : tensor<?xi64>
+  return %r, %i : tensor<?x5xf32>, tensor<?xi64>
+}"""
+
+#: The product of two sizes, which no affine equality says, and a scalar argument.
+FLAT = """
+func.func @flat(%a: tensor<?x?xf32>, %n: index) -> (tensor<?xf32>, tensor<?xf32>) {
+  %one = arith.constant 1.0 : f32
+  %x = arith.addf %a, %a : tensor<?x?xf32>
+  %c = tensor.collapse_shape %x [[0, 1]] : tensor<?x?xf32> into tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %f = linalg.fill ins(%one : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  return %c, %f : tensor<?xf32>, tensor<?xf32>
+}"""
+
+
+class Guarded:
+    """Room for `count` elements that ends at a page nobody may touch; canary bytes before it."""
+
+    def __init__(self, count, kind):
+        kind, page = np.dtype(kind), mmap.PAGESIZE
+        bytes_ = count * kind.itemsize
+        pages = (bytes_ + page - 1) // page + 1
+        self.memory = mmap.mmap(-1, (pages + 1) * page)
+        self.whole = np.frombuffer(self.memory, np.uint8)
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.mprotect(ctypes.c_void_p(self.whole.ctypes.data + pages * page), page, 0) == 0
+        start = pages * page - bytes_
+        self.before, self.array = self.whole[:start], self.whole[start:pages * page].view(kind)
+        self.whole[:pages * page] = 0xA5
+
+    def untouched(self):
+        return (self.before == 0xA5).all()
+
+    def unwritten(self):
+        return self.untouched() and (self.array.view(np.uint8) == 0xA5).all()
+
+
+def pointer(array):
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+size = ctypes.c_int64
+
+
+def compiled(tool, folder, text, name, *options):
+    source = folder / f"{name}.mlir"
+    source.write_text(text)
+    tool("tw-compile", source, *options, "-o", folder / f"{name}.so", "--header", folder / f"{name}.h")
+    return ctypes.CDLL(str(folder / f"{name}.so"))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_loop_that_shrinks(tool, tmp_path, threads):
+    library = compiled(tool, tmp_path, SHRINK, "shrink", f"--threads={threads}")
+    a = np.arange(9, dtype="f4")
+    for k in (0, 1, 4, 9):
+        for n in range(12):
+            out = Guarded(n, "f4")
+            status = library.shrink(size(9), size(n), pointer(a), pointer(np.array([k], "i8")), pointer(out.array))
+            assert status == (n != k), (k, n)
+            assert out.untouched() if n == k else out.unwritten(), (k, n)
+            assert n != k or (out.array == shrunk(a, k)).all()
+    assert "requires n1 to be what the program makes of its data" in (tmp_path / "shrink.h").read_text()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_size_that_is_read(tool, tmp_path, threads):
+    """In place; of two results the second may be refused when the first has been written, and the other way round."""
+    library = compiled(tool, tmp_path, ROWS, "rows", f"--threads={threads}")
+    s = np.array([1, 2, 3, 4, 5], "f4")
+    for k, m in ((0, 0), (3, 7), (1000, 1), (-1, 4), (1 << 62, 3), (3, -(1 << 63))):
+        for n, o in {(k, m), (k + 1, m), (k - 1, m), (k, m + 1), (k, m - 1), (0, 0), (5, 5)}:
+            if not (0 <= n <= 2000 and 0 <= o <= 2000):
+                continue
+            rows, numbers = Guarded(5 * n, "f4"), Guarded(o, "i8")
+            status = library.rows(size(n), size(o), pointer(np.array([k, m], "i8")), pointer(s), pointer(rows.array),
+                                  pointer(numbers.array))
+            assert status == ((n, o) != (k, m)), (k, m, n, o)
+            assert rows.untouched() and numbers.untouched()
+            assert n == k or rows.unwritten()
+            assert o == m or numbers.unwritten()
+            if status == 0:
+                assert (rows.array.reshape(n, 5) == s * s).all() and (numbers.array == np.arange(m)).all()
+
+
+def test_sizes_that_no_equality_ties(tool, tmp_path):
+    library = compiled(tool, tmp_path, FLAT, "flat")
+    a = np.arange(12, dtype="f4").reshape(3, 4)
+    for first in range(15):
+        for second in (0, 6, 7, 8):
+            flat, ones = Guarded(first, "f4"), Guarded(second, "f4")
+            status = library.flat(size(3), size(4), size(first), size(second), pointer(a), pointer(np.array([7], "i8")),
+                                  pointer(flat.array), pointer(ones.array))
+            assert status == ((first, second) != (12, 7))
+            assert flat.untouched() and ones.untouched()
+            assert first == 12 or flat.unwritten()
+            assert second == 7 or ones.unwritten()
+            assert status or ((flat.array == 2 * a.reshape(-1)).all() and (ones.array == 1).all())
+
+
+@pytest.mark.parametrize("form", ["c", "ll"])
+def test_code_for_other_compilers(tool, tmp_path, form):
+    """The host's part of a scratchpad chip's program, written out."""
+    if not PLUGIN.exists():
+        pytest.skip(f"{PLUGIN} was not built")
+    program = tmp_path / "rows.mlir"
+    program.write_text(ROWS)
+    library, _ = as_library(tool, tmp_path, program, form)
+    s = np.array([1, 2, 3, 4, 5], "f4")
+    for n, o in ((3, 7), (2, 7), (4, 7), (3, 6), (3, 8), (0, 0)):
+        rows, numbers = Guarded(5 * n, "f4"), Guarded(o, "i8")
+        status = library.rows(size(n), size(o), pointer(np.array([3, 7], "i8")), pointer(s), pointer(rows.array),
+                              pointer(numbers.array))
+        assert status == ((n, o) != (3, 7))
+        assert n == 3 or rows.unwritten()
+        assert o == 7 or numbers.unwritten()
+        assert status or ((rows.array.reshape(n, 5) == s * s).all() and (numbers.array == np.arange(7)).all())
+
+
+#: Runs in a process of its own whose address space is limited: refused calls give back what they have allocated.
+LEAKS = """
+import ctypes, resource, sys
+import numpy as np
+shrink = ctypes.CDLL(sys.argv[1]).shrink
+pointer = lambda array: array.ctypes.data_as(ctypes.c_void_p)
+a, out, size = np.ones(1 << 20, "f4"), np.zeros(1 << 20, "f4"), ctypes.c_int64
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), used + (200 << 20)))
+for left in [(1 << 20) - 8] * 40:                        # eight buffers of 4 MiB a call
+    for n in (left, left - 1):
+        status = shrink(size(1 << 20), size(n), pointer(a), pointer(np.array([left], "i8")), pointer(out))
+        assert status == (n != left), status
+print("ok")
+"""
+
+
+def test_refused_calls_leak_nothing(tool, tmp_path):
+    compiled(tool, tmp_path, SHRINK, "shrink")
+    result = subprocess.run([sys.executable, "-c", LEAKS, tmp_path / "shrink.so"], capture_output=True, text=True)
+    assert result.stdout == "ok\n", result
+
+
+def test_from_c(tool, tmp_path):
+    """The header and an object file, from C."""
+    compiled(tool, tmp_path, SHRINK, "shrink")
+    (tmp_path / "main.c").write_text("""
+      #include "shrink.h"
+      #include <stdio.h>
+      int main(void) {
+        float a[9] = {0, 1, 2, 3, 4, 5, 6, 7, 8}, out[11];
+        int64_t k = 4;
+        for (int n = 3; n <= 5; ++n) {
+          for (int i = 0; i < 11; ++i)
+            out[i] = -1;
+          printf("%d", shrink(9, n, a, &k, out + 3));
+          for (int i = 0; i < 11; ++i)
+            printf(" %g", out[i]);
+          printf("\\n");
+        }
+        return 0;
+      }""")
+    tool("tw-compile", tmp_path / "shrink.mlir", "-o", tmp_path / "shrink.o")
+    subprocess.run(["cc", "-Wall", "-Werror", "main.c", "shrink.o", "-o", "main"], cwd=tmp_path, check=True)
+    result = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == ["1" + 11 * " -1", "0 -1 -1 -1 160 192 224 256 -1 -1 -1 -1", "1" + 11 * " -1"]
+
+
+def inputs(folder, **arrays):
+    words = []
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+        words += ["--input", folder / f"{name}.npy"]
+    return words
+
+
+#: The host, lanes on the emulator, a chip with a scratchpad on the emulator.
+PLACES = {
+    "host": [],
+    "threads": ["--threads=2"],
+    "lanes": ["--target=nvidia:A100", "--device=emulator"],
+    "scratchpad": [f"--load-target={PLUGIN}", "--target=accelerator:npu", "--device=emulator"],
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_tw_run_finds_the_size(tool, tmp_path, place):
+    """Without it, with it, with another one; two results one after the other."""
+    if place == "scratchpad" and not PLUGIN.exists():
+        pytest.skip(f"{PLUGIN} was not built")
+    a = np.arange(9, dtype="f4")
+    source, words = tmp_path / "shrink.mlir", inputs(tmp_path, a=a, k=np.array([4], "i8")) + PLACES[place]
+    source.write_text(SHRINK)
+    out = tmp_path / "out.npy"
+    for sizes in ([], ["--sizes=9"], ["--sizes=9,4"]):
+        tool("tw-run", source, *words, *sizes, "--output", out)
+        assert (np.load(out) == shrunk(a, 4)).all()
+    for wrong in (0, 3, 5):
+        command = [BUILD / "bin" / "tw-run", source, *words, f"--sizes=9,{wrong}"]
+        result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        assert result.returncode == 1, result
+        expected = ("status 1: the program refuses its sizes 9 %d: they disagree, are negative, or make an array that no "
+                    "memory holds; of its data it makes 4 of size 1" if place in ("host", "threads") else
+                    "argument 2 of program 'shrink' has extent %d in dimension 0, but the program makes 4 of its data")
+        assert expected % wrong in result.stderr, result.stderr
+
+    source, words = tmp_path / "rows.mlir", inputs(tmp_path, k=np.array([3, 7], "i8"), s=np.arange(5, dtype="f4"))
+    source.write_text(ROWS)
+    second = tmp_path / "second.npy"
+    tool("tw-run", source, *words, *PLACES[place], "--output", out, "--output", second)
+    assert (np.load(out) == np.arange(5) ** 2 * np.ones((3, 1))).all() and (np.load(second) == np.arange(7)).all()
+
+
+def test_sizes_that_cannot_be_asked_for(tool, tmp_path):
+    source = tmp_path / "shrink.mlir"
+    source.write_text(SHRINK)
+    for words, message in [
+        (["--sizes=1,2,3"], "'shrink' has 2 dynamic sizes (1 without those that follow from data); --sizes gives 3"),
+        ([], "size 0 of 2 is not known; give the inputs (--input) or all sizes (--sizes) of 'shrink'"),
+    ]:
+        result = subprocess.run([str(BUILD / "bin" / "tw-run"), str(source), *words], capture_output=True, text=True)
+        assert result.returncode == 1 and message in result.stderr, result
