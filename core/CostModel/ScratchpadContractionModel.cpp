@@ -17,6 +17,12 @@
 using namespace mlir;
 using namespace tilewright;
 
+/// How an operand comes in, for people.
+static const char *nameOf(CopyWay way) {
+  static constexpr const char *names[] = {"rows", "transposed", "elements", "core"};
+  return names[static_cast<int>(way)];
+}
+
 llvm::json::Object ScratchpadContractionPlan::toJSON() const {
   return llvm::json::Object{{"unit", unit->name},
                             {"tile", llvm::json::Array{tileM, tileN, tileK}},
@@ -25,6 +31,8 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"vector_width", width},
                             {"scratchpad_bytes", scratchpadBytes},
                             {"accumulator_bytes", accumulatorBytes},
+                            {"copy_a", nameOf(copyA)},
+                            {"copy_b", nameOf(copyB)},
                             {"unit_clocks", unitClocks},
                             {"copy_clocks", copyClocks},
                             {"core_clocks", coreClocks},
@@ -37,9 +45,17 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
 static constexpr int64_t assumedExtent = 4096;
 /// Instructions of the core for one instruction of a unit, one vector step of a tail, and one step of the ring:
 /// addresses, counters, branches, commands.
-static constexpr double issueClocks = 8, vectorStepClocks = 12, ringClocks = 150;
+static constexpr double issueClocks = 8, vectorStepClocks = 8, ringClocks = 150;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
+
+int64_t tilewright::pitchBitsOf(const Access &access, const Nest &nest, int64_t elementBytes) {
+  int64_t bits = 0;
+  for (unsigned dim = 0; dim < nest.depth(); ++dim)
+    if (auto stride = access.stride(dim); stride && *stride != 1 && nest.tripCounts[dim] != 1)
+      bits |= std::abs(*stride) * elementBytes;
+  return bits;
+}
 
 int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
   int64_t align = std::max<int64_t>(64, cores.scratchpad->banks * cores.scratchpad->bankBytes);
@@ -138,20 +154,32 @@ struct Judge {
   int64_t m, n, k, outer = 1, otherK = 1, align = 1;
   bool knownSteps = true;
 
-  double copy(const CopyEngine *engine, int64_t rows, int64_t rowBytes) const;
+  TileTransfer operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
+                       int64_t cols) const;
+  TileCopyPlan tailCopy(const TailShape::Operand &operand, int64_t rows, int64_t cols, bool in) const {
+    TileTransfer tile{operand.rows ? rows : 1, operand.cols ? cols : 1, operand.bytes, operand.order,
+                      operand.pitchBits};
+    int64_t allRows = operand.rows ? m : 1, allCols = operand.cols ? n : 1;
+    if (!operand.cols && operand.order == TileOrder::Columns) { // one element of each row: a row of them
+      std::swap(tile.rows, tile.cols);
+      std::swap(allRows, allCols);
+      tile.order = TileOrder::Rows;
+    }
+    return planTileCopies(tile, allRows, allCols, in, in, cores, chip);
+  }
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
   bool judge(ScratchpadContractionPlan &plan, bool forced) const;
 };
 } // namespace
 
-/// Clocks of an engine for a tile; without one the core moves it in vectors.
-double Judge::copy(const CopyEngine *engine, int64_t rows, int64_t rowBytes) const {
-  if (!engine)
-    return rows * (8.0 + 2 * llvm::divideCeil(rowBytes, std::max<int64_t>(4, chip.vectorRegisters().second)));
-  int64_t commands = engine->burstBytes ? llvm::divideCeil(rowBytes, engine->burstBytes) : 1;
-  if (engine->maxRank < 2)
-    commands *= rows;
-  return commands * engine->latency + double(rows) * rowBytes / engine->bytesPerClock;
+/// The tile of an operand that has `rowDim` and `colDim` of the nest along the rows and columns of its scratchpad.
+TileTransfer Judge::operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
+                            int64_t cols) const {
+  TileTransfer tile{rows, cols, std::max<int64_t>(1, operand.element.getIntOrFloatBitWidth() / 8)};
+  auto stepsByOne = [&](unsigned dim) { return operand.access.stride(dim) == 1; };
+  tile.order = stepsByOne(colDim) ? TileOrder::Rows : stepsByOne(rowDim) ? TileOrder::Columns : TileOrder::Scattered;
+  tile.pitchBits = pitchBitsOf(operand.access, c.nest, tile.elementBytes);
+  return tile;
 }
 
 /// Fills in times and bytes of `plan`; false where it does not fit and need not.
@@ -206,19 +234,25 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   int64_t um = plan.tileM / unit.m, un = plan.tileN / unit.n, uk = plan.tileK / unit.k;
   double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
   plan.unitClocks = um * un * uk * unit.issue + loads * unit.loadStationary;
-  double in = copy(cores.in, plan.tileM, plan.tileK * bytesA) + copy(cores.in, plan.tileK, plan.tileN * bytesB);
-  double out = 0, tailIn = 0, core = um * un * uk * issueClocks + ringClocks;
-  for (const auto &operand : tail.loads)
-    tailIn += copy(cores.in, operand.rows ? rows : 1, (operand.cols ? plan.tileN : 1) * operand.bytes);
-  for (const auto &operand : tail.stores)
-    out += copy(cores.out, rows, plan.tileN * operand.bytes);
-  plan.copyClocks = in + tailIn;
-  if (!cores.in) {
-    core += in;
-    slice += tailIn;
+  TileCopyPlan copyA = planTileCopies(operand(c.a, plan.mDim, plan.tileM, plan.kDim, plan.tileK), m, k, true, true,
+                                      cores, chip),
+               copyB = planTileCopies(operand(c.b, plan.kDim, plan.tileK, plan.nDim, plan.tileN), k, n, true, true,
+                                      cores, chip);
+  plan.copyA = copyA.way;
+  plan.copyB = copyB.way;
+  double in = copyA.engineClocks + copyB.engineClocks, moved = copyA.coreClocks + copyB.coreClocks;
+  double out = 0, tailIn = 0, core = um * un * uk * issueClocks + ringClocks + moved;
+  for (const auto &operand : tail.loads) {
+    TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, true);
+    tailIn += copy.engineClocks;
+    slice += copy.coreClocks;
   }
-  if (!cores.out)
-    slice += out;
+  for (const auto &operand : tail.stores) {
+    TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, false);
+    out += copy.engineClocks;
+    slice += copy.coreClocks;
+  }
+  plan.copyClocks = in + tailIn;
   plan.coreClocks = core + slice;
   double plain = std::max({plan.unitClocks, in, core}),
          busiest = std::max({plan.unitClocks, plan.copyClocks, plan.coreClocks, out});
@@ -228,7 +262,10 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   double each = plan.slices * busiest + (steps - plan.slices) * plain;
   double last = plan.slices * std::max(slice, out) + out;
   double clearing = cleared > 0 ? 2 * plan.tileM * (plan.tileN / plan.width) * (cleared + 4) : 0;
-  plan.clocks = clearing + in + tailIn + std::max(first, steps * in) + (own - 1) * each + last;
+  // What the core itself moves ahead is done before the first step, and not any more in the last ones.
+  int64_t ahead = std::min(plan.stages - 1, own * steps);
+  double ending = ahead * (plain - std::max(plan.unitClocks, core - moved));
+  plan.clocks = clearing + in + ahead * moved + tailIn + std::max(first, steps * in) + (own - 1) * each - ending + last;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
   plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
   return true;
@@ -257,12 +294,17 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
         return value;
     return std::nullopt;
   };
-  // Multiples of the unit in powers of two, the last one covering the size; or what is forced.
-  auto sizes = [&](StringRef name, int64_t unit, int64_t size) {
-    SmallVector<int64_t> result;
+  // Multiples of the unit in powers of two, the last one covering the size, and for each of these the smallest tile
+  // that cuts a known size into as many; or what is forced.
+  auto sizes = [&](StringRef name, int64_t unit, unsigned dim) {
     if (auto value = forced(name))
       return SmallVector<int64_t>{int64_t(llvm::alignTo(std::max<int64_t>(1, *value), unit))};
+    SmallVector<int64_t> result;
+    int64_t size = extent(dim), blocks = std::max<int64_t>(1, llvm::divideCeil(size, unit));
     for (int64_t tile = unit;; tile *= 2) {
+      int64_t even = llvm::divideCeil(blocks, llvm::divideCeil(blocks, tile / unit)) * unit;
+      if (even < tile && c.nest.tripCounts[dim] && !llvm::is_contained(result, even))
+        result.push_back(even);
       result.push_back(tile);
       if (tile >= size || tile >= 32 * unit)
         return result;
@@ -278,9 +320,9 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     if (!computes(unit, c, cores, lacks) || (!options.mayReassociate && unit.k > 1 && isFloat(unit.c.element)))
       continue;
     multiplies = true;
-    for (int64_t tileM : sizes("tile_m", unit.m, judge.m))
-      for (int64_t tileN : sizes("tile_n", unit.n, judge.n))
-        for (int64_t tileK : sizes("tile_k", unit.k, judge.k)) {
+    for (int64_t tileM : sizes("tile_m", unit.m, base.mDim))
+      for (int64_t tileN : sizes("tile_n", unit.n, base.nDim))
+        for (int64_t tileK : sizes("tile_k", unit.k, base.kDim)) {
           ScratchpadContractionPlan plan = base;
           plan.unit = &unit;
           plan.tileM = tileM;

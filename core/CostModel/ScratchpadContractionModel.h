@@ -15,7 +15,7 @@
 ///   vector                       |  v0   v1                  the tile before, in `slices` of rows
 ///   store                        |     s0   s1
 ///
-/// All engines work at a time, so a step takes as long as the slowest:
+/// All engines work at a time, so a step takes as long as the slowest (TileCopies.h says whose clocks a copy is):
 ///
 ///   step = max(unit, copy, core + vector slice, store)
 ///   time = first copies + tiles of a core * steps * step + last tile's vector work and store
@@ -28,6 +28,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_SCRATCHPADCONTRACTIONMODEL_H
 
 #include "core/CostModel/ContractionModel.h"
+#include "core/CostModel/TileCopies.h"
 #include "tilewright/Cores.h"
 
 namespace tilewright {
@@ -37,6 +38,8 @@ struct TailShape {
   struct Operand {
     int64_t bytes = 4;             // of an element
     bool rows = true, cols = true; // whether it differs between rows and columns
+    TileOrder order = TileOrder::Rows;
+    int64_t pitchBits = 0; // as in TileTransfer
   };
   llvm::SmallVector<Operand> loads, stores;
   int64_t operations = 0; // element-wise ops
@@ -51,6 +54,7 @@ struct ScratchpadContractionPlan {
   int64_t slices = 1;                        // rows of a tile are finished in so many pieces
   int64_t width = 1;                         // columns of one vector step of the tail
   int64_t scratchpadBytes = 0, accumulatorBytes = 0;
+  CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
   double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the tail
   double clocks = 0, busy = 0, seconds = 0;              // of one core; share in which the unit works
 
@@ -64,6 +68,10 @@ std::optional<ScratchpadContractionPlan>
 planScratchpadContraction(const Contraction &contraction, const TargetDescription &chip, const CoreHierarchy &cores,
                           const TailShape &tail, const PlanOptions &options, std::string &reason,
                           std::vector<ScratchpadContractionPlan> *considered = nullptr);
+
+/// TileTransfer's `pitchBits` of an array: bits of the bytes that each loop of the nest moves its address by, but for
+/// steps of one element.
+int64_t pitchBitsOf(const Access &access, const Nest &nest, int64_t elementBytes);
 
 /// Bytes between the starts of two buffers in a scratchpad: a row of its banks, or what an engine asks for.
 int64_t scratchpadAlignment(const CoreHierarchy &cores);

@@ -144,6 +144,9 @@ void EmulationTable::primitives(StringRef prefix) {
     on(name + Twine("_2d"), callRule(6, 0, [engine](EmulationBuilder &b, ValueRange v) {
          b.copyAsync2d(engine, v[0], v[1], v[2], v[3], v[4], v[5]);
        }));
+    on(name + Twine("_2d_transposed"), callRule(7, 0, [engine](EmulationBuilder &b, ValueRange v) {
+         b.copyTransposed(engine, v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
+       }));
   }
   for (const char *name : {"copy", "unit", "store"}) {
     Engine engine = engineOf(name);

@@ -14,6 +14,7 @@
 #include "core/Emulator/Machine.h"
 #include "core/Emulator/Rewriter.h"
 #include "core/Emulator/Symbols.h"
+#include "core/Target/CopyPaths.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -62,13 +63,21 @@ static void readChip(EmulatedKernels::Impl &kernels) {
       kernels.timed = false;
     }
   }
-  for (const CopyEngine &engine : chip.copies()) {
-    bool in = kernels.scratchpad && engine.to == kernels.scratchpad->name;
-    if (!engine.asynchronous) // the lane itself
-      continue;
-    EngineRate &rate = kernels.rates[static_cast<unsigned>(in ? Engine::Copy : Engine::Store)];
-    rate = {engine.bytesPerClock > 0 ? engine.bytesPerClock : 1, engine.latency, engine.burstBytes, engine.queueDepth};
-  }
+  if (!kernels.global || !kernels.scratchpad)
+    return;
+  auto take = [](EngineRate &rate, const CopyEngine *engine) {
+    if (engine && engine->asynchronous) // else the lane itself
+      rate = {engine->bytesPerClock > 0 ? engine->bytesPerClock : 1, engine->latency, engine->burstBytes,
+              engine->queueDepth, std::max<int64_t>(1, engine->alignBytes)};
+  };
+  const std::string &global = kernels.global->name, &scratchpad = kernels.scratchpad->name;
+  CopyPath in = copyPath(chip.copies(), global, scratchpad), out = copyPath(chip.copies(), scratchpad, global);
+  take(kernels.rates[static_cast<unsigned>(Engine::Copy)], in.rows);
+  for (const CopyEngine &engine : chip.copies()) // out of other memories, where nothing leaves the scratchpad
+    if (!out.rows && engine.asynchronous && engine.to == global)
+      out.rows = &engine;
+  take(kernels.rates[static_cast<unsigned>(Engine::Store)], out.rows);
+  take(kernels.transposing, in.transposed);
 }
 
 /// One flat module with the functions and globals of `source` and of all modules inside it.

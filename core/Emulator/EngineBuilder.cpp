@@ -36,22 +36,33 @@ void EmulationBuilder::copyAsync(Engine engine, Value to, Value from, int64_t by
   impl.narrow(Space::Global, valid ? 1 : bytes, valid ? 1 : bytes);
   uint32_t site = impl.site(op, kindOf(engine), Space::Generic, bytes, bytes, /*asynchronous=*/true);
   CALL("copy", {}, constant(32, site), constant(32, static_cast<int64_t>(engine)), to, constant(64, 0), from,
-       constant(64, 0), constant(32, 1), constant(32, bytes), valid ? valid : constant(32, bytes), constant(32, bytes));
+       constant(64, 0), constant(32, 1), constant(32, bytes), valid ? valid : constant(32, bytes), constant(32, bytes),
+       constant(32, 0));
 }
 
 void EmulationBuilder::copyAsync2d(Engine engine, Value to, Value toPitch, Value from, Value fromPitch, Value rows,
                                    Value rowBytes) {
+  copyTransposed(engine, to, toPitch, from, fromPitch, rows, rowBytes, constant(32, 0));
+}
+
+void EmulationBuilder::copyTransposed(Engine engine, Value to, Value toPitch, Value from, Value fromPitch, Value rows,
+                                      Value rowBytes, Value elementBytes) {
   impl.kernels.engines |= 1u << static_cast<unsigned>(engine);
+  bool transposed = constantOf(elementBytes) != 0;
   int64_t bytes = constantOf(rowBytes), align = 1;
   // The engine that moves tiles between these memories says how they must be aligned.
-  for (const CopyEngine &known : impl.kernels.chip->copies())
-    align = std::max(align, known.alignBytes);
+  if (impl.kernels.timed)
+    align =
+        transposed ? impl.kernels.transposing.alignBytes : impl.kernels.rates[static_cast<unsigned>(engine)].alignBytes;
+  else
+    for (const CopyEngine &known : impl.kernels.chip->copies())
+      align = std::max(align, known.alignBytes);
   int64_t granule = bytes | constantOf(toPitch) | constantOf(fromPitch);
-  granule = std::min(align, std::max<int64_t>(1, granule & -granule));
+  granule = transposed ? 1 : std::min(align, std::max<int64_t>(1, granule & -granule));
   impl.narrow(Space::Generic, granule, granule);
   uint32_t site = impl.site(op, kindOf(engine), Space::Generic, 0, align, /*asynchronous=*/true);
   CALL("copy", {}, constant(32, site), constant(32, static_cast<int64_t>(engine)), to, toPitch, from, fromPitch, rows,
-       rowBytes, constant(32, -1), constant(32, align));
+       rowBytes, constant(32, -1), constant(32, align), elementBytes);
 }
 
 void EmulationBuilder::commit(Engine engine) {

@@ -64,6 +64,7 @@ struct KernelEntry {
 struct EngineRate {
   double bytesPerClock = 1, latency = 0;
   int64_t burstBytes = 0, queueDepth = 0; // 0: any
+  int64_t alignBytes = 1;
 };
 
 struct EmulatedKernels::Impl {
@@ -73,13 +74,14 @@ struct EmulatedKernels::Impl {
   std::vector<BlockCost> blocks;
   std::vector<KernelEntry> kernels;
   std::vector<UnitRunner> units;
-  bool dynamicScratchpad = false;      // the launch adds some
-  uint64_t scratchpadLimit = 0; // of the chip: scratchpad and accumulator memory
+  bool dynamicScratchpad = false;                      // the launch adds some
+  uint64_t scratchpadLimit = 0;                        // of the chip: scratchpad and accumulator memory
   unsigned scratchpadGranule = 16, globalGranule = 16; // smallest access
   unsigned engines = 0;
   uint32_t subgroupSize = 1;
   bool timed = false; // lanes are cores: engines have clocks
   EngineRate rates[numEngines];
+  EngineRate transposing; // of Engine::Copy where a command transposes
   const Memory *scratchpad = nullptr, *global = nullptr;
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };

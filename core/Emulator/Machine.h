@@ -44,8 +44,9 @@ struct Transfer {
   const char *from = nullptr;
   int64_t toPitch = 0, fromPitch = 0;
   uint32_t rows = 1, rowBytes = 0;
-  uint32_t valid = ~0u; // bytes of a row that are read, the rest are zeros
-  uint32_t stamp = 0;   // clock of its agent
+  uint32_t valid = ~0u;      // bytes of a row that are read, the rest are zeros
+  uint32_t elementBytes = 0; // not 0: element c of row r goes to row c, place r
+  uint32_t stamp = 0;        // clock of its agent
   uint32_t site = 0;
 };
 /// A tile between an array and a scratchpad, with its descriptor decoded.
@@ -167,7 +168,7 @@ struct Meeting {
 struct Phase {
   uint32_t count = 0, pending = 0, phase = 0;
   uint32_t maker = 0, made = 0, madeSite = 0; // lane, its clock, op
-  int64_t bytes = 0; // expected and not come yet
+  int64_t bytes = 0;                          // expected and not come yet
   std::vector<Lane *> waiting;
   std::vector<uint32_t> clocks;
   Clocks completed; // of the last phase that ended
@@ -251,8 +252,8 @@ struct Machine {
   bool checks = true, counting = true;
   bool timed = false; // the chip's lanes are cores with engines: clocks are kept
   bool tracing = false;
-  std::vector<TraceEvent> events;         // of all launches
-  double launchStart = 0, launchEnd = 0;  // clocks since the first launch
+  std::vector<TraceEvent> events;        // of all launches
+  double launchStart = 0, launchEnd = 0; // clocks since the first launch
   /// Keeps what `engine` (numEngines: the core) did until `end` of the lane's clocks.
   void record(const Lane &lane, unsigned engine, double end, double cycles, uint64_t bytes);
 

@@ -49,7 +49,8 @@ static void waitUnitsAt(Lane *lane, uint32_t site, int32_t pending, uint32_t *wo
 static void unitAt(Lane *lane, uint32_t site, char *frame) { issueUnit(*lane, site, frame); }
 
 static void copyAt(Lane *lane, uint32_t site, int32_t engine, char *to, int64_t toPitch, const char *from,
-                   int64_t fromPitch, uint32_t rows, uint32_t rowBytes, uint32_t valid, uint32_t align) {
+                   int64_t fromPitch, uint32_t rows, uint32_t rowBytes, uint32_t valid, uint32_t align,
+                   uint32_t elementBytes) {
   Transfer transfer;
   transfer.to = to;
   transfer.from = from;
@@ -58,6 +59,7 @@ static void copyAt(Lane *lane, uint32_t site, int32_t engine, char *to, int64_t 
   transfer.rows = rows;
   transfer.rowBytes = rowBytes;
   transfer.valid = valid;
+  transfer.elementBytes = elementBytes;
   copyAsync(*lane, site, static_cast<Engine>(engine), transfer, align);
 }
 static void commitAt(Lane *lane, uint32_t site, int32_t engine) { commit(*lane, static_cast<Engine>(engine)); }

@@ -65,8 +65,16 @@ double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t b
 //===----------------------------------------------------------------------===//
 
 static void perform(const Transfer &transfer) {
-  if (transfer.rows == 1 && transfer.rowBytes == 16 && transfer.valid >= 16) { // the most common one
+  if (transfer.rows == 1 && transfer.rowBytes == 16 && transfer.valid >= 16 &&
+      !transfer.elementBytes) { // the most common one
     std::memcpy(transfer.to, transfer.from, 16);
+    return;
+  }
+  if (uint32_t size = transfer.elementBytes) {
+    for (uint32_t row = 0; row < transfer.rows; ++row)
+      for (uint32_t col = 0; col < transfer.rowBytes / size; ++col)
+        std::memcpy(transfer.to + col * transfer.toPitch + row * size,
+                    transfer.from + row * transfer.fromPitch + col * size, size);
     return;
   }
   for (uint32_t row = 0; row < transfer.rows; ++row) {
@@ -84,36 +92,41 @@ void tilewright::copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer tr
   transfer.stamp = ++queue.issued;
   transfer.site = site;
   uint32_t valid = std::min(transfer.valid, transfer.rowBytes);
+  struct {
+    uint32_t rows, rowBytes;
+  } written = {transfer.rows, transfer.rowBytes};
+  if (uint32_t size = transfer.elementBytes)
+    written = {transfer.rowBytes / size, transfer.rows * size};
   if (machine.checks) {
     uint32_t agent = lane.cluster->agents.engine(e, lane.number);
+    auto access = [&](const char *address, uint32_t bytes, uint64_t multiple, AccessKind kind) {
+      return machine.check(lane, lane.order, agent, transfer.stamp, site, address, bytes, multiple, kind,
+                           Space::Generic);
+    };
     bool fits = true;
-    for (uint32_t row = 0; row < transfer.rows && fits; ++row) {
-      fits = machine.check(lane, lane.order, agent, transfer.stamp, site, transfer.from + row * transfer.fromPitch,
-                           valid, valid == transfer.rowBytes ? align : 1, AccessKind::Read, Space::Generic) &&
-             machine.check(lane, lane.order, agent, transfer.stamp, site, transfer.to + row * transfer.toPitch,
-                           transfer.rowBytes, align, AccessKind::Write, Space::Generic);
-    }
+    for (uint32_t row = 0; row < transfer.rows && fits; ++row)
+      fits = access(transfer.from + row * transfer.fromPitch, valid, valid == transfer.rowBytes ? align : 1,
+                    AccessKind::Read);
+    for (uint32_t row = 0; row < written.rows && fits; ++row)
+      fits = access(transfer.to + row * transfer.toPitch, written.rowBytes, align, AccessKind::Write);
     ++lane.order.clock; // what the lane does from now on is in no order with the copy
     if (!fits)
       return;
   }
-  if (transfer.rows == 1 && transfer.rowBytes <= 16) {
+  if (transfer.rows == 1 && transfer.rowBytes <= 16 && !transfer.elementBytes) {
     if (valid)
       machine.log(lane, site, transfer.from);
     machine.log(lane, site | Machine::destination, transfer.to);
   } else if (machine.counting) {
-    for (uint32_t row = 0; row < transfer.rows; ++row) {
-      uint64_t from = reinterpret_cast<uint64_t>(transfer.from + row * transfer.fromPitch);
-      uint64_t to = reinterpret_cast<uint64_t>(transfer.to + row * transfer.toPitch);
-      if (valid)
-        machine.count(site, from, 0u, valid);
-      machine.count(site, to, 0u, transfer.rowBytes);
-    }
+    for (uint32_t row = 0; row < transfer.rows && valid; ++row)
+      machine.count(site, reinterpret_cast<uint64_t>(transfer.from + row * transfer.fromPitch), 0u, valid);
+    for (uint32_t row = 0; row < written.rows; ++row)
+      machine.count(site, reinterpret_cast<uint64_t>(transfer.to + row * transfer.toPitch), 0u, written.rowBytes);
   }
   uint64_t bytes = uint64_t(transfer.rows) * transfer.rowBytes;
   double cycles = 0;
   if (machine.timed) {
-    const EngineRate &rate = machine.kernels->rates[e];
+    const EngineRate &rate = transfer.elementBytes ? machine.kernels->transposing : machine.kernels->rates[e];
     if (rate.burstBytes && transfer.rowBytes > rate.burstBytes)
       machine.report(FindingKind::Misuse, site, site, [&] {
         return formatv("{0} moves rows of {1} bytes; the engine takes at most {2} at a time", machine.name(lane),

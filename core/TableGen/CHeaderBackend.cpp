@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/TableGen/RecordReader.h"
+#include "core/Target/CopyPaths.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
@@ -90,6 +91,17 @@ static void writeEngine(const CopyEngine &copy, raw_ostream &os) {
      << "    memcpy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, (size_t)bytes);\n}\n";
 }
 
+static void writeTransposition(const CopyEngine &copy, llvm::StringRef name, raw_ostream &os) {
+  os << "\n/* " << copy.name << ": `rows` rows of `bytes` from " << copy.from << " to " << copy.to
+     << ", where they are columns: element c of row r goes to place r\n * of row c. Pitches in bytes. */\n"
+     << "static inline void " << name << "(void *to, int64_t to_pitch, const void *from, int64_t from_pitch,"
+     << " int32_t rows, int32_t bytes, int32_t element_bytes) {\n"
+     << "  for (int32_t row = 0; row < rows; ++row)\n"
+     << "    for (int32_t col = 0; col < bytes / element_bytes; ++col)\n"
+     << "      memcpy((char *)to + col * to_pitch + row * element_bytes,\n"
+     << "             (const char *)from + row * from_pitch + col * element_bytes, (size_t)element_bytes);\n}\n";
+}
+
 /// Requantisation of one vector: as many elements as the instruction has lanes.
 static void writeRequantisation(const VectorOp &op, raw_ostream &os) {
   std::string from = typeOf(op.from).str(), to = typeOf(op.to).str();
@@ -138,8 +150,14 @@ void tablegen::writeCHeader(const Records &records, llvm::StringRef target, raw_
            << "static inline char *" << target << "_" << memory.name << "(void) {\n"
            << "  static _Alignas(4096) char bytes[" << memory.bytes << "];\n  return bytes;\n}\n";
     for (const CopyEngine &copy : chip.copies)
-      if (copy.asynchronous && copy.emit.kind == EmissionKind::ExternalCall && done.insert(copy.emit.name).second)
-        writeEngine(copy, os);
+      if (copy.asynchronous && copy.emit.kind == EmissionKind::ExternalCall) {
+        CopyPath path = copyPath(chip.copies, copy.from, copy.to);
+        std::string turned = transposedCall(path);
+        if (&copy == path.transposed && done.insert(turned).second)
+          writeTransposition(copy, turned, os);
+        if (turned != copy.emit.name && done.insert(copy.emit.name).second)
+          writeEngine(copy, os);
+      }
     for (const VectorOp &op : chip.vectorOps)
       if (op.kind == "requantize" && op.emit.kind == EmissionKind::ExternalCall && !typeOf(op.from).empty() &&
           bitWidth(op.to) <= 16 && !isFloat(op.to) && !typeOf(op.to).empty() && done.insert(op.emit.name).second)

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/Cores.h"
+#include "core/Target/CopyPaths.h"
 
 using namespace tilewright;
 
@@ -34,11 +35,9 @@ std::optional<CoreHierarchy> tilewright::coreHierarchy(const TargetDescription &
   }
   if (!result.global || !result.scratchpad)
     return std::nullopt;
+  result.in = copyPath(chip.copies(), result.global->name, result.scratchpad->name).rows;
+  result.out = copyPath(chip.copies(), result.scratchpad->name, result.global->name).rows;
   for (const CopyEngine &copy : chip.copies()) {
-    if (copy.from == result.global->name && copy.to == result.scratchpad->name && !result.in)
-      result.in = &copy;
-    if (copy.from == result.scratchpad->name && copy.to == result.global->name && !result.out)
-      result.out = &copy;
     const Memory *to = chip.memory(copy.to);
     result.reachesGlobal |= copy.from == result.global->name && to && to->kind == MemoryKind::RegisterFile;
   }

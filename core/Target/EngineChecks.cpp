@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Target/CopyPaths.h"
 #include "core/Target/RecordChecks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -41,6 +42,24 @@ void tilewright::checkEngine(const CopyEngine &engine, Messages &messages) {
     add(formatv("field 'bandwidth' is {0}; it must be above 0", engine.bytesPerClock));
   if (engine.latency < 0)
     add(formatv("field 'latency' is {0}; it must not be below 0", engine.latency));
+}
+
+void tilewright::checkCopyPaths(const ChipTable &chip, Messages &messages) {
+  if (llvm::any_of(chip.levels, [](const Level &level) { return level.kind == LevelKind::Lockstep; }))
+    return;
+  for (const CopyEngine &copy : chip.copies) {
+    auto alike = [&](const CopyEngine &other) {
+      return other.from == copy.from && other.to == copy.to && other.asynchronous == copy.asynchronous &&
+             transposes(other) == transposes(copy);
+    };
+    const CopyEngine &first = *llvm::find_if(chip.copies, alike);
+    if (&first != &copy)
+      messages.push_back(formatv(
+          "copy engines '{0}' and '{1}' of field 'copies' both move {2} from '{3}' to '{4}', so that '{1}' would "
+          "be ignored: a path has one record for rows, and one with arrangements = [\"transpose\"] for tiles that "
+          "change rows and columns; keep the faster one, or give one record the bandwidth of both",
+          first.name, copy.name, transposes(copy) ? "transposed tiles" : "rows", copy.from, copy.to));
+  }
 }
 
 void tilewright::checkVectorOp(const VectorOp &op, Messages &messages) {

@@ -326,6 +326,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
                                  copy.name, copy.from));
     checkEngine(copy, messages);
   }
+  checkCopyPaths(chip, messages);
   for (const MatrixUnit &unit : chip.units) {
     for (const std::string &feature : unit.features) {
       if (!chip.hasFeature(feature))

@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Target/CopyPaths.h"
 #include "core/Transforms/EngineCommands.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -60,6 +61,12 @@ FailureOr<std::string> BindIntrinsics::nameOf(func::CallOp call, StringRef calle
       if (each.name == name)
         return external(call, each.emit, name);
   } else if (name.consume_front("tilewright.primitive.")) {
+    if (name == "copy_2d_transposed") {
+      CopyPath path = copyPath(chip->copies(), cores->global->name, cores->scratchpad->name);
+      std::string function = transposedCall(path);
+      return function.empty() && path.transposed ? external(call, path.transposed->emit, path.transposed->name)
+                                                 : FailureOr<std::string>(function);
+    }
     bool in = name.starts_with("copy_"), out = name.starts_with("store_");
     const CopyEngine *engine = in ? cores->in : out ? cores->out : nullptr;
     if (engine)

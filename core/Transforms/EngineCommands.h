@@ -9,10 +9,12 @@
 /// Writes the commands of one core as calls of primitives (Emulation.h has their
 /// operands):
 ///
-///   tile.copy      rows that both sides hold contiguously: one copy_2d, or several where a row is longer than the
-///                  engine's burst. Where addresses or pitches are not aligned for the engine, and for partial tiles
-///                  that come in with zeros, the core moves the tile itself: decided at run time, where not known
-///                  before.
+///   tile.copy      what TileCopies.h chooses (EngineCopies.cpp): rows that both sides hold contiguously are one
+///   copy_2d,
+///                  or several where a row is longer than the engine's burst; a tile that changes rows and columns is
+///                  one copy_2d_transposed, or a copy_2d of single elements for each row. Where addresses or pitches
+///                  are not aligned for the engine the core moves the tile itself: decided at run time, where not known
+///                  before. Of a partial tile what exists is moved; the core writes the zeros around it.
 ///   tile.multiply  one call of the unit after the other; the operand that stays in the unit changes least often
 ///
 /// Each op is one group of its engine, and its token the number of that group.
@@ -34,6 +36,9 @@ namespace tilewright {
 enum class Command { Copy, Unit, Store };
 using EngineSet = llvm::SmallSet<Command, 3>;
 
+/// "copy", "unit", "store".
+llvm::StringRef nameOf(Command engine);
+
 /// Whether the copy leaves the scratchpad.
 bool isStore(tile::CopyOp op);
 
@@ -53,7 +58,6 @@ public:
                           mlir::ValueRange operands);
 
 private:
-  void copyOnCore(mlir::OpBuilder &builder, tile::CopyOp op);
   mlir::Value commit(mlir::OpBuilder &builder, mlir::Operation *op, Command engine);
 
   const TargetDescription &chip;

@@ -529,8 +529,8 @@ def LowerTileToEngines : Pass<"lower-tile-to-engines", "::mlir::ModuleOp"> {
   let description = [{
     On functions with the attribute `tilewright.launch`, after `plan-scratchpad` and `lower-affine`: `tile.copy` and
     `tile.multiply` become calls of primitives and units by record, `tile.wait` a wait for all but the commands that were
-    issued after the token's, the `tile.parallel` of the cores' level the number of the core. Copies that the engine
-    cannot do (alignment, order, zeros around an edge) are loops of the core.
+    issued after the token's, the `tile.parallel` of the cores' level the number of the core. What the engine cannot
+    do (alignment, some orders of elements, zeros around an edge) are loops of the core: `TileCopies.h`.
 
     ```mlir
     %t = tile.copy %A[%i, %k] ... to %a[%s, 0, 0] ... shape [64, 32] : memref<?x512xi8>, memref<2x64x32xi8>

@@ -107,10 +107,19 @@ TailShape tailShapeOf(const ContractionTask &task) {
     return llvm::any_of(dims, [&](unsigned dim) { return access.dims().test(dim); });
   };
   TailShape shape;
+  auto stepsByOne = [](const Access &access, ArrayRef<unsigned> dims) {
+    return llvm::any_of(dims, [&](unsigned dim) { return access.stride(dim) == 1; });
+  };
   for (auto [from, to] : {std::pair(&loads, &shape.loads), {&stores, &shape.stores}})
-    for (const TailBuffer &each : *from)
-      to->push_back({std::max<int64_t>(1, each.element.getIntOrFloatBitWidth() / 8), differs(each.access, c.m),
-                     differs(each.access, c.n)});
+    for (const TailBuffer &each : *from) {
+      int64_t bytes = std::max<int64_t>(1, each.element.getIntOrFloatBitWidth() / 8);
+      bool constant = !differs(each.access, c.m) && !differs(each.access, c.n);
+      TileOrder order = constant || stepsByOne(each.access, c.n) ? TileOrder::Rows
+                        : stepsByOne(each.access, c.m)           ? TileOrder::Columns
+                                                                 : TileOrder::Scattered;
+      to->push_back({bytes, differs(each.access, c.m), differs(each.access, c.n), order,
+                     pitchBitsOf(each.access, c.nest, bytes)});
+    }
   for (const EpilogueStep &step : task.epilogue)
     for (Operation &op : step.nest.body->without_terminator())
       shape.operations += !isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>();

@@ -172,6 +172,9 @@ public:
   /// `rows` rows (i32) of `rowBytes` (i32), `toPitch` and `fromPitch` bytes (i64) apart.
   void copyAsync2d(Engine engine, mlir::Value to, mlir::Value toPitch, mlir::Value from, mlir::Value fromPitch,
                    mlir::Value rows, mlir::Value rowBytes);
+  /// The same with rows and columns exchanged: element c of row r goes to place r of row c; `elementBytes` (i32) each.
+  void copyTransposed(Engine engine, mlir::Value to, mlir::Value toPitch, mlir::Value from, mlir::Value fromPitch,
+                      mlir::Value rows, mlir::Value rowBytes, mlir::Value elementBytes);
   /// Closes a group of all that this lane issued since the last one.
   void commit(Engine engine);
   /// Waits until at most `pending` (i32) groups of this lane are unfinished.

@@ -16,6 +16,8 @@
 // RUN: not tw-tblgen -target=test -D RANK -I %source %s 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not tw-tblgen -target=test -D QUEUE -I %source %s 2>&1 | FileCheck %s --check-prefix=QUEUE
 // RUN: not tw-tblgen -target=test -D BANDWIDTH -I %source %s 2>&1 | FileCheck %s --check-prefix=BANDWIDTH
+// RUN: not tw-tblgen -target=test -D SECOND -I %source %s 2>&1 | FileCheck %s --check-prefix=SECOND
+// RUN: not tw-tblgen -target=test -D TURNED -I %source %s 2>&1 | FileCheck %s --check-prefix=TURNED
 // RUN: not tw-tblgen -target=test -D BANKS -I %source %s 2>&1 | FileCheck %s --check-prefix=BANKS
 // RUN: not tw-tblgen -target=test -D STATIONARY -I %source %s 2>&1 | FileCheck %s --check-prefix=STATIONARY
 // RUN: not tw-tblgen -target=test -D MAJOR -I %source %s 2>&1 | FileCheck %s --check-prefix=MAJOR
@@ -115,6 +117,16 @@ def operation : Op {
   let emit = ExternalCall<"requantize", ["Vec"]>;
 }
 
+class Another : CopyEngine<"global", "scratchpad"> {
+  let bandwidth = PerClock<64>;
+  let latency = Cycles<10>;
+  let source = Test;
+  let emit = None;
+}
+def Second : Another;
+def Turned : Another { let arrangements = ["transpose"]; }
+def TurnedToo : Another { let arrangements = ["transpose"]; }
+
 def Npu : Chip<"npu"> {
   let clockMHz = 1000;
   let levels = [Level<"core", Parallel, 4>];
@@ -128,7 +140,15 @@ def Npu : Chip<"npu"> {
     Scratchpad<"scratchpad", "core", 65536, PerClock<64>, Cycles<2>, banks, 16, Test>,
     AccumulatorMemory<"accumulator", "core", 65536, PerClock<64>, Cycles<2>, Test>
   ];
+#ifdef SECOND
+  let copies = [In, Out, Second];
+#else
+#ifdef TURNED
+  let copies = [In, Out, Turned, TurnedToo];
+#else
   let copies = [In, Out];
+#endif
+#endif
 #ifdef TWICE
   let units = [array, other, array];
 #else
@@ -148,11 +168,14 @@ def NpuLite : Variant<"npu-lite", Npu> {
 }
 #endif
 
-// ALIGN: chip-errors.td:[[@LINE-33]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
+// ALIGN: chip-errors.td:[[@LINE-41]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
 // BURST: error: chip 'Npu': copy engine 'In': field 'burstBytes' (100) is no multiple of field 'alignBytes' (16), so that a second burst could not start
 // RANK: error: chip 'Npu': copy engine 'In': field 'maxRank' is 0; a command moves at least 1 dimension
 // QUEUE: error: chip 'Npu': copy engine 'In': field 'queueDepth' is -1; 0 stands for no limit
 // BANDWIDTH: error: chip 'Npu': copy engine 'In': field 'bandwidth' is 0{{.*}}; it must be above 0
+// SECOND: error: chip 'Npu': copy engines 'In' and 'Second' of field 'copies' both move rows from 'global' to 'scratchpad', so that 'Second' would be ignored: a path has one record for rows, and one with arrangements = ["transpose"] for tiles that change rows and columns; keep the faster one, or give one record the bandwidth of both
+// TURNED-NOT: 'Turned' both move rows
+// TURNED: error: chip 'Npu': copy engines 'Turned' and 'TurnedToo' of field 'copies' both move transposed tiles from 'global' to 'scratchpad', so that 'TurnedToo' would be ignored
 // BANKS: error: chip 'Npu': scratchpad 'scratchpad': fields 'banks' (0) and 'bankBytes' (16) must be at least 1
 // STATIONARY: chip-errors.td:{{[0-9]+}}:5: error: unit 'array': field 'stationary' is 'B', but field 'load' does not say how many clocks it takes to load that operand; give it, or leave 'stationary' out
 // MAJOR: error: unit 'array': field 'a' accepts the storage order 'diagonal'; it must be "row" or "column"

@@ -1,5 +1,5 @@
-// A chip of the tests: its unit always adds to C, in a memory of accumulators; another operand stays in the cells than in
-// templates/accelerator, and there is no vector unit.
+// Chips of the tests: their unit always adds to C, in a memory of accumulators; another operand stays in the cells than in
+// templates/accelerator, and there is no vector unit. They differ in what their copy engines can do.
 include "dialects/Chip/Chip.td"
 
 defvar Invented = Guess<"a chip of the tests">;
@@ -57,3 +57,20 @@ def One : Chip<"one"> {
   let rates = [Rate<"load", PerClock<1>, Invented>, Rate<"store", PerClock<1>, Invented>,
                Rate<"fma.f32", PerClock<1>, Invented>, Rate<"add.f32", PerClock<1>, Invented>];
 }
+
+// Transposition by a record of its own, slower than rows; by the engine for rows; by commands for single elements.
+def InTurned : Dma<"global", "scratchpad", "adder_load_turned"> {
+  let arrangements = ["transpose"];
+  let bandwidth = PerClock<8>;
+}
+def InBoth : Dma<"global", "scratchpad", "adder_move"> { let arrangements = ["transpose"]; }
+def InSingle : Dma<"global", "scratchpad", "adder_load_single"> {
+  let alignBytes = 1;
+  let latency = Cycles<4>;
+}
+def InLines : Dma<"global", "scratchpad", "adder_load_line"> { let maxRank = 1; let latency = Cycles<10>; }
+
+def OneTurns : Variant<"turns", One> { let copies = [In, InTurned, Out, LoadStore]; }
+def OneBoth : Variant<"both", One> { let copies = [InBoth, Out, LoadStore]; }
+def OneSingle : Variant<"single", One> { let copies = [InSingle, Out, LoadStore]; }
+def OneLines : Variant<"lines", One> { let copies = [InLines, Out, LoadStore]; }

@@ -1,0 +1,142 @@
+"""How the tiles of a core get into its scratchpad: transposed by the engine, in single elements, line by line or by the core;
+tiles at the edges of arrays; rows that the engine cannot address. Values, counted clocks beside the model's, and source."""
+
+import json
+
+import numpy
+import pytest
+from conftest import BUILD
+from test_scratchpad_source import as_library, pointer
+from test_scratchpads import PLUGIN
+
+ADDER = BUILD / "test/plugins/adder/libtilewright-target-adder.so"
+CORES = {"adder": 2, "accelerator": 4}
+TYPES = {"i8": ("i32", "i", "arith.extsi", "0"), "f16": ("f32", "f", "arith.extf", "0.0"),
+         "bf16": ("f32", "f", "arith.extf", "0.0")}
+
+
+def product(m, n, k, element, layout="nn"):
+    """A B; `layout` says of A and B whether they are stored transposed (t)."""
+    total, suffix, widen, zero = TYPES[element]
+    a, b = ("(i, k)", "(k, i)")[layout[0] == "t"], ("(k, j)", "(j, k)")[layout[1] == "t"]
+    shapes = (k, m) if layout[0] == "t" else (m, k), (n, k) if layout[1] == "t" else (k, n)
+    left, right = (f"tensor<{rows}x{cols}x{element}>" for rows, cols in shapes)
+    sums = f"tensor<{m}x{n}x{total}>"
+    return f"""
+    func.func @mm(%a: {left}, %b: {right}) -> {sums} {{
+      %z = arith.constant {zero} : {total}
+      %e = tensor.empty() : {sums}
+      %f = linalg.fill ins(%z : {total}) outs(%e : {sums}) -> {sums}
+      %p = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> {a}>, affine_map<(i, j, k) -> {b}>,
+                                             affine_map<(i, j, k) -> (i, j)>],
+                            iterator_types = ["parallel", "parallel", "reduction"]}}
+          ins(%a, %b : {left}, {right}) outs(%f : {sums}) {{
+        ^bb0(%x: {element}, %y: {element}, %o: {total}):
+          %u = {widen} %x : {element} to {total}
+          %v = {widen} %y : {element} to {total}
+          %q = arith.mul{suffix} %u, %v : {total}
+          %r = arith.add{suffix} %o, %q : {total}
+          linalg.yield %r : {total}
+      }} -> {sums}
+      return %p : {sums}
+    }}"""
+
+
+@pytest.fixture
+def emulated(tool, tmp_path):
+    """The plan of a product, and what the emulator counted."""
+
+    def run(chip, *shape_and_type, layout="nn", modes=False):
+        program = tmp_path / "mm.mlir"
+        program.write_text(product(*shape_and_type, layout))
+        common = [program, f"--load-target={ADDER if chip.startswith('adder') else PLUGIN}", "--target", chip]
+        decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
+        plan = next(one for one in decisions if one["decision"] == "contraction")["choice"]
+        if modes:  # every order of the engines: the same sums
+            tool("tw-run", *common, "--device", "emulator", "--verify", "--modes")
+        report = json.loads(tool("tw-run", *common, "--device", "emulator", "--verify", "--json"))
+        assert not report["emulation"]["findings"]
+        kernel, = report["emulation"]["kernels"]
+        m, n = shape_and_type[:2]
+        tiles = -(-m // plan["tile"][0]) * -(-n // plan["tile"][1])
+        busy = {engine["engine"]: engine["busy_cycles"] for engine in kernel["engines"]}
+        return plan, kernel["cycles"] / min(tiles, CORES[chip.split(":")[0]]), busy
+
+    return run
+
+
+@pytest.mark.parametrize("element", ["i8", "f16"])
+@pytest.mark.parametrize("chip, way", [("one", "core"), ("turns", "transposed"), ("both", "transposed"), ("single", "elements"),
+                                       ("lines", "core")])
+def test_transposed_operands(emulated, chip, way, element):
+    """Who transposes, by the records of the chip; the clocks that the plan expects; the same sums in every order of the engines."""
+    emulated(f"adder:{chip}", 80, 48, 112, element, layout="tt", modes=True)
+    plan, clocks, _ = emulated(f"adder:{chip}", 256, 256, 256, element, layout="tt")
+    assert (plan["copy_a"], plan["copy_b"]) == (way, way)
+    assert clocks == pytest.approx(plan["clocks"], rel=0.1)
+
+
+@pytest.mark.parametrize("layout", ["nn", "tn", "nt", "tt"])
+@pytest.mark.parametrize("chip", ["one", "turns", "both", "single", "lines"])
+@pytest.mark.parametrize("m, n, k, element", [(50, 33, 70, "i8"), (17, 1, 40, "f16"), (1, 19, 3, "i8"), (48, 72, 136, "f16")])
+def test_tiles_at_edges(emulated, chip, m, n, k, element, layout):
+    emulated(f"adder:{chip}", m, n, k, element, layout=layout)
+
+
+def test_an_engine_that_transposes_saves_clocks(emulated):
+    """Its commands run beside the unit, where the core would have to move each element."""
+    clocks = {chip: emulated(f"adder:{chip}", 256, 256, 256, "i8", layout="tt")[1] for chip in ("one", "single", "turns", "both")}
+    assert clocks["both"] < clocks["turns"] < clocks["single"] < clocks["one"]
+    # As fast as rows where the record says so.
+    assert clocks["both"] == pytest.approx(emulated("adder:both", 256, 256, 256, "i8")[1], rel=0.02)
+
+
+@pytest.mark.parametrize("element, layout", [("i8", "tn"), ("i8", "nt"), ("bf16", "tt")])
+def test_the_core_transposes_blocks_in_registers(emulated, element, layout):
+    plan, clocks, _ = emulated("accelerator:npu", 256, 256, 256, element, layout=layout, modes=True)
+    assert "core" in (plan["copy_a"], plan["copy_b"])
+    assert clocks == pytest.approx(plan["clocks"], rel=0.15)
+
+
+@pytest.mark.parametrize("m, n, k, element, least", [(1000, 1000, 1000, "bf16", 0.9), (1000, 1000, 1000, "i8", 0.55),
+                                                     (127, 129, 131, "bf16", 0.09)])
+def test_sizes_that_are_no_multiples(emulated, m, n, k, element, least):
+    """Rows of 1000 bf16 can be addressed by the engine, so that the edges cost next to nothing; rows of 1000 bytes cannot, and
+    the core moves them."""
+    plan, clocks, busy = emulated("accelerator:npu", m, n, k, element)
+    assert clocks == pytest.approx(plan["clocks"], rel=0.1)
+    tiles = -(-m // plan["tile"][0]) * -(-n // plan["tile"][1])
+    assert busy["unit"] / min(4, tiles) / clocks >= least
+
+
+@pytest.mark.parametrize("form", ["c", "ll"])
+@pytest.mark.parametrize("chip, called", [("one", ""), ("turns", "adder_load_turned"), ("both", "adder_move_transposed"),
+                                          ("single", "adder_load_single"), ("lines", "adder_load_line")])
+@pytest.mark.parametrize("element, m, n, k", [("i8", 50, 33, 70), ("f16", 64, 48, 96)])
+def test_source(tool, tmp_path, chip, called, element, m, n, k, form):
+    """C and LLVM IR call the vendor's functions; f16 are bits."""
+    program = tmp_path / "mm.mlir"
+    program.write_text(product(m, n, k, element, "nn" if chip == "lines" else "tt"))
+    library, source = as_library(tool, tmp_path, program, form, (ADDER, f"adder:{chip}", BUILD / "test/plugins/adder"))
+    if called and (element == "f16" or chip == "single"):  # rows of 33 and 70 bytes are the core's for the others
+        assert f"{called}(" in source
+    random = numpy.random.default_rng(3)
+    if element == "i8":
+        a, b = (random.integers(-128, 128, shape, dtype=numpy.int8) for shape in ((m, k), (k, n)))
+        result, exact, bound = numpy.zeros((m, n), dtype=numpy.int32), a.astype(numpy.int64) @ b.astype(numpy.int64), 0
+    else:
+        a, b = (random.standard_normal(shape).astype(numpy.float16) for shape in ((m, k), (k, n)))
+        x, y = a.astype(numpy.float64), b.astype(numpy.float64)
+        result, exact, bound = numpy.zeros((m, n), dtype=numpy.float32), x @ y, (k + 2) * 2.0**-23 * (abs(x) @ abs(y))
+    if chip != "lines":
+        a, b = numpy.ascontiguousarray(a.T), numpy.ascontiguousarray(b.T)
+    for _ in range(2):
+        assert library.mm(pointer(a), pointer(b), pointer(result)) == 0
+        assert (abs(result - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("element", ["f16"])
+@pytest.mark.parametrize("m, n, k, modes", [(64, 64, 64, True), (50, 33, 70, True), (192, 160, 96, False)])
+def test_units_of_halfs(emulated, m, n, k, modes, element):
+    plan, _, busy = emulated("adder:one", m, n, k, element, modes=modes)
+    assert plan["unit"] == "adder.adds_f16" and busy["unit"] > 0
