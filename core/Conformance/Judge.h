@@ -25,7 +25,10 @@
 /// |d| <= 2 u. To first order; one operation more covers the rest where
 /// (K + 1)^2 u <= 1, in f32 up to K = 4095:
 ///
-///   |computed - exact| <= (K + 2) 2 u(C) (|c| + sum |a b|)
+///   |computed - exact| <= (K + 2) (2 u(C) (|c| + sum |a b|) + normal(C))
+///
+/// normal is the smallest normal number: units may flush what is smaller to zero (f16: the smallest denormal, none
+/// does).
 ///
 /// Programs compute in f32 at least; an instruction in the type of its C.
 ///
@@ -55,7 +58,8 @@ struct Verdict {
 double unitRoundoff(ElementType type);
 /// What one operation on values of `type` errs, relative to its result: 2 u of the type that computes them.
 double operationError(ElementType type);
-/// What a sum of `terms` products errs that `accumulator` holds; `magnitude` is |c| + sum |a b|. 0 for integers.
+/// What a sum of `terms` products errs that `accumulator` holds; `magnitude` is |c| + sum |a b|. 0 for integers, and
+/// where a term is infinite or NaN: so is the sum then, in any order.
 double sumBound(ElementType accumulator, int64_t terms, double magnitude);
 /// Error over tolerance of one element of an output of `type`; above 1 is wrong. `tolerance` is that of the rule.
 double judgeElement(double got, double expected, double bound, ElementType type, double &tolerance);
@@ -66,6 +70,10 @@ ElementType computeType(ElementType type);
 double largest(ElementType type);
 /// The smallest positive value.
 double tiny(ElementType type);
+/// Whether `x` is a denormal of a float type. Units of several chips take such factors as zeros.
+bool isDenormal(double x, ElementType type);
+/// Whether the product of two factors depends on that: an infinity meets a denormal.
+bool dependsOnFlush(double x, ElementType typeX, double y, ElementType typeY);
 
 Verdict judge(const Array &got, const Expected &expected);
 

@@ -64,7 +64,7 @@ std::string startOf(const Reduction &r, T type) {
 double reduced(const Reduction &r, T type, const std::vector<double> &x, double &bound) {
   double sum = 0, product = 1, magnitude = 0, most = -INFINITY, least = INFINITY;
   uint64_t whole = 1; // of integers, which wrap
-  bool nan = false;
+  bool nan = false, infinite = false, zero = false, denormal = false;
   for (double value : x) {
     whole *= isFloat(type) ? 1 : static_cast<uint64_t>(static_cast<int64_t>(value));
     sum += value;
@@ -73,10 +73,21 @@ double reduced(const Reduction &r, T type, const std::vector<double> &x, double 
     most = std::max(most, value);
     least = std::min(least, value);
     nan |= std::isnan(value);
+    infinite |= std::isinf(value);
+    zero |= value == 0;
+    denormal |= isDenormal(value, type);
   }
   double units = (static_cast<double>(x.size()) + 1) * operationError(type);
   std::string name = r.name;
-  bound = !isFloat(type) ? 0 : name == "sum" ? units * magnitude : name == "prod" ? units * std::fabs(product) : 0;
+  bool isSum = name == "sum", isProduct = name == "prod";
+  bound = isFloat(type) && (isSum || isProduct) ? units * (isSum ? magnitude : std::fabs(product)) : 0;
+  if (!std::isfinite(bound))
+    bound = 0;               // infinite or NaN in any order
+  if (isProduct && denormal) // factors behind it may be as large as all of them together
+    bound += 1e3 * static_cast<double>(x.size()) * tiny(computeType(type));
+  if (isProduct && infinite && denormal && !zero && !nan) {
+    bound = product = INFINITY; // products of the others may fall to zero, depending on the order
+  }
   if (name == "sum")
     return isFloat(type) ? sum : static_cast<int32_t>(static_cast<int64_t>(sum));
   if (name == "prod")
@@ -121,11 +132,10 @@ Case reductionCase(const Reduction &r, T type, const Dims &dims, Over over, bool
     return expected;
   };
   std::vector<Values> values = {Values::Random};
-  if (r.domain == Domain::Any) {
+  if (r.domain == Domain::Any || !isFloat(type))
     values.push_back(Values::Extreme);
-    if (isFloat(type))
-      values.push_back(Values::Special);
-  }
+  if (isFloat(type))
+    values.push_back(Values::Special);
   CaseProgram program{text.finish(result, type, out),
                       {{type, sizesOf(dims), isFloat(type) ? r.domain : Domain::Any}},
                       type,
@@ -173,8 +183,12 @@ Case softmaxCase(T type, const Dims &dims, int dimension, bool quick) {
     }
     return expected;
   };
-  CaseProgram program{text.finish(result, type, dims),  {{type, sizesOf(dims)}}, type, sizesOf(dims), expect,
-                      {Values::Random, Values::Special}};
+  CaseProgram program{text.finish(result, type, dims),
+                      {{type, sizesOf(dims)}},
+                      type,
+                      sizesOf(dims),
+                      expect,
+                      {Values::Random, Values::Extreme, Values::Special}};
   return {"softmax", "softmax", nameOf(type), shapeName(dims), dimension ? "row" : "column", quick, program, {}};
 }
 
@@ -252,7 +266,8 @@ Case normCase(T type, const Dims &dims, bool layerNorm, bool quick) {
       for (int64_t j = 0; j < n; ++j) {
         double x = arrays[0].get(i * n + j), g = arrays[1].get(j), b = layerNorm ? arrays[2].get(j) : 0;
         expected.value[i * n + j] = (x - mean) * scale * g + b;
-        expected.bound[i * n + j] = units * ((std::fabs(x) + magnitude) * scale * std::fabs(g) + std::fabs(b));
+        double bound = units * ((std::fabs(x) + magnitude) * scale * std::fabs(g) + std::fabs(b));
+        expected.bound[i * n + j] = std::isfinite(bound) ? bound : 0; // what is infinite makes an infinity, NaN or zero
       }
     }
     return expected;
@@ -260,7 +275,12 @@ Case normCase(T type, const Dims &dims, bool layerNorm, bool quick) {
   std::vector<CaseInput> inputs = {{type, sizesOf(dims)}, {T::F32, sizesOf(column)}};
   if (layerNorm)
     inputs.push_back({T::F32, sizesOf(column)});
-  CaseProgram program{text.finish(result, type, dims), inputs, type, sizesOf(dims), expect, {Values::Random}};
+  CaseProgram program{text.finish(result, type, dims),
+                      inputs,
+                      type,
+                      sizesOf(dims),
+                      expect,
+                      {Values::Random, Values::Extreme, Values::Special}};
   return {"norm", layerNorm ? "layer-norm" : "rms-norm", nameOf(type), shapeName(dims), "row", quick, program, {}};
 }
 
