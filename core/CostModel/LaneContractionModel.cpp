@@ -14,6 +14,7 @@
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/PlanShortage.h"
+#include "core/CostModel/Sectors.h"
 #include "core/CostModel/StagedTiles.h"
 #include "core/CostModel/StepModel.h"
 #include "llvm/Support/MathExtras.h"
@@ -120,8 +121,6 @@ static constexpr int64_t loadConditions = 4;
 static constexpr int64_t conditionRegisters = 104;
 /// Bytes of k in the shortest step.
 static constexpr int64_t shortestDepth = 32;
-/// Bytes that global memory moves at once.
-static constexpr int64_t sectorBytes = 32;
 /// Relative difference below which two modelled times are the same.
 static constexpr double equalTime = 1e-6;
 

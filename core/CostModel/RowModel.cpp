@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/RowModel.h"
+#include "core/CostModel/Sectors.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -32,12 +33,11 @@ static constexpr int64_t registersOfLane = 32;
 static constexpr double loadsUnderWay = 4;
 /// Clocks of one exchange between lanes with the combining, and of a barrier.
 static constexpr double exchangeClocks = 30, barrierClocks = 40;
-static constexpr double sectorBytes = 32;
 
 std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
                                             const LaneHierarchy &hierarchy, std::vector<RowPlan> *considered) {
   const Memory *global = chip.memory("global"), *l2 = chip.memory("l2"), *file = chip.memory("registers");
-  if (!global || task.rows <= 0 || task.length <= 0)
+  if (!global || task.rows <= 0 || task.pieces <= 0 || task.length <= 0)
     return std::nullopt;
   double latency = std::max<double>(1, global->latency), bandwidth = std::max<double>(1, global->bytesPerClock);
   int64_t resident = file ? file->entries / registersOfLane : hierarchy.subgroups * hierarchy.lanes;
@@ -45,11 +45,14 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
     double atATime = double(hierarchy.blocks) * std::max<int64_t>(1, resident / lanes);
     return std::max(1.0, double(blocks) / atATime);
   };
-  double elements = double(task.rows) * task.length;
+  double pieces = double(task.rows) * task.pieces;
 
-  double lanesMemory = elements * std::max<double>(task.bytes, sectorBytes) / (l2 ? l2->bytesPerClock : bandwidth);
+  // What a lane leaves of a sector it finds in the second cache again.
+  double lanesMemory =
+      pieces * task.length *
+      (task.laneBytes > task.bytes ? task.laneBytes / (l2 ? l2->bytesPerClock : bandwidth) : task.bytes / bandwidth);
   double lanesClocks = std::max(lanesMemory, waves(llvm::divideCeil(task.rows, 256), 256) *
-                                                 std::ceil(task.length / loadsUnderWay) * latency);
+                                                 std::ceil(task.pieces * task.length / loadsUnderWay) * latency);
   std::optional<RowPlan> best;
   for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2) {
     RowPlan plan;
@@ -63,12 +66,12 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
       plan.vectors *= 2;
     if (subgroups == 1)
       plan.rows = std::min<int64_t>({4, hierarchy.subgroups, int64_t(llvm::PowerOf2Ceil(task.rows))});
-    double steps = llvm::divideCeil(task.length, alone * plan.vectors);
+    double steps = double(task.pieces) * llvm::divideCeil(task.length, alone * plan.vectors);
     double combining = exchangeClocks * llvm::Log2_64(hierarchy.lanes);
     if (subgroups > 1)
       combining += barrierClocks + exchangeClocks * llvm::Log2_64(subgroups) + latency / 10;
     int64_t lanes = plan.rows * subgroups * hierarchy.lanes;
-    plan.clocks = std::max(elements * task.bytes / bandwidth,
+    plan.clocks = std::max(pieces * std::max(task.length * task.bytes, sectorBytes) / bandwidth,
                            waves(llvm::divideCeil(task.rows, plan.rows), lanes) * (steps * latency + combining));
     plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
     if (considered)

@@ -38,10 +38,12 @@ struct RowPlan {
   llvm::json::Object toJSON() const;
 };
 
-/// What is to be reduced: `rows` rows of `length` elements, `bytes` read for each element by all arrays together.
+/// What is to be reduced: `rows` rows of `pieces` pieces of `length` neighbouring elements.
 struct RowTask {
-  int64_t rows, length, bytes;
-  int64_t vector; // neighbouring elements whose address is proved aligned to 16 bytes, or 1
+  int64_t rows = 1, pieces = 1, length = 1;
+  int64_t bytes = 0;     // read for each element by all arrays together
+  int64_t laneBytes = 0; // moved for each element where a lane has a row: a sector for each array whose rows lie apart
+  int64_t vector = 16;   // neighbouring elements whose address is proved aligned to 16 bytes, or 1
 };
 
 /// The plan of the fewest clocks; nullopt where one lane for each row is faster. `considered` receives all.

@@ -20,13 +20,12 @@
 #ifndef TILEWRIGHT_CORE_EMULATOR_TRAFFIC_H
 #define TILEWRIGHT_CORE_EMULATOR_TRAFFIC_H
 
+#include "core/CostModel/Sectors.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <vector>
 
 namespace tilewright {
-
-inline constexpr uint64_t sectorBytes = 32;
 
 /// Distinct sectors of `bytes` bytes at each address.
 uint64_t countSectors(llvm::ArrayRef<uint64_t> addresses, uint64_t bytes);

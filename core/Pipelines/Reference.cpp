@@ -1,4 +1,4 @@
-//===- Reference.cpp - Stage 2 by upstream's passes alone -----------------===//
+//===- Reference.cpp - Stage 2 without any optimisation -------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,8 @@
 ///
 /// \file
 /// The straightest way from linalg on tensors to loops: bufferize with
-/// out-parameters, then one loop nest an operation. `--verify-stages` runs the
+/// out-parameters, then one loop nest an operation. Of the SDK's own passes it has
+/// those without which upstream's refuse a program or crash. `--verify-stages` runs the
 /// result of stage 1 through it.
 ///
 //===----------------------------------------------------------------------===//
@@ -20,14 +21,18 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 
 void tilewright::buildReferencePipeline(OpPassManager &pm) {
+  pm.addPass(createPrepareBufferization());
+  pm.addNestedPass<func::FuncOp>(createCopyYieldedSlices());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
+  bufferize.unknownTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
   bufferize.allowReturnAllocsFromLoops = true;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(createCheckResultSizes());
@@ -36,5 +41,7 @@ void tilewright::buildReferencePipeline(OpPassManager &pm) {
   results.hoistDynamicAllocs = true;
   results.modifyPublicFunctions = true;
   pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
+  pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  pm.addNestedPass<func::FuncOp>(createExpandCopies());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
 }

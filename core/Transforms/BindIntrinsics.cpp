@@ -14,6 +14,7 @@
 #include "core/Target/CopyPaths.h"
 #include "core/Transforms/EngineCommands.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/Cores.h"
@@ -143,11 +144,9 @@ static LogicalResult placeOnStack(func::FuncOp launch) {
 
 void BindIntrinsics::runOnOperation() {
   ModuleOp module = getOperation();
-  auto found = targetOf(module);
-  if (!found) {
-    module.emitError() << llvm::toString(found.takeError());
+  auto found = requireTarget(module);
+  if (failed(found))
     return signalPassFailure();
-  }
   chip = *found;
   cores = coreHierarchy(*chip);
   bases.clear();
@@ -172,8 +171,11 @@ void BindIntrinsics::runOnOperation() {
   for (LLVM::AddressOfOp address : addresses)
     bindMemory(address);
   for (Operation &op : llvm::make_early_inc_range(module.getOps())) {
-    if (auto global = dyn_cast<LLVM::GlobalOp>(op); global && global.getSymName().starts_with("tilewright_"))
-      global.erase();
+    if (auto global = dyn_cast<LLVM::GlobalOp>(op)) {
+      if (global.getSymName().starts_with("tilewright_"))
+        global.erase();
+      continue;
+    }
     auto function = dyn_cast<func::FuncOp>(op);
     if (!function || !function.isExternal())
       continue;

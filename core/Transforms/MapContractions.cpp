@@ -14,6 +14,7 @@
 #include "core/Analysis/Contraction.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
+#include "core/CostModel/BatchLanes.h"
 #include "core/CostModel/ContractionModel.h"
 #include "core/CostModel/Footprint.h"
 #include "core/CostModel/LanePrediction.h"
@@ -266,6 +267,14 @@ void fuseProducers(ContractionTask &task, ContractionPlan &plan, ArrayRef<Operat
                                     : reasons[i]);
 }
 
+/// The trip count of each loop, null where it is not known.
+llvm::json::Array tripCountsOf(const Contraction &c) {
+  llvm::json::Array shape;
+  for (auto trips : c.nest.tripCounts)
+    shape.push_back(trips ? llvm::json::Value(*trips) : llvm::json::Value(nullptr));
+  return shape;
+}
+
 void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options) {
   AffineForOp root = c.nest.root();
   std::string reason;
@@ -312,6 +321,15 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
     return;
   }
+  if (plan && options.overrides.empty())
+    if (std::optional<double> seconds = secondsOverBatchLanes(c, target); seconds && *seconds < plan->seconds) {
+      if (log)
+        log->add("contraction", root.getLoc(),
+                 llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
+                                    {"choice", llvm::json::Object{{"lanes_on", "batch"}, {"seconds", *seconds}}},
+                                    {"candidates", bestCandidates(std::move(considered))}});
+      return;
+    }
   if (plan && !plan->note.empty())
     root.emitRemark() << "contraction is mapped to \"" << plan->unit->name << "\": " << plan->note;
   if (plan) {
@@ -324,11 +342,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   }
 
   if (log) {
-    llvm::json::Array shape;
-    for (auto trips : c.nest.tripCounts)
-      shape.push_back(trips ? llvm::json::Value(*trips) : llvm::json::Value(nullptr));
     llvm::json::Object decision{
-        {"inputs", llvm::json::Object{{"trip_counts", std::move(shape)}}},
+        {"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
         {"choice", plan       ? plan->toJSON()
                    : lanePlan ? lanePlan->toJSON()
                               : corePlan->toJSON()},

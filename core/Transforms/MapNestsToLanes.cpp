@@ -7,13 +7,15 @@
 ///
 /// \file
 /// Every nest that no other pass has mapped: its parallel loops are counted
-/// through by one number, one lane an iteration; what the lane sums up stays in a
+/// through by one number, one lane an iteration, so that neighbours touch memory side by side; what the lane sums up stays in a
 /// register.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Settings.h"
+#include "core/Analysis/Signature.h"
+#include "core/CostModel/Sectors.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
@@ -177,10 +179,46 @@ static SmallVector<affine::AffineForOp> parallelBand(affine::AffineForOp root) {
   return {loops.begin(), llvm::find_if_not(loops, isParallelLoop)};
 }
 
+/// Bytes that one access moves for a lane where the lanes next to it run along `loop`: the distance of its elements, at
+/// most a sector.
+static int64_t bytesAlong(affine::AffineForOp loop, const LinearAccess &access) {
+  auto type = cast<MemRefType>(access.memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!type.getElementType().isIntOrFloat() || failed(type.getStridesAndOffset(strides, offset)))
+    return sectorBytes;
+  int64_t distance = 0;
+  for (auto [index, stride] : llvm::zip_equal(access.indices, strides)) {
+    if (!index)
+      return sectorBytes;
+    int64_t steps = index->coefficient(loop.getInductionVar());
+    if (steps != 0 && ShapedType::isDynamic(stride))
+      return sectorBytes;
+    distance += steps != 0 ? steps * stride : 0;
+  }
+  return std::min(sectorBytes, std::abs(distance) * elementBytes(type.getElementType()));
+}
+
+/// The loops of `band` as lanes count through them, the fastest last: along it what the accesses below `root` move is
+/// least.
+static SmallVector<unsigned> orderOfLanes(ArrayRef<affine::AffineForOp> band, affine::AffineForOp root) {
+  auto order = llvm::to_vector(llvm::seq<unsigned>(0, band.size()));
+  auto accesses = accessesBelow(root);
+  if (!accesses)
+    return order;
+  SmallVector<int64_t> bytes(band.size());
+  for (auto [loop, sum] : llvm::zip_equal(band, bytes))
+    for (const LinearAccess &access : *accesses)
+      sum += bytesAlong(loop, access);
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return bytes[a] > bytes[b]; });
+  return order;
+}
+
 /// Rewrites one nest.
 static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, SmallVectorImpl<Operation *> &bodies) {
   root = moveIndependentLoopsOut(root);
   SmallVector<affine::AffineForOp> band = parallelBand(root);
+  const SmallVector<unsigned> order = orderOfLanes(band, root);
   if (!band.empty())
     for (affine::AffineForOp loop : llvm::to_vector(band.back().getBody()->getOps<affine::AffineForOp>()))
       carrySums(loop);
@@ -219,9 +257,9 @@ static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, Sm
                                              ValueRange{block[0], subgroup[0], lane[0]});
                                          Value rest = id;
                                          SmallVector<Value> indices(band.size());
-                                         for (size_t i = band.size(); i-- > 0;) {
-                                           if (i == 0) {
-                                             indices[0] = rest;
+                                         for (unsigned i : llvm::reverse(order)) {
+                                           if (i == order.front()) {
+                                             indices[i] = rest;
                                              break;
                                            }
                                            indices[i] = arith::RemUIOp::create(builder, loc, rest, extents[i]);

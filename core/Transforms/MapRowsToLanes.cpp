@@ -14,8 +14,10 @@
 
 #include "core/Analysis/RowReduction.h"
 #include "core/Analysis/Settings.h"
+#include "core/Analysis/Signature.h"
 #include "core/CostModel/Candidates.h"
 #include "core/CostModel/RowModel.h"
+#include "core/CostModel/Sectors.h"
 #include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/LanePasses.h"
 #include "core/Transforms/RequireTarget.h"
@@ -54,11 +56,26 @@ static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
 
 /// Rows, their length and what is known of their addresses, or can be checked in the kernel.
 static RowTask taskOf(const RowReduction &rows) {
-  RowTask task{1, rows.nest.tripCounts[rows.lane].value_or(assumedExtent), 0, 16};
+  RowTask task;
+  task.length = rows.nest.tripCounts[rows.lane].value_or(assumedExtent);
   for (unsigned dim : rows.outer)
     task.rows *= rows.nest.tripCounts[dim].value_or(assumedExtent);
   for (unsigned dim : rows.inner)
-    task.length *= rows.nest.tripCounts[dim].value_or(assumedExtent);
+    task.pieces *= rows.nest.tripCounts[dim].value_or(assumedExtent);
+  // Lanes that have a row each run along the dimension in which they move least.
+  task.laneBytes = std::numeric_limits<int64_t>::max();
+  for (unsigned dim : rows.outer) {
+    int64_t bytes = 0, trips = rows.nest.tripCounts[dim].value_or(assumedExtent);
+    for (const Access &load : rows.nest.loads) {
+      int64_t element = elementBytes(cast<MemRefType>(load.memref.getType()).getElementType());
+      std::optional<int64_t> stride = load.stride(dim);
+      if (!rows.sumOf(load.op))
+        bytes += !stride ? sectorBytes
+                         : std::clamp(std::abs(*stride) * element,
+                                      *stride ? sectorBytes / std::max<int64_t>(1, trips) : 0, sectorBytes);
+    }
+    task.laneBytes = std::min(task.laneBytes, bytes);
+  }
   for (const Access &load : rows.nest.loads) {
     if (load.stride(rows.lane) != 1)
       continue;
@@ -404,18 +421,19 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
       bool folds = true;
       for (unsigned i = 1; i + 1 < rows->outer.size(); ++i)
         folds &= rows->nest.tripCounts[rows->outer[i]].has_value();
+      const RowTask task = taskOf(*rows);
       std::vector<RowPlan> considered;
-      std::optional<RowPlan> plan =
-          folds ? planRows(taskOf(*rows), *target->chip, hierarchy, &considered) : std::nullopt;
+      std::optional<RowPlan> plan = folds ? planRows(task, *target->chip, hierarchy, &considered) : std::nullopt;
       if (!plan)
         continue;
       if (DecisionLog *log = DecisionLog::of(&getContext()))
-        log->add("rows", root.getLoc(),
-                 llvm::json::Object{
-                     {"inputs", llvm::json::Object{{"rows", taskOf(*rows).rows}, {"length", taskOf(*rows).length}}},
-                     {"choice", plan->toJSON()},
-                     {"candidates",
-                      fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
+        log->add(
+            "rows", root.getLoc(),
+            llvm::json::Object{
+                {"inputs", llvm::json::Object{{"rows", task.rows}, {"pieces", task.pieces}, {"length", task.length}}},
+                {"choice", plan->toJSON()},
+                {"candidates",
+                 fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
       OpBuilder builder(root);
       RowEmitter(builder, *rows, *plan, hierarchy).emit();
       root.erase();

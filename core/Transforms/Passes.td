@@ -139,6 +139,15 @@ def CheckResultSizes : Pass<"check-result-sizes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::tilewright::tile::TileDialect"];
 }
 
+def ExpandCopies : Pass<"expand-copies", "::mlir::func::FuncOp"> {
+  let summary = "Write copies of buffers as structured operations";
+  let description = [{
+    Each `memref.copy` becomes a `linalg.copy`, of which the reference path makes loops; upstream's lowering would call
+    its own runtime library for a strided buffer.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def OutlineKernels : Pass<"outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Outline maximal sequences of linalg operations and affine nests into kernels";
   let description = [{

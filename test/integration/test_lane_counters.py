@@ -84,3 +84,27 @@ def test_the_command_of_the_readme():
     assert done.stdout.count("verify: output 0: largest error") == 2
     assert done.stdout.count("predicted: ") == 2
     assert "0 of conflicts" in done.stdout
+
+
+#: A depthwise convolution with the channels last and first: its named operation has them as the last loop in both cases.
+DEPTHWISE = {
+    "nhwc_hwc": ("1x18x18x64xf32", "3x3x64xf32", "1x16x16x64xf32"),
+    "nchw_chw": ("1x64x18x18xf32", "64x3x3xf32", "1x64x16x16xf32"),
+}
+
+
+@pytest.mark.parametrize("chip", CHIPS if FULL else ["nvidia:A100", "amd:MI300X"])
+@pytest.mark.parametrize("layout", DEPTHWISE)
+def test_lanes_run_along_memory(chip, layout, tool, tmp_path):
+    """Whatever the order of the loops: at most twice the sectors that the bytes fill (rows begin anywhere)."""
+    x, w, y = DEPTHWISE[layout]
+    path = tmp_path / "depthwise.mlir"
+    path.write_text(f"""func.func @f(%x: tensor<{x}>, %w: tensor<{w}>, %y: tensor<{y}>) -> tensor<{y}> {{
+  %0 = linalg.depthwise_conv_2d_{layout} {{dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}}
+    ins(%x, %w : tensor<{x}>, tensor<{w}>) outs(%y : tensor<{y}>) -> tensor<{y}>
+  return %0 : tensor<{y}>
+}}""")
+    report = emulate(tool, path, chip)
+    kernel = max(kernels(report), key=lambda each: memory(each, "global")["read_bytes"])
+    far = memory(kernel, "global")
+    assert far["transactions"] * 32 <= 2 * (far["read_bytes"] + far["written_bytes"])

@@ -56,7 +56,7 @@ struct CompileOptions {
   int64_t threads = 1;
   /// Stage 3 without any optimisation: what `--verify` compares with.
   bool plain = false;
-  /// Stage 2 by upstream's passes alone (buildReferencePipeline): tells errors of stage 1 from those of stage 2.
+  /// Stage 2 without any optimisation (buildReferencePipeline): tells errors of stage 1 from those of stage 2.
   bool referenceAffine = false;
   /// Compute in float64 from the end of stage 2 on (pass promote-floats), elementary functions by libm: the reference
   /// of

@@ -38,7 +38,7 @@ void registerAllPasses();
 
 void buildImportPipeline(mlir::OpPassManager &pm);
 void buildAffinePipeline(mlir::OpPassManager &pm);
-/// Stage 2 by upstream's passes alone, without kernels: an independent judge of buildAffinePipeline.
+/// Stage 2 without any optimisation and without kernels: an independent judge of buildAffinePipeline.
 void buildReferencePipeline(mlir::OpPassManager &pm);
 /// The plain path of `--verify`: stage 3 without any optimisation.
 void buildOptimizePipeline(mlir::OpPassManager &pm, bool plain = false);

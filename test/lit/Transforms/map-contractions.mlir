@@ -172,3 +172,46 @@ func.func private @signed_bytes(%A: memref<64x32xi8>, %B: memref<32x64xi8>, %C: 
   return
 }
 }
+
+// -----
+
+// Channels are contiguous in all three arrays and stand in no sum: vectors of them need no unit, the nest stays as it is.
+// CHECK-LABEL: func.func private @depthwise
+// CHECK-NOT:   tile.
+// CHECK:       affine.store
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @depthwise(%A: memref<18x18x64xf32>, %B: memref<3x3x64xf32>, %C: memref<16x16x64xf32>) attributes {tilewright.kernel} {
+  affine.for %y = 0 to 16 { affine.for %x = 0 to 16 { affine.for %c = 0 to 64 {
+    affine.for %p = 0 to 3 { affine.for %q = 0 to 3 {
+      %a = affine.load %A[%y + %p, %x + %q, %c] : memref<18x18x64xf32>
+      %b = affine.load %B[%p, %q, %c] : memref<3x3x64xf32>
+      %s = affine.load %C[%y, %x, %c] : memref<16x16x64xf32>
+      %m = arith.mulf %a, %b : f32
+      %t = arith.addf %s, %m : f32
+      affine.store %t, %C[%y, %x, %c] : memref<16x16x64xf32>
+    } }
+  } } }
+  return
+}
+}
+
+// -----
+
+// The same with channels apart: a plan with lanes along the image's rows.
+// CHECK-LABEL: func.func private @depthwise_planes
+// CHECK:       tile.mma
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @depthwise_planes(%A: memref<64x18x18xf32>, %B: memref<64x3x3xf32>, %C: memref<64x16x16xf32>) attributes {tilewright.kernel} {
+  affine.for %c = 0 to 64 { affine.for %y = 0 to 16 { affine.for %x = 0 to 16 {
+    affine.for %p = 0 to 3 { affine.for %q = 0 to 3 {
+      %a = affine.load %A[%c, %y + %p, %x + %q] : memref<64x18x18xf32>
+      %b = affine.load %B[%c, %p, %q] : memref<64x3x3xf32>
+      %s = affine.load %C[%c, %y, %x] : memref<64x16x16xf32>
+      %m = arith.mulf %a, %b : f32
+      %t = arith.addf %s, %m : f32
+      affine.store %t, %C[%c, %y, %x] : memref<64x16x16xf32>
+    } }
+  } } }
+  return
+}
+}

@@ -43,6 +43,24 @@ func.func private @sums(%a: memref<32x64xf32>, %s: memref<32xf32>) attributes {t
   return
 }
 
+// Lanes run along what lies side by side, whatever the order of the loops.
+// CHECK-LABEL: @turned
+// CHECK:       %[[ID:.*]] = affine.apply
+// CHECK:       %[[I:.*]] = arith.remui %[[ID]]
+// CHECK:       %[[J:.*]] = arith.divui %[[ID]]
+// CHECK:         memref.load %{{.*}}[%[[J]], %[[I]]]
+// CHECK:         memref.store %{{.*}}, %{{.*}}[%[[J]], %[[I]]]
+func.func private @turned(%a: memref<?x96xf32>, %b: memref<?x96xf32>, %n: index) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 96 {
+    affine.for %j = 0 to %n {
+      %x = affine.load %a[%j, %i] : memref<?x96xf32>
+      %y = arith.addf %x, %x : f32
+      affine.store %y, %b[%j, %i] : memref<?x96xf32>
+    }
+  }
+  return
+}
+
 // Sums of columns: the loop over columns goes outside, and a lane keeps its sum in a register.
 // CHECK-LABEL: @columns
 // CHECK: %[[ALL:.*]] = arith.constant 700 : index

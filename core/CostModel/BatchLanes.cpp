@@ -1,0 +1,58 @@
+//===- BatchLanes.cpp - Contractions without reuse ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Issue of loads and multiplications, or the bytes that must move.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/BatchLanes.h"
+#include "core/Analysis/Signature.h"
+#include "core/CostModel/ContractionPlanner.h"
+#include "core/CostModel/MemoryModel.h"
+
+using namespace tilewright;
+
+std::optional<double> tilewright::secondsOverBatchLanes(const Contraction &c, const TargetDescription &chip) {
+  auto isContiguous = [&](unsigned dim) {
+    return c.a.access.stride(dim) == 1 && c.b.access.stride(dim) == 1 && c.c.stride(dim) == 1;
+  };
+  const auto *lane = llvm::find_if(c.batch, isContiguous);
+  MemoryModel model(chip);
+  const int64_t lanes = model.lanes(c.accumulator.getIntOrFloatBitWidth());
+  if (lane == c.batch.end() || lanes < 2)
+    return std::nullopt;
+
+  auto extent = [&](llvm::ArrayRef<unsigned> dims, bool vectors) {
+    double product = 1;
+    for (unsigned dim : dims) {
+      int64_t trips = c.nest.tripCounts[dim].value_or(assumedTrips);
+      product *= static_cast<double>(vectors && dim == *lane ? llvm::divideCeil(trips, lanes) : trips);
+    }
+    return product;
+  };
+  const double steps = extent(c.k, false);
+  const double sums = extent(c.batch, true) * extent(c.m, false) * extent(c.n, false); // vectors of C
+  const bool converted = c.a.element != c.accumulator, convertedB = c.b.element != c.accumulator;
+  // A sum stays in a register while k runs.
+  const double arithmetic = sums * steps * (1 + converted + convertedB), loads = sums * (2 * steps + 1);
+
+  // Windows overlap; a buffer is read from far once.
+  auto bytes = [&](const Access &access, mlir::Type type, llvm::ArrayRef<llvm::ArrayRef<unsigned>> dims) {
+    double elements = 1;
+    for (llvm::ArrayRef<unsigned> each : dims)
+      elements *= extent(each, false);
+    auto memref = mlir::cast<mlir::MemRefType>(access.memref.getType());
+    if (memref.hasStaticShape())
+      elements = std::min(elements, static_cast<double>(memref.getNumElements()));
+    return elements * static_cast<double>(elementBytes(type));
+  };
+  const double read =
+      bytes(c.a.access, c.a.element, {c.batch, c.m, c.k}) + bytes(c.b.access, c.b.element, {c.batch, c.k, c.n});
+  const double written = bytes(c.c, c.accumulator, {c.batch, c.m, c.n});
+  return std::max(model.moveSeconds(read, written), model.issueSeconds(arithmetic, loads));
+}

@@ -1,0 +1,26 @@
+//===- Sectors.h - What memory moves at least -------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The granule of global memory on chips that run lanes.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_SECTORS_H
+#define TILEWRIGHT_CORE_COSTMODEL_SECTORS_H
+
+#include <cstdint>
+
+namespace tilewright {
+
+/// Bytes that the accesses of a subgroup's lanes are gathered into: a quarter of a 128-byte line, in the models, the
+/// counters of the emulator and the vendors' profilers alike.
+inline constexpr int64_t sectorBytes = 32;
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_SECTORS_H
