@@ -35,4 +35,6 @@ Type elementType(ElementKind kind, MLIRContext *context) {
   }
 }
 
+bool isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type, Float8E4M3FNUZType, Float8E5M2FNUZType>(type); }
+
 } // namespace tilewright

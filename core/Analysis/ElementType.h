@@ -16,6 +16,11 @@ namespace tilewright {
 /// MLIR's type for an element kind of a record; signedness is not part of it.
 mlir::Type elementType(ElementKind kind, mlir::MLIRContext *context);
 
+/// Whether `type` is one of the 8-bit floats that programs may have.
+bool isFloat8(mlir::Type type);
+/// Their names.
+inline constexpr const char *float8Types[] = {"f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"};
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_ANALYSIS_ELEMENTTYPE_H

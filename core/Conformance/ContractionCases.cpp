@@ -127,10 +127,13 @@ Case productCase(const Product &p, bool quick, std::vector<Values> values) {
 }
 
 using T = ElementType;
-constexpr T types[][3] = {{T::F32, T::F32, T::F32}, {T::F16, T::F16, T::F32}, {T::BF16, T::BF16, T::F32},
-                          {T::I8, T::I8, T::I32},   {T::F64, T::F64, T::F64}, {T::U8, T::I8, T::I32},
-                          {T::F16, T::F16, T::F16}, {T::I16, T::I16, T::I32}, {T::BF16, T::BF16, T::BF16},
-                          {T::I32, T::I32, T::I32}};
+constexpr T types[][3] = {{T::F32, T::F32, T::F32},           {T::F16, T::F16, T::F32},
+                          {T::BF16, T::BF16, T::F32},         {T::I8, T::I8, T::I32},
+                          {T::F64, T::F64, T::F64},           {T::U8, T::I8, T::I32},
+                          {T::F16, T::F16, T::F16},           {T::I16, T::I16, T::I32},
+                          {T::BF16, T::BF16, T::BF16},        {T::I32, T::I32, T::I32},
+                          {T::F8E4M3FN, T::F8E4M3FN, T::F32}, {T::F8E5M2, T::F8E5M2, T::F32},
+                          {T::F8E4M3FN, T::F8E5M2, T::F32},   {T::F8E4M3FNUZ, T::F8E5M2FNUZ, T::F32}};
 
 std::vector<Values> valuesFor(T type, bool special) {
   std::vector<Values> values = {Values::Random, Values::Extreme};
@@ -319,6 +322,12 @@ void conformance::addContractions(std::vector<Case> &cases) {
       cases.push_back(requantizeCase(p, (number++) % 2 == 0));
     }
   }
+  number = 0;
+  for (const auto &shape : epilogueShapes)
+    for (const Epilogue &epilogue : epilogues()) {
+      Product p{T::F8E4M3FN, T::F8E4M3FN, T::F32, {}, shape[0], shape[1], shape[2]};
+      cases.push_back(epilogueCase(p, epilogue, number++ % 6 == 0));
+    }
 }
 
 void conformance::addPerformance(std::vector<Case> &cases) {

@@ -192,10 +192,12 @@ void conformance::addElementwise(std::vector<Case> &cases) {
       for (const Dims &dims : shapes)
         for (const Access &layout : layouts)
           cases.push_back(elementwiseCase(op, type, dims, layout, (number++) % 17 == 0));
-  const std::pair<T, T> conversions[] = {{T::F32, T::F16}, {T::F32, T::BF16}, {T::F16, T::F32}, {T::BF16, T::F32},
-                                         {T::F32, T::I8},  {T::F32, T::U8},   {T::I8, T::F32},  {T::U8, T::F32},
-                                         {T::I32, T::F32}, {T::I8, T::I32},   {T::U8, T::I32},  {T::I32, T::I8},
-                                         {T::F64, T::F32}, {T::F32, T::F64}};
+  const std::pair<T, T> conversions[] = {
+      {T::F32, T::F16},    {T::F32, T::BF16},    {T::F16, T::F32},        {T::BF16, T::F32},
+      {T::F32, T::I8},     {T::F32, T::U8},      {T::I8, T::F32},         {T::U8, T::F32},
+      {T::I32, T::F32},    {T::I8, T::I32},      {T::U8, T::I32},         {T::I32, T::I8},
+      {T::F64, T::F32},    {T::F32, T::F64},     {T::F32, T::F8E4M3FN},   {T::F8E4M3FN, T::F32},
+      {T::F32, T::F8E5M2}, {T::F8E5M2, T::BF16}, {T::F16, T::F8E4M3FNUZ}, {T::F8E5M2FNUZ, T::F32}};
   number = 0;
   for (auto [from, to] : conversions) {
     for (size_t s = 0; s < std::size(shapes); ++s)

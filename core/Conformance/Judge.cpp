@@ -45,6 +45,13 @@ double conformance::largest(ElementType type) {
     return 65504;
   case ElementType::BF16:
     return 0x1.fep127;
+  case ElementType::F8E4M3FN:
+    return 448;
+  case ElementType::F8E4M3FNUZ:
+    return 240;
+  case ElementType::F8E5M2:
+  case ElementType::F8E5M2FNUZ:
+    return 57344;
   default:
     return 0x1.fffffep127;
   }
@@ -58,6 +65,11 @@ double conformance::tiny(ElementType type) {
     return 0x1p-24;
   case ElementType::BF16:
     return 0x1p-133;
+  case ElementType::F8E4M3FN:
+  case ElementType::F8E5M2:
+  case ElementType::F8E4M3FNUZ:
+  case ElementType::F8E5M2FNUZ:
+    return smallest(type);
   default:
     return 0x1p-149;
   }
@@ -79,11 +91,17 @@ double conformance::judgeElement(double got, double expected, double bound, Elem
   tolerance = bound + unitRoundoff(type) * (std::fabs(expected) + bound) + tiny(type) / 2;
   if (std::isnan(expected))
     return std::isnan(got) ? 0 : INFINITY;
+  // Without infinities NaN stands for what is too large.
+  if (isFloat8(type) && type != ElementType::F8E5M2 && std::isnan(got) && std::isfinite(bound))
+    return std::fabs(expected) + tolerance >= largest(type) ? 0 : INFINITY;
   if (!std::isfinite(bound))
     return 0; // nothing can be said of this element
   if (std::isnan(got))
     return INFINITY;
-  if (std::isinf(expected) || std::fabs(expected) - tolerance > largest(type))
+  bool isTooLarge = std::isinf(expected) || std::fabs(expected) - tolerance > largest(type);
+  if (isFloat8(type) && type != ElementType::F8E5M2 && isTooLarge)
+    return INFINITY;
+  if (isTooLarge)
     return std::isinf(got) && (got > 0) == (expected > 0) ? 0 : INFINITY;
   if (std::isinf(got))
     return std::fabs(expected) + tolerance >= largest(type) && (got > 0) == (expected > 0) ? 0 : INFINITY;

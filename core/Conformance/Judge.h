@@ -16,7 +16,8 @@
 /// u(f64, f32, f16, bf16) = 2^-53, 2^-24, 2^-11, 2^-8 is the error of rounding to
 /// nearest, relative to the result; tiny is the smallest denormal. NaN must be NaN, an
 /// infinity the same one; a value beyond the largest of T must be infinite, one within
-/// the tolerance of it may. Integers: the bound alone.
+/// the tolerance of it may. 8-bit floats without infinities have NaN in its place.
+/// Integers: the bound alone.
 ///
 /// Bounds are made of two numbers. One operation errs by 2 u(C) of its result, C the
 /// type that computes: matrix units may cut off instead of rounding, which doubles u.

@@ -13,6 +13,7 @@
 #include "core/Conformance/Report.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
@@ -54,15 +55,18 @@ void conformance::printTable(const Report &report, llvm::raw_ostream &os) {
   }
   os << llvm::formatv("{0} on {1}, {2} cases, {3:f1} s\n\n{4,-14}", report.target, report.device, report.results.size(),
                       report.seconds, "");
+  auto column = [&](const std::string &type, const std::string &text) {
+    os << llvm::right_justify(text, std::max<unsigned>(8, type.size() + 2));
+  };
   for (const std::string &type : types)
-    os << llvm::formatv("{0,8}", type);
+    column(type, type);
   os << llvm::formatv("{0,8}\n", "all");
   for (const char *family : families) {
     if (!totals.count(family))
       continue;
     os << llvm::formatv("{0,-14}", family);
     for (const std::string &type : types)
-      os << llvm::formatv("{0,8}", cell(grid[{family, type}]));
+      column(type, cell(grid[{family, type}]));
     os << llvm::formatv("{0,8}\n", cell(totals[family]));
   }
   for (auto [status, title] : {std::pair(Status::Refused, "refused by the compiler"), {Status::Failed, "FAILED"}}) {

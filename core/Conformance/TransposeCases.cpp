@@ -54,7 +54,7 @@ void conformance::addTransposes(std::vector<Case> &cases) {
   const Dims squares[] = {{{33}, {47}}, {{32}, {64}}, {{19, "m"}, {70, "n"}}, {{1}, {53}}};
   const Dims cubes[] = {{{3}, {17}, {29}}, {{4, "a"}, {16}, {24, "b"}}};
   size_t number = 0;
-  for (T type : {T::F32, T::I8, T::F16, T::BF16, T::F64, T::I32}) {
+  for (T type : {T::F32, T::I8, T::F16, T::BF16, T::F64, T::I32, T::F8E4M3FN}) {
     for (const Dims &dims : squares)
       cases.push_back(transposeCase(type, dims, {1, 0}, (number++) % 3 == 0));
     for (const Dims &dims : cubes)

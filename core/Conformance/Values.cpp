@@ -65,7 +65,7 @@ double randomFloat(Random &random, Domain domain) {
 double extremeFloat(Random &random, ElementType type, Domain domain) {
   if (domain == Domain::Small || domain == Domain::NearOne)
     return randomFloat(random, domain);
-  int range = type == ElementType::F64 ? 400 : type == ElementType::F16 ? 14 : 50;
+  int range = type == ElementType::F64 ? 400 : type == ElementType::F16 ? 14 : isFloat8(type) ? 4 : 50;
   double value = std::ldexp(1 + random.uniform(), static_cast<int>(random.below(2 * range)) - range);
   return domain != Domain::Positive && (random.next() & 1) ? -value : value;
 }

@@ -37,8 +37,8 @@ FailureOr<std::string> CPrinter::type(Operation *op, Type type) {
     return std::string("float");
   if (type.isF64())
     return std::string("double");
-  if (type.isBF16() || type.isF16()) // bit patterns
-    return std::string("uint16_t");
+  if (isa<FloatType>(type)) // bit patterns
+    return "uint" + std::to_string(type.getIntOrFloatBitWidth()) + "_t";
   if (type.isInteger(8) || type.isInteger(16) || type.isInteger(32))
     return "int" + std::to_string(type.getIntOrFloatBitWidth()) + "_t";
   if (isa<LLVM::LLVMPointerType>(type))
@@ -195,7 +195,7 @@ static StringRef functionOf(Operation *op) {
 static std::string literal(Attribute attribute) {
   if (auto number = dyn_cast<FloatAttr>(attribute)) {
     APFloat value = number.getValue();
-    if (number.getType().isBF16() || number.getType().isF16())
+    if (number.getType().getIntOrFloatBitWidth() <= 16)
       return std::to_string(value.bitcastToAPInt().getZExtValue());
     std::string suffix = number.getType().isF32() ? "f" : "";
     if (value.isInfinity())
@@ -331,9 +331,9 @@ LogicalResult CPrinter::op(Operation &op) {
         return converted(bit ? "-" + in[0] : op.getResult(0).getType().isInteger(1) ? "(" + in[0] + " & 1)" : in[0]);
       })
       .Case<arith::ExtFOp, arith::TruncFOp>([&](auto each) {
-        auto isStored = [](Type type) { return type.isBF16() || type.isF16(); };
+        auto isStored = [](Type type) { return type.getIntOrFloatBitWidth() <= 16; };
         if (isStored(each->getOperand(0).getType()) || isStored(op.getResult(0).getType()))
-          return LogicalResult(op.emitError("a 16-bit float is converted, which C code does by its bits"));
+          return LogicalResult(op.emitError("a float of 16 or 8 bits is converted, which C code does by its bits"));
         return converted(in[0]);
       })
       .Case<arith::ExtUIOp, arith::UIToFPOp, arith::IndexCastUIOp>(
@@ -344,7 +344,7 @@ LogicalResult CPrinter::op(Operation &op) {
         if (failed(word))
           return LogicalResult(failure());
         // Between a pattern and an integer of its size the value stays; else the bytes do.
-        if (from.getIntOrFloatBitWidth() == 16)
+        if (from.getIntOrFloatBitWidth() <= 16)
           return converted(in[0]);
         std::string variable = fresh();
         names[each.getResult()] = variable;

@@ -192,6 +192,14 @@ std::optional<ElementType> tilewright::elementTypeOf(Type type) {
     return ElementType::BF16;
   if (type.isF16())
     return ElementType::F16;
+  if (isa<Float8E4M3FNType>(type))
+    return ElementType::F8E4M3FN;
+  if (isa<Float8E5M2Type>(type))
+    return ElementType::F8E5M2;
+  if (isa<Float8E4M3FNUZType>(type))
+    return ElementType::F8E4M3FNUZ;
+  if (isa<Float8E5M2FNUZType>(type))
+    return ElementType::F8E5M2FNUZ;
   if (type.isF32())
     return ElementType::F32;
   if (type.isF64())

@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// The C type of one element. 16-bit floats are bit patterns: not every C compiler has types for them.
+/// The C type of one element. Floats of 16 and 8 bits are bit patterns: not every C compiler has types for them.
 static std::string cType(Type type) {
   if (type.isF64())
     return "double";
@@ -64,7 +64,7 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
   os << "/* " << name << ": made by tw-compile for " << target << ".\n"
      << " *\n"
      << " * Arrays are dense and row-major, of any alignment; a bool is one byte, f16 and bf16 are bit patterns in\n"
-     << " * uint16_t. Outputs overlap nothing else. "
+     << " * uint16_t, 8-bit floats in uint8_t. Outputs overlap nothing else. "
      << (isSource ? "Cores run one after the other, in one thread.\n * All return 0, 1 = sizes disagree, 2 = out of "
                     "memory.\n"
                   : "Functions may run in several threads at once.\n"

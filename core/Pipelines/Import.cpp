@@ -11,12 +11,15 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Conversion/TosaToArith/TosaToArith.h"
 #include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
 #include "mlir/Conversion/TosaToSCF/TosaToSCF.h"
 #include "mlir/Conversion/TosaToTensor/TosaToTensor.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Tosa/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,6 +27,17 @@
 #include "tilewright/Pipeline.h"
 
 using namespace mlir;
+
+/// Arithmetic on 8-bit floats is arithmetic on f32 between conversions: what a reduction sums was promoted before.
+static void computeFloat8InSingle(OpPassManager &pm) {
+  math::MathExtendToSupportedTypesOptions math;
+  math.extraTypeStrs = {"f16", "bf16"};
+  pm.addNestedPass<func::FuncOp>(math::createMathExtendToSupportedTypes(math));
+  arith::ArithEmulateUnsupportedFloatsOptions floats;
+  floats.sourceTypeStrs.assign(std::begin(tilewright::float8Types), std::end(tilewright::float8Types));
+  floats.targetTypeStr = "f32";
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
+}
 
 void tilewright::buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createCheckSupported());
@@ -45,6 +59,7 @@ void tilewright::buildImportPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps());
   pm.addNestedPass<func::FuncOp>(createPromoteAccumulators());
   pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps()); // fills that the promotion made
+  computeFloat8InSingle(pm);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addNestedPass<func::FuncOp>(createFuseElementwise());

@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/LanePasses.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
@@ -32,11 +33,13 @@ using namespace mlir;
 static void emulateFloats(OpPassManager &pm, llvm::SmallVector<std::string> types = {"bf16"}) {
   arith::ArithEmulateUnsupportedFloatsOptions floats;
   floats.sourceTypeStrs = std::move(types);
+  llvm::append_range(floats.sourceTypeStrs, tilewright::float8Types);
   floats.targetTypeStr = "f32";
   OpPassManager &functions = pm.nest<func::FuncOp>();
   math::MathExtendToSupportedTypesOptions math;
   functions.addPass(math::createMathExtendToSupportedTypes(math));
   pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
+  pm.addPass(tilewright::createExpandFloat8());
 }
 
 static void expandArithmetic(OpPassManager &pm, llvm::SmallVector<std::string> types = {"bf16"}) {

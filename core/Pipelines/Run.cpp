@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Run.h"
+#include "core/Pipelines/Tolerance.h"
 #include "core/Target/NativeCode.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -23,9 +24,10 @@ using namespace tilewright;
 
 namespace {
 
-/// Whether an array of type `have` holds elements of `want`: integers of one width differ only in how they read.
+/// Whether an array of type `have` holds elements of `want`: integers of one width differ only in how they read, files
+/// hold 8-bit floats as bytes.
 bool sameStorage(ElementType have, ElementType want) {
-  if (have == want)
+  if (have == want || (isFloat8(want) && have == ElementType::U8))
     return true;
   return !isFloat(have) && !isFloat(want) && have != ElementType::Bool && want != ElementType::Bool &&
          sizeOf(have) == sizeOf(want);
@@ -123,7 +125,11 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
       if (!sameStorage(array.type(), *type))
         return llvm::createStringError(llvm::formatv("input {0} is {1}; expected element type {2}{3}", input,
                                                      array.describe(), typeText,
-                                                     *type == ElementType::BF16 ? " (a file named *.bf16.npy)" : ""));
+                                                     *type == ElementType::BF16 ? " (a file named *.bf16.npy)"
+                                                     : isFloat8(*type)          ? " (bytes, u1)"
+                                                                                : ""));
+      if (isFloat8(*type))
+        array.readAs(*type);
       ++input;
       run->arguments.push_back(std::move(array));
       run->pristine.push_back(argument.isWritten ? run->arguments.back().clone() : Array());
@@ -240,35 +246,18 @@ llvm::Error Run::reference() {
 }
 
 std::vector<Comparison> Run::compare(const std::vector<Array> &got) const {
-  double narrowest = 0x1p-52;
-  int64_t largest = 1;
-  for (const Array &array : arguments) {
-    if (isFloat(array.type()))
-      narrowest = std::max(narrowest, epsilon(array.type()));
-    for (int64_t dim : array.shape())
-      largest = std::max(largest, dim);
-  }
+  Tolerance tolerance(program, arguments);
   std::vector<Comparison> comparisons;
   for (auto [index, argument] : llvm::enumerate(code->signature().arguments)) {
     if (!argument.isWritten)
       continue;
     const Array &a = got[index], &b = expected[index];
     Comparison result;
-    result.passed = true;
     for (int64_t i = 0; i < b.count(); ++i)
       if (double magnitude = std::fabs(b.get(i)); std::isfinite(magnitude))
         result.scale = std::max(result.scale, magnitude);
-    double compute = a.type() == ElementType::F64 ? 0x1p-52 : 0x1p-23;
-    double base = narrowest * 2 * result.scale + compute * (16 + 2.0 * static_cast<double>(largest)) * result.scale;
     for (int64_t i = 0; i < a.count(); ++i) {
-      double x = a.get(i), y = b.get(i), ratio = 0, error = 0;
-      if (std::isnan(x) || std::isnan(y)) {
-        ratio = error = INFINITY;
-      } else if (x != y) {
-        error = std::fabs(x - y);
-        double tolerance = isFloat(a.type()) ? base + narrowest * 4 * std::fabs(y) : 0;
-        ratio = std::isinf(x) || std::isinf(y) || tolerance == 0 ? INFINITY : error / tolerance;
-      }
+      double x = a.get(i), y = b.get(i), error, ratio = tolerance.ratio(a.type(), result.scale, x, y, error);
       result.maxError = std::max(result.maxError, error);
       if (ratio > result.worst || result.worstIndex < 0) {
         result.worst = ratio;

@@ -9,15 +9,7 @@
 /// What tw-run does, without its command line: one function, its inputs and
 /// outputs, comparison with the plain path in float64, and times.
 ///
-/// Tolerance of a float output with element type T, largest magnitude S of the
-/// reference, and D the largest dimension of all arrays:
-///
-///   |out - ref| <= eps(T') * (4 |ref| + 2 S) + eps(C) * (16 + 2 D) * S
-///
-/// T' is the narrowest float type among all arrays, C the type that T computes
-/// in (f32, f64 for f64), eps(f64, f32, f16, bf16) = 2^-52, 2^-23, 2^-10, 2^-7.
-/// Integers are equal or wrong. NaN is always wrong, an infinity right where the
-/// reference has the same.
+/// What may differ between them is in Tolerance.h.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +33,7 @@ struct Comparison {
   bool passed = false;
   double maxError = 0;     // largest |out - ref|
   double worst = 0;        // largest |out - ref| / tolerance; above 1 is wrong
-  double scale = 0;        // S
+  double scale = 0;        // largest magnitude of the reference
   int64_t worstIndex = -1; // row-major element of `worst`
   double got = 0, expected = 0;
 };

@@ -24,6 +24,7 @@ static_assert(static_cast<int>(ElementType::F64) == TW_F64, "the same types in t
 int64_t tilewright::sizeOf(ElementType type) { return tw_element_bytes(code(type)); }
 const char *tilewright::nameOf(ElementType type) { return tw_element_name(code(type)); }
 bool tilewright::isFloat(ElementType type) { return tw_element_is_float(code(type)); }
+bool tilewright::isFloat8(ElementType type) { return tw_element_is_float8(code(type)); }
 
 double tilewright::epsilon(ElementType type) {
   switch (type) {
@@ -35,10 +36,18 @@ double tilewright::epsilon(ElementType type) {
     return 0x1p-10;
   case ElementType::BF16:
     return 0x1p-7;
+  case ElementType::F8E4M3FN:
+  case ElementType::F8E4M3FNUZ:
+    return 0x1p-3;
+  case ElementType::F8E5M2:
+  case ElementType::F8E5M2FNUZ:
+    return 0x1p-2;
   default:
     return 0;
   }
 }
+
+double tilewright::smallest(ElementType type) { return tw_float8_to_double(code(type), 1); }
 
 float tilewright::bfloatToFloat(uint16_t bits) { return static_cast<float>(tw_bfloat_to_double(bits)); }
 float tilewright::halfToFloat(uint16_t bits) { return static_cast<float>(tw_half_to_double(bits)); }

@@ -21,15 +21,36 @@
 
 namespace tilewright {
 
-enum class ElementType { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 };
+enum class ElementType {
+  Bool,
+  I8,
+  I16,
+  I32,
+  I64,
+  U8,
+  U16,
+  U32,
+  U64,
+  F8E4M3FN,
+  F8E5M2,
+  F8E4M3FNUZ,
+  F8E5M2FNUZ,
+  F16,
+  BF16,
+  F32,
+  F64
+};
 
 /// Bytes of one element.
 int64_t sizeOf(ElementType type);
 /// "f32", "bf16", "i8", "u16", "bool".
 const char *nameOf(ElementType type);
 bool isFloat(ElementType type);
+bool isFloat8(ElementType type);
 /// Spacing of a float type's values around 1, twice the unit roundoff; 0 for integers.
 double epsilon(ElementType type);
+/// The smallest positive number of an 8-bit float type.
+double smallest(ElementType type);
 
 float halfToFloat(uint16_t bits);
 uint16_t floatToHalf(float value); // round to nearest even
@@ -62,6 +83,8 @@ public:
   /// every machine; `stream` tells the arrays of one seed apart.
   void fillRandom(uint64_t seed, uint64_t stream);
   Array clone() const;
+  /// The same bytes as elements of another type of that size.
+  void readAs(ElementType type) { elementType = type; }
   /// "f32[128,768]".
   std::string describe() const;
 

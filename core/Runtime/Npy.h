@@ -8,11 +8,14 @@
 /// \file
 /// Reads and writes `.npy` files of versions 1 to 3.
 ///
-///   magic "\x93NUMPY" | major minor | header length | {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } | data
+///   magic "\x93NUMPY" | major minor | header length | {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } |
+///   data
 ///
 /// Types: b1, i1 i2 i4 i8, u1 u2 u4 u8, f2 f4 f8, of either byte order. The format
 /// has no bf16: it is a u2 array (or V2, as some programs write it) in a file
-/// whose name ends with `.bf16.npy`.
+/// whose name ends with `.bf16.npy`. Nor has it 8-bit floats: they are u1 arrays
+/// (V1 or f1, as ml_dtypes writes them, are read as u1), the bytes of a program
+/// whose type says which they are.
 ///
 //===----------------------------------------------------------------------===//
 

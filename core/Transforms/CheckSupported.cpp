@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Quant/IR/QuantTypes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -48,8 +49,9 @@ std::string objection(Type type) {
     return {};
   }
   if (auto real = dyn_cast<FloatType>(type)) {
-    if (!real.isF64() && !real.isF32() && !real.isF16() && !real.isBF16())
-      return "is a float type that is not compiled; use f64, f32, bf16 or f16";
+    if (!real.isF64() && !real.isF32() && !real.isF16() && !real.isBF16() && !tilewright::isFloat8(real))
+      return "is a float type that is not compiled; use f64, f32, bf16, f16, or of the 8-bit floats f8E4M3FN, f8E5M2, "
+             "f8E4M3FNUZ or f8E5M2FNUZ";
     return {};
   }
   return {};

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// No instruction of common chips narrows f64 to a 16-bit float, and the system's
+/// No instruction of common chips narrows f64 to a float of 16 or 8 bits, and the system's
 /// libraries lack the function that LLVM would call. Going through f32 rounds
 /// twice, unless the first step rounds to odd: towards zero, with the last bit set
 /// when anything was lost. 24 bits are enough for that to be exact (11 + 2 <= 24).
@@ -57,11 +57,11 @@ static void expand(arith::TruncFOp op) {
   op.erase();
 }
 
-void tilewright::narrowDoubles(Operation *root) {
+void tilewright::narrowDoubles(Operation *root, unsigned mostBits) {
   SmallVector<arith::TruncFOp> narrowing;
   root->walk([&](arith::TruncFOp op) {
     if (getElementTypeOrSelf(op.getIn().getType()).isF64() &&
-        getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth() <= 16)
+        getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth() <= mostBits)
       narrowing.push_back(op);
   });
   for (arith::TruncFOp op : narrowing)

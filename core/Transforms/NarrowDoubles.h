@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// arith.truncf from f64 to f16 or bf16 through f32 with one rounding.
+/// arith.truncf from f64 to floats of 16 and 8 bits through f32 with one rounding.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +19,8 @@ class Operation;
 
 namespace tilewright {
 
-/// Rewrites every narrowing from f64 to a float of 16 bits or less below `root`, scalar or vector.
-void narrowDoubles(mlir::Operation *root);
+/// Rewrites every narrowing from f64 to a float of at most `mostBits` bits below `root`, scalar or vector.
+void narrowDoubles(mlir::Operation *root, unsigned mostBits = 16);
 
 } // namespace tilewright
 

@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reductions of bf16 and f16 accumulate in an f32 tensor; an element-wise
+/// Reductions of bf16, f16 and 8-bit floats accumulate in an f32 tensor; an element-wise
 /// operation rounds at the end.
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -28,7 +29,7 @@ using namespace mlir;
 
 namespace {
 
-bool isNarrow(Type type) { return type.isBF16() || type.isF16(); }
+bool isNarrow(Type type) { return type.isBF16() || type.isF16() || tilewright::isFloat8(type); }
 
 /// Whether `op` means the same on f32 operands: arith and math operations that are polymorphic in their float type.
 bool isPolymorphic(Operation *op) {
@@ -101,8 +102,8 @@ void promote(linalg::GenericOp op, RewriterBase &b) {
         for (auto [old, now] : llvm::zip_equal(body->getArguments(), args))
           (old.getType() == now.getType() ? plain : wide).map(old, now);
         for (Operation &inner : body->without_terminator()) {
-          bool touchesNarrow = llvm::any_of(inner.getOperandTypes(), isNarrow) ||
-                               llvm::any_of(inner.getResultTypes(), isNarrow);
+          bool touchesNarrow =
+              llvm::any_of(inner.getOperandTypes(), isNarrow) || llvm::any_of(inner.getResultTypes(), isNarrow);
           if (isa<arith::ExtFOp>(inner) && isNarrow(inner.getOperand(0).getType()) &&
               inner.getResult(0).getType() == f32) {
             plain.map(inner.getResult(0), asWide(inner.getOperand(0)));
@@ -116,8 +117,7 @@ void promote(linalg::GenericOp op, RewriterBase &b) {
           }
           if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
             double number = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
-            wide.map(constant.getResult(),
-                     Value(arith::ConstantOp::create(nested, l, nested.getF32FloatAttr(number))));
+            wide.map(constant.getResult(), Value(arith::ConstantOp::create(nested, l, nested.getF32FloatAttr(number))));
             continue;
           }
           SmallVector<Value> operands;

@@ -62,7 +62,8 @@ defvar TuringUnits = [mma_m16n8k8_f16_f32, mma_m16n8k8_f16_f16, mma_m8n8k16_i8_i
 defvar AmpereUnits = [mma_m16n8k8_f16_f32, mma_m16n8k16_f16_f32, mma_m16n8k8_f16_f16, mma_m16n8k16_f16_f16,
                       mma_m16n8k16_bf16_f32, mma_m16n8k4_tf32_f32, mma_m16n8k8_tf32_f32, mma_m8n8k16_i8_i32,
                       mma_m16n8k16_i8_i32, mma_m16n8k32_i8_i32, mma_m16n8k32_u8_i32, mma_m8n8k4_f64_f64] # LaneUnits;
-defvar AdaUnits = [mma_m16n8k32_e4m3_f32, mma_m16n8k32_e5m2_f32] # AmpereUnits;
+defvar AdaUnits = [mma_m16n8k32_e4m3_f32, mma_m16n8k32_e5m2_f32, mma_m16n8k32_e4m3_e5m2_f32,
+                   mma_m16n8k32_e5m2_e4m3_f32] # AmpereUnits;
 defvar HopperUnits = [
     wgmma_m64n16k16_f16_f32, wgmma_m64n32k16_f16_f32, wgmma_m64n64k16_f16_f32, wgmma_m64n96k16_f16_f32,
     wgmma_m64n128k16_f16_f32, wgmma_m64n192k16_f16_f32, wgmma_m64n256k16_f16_f32, wgmma_m64n16k16_bf16_f32,
@@ -74,7 +75,12 @@ defvar HopperUnits = [
     wgmma_m64n16k32_e4m3_f32, wgmma_m64n32k32_e4m3_f32, wgmma_m64n64k32_e4m3_f32, wgmma_m64n96k32_e4m3_f32,
     wgmma_m64n128k32_e4m3_f32, wgmma_m64n192k32_e4m3_f32, wgmma_m64n256k32_e4m3_f32, wgmma_m64n16k32_e5m2_f32,
     wgmma_m64n32k32_e5m2_f32, wgmma_m64n64k32_e5m2_f32, wgmma_m64n96k32_e5m2_f32, wgmma_m64n128k32_e5m2_f32,
-    wgmma_m64n192k32_e5m2_f32, wgmma_m64n256k32_e5m2_f32] # AdaUnits;
+    wgmma_m64n192k32_e5m2_f32, wgmma_m64n256k32_e5m2_f32,
+    wgmma_m64n16k32_e4m3_e5m2_f32, wgmma_m64n32k32_e4m3_e5m2_f32, wgmma_m64n64k32_e4m3_e5m2_f32,
+    wgmma_m64n96k32_e4m3_e5m2_f32, wgmma_m64n128k32_e4m3_e5m2_f32, wgmma_m64n192k32_e4m3_e5m2_f32,
+    wgmma_m64n256k32_e4m3_e5m2_f32, wgmma_m64n16k32_e5m2_e4m3_f32, wgmma_m64n32k32_e5m2_e4m3_f32,
+    wgmma_m64n64k32_e5m2_e4m3_f32, wgmma_m64n96k32_e5m2_e4m3_f32, wgmma_m64n128k32_e5m2_e4m3_f32,
+    wgmma_m64n192k32_e5m2_e4m3_f32, wgmma_m64n256k32_e5m2_e4m3_f32] # AdaUnits;
 
 /// Costs of the units of one chip, clocks of one quarter of a multiprocessor for 4096 operations of f16 into f32
 /// (16 x 8 x 16), into f16, of tf32 (16 x 8 x 8, half of them), 8192 of i8 (16 x 8 x 32) and of 8-bit floats, 512 of f64.
@@ -95,7 +101,9 @@ class Prices<int f16_f32, int f16_f16, int tf32_, int int8, int float8, int doub
   ];
   list<UnitCost> ampere = Ampere;
   list<UnitCost> ada = Ampere # [UnitCost<mma_m16n8k32_e4m3_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
-                                 UnitCost<mma_m16n8k32_e5m2_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>];
+                                 UnitCost<mma_m16n8k32_e5m2_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
+                                 UnitCost<mma_m16n8k32_e4m3_e5m2_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>,
+                                 UnitCost<mma_m16n8k32_e5m2_e4m3_f32, Cycles<float8>, Cycles<!add(float8, 17)>, from>];
 }
 /// Lane multiply-adds: clocks of a quarter for one warp instruction.
 class LanePrices<int half, int single, int double> {

@@ -64,10 +64,15 @@ def mma_m8n8k16_i8_i32 : Mma<8, 16, i8, i8, i32, 4, 2, "s8">;
 def mma_m16n8k16_i8_i32 : Mma<16, 16, i8, i8, i32, 4, 4, "s8">;
 foreach e = [i8, u8] in
   def mma_m16n8k32_ # e # _i32 : Mma<16, 32, e, e, i32, 4, 8, !if(!eq(e.kind, "I8"), "s8", "u8")>;
-foreach e = ["e4m3", "e5m2"] in
-  def mma_m16n8k32_ # e # _f32
-      : Mma<16, 32, !if(!eq(e, "e4m3"), f8e4m3, f8e5m2), !if(!eq(e, "e4m3"), f8e4m3, f8e5m2), f32, 4, 16,
-            "f32." # e # "." # e # ".f32">;
+/// 8-bit floats: A and B of one format, or one of each.
+foreach ea = [f8e4m3, f8e5m2] in {
+  defvar a = !if(!eq(ea.kind, "F8E4M3"), "e4m3", "e5m2");
+  foreach eb = [f8e4m3, f8e5m2] in {
+    defvar b = !if(!eq(eb.kind, "F8E4M3"), "e4m3", "e5m2");
+    def mma_m16n8k32_ # a # !if(!eq(a, b), "", "_" # b) # _f32
+        : Mma<16, 32, ea, eb, f32, 4, 16, "f32." # a # "." # b # ".f32">;
+  }
+}
 def mma_m8n8k4_f64_f64 : Mma<8, 4, f64, f64, f64, 1, 16, "f64">;
 
 /// One multiply-add per lane, seen as an 8 x 4 outer product: what contractions of other types use.
@@ -93,10 +98,10 @@ defvar Swizzles = ["swizzle.128", "swizzle.64", "swizzle.32", "none"];
 class SharedA<int width> : InScratchpad<"shared", !if(!eq(width, 16), ["row", "column"], ["row"]), Swizzles>;
 class SharedB<int width> : InScratchpad<"shared", !if(!eq(width, 16), ["row", "column"], ["column"]), Swizzles>;
 /// k fills 32 bytes.
-class Wgmma<int n, Elem e, Elem sum, int width> : MatrixUnit<64, n, !div(256, width)> {
+class Wgmma<int n, Elem ea, Elem eb, Elem sum, int width> : MatrixUnit<64, n, !div(256, width)> {
   let scope = Group<"subgroup", 4>;
-  let a = Operand<e, SharedA<width>>;
-  let b = Operand<e, SharedB<width>>;
+  let a = Operand<ea, SharedA<width>>;
+  let b = Operand<eb, SharedB<width>>;
   let c = Operand<sum, InRegisters<Layout<[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [16, 0], [32, 0]],
                                           [[0, 1], [8, 0]], [Repeat<!div(n, 8), 0, 8>]>>>;
   let issue = Cycles<!div(n, 2)>; // of all four quarters together
@@ -108,11 +113,13 @@ class Wgmma<int n, Elem e, Elem sum, int width> : MatrixUnit<64, n, !div(256, wi
 }
 foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   foreach e = [f16, bf16] in
-    def wgmma_m64n # n # k16_ # e # _f32 : Wgmma<n, e, f32, 16>;
+    def wgmma_m64n # n # k16_ # e # _f32 : Wgmma<n, e, e, f32, 16>;
   foreach e = [i8, u8] in
-    def wgmma_m64n # n # k32_ # e # _i32 : Wgmma<n, e, i32, 8>;
-  def wgmma_m64n # n # k32_e4m3_f32 : Wgmma<n, f8e4m3, f32, 8>;
-  def wgmma_m64n # n # k32_e5m2_f32 : Wgmma<n, f8e5m2, f32, 8>;
+    def wgmma_m64n # n # k32_ # e # _i32 : Wgmma<n, e, e, i32, 8>;
+  def wgmma_m64n # n # k32_e4m3_f32 : Wgmma<n, f8e4m3, f8e4m3, f32, 8>;
+  def wgmma_m64n # n # k32_e5m2_f32 : Wgmma<n, f8e5m2, f8e5m2, f32, 8>;
+  def wgmma_m64n # n # k32_e4m3_e5m2_f32 : Wgmma<n, f8e4m3, f8e5m2, f32, 8>;
+  def wgmma_m64n # n # k32_e5m2_e4m3_f32 : Wgmma<n, f8e5m2, f8e4m3, f32, 8>;
 }
 
 #endif // TILEWRIGHT_NVIDIA_MATRIXUNITS

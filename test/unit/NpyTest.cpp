@@ -75,8 +75,8 @@ TEST(Npy, ForeignOrders) {
   ASSERT_TRUE(swapped.has_value()) << error;
   EXPECT_EQ(swapped->get(0), 1);
   EXPECT_EQ(swapped->get(1), 512);
-  auto columns = parseNpy(file("{'shape': (2, 3), 'fortran_order': True, 'descr': '|u1'}", std::string("\0\3\1\4\2\5", 6)),
-                          false, error);
+  auto columns = parseNpy(
+      file("{'shape': (2, 3), 'fortran_order': True, 'descr': '|u1'}", std::string("\0\3\1\4\2\5", 6)), false, error);
   ASSERT_TRUE(columns.has_value()) << error;
   for (int64_t i = 0; i < 6; ++i)
     EXPECT_EQ(columns->get(i), static_cast<double>(i));
@@ -90,13 +90,36 @@ TEST(Npy, Messages) {
             "holds 4 bytes of data; its header promises 12");
   EXPECT_EQ(errorOf(file("{'descr': '<c8', 'fortran_order': False, 'shape': ()}", "12345678")),
             "has element type '<c8'; expected b1, i1 to i8, u1 to u8, f2, f4 or f8 (bf16: u2 in a file named "
-            "*.bf16.npy)");
+            "*.bf16.npy; 8-bit floats: u1, V1 or f1)");
   EXPECT_EQ(errorOf(file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "")),
             "structured element types are not supported; expected one number type such as '<f4'");
   EXPECT_EQ(errorOf(file("{'descr': '<f4', 'shape': ()}", "")),
             "has a header without 'descr', 'fortran_order' or 'shape'");
   EXPECT_EQ(errorOf(file("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999, 99999999999999)}", "")),
             "has a shape whose size in bytes overflows");
+}
+
+TEST(Npy, BytesOfShortFloats) {
+  std::string error;
+  for (ElementType type :
+       {ElementType::F8E4M3FN, ElementType::F8E5M2, ElementType::F8E4M3FNUZ, ElementType::F8E5M2FNUZ}) {
+    Array array(type, {3});
+    for (int64_t i = 0; i < 3; ++i)
+      array.set(i, 1.5 * static_cast<double>(i));
+    auto copy = parseNpy(formatNpy(array), false, error);
+    ASSERT_TRUE(copy.has_value()) << error;
+    EXPECT_EQ(copy->describe(), "u8[3]") << "the program says what the bytes are";
+    copy->readAs(type);
+    for (int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(copy->get(i), array.get(i));
+  }
+  for (const char *code : {"|V1", "<f1", "|u1"}) {
+    auto bytes =
+        parseNpy(file("{'descr': '" + std::string(code) + "', 'fortran_order': False, 'shape': (2,), }", "\x38\x7e"),
+                 false, error);
+    ASSERT_TRUE(bytes.has_value()) << error;
+    EXPECT_EQ(bytes->describe(), "u8[2]");
+  }
 }
 
 TEST(Array, NarrowFloats) {
@@ -116,6 +139,40 @@ TEST(Array, NarrowFloats) {
   EXPECT_EQ(doubleToHalf(0x1p-25), 0);
   EXPECT_EQ(doubleToHalf(0x1.8p-25), 1);
   EXPECT_TRUE(std::isnan(bfloatToFloat(doubleToBfloat(std::numeric_limits<double>::quiet_NaN()))));
+}
+
+TEST(Array, FloatsOfEightBits) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  struct {
+    ElementType type;
+    double largest, tie, smallest; // the tie between the largest and the next power's step rounds down to the even one
+    uint8_t beyond, negativeBeyond, negativeZero;
+  } const formats[] = {{ElementType::F8E4M3FN, 448, 464, 0x1p-9, 0x7f, 0xff, 0x80},
+                       {ElementType::F8E5M2, 57344, 61439, 0x1p-16, 0x7c, 0xfc, 0x80},
+                       {ElementType::F8E4M3FNUZ, 240, 247.9, 0x1p-10, 0x80, 0x80, 0},
+                       {ElementType::F8E5M2FNUZ, 57344, 61439, 0x1p-17, 0x80, 0x80, 0}};
+  for (const auto &format : formats) {
+    Array array(format.type, {1});
+    auto *code = reinterpret_cast<uint8_t *>(array.data());
+    auto codeOf = [&](double value) {
+      array.set(0, value);
+      return *code;
+    };
+    for (unsigned bits = 0; bits < 256; ++bits) {
+      *code = static_cast<uint8_t>(bits);
+      if (double value = array.get(0); !std::isnan(value)) {
+        EXPECT_EQ(codeOf(value), bits) << nameOf(format.type);
+      }
+    }
+    EXPECT_EQ(codeOf(format.tie), codeOf(format.largest)) << nameOf(format.type);
+    EXPECT_EQ(codeOf(1.1 * format.tie), format.beyond) << nameOf(format.type);
+    EXPECT_EQ(codeOf(-infinity), format.negativeBeyond) << nameOf(format.type);
+    EXPECT_EQ(codeOf(-0.0), format.negativeZero) << nameOf(format.type);
+    EXPECT_EQ(codeOf(format.smallest / 2), 0) << "a tie goes to the even zero";
+    EXPECT_EQ(codeOf(format.smallest * 0.51), 1) << nameOf(format.type);
+    codeOf(std::numeric_limits<double>::quiet_NaN());
+    EXPECT_TRUE(std::isnan(array.get(0))) << nameOf(format.type);
+  }
 }
 
 } // namespace

@@ -14,21 +14,24 @@
 #include <string.h>
 
 int64_t tw_element_bytes(tw_element type) {
-  static const unsigned char bytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+  static const unsigned char bytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 1, 1, 1, 1, 2, 2, 4, 8};
   return bytes[type];
 }
 
 const char *tw_element_name(tw_element type) {
-  static const char *const names[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
-                                      "u32",  "u64", "f16", "bf16", "f32", "f64"};
+  static const char *const names[] = {"bool",       "i8",  "i16",  "i32",      "i64",    "u8",
+                                      "u16",        "u32", "u64",  "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ",
+                                      "f8E5M2FNUZ", "f16", "bf16", "f32",      "f64"};
   return names[type];
 }
 
-int tw_element_is_float(tw_element type) { return type >= TW_F16; }
+int tw_element_is_float(tw_element type) { return type >= TW_F8E4M3FN; }
+int tw_element_is_float8(tw_element type) { return type >= TW_F8E4M3FN && type <= TW_F8E5M2FNUZ; }
 
 int tw_element_of(const char *manifest_type) {
-  static const char *const names[] = {"i1",   "i8",   "i16", "i32",  "i64", "ui8", "ui16",
-                                      "ui32", "ui64", "f16", "bf16", "f32", "f64"};
+  static const char *const names[] = {"i1",         "i8",   "i16",  "i32",      "i64",    "ui8",
+                                      "ui16",       "ui32", "ui64", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ",
+                                      "f8E5M2FNUZ", "f16",  "bf16", "f32",      "f64"};
   for (int i = 0; i <= TW_F64; ++i)
     if (strcmp(names[i], manifest_type) == 0)
       return i;
@@ -63,16 +66,40 @@ double tw_half_to_double(uint16_t bits) {
   return double_of(sign | (exponent + 1008) << 52 | fraction << 42);
 }
 
-/* A double to a 16-bit float with `fraction_bits` of fraction and the smallest normal exponent `min_exponent`. */
-static uint16_t narrow(double value, int fraction_bits, int min_exponent) {
+/* What differs between 8-bit floats (core/Transforms/ExpandFloat8.cpp shows them in a table). */
+typedef struct float8 {
+  int fraction_bits, bias, largest; /* code of the largest number */
+  int has_infinity, has_one_zero;
+} float8;
+
+static float8 float8_of(tw_element type) {
+  static const float8 formats[] = {{3, 7, 0x7e, 0, 0}, {2, 15, 0x7b, 1, 0}, {3, 8, 0x7f, 0, 1}, {2, 16, 0x7f, 0, 1}};
+  return formats[type - TW_F8E4M3FN];
+}
+
+double tw_float8_to_double(tw_element type, uint8_t bits) {
+  float8 format = float8_of(type);
+  int magnitude = bits & 0x7f, exponent = magnitude >> format.fraction_bits;
+  uint64_t sign = (uint64_t)(bits & 0x80) << 56;
+  if (format.has_one_zero ? bits == 0x80 : magnitude > format.largest)
+    return double_of(
+        sign | (format.has_infinity && magnitude == format.largest + 1 ? 0x7ff0000000000000 : 0x7ff8000000000000));
+  int fraction = magnitude & ((1 << format.fraction_bits) - 1);
+  if (exponent > 0)
+    fraction |= 1 << format.fraction_bits;
+  else
+    exponent = 1;
+  double unit = double_of((uint64_t)(exponent - format.bias - format.fraction_bits + 1023) << 52);
+  return (sign ? -1.0 : 1.0) * (double)fraction * unit;
+}
+
+/* |value|, which is finite, as a float with `fraction_bits` of fraction and the smallest normal exponent
+   `min_exponent`: exponent and fraction in one number, of any size. */
+static int64_t narrow_magnitude(double value, int fraction_bits, int min_exponent) {
   uint64_t bits = bits_of(value), fraction = bits & 0xfffffffffffff;
-  uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
-  uint16_t infinity = (uint16_t)(0x7fff >> fraction_bits << fraction_bits);
   int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
-  if (exponent == 1024)
-    return (uint16_t)(sign | infinity | (fraction ? 1 << (fraction_bits - 1) : 0));
   if (exponent < min_exponent - fraction_bits - 1)
-    return sign; /* less than half of the smallest number; zeros and subnormal doubles too */
+    return 0; /* less than half of the smallest number; zeros and subnormal doubles too */
   uint64_t significand = fraction | (uint64_t)1 << 52;
   /* Bits below the last one that stays; a subnormal result loses one more for each power of two. */
   int lost = 52 - fraction_bits + (exponent < min_exponent ? min_exponent - exponent : 0);
@@ -80,8 +107,31 @@ static uint16_t narrow(double value, int fraction_bits, int min_exponent) {
            half = (uint64_t)1 << (lost - 1);
   kept += rest > half || (rest == half && (kept & 1));
   /* The leading one of a normal number adds one to the exponent; a carry moves into it by itself. */
-  int64_t packed = (int64_t)kept + (exponent < min_exponent ? 0 : (int64_t)(exponent - min_exponent) << fraction_bits);
+  return (int64_t)kept + (exponent < min_exponent ? 0 : (int64_t)(exponent - min_exponent) << fraction_bits);
+}
+
+static int is_special(double value) { return (bits_of(value) >> 52 & 0x7ff) == 0x7ff; } /* infinity or NaN */
+
+/* A 16-bit float. */
+static uint16_t narrow(double value, int fraction_bits, int min_exponent) {
+  uint16_t sign = (uint16_t)(bits_of(value) >> 48 & 0x8000);
+  uint16_t infinity = (uint16_t)(0x7fff >> fraction_bits << fraction_bits);
+  if (is_special(value))
+    return (uint16_t)(sign | infinity | (value != value ? 1 << (fraction_bits - 1) : 0));
+  int64_t packed = narrow_magnitude(value, fraction_bits, min_exponent);
   return (uint16_t)(sign | (packed >= infinity ? infinity : packed));
+}
+
+uint8_t tw_double_to_float8(tw_element type, double value) {
+  float8 format = float8_of(type);
+  uint8_t sign = (uint8_t)(bits_of(value) >> 56 & 0x80);
+  int64_t packed = is_special(value) ? 0x80 : narrow_magnitude(value, format.fraction_bits, 1 - format.bias);
+  if (packed > format.largest) {
+    if (format.has_one_zero)
+      return 0x80;
+    return (uint8_t)(sign | (format.has_infinity ? (value != value ? 0x7e : 0x7c) : 0x7f));
+  }
+  return (uint8_t)(format.has_one_zero && packed == 0 ? 0 : sign | packed);
 }
 
 uint16_t tw_double_to_half(double value) { return narrow(value, 10, -14); }
@@ -108,6 +158,11 @@ double tw_element_get(tw_element type, const void *data, int64_t i) {
   case TW_U32:
   case TW_U64:
     return (double)raw;
+  case TW_F8E4M3FN:
+  case TW_F8E5M2:
+  case TW_F8E4M3FNUZ:
+  case TW_F8E5M2FNUZ:
+    return tw_float8_to_double(type, (uint8_t)raw);
   case TW_F16:
     return tw_half_to_double((uint16_t)raw);
   case TW_BF16:
@@ -139,6 +194,12 @@ void tw_element_set(tw_element type, void *data, int64_t i, double value) {
   case TW_U32:
   case TW_U64:
     raw = value < 0 ? (uint64_t)(int64_t)value : (uint64_t)value;
+    break;
+  case TW_F8E4M3FN:
+  case TW_F8E5M2:
+  case TW_F8E4M3FNUZ:
+  case TW_F8E5M2FNUZ:
+    raw = tw_double_to_float8(type, value);
     break;
   case TW_F16:
     raw = tw_double_to_half(value);

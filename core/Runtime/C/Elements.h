@@ -31,6 +31,10 @@ typedef enum tw_element {
   TW_U16,
   TW_U32,
   TW_U64,
+  TW_F8E4M3FN,
+  TW_F8E5M2,
+  TW_F8E4M3FNUZ,
+  TW_F8E5M2FNUZ,
   TW_F16,
   TW_BF16,
   TW_F32,
@@ -38,16 +42,20 @@ typedef enum tw_element {
 } tw_element;
 
 int64_t tw_element_bytes(tw_element type);
-const char *tw_element_name(tw_element type); /* "bool", "u8", "bf16" */
+const char *tw_element_name(tw_element type); /* "bool", "u8", "bf16", "f8E5M2" */
 int tw_element_is_float(tw_element type);
+int tw_element_is_float8(tw_element type);
 /* The type that a manifest calls "i1", "ui8", "index", "f32"; -1 for any other. */
 int tw_element_of(const char *manifest_type);
 
 double tw_half_to_double(uint16_t bits);
 double tw_bfloat_to_double(uint16_t bits);
+double tw_float8_to_double(tw_element type, uint8_t bits);
 /* One rounding, to nearest even. */
 uint16_t tw_double_to_half(double value);
 uint16_t tw_double_to_bfloat(double value);
+/* As arith.truncf of MLIR and ml_dtypes: what is too large becomes infinity (f8E5M2) or NaN. */
+uint8_t tw_double_to_float8(tw_element type, double value);
 
 /* Element `i` as a double (64-bit integers may round). */
 double tw_element_get(tw_element type, const void *data, int64_t i);

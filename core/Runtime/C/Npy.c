@@ -22,7 +22,9 @@ typedef struct reader {
   size_t capacity;
 } reader;
 
-static const char *const codes[] = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "u2", "f4", "f8"};
+/* 8-bit floats are written as their bytes. */
+static const char *const codes[] = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8",
+                                    "u1", "u1", "u1", "u1", "f2", "u2", "f4", "f8"};
 
 static const int one = 1;
 static int is_little_endian(void) { return *(const char *)&one; }
@@ -132,6 +134,9 @@ static int dictionary(reader *r, char *description, size_t capacity, tw_npy *arr
 static int element_of(const char *code, int bfloat) {
   if (bfloat && (strcmp(code, "u2") == 0 || strcmp(code, "V2") == 0))
     return TW_BF16;
+  /* How other programs call 8-bit floats: bytes without a meaning. */
+  if (strcmp(code, "V1") == 0 || strcmp(code, "f1") == 0)
+    return TW_U8;
   for (int i = 0; i <= TW_F64; ++i)
     if (i != TW_BF16 && strcmp(code, codes[i]) == 0)
       return i;
@@ -182,7 +187,8 @@ int tw_npy_parse(const char *bytes, size_t count, int bfloat, tw_npy *array, cha
   if (type < 0) {
     snprintf(
         what, sizeof(what),
-        "has element type '%s'; expected b1, i1 to i8, u1 to u8, f2, f4 or f8 (bf16: u2 in a file named *.bf16.npy)",
+        "has element type '%s'; expected b1, i1 to i8, u1 to u8, f2, f4 or f8 (bf16: u2 in a file named *.bf16.npy; "
+        "8-bit floats: u1, V1 or f1)",
         description);
     return wrong(&r, what);
   }

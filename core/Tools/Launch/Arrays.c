@@ -114,10 +114,11 @@ void shape_text(const int64_t *shape, size_t rank, char *text, size_t capacity) 
     length += (size_t)snprintf(text + length, capacity - length, d ? ",%lld" : "%lld", (long long)shape[d]);
 }
 
-/* Integers of one width differ only in how they are read; bf16 may come as its bits. */
+/* Integers of one width differ only in how they are read; 8-bit floats come as bytes. */
 static int same_storage(tw_element have, tw_element want) {
   int integers = !tw_element_is_float(have) && !tw_element_is_float(want) && have != TW_BOOL && want != TW_BOOL;
-  return have == want || (integers && tw_element_bytes(have) == tw_element_bytes(want));
+  return have == want || (tw_element_is_float8(want) && have == TW_U8) ||
+         (integers && tw_element_bytes(have) == tw_element_bytes(want));
 }
 
 /*===-- Arrays --------------------------------------------------------------===*/
@@ -158,7 +159,9 @@ int find_sizes(const options *o, const tw_program *program, const array *arrays,
     if (!same_storage(file->type, a->element))
       return fail("'%s' holds %s; input %zu of '%s' is %s%s", name, tw_element_name(file->type), input - 1,
                   tw_program_name(program), tw_element_name(a->element),
-                  a->element == TW_BF16 ? " (a file named *.bf16.npy)" : "");
+                  a->element == TW_BF16              ? " (a file named *.bf16.npy)"
+                  : tw_element_is_float8(a->element) ? " (bytes, u1)"
+                                                     : "");
     for (size_t d = 0; d < file->rank; ++d) {
       int64_t s = a->size_of[d];
       if (s >= 0 && sizes[s] >= 0 && sizes[s] != file->shape[d])

@@ -4,12 +4,28 @@ import pathlib
 import subprocess
 import tempfile
 
+import ml_dtypes
 import numpy as np
 
-from random_programs.values import FLOATS, store
+from random_programs import values
+from random_programs.values import FLOATS
 
+#: 8-bit floats: NumPy's type, spacing of its values around 1, smallest number. Types of storage: operations err by less than a
+#: spacing, whatever they compute.
+FLOATS8 = {"f8E4M3FN": (ml_dtypes.float8_e4m3fn, 2.0**-3, 2.0**-9), "f8E5M2": (ml_dtypes.float8_e5m2, 2.0**-2, 2.0**-16),
+           "f8E4M3FNUZ": (ml_dtypes.float8_e4m3fnuz, 2.0**-3, 2.0**-10),
+           "f8E5M2FNUZ": (ml_dtypes.float8_e5m2fnuz, 2.0**-2, 2.0**-17)}
 NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i1": np.bool_, "i8": np.int8, "i16": np.int16,
          "i32": np.int32, "i64": np.int64, "index": np.int64}
+
+
+def is_float(kind):
+    return kind in FLOATS or kind in FLOATS8
+
+
+def store(data, kind):
+    """`data` (float64) rounded to `kind`."""
+    return data.astype(np.float32).astype(FLOATS8[kind][0]).astype(np.float64) if kind in FLOATS8 else values.store(data, kind)
 
 
 class Tensor:
@@ -19,7 +35,7 @@ class Tensor:
         self.kind, self.dynamic = kind, dynamic
         data = np.asarray(data)
         with np.errstate(over="ignore"):  # what a narrow float cannot hold is infinite
-            self.data = store(data.astype(np.float64), kind) if kind in FLOATS else data.astype(NUMPY[kind])
+            self.data = store(data.astype(np.float64), kind) if is_float(kind) else data.astype(NUMPY[kind])
 
     def type(self):
         sizes = ("?" if self.dynamic else str(size) for size in self.data.shape)
@@ -31,6 +47,8 @@ class Tensor:
     def save(self, path):
         if self.kind == "bf16":
             np.save(path, (self.data.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16))
+        elif self.kind in FLOATS8:
+            np.save(path, self.data.astype(FLOATS8[self.kind][0]).view(np.uint8))
         else:
             np.save(path, self.data.astype(NUMPY[self.kind]))
 
@@ -38,7 +56,9 @@ class Tensor:
         data = np.load(path)
         if self.kind == "bf16":
             data = (data.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
-        return data.astype(np.float64) if self.kind in FLOATS else data
+        if self.kind in FLOATS8:
+            data = data.view(FLOATS8[self.kind][0])
+        return data.astype(np.float64) if is_float(self.kind) else data
 
 
 class Random:
@@ -48,7 +68,7 @@ class Random:
         self.rng = np.random.default_rng(seed)
 
     def __call__(self, kind, *shape, dynamic=False, low=-8, high=8):
-        if kind in FLOATS:
+        if is_float(kind):
             return Tensor(kind, self.rng.standard_normal(shape), dynamic)
         if kind == "i1":
             return Tensor(kind, self.rng.random(shape) < 0.5, dynamic)
@@ -95,11 +115,14 @@ class Case:
     def compare(self, got, want):
         if got.shape != want.data.shape:
             return f"shape {got.shape}, expected {want.data.shape}"
-        if want.kind not in FLOATS:
+        if not is_float(want.kind):
             wrong = got != want.data
         else:
             finite = np.abs(want.data[np.isfinite(want.data)])
-            bound = self.units * FLOATS[want.kind] * (finite.max() if finite.size else 1.0)
+            if want.kind in FLOATS8:
+                bound = FLOATS8[want.kind][1] * np.abs(want.data) + FLOATS8[want.kind][2]
+            else:
+                bound = self.units * FLOATS[want.kind] * (finite.max() if finite.size else 1.0)
             with np.errstate(invalid="ignore"):
                 wrong = ~(np.abs(got - want.data) <= bound)
             wrong &= ~((got == want.data) | (np.isnan(got) & np.isnan(want.data)))

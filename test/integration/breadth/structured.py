@@ -90,7 +90,7 @@ def shape(letters):
 
 def contractions(random):
     kinds = [("f32", "f32", "f32"), ("bf16", "bf16", "f32"), ("i8", "i8", "i32"), ("f64", "f64", "f64"),
-             ("f16", "f16", "f16"), ("i32", "i32", "i32")]
+             ("f16", "f16", "f16"), ("i32", "i32", "i32"), ("f8E4M3FN", "f8E5M2", "f32")]
     for (name, letters), (ta, tb, tc) in itertools.product(CONTRACTIONS.items(), kinds):
         dynamic = ta in ("bf16", "f64", "i32")
         a, b, c = (random(kind, *shape(x), dynamic=dynamic) for kind, x in zip((ta, tb, tc), letters))

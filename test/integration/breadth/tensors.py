@@ -6,7 +6,7 @@ import numpy as np
 
 from breadth.case import Case, Random, Tensor, simple
 
-KINDS = ["f64", "f32", "f16", "bf16", "i1", "i8", "i16", "i32", "i64", "index"]
+KINDS = ["f64", "f32", "f16", "bf16", "f8E4M3FN", "i1", "i8", "i16", "i32", "i64", "index"]
 
 
 def sizes_of(name, rank, stem):

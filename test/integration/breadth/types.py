@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from breadth.case import NUMPY, Case, Random, Tensor
-from random_programs.values import FLOATS, store
+from breadth.case import FLOATS8, NUMPY, Case, Random, Tensor, store
+from random_programs.values import FLOATS
 
 INTS = ["i8", "i16", "i32", "i64", "index"]
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
@@ -108,7 +108,7 @@ def integers(random):
 
 
 def floats(random):
-    for kind in FLOATS:
+    for kind in (*FLOATS, "f8E5M2"):  # of the 8-bit floats that which has infinities
         dynamic = kind in ("f64", "bf16")
         a, b, c = (random(kind, 5, 9, dynamic=dynamic) for _ in range(3))
         for data in (a.data, b.data):
@@ -156,7 +156,7 @@ def floats(random):
             f"%one = arith.constant 1.0 : {kind}", f"%w = arith.addf %one, %x0 : {kind}", f"%v9 = math.acosh %w : {kind}"],
             [Tensor(kind, value, dynamic) for value in
              (v**c.data, np.arctan2(v, c.data), np.copysign(v, c.data), v * c.data + c.data, v**n.data, v, -c.data, np.sin(v),
-              np.cos(v), np.arccosh(store(1 + v, kind)))])
+              np.cos(v), np.arccosh(1 + v if kind in FLOATS8 else store(1 + v, kind)))])  # inside a body 8-bit floats are not rounded
 
 
 def conversions(random):
@@ -189,13 +189,25 @@ def conversions(random):
             lines.append(f"%v{len(outputs)} = arith.{how} %x0 : {source} to index")
             outputs.append(Tensor("index", wrap(values, "index"), a.dynamic))
         yield pointwise(f"arith-convert-{source}", [a], lines, outputs)
+    for kind in FLOATS8:
+        a = Tensor(kind, random(kind, 3, 11).data * 20, kind == "f8E5M2")
+        lines = [f"%v{i} = arith.extf %x0 : {kind} to {wide}" for i, wide in enumerate(FLOATS)]
+        outputs = [Tensor(wide, a.data, a.dynamic) for wide in FLOATS]
+        for integer in ("i8", "i32", "i64"):
+            lines.append(f"%v{len(outputs)} = arith.fptosi %x0 : {kind} to {integer}")
+            outputs.append(Tensor(integer, np.trunc(a.data), a.dynamic))
+        yield pointwise(f"arith-convert-{kind}", [a], lines, outputs)
+        n, wide = random("i32", 3, 11, dynamic=a.dynamic), random("f64", 3, 11, dynamic=a.dynamic)
+        yield pointwise(f"arith-convert-to-{kind}", [n, wide],
+                        [f"%v0 = arith.sitofp %x0 : i32 to {kind}", f"%v1 = arith.truncf %x1 : f64 to {kind}"],
+                        [Tensor(kind, n.data.astype(np.float64), a.dynamic), Tensor(kind, wide.data, a.dynamic)])
     for real, integer in (("f32", "i32"), ("f64", "i64"), ("f16", "i16")):
         a = random(real, 3, 4)
         bits = a.data.astype(NUMPY[real]).view(NUMPY[integer])
         yield pointwise(f"arith-bitcast-{real}", [a, Tensor(integer, bits)],
                         [f"%v0 = arith.bitcast %x0 : {real} to {integer}", f"%v1 = arith.bitcast %x1 : {integer} to {real}"],
                         [Tensor(integer, bits), a])
-    for kind in ["i1", *INTS, *FLOATS]:
+    for kind in ["i1", *INTS, *FLOATS, *FLOATS8]:
         p, a, b = random("i1", 4, 5), random(kind, 4, 5), random(kind, 4, 5)
         yield pointwise(f"arith-select-{kind}", [p, a, b], [f"%v0 = arith.select %x0, %x1, %x2 : {kind}"],
                         [Tensor(kind, np.where(p.data, a.data, b.data))])

@@ -36,8 +36,8 @@ func.func @f(%a: tensor<4xi128>) {
 
 // -----
 
-// expected-error@+1 {{which is a float type that is not compiled; use f64, f32, bf16 or f16}}
-func.func @f(%a: tensor<4xf8E4M3FN>) {
+// expected-error@+1 {{which is a float type that is not compiled; use f64, f32, bf16, f16, or of the 8-bit floats f8E4M3FN, f8E5M2, f8E4M3FNUZ or f8E5M2FNUZ}}
+func.func @f(%a: tensor<4xf8E8M0FNU>) {
   return
 }
 

@@ -1,0 +1,210 @@
+//===- ExpandFloat8.cpp - Conversions of 8-bit floats by their bits -------- ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A sign, an exponent, and `fraction` bits below the point; what differs:
+///
+///                 fraction  bias  largest          beyond it    infinity  NaN               -0
+///   f8E4M3FN      3         7     448 (0x7e)       NaN          none      0x7f, 0xff        yes
+///   f8E5M2        2         15    57344 (0x7b)     infinity     0x7c      0x7d .. 0x7f      yes
+///   f8E4M3FNUZ    3         8     240 (0x7f)       NaN          none      0x80              no
+///   f8E5M2FNUZ    2         16    57344 (0x7f)     NaN          none      0x80              no
+///
+/// To f32: exponent and fraction move to their place, the exponent by the
+/// difference of the biases; a subnormal number gets the exponent of the smallest
+/// normal one, which is subtracted again. From f32: rounded to nearest even by
+/// adding half a unit in the last place; subnormal results by adding the number
+/// whose last place is theirs. No step has a subnormal f32 as its result.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/NarrowDoubles.h"
+#include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_EXPANDFLOAT8
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+
+namespace {
+
+struct Format {
+  int fraction, bias;
+  int64_t largest; // its code
+  int64_t beyond;  // code of what is larger
+  bool hasInfinity = false, hasNegativeZero = true;
+};
+
+std::optional<Format> formatOf(Type type) {
+  if (isa<Float8E4M3FNType>(type))
+    return Format{3, 7, 0x7E, 0x7F};
+  if (isa<Float8E5M2Type>(type))
+    return Format{2, 15, 0x7B, 0x7C, /*hasInfinity=*/true};
+  if (isa<Float8E4M3FNUZType>(type))
+    return Format{3, 8, 0x7F, 0x80, false, /*hasNegativeZero=*/false};
+  if (isa<Float8E5M2FNUZType>(type))
+    return Format{2, 16, 0x7F, 0x80, false, /*hasNegativeZero=*/false};
+  return std::nullopt;
+}
+
+/// Arithmetic on 32-bit words, one or a vector of them.
+class Words {
+public:
+  Words(Operation *op, Format format)
+      : b(op->getLoc(), op), f(format), shape(op->getOperand(0).getType()), i32(like(b.getI32Type())),
+        f32(like(b.getF32Type())) {}
+
+  Type like(Type element) const {
+    if (auto shaped = dyn_cast<ShapedType>(shape))
+      return shaped.clone(element);
+    return element;
+  }
+
+  /// The bits of an f32 from those of the 8-bit float.
+  Value widen(Value narrow) {
+    Value word = arith::ExtUIOp::create(b, i32, arith::BitcastOp::create(b, like(b.getI8Type()), narrow));
+    Value sign = left(both(word, 0x80), 24), magnitude = both(word, 0x7F);
+    Value moved = left(magnitude, 23 - f.fraction);
+    Value normal = add(moved, number(int64_t(127 - f.bias) << 23));
+    Value lifted = arith::OrIOp::create(b, moved, number(int64_t(128 - f.bias) << 23));
+    Value small = bits(arith::SubFOp::create(b, bits(lifted, f32), real(std::ldexp(1.0, 1 - f.bias))), i32);
+    Value value = select(compare(P::ult, magnitude, int64_t(1) << f.fraction), small, normal);
+    if (!f.hasNegativeZero)
+      return select(compare(P::eq, word, 0x80), number(0xFFC00000), arith::OrIOp::create(b, value, sign));
+    if (f.hasInfinity) {
+      Value special = select(compare(P::ugt, magnitude, f.beyond), number(0x7FC00000), number(0x7F800000));
+      value = select(compare(P::ugt, magnitude, f.largest), special, value);
+    } else {
+      value = select(compare(P::eq, magnitude, f.beyond), number(0x7FC00000), value);
+    }
+    return arith::OrIOp::create(b, value, sign);
+  }
+
+  /// The 8-bit float from the bits of an f32.
+  Value narrow(Value word, Type to) {
+    int drop = 23 - f.fraction;
+    Value sign = both(right(word, 24), 0x80), magnitude = both(word, 0x7FFFFFFF);
+    Value odd = both(right(magnitude, drop), 1);
+    Value rounded = add(add(magnitude, number((int64_t(1) << (drop - 1)) - 1)), odd);
+    Value normal = right(add(rounded, number(-(int64_t(127 - f.bias) << 23))), drop);
+    double unit = std::ldexp(1.0, 24 - f.bias - f.fraction); // its last place is that of subnormal results
+    Value shifted = arith::AddFOp::create(b, bits(magnitude, f32), real(unit));
+    Value small = add(bits(shifted, i32), number(-int64_t(llvm::bit_cast<uint32_t>(float(unit)))));
+    Value finite = select(compare(P::ult, magnitude, int64_t(128 - f.bias) << 23), small, normal);
+    Value tooLarge = compare(P::ugt, finite, f.largest), code;
+    if (f.hasNegativeZero) {
+      Value beyond = number(f.beyond);
+      if (f.hasInfinity)
+        beyond = select(compare(P::ugt, magnitude, 0x7F800000), number(f.beyond | 2), beyond);
+      code = arith::OrIOp::create(b, select(tooLarge, beyond, finite), sign);
+    } else {
+      Value zero = compare(P::eq, finite, 0);
+      code = select(tooLarge, number(f.beyond), select(zero, number(0), arith::OrIOp::create(b, finite, sign)));
+    }
+    return arith::BitcastOp::create(b, to, arith::TruncIOp::create(b, like(b.getI8Type()), code));
+  }
+
+  Value bits(Value x, Type type) { return arith::BitcastOp::create(b, type, x); }
+  Value right(Value x, int64_t y) { return arith::ShRUIOp::create(b, x, number(y)); }
+
+  ImplicitLocOpBuilder b;
+  Format f;
+  Type shape, i32, f32;
+
+private:
+  using P = arith::CmpIPredicate;
+
+  Value splat(TypedAttr scalar, Type type) {
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      return arith::ConstantOp::create(b, DenseElementsAttr::get(shaped, Attribute(scalar)));
+    return arith::ConstantOp::create(b, scalar);
+  }
+  Value number(int64_t value) { return splat(b.getI32IntegerAttr(int32_t(value)), i32); }
+  Value real(double value) { return splat(b.getF32FloatAttr(float(value)), f32); }
+  Value compare(P predicate, Value x, int64_t y) { return arith::CmpIOp::create(b, predicate, x, number(y)); }
+  Value both(Value x, int64_t y) { return arith::AndIOp::create(b, x, number(y)); }
+  Value left(Value x, int64_t y) { return arith::ShLIOp::create(b, x, number(y)); }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
+};
+
+/// `op`'s result; all values of 8-bit floats are exact in the other types.
+Value expand(arith::ExtFOp op, Format format) {
+  Words words(op, format);
+  ImplicitLocOpBuilder &b = words.b;
+  Value wide = words.widen(op.getIn());
+  Type to = getElementTypeOrSelf(op.getType());
+  if (to.isBF16()) // the upper half
+    return words.bits(arith::TruncIOp::create(b, words.like(b.getI16Type()), words.right(wide, 16)), op.getType());
+  Value single = words.bits(wide, words.f32);
+  if (to.isF32())
+    return single;
+  if (to.isF16())
+    return arith::TruncFOp::create(b, op.getType(), single);
+  return arith::ExtFOp::create(b, op.getType(), single);
+}
+
+Value expand(arith::TruncFOp op, Format format) {
+  Words words(op, format);
+  Value single = op.getIn();
+  if (!getElementTypeOrSelf(single.getType()).isF32())
+    single = arith::ExtFOp::create(words.b, words.f32, single);
+  return words.narrow(words.bits(single, words.i32), op.getType());
+}
+
+/// The one operation that upstream's passes leave on 8-bit floats.
+void computeInSingle(math::FmaOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type wide = b.getF32Type();
+  if (auto shaped = dyn_cast<ShapedType>(op.getType()))
+    wide = shaped.clone(wide);
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(arith::ExtFOp::create(b, wide, operand));
+  Value result = math::FmaOp::create(b, operands[0], operands[1], operands[2]);
+  op.replaceAllUsesWith(arith::TruncFOp::create(b, op.getType(), result).getResult());
+  op.erase();
+}
+
+struct ExpandFloat8 : tilewright::impl::ExpandFloat8Base<ExpandFloat8> {
+  void runOnOperation() override {
+    tilewright::narrowDoubles(getOperation(), /*mostBits=*/8);
+    SmallVector<math::FmaOp> fused;
+    getOperation()->walk([&](math::FmaOp op) {
+      if (formatOf(getElementTypeOrSelf(op.getType())))
+        fused.push_back(op);
+    });
+    llvm::for_each(fused, computeInSingle);
+    SmallVector<Operation *> conversions;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+        conversions.push_back(op);
+    });
+    for (Operation *op : conversions) {
+      Value result;
+      if (auto ext = dyn_cast<arith::ExtFOp>(op)) {
+        if (auto format = formatOf(getElementTypeOrSelf(ext.getIn().getType())))
+          result = expand(ext, *format);
+      } else if (auto trunc = cast<arith::TruncFOp>(op)) {
+        if (auto format = formatOf(getElementTypeOrSelf(trunc.getType())))
+          result = expand(trunc, *format);
+      }
+      if (!result)
+        continue;
+      op->getResult(0).replaceAllUsesWith(result);
+      op->erase();
+    }
+  }
+};
+
+} // namespace

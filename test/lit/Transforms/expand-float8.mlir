@@ -1,0 +1,68 @@
+// Conversions of 8-bit floats as integer arithmetic; all codes and all ties are compared in test/integration/test_float8.py.
+//
+// RUN: tw-opt %s -expand-float8 | FileCheck %s
+
+// CHECK-LABEL: func.func @widen
+// CHECK: %[[B:.*]] = arith.bitcast %arg0 : f8E4M3FN to i8
+// CHECK: arith.extui %[[B]] : i8 to i32
+// CHECK-NOT: arith.extf
+// CHECK: arith.subf
+// CHECK: %[[W:.*]] = arith.ori
+// CHECK-NEXT: %[[R:.*]] = arith.bitcast %[[W]] : i32 to f32
+// CHECK-NEXT: return %[[R]] : f32
+func.func @widen(%x: f8E4M3FN) -> f32 {
+  %y = arith.extf %x : f8E4M3FN to f32
+  return %y : f32
+}
+
+// CHECK-LABEL: func.func @narrow_vector
+// CHECK: %[[W:.*]] = arith.bitcast %arg0 : vector<16xf32> to vector<16xi32>
+// CHECK-NOT: arith.truncf
+// CHECK: %[[C:.*]] = arith.trunci %{{.*}} : vector<16xi32> to vector<16xi8>
+// CHECK: %[[R:.*]] = arith.bitcast %[[C]] : vector<16xi8> to vector<16xf8E5M2>
+// CHECK: return %[[R]]
+func.func @narrow_vector(%x: vector<16xf32>) -> vector<16xf8E5M2> {
+  %y = arith.truncf %x : vector<16xf32> to vector<16xf8E5M2>
+  return %y : vector<16xf8E5M2>
+}
+
+// A value of 8 bits is exact in bf16: the upper half of the f32.
+// CHECK-LABEL: func.func @brain
+// CHECK: arith.shrui %{{.*}}, %{{.*}} : vector<32xi32>
+// CHECK: arith.trunci %{{.*}} : vector<32xi32> to vector<32xi16>
+// CHECK: arith.bitcast %{{.*}} : vector<32xi16> to vector<32xbf16>
+func.func @brain(%x: vector<32xf8E4M3FNUZ>) -> vector<32xbf16> {
+  %y = arith.extf %x : vector<32xf8E4M3FNUZ> to vector<32xbf16>
+  return %y : vector<32xbf16>
+}
+
+// f64 is rounded once: to odd in f32 first.
+// CHECK-LABEL: func.func @doubles
+// CHECK: arith.extf %{{.*}} : f32 to f64
+// CHECK: %[[N:.*]] = arith.truncf %arg1 : f64 to f32
+// CHECK: arith.cmpf ogt
+// CHECK-NOT: f64 to f8E5M2FNUZ
+// CHECK: arith.bitcast %{{.*}} : i8 to f8E5M2FNUZ
+func.func @doubles(%x: f8E5M2FNUZ, %z: f64) -> (f64, f8E5M2FNUZ) {
+  %y = arith.extf %x : f8E5M2FNUZ to f64
+  %w = arith.truncf %z : f64 to f8E5M2FNUZ
+  return %y, %w : f64, f8E5M2FNUZ
+}
+
+// CHECK-LABEL: func.func @fused
+// CHECK: %[[F:.*]] = math.fma %{{.*}} : f32
+// CHECK: arith.bitcast %[[F]] : f32 to i32
+// CHECK: return %{{.*}} : f8E5M2
+func.func @fused(%x: f8E5M2) -> f8E5M2 {
+  %y = math.fma %x, %x, %x : f8E5M2
+  return %y : f8E5M2
+}
+
+// CHECK-LABEL: func.func @others
+// CHECK: arith.truncf %{{.*}} : f64 to f16
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+func.func @others(%x: f32, %y: f64) -> (f16, bf16) {
+  %v = arith.truncf %y : f64 to f16
+  %w = arith.truncf %x : f32 to bf16
+  return %v, %w : f16, bf16
+}
