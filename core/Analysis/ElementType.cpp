@@ -30,6 +30,10 @@ Type elementType(ElementKind kind, MLIRContext *context) {
     return Float8E4M3FNType::get(context);
   case ElementKind::F8E5M2:
     return Float8E5M2Type::get(context);
+  case ElementKind::F8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case ElementKind::F8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
   default:
     return IntegerType::get(context, bitWidth(kind));
   }

@@ -30,6 +30,10 @@ static const llvm::fltSemantics &semantics(ElementKind kind) {
     return llvm::APFloat::Float8E4M3FN();
   case ElementKind::F8E5M2:
     return llvm::APFloat::Float8E5M2();
+  case ElementKind::F8E4M3FNUZ:
+    return llvm::APFloat::Float8E4M3FNUZ();
+  case ElementKind::F8E5M2FNUZ:
+    return llvm::APFloat::Float8E5M2FNUZ();
   default:
     return llvm::APFloat::IEEEsingle();
   }

@@ -110,6 +110,8 @@ ElementKind Reader::element(const Record &record) {
       .Case("BF16", BF16)
       .Case("F8E4M3", F8E4M3)
       .Case("F8E5M2", F8E5M2)
+      .Case("F8E4M3FNUZ", F8E4M3FNUZ)
+      .Case("F8E5M2FNUZ", F8E5M2FNUZ)
       .Case("I32", I32)
       .Case("I16", I16)
       .Case("I8", I8)

@@ -86,8 +86,8 @@ static StringRef word(MemoryKind kind) {
   return words[static_cast<int>(kind)];
 }
 static StringRef word(ElementKind kind) {
-  static constexpr const char *words[] = {"F64", "F32", "TF32", "F16", "BF16", "F8E4M3", "F8E5M2",
-                                          "I32", "I16", "I8",   "U8",  "I4",   "U4",     "I1"};
+  static constexpr const char *words[] = {"F64", "F32", "TF32", "F16", "BF16", "F8E4M3", "F8E5M2",     "I32",
+                                          "I16", "I8",  "U8",   "I4",  "U4",   "I1",     "F8E4M3FNUZ", "F8E5M2FNUZ"};
   return words[static_cast<int>(kind)];
 }
 static StringRef word(Residence kind) {

@@ -36,6 +36,8 @@ unsigned tilewright::bitWidth(ElementKind kind) {
     return 16;
   case ElementKind::F8E4M3:
   case ElementKind::F8E5M2:
+  case ElementKind::F8E4M3FNUZ:
+  case ElementKind::F8E5M2FNUZ:
   case ElementKind::I8:
   case ElementKind::U8:
     return 8;
@@ -57,6 +59,8 @@ bool tilewright::isFloat(ElementKind kind) {
   case ElementKind::BF16:
   case ElementKind::F8E4M3:
   case ElementKind::F8E5M2:
+  case ElementKind::F8E4M3FNUZ:
+  case ElementKind::F8E5M2FNUZ:
     return true;
   default:
     return false;
@@ -68,8 +72,8 @@ bool tilewright::isSigned(ElementKind kind) {
 }
 
 llvm::StringRef tilewright::elementName(ElementKind kind) {
-  static constexpr const char *names[] = {"f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2",
-                                          "i32", "i16", "i8",   "u8",  "i4",   "u4",     "i1"};
+  static constexpr const char *names[] = {"f64", "f32", "tf32", "f16", "bf16", "f8e4m3", "f8e5m2",     "i32",
+                                          "i16", "i8",  "u8",   "i4",  "u4",   "i1",     "f8e4m3fnuz", "f8e5m2fnuz"};
   return names[static_cast<int>(kind)];
 }
 

@@ -64,6 +64,8 @@ def f16 : Elem<"F16">;
 def bf16 : Elem<"BF16">;
 def f8e4m3 : Elem<"F8E4M3">;
 def f8e5m2 : Elem<"F8E5M2">;
+def f8e4m3fnuz : Elem<"F8E4M3FNUZ">; // one zero, one NaN, no infinity: not OCP's
+def f8e5m2fnuz : Elem<"F8E5M2FNUZ">;
 def i32 : Elem<"I32">;
 def i16 : Elem<"I16">;
 def i8 : Elem<"I8">;

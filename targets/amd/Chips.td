@@ -28,12 +28,20 @@ defvar Cdna2Units = [mfma_cdna2_16x16_f16_f32, mfma_cdna2_32x32_f16_f32, mfma_cd
                      mfma_cdna2_32x32_bf16_f32, mfma_cdna2_16x16_i8_i32, mfma_cdna2_32x32_i8_i32] # CdnaUnits;
 defvar Cdna3Float = [mfma_cdna3_16x16_f16_f32, mfma_cdna3_32x32_f16_f32, mfma_cdna3_16x16_bf16_f32,
                      mfma_cdna3_32x32_bf16_f32, mfma_cdna3_16x16_i8_i32, mfma_cdna3_32x32_i8_i32] # CdnaUnits;
-defvar Cdna3Units = Cdna3Float # [mfma_cdna3_16x16_xf32_f32, mfma_cdna3_32x32_xf32_f32];
+defvar Cdna3Units = Cdna3Float # [mfma_cdna3_16x16_xf32_f32, mfma_cdna3_32x32_xf32_f32,
+                                  mfma_cdna3_16x16_fp8_fp8_f32, mfma_cdna3_16x16_fp8_bf8_f32,
+                                  mfma_cdna3_16x16_bf8_fp8_f32, mfma_cdna3_16x16_bf8_bf8_f32,
+                                  mfma_cdna3_32x32_fp8_fp8_f32, mfma_cdna3_32x32_fp8_bf8_f32,
+                                  mfma_cdna3_32x32_bf8_fp8_f32, mfma_cdna3_32x32_bf8_bf8_f32];
 defvar Cdna4Units = [mfma_cdna4_16x16_f16_f32, mfma_cdna4_32x32_f16_f32, mfma_cdna4_16x16_bf16_f32,
                      mfma_cdna4_32x32_bf16_f32, mfma_cdna4_16x16_i8_i32, mfma_cdna4_32x32_i8_i32,
                      mfma_cdna4_16x16_fp8_fp8_f32, mfma_cdna4_16x16_fp8_bf8_f32, mfma_cdna4_16x16_bf8_fp8_f32,
                      mfma_cdna4_16x16_bf8_bf8_f32, mfma_cdna4_32x32_fp8_fp8_f32, mfma_cdna4_32x32_fp8_bf8_f32,
-                     mfma_cdna4_32x32_bf8_fp8_f32, mfma_cdna4_32x32_bf8_bf8_f32] # Cdna3Float;
+                     mfma_cdna4_32x32_bf8_fp8_f32, mfma_cdna4_32x32_bf8_bf8_f32,
+                     mfma_cdna4_16x16x128_fp8_fp8_f32, mfma_cdna4_16x16x128_fp8_bf8_f32,
+                     mfma_cdna4_16x16x128_bf8_fp8_f32, mfma_cdna4_16x16x128_bf8_bf8_f32,
+                     mfma_cdna4_32x32x64_fp8_fp8_f32, mfma_cdna4_32x32x64_fp8_bf8_f32,
+                     mfma_cdna4_32x32x64_bf8_fp8_f32, mfma_cdna4_32x32x64_bf8_bf8_f32] # Cdna3Float;
 defvar Rdna3Units = [wmma_rdna3_f16_f32, wmma_rdna3_bf16_f32, wmma_rdna3_i8_i32, wmma_rdna3_u8_i32] # RdnaLaneUnits;
 defvar Rdna4Units = [wmma_rdna4_f16_f32, wmma_rdna4_bf16_f32, wmma_rdna4_i8_i32, wmma_rdna4_u8_i32,
                      wmma_rdna4_fp8_fp8_f32, wmma_rdna4_fp8_bf8_f32, wmma_rdna4_bf8_fp8_f32,
@@ -75,7 +83,7 @@ def MI250 : Cdna<"MI250", "gfx90a", 104, 1700, 64, 1638, 8, 64, Cited<"AMD Insti
   let units = Cdna2Units;
 }
 def MI300X : Cdna<"MI300X", "gfx942", 304, 2100, 192, 5300, 32, 64, Cited<"AMD Instinct MI300X data sheet">> {
-  let summary = "AMD Instinct MI300X (CDNA3); its 8-bit floats are not OCP's and are not described";
+  let summary = "AMD Instinct MI300X (CDNA3); its 8-bit floats are not OCP's";
   let units = Cdna3Units;
 }
 def MI350 : Cdna<"MI350", "gfx950", 256, 2200, 288, 8000, 32, 160, Cited<"AMD Instinct MI350X data sheet">> {

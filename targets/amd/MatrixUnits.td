@@ -92,13 +92,34 @@ foreach t = [16, 32] in {
 }
 def mfma_16x16_f64_f64 : Mfma<16, 4, f64, f64, f64, 32, "f64.16x16x4f64">;
 
-// 8-bit floats: the encodings of f8e4m3 and f8e5m2 on CDNA3 are not OCP's; these are CDNA4's, which are.
+/// CDNA4's product over 2048 / T of k, whose operands have one scale for 32 elements; the scale 0 stands for none. Formats:
+/// 0 fp8, 1 bf8. Which k an element has is the same in A and B, so that any order of them sums alike: runs
+/// of 32 here.
+class MfmaScaled<int t, Elem ea, Elem eb, int formatA, int formatB>
+    : Mfma<t, !div(2048, t), ea, eb, f32, !mul(32, !div(t, 16)), ""> {
+  defvar p = 32;
+  let a = Carried<ea, MfmaA<t, p>, "i32">;
+  let b = Carried<eb, MfmaB<t, p>, "i32">;
+  let source = Cited<"AMD Instinct CDNA4 instruction set architecture, 2025: passes of 4 clocks">;
+  let emit = LlvmIntrinsic<"llvm.amdgcn.mfma.scale.f32." # t # "x" # t # "x" # !div(2048, t) # ".f8f6f4",
+                           ["A", "B", "C", "i32:" # formatA, "i32:" # formatB, "i32:0", "i32:0", "i32:0", "i32:0"]>;
+}
+
+// 8-bit floats: those of CDNA3 have one zero, one NaN and no infinity, those of CDNA4 are OCP's.
 foreach t = [16, 32] in
   foreach ea = ["fp8", "bf8"] in
-    foreach eb = ["fp8", "bf8"] in
-      def mfma_cdna4_ # t # x # t # _ # ea # _ # eb # _f32
-          : Mfma<t, !div(512, t), !if(!eq(ea, "fp8"), f8e4m3, f8e5m2), !if(!eq(eb, "fp8"), f8e4m3, f8e5m2), f32,
-                 !mul(16, !div(t, 16)), "f32." # t # "x" # t # "x" # !div(512, t) # "." # ea # "." # eb>;
+    foreach eb = ["fp8", "bf8"] in {
+      defvar shape = "f32." # t # "x" # t # "x" # !div(512, t) # "." # ea # "." # eb;
+      defvar cycles = !mul(16, !div(t, 16));
+      def mfma_cdna3_ # t # x # t # _ # ea # _ # eb # _f32
+          : Mfma<t, !div(512, t), !if(!eq(ea, "fp8"), f8e4m3fnuz, f8e5m2fnuz),
+                 !if(!eq(eb, "fp8"), f8e4m3fnuz, f8e5m2fnuz), f32, cycles, shape>;
+      defvar a = !if(!eq(ea, "fp8"), f8e4m3, f8e5m2);
+      defvar b = !if(!eq(eb, "fp8"), f8e4m3, f8e5m2);
+      def mfma_cdna4_ # t # x # t # _ # ea # _ # eb # _f32 : Mfma<t, !div(512, t), a, b, f32, cycles, shape>;
+      def mfma_cdna4_ # t # x # t # x # !div(2048, t) # _ # ea # _ # eb # _f32
+          : MfmaScaled<t, a, b, !if(!eq(ea, "fp8"), 0, 1), !if(!eq(eb, "fp8"), 0, 1)>;
+    }
 
 //===----------------------------------------------------------------------===//
 // WMMA: RDNA3 holds A and B twice, RDNA4 once; 32 lanes

@@ -41,7 +41,8 @@ static Layout layout(FuzzedDataProvider &input) {
 
 static UnitOperand operand(FuzzedDataProvider &input) {
   UnitOperand result;
-  result.element = static_cast<ElementKind>(input.ConsumeIntegralInRange<int>(0, static_cast<int>(ElementKind::I1)));
+  result.element =
+      static_cast<ElementKind>(input.ConsumeIntegralInRange<int>(0, static_cast<int>(ElementKind::F8E5M2FNUZ)));
   result.residence =
       static_cast<Residence>(input.ConsumeIntegralInRange<int>(0, static_cast<int>(Residence::Accumulator)));
   result.rows = number(input);

@@ -1,10 +1,14 @@
 """8-bit floats: conversions of all codes and all ties against ml_dtypes, products and what surrounds them on the host and on
 emulated chips."""
 
+import json
+import re
+import subprocess
+
 import numpy as np
 import pytest
 
-from conftest import FULL
+from conftest import BUILD, FULL
 from float8 import TYPES, WIDE, all_codes, around_ties, dtype, load, same_bits, save
 from lanes import emulate, kernels
 
@@ -160,6 +164,45 @@ def test_products_on_chips(a, b, m, n, k, trans_b, chip, tool, tmp_path):
     conflicts = [site for kernel in kernels(report) if kernel["units"] for site in kernel["sites"]
                  if site.get("conflict_cycles")]
     assert not conflicts
+
+
+def unit_of(tool, path, chip):
+    decisions = json.loads(tool("tw-compile", path, "--target", chip, "--explain=json"))
+    return next(d["choice"]["unit"] for d in decisions if d["decision"] == "contraction")
+
+
+@pytest.mark.parametrize("chip, a, b, unit", [
+    ("nvidia:RTX4090", "f8E4M3FN", "f8E4M3FN", "mma_m16n8k32_e4m3_f32"),
+    ("nvidia:L4", "f8E5M2", "f8E4M3FN", "mma_m16n8k32_e5m2_e4m3_f32"), ("nvidia:B200", "f8E5M2", "f8E5M2", "mma_m16n8k32_e5m2_f32"),
+    ("amd:MI300X", "f8E4M3FNUZ", "f8E5M2FNUZ", "mfma_cdna3_.*_fp8_bf8_f32"),
+    ("amd:MI350", "f8E5M2", "f8E4M3FN", "mfma_cdna4_.*x(128|64)_bf8_fp8_f32"),
+    ("amd:RX9070", "f8E4M3FN", "f8E5M2", "wmma_rdna4_fp8_bf8_f32"), ("cpu:zen4", "f8E4M3FN", "f8E5M2", "avx512_dpbf16"),
+    ("cpu:x86-64-v3", "f8E4M3FN", "f8E5M2", "avx2_fma_f32")])
+def test_units_that_are_chosen(chip, a, b, unit, tool, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(matmul(512, 512, 512, a, b))
+    assert re.fullmatch(unit, unit_of(tool, path, chip).partition(".")[2])
+
+
+@pytest.mark.parametrize("chip, kind", [("nvidia:A100", "f8E4M3FN"), ("nvidia:H100", "f8E4M3FNUZ"), ("amd:MI300X", "f8E5M2")])
+def test_a_remark_tells_where_no_unit_takes_it(chip, kind, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(matmul(64, 64, 64, kind, kind))
+    done = subprocess.run([BUILD / "bin" / "tw-compile", path, "--target", chip, "--explain"], capture_output=True, text=True)
+    assert done.returncode == 0 and "contraction is not mapped to a matrix unit: no unit of the chip computes" in done.stderr
+
+
+@pytest.mark.parametrize("a, b", PAIRS[:3])
+@pytest.mark.parametrize("m, n, k, tail", [(128, 256, 256, ""), (200, 144, 208, "narrow")])
+def test_a_ring_of_tiles(a, b, m, n, k, tail, tool, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text('module attributes {tilewright.force = "group=4"} {' +
+                    matmul(m, n, k, a, b, trans_b=True, tail=tail, out=a if tail else "f32") + "\n}")
+    report = emulate(tool, path, "nvidia:H100", "--modes")
+    assert unit_of(tool, path, "nvidia:H100").startswith("nvidia.wgmma_m64n")
+    # Results on their way out meet in banks, of every type; what units read does not.
+    assert not [site for kernel in kernels(report) if kernel["units"] for site in kernel["sites"]
+                if site.get("conflict_cycles") and not site["writes"]]
 
 
 def quantised(a, out, tool, folder, *words):

@@ -83,7 +83,13 @@ KERNELS = {**{f"{kind}-{'t' if a else 'n'}{'t' if b else 'n'}": product(kind, 10
            **{f"{kind}-dynamic-{'t' if a else 'n'}{'t' if b else 'n'}": product(kind, 1000, 1016, 1024, a, b, dynamic=True)
               for kind in ("f32", "f16", "i8") for a, b in ((False, False), (True, False), (False, True))},
            **{f"{layout}-{kind}": convolution(layout, kind, 1, 1, 1, 1, channels=64, filters=128)
-              for layout in ("nchw", "nhwc") for kind in ("f16", "i8")}}
+              for layout in ("nchw", "nhwc") for kind in ("f16", "i8")},
+           **{f"f8-{'t' if a else 'n'}{'t' if b else 'n'}": product("f8E4M3FN", 1024, 1024, 1024, trans_a=a, trans_b=b)
+              for a in (False, True) for b in (False, True)},
+           "f8-narrow": product("f8E4M3FN", 1024, 1016, 1024, tail="narrow"),
+           "f8-odd-nn": product("f8E5M2", 1001, 1003, 1005),
+           "f8-dynamic-narrow": product("f8E4M3FN", 1000, 1016, 1024, tail="narrow", dynamic=True),
+           "fnuz-nn": product("f8E4M3FNUZ", 1024, 1024, 1024), "fnuz-odd-nn": product("f8E5M2FNUZ", 1001, 1003, 1005)}
 NVIDIA = {"T4": "sm_75", "A100": "sm_80", "L4": "sm_89", "RTX4090": "sm_89", "H100": "sm_90a", "H200": "sm_90a",
           "B200": "sm_100a", "RTX5090": "sm_120a"}
 AMD = ["MI250", "MI300X", "MI350", "RX7900", "RX9070"]
@@ -92,7 +98,9 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nn"), ("A100", "f16-dy
              ("RTX4090", "f16-dynamic-residual"), ("RTX4090", "i8-dynamic-narrow"), ("H100", "i8-odd-nn"),
              ("B200", "bf16-dynamic-narrow"), ("MI300X", "f16-dynamic-residual"), ("MI250", "i8-dynamic-residual"),
              ("MI350", "f32-dynamic-nn"), ("RX7900", "i8-dynamic-narrow"), ("RX9070", "f16-dynamic-residual"),
-             ("RX9070", "f32-odd-nn")]
+             ("RX9070", "f32-odd-nn"), ("RTX4090", "f8-nn"), ("RTX4090", "f8-dynamic-narrow"), ("H100", "f8-nt"),
+             ("H100", "f8-odd-nn"), ("MI300X", "fnuz-nn"), ("MI300X", "fnuz-odd-nn"), ("MI350", "f8-nn"),
+             ("MI350", "f8-dynamic-narrow"), ("RX9070", "f8-odd-nn"), ("B200", "f8-narrow"), ("RTX5090", "f8-nn")]
 
 
 @pytest.mark.parametrize("chip, name", [

@@ -86,7 +86,7 @@ def test_large_tiles_keep_their_sums(tool, tmp_path, tile, transposed):
 
 
 @pytest.mark.parametrize("chip", ["H100", "H200"])
-@pytest.mark.parametrize("element", ["f16", "bf16", "i8"])
+@pytest.mark.parametrize("element", ["f16", "bf16", "i8", "f8E4M3FN"])
 def test_the_compiler_chooses_it(tool, tmp_path, chip, element):
     source = tmp_path / "product.mlir"
     text = product(4096, 4096, 4096, element, True, (128, 256))
@@ -97,7 +97,7 @@ def test_the_compiler_chooses_it(tool, tmp_path, chip, element):
     assert choice["block"][:2] in ([128, 256], [256, 128]) and choice["workers"] > 0, choice
 
 
-@pytest.mark.parametrize("element", ["bf16", "i8"])
+@pytest.mark.parametrize("element", ["bf16", "i8", "f8E4M3FN", "f8E5M2"])
 def test_other_elements(tool, tmp_path, element):
     ptx, messages = assemble(tool, tmp_path, product(4096, 4096, 4096, element, True, (128, 256)))
     assert "0 bytes spill stores, 0 bytes spill loads" in messages, messages

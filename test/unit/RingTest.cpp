@@ -74,7 +74,9 @@ TEST(Ring, ProductsOfAllOrders) {
                         {"f16", "f32", F16, F32, true, false},
                         {"f16", "f32", F16, F32, true, true},
                         {"bf16", "f32", BF16, F32, false, true},
-                        {"i8", "i32", I8, I32, false, true}};
+                        {"i8", "i32", I8, I32, false, true},
+                        {"f8E4M3FN", "f32", F8E4M3, F32, false, true},
+                        {"f8E5M2", "f32", F8E5M2, F32, false, true}};
   std::mt19937 random(5);
   for (const std::string &chip : ringChips())
     for (const Gemm &g : gemms) {

@@ -197,7 +197,8 @@ TEST(UnitModel, AgreesWithTheInstructionsOfThisMachine) {
 TEST(UnitModel, ElementsSurviveTheirTypes) {
   char data[16] = {};
   for (ElementKind kind : {ElementKind::F64, ElementKind::F32, ElementKind::F16, ElementKind::BF16, ElementKind::F8E4M3,
-                           ElementKind::F8E5M2, ElementKind::I32, ElementKind::I16, ElementKind::I8, ElementKind::I4}) {
+                           ElementKind::F8E5M2, ElementKind::F8E4M3FNUZ, ElementKind::F8E5M2FNUZ, ElementKind::I32,
+                           ElementKind::I16, ElementKind::I8, ElementKind::I4}) {
     for (double value : {-4.0, 0.0, 3.0}) {
       writeElement(kind, data, 1, value);
       EXPECT_EQ(readElement(kind, data, 1), value) << elementName(kind).str();
