@@ -14,11 +14,17 @@
 ///   f8E4M3FNUZ    3         8     240 (0x7f)       NaN          none      0x80              no
 ///   f8E5M2FNUZ    2         16    57344 (0x7f)     NaN          none      0x80              no
 ///
-/// To f32: exponent and fraction move to their place, the exponent by the
-/// difference of the biases; a subnormal number gets the exponent of the smallest
-/// normal one, which is subtracted again. From f32: rounded to nearest even by
-/// adding half a unit in the last place; subnormal results by adding the number
-/// whose last place is theirs. No step has a subnormal f32 as its result.
+/// To f32 by way of f16, which chips convert: exponent and fraction move to their
+/// place in an f16 whose bias is larger, so that it is 2^(15 - bias) too small;
+/// the product is exact, subnormal numbers too. f8E5M2 is the upper half of an
+/// f16. The largest exponent of f8E5M2FNUZ would be an infinity there: its fields
+/// move into those of f32, and a subnormal number gets the exponent of the
+/// smallest normal one, which is subtracted again.
+///
+/// From f32: rounded to nearest even by adding half a unit in the last place;
+/// subnormal results by adding the number whose last place is theirs.
+///
+/// No step has a subnormal f32 as operand or result.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -70,8 +76,39 @@ public:
     return element;
   }
 
-  /// The bits of an f32 from those of the 8-bit float.
+  /// The f16 of the file's comment.
+  Value half(Value narrow) {
+    Type i16 = like(b.getI16Type());
+    Value byte = arith::BitcastOp::create(b, like(b.getI8Type()), narrow), moved;
+    if (f.fraction == 2) {
+      moved = arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i16, byte), number(8, i16));
+    } else { // the sign goes up by one more than the rest
+      moved = arith::ShLIOp::create(b, arith::ExtSIOp::create(b, i16, byte), number(7, i16));
+      moved = arith::AndIOp::create(b, moved, number(0xBFFF, i16));
+    }
+    return bits(moved, like(b.getF16Type()));
+  }
+
+  /// Whether the 8-bit float is NaN, of a format without infinities.
+  Value isNaN(Value narrow) {
+    Type i8 = like(b.getI8Type());
+    Value byte = arith::BitcastOp::create(b, i8, narrow);
+    if (f.hasNegativeZero)
+      byte = arith::AndIOp::create(b, byte, number(0x7F, i8));
+    return arith::CmpIOp::create(b, P::eq, byte, number(f.beyond, i8));
+  }
+
+  /// An f32 of the 8-bit float's value; NaN may have become a number where the format has no infinities.
   Value widen(Value narrow) {
+    if (f.fraction == 2 && !f.hasInfinity)
+      return widenFields(narrow);
+    Value single = arith::ExtFOp::create(b, f32, half(narrow));
+    if (f.bias == 15)
+      return single;
+    return arith::MulFOp::create(b, single, real(std::ldexp(1.0, 15 - f.bias)));
+  }
+
+  Value widenFields(Value narrow) {
     Value word = arith::ExtUIOp::create(b, i32, arith::BitcastOp::create(b, like(b.getI8Type()), narrow));
     Value sign = left(both(word, 0x80), 24), magnitude = both(word, 0x7F);
     Value moved = left(magnitude, 23 - f.fraction);
@@ -79,15 +116,7 @@ public:
     Value lifted = arith::OrIOp::create(b, moved, number(int64_t(128 - f.bias) << 23));
     Value small = bits(arith::SubFOp::create(b, bits(lifted, f32), real(std::ldexp(1.0, 1 - f.bias))), i32);
     Value value = select(compare(P::ult, magnitude, int64_t(1) << f.fraction), small, normal);
-    if (!f.hasNegativeZero)
-      return select(compare(P::eq, word, 0x80), number(0xFFC00000), arith::OrIOp::create(b, value, sign));
-    if (f.hasInfinity) {
-      Value special = select(compare(P::ugt, magnitude, f.beyond), number(0x7FC00000), number(0x7F800000));
-      value = select(compare(P::ugt, magnitude, f.largest), special, value);
-    } else {
-      value = select(compare(P::eq, magnitude, f.beyond), number(0x7FC00000), value);
-    }
-    return arith::OrIOp::create(b, value, sign);
+    return bits(arith::OrIOp::create(b, value, sign), f32);
   }
 
   /// The 8-bit float from the bits of an f32.
@@ -116,6 +145,14 @@ public:
 
   Value bits(Value x, Type type) { return arith::BitcastOp::create(b, type, x); }
   Value right(Value x, int64_t y) { return arith::ShRUIOp::create(b, x, number(y)); }
+  /// `number` in all elements of `type`, words of 32 bits or fewer.
+  Value number(int64_t number, Type type) {
+    unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+    return splat(
+        b.getIntegerAttr(b.getIntegerType(width), APInt(width, uint64_t(number), false, /*implicitTrunc=*/true)), type);
+  }
+  Value real(double value) { return splat(b.getF32FloatAttr(float(value)), f32); }
+  Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
 
   ImplicitLocOpBuilder b;
   Format f;
@@ -129,24 +166,30 @@ private:
       return arith::ConstantOp::create(b, DenseElementsAttr::get(shaped, Attribute(scalar)));
     return arith::ConstantOp::create(b, scalar);
   }
-  Value number(int64_t value) { return splat(b.getI32IntegerAttr(int32_t(value)), i32); }
-  Value real(double value) { return splat(b.getF32FloatAttr(float(value)), f32); }
+  Value number(int64_t value) { return number(value, i32); }
   Value compare(P predicate, Value x, int64_t y) { return arith::CmpIOp::create(b, predicate, x, number(y)); }
   Value both(Value x, int64_t y) { return arith::AndIOp::create(b, x, number(y)); }
   Value left(Value x, int64_t y) { return arith::ShLIOp::create(b, x, number(y)); }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
 };
 
 /// `op`'s result; all values of 8-bit floats are exact in the other types.
 Value expand(arith::ExtFOp op, Format format) {
   Words words(op, format);
   ImplicitLocOpBuilder &b = words.b;
-  Value wide = words.widen(op.getIn());
   Type to = getElementTypeOrSelf(op.getType());
-  if (to.isBF16()) // the upper half
-    return words.bits(arith::TruncIOp::create(b, words.like(b.getI16Type()), words.right(wide, 16)), op.getType());
-  Value single = words.bits(wide, words.f32);
+  if (to.isF16() && format.hasInfinity)
+    return words.half(op.getIn());
+  Value single = words.widen(op.getIn());
+  if (to.isBF16()) { // the upper half
+    Type i16 = words.like(b.getI16Type());
+    Value upper = arith::TruncIOp::create(b, i16, words.right(words.bits(single, words.i32), 16));
+    if (!format.hasInfinity)
+      upper = words.select(words.isNaN(op.getIn()), words.number(0x7FC0, i16), upper);
+    return words.bits(upper, op.getType());
+  }
+  if (!format.hasInfinity)
+    single = words.select(words.isNaN(op.getIn()), words.real(std::numeric_limits<float>::quiet_NaN()), single);
   if (to.isF32())
     return single;
   if (to.isF16())

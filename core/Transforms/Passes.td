@@ -590,7 +590,7 @@ def ExpandFloat8 : Pass<"expand-float8", "::mlir::ModuleOp"> {
   let summary = "Write conversions of 8-bit floats as integer arithmetic";
   let description = [{
     `arith.extf` from and `arith.truncf` to f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ, of scalars and vectors, become
-    arithmetic on 32-bit words: for chips without instructions for them. Values are rounded once, to nearest even; what
+    shifts, comparisons and a conversion of f16 one way, arithmetic on 32-bit words the other: for chips without instructions for them. Values are rounded once, to nearest even; what
     is too large becomes infinity (f8E5M2) or NaN (the others), never the largest number. `math.fma` of these types is
     computed in f32.
 
@@ -598,9 +598,10 @@ def ExpandFloat8 : Pass<"expand-float8", "::mlir::ModuleOp"> {
     %y = arith.extf %x : vector<16xf8E5M2> to vector<16xf32>
     // ->
     %b = arith.bitcast %x : vector<16xf8E5M2> to vector<16xi8>
-    %w = arith.extui %b : vector<16xi8> to vector<16xi32>
-    ...
-    %y = arith.bitcast %r : vector<16xi32> to vector<16xf32>
+    %w = arith.extui %b : vector<16xi8> to vector<16xi16>
+    %s = arith.shli %w, %eight : vector<16xi16>
+    %h = arith.bitcast %s : vector<16xi16> to vector<16xf16>
+    %y = arith.extf %h : vector<16xf16> to vector<16xf32>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

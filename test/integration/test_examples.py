@@ -10,6 +10,7 @@ import pytest
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 bf16 = ml_dtypes.bfloat16
+float8 = ml_dtypes.float8_e4m3fn
 erf = numpy.vectorize(math.erf, otypes=[numpy.float64])
 
 
@@ -85,6 +86,13 @@ def gemm_bias_gelu(random):
     return [a, b, bias], gelu(wide(a) @ wide(b) + bias)
 
 
+def gemm_f8(random):
+    a, b = normal(random, 128, 256, kind=float8), normal(random, 192, 256, kind=float8)
+    scales, bias = random.uniform(0.5, 1, 192).astype(numpy.float32), normal(random, 192)
+    v = wide(a) @ wide(b).T / 16 * scales + bias
+    return [a, b, scales, bias], numpy.clip(32 * v / (1 + numpy.exp(-v)), -448, 448)
+
+
 def transformer_block(random):
     x = normal(random, 211, 64)
     gain1, shift1, gain2, shift2 = (normal(random, 64) for _ in range(4))
@@ -109,14 +117,16 @@ CASES = {
     "attention-scores": (attention_scores, 2e-6),
     "blur": (blur, 1e-6),
     "gemm-bias-gelu": (gemm_bias_gelu, 5e-2),
+    "gemm-f8": (gemm_f8, 8 + 1e-3),  # half of the step between 128 and 256
     "transformer-block": (transformer_block, 2e-5),
 }
 
 
 def save(folder, name, array):
-    """NumPy has no name for bf16: its bits stand in a u2 file whose name says so."""
+    """NumPy has no name for bf16: its bits stand in a u2 file whose name says so. 8-bit floats are bytes."""
     path = folder / (f"{name}.bf16.npy" if array.dtype == bf16 else f"{name}.npy")
-    numpy.save(path, array.view(numpy.uint16) if array.dtype == bf16 else array)
+    bits = {bf16: numpy.uint16, float8: numpy.uint8}.get(array.dtype.type)
+    numpy.save(path, array.view(bits) if bits else array)
     return path
 
 
@@ -131,7 +141,7 @@ def test_example(name, tool, tmp_path):
     output = tmp_path / ("output.bf16.npy" if low else "output.npy")
     tool("tw-run", EXAMPLES / f"{name}.mlir", *words, "--output", output)
     actual = numpy.load(output)
-    actual = wide(actual.view(bf16) if low else actual)
+    actual = wide(actual.view(bf16) if low else actual.view(float8) if actual.dtype == numpy.uint8 else actual)
     assert actual.shape == expected.shape
     difference = numpy.abs(actual - expected)
     assert difference.max() <= bound, f"largest difference {difference.max():.3g} of at most {bound:.3g}"

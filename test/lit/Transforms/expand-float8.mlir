@@ -2,16 +2,40 @@
 //
 // RUN: tw-opt %s -expand-float8 | FileCheck %s
 
+// By way of f16, whose bias is 8 larger; NaN is no largest exponent there.
 // CHECK-LABEL: func.func @widen
 // CHECK: %[[B:.*]] = arith.bitcast %arg0 : f8E4M3FN to i8
-// CHECK: arith.extui %[[B]] : i8 to i32
-// CHECK-NOT: arith.extf
-// CHECK: arith.subf
-// CHECK: %[[W:.*]] = arith.ori
-// CHECK-NEXT: %[[R:.*]] = arith.bitcast %[[W]] : i32 to f32
-// CHECK-NEXT: return %[[R]] : f32
+// CHECK: %[[E:.*]] = arith.extsi %[[B]] : i8 to i16
+// CHECK: arith.shli %[[E]]
+// CHECK: %[[H:.*]] = arith.extf %{{.*}} : f16 to f32
+// CHECK: %[[S:.*]] = arith.constant 2.560000e+02 : f32
+// CHECK: %[[V:.*]] = arith.mulf %[[H]], %[[S]] : f32
+// CHECK: %[[N:.*]] = arith.cmpi eq
+// CHECK: %[[R:.*]] = arith.select %[[N]], %{{.*}}, %[[V]] : f32
+// CHECK: return %[[R]] : f32
 func.func @widen(%x: f8E4M3FN) -> f32 {
   %y = arith.extf %x : f8E4M3FN to f32
+  return %y : f32
+}
+
+// The upper half of an f16.
+// CHECK-LABEL: func.func @half
+// CHECK: %[[W:.*]] = arith.extui %{{.*}} : vector<8xi8> to vector<8xi16>
+// CHECK: %[[S:.*]] = arith.shli %[[W]]
+// CHECK: %[[H:.*]] = arith.bitcast %[[S]] : vector<8xi16> to vector<8xf16>
+// CHECK-NEXT: return %[[H]]
+func.func @half(%x: vector<8xf8E5M2>) -> vector<8xf16> {
+  %y = arith.extf %x : vector<8xf8E5M2> to vector<8xf16>
+  return %y : vector<8xf16>
+}
+
+// Its largest exponent has numbers, so that f16 does not do.
+// CHECK-LABEL: func.func @fields
+// CHECK-NOT: f16
+// CHECK: arith.subf
+// CHECK: return %{{.*}} : f32
+func.func @fields(%x: f8E5M2FNUZ) -> f32 {
+  %y = arith.extf %x : f8E5M2FNUZ to f32
   return %y : f32
 }
 
@@ -30,6 +54,8 @@ func.func @narrow_vector(%x: vector<16xf32>) -> vector<16xf8E5M2> {
 // CHECK-LABEL: func.func @brain
 // CHECK: arith.shrui %{{.*}}, %{{.*}} : vector<32xi32>
 // CHECK: arith.trunci %{{.*}} : vector<32xi32> to vector<32xi16>
+// CHECK: %[[N:.*]] = arith.cmpi eq, %{{.*}} : vector<32xi8>
+// CHECK: arith.select %[[N]], %{{.*}} : vector<32xi1>, vector<32xi16>
 // CHECK: arith.bitcast %{{.*}} : vector<32xi16> to vector<32xbf16>
 func.func @brain(%x: vector<32xf8E4M3FNUZ>) -> vector<32xbf16> {
   %y = arith.extf %x : vector<32xf8E4M3FNUZ> to vector<32xbf16>
