@@ -5,9 +5,11 @@ import pathlib
 import shutil
 import subprocess
 
+import numpy
 import pytest
 
 from conftest import BUILD, SOURCE
+from test_runtime import DRIVERS, artifact, program
 
 ACCELERATOR = [f"--load-target={BUILD / 'lib/tilewright/libtilewright-target-accelerator.so'}", "--target=accelerator"]
 LAYER = SOURCE / "templates/accelerator/test/layer.mlir"
@@ -71,6 +73,30 @@ def test_full_disk(mounts, tmp_path, name):
         assert f"{who}: error: cannot write " in message, message
         assert message.count("error:") == 1, message
     assert not left
+
+
+def on_small_disk(tmp_path, command, **environment):
+    """Runs the command where `tmp_path`/disk holds one page; its exit status, its messages, and what it left there."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    # Only this process and its children see the disk.
+    script = f'mount -t tmpfs -o size={PAGE} none {disk} && "$@" >{tmp_path}/out 2>{tmp_path}/err; status=$?; ' \
+             f"find {disk} -mindepth 1 >{tmp_path}/left; exit $status"
+    result = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", *map(str, command)], cwd=tmp_path, timeout=300,
+                            env={**os.environ, **environment})
+    return result.returncode, (tmp_path / "err").read_text(), (tmp_path / "left").read_text().split()
+
+
+@pytest.mark.parametrize("option", ["--output", "--save-input"])
+def test_launch_on_a_full_disk(mounts, tmp_path, option):
+    """tw-launch by the driver of the tests: an array that the disk does not hold."""
+    path = artifact(tmp_path / "four.tw", [program()])
+    numpy.save(tmp_path / "x.npy", numpy.arange(PAGE, dtype=numpy.float32))
+    status, message, left = on_small_disk(
+        tmp_path, [BUILD / "bin/tw-launch", path, "--input", tmp_path / "x.npy", option, tmp_path / "disk/y.npy"],
+        LD_LIBRARY_PATH=str(DRIVERS), FAKE_LOG=str(tmp_path / "log"), FAKE_KERNELS=str(DRIVERS / "kernels.so"))
+    assert status == 1 and not left
+    assert message == f"tw-launch: error: cannot write '{tmp_path}/disk/y.npy': No space left on device\n"
 
 
 @pytest.mark.parametrize("command", [
