@@ -130,11 +130,11 @@ private:
     places[memory.name] = {x + width, y + barHeight / 2};
   }
 
-  /// The copy engines from the top to the bottom, each with its name beside the middle of its arrow.
+  /// The copy engines from the top to the bottom, each with its name beside its arrow.
   void arrowsOf() {
     struct Arrow {
       const CopyEngine *copy;
-      int64_t x1, y1, x2, y2;
+      int64_t x1, y1, x2, y2, middle = 0; // where it is farthest from the boxes
     };
     std::vector<Arrow> all;
     for (const CopyEngine &copy : chip.copies()) {
@@ -145,14 +145,22 @@ private:
     llvm::stable_sort(all, [](const Arrow &a, const Arrow &b) { return a.y1 + a.y2 < b.y1 + b.y2; });
     for (auto [index, arrow] : llvm::enumerate(all)) {
       int64_t out = fullWidth - arrows + 44 + 16 * static_cast<int64_t>(index % 5);
-      int64_t end = arrow.y2 == arrow.y1 ? arrow.y2 + 6 : arrow.y2;
-      lastLabel = std::max((arrow.y1 + end) / 2 + 4, lastLabel + 14);
+      arrow.y2 += arrow.y2 == arrow.y1 ? 6 : 0;
+      arrow.middle = (arrow.x1 + arrow.x2 + 6 * out) / 8;
       svg += formatv("<path d=\"M{0} {1} C{2} {1} {2} {3} {4} {3}\" fill=\"none\" stroke=\"var(--accent2)\" "
-                     "stroke-width=\"1.5\" marker-end=\"url(#tip)\"><title>{5}: {6} to {7}</title></path>"
-                     "<text class=\"tiny halo\" x=\"{8}\" y=\"{9}\">{5}</text>\n",
-                     arrow.x1, arrow.y1, out, end, arrow.x2, html::escape(arrow.copy->name),
-                     html::escape(arrow.copy->from), html::escape(arrow.copy->to),
-                     (arrow.x1 + arrow.x2 + 6 * out) / 8 + 4, lastLabel);
+                     "stroke-width=\"1.5\" marker-end=\"url(#tip)\"><title>{5}: {6} to {7}</title></path>",
+                     arrow.x1, arrow.y1, out, arrow.y2, arrow.x2, html::escape(arrow.copy->name),
+                     html::escape(arrow.copy->from), html::escape(arrow.copy->to));
+    }
+    // Names right of all arrows that pass at their height.
+    for (const Arrow &arrow : all) {
+      lastLabel = std::max((arrow.y1 + arrow.y2) / 2 + 4, lastLabel + 14);
+      int64_t x = 0;
+      for (const Arrow &other : all)
+        if (std::min(other.y1, other.y2) - 14 < lastLabel && lastLabel < std::max(other.y1, other.y2) + 14)
+          x = std::max(x, other.middle);
+      svg += formatv("<text class=\"tiny halo\" x=\"{0}\" y=\"{1}\">{2}</text>\n", std::max(x, arrow.middle) + 6,
+                     lastLabel, html::escape(arrow.copy->name));
     }
   }
 

@@ -47,6 +47,8 @@ static std::string engines(const TargetDescription &chip) {
       "clock</th><th class=\"n\">latency</th><th>completion</th><th>one command</th><th>source</th></tr>\n";
   for (const CopyEngine &copy : chip.copies()) {
     std::string command = html::counted(copy.maxRank, "dimension");
+    if (llvm::is_contained(copy.arrangements, "transpose"))
+      command += ", transposes";
     if (copy.alignBytes > 1)
       command += formatv(", addresses aligned to {0} bytes", copy.alignBytes);
     if (copy.burstBytes)

@@ -98,8 +98,12 @@ static std::string candidates(const json::Array *list, const json::Object *choic
   std::string text = "<h3>candidates</h3><div class=\"wide tight\"><table><tr><th></th><th "
                      "class=\"n\">modelled</th><th class=\"n\">of the "
                      "fastest</th>";
-  for (const std::string &column : columns)
-    text += "<th>" + escape(column) + "</th>";
+  for (const std::string &column : columns) { // long names break behind an underscore
+    std::string name = escape(column);
+    for (size_t at = 0; (at = name.find('_', at)) != std::string::npos; at += 7)
+      name.insert(at + 1, "<wbr/>");
+    text += "<th>" + name + "</th>";
+  }
   text += "</tr>\n";
   bool marked = false;
   for (const json::Object *row : rows) {

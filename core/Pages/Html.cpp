@@ -15,6 +15,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 
 using namespace tilewright;
 
@@ -126,4 +127,7 @@ std::string html::counted(int64_t count, llvm::StringRef word) {
   return std::to_string(count) + " " + word.str() + (count == 1 ? "" : "s");
 }
 
-std::string html::number(double value) { return formatted("%.4g", value); }
+std::string html::number(double value) {
+  bool isLong = std::fabs(value) >= 1e4 && std::fabs(value) < 1e9; // clocks, bytes: without an exponent
+  return formatted(isLong ? "%.0f" : "%.4g", value);
+}

@@ -37,7 +37,7 @@ std::string seconds(double seconds);
 std::string rate(double perSecond, llvm::StringRef unit);
 /// "1 decision", "3 decisions".
 std::string counted(int64_t count, llvm::StringRef word);
-/// Up to four digits: "0.25", "1234", "1.2e+07".
+/// Up to four digits: "0.25", "1234", "1.2e+09"; integers from 10000 on without an exponent: "33360".
 std::string number(double value);
 
 } // namespace tilewright::html
