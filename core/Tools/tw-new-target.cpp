@@ -202,10 +202,18 @@ static llvm::Error run(const Arguments &arguments, const char *argv0) {
       (void)fs::remove(arguments.directory);
     return files.takeError();
   }
+  // PREFIX/share/tilewright/templates/NAME; the sources are no installation.
+  llvm::StringRef prefix = *from;
+  for (const char *part : {"", "templates", "tilewright", "share"}) {
+    bool here = !*part || path::filename(prefix) == part;
+    prefix = here ? path::parent_path(prefix) : "<where Tilewright is installed>";
+    if (!here)
+      break;
+  }
   llvm::outs() << formatv("{0}: {1} files of target '{2}', beginning with README.md\n"
-                          "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH=<where Tilewright is installed>\n"
+                          "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={3}\n"
                           "  cmake --build {0}/build && ctest --test-dir {0}/build --output-on-failure\n",
-                          arguments.directory, *files, arguments.name);
+                          arguments.directory, *files, arguments.name, prefix);
   return llvm::Error::success();
 }
 

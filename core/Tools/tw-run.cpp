@@ -123,7 +123,8 @@ public:
   int verifyStages(llvm::ArrayRef<std::vector<Comparison>> stages);
   void benchmark(const Benchmark &measured, const Run &run);
   /// Findings and counters of the emulator; exit status 3 if a kernel has findings.
-  int emulation(const EmulatedProgram &program);
+  /// `runs`: whose sums the counters are.
+  int emulation(const EmulatedProgram &program, size_t runs);
 
 private:
   bool json;
@@ -194,7 +195,7 @@ void Report::benchmark(const Benchmark &measured, const Run &run) {
                                   static_cast<double>(bytes) / measured.median * 1e-9);
 }
 
-int Report::emulation(const EmulatedProgram &program) {
+int Report::emulation(const EmulatedProgram &program, size_t runs) {
   progress.done();
   llvm::json::Array findings, kernels;
   for (const Finding &finding : program.findings()) {
@@ -202,6 +203,8 @@ int Report::emulation(const EmulatedProgram &program) {
     if (!json)
       llvm::errs() << finding.str() << "\n";
   }
+  if (!json && runs > 1)
+    llvm::outs() << "counters of " << runs << " runs together, one for each order of lanes and engines and the first\n";
   for (const KernelCounters &counters : program.counters()) {
     llvm::json::Object kernel = toJson(counters);
     const llvm::json::Object *predicted = program.predicted(counters.kernel);
@@ -230,7 +233,8 @@ int Report::emulation(const EmulatedProgram &program) {
                                     engine.commands, engine.bytes, engine.busyCycles, counters.cycles);
   }
   bool clean = findings.empty();
-  object["emulation"] = llvm::json::Object{{"findings", std::move(findings)}, {"kernels", std::move(kernels)}};
+  object["emulation"] = llvm::json::Object{
+      {"findings", std::move(findings)}, {"kernels", std::move(kernels)}, {"runs", static_cast<int64_t>(runs)}};
   return clean ? 0 : 3;
 }
 
@@ -352,7 +356,7 @@ int main(int argc, char **argv) {
                                                                     {"warm", arguments.timeCompile.getValue()}}}};
   int status = 0;
   if (EmulatedProgram *emulated = (*run)->executable().emulated())
-    status |= report.emulation(*emulated);
+    status |= report.emulation(*emulated, arguments.modes ? 1 + emulated->modes().size() : 1);
   if (PlacedProgram *placed = (*run)->executable().placed(); placed && !options.place.emulator) {
     report.object["device"] = llvm::json::Object{{"name", placed->describe()}};
     if (device && arguments.json) {

@@ -54,7 +54,8 @@ def projects(prefix, tmp_path_factory):
         if kind not in made:
             folder = tmp_path_factory.mktemp(kind) / "project"
             begin = time.monotonic(), processor_seconds()
-            run(prefix / "bin/tw-new-target", NAME, "--kind", kind, "--dir", folder)
+            said = run(prefix / "bin/tw-new-target", NAME, "--kind", kind, "--dir", folder)
+            assert f"-DCMAKE_PREFIX_PATH={prefix}" in said  # a command to copy
             output = run(folder / "ci.sh", prefix, timeout=1200, env=CONFORMANCE)
             # On a busy machine the processor's time counts.
             made[kind] = folder, output, min(time.monotonic() - begin[0], processor_seconds() - begin[1])
