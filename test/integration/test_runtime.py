@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 
+import ml_dtypes
 import numpy
 import pytest
 
@@ -104,7 +105,7 @@ def test_other_driver(launch, tmp_path):
 
 def test_random_inputs_are_those_of_tw_run(launch, tool, tmp_path):
     source = tmp_path / "p.mlir"
-    types = ["f32", "f16", "bf16", "f64", "i8", "i32", "ui8"]
+    types = ["f32", "f16", "bf16", "f64", "i8", "i32", "ui8", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"]
     arguments = ", ".join(f"%a{i}: memref<33x{t}>, %b{i}: memref<33x{t}>" for i, t in enumerate(types))
     copies = "\n".join(f"memref.copy %a{i}, %b{i} : memref<33x{t}> to memref<33x{t}>" for i, t in enumerate(types))
     source.write_text(f"func.func @p({arguments}) {{\n{copies}\nreturn\n}}\n")
@@ -112,8 +113,8 @@ def test_random_inputs_are_those_of_tw_run(launch, tool, tmp_path):
              for who in ("run", "launch")]
     tool("tw-run", source, "--seed", 7, *(f"--output={name}" for name in names[0]))
     array = {"shape": [33], "written": True, "result": False}
-    widths = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8, "i8": 1, "i32": 4, "ui8": 1}
-    both = [{**array, "type": t, "bytes": widths[t], "written": written} for t in types for written in (False, True)]
+    widths = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8, "i32": 4}
+    both = [{**array, "type": t, "bytes": widths.get(t, 1), "written": written} for t in types for written in (False, True)]
     path = artifact(tmp_path / "p.tw", [program(sizes=0, arguments=both, temporaries=[], launches=[])])
     skipped = tmp_path / "skipped.npy"
     saved = [f"--save-input={name if half == 0 else skipped}" for name in names[1] for half in (0, 1)]
@@ -183,6 +184,22 @@ def test_comparison_and_json(launch, tmp_path):
     x[5] = numpy.nan
     numpy.save(tmp_path / "x.npy", x)
     assert "WRONG" in launch(*call[:-1], "--check-against", tmp_path / "right.npy", expect=2)
+
+
+def test_short_floats_are_bytes_and_may_be_neighbours(launch, tmp_path):
+    array = {"type": "f8E4M3FN", "bytes": 1, "shape": [6], "written": True, "result": False}
+    path = artifact(tmp_path / "same.tw", [program(entry="same", sizes=0, arguments=[array], temporaries=[], launches=[])])
+    x = numpy.array([1, -2, 0, 448, 0.001953125, numpy.nan], numpy.float32).astype(ml_dtypes.float8_e4m3fn)
+    numpy.save(tmp_path / "x.npy", x.view(numpy.uint8))
+    wide = x.astype(numpy.float64)
+    numpy.save(tmp_path / "near.npy", wide + [0.125, -0.25, 0.001953125, -32, 0, 0])
+    numpy.save(tmp_path / "far.npy", wide + [0.5, 0, 0, 0, 0, 0])
+    call = [path, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy", "--check-against"]
+    launch(*call, tmp_path / "near.npy")
+    assert "WRONG: element 0 " in launch(*call, tmp_path / "far.npy", expect=2)
+    assert (numpy.load(tmp_path / "y.npy") == x.view(numpy.uint8)).all()
+    numpy.save(tmp_path / "x.npy", numpy.zeros(6, numpy.float32))
+    assert launch(*call, tmp_path / "near.npy", expect=1).endswith("input 0 of 'same' is f8E4M3FN (bytes, u1)")
 
 
 def test_samples_last_a_millisecond(launch, tmp_path):

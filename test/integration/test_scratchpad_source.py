@@ -7,6 +7,7 @@ import subprocess
 import numpy
 import pytest
 from conftest import BUILD
+from float8 import TYPES, all_codes, around_ties, dtype, same_bits
 from test_scratchpads import PLUGIN, gemm
 
 #: What loads a chip, its name, and the folder of the header that declares what its cores call, in both forms.
@@ -211,6 +212,32 @@ def test_requantised_rows_of_any_length(compiled):
         result = numpy.zeros((5, n), dtype=numpy.int8)
         assert library.narrow(ctypes.c_int64(n), pointer(x), pointer(result)) == 0
         assert (result == numpy.clip(numpy.rint(x * numpy.float32(0.25)) - 5, -100, 127).astype(numpy.int8)).all()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_floats_of_eight_bits(compiled, kind):
+    """All codes to f32, and all ties of f32 back."""
+    codes, values = all_codes(kind), around_ties(kind, "f32")
+    n = len(values)
+
+    def cast(name, op, count, have, want):
+        return f"""
+    func.func @{name}(%x: tensor<{count}x{have}>) -> tensor<{count}x{want}> {{
+      %e = tensor.empty() : tensor<{count}x{want}>
+      %r = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}}
+          ins(%x : tensor<{count}x{have}>) outs(%e : tensor<{count}x{want}>) {{
+        ^bb0(%v: {have}, %o: {want}):
+          %w = arith.{op} %v : {have} to {want}
+          linalg.yield %w : {want}
+      }} -> tensor<{count}x{want}>
+      return %r : tensor<{count}x{want}>
+    }}"""
+
+    library, _ = compiled(cast("widen", "extf", 256, kind, "f32") + cast("narrow", "truncf", n, "f32", kind))
+    wide, short = numpy.zeros(256, numpy.float32), numpy.zeros(n, numpy.uint8)
+    assert library.widen(pointer(codes), pointer(wide)) == 0 and library.narrow(pointer(values), pointer(short)) == 0
+    with numpy.errstate(all="ignore"):
+        assert same_bits(wide, codes.astype(numpy.float32)) and same_bits(short.view(dtype(kind)), values.astype(dtype(kind)))
 
 
 def test_all_halfs(compiled):
