@@ -1,6 +1,7 @@
 """8-bit floats: conversions of all codes and all ties against ml_dtypes, products and what surrounds them on the host and on
 emulated chips."""
 
+import ctypes
 import json
 import re
 import subprocess
@@ -229,3 +230,37 @@ def test_cast_behind_a_product(out, tool, tmp_path):
                                         ("amd:RX9070", "f8E5M2")])
 def test_cast_behind_a_product_on_chips(chip, kind, tool, tmp_path):
     quantised(kind, kind, tool, tmp_path, *where(chip))
+
+
+@pytest.mark.parametrize("target", ["cpu:host", "cpu:x86-64", "nvidia:RTX4090", "amd:MI350"])
+def test_constants_single_values_and_loops(target, tool, tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text("""
+    func.func @f(%a: tensor<5x4xf8E4M3FN>, %s: f8E5M2) -> (tensor<5x3xf32>, tensor<5x4xf8E5M2>, f8E5M2) {
+      %w = arith.constant dense<[[1.0, 2.0, -0.5], [0.25, 3.0, 1.5], [0.0, -1.0, 448.0], [0.015625, 2.0, 0.001953125]]>
+          : tensor<4x3xf8E4M3FN>
+      %z = arith.constant dense<0.0> : tensor<5x3xf32>
+      %r = linalg.matmul ins(%a, %w : tensor<5x4xf8E4M3FN>, tensor<4x3xf8E4M3FN>) outs(%z : tensor<5x3xf32>) -> tensor<5x3xf32>
+      %c = arith.constant dense<1.75> : tensor<5x4xf8E5M2>
+      %e = tensor.splat %s : tensor<5x4xf8E5M2>
+      %q = arith.addf %c, %e : tensor<5x4xf8E5M2>
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      %t = scf.for %i = %c0 to %c4 step %c1 iter_args(%x = %s) -> (f8E5M2) {
+        %y = arith.addf %x, %s : f8E5M2
+        scf.yield %y : f8E5M2
+      }
+      return %r, %q, %t : tensor<5x3xf32>, tensor<5x4xf8E5M2>, f8E5M2
+    }""")
+    tool("tw-run", path, "--verify", *where(target))
+
+
+def test_the_c_interface_takes_bytes(tool, tmp_path):
+    path, library, header = tmp_path / "program.mlir", tmp_path / "program.so", tmp_path / "program.h"
+    path.write_text(cast("f8E5M2", "f32", 256))
+    tool("tw-compile", path, "-o", library, "--header", header)
+    assert "int f(const uint8_t *in0, float *out0);" in header.read_text()
+    codes, wide = all_codes("f8E5M2"), np.zeros(256, np.float32)
+    pointers = (ctypes.c_void_p(array.ctypes.data) for array in (codes, wide))
+    assert ctypes.CDLL(str(library)).f(*pointers) == 0 and same_bits(wide, codes.astype(np.float32))
