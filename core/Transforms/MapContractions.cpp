@@ -23,6 +23,7 @@
 #include "core/Transforms/LaneRings.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/ScratchpadContractionEmitter.h"
+#include "core/Transforms/WidenOperands.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -444,6 +445,8 @@ void MapContractions::runOnOperation() {
       if (failed(contraction) || seen.contains(root))
         continue;
       seen.insert(root);
+      if (laneHierarchy(**target) && widenOperands(*contraction, **target))
+        contraction = recognizeContraction(*analyzeNest(root));
       rewrite(*contraction, **target, options);
       changed = true;
       break;

@@ -185,11 +185,22 @@ def test_units_that_are_chosen(chip, a, b, unit, tool, tmp_path):
     assert re.fullmatch(unit, unit_of(tool, path, chip).partition(".")[2])
 
 
-@pytest.mark.parametrize("chip, kind", [("nvidia:A100", "f8E4M3FN"), ("nvidia:H100", "f8E4M3FNUZ"), ("amd:MI300X", "f8E5M2")])
-def test_a_remark_tells_where_no_unit_takes_it(chip, kind, tmp_path):
+@pytest.mark.parametrize("chip, a, b, unit", [
+    ("nvidia:A100", "f8E4M3FN", "f8E5M2", "mma_m16n8k16_f16_f32"), ("nvidia:H100", "f8E4M3FNUZ", "f8E5M2FNUZ", ".*_f16_f32"),
+    ("amd:MI300X", "f8E5M2", "f8E5M2", "mfma_cdna3_.*_f16_f32"), ("amd:MI250", "f8E4M3FN", "f8E4M3FN", "mfma_cdna2_.*_f16_f32"),
+    ("nvidia:RTX4090", "bf16", "f8E4M3FN", ".*_bf16_f32"), ("amd:RX7900", "f8E4M3FN", "f16", "wmma_rdna3_f16_f32")])
+def test_what_no_unit_takes_is_widened_before(chip, a, b, unit, tool, tmp_path):
     path = tmp_path / "program.mlir"
-    path.write_text(matmul(64, 64, 64, kind, kind))
-    done = subprocess.run([BUILD / "bin" / "tw-compile", path, "--target", chip, "--explain"], capture_output=True, text=True)
+    path.write_text(matmul(96, 64, 80, a, b))
+    assert re.fullmatch(unit, unit_of(tool, path, chip).partition(".")[2])
+    emulate(tool, path, chip, "--modes")
+
+
+def test_a_remark_tells_where_a_row_is_not_mapped(tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text(matmul(1, 64, 64, "f8E4M3FN", "f8E4M3FN"))
+    done = subprocess.run([BUILD / "bin" / "tw-compile", path, "--target", "nvidia:A100", "--explain"], capture_output=True,
+                          text=True)
     assert done.returncode == 0 and "contraction is not mapped to a matrix unit: no unit of the chip computes" in done.stderr
 
 
