@@ -21,13 +21,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Signature.h"
+#include "core/Analysis/SizeGroups.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/WorkspacePlanner.h"
 #include "dialects/Tile/TileDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_CHECKRESULTSIZES
@@ -78,27 +78,15 @@ private:
 bool ResultChecker::isTied(Value size, unsigned result, int64_t dim) {
   if (shapes.empty())
     return false;
-  Block *entry = &function.front();
-  auto isArgument = [&](Value value, std::optional<int64_t> d, ValueBoundsConstraintSet &) {
-    auto argument = dyn_cast<BlockArgument>(value);
-    return argument && argument.getOwner() == entry && d;
-  };
-  AffineMap bound;
-  ValueDimList operands;
-  if (failed(ValueBoundsConstraintSet::computeBound(bound, operands, presburger::BoundType::EQ, {size}, isArgument)))
+  Operation *def = size.getDefiningOp(); // of sizes that are equal, as broadcasts take them
+  if (isa_and_nonnull<arith::MaxUIOp, arith::MaxSIOp, arith::MinUIOp, arith::MinSIOp>(def))
+    return llvm::all_of(def->getOperands(), [&](Value each) { return isTied(each, result, dim); });
+  std::optional<AffineExpr> produced = tilewright::sizeOfArguments({size}, function, shapes);
+  if (!produced)
     return false;
-  SmallVector<AffineExpr> dims, symbols;
-  for (auto [index, operand] : llvm::enumerate(operands)) {
-    auto argument = dyn_cast<BlockArgument>(operand.first);
-    if (!argument || argument.getOwner() != entry || !operand.second)
-      return false;
-    AffineExpr extent = shapes[argument.getArgNumber()].getResult(*operand.second);
-    (index < bound.getNumDims() ? dims : symbols).push_back(extent);
-  }
   AffineMap shape = shapes[function.getNumArguments() + result];
-  AffineExpr produced = bound.getResult(0).replaceDimsAndSymbols(dims, symbols);
   auto isZero = [&](AffineExpr expr) { return simplifyAffineExpr(expr, 0, shape.getNumSymbols()) == 0; };
-  AffineExpr difference = shape.getResult(dim) - produced;
+  AffineExpr difference = shape.getResult(dim) - *produced;
   if (isZero(difference))
     return true;
   for (unsigned i = 0; constraints && i < constraints.getNumConstraints(); ++i)
@@ -147,7 +135,8 @@ void ResultChecker::check(OpOperand &result, MemRefType type) {
   builder.setInsertionPointAfter(alloc);
   for (auto [size, dim] : untied) {
     Value given = memref::DimOp::create(builder, loc, alloc, dim);
-    tilewright::tile::RequireSizeOp::create(builder, loc, size, given, number, dim);
+    tilewright::tile::RequireSizeOp::create(builder, loc, size, given, builder.getI64IntegerAttr(number),
+                                            builder.getI64IntegerAttr(dim));
   }
 }
 

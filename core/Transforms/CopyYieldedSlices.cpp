@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -59,6 +60,8 @@ struct CopyYieldedSlices : tilewright::impl::CopyYieldedSlicesBase<CopyYieldedSl
         if (branch->getNumResults() != 0)
           for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
             copySlices(region->front().getTerminator(), 0);
+      } else if (isa<arith::SelectOp>(op)) {
+        copySlices(op, 1);
       } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
         copySlices(loop, loop.getNumControlOperands());
         copySlices(loop.getBody()->getTerminator(), 0);

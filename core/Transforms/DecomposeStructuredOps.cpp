@@ -23,6 +23,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace tilewright {
@@ -185,8 +186,42 @@ struct LowerPad : OpRewritePattern<tensor::PadOp> {
   }
 };
 
+/// Whether `a` and `b` provably have the same sizes.
+bool sameSizes(Value a, Value b) {
+  auto type = cast<RankedTensorType>(a.getType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim)) {
+      FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual({a, dim}, {b, dim});
+      if (failed(equal) || !*equal)
+        return false;
+    }
+  return true;
+}
+
+/// Selections of one of two tensors, which canonicalization makes of branches without work. Their sizes may differ as
+/// the sides of a branch may: an element-wise operation would take them to be equal.
+void keepSelections(func::FuncOp function) {
+  SmallVector<arith::SelectOp> selections;
+  function.walk([&](arith::SelectOp op) {
+    if (isa<RankedTensorType>(op.getType()) && op.getCondition().getType().isInteger(1) &&
+        !sameSizes(op.getTrueValue(), op.getFalseValue()))
+      selections.push_back(op);
+  });
+  for (arith::SelectOp op : selections) {
+    OpBuilder b(op);
+    auto yield = [](Value value) {
+      return [value](OpBuilder &inner, Location loc) { scf::YieldOp::create(inner, loc, value); };
+    };
+    auto branch =
+        scf::IfOp::create(b, op.getLoc(), op.getCondition(), yield(op.getTrueValue()), yield(op.getFalseValue()));
+    op.replaceAllUsesWith(branch.getResult(0));
+    op.erase();
+  }
+}
+
 struct DecomposeStructuredOps : tilewright::impl::DecomposeStructuredOpsBase<DecomposeStructuredOps> {
   void runOnOperation() override {
+    keepSelections(getOperation());
     RewritePatternSet patterns(&getContext());
     patterns.add<DecomposeAggregate, LowerSplat, LowerBitcast, LowerGather, LowerGenerate, LowerPad>(&getContext());
     tilewright::populateRelayoutPatterns(patterns);

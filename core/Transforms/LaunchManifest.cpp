@@ -296,17 +296,19 @@ LogicalResult LaunchManifest::loop(scf::WhileOp op, Array &into) {
   return move(op, op.getAfterArguments(), op.getResults(), into);
 }
 
-/// A size of a result that follows from data.
+/// A size that follows from data.
 LogicalResult LaunchManifest::require(tile::RequireSizeOp op, Array &into) {
   FailureOr<Json> produced = expressions.of(op, op.getProduced()), given = expressions.of(op, op.getGiven());
   if (failed(produced) || failed(given))
     return failure();
   format = 3;
-  int64_t inputs = llvm::count_if(signature.arguments, [](const SignatureArgument &each) { return !each.isResult; });
-  into.push_back(Object{{"require", std::move(*produced)},
-                        {"equals", std::move(*given)},
-                        {"argument", inputs + int64_t(op.getOutput())},
-                        {"dimension", int64_t(op.getDimension())}});
+  Object step{{"require", std::move(*produced)}, {"equals", std::move(*given)}};
+  if (op.getOutput()) {
+    int64_t inputs = llvm::count_if(signature.arguments, [](const SignatureArgument &each) { return !each.isResult; });
+    step["argument"] = inputs + int64_t(*op.getOutput());
+    step["dimension"] = int64_t(*op.getDimension());
+  }
+  into.push_back(std::move(step));
   return success();
 }
 

@@ -31,9 +31,9 @@
 ///   {"rename": [[b, c], ..]}                     buffer b stands for what c stood for, all right sides first
 ///   {"if": E, "then": [..], "else": [..]}
 ///   {"while": E, "before": [..], "do": [..]}     before; ends if E is 0; do; again
-///   {"require": E, "equals": E, "argument": a, "dimension": d}   ends the call where they differ: an extent of a
-///   result
-///                                                that the program makes of its data, and the caller's (format 3)
+///   {"require": E, "equals": E, ..}              ends the call where they differ (format 3); with "argument": a and
+///                                                "dimension": d, an extent of a result that the program makes of its
+///                                                data, and the caller's
 ///
 /// An expression E is a number, {"size": i}, {"variable": i}, or [op, a, b] with op one of
 /// + - * floordiv ceildiv mod max min < ==. A constant's data is repeated until its bytes are full. Temporaries are as

@@ -369,7 +369,16 @@ LLVM::GlobalOp learnedSizes(func::FuncOp body, const Signature &signature) {
                                 signature.name + "_learned_sizes", LLVM::ZeroAttr::get(body.getContext()));
 }
 
-/// A result of another size than the caller's array ends the call; the size is left in `learned`, if that is not null.
+/// The dimension of a result that `op` compares, as the signature has it.
+AffineExpr outputExtent(const Signature &signature, tile::RequireSizeOp op) {
+  uint64_t output = *op.getOutput();
+  for (const SignatureArgument &argument : signature.arguments)
+    if (argument.isResult && output-- == 0)
+      return argument.shape.getResult(*op.getDimension());
+  return {};
+}
+
+/// Sizes that are not as required end the call; that of a result is left in `learned`, if that is not null.
 void lowerSizeChecks(func::FuncOp body, const Signature &signature, LLVM::GlobalOp learned) {
   SmallVector<tile::RequireSizeOp> checks;
   body.walk([&](tile::RequireSizeOp op) { checks.push_back(op); });
@@ -384,10 +393,8 @@ void lowerSizeChecks(func::FuncOp body, const Signature &signature, LLVM::Global
     Value wrong = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, op.getProduced(), op.getGiven());
     auto refused = scf::IfOp::create(builder, loc, wrong, /*withElseRegion=*/false);
     builder.setInsertionPointToStart(refused.thenBlock());
-    auto results =
-        llvm::make_filter_range(signature.arguments, [](const SignatureArgument &each) { return each.isResult; });
-    AffineExpr extent = std::next(results.begin(), op.getOutput())->shape.getResult(op.getDimension());
-    if (auto size = dyn_cast<AffineSymbolExpr>(extent); learned && size) {
+    AffineExpr extent = learned && op.getOutput() ? outputExtent(signature, op) : AffineExpr();
+    if (auto size = dyn_cast_if_present<AffineSymbolExpr>(extent)) {
       auto pointer = LLVM::LLVMPointerType::get(body.getContext());
       Value first = LLVM::AddressOfOp::create(builder, loc, pointer, learned.getSymName());
       Value slot = LLVM::GEPOp::create(builder, loc, pointer, builder.getI64Type(), first,

@@ -218,6 +218,25 @@ def NameSizes : Pass<"name-sizes", "::mlir::ModuleOp"> {
   }];
 }
 
+def CheckOperandSizes : Pass<"check-operand-sizes", "::mlir::ModuleOp"> {
+  let summary = "Compare sizes made of data that operations take to be equal";
+  let description = [{
+    Runs on tensors, behind `name-sizes`. An operation on several tensors takes some of their dimensions to be equal. Those
+    that are, by the definitions of the values, constants, sizes of arguments, or affine functions of these, are compared before
+    the call begins. A dimension that is made of data is compared by `tile.require_size`, where it becomes known.
+
+    ```mlir
+      %s = tensor.extract_slice %a[0] [%n] [1] : tensor<?xf32> to tensor<?xf32>      // %n: read
+      %r = linalg.add ins(%s, %b : tensor<?xf32>, tensor<?xf32>) outs(%b : tensor<?xf32>) -> tensor<?xf32>
+    // becomes
+      %dim = tensor.dim %b, %c0 : tensor<?xf32>
+      tile.require_size %n, %dim
+      %s = ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect", "::tilewright::tile::TileDialect"];
+}
+
 def PromoteFloats : Pass<"promote-floats", "::mlir::ModuleOp"> {
   let summary = "Compute in float64, keep the types of arrays";
   let description = [{

@@ -239,6 +239,8 @@ LogicalResult HostWriter::step(const Object &step) {
     memref::StoreOp::create(b, value, variables, place(*variable));
     return success();
   }
+  if (step.get("require"))
+    return refuse("a comparison of sizes inside of a loop or branch");
   return refuse("arrays whose sizes follow from data");
 }
 

@@ -427,14 +427,16 @@ def Tile_ParallelOp : Tile_Op<"parallel", [AffineScope, SingleBlockImplicitTermi
 //===-- The call ----------------------------------------------------------===//
 
 def Tile_RequireSizeOp : Tile_Op<"require_size", [MemoryEffects<[MemWrite]>]> {
-  let summary = "End the call where a result has another size than the caller's array";
+  let summary = "End the call where two sizes differ";
   let description = [{
-    Where `produced`, the size that the program makes of dimension `dimension` of its result `output`, differs from `given`,
-    the caller's, nothing behind it happens: the call frees its memory and ends with the status of sizes that disagree.
-    Stands at the top of a public function. Two operands that are one value, or equal constants, fold away.
+    Where `produced` differs from `given` nothing behind it happens: the call frees its memory and ends with the status of
+    sizes that disagree. With `output` and `dimension`: a size that the program makes of its data, of a result, and the
+    caller's. Without: sizes that an operation of the program takes to be equal. Stands in the control flow of a public
+    function, in no parallel loop. Two operands that are one value, or equal constants, fold away.
 
     ```mlir
     tile.require_size %n, %given output 0 dimension 1
+    tile.require_size %n, %m
     // make-c-interface
     %wrong = arith.cmpi ne, %n, %given : index
     scf.if %wrong {
@@ -442,8 +444,8 @@ def Tile_RequireSizeOp : Tile_Op<"require_size", [MemoryEffects<[MemWrite]>]> {
     }
     ```
   }];
-  let arguments = (ins Index:$produced, Index:$given, I64Attr:$output, I64Attr:$dimension);
-  let assemblyFormat = "$produced `,` $given `output` $output `dimension` $dimension attr-dict";
+  let arguments = (ins Index:$produced, Index:$given, OptionalAttr<I64Attr>:$output, OptionalAttr<I64Attr>:$dimension);
+  let assemblyFormat = "$produced `,` $given (`output` $output^ `dimension` $dimension)? attr-dict";
   let hasCanonicalizeMethod = 1;
 }
 

@@ -1,4 +1,4 @@
-"""Results whose size follows from data: the caller's array has that size or is not written, wherever the program runs."""
+"""Sizes that follow from data: the caller's arrays have them, and operands agree, or the call ends and nothing is written."""
 
 import ctypes
 import mmap
@@ -175,6 +175,111 @@ def test_code_for_other_compilers(tool, tmp_path, form):
         assert n == 3 or rows.unwritten()
         assert o == 7 or numbers.unwritten()
         assert status or ((rows.array.reshape(n, 5) == s * s).all() and (numbers.array == np.arange(7)).all())
+
+
+#: Operands whose sizes a program makes of its data or of its arguments' sizes, and argument `c`. All results are of c's size.
+OPERANDS = {
+    "read": ("""
+      %k0 = tensor.extract %k[%c0] : tensor<1xi64>
+      %n = arith.index_cast %k0 : i64 to index
+      %s = tensor.extract_slice %a[0] [%n] [1] : tensor<?xf32> to tensor<?xf32>""", lambda a, k: a[:k]),
+    "empty": ("""
+      %k0 = tensor.extract %k[%c0] : tensor<1xi64>
+      %n = arith.index_cast %k0 : i64 to index
+      %e = tensor.empty(%n) : tensor<?xf32>
+      %s = linalg.fill ins(%one : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>""", lambda a, k: np.ones(k)),
+    "branch": ("""
+      %k0 = tensor.extract %k[%c0] : tensor<1xi64>
+      %n = arith.index_cast %k0 : i64 to index
+      %large = arith.cmpi sgt, %n, %c3 : index
+      %s = scf.if %large -> tensor<?xf32> {
+        %t = tensor.extract_slice %a[0] [3] [1] : tensor<?xf32> to tensor<3xf32>
+        %u = arith.addf %t, %t : tensor<3xf32>
+        %v = tensor.cast %u : tensor<3xf32> to tensor<?xf32>
+        scf.yield %v : tensor<?xf32>
+      } else {
+        scf.yield %a : tensor<?xf32>
+      }""", lambda a, k: 2 * a[:3] if k > 3 else a),
+    "selection": ("""
+      %k0 = tensor.extract %k[%c0] : tensor<1xi64>
+      %n = arith.index_cast %k0 : i64 to index
+      %large = arith.cmpi sgt, %n, %c3 : index
+      %t = tensor.extract_slice %a[1] [3] [1] : tensor<?xf32> to tensor<3xf32>
+      %v = tensor.cast %t : tensor<3xf32> to tensor<?xf32>
+      %s = scf.if %large -> tensor<?xf32> {
+        scf.yield %v : tensor<?xf32>
+      } else {
+        scf.yield %a : tensor<?xf32>
+      }""", lambda a, k: a[1:4] if k > 3 else a),
+    "loop": ("""
+      %k0 = tensor.extract %k[%c0] : tensor<1xi64>
+      %n = arith.index_cast %k0 : i64 to index
+      %s = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> tensor<?xf32> {
+        %d = tensor.dim %x, %c0 : tensor<?xf32>
+        %m = arith.subi %d, %c1 : index
+        %y = tensor.extract_slice %x[1] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+        %z = arith.addf %y, %y : tensor<?xf32>
+        scf.yield %z : tensor<?xf32>
+      }""", lambda a, k: a[k:] * 2.0**k),
+    "inner": ("""
+      %d = tensor.dim %a, %c0 : tensor<?xf32>
+      %m = arith.subi %d, %c3 : index
+      %s = tensor.extract_slice %a[2] [%m] [1] : tensor<?xf32> to tensor<?xf32>""", lambda a, k: a[2:-1]),
+}
+
+
+def operands(name):
+    return f"""
+    func.func @sum(%a: tensor<?xf32>, %k: tensor<1xi64>, %c: tensor<?xf32>) -> tensor<?xf32> {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %one = arith.constant 1.0 : f32
+      {OPERANDS[name][0]}
+      %r = arith.addf %s, %c : tensor<?xf32>
+      return %r : tensor<?xf32>
+    }}"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", OPERANDS)
+def test_operands(tool, tmp_path, name, threads):
+    """No array is read or written beyond its end where the operands' sizes differ."""
+    library = compiled(tool, tmp_path, operands(name), "sum", f"--threads={threads}")
+    library.sum.restype = ctypes.c_int
+    a = Guarded(8, "f4")
+    a.array[:] = np.arange(8)
+    for k in (0, 3, 5, 8):
+        expected = OPERANDS[name][1](a.array, k)
+        for m in range(0, 11):
+            c, out = Guarded(m, "f4"), Guarded(m, "f4")
+            c.array[:] = 100
+            sizes = [size(8), size(m)]
+            result = library.sum(*sizes, pointer(a.array), pointer(np.array([k], "i8")), pointer(c.array), pointer(out.array))
+            assert result == (m != len(expected)), (k, m)
+            assert out.untouched() if result == 0 else out.unwritten(), (k, m)
+            assert result or (out.array == expected + 100).all(), (k, m)
+
+
+@pytest.mark.parametrize("place", ["host", "lanes", "scratchpad"])
+def test_operands_elsewhere(tool, tmp_path, place):
+    if place == "scratchpad" and not PLUGIN.exists():
+        pytest.skip(f"{PLUGIN} was not built")
+    source, out = tmp_path / "sum.mlir", tmp_path / "out.npy"
+    a = np.arange(8, dtype="f4")
+    for name in ("read", "branch", "loop"):
+        source.write_text(operands(name))
+        expected = OPERANDS[name][1](a, 5)
+        for m in (len(expected), len(expected) + 1):
+            words = inputs(tmp_path, a=a, k=np.array([5], "i8"), c=np.full(m, 100, "f4")) + PLACES[place]
+            if m == len(expected):
+                tool("tw-run", source, *words, "--output", out)
+                assert (np.load(out) == expected + 100).all()
+                continue
+            result = subprocess.run([str(w) for w in [BUILD / "bin" / "tw-run", source, *words]], capture_output=True, text=True)
+            message = ("status 1: the program refuses its sizes 8 " if place == "host" else
+                       f"sizes inside of program 'sum' disagree: it makes {m - 1} of its data where an operation needs {m}")
+            assert result.returncode == 1 and message in result.stderr, result
 
 
 #: Runs in a process of its own whose address space is limited: refused calls give back what they have allocated.

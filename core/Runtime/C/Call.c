@@ -162,7 +162,7 @@ static tw_status do_moves(call *c, const tw_step *step) {
   return status;
 }
 
-/* Compares an extent of a result with the caller's. */
+/* Compares an extent of a result with the caller's, or two sizes inside. */
 static tw_status do_require(call *c, const tw_step *step) {
   int64_t produced, given;
   tw_status status = value_of(c, step->produced, &produced);
@@ -170,6 +170,10 @@ static tw_status do_require(call *c, const tw_step *step) {
     status = value_of(c, step->given, &given);
   if (status || produced == given)
     return status;
+  if (!step->has_argument)
+    return tw_fail(c->error, TW_BAD_SIZES,
+                   "sizes inside of program '%s' disagree: it makes %lld of its data where an operation needs %lld",
+                   c->program->name, (long long)produced, (long long)given);
   const tw_expression *extent = c->program->arguments[step->argument].shape[step->dimension];
   if (c->learned && extent->op == TW_OP_SIZE && produced >= 0)
     c->learned[extent->value] = produced;

@@ -123,12 +123,14 @@ static tw_status read_block(tw_reader *r, const tw_json *json, const char *key, 
   return tw_fail(r->error, TW_BAD_FILE, "the manifest of program '%s' has a step without '%s'", r->program->name, key);
 }
 
-/* An extent of a result that the program makes, and the caller's. */
+/* A size that follows from data, of a result or inside, and what it has to be. */
 static tw_status read_require(tw_reader *r, const tw_json *json, tw_step *step) {
   step->kind = TW_REQUIRE;
-  if (!tw_read_index(tw_json_integer(json, "argument", -1), r->program->num_arguments, &step->argument) ||
-      !tw_read_index(tw_json_integer(json, "dimension", -1), r->program->arguments[step->argument].rank,
-                     &step->dimension))
+  step->has_argument = tw_json_get(json, "argument", TW_NUMBER) || tw_json_get(json, "dimension", TW_NUMBER);
+  if (step->has_argument &&
+      (!tw_read_index(tw_json_integer(json, "argument", -1), r->program->num_arguments, &step->argument) ||
+       !tw_read_index(tw_json_integer(json, "dimension", -1), r->program->arguments[step->argument].rank,
+                      &step->dimension)))
     return tw_read_malformed(r, "requires a size of something that it does not have");
   tw_status status = tw_read_member(r, json, "require", &step->produced);
   return status ? status : tw_read_member(r, json, "equals", &step->given);

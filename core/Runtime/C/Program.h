@@ -76,7 +76,7 @@ typedef enum tw_step_kind {
   TW_RENAME,   /* buffers */
   TW_IF,
   TW_WHILE,
-  TW_REQUIRE /* a result's size that follows from data */
+  TW_REQUIRE /* a size that follows from data */
 } tw_step_kind;
 
 typedef struct tw_step {
@@ -99,9 +99,10 @@ typedef struct tw_step {
   /* TW_IF: `first` where the condition is not 0, else `second`; TW_WHILE: `first`, test, `second`, again */
   const tw_expression *condition;
   struct tw_step *first, *second;
-  /* TW_REQUIRE: `produced` is `given`, extent `dimension` of `argument` */
+  /* TW_REQUIRE: `produced` is `given`; with `has_argument`, extent `dimension` of `argument` */
   const tw_expression *produced, *given;
   size_t argument, dimension;
+  int has_argument;
 } tw_step;
 
 /* Sizes agree where `expression` is zero (`is_equality`), or else not negative. */

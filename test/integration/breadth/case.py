@@ -77,12 +77,12 @@ class Random:
 
 class Case:
     """A program: `text` of MLIR, input Tensors, expected Tensors. `units`: roundings of the result's type, of its
-    largest magnitude, that a float may err (sums carry several). `sizes`: all dynamic ones, where no input shows one.
+    largest magnitude, that a float may err (sums carry several).
     `long`: compiled for seconds, for the full mode."""
 
-    def __init__(self, name, text, inputs, outputs, units=8, sizes=(), long=False):
+    def __init__(self, name, text, inputs, outputs, units=8, long=False):
         self.name, self.text, self.inputs, self.outputs = name, text, list(inputs), list(outputs)
-        self.units, self.sizes, self.long = units, list(sizes), long
+        self.units, self.long = units, long
 
     def run(self, tool):
         """None if the outputs are right, else the reason."""
@@ -98,8 +98,6 @@ class Case:
             paths = [tensor.path(folder, f"out{index}") for index, tensor in enumerate(self.outputs)]
             for path in paths:
                 command += ["--output", str(path)]
-            if self.sizes:
-                command.append("--sizes=" + ",".join(map(str, self.sizes)))
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder)
             except subprocess.TimeoutExpired:

@@ -5,11 +5,12 @@ import numpy as np
 from random_programs.control import Control
 from random_programs.elementwise import Elementwise
 from random_programs.reductions import Reductions
+from random_programs.sizes import Sizes
 from random_programs.values import FLOATS, INTS, SIZES, Axis, Reject, Value
 from random_programs.views import Views
 
 
-class Program(Elementwise, Reductions, Views, Control):
+class Program(Elementwise, Reductions, Views, Control, Sizes):
     """`text`, `inputs` and `outputs`. `small`: few operations on few elements, for an emulator."""
 
     def __init__(self, seed, small=False):
@@ -18,9 +19,25 @@ class Program(Elementwise, Reductions, Views, Control):
         self.indent = "  "
         self.most = 1500 if small else 60000  # elements of a value
         self.sizes = [s for s in SIZES if s < 40] if small else SIZES
-        self.build()
+        self.build(seed)
 
-    def build(self):
+    def add(self, operations, wanted, made):
+        """`wanted` more values, appended to `made`."""
+        wanted += len(made)
+        for _ in range(200):
+            if len(made) == wanted:
+                break
+            state = (list(self.lines), list(self.functions), self.counter, self.indent)
+            try:
+                with np.errstate(all="ignore"):
+                    value = self.pick(operations)()
+            except Reject:
+                self.lines, self.functions, self.counter, self.indent = state
+                continue
+            self.values.append(value)
+            made.append(value)
+
+    def build(self, seed):
         rng = self.rng
         dynamic = rng.random() < 0.4
         main = self.pick(["f32", "f32", "f32", "f64", "bf16", "f16", "i8", "i32"])
@@ -57,18 +74,15 @@ class Program(Elementwise, Reductions, Views, Control):
                       [self.op_transpose])
         wanted = int(rng.integers(2, 10))
         made = []
-        for _ in range(200):
-            if len(made) == wanted:
-                break
-            state = (list(self.lines), list(self.functions), self.counter, self.indent)
-            try:
-                with np.errstate(all="ignore"):
-                    value = self.pick(operations)()
-            except Reject:
-                self.lines, self.functions, self.counter, self.indent = state
-                continue
-            self.values.append(value)
-            made.append(value)
+        self.add(operations, wanted, made)
+        # Every third program goes on with sizes that follow from data.
+        self.rng = np.random.default_rng([seed, 1])
+        if self.rng.random() < 0.33:
+            numbers = self.rng.integers(0, 20, (1,)).astype(np.int32)
+            self.inputs.append(Value(f"%arg{len(self.inputs)}", [Axis(1)], "i32", numbers))
+            self.values.insert(0, self.inputs[-1])
+            self.add([self.op_read_slice, self.op_shrink, self.op_sides, self.op_iota], int(self.rng.integers(1, 3)), made)
+            self.add(operations, int(self.rng.integers(0, 4)), made)
         if not made:
             made = [self.inputs[0]]
         used = "\n".join(self.lines)

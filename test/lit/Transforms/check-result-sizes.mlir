@@ -78,7 +78,8 @@ func.func @tied(%a: memref<?xf32>) -> (memref<?xf32>, memref<?xf32>, memref<3xf3
   %c2 = arith.constant 2 : index
   %n = memref.dim %a, %c0 : memref<?xf32>
   %m = arith.subi %n, %c2 : index
-  %r = memref.alloc(%n) : memref<?xf32>
+  %most = arith.maxui %n, %n : index
+  %r = memref.alloc(%most) : memref<?xf32>
   %s = memref.alloc(%m) : memref<?xf32>
   %t = memref.alloc() : memref<3xf32>
   return %r, %s, %t : memref<?xf32>, memref<?xf32>, memref<3xf32>

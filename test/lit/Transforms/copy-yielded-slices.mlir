@@ -87,3 +87,15 @@ func.func @whole(%a: tensor<8xf32>, %b: tensor<4xf32>, %c: i1) -> tensor<8xf32> 
   }
   return %r : tensor<8xf32>
 }
+
+// -----
+
+// One of two tensors: the same as a branch.
+// CHECK-LABEL: func.func @selection
+// CHECK: %[[WHOLE:.*]] = bufferization.alloc_tensor() copy(%{{.*}}) : tensor<?xf32>
+// CHECK: arith.select %{{.*}}, %[[WHOLE]], %{{.*}} : tensor<?xf32>
+func.func @selection(%a: tensor<8xf32>, %b: tensor<?xf32>, %n: index, %c: i1) -> tensor<?xf32> {
+  %s = tensor.extract_slice %a[0] [%n] [1] : tensor<8xf32> to tensor<?xf32>
+  %r = arith.select %c, %s, %b : tensor<?xf32>
+  return %r : tensor<?xf32>
+}

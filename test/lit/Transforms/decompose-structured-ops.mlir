@@ -148,3 +148,16 @@ func.func @bitcast(%a: tensor<?x4xf32>) -> tensor<?x4xi32> {
   %b = tensor.bitcast %a : tensor<?x4xf32> to tensor<?x4xi32>
   return %b : tensor<?x4xi32>
 }
+
+// -----
+
+// One of two tensors: element by element where their sizes are equal, else as it is.
+// CHECK-LABEL: func.func @selection
+// CHECK:         linalg.generic
+// CHECK:           arith.select %{{.*}} : f32
+// CHECK:         arith.select %{{.*}} : tensor<?xf32>
+func.func @selection(%a: tensor<4xf32>, %b: tensor<4xf32>, %x: tensor<?xf32>, %y: tensor<?xf32>, %c: i1) -> (tensor<4xf32>, tensor<?xf32>) {
+  %r = arith.select %c, %a, %b : tensor<4xf32>
+  %s = arith.select %c, %x, %y : tensor<?xf32>
+  return %r, %s : tensor<4xf32>, tensor<?xf32>
+}

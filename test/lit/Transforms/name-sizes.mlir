@@ -113,3 +113,38 @@ func.func @sides(%a: tensor<?xf32>, %c: i1) -> tensor<?xf32> {
   }
   return %l : tensor<?xf32>
 }
+
+// Sides of different sizes: the result has that of the side which is taken.
+// CHECK-LABEL: func.func @different_sides(
+// CHECK-SAME: tilewright.shapes = [#[[S0:map[0-9]*]], #[[S1:map[0-9]*]], #{{map[0-9]*}}, #[[S2:map[0-9]*]]]
+func.func @different_sides(%a: tensor<?xf32>, %b: tensor<?xf32>, %c: i1) -> tensor<?xf32> {
+  %s = scf.if %c -> tensor<?xf32> {
+    %z = arith.addf %a, %a : tensor<?xf32>
+    scf.yield %z : tensor<?xf32>
+  } else {
+    scf.yield %b : tensor<?xf32>
+  }
+  return %s : tensor<?xf32>
+}
+
+// The same without work in the sides.
+// CHECK-LABEL: func.func @selection(
+// CHECK-SAME: tilewright.shapes = [#[[S0]], #[[S1]], #{{map[0-9]*}}, #[[S2]]]
+func.func @selection(%a: tensor<?xf32>, %b: tensor<?xf32>, %c: i1) -> tensor<?xf32> {
+  %s = arith.select %c, %a, %b : tensor<?xf32>
+  return %s : tensor<?xf32>
+}
+
+// A size inside that must be one of an argument, and follows from another's.
+// CHECK-LABEL: func.func @inside(
+// CHECK-SAME: tilewright.constraints = #[[TIED]]
+// CHECK-SAME: tilewright.shapes = [#[[FIRST]], #[[SECOND]], #[[SECOND]]]
+func.func @inside(%a: tensor<?xf32>, %c: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %a, %c0 : tensor<?xf32>
+  %m = arith.subi %n, %c2 : index
+  %s = tensor.extract_slice %a[1] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+  %r = arith.addf %s, %c : tensor<?xf32>
+  return %r : tensor<?xf32>
+}

@@ -1,0 +1,188 @@
+//===- CheckOperandSizes.cpp - Sizes that operations take to be equal -----===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// An operation on two tensors takes their sizes to be equal. Where one of them
+/// is made of data (a slice of a size that is read, the result of a branch whose
+/// sides differ), nobody has compared them, and a loop over one would leave the
+/// other:
+///
+///   %s = tensor.extract_slice %a[0] [%n] [1]         %n is read from an array
+///   tile.require_size %n, %dim                       %dim = tensor.dim %b, 0
+///   %r = linalg.add ins(%s, %b)
+///
+/// A check stands where the size becomes known, at the start of the function
+/// where it follows from the arguments: between two nests it would part their
+/// kernels.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Signature.h"
+#include "core/Analysis/SizeGroups.h"
+#include "core/Transforms/Passes.h"
+#include "dialects/Tile/TileDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_CHECKOPERANDSIZES
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+struct CheckOperandSizes : tilewright::impl::CheckOperandSizesBase<CheckOperandSizes> {
+  void runOnOperation() override;
+};
+
+/// The demands of one public function.
+class DemandChecker {
+public:
+  explicit DemandChecker(func::FuncOp function)
+      : function(function), builder(function.getContext()), groups(function), dominance(function) {
+    if (auto maps = function->getAttrOfType<ArrayAttr>(shapesAttr))
+      for (Attribute map : maps)
+        shapes.push_back(cast<AffineMapAttr>(map).getValue());
+  }
+
+  void run() {
+    for (const SizeDemand &demand : groups.demands())
+      for (Dimension side : {demand.a, demand.b})
+        if (!isKnown(side))
+          check(demand, side);
+  }
+
+private:
+  bool isEntryArgument(Dimension d) {
+    auto argument = dyn_cast<BlockArgument>(d.first);
+    return argument && argument.getOwner() == &function.front() && d.second >= 0;
+  }
+  bool isKnown(Dimension side);
+  void check(const SizeDemand &demand, Dimension side);
+  void require(Location loc, Value size, Value required, SmallVector<Operation *> &done);
+  Dimension first(Dimension side, Operation *op);
+  Value sizeOf(Dimension d) {
+    return d.second < 0 ? d.first : builder.createOrFold<tensor::DimOp>(function.getLoc(), d.first, d.second);
+  }
+  void moveToStart(Value value);
+
+  func::FuncOp function;
+  OpBuilder builder;
+  SizeGroups groups;
+  DominanceInfo dominance;
+  SmallVector<AffineMap> shapes;
+  DenseMap<Dimension, SmallVector<Operation *>> checks; // by group of definitions
+  DenseMap<std::pair<Dimension, Dimension>, SmallVector<Operation *>> pairs;
+};
+
+} // namespace
+
+/// Whether `side` is, by definition, a constant, a size of an argument, or an affine function of such sizes that
+/// `name-sizes` has made an equality: all of them are compared before the call begins.
+bool DemandChecker::isKnown(Dimension side) {
+  if (groups.constantDefined(side) ||
+      llvm::any_of(groups.membersDefined(side), [&](Dimension d) { return isEntryArgument(d); }))
+    return true;
+  Operation *end = function.front().getTerminator();
+  bool hasSymbol = llvm::any_of(groups.members(side), [&](Dimension d) {
+    return isEntryArgument(d) || (d.second >= 0 && llvm::is_contained(end->getOperands(), d.first));
+  });
+  if (!hasSymbol || shapes.empty())
+    return false;
+  auto variable = side.second < 0 ? ValueBoundsConstraintSet::Variable(side.first)
+                                  : ValueBoundsConstraintSet::Variable(side.first, side.second);
+  return sizeOfArguments(variable, function, shapes).has_value();
+}
+
+/// Of what is equal to `side` by definition, the value that is there before all others that `op` can see.
+Dimension DemandChecker::first(Dimension side, Operation *op) {
+  auto isBefore = [&](Value a, Value b) {
+    if (Operation *def = b.getDefiningOp())
+      return dominance.properlyDominates(a, def);
+    return a != b && dominance.properlyDominates(a, &b.getParentBlock()->front());
+  };
+  Dimension best = side;
+  for (Dimension member : groups.membersDefined(side))
+    if (isBefore(member.first, best.first) && dominance.properlyDominates(member.first, op))
+      best = member;
+  return best;
+}
+
+/// What computes `value` moves to the start of the function if it needs nothing but arguments.
+void DemandChecker::moveToStart(Value value) {
+  llvm::SetVector<Operation *> slice;
+  std::function<bool(Value)> collect = [&](Value each) {
+    Operation *op = each.getDefiningOp();
+    if (!op)
+      return cast<BlockArgument>(each).getOwner() == &function.front();
+    if (slice.contains(op))
+      return true;
+    bool always = op->getBlock() == &function.front(); // what a branch guards stays behind it
+    if (!always || !isPure(op) || op->getNumRegions() != 0 || !llvm::all_of(op->getOperands(), collect))
+      return false;
+    slice.insert(op);
+    return true;
+  };
+  if (collect(value))
+    for (Operation *op : llvm::reverse(slice))
+      op->moveBefore(&function.front(), function.front().begin());
+}
+
+void DemandChecker::require(Location loc, Value size, Value required, SmallVector<Operation *> &done) {
+  done.push_back(tile::RequireSizeOp::create(builder, loc, size, required, IntegerAttr(), IntegerAttr()));
+}
+
+/// Compares `side`, which is not known, with the size that all of its group must have.
+void DemandChecker::check(const SizeDemand &demand, Dimension side) {
+  Location loc = demand.op->getLoc();
+  auto isDone = [&](ArrayRef<Operation *> checks) {
+    return llvm::any_of(checks, [&](Operation *check) { return dominance.properlyDominates(check, demand.op); });
+  };
+  Dimension here = first(side, demand.op);
+  SmallVector<Dimension> members = groups.members(side);
+  auto argument = llvm::find_if(members, [&](Dimension d) { return isEntryArgument(d); });
+  std::optional<int64_t> constant = groups.constantOf(side);
+  if (argument != members.end() || constant) {
+    SmallVector<Operation *> &done = checks[groups.findDefined(side)];
+    if (isDone(done))
+      return;
+    moveToStart(here.first);
+    builder.setInsertionPointAfterValue(here.first);
+    Value required = constant ? arith::ConstantIndexOp::create(builder, loc, *constant) : sizeOf(*argument);
+    return require(loc, sizeOf(here), required, done);
+  }
+  // Nobody knows the size of the group: the two of this operation are compared, where both are there.
+  bool isSecond = side == demand.b;
+  if (isSecond && !isKnown(demand.a))
+    return; // done for the first
+  Dimension other = first(isSecond ? demand.a : demand.b, demand.op);
+  SmallVector<Operation *> &done = pairs[{groups.findDefined(side), groups.findDefined(other)}];
+  if (isDone(done))
+    return;
+  auto follows = [&](Value later, Value earlier) {
+    builder.setInsertionPointAfterValue(later);
+    Block *block = builder.getInsertionBlock();
+    return builder.getInsertionPoint() != block->end() &&
+           dominance.properlyDominates(earlier, &*builder.getInsertionPoint());
+  };
+  // Values of the two sides of a branch are compared by what has made them one group.
+  if (follows(here.first, other.first) || follows(other.first, here.first))
+    require(loc, sizeOf(here), sizeOf(other), done);
+}
+
+void CheckOperandSizes::runOnOperation() {
+  for (func::FuncOp function : publicFunctions(getOperation()))
+    if (function.getBody().hasOneBlock())
+      DemandChecker(function).run();
+}

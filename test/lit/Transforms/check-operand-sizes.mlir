@@ -1,0 +1,145 @@
+// RUN: tw-opt %s -name-sizes -check-operand-sizes | FileCheck %s
+
+#id = affine_map<(d0) -> (d0)>
+
+// A slice of a size that is read, and an argument: compared where the size becomes known.
+// CHECK-LABEL: func.func @read
+// CHECK: %[[N:.*]] = arith.index_cast
+// CHECK: %[[DIM:.*]] = tensor.dim %{{.*}}, %{{.*}} : tensor<?xf32>
+// CHECK-NEXT: tile.require_size %[[N]], %[[DIM]]{{$}}
+// CHECK-NEXT: tensor.extract_slice
+// CHECK-NOT: tile.require_size
+// CHECK: return
+func.func @read(%a: tensor<100xf32>, %b: tensor<?xf32>, %k: tensor<i64>) -> tensor<?xf32> {
+  %k0 = tensor.extract %k[] : tensor<i64>
+  %n = arith.index_cast %k0 : i64 to index
+  %s = tensor.extract_slice %a[0] [%n] [1] : tensor<100xf32> to tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %r = linalg.add ins(%s, %b : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %t = linalg.mul ins(%s, %b : tensor<?xf32>, tensor<?xf32>) outs(%r : tensor<?xf32>) -> tensor<?xf32>
+  return %t : tensor<?xf32>
+}
+
+// A scalar argument is known when the call begins.
+// CHECK-LABEL: func.func @scalar
+// CHECK: tile.require_size %arg1, %{{.*}}
+// CHECK: linalg.exp
+func.func @scalar(%a: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %x = linalg.exp ins(%a : tensor<?xf32>) outs(%a : tensor<?xf32>) -> tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %r = linalg.add ins(%x, %x : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+
+// The product of two sizes: it moves to the start, so that nothing stands between the operations.
+// CHECK-LABEL: func.func @product
+// CHECK: %[[N:.*]] = arith.muli
+// CHECK: tile.require_size %[[N]], %{{.*}}
+// CHECK: linalg.exp
+// CHECK-NOT: tile.require_size
+// CHECK: linalg.add
+func.func @product(%a: tensor<?x?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+  %x = linalg.exp ins(%b : tensor<?xf32>) outs(%b : tensor<?xf32>) -> tensor<?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %a, %c0 : tensor<?x?xf32>
+  %n = tensor.dim %a, %c1 : tensor<?x?xf32>
+  %mn = arith.muli %m, %n : index
+  %e = tensor.empty(%mn) : tensor<?xf32>
+  %r = linalg.add ins(%x, %x : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+
+// Sides of different sizes: the result is compared behind the branch.
+// CHECK-LABEL: func.func @branch
+// CHECK: %[[R:.*]] = scf.if
+// CHECK: %[[DIM:.*]] = tensor.dim %arg2
+// CHECK: %[[N:.*]] = tensor.dim %[[R]]
+// CHECK: tile.require_size %[[N]], %[[DIM]]
+func.func @branch(%a: tensor<?xf32>, %b: tensor<?xf32>, %c: tensor<?xf32>, %f: i1) -> tensor<?xf32> {
+  %s = scf.if %f -> tensor<?xf32> {
+    %x = linalg.exp ins(%a : tensor<?xf32>) outs(%a : tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %x : tensor<?xf32>
+  } else {
+    scf.yield %b : tensor<?xf32>
+  }
+  %r = linalg.add ins(%s, %c : tensor<?xf32>, tensor<?xf32>) outs(%c : tensor<?xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+
+// Sizes that only data knows: each pair, once, as soon as both are known.
+// CHECK-LABEL: func.func @both
+// CHECK: %[[M:.*]] = tensor.extract
+// CHECK: %[[N:.*]] = tensor.extract
+// CHECK: tile.require_size %[[M]], %[[N]]
+// CHECK: %[[L:.*]] = tensor.extract
+// CHECK: tile.require_size %[[M]], %[[L]]
+// CHECK: linalg.add
+// CHECK-NOT: tile.require_size
+// CHECK: return
+func.func @both(%a: tensor<100xf32>, %k: tensor<3xindex>) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %m = tensor.extract %k[%c0] : tensor<3xindex>
+  %n = tensor.extract %k[%c1] : tensor<3xindex>
+  %l = tensor.extract %k[%c2] : tensor<3xindex>
+  %s = tensor.extract_slice %a[0] [%m] [1] : tensor<100xf32> to tensor<?xf32>
+  %t = tensor.extract_slice %a[0] [%n] [1] : tensor<100xf32> to tensor<?xf32>
+  %u = tensor.extract_slice %a[0] [%l] [1] : tensor<100xf32> to tensor<?xf32>
+  %r = linalg.add ins(%s, %t : tensor<?xf32>, tensor<?xf32>) outs(%s : tensor<?xf32>) -> tensor<?xf32>
+  %q = linalg.add ins(%s, %u : tensor<?xf32>, tensor<?xf32>) outs(%s : tensor<?xf32>) -> tensor<?xf32>
+  %p = linalg.add ins(%r, %q : tensor<?xf32>, tensor<?xf32>) outs(%s : tensor<?xf32>) -> tensor<?xf32>
+  %x = tensor.extract %p[%c0] : tensor<?xf32>
+  return %x : f32
+}
+
+// In a loop, each round.
+// CHECK-LABEL: func.func @loop
+// CHECK: scf.for
+// CHECK: tile.require_size
+// CHECK: scf.yield
+func.func @loop(%a: tensor<?xf32>, %k: tensor<?xindex>, %n: index) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> tensor<?xf32> {
+    %m = tensor.extract %k[%i] : tensor<?xindex>
+    %e = tensor.empty(%m) : tensor<?xf32>
+    %y = linalg.exp ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %y : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}
+
+// What is compared before the call begins: sizes of arguments, affine functions of them, constants; and a dynamic
+// broadcast, whose sides are taken to be equal.
+// CHECK-LABEL: func.func @known
+// CHECK-NOT: tile.require_size
+// CHECK: return
+func.func @known(%a: tensor<?xf32>, %b: tensor<?xf32>, %c: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %a, %c0 : tensor<?xf32>
+  %m = arith.subi %n, %c2 : index
+  %s = tensor.extract_slice %a[1] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+  %e = tensor.empty(%m) : tensor<?xf32>
+  %r = linalg.add ins(%s, %c : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %d = tensor.dim %b, %c0 : tensor<?xf32>
+  %max = arith.maxui %n, %d : index
+  %one = arith.cmpi eq, %d, %c1 : index
+  %w = scf.if %one -> tensor<?xf32> {
+    %f = tensor.empty(%max) : tensor<?xf32>
+    %g = linalg.generic {indexing_maps = [affine_map<(d0) -> (0)>, #id], iterator_types = ["parallel"]}
+        ins(%b : tensor<?xf32>) outs(%f : tensor<?xf32>) {
+    ^bb0(%x: f32, %o: f32):
+      linalg.yield %x : f32
+    } -> tensor<?xf32>
+    scf.yield %g : tensor<?xf32>
+  } else {
+    scf.yield %b : tensor<?xf32>
+  }
+  %h = tensor.empty(%max) : tensor<?xf32>
+  %q = linalg.add ins(%a, %w : tensor<?xf32>, tensor<?xf32>) outs(%h : tensor<?xf32>) -> tensor<?xf32>
+  return %r, %q : tensor<?xf32>, tensor<?xf32>
+}
