@@ -84,13 +84,28 @@ bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, boo
   return takes(unit.a, c.a) && takes(unit.b, c.b) && elementType(unit.c.element, context) == c.accumulator;
 }
 
+int64_t tilewright::loadedElements(const UnitOperand &operand) {
+  if (operand.rows == 1 || operand.cols == 1) // products of single lanes: the same few words for all of them
+    return operand.rows * operand.cols;
+  return std::max<int64_t>(operand.rows * operand.cols, operand.layout.numLanes() * operand.layout.numElements());
+}
+
 //===-- Scratchpad --------------------------------------------------------===//
 
+static const CopyEngine *lanesEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy, bool bySubgroup) {
+  for (const CopyEngine &copy : chip.copies())
+    if (copy.from == "global" && copy.to == hierarchy.scratchpad && copy.asynchronous &&
+        copy.completion == Completion::WaitGroup && llvm::is_contained(copy.arrangements, "subgroup") == bySubgroup)
+      return &copy;
+  return nullptr;
+}
+
 bool tilewright::hasCopyEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-  return llvm::any_of(chip.copies(), [&](const CopyEngine &copy) {
-    return copy.from == "global" && copy.to == hierarchy.scratchpad && copy.asynchronous &&
-           copy.completion == Completion::WaitGroup;
-  });
+  return lanesEngine(chip, hierarchy, /*bySubgroup=*/false) != nullptr;
+}
+
+const CopyEngine *tilewright::subgroupEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
+  return lanesEngine(chip, hierarchy, /*bySubgroup=*/true);
 }
 
 const CopyEngine *tilewright::tileEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
@@ -226,6 +241,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               plan.tilesM = tm;
               plan.tilesN = tn;
               plan.depth = depthBytes / elementBytes;
+              plan.loadsAhead = chip.rate("waits.fragments").has_value() && unit.k > 1;
               int64_t subgroups = sm * sn, threads = subgroups * hierarchy.lanes;
               if (plan.depth < unit.k || plan.depth % unit.k != 0 || subgroups > hierarchy.subgroups ||
                   !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()))
@@ -276,9 +292,12 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               // Writes of turned blocks, and reads of what they wrote, may meet in a bank.
               double bytesA = double(plan.blockM()) * plan.depth * elementBytes, bytesB = stageBytes - bytesA;
               double meetA = tiles.arrange(tileA, plan.a), meetB = tiles.arrange(tileB, plan.b);
-              // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one.
+              // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one;
+              // not where the order of loads and products is kept, and addresses are an offset each.
               plan.instructions = tiles.instructions(plan, tileA, tileB);
-              double held = plan.registers + plan.stages * staged + addressRegisters * plan.instructions.globalLoads;
+              double held = plan.registers +
+                            (plan.loadsAhead ? plan.instructions.globalLoads
+                                             : plan.stages * staged + addressRegisters * plan.instructions.globalLoads);
               // Products of one lane each would move from behind the loop into the branches that check stores of C, and
               // all fragments would live until then.
               auto whole = [&](unsigned dim, int64_t block) {
@@ -290,8 +309,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                 plan.instructions = tiles.instructions(plan, tileA, tileB);
               }
               double issued = subgroups * plan.instructions.sum() / issueSlots;
-              double reads =
-                  subgroups * double(plan.depth) * elementBytes * (tm * unit.m * meetA + tn * unit.n * meetB);
+              double reads = subgroups * double(plan.depth) / unit.k * elementBytes *
+                             (tm * loadedElements(unit.a) * meetA + tn * loadedElements(unit.b) * meetB);
               double written = bytesA * meetA + bytesB * meetB;
               double fetched = fetchedOnce(m, n, k, outerCount, plan, active, elementBytes, l2);
               StepLoad load;
@@ -302,7 +321,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               load.global = fetched / global->bytesPerClock;
               StepChain chain;
               chain.products = double(tm * tn) * (plan.depth / unit.k) * unit.issue;
-              chain.scratchpadRead = reads / subgroups / shared->bytesPerClock;
+              // Fragments that are loaded ahead hide behind the products of those before: all but the first.
+              chain.scratchpadRead =
+                  reads / subgroups / shared->bytesPerClock / (plan.loadsAhead ? plan.depth / unit.k : 1);
               chain.scratchpadWrite = engine ? 0 : written / subgroups / shared->bytesPerClock;
               chain.scratchpadLatency = shared->latency;
               chain.meets = !engine && subgroups > 1;

@@ -42,6 +42,7 @@ struct StagedTile {
   int64_t swizzleBits = 0, swizzleBase = 0, swizzleShift = 0;
   int64_t padding = 0; // elements behind each row; where there is no swizzle
   int64_t line = 0;    // elements; not 0 and not kInner: [BM / line][BK][line]
+  bool direct = false; // copied past the registers
   TurnShape turn;      // of lanes that transpose it while they copy
   int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
 };
@@ -61,8 +62,9 @@ struct LaneContractionPlan {
   int64_t tilesM = 1, tilesN = 1;            // units of a subgroup
   int64_t depth = 1;                         // BK
   int64_t stages = 1;
-  int64_t round = 1;     // steps of an iteration where lanes fill the ring: as many as stages, or 1
-  bool lastApart = true; // where lanes fill a ring of a known size of k: its last step is multiplied behind the loop
+  int64_t round = 1;       // steps of an iteration where lanes fill the ring: as many as stages, or 1
+  bool loadsAhead = false; // fragments of a unit's k are loaded before the products of those before
+  bool lastApart = true;   // where lanes fill a ring of a known size of k: its last step is multiplied behind the loop
   StagedTile a, b;
   std::string engine;     // that copies tiles, in a role of its own; empty: lanes copy
   int64_t workers = 0;    // clusters of blocks that take one tile each after the other; 0: each has one
@@ -117,8 +119,15 @@ int64_t groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_
 /// Clocks until a launch's first and after its last instruction.
 inline constexpr double launchClocks = 4400;
 
-/// Whether the chip copies from global memory into a block's scratchpad asynchronously, awaited by groups.
+/// Elements that the lanes of a subgroup load for one fragment: where several hold the same one, each loads it, and the
+/// scratchpad serves so many lanes in a clock, whatever they ask for.
+int64_t loadedElements(const UnitOperand &operand);
+/// Whether the chip copies from global memory into a block's scratchpad asynchronously, awaited by groups, each lane
+/// where it wants.
 bool hasCopyEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
+/// The engine with which a subgroup copies there past its registers, its lanes' pieces one behind the other; null:
+/// none.
+const CopyEngine *subgroupEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
 /// The engine that copies tiles of arrays there and tells a barrier of the bytes that have come; null: none.
 const CopyEngine *tileEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
 

@@ -47,11 +47,13 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   result.scratchpadBytesWritten =
       tiles * (steps + ahead) * plan.depth * (plan.blockM() * bytesA + plan.blockN() * bytesB) + results;
   // Units that read the scratchpad themselves read both operands each time; fragments are read once a step.
-  int64_t readsOfA = plan.engine.empty() ? 1 : plan.tilesN, readsOfB = plan.engine.empty() ? 1 : plan.tilesM;
-  result.scratchpadBytesRead =
-      tiles * subgroups * steps * plan.depth *
-          (readsOfA * plan.tilesM * plan.unit->m * bytesA + readsOfB * plan.tilesN * plan.unit->n * bytesB) +
-      results;
+  const MatrixUnit &unit = *plan.unit;
+  bool byLanes = plan.engine.empty();
+  int64_t readA = byLanes ? loadedElements(unit.a) : plan.tilesN * unit.m * unit.k,
+          readB = byLanes ? loadedElements(unit.b) : plan.tilesM * unit.n * unit.k;
+  result.scratchpadBytesRead = tiles * subgroups * steps * (plan.depth / unit.k) *
+                                   (readA * plan.tilesM * bytesA + readB * plan.tilesN * bytesB) +
+                               results;
   result.seconds = plan.seconds;
   return result;
 }

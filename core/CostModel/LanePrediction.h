@@ -15,8 +15,8 @@
 ///   global bytes read  = what the blocks copy: rows and columns inside the arrays x k, for each tile; blocks of a
 ///                        cluster copy B together
 ///   scratchpad written = tiles x (steps + ahead) x (BM + BN) BK, copies fill their tiles with zeros
-///   scratchpad read    = tiles x subgroups x steps x (TM unit.m + TN unit.n) BK, times TN and TM where units read it
-///                        themselves
+///   scratchpad read    = tiles x subgroups x steps x (TM unit.m + TN unit.n) BK, times the lanes that hold the same
+///                        element of a fragment, or times TN and TM where units read it themselves
 ///   and both: tiles x BM BN of results that leave through the scratchpad
 ///
 //===----------------------------------------------------------------------===//

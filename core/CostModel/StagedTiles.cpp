@@ -54,11 +54,25 @@ StagedTiles::StagedTiles(const Contraction &contraction, const TargetDescription
     : c(contraction), chip(chip), hierarchy(hierarchy), shared(chip.memory(hierarchy.scratchpad)) {
   bytes = std::max(1u, c.a.element.getIntOrFloatBitWidth() / 8);
   hasEngine = hasCopyEngine(chip, hierarchy);
+  hasDirect = subgroupEngine(chip, hierarchy) != nullptr;
   for (const CopyEngine &copy : chip.copies())
     if (copy.from == shared->name && copy.to == "register") {
-      matrices = bytes <= 4;
-      transposes |= llvm::is_contained(copy.arrangements, "transpose") && llvm::is_contained(copy.accessBytes, bytes);
+      bool own = llvm::is_contained(copy.accessBytes, bytes);
+      columns |= own && llvm::is_contained(copy.arrangements, "columns");
+      transposes |= own && llvm::is_contained(copy.arrangements, "transpose");
+      matrices |= bytes <= 4 && llvm::is_contained(copy.arrangements, "transpose");
     }
+}
+
+bool StagedTiles::loadsColumns(const UnitOperand &own, bool isA) const {
+  if (!columns || own.layout.numLanes() < columnLanes || runAlong(own.layout, /*rows=*/!isA) * bytes < columnBytes)
+    return false;
+  for (unsigned b = 0; int64_t(1) << b < columnLanes; ++b) {
+    int64_t step = int64_t(1) << b;
+    if (!(own.layout.lanes[b] == (isA ? Position{step, 0} : Position{0, step})))
+      return false;
+  }
+  return true;
 }
 
 StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) const {
@@ -73,7 +87,8 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) co
   // elements, so that no copy has to turn it.
   bool wantsK = byMatrices || runAlong(own.layout, /*rows=*/!isA) > 1;
   bool inK = isContiguousAlong(given.access, plan.kDim), inFree = isContiguousAlong(given.access, freeDim);
-  result.kInner = wantsK && !(inFree && !inK && transposes);
+  bool byColumns = loadsColumns(own, isA);
+  result.kInner = wantsK && !(inFree && !inK && (transposes || byColumns));
   if (!wantsK && (isA ? own.cols : own.rows) > 1 && runAlong(own.layout, /*rows=*/isA) == 1)
     result.kInner = inK && !inFree;
   TileUse &use = result.use;
@@ -84,6 +99,7 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) co
   use.layout = &own.layout;
   use.rowIsLayoutRow = isA == result.kInner;
   use.matrices = byMatrices;
+  use.columns = byColumns && !result.kInner;
   use.transposed = result.kInner ? inFree && !inK : inK && !inFree;
   use.mayPad = !hasEngine;
   use.lanes = hierarchy.lanes;
@@ -94,6 +110,9 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) co
   use.wholeSectors = piece > bytes;
   if (result.turns)
     use.along = std::min(rows, piece / bytes); // at most; `arrange` chooses
+  result.direct = hasDirect && !use.transposed && piece == vectorBytes && use.rowBytes >= vectorBytes &&
+                  rows * use.rowBytes % (threads * vectorBytes) == 0;
+  use.placed = result.direct ? hierarchy.lanes * vectorBytes : 0;
   return result;
 }
 
@@ -130,6 +149,7 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
     operand.writeBytes = std::min(operand.writeBytes, int64_t(1) << tile.swizzleBase);
   tile.kInner = operand.kInner;
   tile.turn = operand.turn;
+  tile.direct = operand.direct;
   return best.clocks;
 }
 
@@ -138,6 +158,8 @@ double StagedTiles::fragmentLoads(const MatrixUnit &unit, const UnitOperand &own
   double fragment = double(own.layout.numElements()) * bytes;
   if (operand.use.matrices) // of four words of a lane at most
     return std::max(1.0, fragment / 16);
+  if (operand.use.columns)
+    return fragment / columnBytes;
   int64_t run = std::min<int64_t>(16, contiguousElements(own.layout, !operand.use.rowIsLayoutRow) * bytes);
   // Two short ones that lie a known way apart may be one instruction.
   double together = run <= 8 ? chip.rate("pairs.shared").value_or(1) : 1;
@@ -157,7 +179,7 @@ int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
 
 int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   int64_t piece = loadBytes(operand), loads = llvm::divideCeil(operand.elements * bytes, piece);
-  bool byEngine = hasEngine && !operand.turns && piece >= leastEngineBytes;
+  bool byEngine = operand.direct || (hasEngine && !operand.turns && piece >= leastEngineBytes);
   return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + shortLoads(operand) * shortLoadRegisters;
 }
 
@@ -178,15 +200,23 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
     }
     result.globalLoads += loads;
     pointers += each->turns ? 2 * loads : loads;
-    if (!hasEngine || each->turns) // else the engine writes
+    if (each->direct)
+      result.loop += loads * chip.rate("place.direct").value_or(0);
+    else if (!hasEngine || each->turns) // else the engine writes
       result.writes += double(each->elements) * bytes / each->writeBytes;
   }
   // Counter, comparison and branch of an iteration; a barrier and the stage of a step; the address of each load from
   // global memory, whose rows are far apart where copies turn; waits for accesses to the scratchpad, whose addresses
   // are constants only where an iteration goes once round the ring; and what permutations wait for.
   double accesses = result.fragmentLoads + result.writes;
-  result.loop = 3.0 / plan.round + 2 + chip.rate("address.global").value_or(1) * pointers +
-                chip.rate("waits.shared").value_or(0) * accesses + (plan.round == 1 && !hasEngine ? accesses : 0) +
-                chip.rate("waits.permute").value_or(0) * result.permutes;
+  if (plan.loadsAhead) { // also the scalar offset of global memory; waits for the fragments of each unit's k, and for
+                         // copies
+    result.loop += 4.0 / plan.round + 2 + units * chip.rate("waits.fragments").value_or(0) + 1 +
+                   (plan.round == 1 && !hasEngine ? accesses : 0);
+    return result;
+  }
+  result.loop += 3.0 / plan.round + 2 + chip.rate("address.global").value_or(1) * pointers +
+                 chip.rate("waits.shared").value_or(0) * accesses + (plan.round == 1 && !hasEngine ? accesses : 0) +
+                 chip.rate("waits.permute").value_or(0) * result.permutes;
   return result;
 }

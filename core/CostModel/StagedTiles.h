@@ -26,6 +26,7 @@ struct StagedOperand {
   TileUse use;             // use.transposed: in another order than in the array
   int64_t elements = 0;    // that a lane copies
   bool turns = false;      // in registers
+  bool direct = false;     // copied past the registers
   TurnShape turn;          // of a lane that does
   int64_t writeBytes = 16; // of one write into the tile as it is arranged
 };
@@ -41,6 +42,8 @@ public:
   /// Arranges it over the banks, and chooses the blocks that lanes turn: of those with the fewest conflicts that with
   /// the fewest instructions. How many times the clocks without conflicts its accesses take.
   double arrange(StagedOperand &operand, StagedTile &tile);
+  /// Whether loads of columns give this operand's fragments from rows along its free dimension.
+  bool loadsColumns(const UnitOperand &own, bool isA) const;
   /// Registers of a lane in which its part of one step waits between global memory and the scratchpad; where rows begin
   /// anywhere, with the addresses and checks of its many short loads, which the loop holds over its steps.
   int64_t heldRegisters(const StagedOperand &operand) const;
@@ -59,7 +62,8 @@ private:
   const LaneHierarchy &hierarchy;
   const Memory *shared;
   int64_t bytes = 1;
-  bool hasEngine = false, matrices = false, transposes = false; // loads of matrices by the whole subgroup
+  bool hasEngine = false, hasDirect = false;
+  bool matrices = false, transposes = false, columns = false; // loads of matrices by the whole subgroup
   struct Arranged {
     StagedTile tile;
     TurnShape turn;

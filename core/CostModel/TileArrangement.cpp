@@ -77,6 +77,14 @@ static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t r
   if (use.matrices) {
     for (int64_t row = 0; row < std::min<int64_t>(8, use.rows); ++row)
       reads.push_back(at(row, 0));
+  } else if (use.columns) { // lanes of a group read pieces of its rows
+    int64_t piece = columnBytes / use.elementBytes, pieces = columnLanes / piece;
+    for (int64_t lane = 0; lane < use.layout->numLanes(); ++lane) {
+      Position p = use.layout->at(lane / columnLanes * columnLanes, 0);
+      int64_t inside = lane % columnLanes, row = use.rowIsLayoutRow ? p.row : p.col,
+              column = use.rowIsLayoutRow ? p.col : p.row;
+      reads.push_back(at(row + inside / pieces, (column + inside % pieces * piece) * use.elementBytes));
+    }
   } else {
     for (int64_t lane = 0; lane < use.layout->numLanes(); ++lane) {
       Position p = use.layout->at(lane, 0);
@@ -90,7 +98,7 @@ static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t r
 
 double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memory &memory) {
   int64_t run = contiguousElements(*use.layout, !use.rowIsLayoutRow);
-  int64_t readBytes = std::min<int64_t>(16, run * use.elementBytes);
+  int64_t readBytes = use.columns ? columnBytes : std::min<int64_t>(16, run * use.elementBytes);
   StagedTile plain;
   plain.kInner = tile.kInner;
   plain.swizzleBase = 4;
@@ -112,6 +120,8 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
     for (int64_t base : {4, 5, 6, 3, 2}) {
       if (base != 4 && (use.matrices || (int64_t(1) << base) < readBytes))
         continue;
+      if (use.placed && base < 4)
+        continue;
       for (int64_t bits = 1; bits <= 5 && (int64_t(1) << (base + bits)) <= span; ++bits)
         for (int64_t skip = 0; skip <= skips; ++skip) {
           StagedTile candidate = plain;
@@ -119,13 +129,14 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
           candidate.swizzleBits = bits;
           candidate.swizzleBase = base;
           candidate.swizzleShift = log + skip - base;
-          if (candidate.swizzleShift >= bits)
+          // Copies that lie one behind the other are arranged by which lane of a subgroup reads which piece.
+          if (candidate.swizzleShift >= bits && (!use.placed || int64_t(1) << (base + bits) <= use.placed))
             consider(candidate);
         }
     }
   };
   auto paddings = [&](int64_t near) {
-    if (!use.mayPad || use.matrices)
+    if (!use.mayPad || use.matrices || use.placed)
       return;
     for (int64_t bytes = std::max(readBytes, use.elementBytes); bytes <= 16; bytes *= 2) {
       StagedTile candidate = plain;

@@ -20,12 +20,17 @@
 
 namespace tilewright {
 
+/// Lanes that load columns together (`LaneOps::loadColumns`), and what each reads.
+inline constexpr int64_t columnLanes = 16, columnBytes = 8;
+
 /// What is known of a tile.
 struct TileUse {
   int64_t rows = 1, rowBytes = 16, elementBytes = 1;
   const Layout *layout = nullptr; // of the fragments that are read
   bool rowIsLayoutRow = true;     // rows of the fragment are rows of the tile
   bool matrices = false;          // fragments are loaded as matrices, 16 bytes of a row at a time
+  bool columns = false;           // .. as columns of `columnLanes` lanes, 8 bytes of a row at a time
+  int64_t placed = 0;             // bytes that a subgroup copies one behind the other, 0: lanes write where they want
   int64_t pieceBytes = 16;        // that a lane writes at once, where a swizzle or padding does not cut them
   int64_t lanes = 32;             // that write together
   bool transposed = false;        // lanes turn blocks: neighbouring ones write into rows `along` apart
@@ -33,8 +38,8 @@ struct TileUse {
   bool wholeSectors = true;       // neighbouring lanes shall fill sectors of the array; false: its rows begin anywhere
   bool mayPad = true;             // copies need no 16-byte alignment
   auto key() const {
-    return std::tuple(rows, rowBytes, elementBytes, layout, rowIsLayoutRow, matrices, pieceBytes, lanes, transposed,
-                      along, wholeSectors, mayPad);
+    return std::tuple(rows, rowBytes, elementBytes, layout, rowIsLayoutRow, matrices, columns, placed, pieceBytes,
+                      lanes, transposed, along, wholeSectors, mayPad);
   }
 };
 

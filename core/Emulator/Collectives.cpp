@@ -175,6 +175,46 @@ void tilewright::matrices(Lane &lane, uint32_t site, void *row, uint32_t count, 
   });
 }
 
+void tilewright::columns(Lane &lane, uint32_t site, void *row, uint32_t elementBytes, uint32_t *words) {
+  static constexpr unsigned group = 16, bytes = 8;
+  MatricesFrame own{static_cast<char *>(row), words};
+  meet(lane, site, &own, [&](Subgroup &subgroup) {
+    Machine &machine = *lane.machine;
+    llvm::ArrayRef<Lane *> lanes = subgroup.lanes;
+    if (lanes.size() % group) {
+      machine.report(FindingKind::Misuse, site, site, [&] {
+        return formatv("columns are loaded by {0} lanes; a multiple of {1} is right", lanes.size(), group).str();
+      });
+      return;
+    }
+    std::vector<uint64_t> addresses;
+    std::vector<unsigned> numbers;
+    std::vector<char> loaded(lanes.size() * bytes);
+    for (unsigned i = 0; i < lanes.size(); ++i) {
+      Lane &giver = *lanes[i];
+      char *from = static_cast<MatricesFrame *>(giver.frame)->row;
+      addresses.push_back(reinterpret_cast<uint64_t>(from));
+      numbers.push_back(i);
+      if (machine.checks && !machine.check(giver, giver.order, giver.order.self, giver.order.clock, site, from, bytes,
+                                           bytes, AccessKind::Read, Space::Scratchpad))
+        from = machine.poison.data();
+      std::memcpy(loaded.data() + i * bytes, from, bytes);
+    }
+    if (machine.counting)
+      machine.count(site, addresses, numbers, bytes);
+    // Lanes beside each other hold a row of 16 elements; column `i` is element i mod N of every so many lanes.
+    unsigned each = bytes / elementBytes, pieces = group / each;
+    for (unsigned i = 0; i < lanes.size(); ++i) {
+      auto *column = reinterpret_cast<char *>(static_cast<MatricesFrame *>(lanes[i]->frame)->words);
+      unsigned first = i / group * group, inside = i % group;
+      for (unsigned n = 0; n < each; ++n)
+        std::memcpy(column + n * elementBytes,
+                    loaded.data() + (first + inside / each + pieces * n) * bytes + inside % each * elementBytes,
+                    elementBytes);
+    }
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Matrix units
 //===----------------------------------------------------------------------===//

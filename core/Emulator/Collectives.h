@@ -31,6 +31,9 @@ void exchange(Lane &lane, uint32_t site, ExchangeFrame &frame);
 /// `count` matrices of 8 x 8 16-bit elements; `words`: one a matrix.
 void matrices(Lane &lane, uint32_t site, void *row, uint32_t count, bool transpose, bool store, uint32_t *words);
 
+/// 8 bytes at `row` of each lane, transposed in groups of 16 lanes: EmulationBuilder::loadColumns. `words`: two.
+void columns(Lane &lane, uint32_t site, void *row, uint32_t elementBytes, uint32_t *words);
+
 /// One instruction of the site's unit; `frame` as UnitRunner has it.
 void issueUnit(Lane &lane, uint32_t site, char *frame);
 /// One that a group of subgroups issues on described matrices (GroupUnits.cpp).

@@ -210,6 +210,17 @@ SmallVector<Value> EmulationBuilder::loadMatrices(Value row, unsigned count, boo
   return values;
 }
 
+SmallVector<Value> EmulationBuilder::loadColumns(Value address, unsigned elementBytes) {
+  impl.narrow(Space::Scratchpad, 8, 8);
+  Value words = frame(op, 8);
+  uint32_t site = impl.site(op, AccessKind::Read, Space::Scratchpad, 8, 8);
+  CALL("columns", {}, constant(32, site), address, constant(32, elementBytes), words);
+  SmallVector<Value> values;
+  for (unsigned i = 0; i < 2; ++i)
+    values.push_back(loadInternal(builder, loc(), builder.getI32Type(), at(builder, loc(), words, 4 * i)));
+  return values;
+}
+
 void EmulationBuilder::storeMatrices(Value row, ValueRange values, bool transpose) {
   impl.narrow(Space::Scratchpad, 16, 16);
   Value words = frame(op, 4 * values.size());

@@ -65,7 +65,7 @@ static int64_t constantAt(LLVM::CallOp call, unsigned index) {
 
 Step FenceCheck::stepOfCall(LLVM::CallOp call, StringRef primitive) {
   auto site = [&]() -> const Site & { return kernels.impl->sites[constantAt(call, 1)]; };
-  if (primitive == "access" || primitive == "masked" || primitive == "matrices") {
+  if (primitive == "access" || primitive == "masked" || primitive == "matrices" || primitive == "columns") {
     bool scratchpad = site().space != Space::Global && site().space != Space::Constant;
     return scratchpad && site().kind != AccessKind::Read ? Step::Write : Step::Nothing;
   }

@@ -43,6 +43,9 @@ static void matricesAt(Lane *lane, uint32_t site, void *row, uint32_t count, int
                        uint32_t *words) {
   matrices(*lane, site, row, count, transpose, store, words);
 }
+static void columnsAt(Lane *lane, uint32_t site, void *row, uint32_t elementBytes, uint32_t *words) {
+  columns(*lane, site, row, elementBytes, words);
+}
 static void waitUnitsAt(Lane *lane, uint32_t site, int32_t pending, uint32_t *words, uint32_t count) {
   waitGroupUnits(*lane, site, pending, words, count);
 }
@@ -94,6 +97,7 @@ std::vector<std::pair<const char *, void *>> tilewright::runtimeSymbols() {
       {"tw_emulator_phase", reinterpret_cast<void *>(phaseAt)},
       {"tw_emulator_map_to_block", reinterpret_cast<void *>(mapToBlock)},
       {"tw_emulator_exchange", reinterpret_cast<void *>(exchangeAt)},
+      {"tw_emulator_columns", reinterpret_cast<void *>(columnsAt)},
       {"tw_emulator_matrices", reinterpret_cast<void *>(matricesAt)},
       {"tw_emulator_unit", reinterpret_cast<void *>(unitAt)},
       {"tw_emulator_wait_units", reinterpret_cast<void *>(waitUnitsAt)},

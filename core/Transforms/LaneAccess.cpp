@@ -170,6 +170,24 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
     access.divisor = std::gcd(access.divisor, termDivisor);
   };
   SmallVector<int64_t> origin = evaluate(elements, Point(elements.getNumDims(), 0));
+  access.apart = array.scratchpad;
+  // Below which multiples of the shared part the rest of the position in dimension `d` stays.
+  auto tellApart = [&](unsigned d, AffineExpr shared, int64_t offset) {
+    auto extent = [&](ArrayRef<Point> points, bool sum) {
+      int64_t total = 0;
+      for (const Point &point : points) {
+        int64_t at = evaluate(elements, point)[d] - origin[d];
+        access.apart &= at >= 0;
+        total = sum ? total + at : std::max(total, at);
+      }
+      return total;
+    };
+    int64_t known = shared.getLargestKnownDivisor(), multiple = known & -known, size = array.type.getDimSize(d);
+    int64_t rest = extent(distribution.bits, true) + extent(distribution.elements, false) + offset;
+    access.apart &= offset >= 0 && rest < multiple && llvm::isPowerOf2_64(strides[d].constant);
+    for (int64_t bit = multiple; bit < size; bit *= 2)
+      access.uniformBits |= bit * strides[d].constant;
+  };
   for (unsigned d = 0; d < strides.size(); ++d) {
     AffineExpr expr = simplifyAffineExpr(map.getResult(d) + origin[d], map.getNumDims(), map.getNumSymbols());
     int64_t offset = 0;
@@ -186,6 +204,8 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
     if (!isa<AffineConstantExpr>(expr))
       value = affine::expandAffineExpr(builder, context.loc, expr, operands.take_front(map.getNumDims()),
                                        operands.drop_front(map.getNumDims()));
+    if (array.scratchpad && value)
+      tellApart(d, expr, offset);
     if (!strides[d].value) {
       access.constant += offset * strides[d].constant;
       if (value)

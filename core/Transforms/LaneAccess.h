@@ -83,14 +83,21 @@ public:
   llvm::SmallVector<LaneRun> runs(int64_t maxBytes) const;
   /// Pointer to element `e`.
   mlir::Value pointer(unsigned e) const;
+  /// Where element `e` of an array lies, in the parts that the chip's loads may take; nullopt where an offset of a lane
+  /// is not known to be a sum of constants that is small enough.
+  std::optional<ArrayPlace> place(unsigned e) const;
   /// Loads the matrices of the subgroup that make up all elements in the order of the lanes; null if the layout or the
   /// chip does not allow it.
   mlir::Value loadMatrices(mlir::Type resultType) const;
+  /// The same by loads of columns (`LaneOps::loadColumns`), where runs of elements lie across the rows of the
+  /// scratchpad.
+  mlir::Value loadColumns(mlir::Type resultType) const;
   int64_t elementBytes() const;
 
 private:
   LaneAccess(const LaneContext &context, const LaneArray &array) : context(&context), array(array) {}
   mlir::Value scratchpadPointer(llvm::ArrayRef<int64_t> bitBytes, int64_t constantBytes) const;
+  mlir::Value fromWords(mlir::ValueRange words, mlir::Type resultType) const;
 
   const LaneContext *context;
   LaneArray array;
@@ -101,9 +108,11 @@ private:
   llvm::SmallVector<mlir::Value> operands;
   Distribution distribution;
   mlir::Value number;
-  mlir::Value uniform;                       // index, elements; null: 0
-  int64_t divisor = 0;                       // of `uniform`; 0: it is zero
-  int64_t constant = 0;                      // elements
+  mlir::Value uniform;     // index, elements; null: 0
+  int64_t divisor = 0;     // of `uniform`; 0: it is zero
+  bool apart = false;      // of a scratchpad: no bit of `uniform` is one of lanes or elements, in any dimension
+  int64_t uniformBits = 0; // elements; those that `uniform` may have
+  int64_t constant = 0;    // elements
   llvm::SmallVector<int64_t> bits, elements; // static part, elements
   llvm::SmallVector<mlir::Value> strides;    // dynamic strides, index
   llvm::SmallVector<int64_t> strideDivisors;
@@ -126,9 +135,10 @@ using ValidExtents = llvm::SmallVector<mlir::Value>;
 mlir::Value insideAll(const LaneContext &context, const Distribution &distribution, const ValidExtents &valid,
                       unsigned first, unsigned count);
 
-/// The vector of a lane's elements, zero beyond `valid`.
+/// The vector of a lane's elements, zero beyond `valid`. `byPlace`: of an array, by `LaneOps::loadPlace` where the chip
+/// has it.
 mlir::Value loadElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
-                         const ValidExtents &valid, mlir::VectorType type);
+                         const ValidExtents &valid, mlir::VectorType type, bool byPlace = false);
 /// Writes them, none beyond `valid`.
 void storeElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
                    const ValidExtents &valid, mlir::Value vector);

@@ -22,6 +22,7 @@ LogicalResult LaneBarriers::analyze(func::FuncOp launch, const LaneHierarchy &le
   hierarchy = &levels;
   engine = hasEngine;
   before.clear();
+  behind.clear();
   open.clear();
   return visit(launch.front(), false);
 }
@@ -33,12 +34,14 @@ bool LaneBarriers::isScratchpad(Value buffer) const {
          });
 }
 
-bool LaneBarriers::landsAtWait(tile::CopyOp copy) const {
+bool LaneBarriers::isAwaitedHere(tile::CopyOp copy) const {
   if (engine || !copy.getToken().hasOneUse())
     return false;
   Operation *wait = *copy.getToken().user_begin();
   return isa<tile::WaitOp>(wait) && wait->getBlock() == copy->getBlock();
 }
+
+bool LaneBarriers::landsAtWait(tile::CopyOp copy) const { return isAwaitedHere(copy) && !copy->hasAttr(directAttr); }
 
 //===-- Hazards -----------------------------------------------------------===//
 
@@ -148,7 +151,7 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
     } else if (auto copy = dyn_cast<tile::CopyOp>(op)) {
       Event event = eventOf(copy.getDestination(), copy.getDestinationMap(), copy.getDestinationOperands(),
                             copy.getDestinationElements(), true);
-      if (engine) { // writes from now on, can be read after the wait
+      if (engine || isDirect(copy)) { // writes from now on, can be read after the wait
         result = meet(&op, event, diverges);
         if (succeeded(result) && !open.empty())
           open.pop_back();
@@ -156,8 +159,10 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
         result = meet(&op, event, diverges);
       }
     } else if (auto wait = dyn_cast<tile::WaitOp>(op)) {
+      bool direct = false;
       for (Value token : wait.getTokens()) {
         auto copy = token.getDefiningOp<tile::CopyOp>();
+        direct |= copy && isDirect(copy);
         if (!engine) {
           if (copy && landsAtWait(copy) && succeeded(result))
             result = meet(&op,
@@ -188,6 +193,12 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
             chain.push_back(loop.getBody()->getTerminator()->getOperand(i));
           }
         }
+      }
+      if (direct && diverges)
+        return op.emitOpError() << "needs a barrier, but stands in control flow that the lanes of a block do not share";
+      if (direct) {
+        behind.insert(&op);
+        open.clear();
       }
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       std::vector<Event> untouched = open; // no iteration

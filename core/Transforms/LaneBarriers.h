@@ -38,6 +38,11 @@ public:
 
   /// A barrier stands before `op`.
   bool needs(mlir::Operation *op) const { return before.contains(op); }
+  /// .. behind it: a wait for copies past the registers, which other lanes read, and which nobody reads any longer
+  /// where the next ones land.
+  bool needsBehind(mlir::Operation *op) const { return behind.contains(op); }
+  /// Without an engine that counts groups: the copy goes past the registers and lands at a wait in the same block.
+  bool isDirect(tile::CopyOp copy) const { return copy->hasAttr(directAttr) && isAwaitedHere(copy); }
   /// Without an engine: the elements of `copy` may wait in registers, since its wait follows in the same block.
   bool landsAtWait(tile::CopyOp copy) const;
   /// With an engine: copies that follow each other and are awaited together form a group, which the last one closes.
@@ -46,6 +51,7 @@ public:
   int64_t pendingAt(tile::WaitOp wait) const;
 
 private:
+  bool isAwaitedHere(tile::CopyOp copy) const;
   /// An access since the last barrier.
   struct Event {
     mlir::Value buffer;
@@ -63,7 +69,7 @@ private:
 
   const LaneHierarchy *hierarchy = nullptr;
   bool engine = false;
-  llvm::DenseSet<mlir::Operation *> before;
+  llvm::DenseSet<mlir::Operation *> before, behind;
   std::vector<Event> open;
 };
 

@@ -208,6 +208,8 @@ Value Emitter::copy(const ContractionOperand &operand, const StagedTile &tile, V
                                    AffineMap::get(2, 0, into, builder().getContext()), shape, validMap, validOperands);
   if (tile.near)
     copy->setAttr(turnAttr, builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near}));
+  if (tile.direct)
+    copy->setAttr(directAttr, builder().getUnitAttr());
   if (!p.engine.empty())
     copy->setAttr(engineAttr, builder().getStringAttr(p.engine));
   return copy;
@@ -247,19 +249,36 @@ SmallVector<Value> Emitter::multiply(ValueRange accumulators, AffineExpr stage) 
                                 AffineMapAttr::get(elements), AffineMapAttr(), ValueRange())
         .getResult();
   };
-  for (int64_t k = 0; k < p.depth; k += unit.k) {
-    SmallVector<Value> a, b;
+  SmallVector<Value> a, b;
+  auto loadAll = [&](int64_t k) {
+    a.clear();
+    b.clear();
     for (int64_t tm = 0; tm < p.tilesM; ++tm)
       a.push_back(load(sharedA, aType, p.a, true, localRow + tm * unit.m, k));
     for (int64_t tn = 0; tn < p.tilesN; ++tn)
       b.push_back(load(sharedB, bType, p.b, false, localCol + tn * unit.n, k));
+  };
+  auto mark = [&](Operation *op, StringRef attribute) { op->setAttr(attribute, builder().getUnitAttr()); };
+  loadAll(0);
+  for (int64_t k = 0; k < p.depth; k += unit.k) {
+    SmallVector<Value> ownA(a), ownB(b);
+    bool last = k + unit.k >= p.depth, first = true;
+    if (p.loadsAhead && !last) { // the next fragments come while these are multiplied
+      loadAll(k + unit.k);
+      mark(a.front().getDefiningOp(), arrivedAttr);
+    }
     for (int64_t tm = 0; tm < p.tilesM; ++tm)
       for (int64_t i = 0; i < p.tilesN; ++i) {
         int64_t tn = tm % 2 ? p.tilesN - 1 - i : i; // back and forth: the last operand is used again
         Value &sum = results[tm * p.tilesN + tn];
-        sum = tile::MmaOp::create(builder(), space.loc, sum.getType(), a[tm], b[tn], sum,
-                                  builder().getStringAttr(unit.name));
+        auto product = tile::MmaOp::create(builder(), space.loc, sum.getType(), ownA[tm], ownB[tn], sum,
+                                           builder().getStringAttr(unit.name));
+        if (std::exchange(first, false) && p.loadsAhead)
+          mark(product, last ? arrivedAttr : behindLoadsAttr);
+        sum = product;
       }
+    if (!p.loadsAhead && !last)
+      loadAll(k + unit.k);
   }
   return results;
 }

@@ -151,6 +151,95 @@ static bool issue(const LaneContext &context, const CopyRequest &request, const 
   return true;
 }
 
+/// Gives whole subgroups' pieces to the engine that writes them one behind the other; a subgroup's own follow each
+/// other too. The swizzle of the scratchpad then decides what each lane reads: at place n belongs the piece with the
+/// number n ^ ((n >> shift) & mask). False: not such a copy.
+static bool issueDirect(const LaneContext &context, const CopyRequest &request, const CopyShape &how) {
+  constexpr int64_t piece = 16;
+  tile::CopyOp op = request.op;
+  ArrayRef<int64_t> shape = op.getShape();
+  int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8), width = how.turn.across;
+  LaneArray plain = request.destination;
+  if (how.transposes() || width * elementBytes != piece || how.vector != shape.size() - 1)
+    return false;
+  // Rows of the box follow each other in the scratchpad.
+  for (unsigned d = 0, outer = plain.type.getRank() - shape.size(); d < shape.size(); ++d)
+    if (op.getDestinationElements().getResult(outer + d) != getAffineDimExpr(d, op.getContext()) ||
+        (d > 0 && plain.type.getDimSize(outer + d) != shape[d]))
+      return false;
+  // A lane's piece is inside or outside as a whole.
+  if (request.valid[how.vector] && op.getValidMap()->getResult(how.vector).getLargestKnownDivisor() % width != 0)
+    return false;
+  int64_t mask = 0, shift = 0;
+  if (tile::ArrangementAttr arrangement = plain.arrangement) {
+    if (arrangement.getPadding() || (arrangement.getSwizzleBits() && arrangement.getSwizzleBase() < 4))
+      return false;
+    mask = ((int64_t(1) << arrangement.getSwizzleBits()) - 1) << arrangement.getSwizzleBase();
+    shift = arrangement.getSwizzleShift();
+    plain.arrangement = nullptr;
+  }
+  // Bits of a place: elements of the piece, lanes, the subgroup's other pieces, subgroups.
+  unsigned rank = shape.size(), lanes = llvm::Log2_64(request.lanes);
+  SmallVector<Point> steps;
+  for (unsigned d = rank; d-- > 0;)
+    for (int64_t step = 1; step < shape[d]; step *= 2) {
+      Point point(rank, 0);
+      point[d] = step;
+      steps.push_back(point);
+    }
+  unsigned inside = llvm::Log2_64(width), subgroups = llvm::Log2_64(request.threads) - lanes;
+  if (steps.size() < inside + lanes + subgroups)
+    return false;
+  ArrayRef<Point> all(steps), pieces = all.slice(inside + lanes, steps.size() - inside - lanes - subgroups);
+  Distribution from;
+  llvm::append_range(from.bits, all.slice(inside, lanes));
+  llvm::append_range(from.bits, all.take_back(subgroups));
+  from.elements = allSums(all.take_front(inside), rank);
+  // Which bits of a place its bits flip, in bytes; of the worker's number, in the order of `from`.
+  int64_t ownBytes = piece * request.lanes, pieceCount = int64_t(1) << pieces.size();
+  auto flips = [&](int64_t bytes) { return (bytes >> shift) & mask; };
+  if (mask >= ownBytes)
+    return false;
+  Value own = request.thread;
+  auto flipped = [&](Value number, Value by) {
+    return arith::XOrIOp::create(context.builder, context.loc, number, by).getResult();
+  };
+  for (unsigned b = 0; b < from.bits.size(); ++b) {
+    int64_t bytes = piece << b;
+    int64_t flip = flips(b < lanes ? bytes : bytes * pieceCount) / piece;
+    if (!flip)
+      continue;
+    Value bit = arith::ShRUIOp::create(context.builder, context.loc, request.thread, context.i32(b));
+    bit = arith::AndIOp::create(context.builder, context.loc, bit, context.i32(1));
+    own = flipped(own, arith::MulIOp::create(context.builder, context.loc, bit, context.i32(flip)));
+  }
+  Distribution to = from;
+  to.number = request.firstThread;
+  auto destination = LaneAccess::create(context, plain, op.getDestinationMap(), request.destinationOperands,
+                                        op.getDestinationElements(), to);
+  if (failed(destination))
+    return false;
+  Value first = destination->pointer(0);
+  SmallVector<Point> offsets = allSums(pieces, rank);
+  for (int64_t i = 0; i < pieceCount; ++i) {
+    int64_t flip = flips(i * ownBytes) / piece;
+    Distribution now = from;
+    now.number = flip ? flipped(own, context.i32(flip)) : own;
+    for (Point &element : now.elements)
+      for (unsigned d = 0; d < rank; ++d)
+        element[d] += offsets[i][d];
+    auto source = LaneAccess::create(context, request.source, op.getSourceMap(), request.sourceOperands,
+                                     op.getSourceElements(), now);
+    if (failed(source) || !hasRuns(*source, width))
+      return false;
+    std::optional<ArrayPlace> place = source->place(0);
+    Value valid = insideAll(context, now, request.valid, 0, width);
+    if (!place || !context.ops.copyPlace(context.builder, context.loc, first, i * ownBytes, *place, piece, valid))
+      return false;
+  }
+  return true;
+}
+
 FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &context, const CopyRequest &request,
                                                           bool &asynchronous) {
   tile::CopyOp op = request.op;
@@ -184,6 +273,8 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
       how.near = given[2];
   }
   asynchronous = false;
+  if (request.firstThread && issueDirect(context, request, how))
+    return std::optional<StagedCopy>();
 
   for (;;) {
     int64_t workers = request.threads, width = how.turn.across;
@@ -220,7 +311,7 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
       works =
           arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ult, request.thread, context.i32(workers));
     auto type = VectorType::get(int64_t(loads.elements.size()), request.source.type.getElementType());
-    auto load = [&] { return loadElements(context, *source, loads, request.valid, type); };
+    auto load = [&] { return loadElements(context, *source, loads, request.valid, type, /*byPlace=*/true); };
     if (request.mayStage) {
       if (!works)
         return std::optional<StagedCopy>({*destination, writes, load(), how.turn, works});

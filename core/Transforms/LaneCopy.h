@@ -48,8 +48,10 @@ struct CopyRequest {
   tile::CopyOp op;
   LaneArray source, destination;
   llvm::SmallVector<mlir::Value> sourceOperands, destinationOperands;
-  ValidExtents valid; // one per dimension of the box
-  mlir::Value thread; // i32
+  ValidExtents valid;      // one per dimension of the box
+  mlir::Value thread;      // i32
+  mlir::Value firstThread; // i32, of the subgroup; null: the copy does not go past the registers
+  int64_t lanes = 1;       // of a subgroup
   int64_t threads = 1;
   bool mayStage = false; // the wait is near: elements may stay in registers until then
 };

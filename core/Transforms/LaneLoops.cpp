@@ -105,8 +105,16 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   bool inRing = ring && role == Role::Rest && ring->isAround(op); // the position runs on
   if (inRing)
     init.append({position->slot, position->parity});
-  auto loop = scf::ForOp::create(builder, op.getLoc(), value(op.getLowerBound()), value(op.getUpperBound()),
-                                 value(op.getStep()), init);
+  // A counter of known bounds has 32 bits: one register, and one instruction.
+  SmallVector<Value> bounds{value(op.getLowerBound()), value(op.getUpperBound()), value(op.getStep())};
+  bool narrow = !ring && llvm::all_of(bounds, [](Value bound) {
+    std::optional<int64_t> known = getConstantIntValue(bound);
+    return known && *known >= 0 && llvm::isInt<31>(*known);
+  });
+  if (narrow)
+    for (Value &bound : bounds)
+      bound = context.i32(*getConstantIntValue(bound));
+  auto loop = scf::ForOp::create(builder, op.getLoc(), bounds[0], bounds[1], bounds[2], init);
   OpBuilder::InsertionGuard guard(builder);
   values.map(op.getInductionVar(), loop.getInductionVar());
   for (auto [place, i] : llvm::enumerate(carried))
@@ -119,6 +127,8 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   if (init.empty() && !body->empty())
     body->back().erase();
   builder.setInsertionPointToEnd(body);
+  if (narrow)
+    values.map(op.getInductionVar(), context.toIndex(loop.getInductionVar()));
   if (failed(lower(*op.getBody())))
     return failure();
   SmallVector<Value> yielded;

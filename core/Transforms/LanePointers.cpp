@@ -61,6 +61,12 @@ Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constant
   // Below the period all parts are combined by XOR if their bits are apart.
   int64_t laneMask = 0, low = constantBytes & (period - 1), high = constantBytes - low;
   bool apart = !uniform || (divisor * elementBytes()) % period == 0;
+  if (!apart && this->apart) { // its bits are combined as those of lanes are
+    apart = true;
+    lanes = plus(base, lanes);
+    base = nullptr;
+    laneMask = uniformBits * elementBytes();
+  }
   for (int64_t bit : bitBytes) {
     apart &= bit >= 0 && (bit == 0 || llvm::isPowerOf2_64(bit)) && (laneMask & bit) == 0;
     laneMask |= bit;
@@ -139,6 +145,42 @@ Value LaneAccess::pointer(unsigned e) const {
   return offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), offset, constant + elements[e]);
 }
 
+std::optional<ArrayPlace> LaneAccess::place(unsigned e) const {
+  constexpr int64_t limit = int64_t(1) << 31; // of offsets that 32 bits hold with a sign to spare
+  if (!linear || array.scratchpad || !strides.empty())
+    return std::nullopt;
+  SmallVector<int64_t> bytes;
+  int64_t last = 0;
+  for (int64_t bit : bits) {
+    bytes.push_back(bit * elementBytes());
+    last += bytes.back();
+    if (bit < 0)
+      return std::nullopt;
+  }
+  ArrayPlace place;
+  place.constant = (constant + elements[e]) * elementBytes();
+  if (place.constant < 0 || last + place.constant + 16 > limit)
+    return std::nullopt;
+  OpBuilder &builder = context->builder;
+  Location loc = context->loc;
+  place.lane = number ? context->fromBits(number, bytes) : Value();
+  place.base = array.pointer;
+  place.range = limit;
+  if (!uniform)
+    return place;
+  int64_t size = limit + 1;
+  if (array.type.hasStaticShape() && array.type.getNumElements() <= limit)
+    size = array.type.getNumElements() * elementBytes();
+  if (size > limit) { // the shared part needs a pointer
+    place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), uniform, 0);
+    return place;
+  }
+  place.uniform = context->toI32(uniform);
+  if (elementBytes() != 1)
+    place.uniform = arith::MulIOp::create(builder, loc, place.uniform, context->i32(elementBytes()));
+  return place;
+}
+
 //===-- Matrices of the subgroup ------------------------------------------===//
 
 Value LaneAccess::loadMatrices(Type resultType) const {
@@ -192,6 +234,50 @@ Value LaneAccess::loadMatrices(Type resultType) const {
       context->builder, context->loc, scratchpadPointer(address, constant * bytes), 1u << matrices, transposed);
   if (words.empty())
     return {};
+  return fromWords(words, resultType);
+}
+
+Value LaneAccess::loadColumns(Type resultType) const {
+  constexpr int64_t group = 16, pieceBytes = 8;
+  int64_t bytes = elementBytes(), piece = pieceBytes / bytes;
+  if (!linear || !array.scratchpad || bits.size() < 4 || bytes > 2 || elements.size() % piece || !strides.empty())
+    return {};
+  if ((array.arrangement && array.arrangement.getSwizzleBits() && array.arrangement.getSwizzleBase() < 3) ||
+      (divisor * bytes) % pieceBytes || (constant * bytes) % pieceBytes)
+    return {};
+  // The first lanes go along a row, the first elements from row to row.
+  for (unsigned b = 0; b < 4; ++b)
+    if (bits[b] != int64_t(1) << b)
+      return {};
+  int64_t pitch = elements[1] - elements[0];
+  for (unsigned e = 0; e < elements.size(); ++e)
+    if (elements[e] != elements[e - e % piece] + int64_t(e % piece) * pitch)
+      return {};
+  SmallVector<int64_t> address;
+  for (int64_t step = piece; step < group; step *= 2)
+    address.push_back(step * bytes);
+  for (int64_t row = 1; row < piece; row *= 2)
+    address.push_back(row * pitch * bytes);
+  for (int64_t bit : ArrayRef(bits).drop_front(4))
+    address.push_back(bit * bytes);
+  for (unsigned e = 0; e < elements.size(); e += piece)
+    address.push_back(elements[e] * bytes);
+  if (llvm::any_of(address, [](int64_t step) { return step % pieceBytes != 0; }))
+    return {};
+  address.truncate(bits.size());
+  SmallVector<Value> words;
+  for (unsigned e = 0; e < elements.size(); e += piece) {
+    Value from = scratchpadPointer(address, (constant + elements[e]) * bytes);
+    Value column = context->ops.loadColumns(context->builder, context->loc, from, bytes);
+    if (!column)
+      return {};
+    auto parts = vector::ToElementsOp::create(context->builder, context->loc, column);
+    llvm::append_range(words, parts.getResults());
+  }
+  return fromWords(words, resultType);
+}
+
+Value LaneAccess::fromWords(ValueRange words, Type resultType) const {
   auto type = VectorType::get(int64_t(words.size()), context->builder.getI32Type());
   Value joined = vector::FromElementsOp::create(context->builder, context->loc, type, words);
   auto result = cast<VectorType>(resultType);

@@ -90,6 +90,16 @@ LogicalResult LaneWriter::copy(tile::CopyOp op) {
   request.thread = thread;
   request.threads = shape.threads;
   request.mayStage = barriers.landsAtWait(op);
+  if (barriers.isDirect(op) && request.threads % hierarchy.lanes == 0) {
+    if (!firstThread) { // at the entry: it is the same in all of the launch
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointAfterValue(thread);
+      firstThread = arith::AndIOp::create(builder, op.getLoc(), thread, context.i32(-hierarchy.lanes));
+      firstThread = context.ops.uniform(builder, op.getLoc(), firstThread);
+    }
+    request.firstThread = firstThread;
+    request.lanes = hierarchy.lanes;
+  }
   bool asynchronous = false;
   FailureOr<std::optional<StagedCopy>> pending = emitCopy(context, request, asynchronous);
   if (failed(pending))
@@ -109,6 +119,9 @@ LogicalResult LaneWriter::wait(tile::WaitOp op) {
     return success();
   }
   bool engine = false;
+  if (!context.ops.countsGroups() &&
+      llvm::any_of(op.getTokens(), [](Value token) { return bool(token.getDefiningOp<tile::CopyOp>()); }))
+    context.ops.awaitPlaces(builder, op.getLoc());
   for (Value token : op.getTokens()) {
     auto pending = staged.find(token);
     if (pending == staged.end()) {

@@ -46,18 +46,24 @@ static Type runType(Type element, unsigned count) {
 }
 
 Value tilewright::loadElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
-                               const ValidExtents &valid, VectorType type) {
+                               const ValidExtents &valid, VectorType type, bool byPlace) {
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
   bool checked = llvm::any_of(valid, [](Value extent) { return bool(extent); });
-  if (!checked)
+  if (!checked) {
     if (Value matrices = access.loadMatrices(type))
       return matrices;
+    if (Value columns = access.loadColumns(type))
+      return columns;
+  }
   Type carrier = carrierOf(type.getElementType());
   auto vectorType = VectorType::get(type.getShape(), carrier);
   auto load = [&](unsigned e, unsigned count) -> Value {
-    return LLVM::LoadOp::create(builder, loc, runType(carrier, count), access.pointer(e),
-                                access.elementBytes() * count);
+    int64_t bytes = access.elementBytes() * count;
+    if (std::optional<ArrayPlace> place = byPlace ? access.place(e) : std::nullopt)
+      if (Value bits = context.ops.loadPlace(builder, loc, *place, bytes))
+        return LLVM::BitcastOp::create(builder, loc, runType(carrier, count), bits);
+    return LLVM::LoadOp::create(builder, loc, runType(carrier, count), access.pointer(e), bytes);
   };
   auto insert = [&](Value run, Value vector, unsigned e, unsigned count) -> Value {
     if (count == 1)

@@ -84,8 +84,14 @@ LogicalResult LaneWriter::lower(Block &block) {
       return split(&op);
     if (barriers.needs(&op))
       context.ops.barrier(builder, context.loc);
+    if (op.hasAttr(arrivedAttr))
+      context.ops.awaitFragments(builder, context.loc);
+    if (op.hasAttr(behindLoadsAttr))
+      context.ops.keepOrder(builder, context.loc);
     if (failed(lower(op)))
       return failure();
+    if (barriers.needsBehind(&op))
+      context.ops.barrier(builder, context.loc);
     context.loc = before;
   }
   return success();

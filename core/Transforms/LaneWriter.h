@@ -93,6 +93,7 @@ private:
   llvm::DenseMap<mlir::Value, StagedCopy> staged; // by token
   LaneBarriers barriers;
   mlir::Value thread, lane, shared;
+  mlir::Value firstThread; // of the subgroup; null: not used yet
   mlir::Value group;       // number of the lane's group in the block
   mlir::Value results;     // buffers through which results leave, two a group; null: lanes store them
   int64_t stored = 0;      // tiles of results, of one round through the loops around

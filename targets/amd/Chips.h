@@ -18,6 +18,11 @@
 
 namespace tilewright::amd {
 
+/// Assembly without an instruction: LLVM does not know that its result is its operand.
+inline constexpr llvm::StringLiteral heldBase = "; base";
+/// LLVM's address space of buffer descriptors.
+inline constexpr unsigned resourceSpace = 8;
+
 /// The operations of a lane of `chip` (Lowering.cpp).
 std::unique_ptr<LaneOps> laneOps(const TargetDescription &chip);
 

@@ -69,7 +69,11 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
                // Not clocks: short accesses of LDS in one instruction; of each access and permutation, waits; of each
                // load, additions.
                Rate<"pairs.shared", PerClock<2>, Manual>, Rate<"waits.permute", PerClock<1, 4>, Counted>, Rate<"waits.shared", PerClock<3, 4>, Counted>,
-               Rate<"address.global", PerClock<1>, Counted>];
+               Rate<"address.global", PerClock<1>, Counted>] #
+              // Of each copy past the registers, the scalar register that says where it goes; of a unit's k, waits for
+              // its fragments.
+              !if(!eq(wave, 64), [Rate<"place.direct", PerClock<1, 4>, Counted>,
+                                  Rate<"waits.fragments", PerClock<1>, Counted>], []<Rate>);
 }
 /// Four SIMDs of 512 registers for 64 lanes; 256 of them are held free of accumulator registers.
 class Cdna<string name, string architecture, int cus, int mhz, int gib, int gbs, int l2MiB, int ldsKiB, Source sheet>
@@ -86,9 +90,33 @@ def MI300X : Cdna<"MI300X", "gfx942", 304, 2100, 192, 5300, 32, 64, Cited<"AMD I
   let summary = "AMD Instinct MI300X (CDNA3); its 8-bit floats are not OCP's";
   let units = Cdna3Units;
 }
+/// Loads that go to LDS: 16 bytes of each lane of a wavefront, one behind the other.
+def LoadToLds : CopyEngine<"global", "shared"> {
+  let accessBytes = [16];
+  let alignBytes = 16;
+  let zeroFill = 1;
+  let arrangements = ["subgroup"];
+  let bandwidth = PerClock<64>;
+  let latency = Cycles<800>;
+  let source = Cited<"AMD Instinct CDNA4 instruction set architecture, 2025: buffer loads with LDS = 1">;
+  let emit = MlirOp<"rocdl.raw.ptr.buffer.load.lds", ["Ptr", "Ptr"]>;
+}
+/// Loads of LDS that transpose in groups of 16 lanes.
+def DsReadTr : CopyEngine<"shared", "register"> {
+  let asynchronous = 0;
+  let completion = AtOnce;
+  let accessBytes = [1, 2];
+  let alignBytes = 8;
+  let arrangements = ["columns"];
+  let bandwidth = PerClock<128>;
+  let latency = Cycles<64>;
+  let source = Cited<"AMD Instinct CDNA4 instruction set architecture, 2025: ds_read_b64_tr_b16, _b8">;
+  let emit = MlirOp<"rocdl.ds.read.tr16.b64", ["Ptr"]>;
+}
 def MI350 : Cdna<"MI350", "gfx950", 256, 2200, 288, 8000, 32, 160, Cited<"AMD Instinct MI350X data sheet">> {
   let summary = "AMD Instinct MI350X (CDNA4)";
   let units = Cdna4Units;
+  let copies = [LoadToLds, DsReadTr];
 }
 def RX7900 : Rdna<"RX7900", "gfx1100", 96, 2500, 24, 960, 6, Cited<"AMD Radeon RX 7900 XTX data sheet">> {
   let summary = "AMD Radeon RX 7900 XTX (RDNA3)";

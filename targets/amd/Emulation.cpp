@@ -17,6 +17,74 @@
 using namespace mlir;
 using namespace tilewright;
 
+/// `offset` (i32, without sign) bytes behind the start of a described range.
+static Value addressOf(EmulationBuilder &b, Value resource, Value offset) {
+  Value base = b.resourceBase(resource);
+  offset = LLVM::ZExtOp::create(b.ir(), b.loc(), b.ir().getI64Type(), offset);
+  return LLVM::GEPOp::create(b.ir(), b.loc(), base.getType(), b.ir().getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+/// Loads through descriptors. Lanes of which more than one address is compared with the size are not made here: an
+/// address beyond the array is a finding, zero on the device.
+static void emulateBuffers(EmulationTable &table) {
+  table.space(amd::resourceSpace, Space::Resource);
+  table.on(ROCDL::MakeBufferRsrcOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto make = cast<ROCDL::MakeBufferRsrcOp>(op);
+    b.replace(b.resource(make.getRes().getType(), make.getBase(), make.getNumRecords()));
+    return success();
+  });
+  // Its own group each: the counter of the device counts instructions. Lanes write one behind the other.
+  table.on(ROCDL::RawPtrBufferLoadLdsOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto copy = cast<ROCDL::RawPtrBufferLoadLdsOp>(op);
+    auto size = copy.getSize().getDefiningOp<LLVM::ConstantOp>();
+    if (!size)
+      return b.refuse("only copies of a constant size are known");
+    int64_t bytes = cast<IntegerAttr>(size.getValue()).getInt();
+    Value inRange = LLVM::ICmpOp::create(b.ir(), b.loc(), LLVM::ICmpPredicate::ult,
+                                         LLVM::ZExtOp::create(b.ir(), b.loc(), b.ir().getI64Type(), copy.getVoffset()),
+                                         b.resourceBytes(copy.getRsrc()));
+    Value zero = b.constant(32, 0);
+    Value offset = LLVM::SelectOp::create(b.ir(), b.loc(), inRange, copy.getVoffset(), zero);
+    offset = LLVM::AddOp::create(b.ir(), b.loc(), offset, copy.getSoffset());
+    offset = LLVM::AddOp::create(b.ir(), b.loc(), offset, copy.getOffset());
+    Value valid = LLVM::SelectOp::create(b.ir(), b.loc(), inRange, b.constant(32, bytes), zero);
+    Value place = LLVM::MulOp::create(b.ir(), b.loc(), b.fact(LaneFact::LaneInSubgroup), b.constant(32, bytes));
+    place = LLVM::AddOp::create(b.ir(), b.loc(), place, copy.getOffset());
+    Value to = LLVM::GEPOp::create(b.ir(), b.loc(), copy.getLdsPtr().getType(), b.ir().getI8Type(), copy.getLdsPtr(),
+                                   ArrayRef<LLVM::GEPArg>{place});
+    b.copyAsync(Engine::Copy, to, addressOf(b, copy.getRsrc(), offset), bytes, valid);
+    b.commit(Engine::Copy);
+    return success();
+  });
+  table.on(ROCDL::SWaitcntOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    uint32_t field = cast<ROCDL::SWaitcntOp>(op).getBitfield();
+    b.wait(Engine::Copy, b.constant(32, (field & 0xf) | (field >> 10 & 0x30)));
+    return success();
+  });
+  table.on(ROCDL::RawPtrBufferLoadOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto load = cast<ROCDL::RawPtrBufferLoadOp>(op);
+    Value offset = LLVM::AddOp::create(b.ir(), b.loc(), load.getOffset(), load.getSoffset());
+    Value address = addressOf(b, load.getRsrc(), offset);
+    Type type = load.getRes().getType();
+    unsigned bits = isa<VectorType>(type) ? 32 : type.getIntOrFloatBitWidth();
+    b.replace(LLVM::LoadOp::create(b.ir(), b.loc(), type, address, bits / 8).getResult());
+    return success();
+  });
+}
+
+/// Loads of LDS that transpose.
+template <typename Op> static void emulateColumns(EmulationTable &table, unsigned elementBytes) {
+  table.on(Op::getOperationName(), [elementBytes](Operation *op, EmulationBuilder &b) {
+    SmallVector<Value> words = b.loadColumns(op->getOperand(0), elementBytes);
+    Type type = VectorType::get(2, b.ir().getI32Type());
+    Value joined = LLVM::PoisonOp::create(b.ir(), b.loc(), type);
+    for (auto [i, word] : llvm::enumerate(words))
+      joined = LLVM::InsertElementOp::create(b.ir(), b.loc(), joined, word, b.constant(32, i));
+    b.replace(LLVM::BitcastOp::create(b.ir(), b.loc(), op->getResult(0).getType(), joined).getResult());
+    return success();
+  });
+}
+
 void amd::emulate(EmulationTable &table) {
   table.space(globalSpace, Space::Global);
   table.space(scratchpadSpace, Space::Scratchpad);
@@ -34,6 +102,18 @@ void amd::emulate(EmulationTable &table) {
     auto permute = cast<ROCDL::DsBpermuteOp>(op);
     Value lane = LLVM::LShrOp::create(b.ir(), b.loc(), permute.getIndex(), b.constant(32, 2));
     b.replace(b.shuffle(Shuffle::Index, permute.getSrc(), lane));
+    return success();
+  });
+  emulateBuffers(table);
+  emulateColumns<ROCDL::ds_read_tr8_b64>(table, 1);
+  emulateColumns<ROCDL::ds_read_tr16_b64>(table, 2);
+  table.ignore(ROCDL::SchedBarrier::getOperationName());
+  table.on(("asm:" + amd::heldBase).str(), [](Operation *op, EmulationBuilder &b) {
+    b.replace(op->getOperand(0));
+    return success();
+  });
+  table.on(ROCDL::ReadfirstlaneOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    b.replace(b.first(op->getOperand(0)));
     return success();
   });
   table.on("llvm.amdgcn.perm", [](Operation *op, EmulationBuilder &b) {

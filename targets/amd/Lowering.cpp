@@ -13,6 +13,7 @@
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "targets/amd/Chips.h"
+#include "tilewright/TargetDescription.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -21,6 +22,13 @@ namespace {
 
 class AmdLaneOps : public LaneOps {
 public:
+  explicit AmdLaneOps(const TargetDescription &chip) : rdna(chip.levels()[2].count == 32) {
+    for (const CopyEngine &engine : chip.copies()) {
+      direct |= engine.name == "LoadToLds";
+      columns |= engine.name == "DsReadTr";
+    }
+  }
+
   Value threadId(OpBuilder &builder, Location loc) const override {
     return ROCDL::ThreadIdXOp::create(builder, loc, builder.getI32Type());
   }
@@ -43,6 +51,74 @@ public:
     fence(LLVM::AtomicOrdering::release);
     ROCDL::SBarrierOp::create(builder, loc);
     fence(LLVM::AtomicOrdering::acquire);
+  }
+
+  /// A buffer instruction adds base, scalar and lane's offset itself.
+  Value loadPlace(OpBuilder &builder, Location loc, const ArrayPlace &place, int64_t bytes) const override {
+    Type type = builder.getIntegerType(unsigned(std::min<int64_t>(bytes, 4)) * 8);
+    if (bytes > 4)
+      type = VectorType::get(bytes / 4, type);
+    return ROCDL::RawPtrBufferLoadOp::create(builder, loc, type, resource(builder, loc, place),
+                                             laneOffset(builder, loc, place),
+                                             place.uniform ? place.uniform : i32(builder, loc, 0), i32(builder, loc, 0),
+                                             ArrayAttr(), ArrayAttr(), ArrayAttr());
+  }
+
+  /// The offset in the instruction moves both sides, so that copies of neighbouring pieces share M0.
+  bool copyPlace(OpBuilder &builder, Location loc, Value destination, int64_t behind, const ArrayPlace &place,
+                 int64_t bytes, Value inside) const override {
+    constexpr int64_t instructionOffsets = 4096;
+    if (!direct)
+      return false;
+    ArrayPlace moved = place;
+    int64_t shared = behind % instructionOffsets;
+    if (shared > place.constant)
+      shared = 0;
+    moved.constant -= shared;
+    if (behind != shared)
+      destination = LLVM::GEPOp::create(builder, loc, destination.getType(), builder.getI8Type(), destination,
+                                        ArrayRef<LLVM::GEPArg>{int32_t(behind - shared)});
+    Value offset = laneOffset(builder, loc, moved);
+    if (inside) // what lies behind the range is zero
+      offset = LLVM::SelectOp::create(builder, loc, inside, offset, i32(builder, loc, place.range));
+    Value zero = i32(builder, loc, 0);
+    ROCDL::RawPtrBufferLoadLdsOp::create(builder, loc, resource(builder, loc, place), destination,
+                                         i32(builder, loc, bytes), offset, place.uniform ? place.uniform : zero,
+                                         i32(builder, loc, shared), zero, ArrayAttr(), ArrayAttr(), ArrayAttr());
+    return true;
+  }
+  /// Bits 0-3 and 14-15 vmcnt, 4-6 expcnt, 8-11 lgkmcnt; RDNA counts otherwise, there LLVM waits before each use.
+  void awaitPlaces(OpBuilder &builder, Location loc) const override {
+    constexpr uint32_t products = 8; // may go across, what uses the loads may not
+    if (rdna)
+      return;
+    ROCDL::SWaitcntOp::create(builder, loc, 0x0f70);
+    ROCDL::SchedBarrier::create(builder, loc, products);
+  }
+  void awaitFragments(OpBuilder &builder, Location loc) const override {
+    if (rdna)
+      return;
+    ROCDL::SchedBarrier::create(builder, loc, 0);
+    ROCDL::SWaitcntOp::create(builder, loc, 0xc07f);
+    ROCDL::SchedBarrier::create(builder, loc, 0);
+  }
+  void keepOrder(OpBuilder &builder, Location loc) const override {
+    if (!rdna)
+      ROCDL::SchedBarrier::create(builder, loc, 0);
+  }
+  Value uniform(OpBuilder &builder, Location loc, Value value) const override {
+    return ROCDL::ReadfirstlaneOp::create(builder, loc, value.getType(), value);
+  }
+  Value loadColumns(OpBuilder &builder, Location loc, Value address, int64_t elementBytes) const override {
+    if (!columns)
+      return {};
+    auto type = VectorType::get(2, builder.getI32Type());
+    if (elementBytes == 1)
+      return ROCDL::ds_read_tr8_b64::create(builder, loc, type, address, ArrayAttr(), ArrayAttr(), ArrayAttr());
+    auto halves = VectorType::get(4, builder.getI16Type());
+    Value loaded =
+        ROCDL::ds_read_tr16_b64::create(builder, loc, halves, address, ArrayAttr(), ArrayAttr(), ArrayAttr());
+    return LLVM::BitcastOp::create(builder, loc, type, loaded);
   }
 
   Value shuffle(OpBuilder &builder, Location loc, Value value, Value lane) const override {
@@ -79,9 +155,70 @@ public:
     function->setAttr("rocdl.kernel", builder.getUnitAttr());
     function->setAttr("rocdl.reqd_work_group_size", builder.getDenseI32ArrayAttr({int32_t(shape.threads), 1, 1}));
     function->setAttr("rocdl.flat_work_group_size", builder.getStringAttr(size + "," + size));
+    // Accesses reach 64 KiB behind a register. LLVM would add constants up and keep a register for each sum.
+    constexpr int32_t reach = 65536;
+    function.walk([&](LLVM::GEPOp op) {
+      ArrayRef<int32_t> indices = op.getRawConstantIndices();
+      if (!op.getBase().getDefiningOp<LLVM::AddressOfOp>() || indices.size() != 1 || indices[0] < reach)
+        return;
+      OpBuilder b(function.getContext());
+      b.setInsertionPointAfter(op);
+      auto held =
+          LLVM::InlineAsmOp::create(b, op.getLoc(), op.getType(), op.getResult(), amd::heldBase, "=s,0",
+                                    /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                    LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+      op.getResult().replaceAllUsesExcept(held.getResult(0), held);
+    });
+    tellCopiesApart(function);
   }
+
+private:
+  static Value i32(OpBuilder &builder, Location loc, int64_t number) {
+    return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(int32_t(number)));
+  }
+  static Value laneOffset(OpBuilder &builder, Location loc, const ArrayPlace &place) {
+    Value constant = i32(builder, loc, place.constant);
+    return place.lane ? LLVM::AddOp::create(builder, loc, place.lane, constant).getResult() : constant;
+  }
+  /// The descriptor of a raw buffer: elements of 32 bits; on RDNA also bit 24, and offsets are compared with the size.
+  Value resource(OpBuilder &builder, Location loc, const ArrayPlace &place) const {
+    auto type = LLVM::LLVMPointerType::get(builder.getContext(), amd::resourceSpace);
+    int64_t flags = 7 << 12 | 4 << 15 | (rdna ? 1 << 24 | 3 << 28 : 0);
+    auto constant = [&](unsigned width, int64_t value) -> Value {
+      Type number = builder.getIntegerType(width);
+      return LLVM::ConstantOp::create(builder, loc, number, builder.getIntegerAttr(number, value));
+    };
+    return ROCDL::MakeBufferRsrcOp::create(builder, loc, type, place.base, constant(16, 0), constant(64, place.range),
+                                           constant(32, flags));
+  }
+
+  /// LLVM waits for all copies past the registers before any access to LDS that is not known to be another. Ours are
+  /// ordered by waits and barriers, so no access meets a copy that is under way.
+  static void tellCopiesApart(LLVM::LLVMFuncOp function) {
+    Builder b(function.getContext());
+    auto isCopy = [](Operation *op) { return isa<ROCDL::RawPtrBufferLoadLdsOp>(op); };
+    if (!function.walk([&](Operation *op) { return isCopy(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+             .wasInterrupted())
+      return;
+    auto unique = [&] { return DistinctAttr::create(b.getUnitAttr()); };
+    auto domain = LLVM::AliasScopeDomainAttr::get(b.getContext(), unique(), b.getStringAttr("lds"));
+    auto scope = [&](StringRef name) {
+      return b.getArrayAttr(LLVM::AliasScopeAttr::get(b.getContext(), unique(), domain, b.getStringAttr(name)));
+    };
+    ArrayAttr copies = scope("copies"), lanes = scope("lanes");
+    function.walk([&](LLVM::AliasAnalysisOpInterface op) {
+      if (llvm::none_of(op.getAccessedOperands(), [](Value accessed) {
+            return cast<LLVM::LLVMPointerType>(accessed.getType()).getAddressSpace() == scratchpadSpace;
+          }))
+        return;
+      op.setAliasScopes(isCopy(op) ? copies : lanes);
+      op.setNoAliasScopes(isCopy(op) ? lanes : copies);
+    });
+  }
+
+  bool rdna, direct = false, columns = false;
 };
 
 } // namespace
 
-std::unique_ptr<LaneOps> amd::laneOps(const TargetDescription &) { return std::make_unique<AmdLaneOps>(); }
+std::unique_ptr<LaneOps> amd::laneOps(const TargetDescription &chip) { return std::make_unique<AmdLaneOps>(chip); }

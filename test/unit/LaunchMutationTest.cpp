@@ -46,12 +46,24 @@ func.func @rows(%a: tensor<2x4096xf32>) -> tensor<2xf32> {
   return %r : tensor<2xf32>
 })";
 
+/// Whether a wait by count stands behind copies past the registers: others are hints.
+static bool awaitsCopies(mlir::Operation *op) {
+  auto field = op->getAttrOfType<mlir::IntegerAttr>("bitfield");
+  constexpr int64_t loads = 0xc00f; // the bits that count them
+  bool copies = false;
+  op->getParentOp()->walk(
+      [&](mlir::Operation *other) { copies |= other->getName().getStringRef() == "rocdl.raw.ptr.buffer.load.lds"; });
+  return copies && field && (field.getInt() & loads) == 0;
+}
+
 /// Barriers, waits and commits; not the wait for everything at a block's end, without which a copy that nobody reads
 /// goes on.
 static bool orders(mlir::Operation *op) {
   llvm::StringRef name = op->getName().getStringRef();
   if (auto groups = op->getAttrOfType<mlir::IntegerAttr>("n"); groups && groups.getInt() == 0)
     return false;
+  if (name == "rocdl.s.waitcnt")
+    return awaitsCopies(op);
   return name == "nvvm.barrier0" || name == "nvvm.barrier" || name == "nvvm.cp.async.wait.group" ||
          name == "nvvm.cp.async.commit.group" || name == "rocdl.s.barrier";
 }
@@ -154,4 +166,4 @@ TEST_P(LaunchMutation, EachArrangementIsNeeded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, LaunchMutation,
-                         testing::Values("nvidia:A100", "nvidia:T4", "amd:MI300X", "amd:RX9070"));
+                         testing::Values("nvidia:A100", "nvidia:T4", "amd:MI300X", "amd:MI350", "amd:RX9070"));

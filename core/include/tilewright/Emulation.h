@@ -153,7 +153,11 @@ public:
   /// matrix i. Lane l receives one i32 a matrix: elements 2 (l % 4), + 1 of row l / 4, or of that column if
   /// `transpose`.
   llvm::SmallVector<mlir::Value> loadMatrices(mlir::Value row, unsigned count, bool transpose);
-  /// The reverse; `words`: one i32 a matrix.
+  /// 8 bytes a lane from a scratchpad, transposed in each group of 16 lanes: with N elements of `elementBytes` in 8
+  /// bytes, lane i gives the address of those in row i / (16 / N) from column N (i mod (16 / N)) on, and gets column i
+  /// as two i32.
+  llvm::SmallVector<mlir::Value> loadColumns(mlir::Value address, unsigned elementBytes);
+  /// The reverse of loadMatrices; `words`: one i32 a matrix.
   void storeMatrices(mlir::Value row, mlir::ValueRange words, bool transpose);
   /// A load that gives zeros, a store that does nothing, where `inRange` (i1) is false. `align`: bytes, 0 = the type's.
   mlir::Value load(mlir::Type type, mlir::Value address, unsigned align, mlir::Value inRange);

@@ -55,6 +55,15 @@ struct ScratchpadTile {
   bool kInner = true;     // elements of a line follow each other along k
 };
 
+/// Where one lane reads an array: `base` + `uniform` + `lane` + `constant` bytes. All but `lane` is the same for the
+/// lanes of a subgroup, `lane` + `constant` is not negative and below `range`.
+struct ArrayPlace {
+  mlir::Value base;          // pointer
+  int64_t range = 0;         // bytes behind `base` in which `lane` + `constant` may lie, less than 2^32
+  mlir::Value uniform, lane; // i32, null: 0
+  int64_t constant = 0;
+};
+
 class LaneOps {
 public:
   virtual ~LaneOps();
@@ -79,6 +88,39 @@ public:
   /// Waits until at most the `pending` youngest groups of this lane are under way.
   virtual void waitCopies(mlir::OpBuilder &builder, mlir::Location loc, int64_t pending) const {}
 
+  /// Loads `bytes` (1 to 16, a power of two) as a value of so many bits: an integer of up to 32, or a vector of those.
+  /// For chips whose loads take an address in the parts of ArrayPlace, so that a loop has no sums of 64 bits for it.
+  /// Null: a load of a pointer is as good.
+  virtual mlir::Value loadPlace(mlir::OpBuilder &builder, mlir::Location loc, const ArrayPlace &place,
+                                int64_t bytes) const {
+    return {};
+  }
+  /// Copies `bytes` (16) of an array past the registers: those of lane i go to `destination` + `behind` + 16 i, a place
+  /// that is the same for all lanes of the subgroup; zeros for lanes where `inside` (i1, null: true) is false. All
+  /// lanes of the subgroup call it. It lands before the end of the next `awaitPlaces`. False: the chip has no such
+  /// engine.
+  virtual bool copyPlace(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value destination, int64_t behind,
+                         const ArrayPlace &place, int64_t bytes, mlir::Value inside) const {
+    return false;
+  }
+  /// What this lane has started by loadPlace and copyPlace is done. Nothing where uses of a load wait for it, and there
+  /// is no copyPlace.
+  virtual void awaitPlaces(mlir::OpBuilder &builder, mlir::Location loc) const {}
+  /// What this lane has loaded from the scratchpad is in its registers; units that follow are issued behind this. A
+  /// hint, for chips whose code else waits before each use.
+  virtual void awaitFragments(mlir::OpBuilder &builder, mlir::Location loc) const {}
+  /// What stands before this is issued before what stands behind it. A hint.
+  virtual void keepOrder(mlir::OpBuilder &builder, mlir::Location loc) const {}
+  /// `value` (i32) of the first lane of the subgroup, which all have: so that code for all lanes together can be made.
+  virtual mlir::Value uniform(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) const { return value; }
+
+  /// Loads 8 bytes a lane and transposes them in each group of 16 lanes: with N elements of `elementBytes` in 8 bytes,
+  /// lane i gives the address of those in row i / (16 / N) from column N (i mod (16 / N)) on, and gets the N elements
+  /// of column i. A vector of two i32; null: the chip cannot.
+  virtual mlir::Value loadColumns(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value address,
+                                  int64_t elementBytes) const {
+    return {};
+  }
   /// Loads `count` (1, 2 or 4) matrices of 8 x 8 16-bit elements by the whole subgroup: lane 8 i + r gives the address
   /// of row r of matrix i, lane 4 r + t gets elements 2t, 2t + 1 of row r (of column r if `transposed`) of each.
   /// `count` values i32; empty: the chip cannot.
@@ -200,6 +242,12 @@ inline constexpr llvm::StringLiteral engineAttr = "engine";
 /// registers, and how many neighbouring lanes lie along the array before the next ones lie along the rows of the
 /// scratchpad. Without it stage 5 takes the block with the fewest instructions and all lanes along the array.
 inline constexpr llvm::StringLiteral turnAttr = "turn";
+
+/// Of one that the chip's engine of subgroups does past the registers of the lanes (`LaneOps::copyPlace`).
+inline constexpr llvm::StringLiteral directAttr = "direct";
+/// Of an op: what loads before it brought is in registers (`LaneOps::awaitFragments`); those loads are issued before
+/// it.
+inline constexpr llvm::StringLiteral arrivedAttr = "arrived", behindLoadsAttr = "behind_loads";
 
 /// The attribute of a launch function and its entries.
 inline constexpr llvm::StringLiteral launchAttr = "tilewright.launch";

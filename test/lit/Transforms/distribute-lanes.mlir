@@ -76,9 +76,10 @@ module attributes {tilewright.target = "amd:MI300X"} {
 //
 // CHECK-LABEL: func.func private @staged
 // CHECK: scf.for
-// CHECK:   llvm.load {{.*}} !llvm.ptr<1> -> vector<8xf16>
+// CHECK:   rocdl.raw.ptr.buffer.load {{.*}} : vector<4xi32>
 // CHECK:   rocdl.s.barrier
 // CHECK:   llvm.load {{.*}} !llvm.ptr<3>
+// CHECK:   rocdl.s.waitcnt 3952
 // CHECK:   llvm.store {{.*}} : vector<8xf16>, !llvm.ptr<3>
 // CHECK-NOT: rocdl.s.barrier
 // CHECK: scf.if
@@ -100,6 +101,67 @@ func.func private @staged(%A: memref<64x512xf16>, %C: memref<?x32xf32>, %m: inde
         affine.yield %d : !c
       }
       tile.store %r, %C[%w * 32, 0] elements affine_map<(r, c) -> (r, c)> valid(%m - %w * 32, 32) : !c, memref<?x32xf32>
+    }
+  }
+  return
+}
+}
+
+// -----
+
+#A = #tile.layout<lanes = [1, 0, 2, 0, 4, 0, 8, 0, 16, 0, 0, 8], elements = [0, 1, 0, 2, 0, 4]>
+#Bt = #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 0, 8, 0, 16, 8, 0], elements = [1, 0, 2, 0, 4, 0]>
+!a = !tile.fragment<32x16xf16, #A>
+!b = !tile.fragment<16x32xf16, #Bt>
+#C32 = #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 0, 8, 0, 16, 4, 0], elements = [1, 0, 2, 0, 8, 0, 16, 0]>
+!c = !tile.fragment<32x32xf32, #C32>
+
+module attributes {tilewright.target = "amd:MI350"} {
+
+// An engine of subgroups copies past the registers: one command for all lanes, whose swizzle is in what each reads. One wait
+// and one barrier a step. Fragments of rows along n are loaded as columns, 4 elements along k at a time; products begin when
+// what was loaded before the next fragments is there.
+//
+// CHECK-LABEL: func.func private @direct
+// CHECK: rocdl.readfirstlane
+// CHECK: rocdl.raw.ptr.buffer.load.lds
+// CHECK: arith.xori
+// CHECK: rocdl.raw.ptr.buffer.load.lds
+// CHECK: rocdl.s.waitcnt 3952
+// CHECK: rocdl.s.barrier
+// CHECK: scf.for
+// CHECK-NOT: rocdl.s.barrier
+// CHECK:   rocdl.raw.ptr.buffer.load.lds
+// CHECK-NOT: rocdl.s.barrier
+// CHECK:   llvm.load {{.*}} !llvm.ptr<3> -> vector<8xf16>
+// CHECK-COUNT-2: rocdl.ds.read.tr16.b64
+// CHECK:   rocdl.sched.barrier 0
+// CHECK:   rocdl.s.waitcnt 49279
+// CHECK:   func.call @tilewright.unit.amd.mfma_cdna4_32x32_f16_f32
+// CHECK:   rocdl.s.waitcnt 3952
+// CHECK:   rocdl.s.barrier
+// CHECK-NOT: rocdl.s.barrier
+// CHECK: return
+func.func private @direct(%A: memref<64x512xf16>, %B: memref<512x64xf16>, %C: memref<64x64xf32>)
+    attributes {tilewright.launch = {threads = 128 : i64, shared = 8192 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %sa = tile.alloc() : memref<2x64x16xf16, "shared">
+    %sb = tile.alloc() {arrangement = #tile.arrangement<swizzleBits = 1, swizzleBase = 5, swizzleShift = 3>} : memref<2x16x64xf16, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      %zero = tile.zero : !c
+      %t0 = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %sa[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 16] {direct} : memref<64x512xf16>, memref<2x64x16xf16, "shared">
+      %u0 = tile.copy %B[0, 0] elements affine_map<(r, c) -> (r, c)> to %sb[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [16, 64] {direct} : memref<512x64xf16>, memref<2x16x64xf16, "shared">
+      tile.wait %t0, %u0
+      %r = affine.for %k = 0 to 31 iter_args(%acc = %zero) -> (!c) {
+        %t = tile.copy %A[0, %k * 16 + 16] elements affine_map<(r, c) -> (r, c)> to %sa[(%k + 1) mod 2, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 16] {direct} : memref<64x512xf16>, memref<2x64x16xf16, "shared">
+        %u = tile.copy %B[%k * 16 + 16, 0] elements affine_map<(r, c) -> (r, c)> to %sb[(%k + 1) mod 2, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [16, 64] {direct} : memref<512x64xf16>, memref<2x16x64xf16, "shared">
+        %a = tile.load %sa[%k mod 2, %w * 32, 0] elements affine_map<(r, c) -> (0, r, c)> : memref<2x64x16xf16, "shared"> -> !a
+        %b = tile.load %sb[%k mod 2, 0, %w * 32] elements affine_map<(r, c) -> (0, r, c)> : memref<2x16x64xf16, "shared"> -> !b
+        %d = tile.mma %a, %b, %acc {unit = "amd.mfma_cdna4_32x32_f16_f32", arrived} : !a, !b, !c
+        tile.wait %t, %u
+        affine.yield %d : !c
+      }
+      tile.store %r, %C[%w * 32, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<64x64xf32>
     }
   }
   return
@@ -142,8 +204,8 @@ func.func private @total(%A: memref<64xf32>, %S: memref<1xf32>) attributes {tile
 // and writes four pieces of the tile's rows.
 module attributes {tilewright.target = "amd:MI300X"} {
 // CHECK-LABEL: func.func private @transposed(
-// CHECK-COUNT-4: llvm.load {{.*}} : !llvm.ptr<1> -> vector<4xi8>
-// CHECK-NOT: llvm.load
+// CHECK-COUNT-4: rocdl.raw.ptr.buffer.load {{.*}} : i32
+// CHECK-NOT: rocdl.raw.ptr.buffer.load
 // CHECK-COUNT-8: llvm.call_intrinsic "llvm.amdgcn.perm"
 // CHECK-NOT: llvm.call_intrinsic
 // CHECK-COUNT-4: llvm.store {{.*}} : vector<4xi8>, !llvm.ptr<3>
@@ -165,7 +227,7 @@ func.func private @transposed(%A: memref<32x64xi8>) attributes {tilewright.launc
 // The block and the order of lanes as the cost model gives them.
 module attributes {tilewright.target = "amd:MI300X"} {
 // CHECK-LABEL: func.func private @transposed_in_bytes(
-// CHECK-COUNT-16: llvm.load {{.*}} : !llvm.ptr<1> -> i8
+// CHECK-COUNT-16: rocdl.raw.ptr.buffer.load {{.*}} : i8
 // CHECK: llvm.store {{.*}} : vector<16xi8>, !llvm.ptr<3>
 // CHECK-NOT: llvm.store
 func.func private @transposed_in_bytes(%A: memref<32x64xi8>) attributes {tilewright.launch = {threads = 128 : i64, shared = 2048 : i64}} {

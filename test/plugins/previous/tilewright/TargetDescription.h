@@ -164,6 +164,8 @@ struct CopyEngine {
   Completion completion = Completion::WaitGroup;
   int64_t maxRank = 1;              // dimensions of a tile that one command moves
   int64_t alignBytes = 1;           // of addresses
+  int64_t burstBytes = 0;           // of one row that one command moves, 0: any
+  int64_t queueDepth = 0;           // commands that it holds; a further one waits. 0: any
   std::vector<int64_t> accessBytes; // sizes of one access, empty: any
   std::vector<std::string> arrangements;
   bool zeroFill = false; // elements outside the array arrive as zeros
