@@ -295,9 +295,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one;
               // not where the order of loads and products is kept, and addresses are an offset each.
               plan.instructions = tiles.instructions(plan, tileA, tileB);
-              double held = plan.registers +
-                            (plan.loadsAhead ? plan.instructions.globalLoads
-                                             : plan.stages * staged + addressRegisters * plan.instructions.globalLoads);
+              double held = plan.registers;
+              if (!plan.loadsAhead)
+                held += plan.stages * staged + addressRegisters * plan.instructions.globalLoads;
               // Products of one lane each would move from behind the loop into the branches that check stores of C, and
               // all fragments would live until then.
               auto whole = [&](unsigned dim, int64_t block) {

@@ -180,7 +180,9 @@ int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
 int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   int64_t piece = loadBytes(operand), loads = llvm::divideCeil(operand.elements * bytes, piece);
   bool byEngine = operand.direct || (hasEngine && !operand.turns && piece >= leastEngineBytes);
-  return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + shortLoads(operand) * shortLoadRegisters;
+  // Loads by base and offsets: each of a whole vector has an offset that no loop changes.
+  int64_t offsets = piece < vectorBytes ? 0 : loads * int64_t(chip.rate("offset.global").value_or(0));
+  return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * shortLoadRegisters;
 }
 
 StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, const StagedOperand &a,
@@ -215,7 +217,8 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
                    (plan.round == 1 && !hasEngine ? accesses : 0);
     return result;
   }
-  result.loop += 3.0 / plan.round + 2 + chip.rate("address.global").value_or(1) * pointers +
+  result.loop += 3.0 / plan.round + 2 +
+                 (chip.rate("offset.global") ? 0 : chip.rate("address.global").value_or(1)) * pointers +
                  chip.rate("waits.shared").value_or(0) * accesses + (plan.round == 1 && !hasEngine ? accesses : 0) +
                  chip.rate("waits.permute").value_or(0) * result.permutes;
   return result;
