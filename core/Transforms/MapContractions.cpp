@@ -30,6 +30,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "tilewright/Explain.h"
+#include "tilewright/Residency.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_MAPCONTRACTIONS
@@ -375,6 +376,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     });
     // One group's tile is stored by as many ops.
     resultBytes /= lanePlan->tilesM * lanePlan->tilesN;
+    if (lanePlan->engine.empty())
+      grid->setAttr(residencyAttr, builder.getI64IntegerAttr(lanePlan->blocksAtATime));
     if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine, resultBytes))
       grid->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
   } else if (corePlan) {

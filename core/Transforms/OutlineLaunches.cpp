@@ -27,6 +27,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/Residency.h"
 #include "tilewright/TargetDescription.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -127,8 +128,9 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
       if (number || field == StringRef("shared"))
         fields.push_back(builder.getNamedAttr(field, builder.getI64IntegerAttr(number)));
     function->setAttr(launchAttr, builder.getDictionaryAttr(fields));
-    if (Attribute predicted = grid->getAttr(predictedAttr))
-      function->setAttr(predictedAttr, predicted);
+    for (StringRef name : {predictedAttr, residencyAttr})
+      if (Attribute given = grid->getAttr(name))
+        function->setAttr(name, given);
     Block *entry = function.addEntryBlock();
     builder.setInsertionPointToStart(entry);
     IRMapping mapping;

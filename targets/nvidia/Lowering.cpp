@@ -13,6 +13,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "targets/nvidia/Chips.h"
+#include "tilewright/Residency.h"
 #include "tilewright/TargetDescription.h"
 
 using namespace mlir;
@@ -22,8 +23,9 @@ namespace {
 
 class NvidiaLaneOps : public LaneOps {
 public:
-  /// `copies`: the chip has cp.async.
-  explicit NvidiaLaneOps(bool copies) : copies(copies) {}
+  /// `copies`: the chip has cp.async. `fewRegisters`: ptxas keeps to as many registers as all 1024 lanes of a
+  /// multiprocessor have, and spills others, unless it is told that fewer will come.
+  NvidiaLaneOps(bool copies, bool fewRegisters) : copies(copies), fewRegisters(fewRegisters) {}
 
   Value threadId(OpBuilder &builder, Location loc) const override {
     return NVVM::ThreadIdXOp::create(builder, loc, builder.getI32Type());
@@ -272,6 +274,8 @@ public:
     Builder builder(function.getContext());
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr({int32_t(shape.threads)}));
+    if (auto residency = function->getAttrOfType<IntegerAttr>(residencyAttr); residency && fewRegisters)
+      function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(residency.getInt()));
     if (shape.copiers) // roles share out all registers of a multiprocessor
       function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     if (shape.cluster > 1)
@@ -303,12 +307,12 @@ private:
     return result;
   }
 
-  bool copies;
+  bool copies, fewRegisters;
 };
 
 } // namespace
 
 std::unique_ptr<LaneOps> nvidia::laneOps(const TargetDescription &chip) {
   bool copies = llvm::any_of(chip.copies(), [](const CopyEngine &engine) { return engine.name == "CpAsync"; });
-  return std::make_unique<NvidiaLaneOps>(copies);
+  return std::make_unique<NvidiaLaneOps>(copies, chip.codegen().cpu == "sm_75");
 }

@@ -94,7 +94,7 @@ NVIDIA = {"T4": "sm_75", "A100": "sm_80", "L4": "sm_89", "RTX4090": "sm_89", "H1
           "B200": "sm_100a", "RTX5090": "sm_120a"}
 AMD = ["MI250", "MI300X", "MI350", "RX7900", "RX9070"]
 #: One chip of each set of units, and programs that make lanes hold the most there.
-MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nn"), ("A100", "f16-dynamic-residual"),
+MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt"), ("A100", "f16-dynamic-residual"),
              ("RTX4090", "f16-dynamic-residual"), ("RTX4090", "i8-dynamic-narrow"), ("H100", "i8-odd-nn"),
              ("B200", "bf16-dynamic-narrow"), ("MI300X", "f16-dynamic-residual"), ("MI250", "i8-dynamic-residual"),
              ("MI350", "f32-dynamic-nn"), ("RX7900", "i8-dynamic-narrow"), ("RX9070", "f16-dynamic-residual"),
