@@ -200,7 +200,7 @@ x = np.arange(1 << 20, dtype="f4")
 def call_grow(steps):
     y = np.full_like(x, np.nan)
     n = ctypes.c_int64(len(x))
-    return grow.grow(n, n, pointer(x), pointer(np.array([steps], "i8")), pointer(y)), y
+    return grow.grow(n, pointer(x), pointer(np.array([steps], "i8")), pointer(y)), y
 for round in range(6):
     assert call_grow(20)[0] == 2
     status, y = call_grow(5)   # 4 MiB x (2 + 4 + ... + 32) = 248 MiB

@@ -330,6 +330,23 @@ TEST(RuntimeProgram, SizesThatFollowFromData) {
   EXPECT_EQ(sizes[1], 3);
 }
 
+TEST(RuntimeProgram, SizesInside) {
+  Program program = parse(stepsText(R"([{"require": {"size": 0}, "equals": 4}])"));
+  ASSERT_TRUE(program);
+  int32_t array[4] = {};
+  void *arrays[] = {array}, *constants[] = {array};
+  Seen seen;
+  tw_host host = seen.host();
+  tw_error error;
+  int64_t sizes[] = {5};
+  EXPECT_EQ(tw_program_learn(program.get(), sizes, arrays, constants, nullptr, &host, &error), TW_BAD_SIZES);
+  EXPECT_STREQ(error.message,
+               "sizes inside of program 'p' disagree: it makes 5 of its data where an operation needs 4");
+  EXPECT_EQ(sizes[0], 5);
+  sizes[0] = 4;
+  EXPECT_EQ(tw_program_run(program.get(), sizes, arrays, constants, nullptr, &host, &error), TW_OK) << error.message;
+}
+
 TEST(RuntimeProgram, MalformedSteps) {
   for (const char *wrong :
        {R"("argument": 1, "dimension": 0)", R"("argument": 0, "dimension": 1)", R"("dimension": 0)"})
