@@ -238,6 +238,23 @@ void WorkspacePlanner::release(memref::AllocOp alloc) {
   memref::DeallocOp::create(builder, alloc.getLoc(), alloc);
 }
 
+/// An allocation whose size follows from data: its bytes do not wrap to fewer than it needs.
+void WorkspacePlanner::bound(memref::AllocOp alloc) {
+  MemRefType type = alloc.getType();
+  if (alloc.getDynamicSizes().empty() || !alloc.getSymbolOperands().empty() || !type.getLayout().isIdentity() ||
+      type.getMemorySpace() || (type.getRank() == 1 && type.getElementType().isInteger(8)))
+    return;
+  Location loc = alloc.getLoc();
+  builder.setInsertionPoint(alloc);
+  SmallVector<Value> sizes(alloc.getDynamicSizes());
+  Value bytes = bytesOf(builder, loc, type, sizes);
+  auto raw = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
+  Value memory = memref::AllocOp::create(builder, loc, raw, bytes, alloc.getAlignmentAttr());
+  Value start = arith::ConstantIndexOp::create(builder, loc, 0);
+  alloc.replaceAllUsesWith(memref::ViewOp::create(builder, loc, type, memory, start, sizes).getResult());
+  alloc.erase();
+}
+
 void WorkspacePlanner::run() {
   for (func::FuncOp function : calleesFirst()) {
     hoist(function);
@@ -247,6 +264,7 @@ void WorkspacePlanner::run() {
   for (func::FuncOp function : publicFunctions(module))
     planArena(function);
   module.walk([&](memref::AllocOp alloc) { release(alloc); });
+  module.walk([&](memref::AllocOp alloc) { bound(alloc); });
 }
 
 void PlanWorkspace::runOnOperation() { WorkspacePlanner(getOperation()).run(); }

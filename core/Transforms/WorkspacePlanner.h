@@ -66,6 +66,7 @@ private:
   void moveToCallers(mlir::func::FuncOp function);
   void planArena(mlir::func::FuncOp function);
   void release(mlir::memref::AllocOp alloc);
+  void bound(mlir::memref::AllocOp alloc);
   mlir::Value threadNumber(mlir::Operation *parallel);
   void eraseDeallocs(mlir::Value buffer);
 

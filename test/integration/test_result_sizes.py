@@ -305,6 +305,36 @@ def test_refused_calls_leak_nothing(tool, tmp_path):
     assert result.stdout == "ok\n", result
 
 
+#: A temporary of n x 4 floats, n read, which a loop carries: its bytes wrap to few, or to none.
+TEMPORARY = """
+func.func @temporary(%k: tensor<1xi64>, %rounds: tensor<1xi64>) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = arith.constant 1.5 : f32
+  %k0 = tensor.extract %k[%c0] : tensor<1xi64>
+  %n = arith.index_cast %k0 : i64 to index
+  %r0 = tensor.extract %rounds[%c0] : tensor<1xi64>
+  %m = arith.index_cast %r0 : i64 to index
+  %e = tensor.empty(%n) : tensor<?x4xf32>
+  %f = linalg.fill ins(%x : f32) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+  %g = scf.for %i = %c0 to %m step %c1 iter_args(%t = %f) -> tensor<?x4xf32> {
+    %u = math.exp %t : tensor<?x4xf32>
+    scf.yield %u : tensor<?x4xf32>
+  }
+  %r = tensor.extract %g[%c1, %c0] : tensor<?x4xf32>
+  return %r : f32
+}"""
+
+
+def test_temporaries_too_large_to_count(tool, tmp_path):
+    library = compiled(tool, tmp_path, TEMPORARY, "temporary")
+    for n, expected in ((5, 0), (1 << 60, 2), ((1 << 60) + 2, 2), ((1 << 62) + 2, 2), (1 << 58, 2), (5, 0)):
+        out = np.zeros(1, "f4")
+        words = pointer(np.array([n], "i8")), pointer(np.array([1], "i8")), pointer(out)
+        assert library.temporary(*words) == expected, n
+        assert abs(out[0] - (np.exp(1.5) if n == 5 else 0)) < 1e-5
+
+
 def test_from_c(tool, tmp_path):
     """The header and an object file, from C."""
     compiled(tool, tmp_path, SHRINK, "shrink")

@@ -54,11 +54,13 @@ func.func @g(%x: memref<?xf32>) {
 
 // -----
 
-// A size known only inside the loop: allocated and released there.
+// A size known only inside the loop: allocated and released there; bytes do not wrap.
 // CHECK-LABEL: func.func @h(
 // CHECK-NOT: memref<?xi8>
-// CHECK: memref.alloc(
-// CHECK: memref.dealloc
+// CHECK: %[[BYTES:.*]] = arith.select
+// CHECK: %[[RAW:.*]] = memref.alloc(%[[BYTES]]) : memref<?xi8>
+// CHECK: %[[A:.*]] = memref.view %[[RAW]][%{{.*}}][%{{.*}}] : memref<?xi8> to memref<?xf32>
+// CHECK: memref.dealloc %[[A]]
 func.func @h(%x: memref<8xf32>, %n: index) {
   affine.for %i = 0 to 4 {
     %v = memref.load %x[%i] : memref<8xf32>
