@@ -75,7 +75,7 @@ bool StagedTiles::loadsColumns(const UnitOperand &own, bool isA) const {
   return true;
 }
 
-StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) const {
+StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   const ContractionOperand &given = isA ? c.a : c.b;
   const UnitOperand &own = isA ? plan.unit->a : plan.unit->b;
   unsigned freeDim = isA ? plan.mDim : plan.nDim;
@@ -113,6 +113,12 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) co
   result.direct = hasDirect && !use.transposed && piece == vectorBytes && use.rowBytes >= vectorBytes &&
                   rows * use.rowBytes % (threads * vectorBytes) == 0;
   use.placed = result.direct ? hierarchy.lanes * vectorBytes : 0;
+  // Pieces of 16 bytes cannot keep all reads of shorter ones apart: then lanes write them, in smaller pieces or padded
+  // rows.
+  if (StagedTile probe; result.direct && arrange(result, probe) > 1) {
+    result.direct = false;
+    use.placed = 0;
+  }
   return result;
 }
 

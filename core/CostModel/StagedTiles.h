@@ -38,7 +38,7 @@ public:
 
   /// A's or B's tile in `plan`. The order is that of the array if the chip can load matrices transposed, else that of
   /// the fragments.
-  StagedOperand operand(const LaneContractionPlan &plan, bool isA) const;
+  StagedOperand operand(const LaneContractionPlan &plan, bool isA);
   /// Arranges it over the banks, and chooses the blocks that lanes turn: of those with the fewest conflicts that with
   /// the fewest instructions. How many times the clocks without conflicts its accesses take.
   double arrange(StagedOperand &operand, StagedTile &tile);

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, FULL, SOURCE
-from lane_texts import product
+from lane_texts import convolution, product
 from lanes import CHIPS, emulate, kernels, with_chips
 
 
@@ -40,6 +40,14 @@ def test_product(chip, case, tool, tmp_path):
     units = kernel["units"]
     assert [u["unit"] for u in units] == [predicted["unit"]]
     assert units[0]["issues"] == predicted["unit_issues"]
+
+
+def test_copies_past_the_registers_meet_in_no_bank(tool, tmp_path):
+    """Fragments of f32 are read 4 bytes at a time: pieces of 16 bytes cannot keep those apart, so lanes copy such tiles."""
+    path = tmp_path / "conv.mlir"
+    path.write_text(convolution("nhwc", "f32", 2, 2, 2, 0, taps=1))
+    for kernel in kernels(emulate(tool, path, "amd:MI350")):
+        assert all(m["conflict_cycles"] == 0 for m in kernel["memories"]), kernel["sites"]
 
 
 @pytest.mark.parametrize("chip", CHIPS if FULL else ["nvidia:A100", "amd:RX9070"])
