@@ -103,8 +103,14 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("MI350", "f8-dynamic-narrow"), ("RX9070", "f8-odd-nn"), ("B200", "f8-narrow"), ("RTX5090", "f8-nn")]
 
 
+#: Known to spill 29 to 75 registers, which the model does not foresee: LLVM loads the fragments of all steps of k at once. An
+#: order forced by barriers keeps these in registers and makes others spill. A run that finds one mended fails.
+SPILLS = [("RX7900", "f32-nn"), ("RX7900", "f32-nt"), ("RX7900", "f32-tn"), ("RX7900", "f32-tt"), ("RX9070", "f64-nt")]
+
+
 @pytest.mark.parametrize("chip, name", [
-    (chip, name) for i, chip in enumerate([*NVIDIA, *AMD]) for j, name in enumerate(KERNELS)
+    pytest.param(chip, name, marks=[pytest.mark.xfail(strict=True, reason="spills")] if (chip, name) in SPILLS else [])
+    for i, chip in enumerate([*NVIDIA, *AMD]) for j, name in enumerate(KERNELS)
     if FULL or j == 7 * i % len(KERNELS) or (chip, name) in MOST_HELD])
 def test_nothing_is_spilled(chip, name, tool, tmp_path):
     path = tmp_path / "program.mlir"
