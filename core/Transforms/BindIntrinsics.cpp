@@ -144,16 +144,12 @@ static LogicalResult placeOnStack(func::FuncOp launch) {
 
 void BindIntrinsics::runOnOperation() {
   ModuleOp module = getOperation();
-  auto found = requireTarget(module);
-  if (failed(found))
+  FailureOr<CoreTarget> target = requireCores(module);
+  if (failed(target))
     return signalPassFailure();
-  chip = *found;
-  cores = coreHierarchy(*chip);
+  chip = target->chip;
+  cores = target->hierarchy;
   bases.clear();
-  if (!cores) {
-    module.emitError() << "chip " << chip->target() << ":" << chip->chip() << " has no cores with a scratchpad";
-    return signalPassFailure();
-  }
   OpBuilder builder(&getContext());
   for (auto launch : module.getOps<func::FuncOp>())
     if (!launch.isExternal() && launchShapeOf(launch)) {

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/UnitEmission.h"
 #include "core/Transforms/UnitRegisters.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -298,11 +299,9 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
         calls.push_back(call);
     });
     if (!calls.empty()) {
-      auto target = targetOf(module);
-      if (!target) {
-        module.emitError() << llvm::toString(target.takeError());
+      auto target = requireTarget(module);
+      if (failed(target))
         return signalPassFailure();
-      }
       for (LLVM::CallOp call : calls) {
         FailureOr<Value> result = emit(call, **target);
         if (failed(result))

@@ -15,6 +15,7 @@
 #include "core/Transforms/EngineCommands.h"
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/TileBufferLowering.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -86,20 +87,11 @@ struct LowerTileToEngines : tilewright::impl::LowerTileToEnginesBase<LowerTileTo
   void runOnOperation() override {
     ModuleOp module = getOperation();
     takeManifests(module);
-    auto target = targetOf(module);
-    std::optional<CoreHierarchy> cores;
-    if (target)
-      cores = coreHierarchy(**target);
-    if (!cores) {
-      if (!target)
-        module.emitError() << llvm::toString(target.takeError());
-      else
-        module.emitError() << "chip " << (*target)->target() << ":" << (*target)->chip()
-                           << " has no cores with a scratchpad";
+    FailureOr<CoreTarget> target = requireCores(module);
+    if (failed(target))
       return signalPassFailure();
-    }
     for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isExternal() && launchShapeOf(function) && failed(lower(function, **target, *cores)))
+      if (!function.isExternal() && launchShapeOf(function) && failed(lower(function, *target->chip, target->hierarchy)))
         return signalPassFailure();
 
     // Tokens in loops and branches are numbers too.

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/TileAccessLowering.h"
 #include "core/Transforms/TileBufferLowering.h"
 #include "core/Transforms/TileRegionLowering.h"
@@ -261,11 +262,9 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
       return;
     std::shared_ptr<const TargetDescription> target;
     if (needsTarget) {
-      auto found = targetOf(module);
-      if (!found) {
-        module.emitError() << llvm::toString(found.takeError());
+      auto found = requireTarget(module);
+      if (failed(found))
         return signalPassFailure();
-      }
       target = *found;
     }
     if (failed(lowerBuffers(module, target ? target->vectorRegisters().second : 0)))

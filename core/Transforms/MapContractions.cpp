@@ -22,6 +22,7 @@
 #include "core/Transforms/LaneContractionEmitter.h"
 #include "core/Transforms/LaneRings.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/ScratchpadContractionEmitter.h"
 #include "core/Transforms/WidenOperands.h"
 #include "dialects/Tile/TileDialect.h"
@@ -408,11 +409,9 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
 }
 
 void MapContractions::runOnOperation() {
-  auto target = targetOf(getOperation());
-  if (!target) {
-    getOperation().emitError() << llvm::toString(target.takeError());
+  auto target = requireTarget(getOperation());
+  if (failed(target))
     return signalPassFailure();
-  }
   // The option, or where the whole compiler runs, the module's attribute.
   std::string fields = force;
   if (auto module = getOperation()->getParentOfType<ModuleOp>(); module && fields.empty())

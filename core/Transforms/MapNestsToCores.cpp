@@ -173,19 +173,14 @@ struct MapNestsToCores : tilewright::impl::MapNestsToCoresBase<MapNestsToCores> 
     func::FuncOp function = getOperation();
     if (!isKernel(function))
       return;
-    auto target = requireTarget(function);
+    FailureOr<CoreTarget> target = requireCores(function);
     if (failed(target))
       return signalPassFailure();
-    std::optional<CoreHierarchy> cores = coreHierarchy(**target);
-    if (!cores) {
-      function.emitError() << "chip " << (*target)->target() << ":" << (*target)->chip()
-                           << " has no cores with a scratchpad";
-      return signalPassFailure();
-    }
+    const CoreHierarchy &cores = target->hierarchy;
     for (const Work &work : workOf(function.front())) {
-      if (!cores->reachesGlobal) {
+      if (!cores.reachesGlobal) {
         work.front()->emitError() << "runs on the core itself, which does not reach the memory \""
-                                  << cores->global->name << "\" of " << (*target)->target() << ":" << (*target)->chip()
+                                  << cores.global->name << "\" of " << target->chip->target() << ":" << target->chip->chip()
                                   << "; a copy engine from it to a register file would say so";
         return signalPassFailure();
       }
@@ -194,7 +189,7 @@ struct MapNestsToCores : tilewright::impl::MapNestsToCoresBase<MapNestsToCores> 
           op->emitError() << "stands between two operations on cores, one of which uses what the other computed";
           return signalPassFailure();
         }
-      map(work, *cores);
+      map(work, cores);
     }
     sinkStackBuffers(function);
   }

@@ -22,21 +22,28 @@ llvm::FailureOr<std::shared_ptr<const TargetDescription>> tilewright::requireTar
   return *chip;
 }
 
-llvm::FailureOr<LaunchTarget> tilewright::requireLanes(mlir::Operation *op) {
+/// The chip of `op` with the levels that `find` finds; where it finds none, a diagnostic with what the chip lacks.
+template <typename Hierarchy>
+static llvm::FailureOr<ChipWith<Hierarchy>>
+require(mlir::Operation *op, std::optional<Hierarchy> (*find)(const TargetDescription &), llvm::StringRef lack) {
   auto chip = requireTarget(op);
   if (failed(chip))
     return mlir::failure();
-  if (std::optional<LaneHierarchy> hierarchy = laneHierarchy(**chip))
-    return LaunchTarget{*chip, *hierarchy};
-  return op->emitError() << "chip " << (*chip)->target() << ":" << (*chip)->chip()
-                         << " runs no lanes: it lacks levels grid, block and subgroup";
+  if (std::optional<Hierarchy> hierarchy = find(**chip))
+    return ChipWith<Hierarchy>{*chip, *hierarchy};
+  return op->emitError() << "chip " << (*chip)->target() << ":" << (*chip)->chip() << lack;
+}
+
+static constexpr llvm::StringLiteral runsNoLanes = " runs no lanes: it lacks levels grid, block and subgroup";
+
+llvm::FailureOr<LaunchTarget> tilewright::requireLanes(mlir::Operation *op) {
+  return require(op, laneHierarchy, runsNoLanes);
 }
 
 llvm::FailureOr<LaunchTarget> tilewright::requireLaunches(mlir::Operation *op) {
-  auto chip = requireTarget(op);
-  if (failed(chip))
-    return mlir::failure();
-  if (std::optional<LaneHierarchy> hierarchy = launchHierarchy(**chip))
-    return LaunchTarget{*chip, *hierarchy};
-  return requireLanes(op);
+  return require(op, launchHierarchy, runsNoLanes);
+}
+
+llvm::FailureOr<CoreTarget> tilewright::requireCores(mlir::Operation *op) {
+  return require(op, coreHierarchy, " has no cores with a scratchpad");
 }

@@ -14,6 +14,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_REQUIRETARGET_H
 
 #include "mlir/IR/Operation.h"
+#include "tilewright/Cores.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
 
@@ -26,17 +27,22 @@ inline constexpr llvm::StringLiteral rowMultipleAttr = "tilewright.row_multiple"
 /// The chip that the module attribute `tilewright.target` names; a diagnostic at `op` where none is named or known.
 llvm::FailureOr<std::shared_ptr<const TargetDescription>> requireTarget(mlir::Operation *op);
 
-/// A chip together with the levels that its launches use.
-struct LaunchTarget {
+/// A chip together with the levels that its programs use.
+template <typename Hierarchy> struct ChipWith {
   std::shared_ptr<const TargetDescription> chip;
-  LaneHierarchy hierarchy;
+  Hierarchy hierarchy;
 };
+using LaunchTarget = ChipWith<LaneHierarchy>;
+using CoreTarget = ChipWith<CoreHierarchy>;
 
 /// The same for passes of chips that run lanes; a diagnostic at `op` where the chip runs none.
 llvm::FailureOr<LaunchTarget> requireLanes(mlir::Operation *op);
 
 /// The same for any chip whose programs are launches (launchHierarchy).
 llvm::FailureOr<LaunchTarget> requireLaunches(mlir::Operation *op);
+
+/// The same for chips whose cores program engines.
+llvm::FailureOr<CoreTarget> requireCores(mlir::Operation *op);
 
 } // namespace tilewright
 
