@@ -325,11 +325,14 @@ LogicalResult CPrinter::op(Operation &op) {
         names[each.getResult()] = in[0];
         return LogicalResult(success());
       })
-      .Case<arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp, arith::FPToSIOp, LLVM::PtrToIntOp>([&](auto each) {
-        // The one bit of an i1 is a sign.
-        bool bit = each->getOperand(0).getType().isInteger(1) && !isa<arith::SIToFPOp>(op);
-        return converted(bit ? "-" + in[0] : op.getResult(0).getType().isInteger(1) ? "(" + in[0] + " & 1)" : in[0]);
-      })
+      .Case<arith::ExtSIOp, arith::TruncIOp, arith::SIToFPOp, arith::FPToSIOp, LLVM::PtrToIntOp, LLVM::IntToPtrOp>(
+          [&](auto each) {
+            // The one bit of an i1 is a sign.
+            bool bit = each->getOperand(0).getType().isInteger(1) && !isa<arith::SIToFPOp>(op);
+            return converted(bit                                      ? "-" + in[0]
+                             : op.getResult(0).getType().isInteger(1) ? "(" + in[0] + " & 1)"
+                                                                      : in[0]);
+          })
       .Case<arith::ExtFOp, arith::TruncFOp>([&](auto each) {
         auto isStored = [](Type type) { return type.getIntOrFloatBitWidth() <= 16; };
         if (isStored(each->getOperand(0).getType()) || isStored(op.getResult(0).getType()))

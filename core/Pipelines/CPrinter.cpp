@@ -52,7 +52,8 @@ LogicalResult CPrinter::loop(scf::ForOp loop) {
       return failure();
     carried.push_back(fresh());
     line() << *word << " " << carried.back() << " = " << name(init) << ";\n";
-    names[argument] = names[result] = carried.back();
+    for (Value each : {Value(argument), Value(result)})
+      names[each] = carried.back();
   }
   std::string index = fresh();
   names[loop.getInductionVar()] = index;
@@ -150,7 +151,8 @@ LogicalResult CPrinter::function(func::FuncOp function) {
     bool isRead = bool(function.getArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getReadonlyAttrName()));
     std::string given = "array" + std::to_string(argument.getArgNumber());
     os << (isRead ? "const void *" : "void *") << given;
-    casts += "  " + *word + names[argument] + " = (char *)" + given + ";\n";
+    if (!argument.use_empty())
+      casts += "  " + *word + names[argument] + " = (char *)" + given + ";\n";
   }
   os << (separator.empty() ? "void" : "") << ") {\n" << casts;
   if (failed(block(function.front(), {})))

@@ -17,7 +17,8 @@
 ///
 /// A check stands where the size becomes known, at the start of the function
 /// where it follows from the arguments: between two nests it would part their
-/// kernels.
+/// kernels. Of an operation in a branch or loop it stands in there, since nobody
+/// asks for the size where the operation does not run.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -76,6 +77,7 @@ private:
     return d.second < 0 ? d.first : builder.createOrFold<tensor::DimOp>(function.getLoc(), d.first, d.second);
   }
   void moveToStart(Value value);
+  void insertBehind(Value value, Operation *op);
 
   func::FuncOp function;
   OpBuilder builder;
@@ -139,6 +141,15 @@ void DemandChecker::moveToStart(Value value) {
       op->moveBefore(&function.front(), function.front().begin());
 }
 
+/// From here on `value` is known, and `op` runs.
+void DemandChecker::insertBehind(Value value, Operation *op) {
+  Block *block = op->getBlock();
+  if (value.getParentBlock() != block && value.getParentRegion()->isProperAncestor(block->getParent()))
+    builder.setInsertionPointToStart(block);
+  else
+    builder.setInsertionPointAfterValue(value);
+}
+
 void DemandChecker::require(Location loc, Value size, Value required, SmallVector<Operation *> &done) {
   done.push_back(tile::RequireSizeOp::create(builder, loc, size, required, IntegerAttr(), IntegerAttr()));
 }
@@ -146,10 +157,14 @@ void DemandChecker::require(Location loc, Value size, Value required, SmallVecto
 /// Compares `side`, which is not known, with the size that all of its group must have.
 void DemandChecker::check(const SizeDemand &demand, Dimension side) {
   Location loc = demand.op->getLoc();
+  // What a side of a branch or the body of a loop gives out is asked for there.
+  Block *block = side.first.getParentBlock();
+  bool inside = demand.op->isProperAncestor(block->getParentOp()) || block->getParentOp() == demand.op;
+  Operation *user = inside ? block->getTerminator() : demand.op;
   auto isDone = [&](ArrayRef<Operation *> checks) {
-    return llvm::any_of(checks, [&](Operation *check) { return dominance.properlyDominates(check, demand.op); });
+    return llvm::any_of(checks, [&](Operation *check) { return dominance.properlyDominates(check, user); });
   };
-  Dimension here = first(side, demand.op);
+  Dimension here = first(side, user);
   SmallVector<Dimension> members = groups.members(side);
   auto argument = llvm::find_if(members, [&](Dimension d) { return isEntryArgument(d); });
   std::optional<int64_t> constant = groups.constantOf(side);
@@ -158,7 +173,7 @@ void DemandChecker::check(const SizeDemand &demand, Dimension side) {
     if (isDone(done))
       return;
     moveToStart(here.first);
-    builder.setInsertionPointAfterValue(here.first);
+    insertBehind(here.first, user);
     Value required = constant ? arith::ConstantIndexOp::create(builder, loc, *constant) : sizeOf(*argument);
     return require(loc, sizeOf(here), required, done);
   }
@@ -166,12 +181,12 @@ void DemandChecker::check(const SizeDemand &demand, Dimension side) {
   bool isSecond = side == demand.b;
   if (isSecond && !isKnown(demand.a))
     return; // done for the first
-  Dimension other = first(isSecond ? demand.a : demand.b, demand.op);
+  Dimension other = first(isSecond ? demand.a : demand.b, user);
   SmallVector<Operation *> &done = pairs[{groups.findDefined(side), groups.findDefined(other)}];
   if (isDone(done))
     return;
   auto follows = [&](Value later, Value earlier) {
-    builder.setInsertionPointAfterValue(later);
+    insertBehind(later, user);
     Block *block = builder.getInsertionBlock();
     return builder.getInsertionPoint() != block->end() &&
            dominance.properlyDominates(earlier, &*builder.getInsertionPoint());

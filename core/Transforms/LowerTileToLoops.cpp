@@ -409,7 +409,7 @@ private:
     else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
       lower(broadcast);
     else if (auto convert = dyn_cast<tile::ConvertOp>(op))
-      buffers[convert.getResult()] = buffers[convert.getSource()];
+      buffers[convert.getResult()] = buffers.lookup(convert.getSource());
     else if (auto load = dyn_cast<tile::LoadOp>(op))
       lower(load);
     else if (auto store = dyn_cast<tile::StoreOp>(op))

@@ -649,8 +649,9 @@ def WriteHostProgram : Pass<"write-host-program", "::mlir::ModuleOp"> {
   let summary = "Write the manifest of a program as a function";
   let description = [{
     The public function of each manifest: it takes sizes and arrays, checks that the sizes agree (1), allocates temporaries
-    (2 where memory is missing), runs the launches core by core, and returns 0. Constants are arrays of the module. Runs
-    after `bind-intrinsics`.
+    (2 where memory is missing), runs the launches core by core, and returns 0. A size that follows from data and is not as
+    required ends it with 1 wherever it is compared; arrays of such sizes are allocated on the way and freed with their last
+    use. Constants are arrays of the module. Runs after `bind-intrinsics`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];

@@ -158,14 +158,22 @@ def test_sizes_that_no_equality_ties(tool, tmp_path):
             assert status or ((flat.array == 2 * a.reshape(-1)).all() and (ones.array == 1).all())
 
 
-@pytest.mark.parametrize("form", ["c", "ll"])
-def test_code_for_other_compilers(tool, tmp_path, form):
-    """The host's part of a scratchpad chip's program, written out."""
+@pytest.fixture(params=["c", "ll"])
+def source_of(request, tool, tmp_path):
+    """Compiles a program for a scratchpad chip, its host's part written out in C or LLVM IR."""
     if not PLUGIN.exists():
         pytest.skip(f"{PLUGIN} was not built")
-    program = tmp_path / "rows.mlir"
-    program.write_text(ROWS)
-    library, _ = as_library(tool, tmp_path, program, form)
+
+    def compile(text, name):
+        program = tmp_path / f"{name}.mlir"
+        program.write_text(text)
+        return as_library(tool, tmp_path, program, request.param)[0]
+
+    return compile
+
+
+def test_code_for_other_compilers(source_of):
+    library = source_of(ROWS, "rows")
     s = np.array([1, 2, 3, 4, 5], "f4")
     for n, o in ((3, 7), (2, 7), (4, 7), (3, 6), (3, 8), (0, 0)):
         rows, numbers = Guarded(5 * n, "f4"), Guarded(o, "i8")
@@ -175,6 +183,72 @@ def test_code_for_other_compilers(tool, tmp_path, form):
         assert n == 3 or rows.unwritten()
         assert o == 7 or numbers.unwritten()
         assert status or ((rows.array.reshape(n, 5) == s * s).all() and (numbers.array == np.arange(7)).all())
+
+
+def test_a_loop_that_shrinks_in_source(source_of, tmp_path):
+    """Arrays whose sizes follow from data, which a loop allocates and hands on; nothing is left behind, also of refused calls."""
+    library, a = source_of(SHRINK, "shrink"), np.arange(9, dtype="f4")
+    for k in (0, 1, 4, 9):
+        for n in range(12):
+            out = Guarded(n, "f4")
+            status = library.shrink(size(9), size(n), pointer(a), pointer(np.array([k], "i8")), pointer(out.array))
+            assert status == (n != k), (k, n)
+            assert out.untouched() if n == k else out.unwritten(), (k, n)
+            assert n != k or (out.array == shrunk(a, k)).all()
+    result = subprocess.run([sys.executable, "-c", LEAKS, library._name], capture_output=True, text=True)
+    assert result.stdout == "ok\n", result
+
+
+#: Sizes that are compared in each turn of a loop, and on one side of a branch inside of it.
+WINDOWS = """
+func.func @windows(%a: tensor<?xf32>, %k: tensor<?xi64>, %c: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %turns = tensor.dim %k, %c0 : tensor<?xi64>
+  %r = scf.for %i = %c0 to %turns step %c1 iter_args(%x = %c) -> tensor<?xf32> {
+    %ki = tensor.extract %k[%i] : tensor<?xi64>
+    %n = arith.index_cast %ki : i64 to index
+    %small = arith.cmpi sle, %n, %c5 : index
+    %y = scf.if %small -> tensor<?xf32> {
+      %s = tensor.extract_slice %a[1] [%n] [1] : tensor<?xf32> to tensor<?xf32>
+      %z = arith.addf %s, %x : tensor<?xf32>
+      scf.yield %z : tensor<?xf32>
+    } else {
+      scf.yield %x : tensor<?xf32>
+    }
+    scf.yield %y : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}"""
+
+
+def check_windows(library):
+    a, c = np.arange(8, dtype="f4"), np.full(4, 100, "f4")
+    for sizes in ([], [4], [4, 4, 6], [3], [4, 5, 4], [7, 7, 4], [6, 6, 1], [-1]):
+        out, numbers = Guarded(4, "f4"), np.array(sizes, "i8")
+        status = library.windows(size(8), size(len(sizes)), size(4), pointer(a), pointer(numbers), pointer(c), pointer(out.array))
+        assert status == any(n <= 5 and n != 4 for n in sizes), sizes
+        assert out.untouched() if status == 0 else out.unwritten(), sizes
+        assert status or (out.array == c + sizes.count(4) * a[1:5]).all(), sizes
+
+
+def test_sizes_compared_inside_of_control_flow(tool, tmp_path):
+    check_windows(compiled(tool, tmp_path, WINDOWS, "windows"))
+
+
+def test_sizes_compared_inside_of_control_flow_in_source(source_of):
+    check_windows(source_of(WINDOWS, "windows"))
+
+
+def test_too_much_memory_in_source(source_of):
+    """As test_temporaries_too_large_to_count: bytes do not wrap."""
+    library = source_of(TEMPORARY.replace("-> f32", "-> tensor<1xf32>").replace(
+        "return %r : f32", "%o = tensor.from_elements %r : tensor<1xf32>\n  return %o : tensor<1xf32>"), "temporary")
+    for n, expected in ((5, 0), (1 << 60, 2), ((1 << 62) + 2, 2), (1 << 58, 2), (-1, 1), (5, 0)):
+        out = np.zeros(1, "f4")
+        assert library.temporary(pointer(np.array([n], "i8")), pointer(np.array([1], "i8")), pointer(out)) == expected, n
+        assert abs(out[0] - (np.exp(1.5) if n == 5 else 0)) < 1e-5
 
 
 #: Operands whose sizes a program makes of its data or of its arguments' sizes, and argument `c`. All results are of c's size.
@@ -259,6 +333,19 @@ def test_operands(tool, tmp_path, name, threads):
             assert result == (m != len(expected)), (k, m)
             assert out.untouched() if result == 0 else out.unwritten(), (k, m)
             assert result or (out.array == expected + 100).all(), (k, m)
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_operands_in_source(source_of, name):
+    library, a = source_of(operands(name), "sum"), np.arange(8, dtype="f4")
+    for k in (0, 5, 8):
+        expected = OPERANDS[name][1](a, k)
+        for m in {len(expected) - 1, len(expected), len(expected) + 1} - {-1}:
+            c, out = np.full(m, 100, "f4"), Guarded(m, "f4")
+            status = library.sum(size(8), size(m), pointer(a), pointer(np.array([k], "i8")), pointer(c), pointer(out.array))
+            assert status == (m != len(expected)), (k, m)
+            assert out.untouched() if status == 0 else out.unwritten(), (k, m)
+            assert status or (out.array == expected + 100).all(), (k, m)
 
 
 @pytest.mark.parametrize("place", ["host", "lanes", "scratchpad"])

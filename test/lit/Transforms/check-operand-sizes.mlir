@@ -111,6 +111,32 @@ func.func @loop(%a: tensor<?xf32>, %k: tensor<?xindex>, %n: index) -> tensor<?xf
   return %r : tensor<?xf32>
 }
 
+// On one side of a branch: nobody asks for the size on the other.
+// CHECK-LABEL: func.func @side
+// CHECK: arith.cmpi
+// CHECK-NOT: tile.require_size
+// CHECK: scf.if
+// CHECK: tile.require_size
+// CHECK-NOT: tile.require_size
+// CHECK: scf.yield
+// CHECK-NOT: tile.require_size
+// CHECK: return
+func.func @side(%a: tensor<?xf32>, %k: tensor<i64>, %c: tensor<?xf32>) -> tensor<?xf32> {
+  %c5 = arith.constant 5 : index
+  %k0 = tensor.extract %k[] : tensor<i64>
+  %n = arith.index_cast %k0 : i64 to index
+  %small = arith.cmpi sle, %n, %c5 : index
+  %r = scf.if %small -> tensor<?xf32> {
+    %s = tensor.extract_slice %a[1] [%n] [1] : tensor<?xf32> to tensor<?xf32>
+    %e = tensor.empty(%n) : tensor<?xf32>
+    %t = linalg.add ins(%s, %c : tensor<?xf32>, tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %t : tensor<?xf32>
+  } else {
+    scf.yield %c : tensor<?xf32>
+  }
+  return %r : tensor<?xf32>
+}
+
 // What is compared before the call begins: sizes of arguments, affine functions of them, constants; and a dynamic
 // broadcast, whose sides are taken to be equal.
 // CHECK-LABEL: func.func @known
