@@ -156,6 +156,8 @@ FailureOr<Json> HostExpressions::extent(Operation *user, mlir::Value array, int6
     return extent(user, cast.getSource(), d);
   if (auto expand = dyn_cast_or_null<memref::ExpandShapeOp>(def))
     return of(user, expand.getOutputShape()[type.getDynamicDimIndex(d)]);
+  if (auto shaped = dyn_cast_or_null<memref::ReinterpretCastOp>(def))
+    return of(user, shaped.getSizes()[type.getDynamicDimIndex(d)]);
   if (auto collapse = dyn_cast_or_null<memref::CollapseShapeOp>(def)) {
     Json product = 1;
     SmallVector<ReassociationIndices, 4> groups = collapse.getReassociationIndices();

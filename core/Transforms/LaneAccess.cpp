@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaneAccess.h"
+#include "core/Analysis/Signature.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -57,6 +58,8 @@ Value LaneContext::fromBits(Value number, ArrayRef<int64_t> bits) const {
 Type tilewright::carrierOf(Type element) {
   if (auto type = dyn_cast<FloatType>(element); type && type.getWidth() == 8)
     return IntegerType::get(element.getContext(), 8);
+  if (element.isIndex())
+    return IntegerType::get(element.getContext(), 64);
   return element;
 }
 
@@ -249,7 +252,7 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
   return access;
 }
 
-int64_t LaneAccess::elementBytes() const { return std::max(1u, array.type.getElementTypeBitWidth() / 8); }
+int64_t LaneAccess::elementBytes() const { return tilewright::elementBytes(array.type.getElementType()); }
 
 SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
   SmallVector<LaneRun> result;

@@ -143,7 +143,7 @@ mlir::Value loadElements(const LaneContext &context, const LaneAccess &access, c
 void storeElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
                    const ValidExtents &valid, mlir::Value vector);
 
-/// The type that LLVM loads for an element: 8-bit floats travel as i8.
+/// The type that LLVM loads for an element: 8-bit floats travel as i8, indices as i64.
 mlir::Type carrierOf(mlir::Type element);
 
 } // namespace tilewright

@@ -196,13 +196,17 @@ LogicalResult LaneWriter::plainAccess(Operation &op, Value memref, ValueRange in
   Location loc = op.getLoc();
   if (!stored) {
     Value result = LLVM::LoadOp::create(builder, loc, carrier, address, access->elementBytes());
-    if (carrier != element)
+    if (element.isIndex())
+      result = arith::IndexCastOp::create(builder, loc, element, result);
+    else if (carrier != element)
       result = arith::BitcastOp::create(builder, loc, element, result);
     values.map(op.getResult(0), result);
     return success();
   }
   Value written = value(stored);
-  if (carrier != element)
+  if (element.isIndex())
+    written = arith::IndexCastOp::create(builder, loc, carrier, written);
+  else if (carrier != element)
     written = arith::BitcastOp::create(builder, loc, carrier, written);
   LLVM::StoreOp::create(builder, loc, written, address, access->elementBytes());
   return success();

@@ -83,7 +83,8 @@ def PlaceHostCode : Pass<"place-host-code", "::mlir::ModuleOp"> {
     For chips that run lanes. Kernels are inlined into the public functions. There the host keeps control flow around
     grids, allocations and integer arithmetic; every run of other ops (accesses of elements, floating point, loops over
     elements) becomes a grid of one lane. Scalars that the rest of the program uses go through arrays of rank 0, and
-    so do scalar arguments and results; an integer that decides for the host is read from such an array.
+    so do scalar arguments and results; an integer that decides for the host is read from such an array. A switch
+    becomes branches, a reshape by data a view whose sizes the host reads (HostForms.h).
 
     ```mlir
     %x = memref.load %a[%i] : memref<?xf32>       // tile.parallel () to (1) level "grid" { .. block, subgroup ..

@@ -29,7 +29,7 @@ using llvm::json::Object;
 /// The array whose whole memory `array` is another view of.
 static mlir::Value behindViews(mlir::Value array) {
   while (Operation *def = array.getDefiningOp()) {
-    if (!isa<memref::CastOp, memref::ExpandShapeOp, memref::CollapseShapeOp>(def))
+    if (!isa<memref::CastOp, memref::ExpandShapeOp, memref::CollapseShapeOp, memref::ReinterpretCastOp>(def))
       break;
     array = def->getOperand(0);
   }

@@ -16,6 +16,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/CarriedScalars.h"
 #include "core/Transforms/HostExpressions.h"
+#include "core/Transforms/HostForms.h"
 #include "core/Transforms/LanePasses.h"
 #include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
@@ -54,6 +55,21 @@ static LogicalResult lowerAffine(ArrayRef<Operation *> kernels, MLIRContext *con
   return applyPartialConversion(kernels, legality, std::move(patterns));
 }
 
+/// Whether `function` may come to call itself.
+static bool isRecursive(func::FuncOp function, ModuleOp module) {
+  llvm::SetVector<Operation *> reached;
+  auto reach = [&](Operation *from) {
+    from->walk([&](func::CallOp call) {
+      if (Operation *callee = module.lookupSymbol(call.getCallee()))
+        reached.insert(callee);
+    });
+  };
+  reach(function);
+  for (size_t i = 0; i < reached.size(); ++i)
+    reach(reached[i]);
+  return reached.contains(function);
+}
+
 /// Replaces calls of private one-block functions by their bodies.
 static LogicalResult inlineKernels(func::FuncOp function, ModuleOp module) {
   SmallVector<func::CallOp> calls;
@@ -70,6 +86,10 @@ static LogicalResult inlineKernels(func::FuncOp function, ModuleOp module) {
     auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
     if (!kernel || kernel.isExternal() || !llvm::hasSingleElement(kernel.getBody()))
       return call.emitOpError() << "of a function that is no kernel cannot be launched";
+    if (isRecursive(kernel, module))
+      return call.emitOpError() << "of '" << call.getCallee()
+                                << "', which calls itself; the host of a program on lanes launches, branches and "
+                                   "loops: write it as a loop";
     OpBuilder builder(call);
     IRMapping mapping;
     mapping.map(kernel.getArguments(), call.getOperands());
@@ -169,7 +189,8 @@ static bool isReadByHost(memref::LoadOp op) {
   auto byHost = [](Operation *user) {
     bool selects = isa<arith::SelectOp>(user) && isa<MemRefType>(user->getResult(0).getType());
     return selects || isHostControl(user) || isOnHost(user) ||
-           isa<memref::AllocOp, tile::ParallelOp, tile::RequireSizeOp, scf::ConditionOp>(user) ||
+           isa<memref::AllocOp, memref::ReinterpretCastOp, tile::ParallelOp, tile::RequireSizeOp, scf::ConditionOp>(
+               user) ||
            (isa<scf::YieldOp>(user) && isHostControl(user->getParentOp()));
   };
   return llvm::all_of(op->getUsers(), byHost) &&
@@ -267,6 +288,7 @@ LogicalResult HostPlacer::run() {
   // Elements of views are elements of arrays.
   RewritePatternSet patterns(function.getContext());
   memref::populateFoldMemRefAliasOpPatterns(patterns);
+  populateHostForms(patterns);
   if (failed(applyPatternsGreedily(function, std::move(patterns))))
     return failure();
   carryThroughCells(function);

@@ -260,3 +260,19 @@ func.func private @transposed_by_prmt(%A: memref<32x64xi8>) attributes {tilewrig
   return
 }
 }
+
+// -----
+
+// Elements of type index are 8 bytes in memory.
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func private @index
+// CHECK: %[[X:.*]] = llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> i64
+// CHECK: llvm.store %[[X]], %{{.*}} {alignment = 8 : i64} : i64, !llvm.ptr<1>
+func.func private @index(%a: memref<4xindex>) attributes {tilewright.launch = {shared = 0 : i64, threads = 32 : i64}} {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %x = memref.load %a[%c1] : memref<4xindex>
+  memref.store %x, %a[%c2] : memref<4xindex>
+  return
+}
+}

@@ -109,3 +109,85 @@ func.func @made(%k: memref<2xi64>, %x: memref<8xf32>, %r: memref<?x?xf32>) attri
   return
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+func.func private @kernel(%a: memref<?xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  tile.parallel (%b) to (4) level "grid" {
+    memref.store %zero, %a[%b] : memref<?xf32>
+  }
+  return
+}
+
+// The host branches case by case.
+// CHECK-LABEL: func.func @switch
+// CHECK-SAME: (%{{.*}}: memref<?xf32>, %[[WHICH:.*]]: memref<index>)
+// CHECK: %[[K:.*]] = memref.load %[[WHICH]][]
+// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[K]], %c1
+// CHECK: scf.if %[[ONE]] {
+// CHECK:   tile.parallel
+// CHECK: } else {
+// CHECK:   %[[SEVEN:.*]] = arith.cmpi eq, %[[K]], %c7
+// CHECK:   scf.if %[[SEVEN]] {
+// CHECK-NEXT: } else {
+// CHECK:     tile.parallel
+func.func @switch(%a: memref<?xf32>, %which: memref<index>) attributes {tilewright.shapes = [affine_map<()[s0] -> (s0)>, affine_map<()[s0] -> ()>]} {
+  %k = memref.load %which[] : memref<index>
+  scf.index_switch %k
+  case 1 {
+    func.call @kernel(%a) : (memref<?xf32>) -> ()
+    scf.yield
+  }
+  case 7 {
+    scf.yield
+  }
+  default {
+    func.call @kernel(%a) : (memref<?xf32>) -> ()
+  }
+  return
+}
+
+// The host reads the sizes of a shape that only the run knows.
+// CHECK-LABEL: func.func @reshape
+// CHECK: %[[N:.*]] = memref.load %{{.*}}[%c0] : memref<1xi32>
+// CHECK: %[[SIZE:.*]] = arith.index_cast %[[N]]
+// CHECK: memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [%[[SIZE]]], strides: [1]
+func.func @reshape(%a: memref<?x4xf32>, %shape: memref<1xi32>) attributes {tilewright.shapes = [affine_map<()[s0] -> (s0, 4)>, affine_map<()[s0] -> (1)>]} {
+  %r = memref.reshape %a(%shape) : (memref<?x4xf32>, memref<1xi32>) -> memref<?xf32>
+  call @kernel(%r) : (memref<?xf32>) -> ()
+  return
+}
+
+// An element of collapsed dimensions, of which only the run knows the sizes.
+// CHECK-LABEL: func.func @collapse
+// CHECK-NOT: extract_strided_metadata
+// CHECK: tile.parallel
+// CHECK-NOT: extract_strided_metadata
+// CHECK: %[[D:.*]] = memref.dim %[[A:.*]], %c1
+// CHECK: %[[AT:.*]]:2 = affine.delinearize_index %{{.*}} into (%{{.*}}, %[[D]])
+// CHECK: memref.store %{{.*}}, %[[A]][%[[AT]]#0, %[[AT]]#1]
+func.func @collapse(%a: memref<?x?xf32>) attributes {tilewright.shapes = [affine_map<()[s0, s1] -> (s0, s1)>]} {
+  %flat = memref.collapse_shape %a [[0, 1]] : memref<?x?xf32> into memref<?xf32>
+  call @kernel(%flat) : (memref<?xf32>) -> ()
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+func.func private @again(%a: memref<8xf32>, %n: index) {
+  %c1 = arith.constant 1 : index
+  %m = arith.subi %n, %c1 : index
+  call @again(%a, %m) : (memref<8xf32>, index) -> ()
+  return
+}
+func.func @recursion(%a: memref<8xf32>) attributes {tilewright.shapes = [affine_map<() -> (8)>]} {
+  %c5 = arith.constant 5 : index
+  // expected-error @below {{'func.call' op of 'again', which calls itself; the host of a program on lanes launches, branches and loops: write it as a loop}}
+  call @again(%a, %c5) : (memref<8xf32>, index) -> ()
+  return
+}
+}
