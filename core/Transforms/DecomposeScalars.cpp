@@ -151,9 +151,22 @@ struct LowerFloatPower : OpRewritePattern<math::FPowIOp> {
   }
 };
 
+/// Both functions of an angle.
+struct LowerSinCos : OpRewritePattern<math::SincosOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::SincosOp op, PatternRewriter &b) const override {
+    if (isOnTensors(op))
+      return failure();
+    Value sin = math::SinOp::create(b, op.getLoc(), op.getOperand()),
+          cos = math::CosOp::create(b, op.getLoc(), op.getOperand());
+    b.replaceOp(op, {sin, cos});
+    return success();
+  }
+};
+
 } // namespace
 
 void tilewright::populateScalarPatterns(RewritePatternSet &patterns) {
   patterns.add<LowerTest<math::IsNaNOp>, LowerTest<math::IsInfOp>, LowerTest<math::IsFiniteOp>,
-               LowerTest<math::IsNormalOp>, LowerClamp, LowerIntegerPower, LowerFloatPower>(patterns.getContext());
+               LowerTest<math::IsNormalOp>, LowerClamp, LowerIntegerPower, LowerFloatPower, LowerSinCos>(patterns.getContext());
 }

@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Replaces math ops on floats and on vectors of floats by the arithmetic of
-// MathExpansion. Half-width types compute in f32 and round once. Ops that have
-// no expansion stay and become calls of libm, lane by lane.
+// MathExpansion. Half-width types compute in f32 and round once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -182,9 +181,21 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
         .Case([&](math::ErfOp) { return e.erf(v[0]); })
         .Case([&](math::ErfcOp) { return e.erfc(v[0]); })
         .Case([&](math::RsqrtOp) { return e.rsqrt(v[0]); })
+        .Case([&](math::SinOp) { return e.sin(v[0]); })
+        .Case([&](math::CosOp) { return e.cos(v[0]); })
+        .Case([&](math::TanOp) { return e.tan(v[0]); })
+        .Case([&](math::AsinOp) { return e.asin(v[0]); })
+        .Case([&](math::AcosOp) { return e.acos(v[0]); })
+        .Case([&](math::AtanOp) { return e.atan(v[0]); })
+        .Case([&](math::Atan2Op) { return e.atan2(v[0], v[1]); })
+        .Case([&](math::AsinhOp) { return e.asinh(v[0]); })
+        .Case([&](math::AcoshOp) { return e.acosh(v[0]); })
+        .Case([&](math::AtanhOp) { return e.atanh(v[0]); })
+        .Case([&](math::CbrtOp) { return e.cbrt(v[0]); })
         .Case([&](math::PowFOp pow) -> Value {
           auto exponent = splatConstant(pow.getRhs());
-          return exponent ? power(e, b, op->getLoc(), v[0], *exponent) : Value();
+          Value few = exponent ? power(e, b, op->getLoc(), v[0], *exponent) : Value();
+          return few ? few : e.pow(v[0], v[1]);
         })
         .Default([](Operation *) { return Value(); });
   }

@@ -182,11 +182,11 @@ Value MathExpansion::zeroBelow(double bound, Value x, Value value) {
 
 // Without such an instruction the lowest argument is one whose two products vanish without being denormal.
 
-Value MathExpansion::exp(Value x) {
+Value MathExpansion::exp(Value x, Value correction) {
   Value clamped = minimum(x, isDouble ? 710.0 : 89.0);
   if (!hasScale)
     clamped = maximum(clamped, isDouble ? -760.0 : -125.0);
-  Reduced reduced = reduce(clamped);
+  Reduced reduced = reduce(clamped, correction);
   Value power = scale(add(expm1OfReduced(reduced.r), constant(1)), reduced);
   return hasScale ? zeroBelow(isDouble ? -746.0 : -104.0, x, power) : power;
 }
@@ -247,7 +247,7 @@ Value MathExpansion::cosh(Value x) {
 // Logarithms
 //===----------------------------------------------------------------------===//
 
-Value MathExpansion::log(Value x, int base) {
+MathExpansion::Mantissa MathExpansion::splitMantissa(Value x) {
   double smallest = isDouble ? 0x1p-1022 : 0x1p-126;
   Value denormal = compare(CmpFPredicate::OLT, x, constant(smallest));
   Value normal = select(denormal, mul(x, constant(isDouble ? 0x1p54 : 0x1p25)), x);
@@ -256,7 +256,11 @@ Value MathExpansion::log(Value x, int base) {
   Value exponent = arith::ShRSIOp::create(b, loc, arith::SubIOp::create(b, loc, bits, integer(rootHalf)), shift);
   Value m = fromBits(arith::SubIOp::create(b, loc, bits, arith::ShLIOp::create(b, loc, exponent, shift)));
   Value n = arith::SIToFPOp::create(b, loc, type, exponent);
-  n = sub(n, select(denormal, constant(isDouble ? 54 : 25), constant(0)));
+  return {sub(n, select(denormal, constant(isDouble ? 54 : 25), constant(0))), m};
+}
+
+Value MathExpansion::log(Value x, int base) {
+  auto [n, m] = splitMantissa(x);
   Value f = sub(m, constant(1));
 
   // log(1 + f) = f - rest.

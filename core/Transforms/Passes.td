@@ -409,11 +409,13 @@ def LowerTileToVector : Pass<"lower-tile-to-vector", "::mlir::ModuleOp"> {
 def ExpandMath : Pass<"expand-math"> {
   let summary = "Write elementary functions as arithmetic on scalars and vectors";
   let description = [{
-    Replaces exp, log, tanh, erf and their relatives by branch-free arithmetic with minimax polynomials, for f32 and f64
-    and, through f32, narrower floats. `1 + erf(x / sqrt 2)` and the GELU around it are taken as a whole, since the sum
-    cancels. What has no expansion stays as it is.
+    Replaces exponential, logarithmic, trigonometric, hyperbolic functions, their inverses, powers, roots and the error
+    function by arithmetic with minimax polynomials, for f32 and f64 and, through f32, narrower floats. It is free of
+    branches, except that angles above 2^17 (f64: 2^30) have a reduction of their own. `1 + erf(x / sqrt 2)` and the GELU around it are taken as a whole, since the sum
+    cancels.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def PlanWorkspace : Pass<"plan-workspace", "::mlir::ModuleOp"> {

@@ -1,4 +1,5 @@
-"""Every operation that must compile does, and computes what NumPy computes in float64."""
+"""Every operation that must compile does, and computes what NumPy computes in float64: on the host, and on emulated chips
+that run lanes."""
 
 import concurrent.futures
 import os
@@ -15,19 +16,48 @@ MODULES = [structured, convolutions, relayout, stencils, tensors, control, types
 CASES = [case for module in MODULES for case in module.cases() if FULL or not case.long]
 
 
+#: Chips with lanes: of both vendors, with subgroups of 32 and 64, with asynchronous copies and without.
+LANE_CHIPS = ["nvidia:A100", "amd:MI300X", "nvidia:T4", "amd:RX9070"]
+#: Programs that only the host runs, and what the others say.
+HOST_ONLY = {"func.call-recursive": "which calls itself"}
+
+
+def lane_cases():
+    """Chip and name: in the full mode every case on every chip, else every fourth case on a chip and all on some chip."""
+    for index, case in enumerate(CASES):
+        for place, chip in enumerate(LANE_CHIPS):
+            if FULL or (index + place) % len(LANE_CHIPS) == 0:
+                yield chip, case.name
+
+
 @pytest.fixture(scope="module")
 def reasons(request):
     """What is wrong with each selected case, by name; they run side by side, on all cores."""
     tool = BUILD / "bin" / "tw-run"
-    wanted = {item.callspec.params["name"] for item in request.session.items if "name" in getattr(item, "fixturenames", ())}
-    selected = [case for case in CASES if case.name in wanted]
+    wanted = {(item.callspec.params.get("chip"), item.callspec.params["name"])
+              for item in request.session.items if "name" in getattr(item, "fixturenames", ())}
+    selected = [(chip, case) for case in CASES for chip in [None, *LANE_CHIPS] if (chip, case.name) in wanted]
+
+    def run(one):
+        chip, case = one
+        return case.run(tool, *(["--target", chip, "--device", "emulator"] if chip else []))
+
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip([case.name for case in selected], pool.map(lambda case: case.run(tool), selected)))
+        return dict(zip([(chip, case.name) for chip, case in selected], pool.map(run, selected)))
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES])
 def test_program(reasons, name):
-    assert reasons[name] is None, reasons[name]
+    assert reasons[None, name] is None, reasons[None, name]
+
+
+@pytest.mark.parametrize("chip, name", lane_cases())
+def test_on_lanes(reasons, chip, name):
+    reason = reasons[chip, name]
+    if name in HOST_ONLY:
+        assert reason and HOST_ONLY[name] in reason, reason
+    else:
+        assert reason is None, reason
 
 
 def test_names_are_distinct():

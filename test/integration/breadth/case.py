@@ -84,13 +84,13 @@ class Case:
         self.name, self.text, self.inputs, self.outputs = name, text, list(inputs), list(outputs)
         self.units, self.long = units, long
 
-    def run(self, tool):
-        """None if the outputs are right, else the reason."""
+    def run(self, tool, *options):
+        """None if the outputs are right, else the reason. `options`: more of `tw-run`."""
         with tempfile.TemporaryDirectory(prefix="tw-breadth-") as name:
             folder = pathlib.Path(name)
             source = folder / "program.mlir"
             source.write_text(self.text)
-            command = [str(tool), str(source)]
+            command = [str(tool), str(source), *options]
             for index, tensor in enumerate(self.inputs):
                 path = tensor.path(folder, f"in{index}")
                 tensor.save(path)

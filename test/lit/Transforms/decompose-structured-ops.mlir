@@ -161,3 +161,14 @@ func.func @selection(%a: tensor<4xf32>, %b: tensor<4xf32>, %x: tensor<?xf32>, %y
   %s = arith.select %c, %x, %y : tensor<?xf32>
   return %r, %s : tensor<4xf32>, tensor<?xf32>
 }
+
+// -----
+
+// Both functions of an angle are two.
+// CHECK-LABEL: func @sincos
+// CHECK-DAG:     math.sin
+// CHECK-DAG:     math.cos
+func.func @sincos(%x: f32) -> (f32, f32) {
+  %s, %c = math.sincos %x : f32
+  return %s, %c : f32, f32
+}

@@ -57,14 +57,43 @@ func.func @cube(%x: f64) -> f64 {
 
 // -----
 
-// No expansion: left for libm. Rounding is an instruction.
+// Rounding is an instruction.
 // CHECK-LABEL: func @left
-// CHECK:         math.atan2
+// CHECK-NOT:     math.atan2
 // CHECK:         math.floor
 func.func @left(%x: f32, %y: f32) -> f32 {
   %a = math.atan2 %x, %y : f32
   %b = math.floor %a : f32
   return %b : f32
+}
+
+// -----
+
+// An angle that some lane has above 2^17 is reduced in integers, which the others do not pay for.
+// CHECK-LABEL: func @angle
+// CHECK-SAME:    (%[[X:.*]]: vector<4xf32>)
+// CHECK:         %[[SIZE:.*]] = math.absf %[[X]]
+// CHECK:         %[[LARGE:.*]] = arith.cmpf ogt, %[[SIZE]]
+// CHECK:         %[[ANY:.*]] = vector.reduction <or>, %[[LARGE]]
+// CHECK:         scf.if %[[ANY]]
+// CHECK:           arith.mului_extended
+// CHECK:         } else {
+// CHECK-NOT:       arith.mului_extended
+// CHECK-NOT:     math.sin
+func.func @angle(%x: vector<4xf32>) -> vector<4xf32> {
+  %y = math.sin %x : vector<4xf32>
+  return %y : vector<4xf32>
+}
+
+// -----
+
+// A power whose exponent only the run knows.
+// CHECK-LABEL: func @power
+// CHECK-NOT:     math.powf
+// CHECK:         arith.cmpf uno
+func.func @power(%x: f16, %y: f16) -> f16 {
+  %z = math.powf %x, %y : f16
+  return %z : f16
 }
 
 // -----
