@@ -272,6 +272,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                 shortage.lacksRegisters(plan.registers);
                 continue;
               }
+              // Compilers load ahead as far as a barrier lets them.
+              int64_t eachK = tm * fragmentA + tn * fragmentB;
+              plan.keepsOrder = !plan.loadsAhead && plan.registers + (plan.depth / unit.k - 2) * eachK > limit;
               int64_t steps = llvm::divideCeil(k, plan.depth);
               plan.stages = !plan.otherK.empty() ? 1 : engine ? std::min<int64_t>(4, std::max<int64_t>(2, steps)) : 2;
               while (plan.stages > 1 && plan.stages * stageBytes > shared->bytes)

@@ -64,6 +64,7 @@ struct LaneContractionPlan {
   int64_t stages = 1;
   int64_t round = 1;       // steps of an iteration where lanes fill the ring: as many as stages, or 1
   bool loadsAhead = false; // fragments of a unit's k are loaded before the products of those before
+  bool keepsOrder = false; // those loads stay there: all of a step at once would not fit the registers
   bool lastApart = true;   // where lanes fill a ring of a known size of k: its last step is multiplied behind the loop
   StagedTile a, b;
   std::string engine;     // that copies tiles, in a role of its own; empty: lanes copy

@@ -252,6 +252,21 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
       op->getResult(0).replaceAllUsesWith(result);
       eraseDead(op);
     }
+    getOperation()->walk([](math::CopySignOp op) { takeElement(op); });
+  }
+
+  /// LLVM 22.1 crashes where it takes this op of vectors of one element apart.
+  static void takeElement(math::CopySignOp op) {
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!type || type.isScalable() || type.getNumElements() != 1)
+      return;
+    OpBuilder b(op);
+    SmallVector<int64_t> first(type.getRank(), 0);
+    auto element = [&](Value vector) -> Value { return vector::ExtractOp::create(b, op.getLoc(), vector, first); };
+    Value sign = element(op.getRhs());
+    Value result = math::CopySignOp::create(b, op.getLoc(), element(op.getLhs()), sign, op.getFastmathAttr());
+    op.replaceAllUsesWith(vector::BroadcastOp::create(b, op.getLoc(), type, result).getResult());
+    op.erase();
   }
 };
 

@@ -263,7 +263,8 @@ SmallVector<Value> Emitter::multiply(ValueRange accumulators, AffineExpr stage) 
   for (int64_t k = 0; k < p.depth; k += unit.k) {
     SmallVector<Value> ownA(a), ownB(b);
     bool last = k + unit.k >= p.depth, first = true;
-    if (p.loadsAhead && !last) { // the next fragments come while these are multiplied
+    bool ahead = p.loadsAhead || p.keepsOrder;
+    if (ahead && !last) { // the next fragments come while these are multiplied
       loadAll(k + unit.k);
       mark(a.front().getDefiningOp(), arrivedAttr);
     }
@@ -273,11 +274,11 @@ SmallVector<Value> Emitter::multiply(ValueRange accumulators, AffineExpr stage) 
         Value &sum = results[tm * p.tilesN + tn];
         auto product = tile::MmaOp::create(builder(), space.loc, sum.getType(), ownA[tm], ownB[tn], sum,
                                            builder().getStringAttr(unit.name));
-        if (std::exchange(first, false) && p.loadsAhead)
+        if (std::exchange(first, false) && ahead)
           mark(product, last ? arrivedAttr : behindLoadsAttr);
         sum = product;
       }
-    if (!p.loadsAhead && !last)
+    if (!ahead && !last)
       loadAll(k + unit.k);
   }
   return results;

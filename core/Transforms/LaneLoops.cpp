@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/CostModel/LaneContractionModel.h"
 #include "core/Transforms/LaneWriter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -94,6 +95,18 @@ LogicalResult LaneWriter::parallel(tile::ParallelOp op) {
   return result;
 }
 
+/// Whether a compiler behind must not unroll the loop: it goes round a ring that lanes fill, and the model has counted
+/// what lanes hold in one iteration.
+bool LaneWriter::keepsLength(scf::ForOp op) const {
+  return !hasCopyEngine(target, hierarchy) && !op.getBody()->getOps<tile::MmaOp>().empty();
+}
+
+static Attribute notUnrolled(OpBuilder &builder) {
+  MLIRContext *context = builder.getContext();
+  auto disabled = LLVM::LoopUnrollAttr::get(context, builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, disabled, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+}
+
 LogicalResult LaneWriter::loop(scf::ForOp op) {
   SmallVector<Value> init;
   SmallVector<unsigned> carried; // tokens are no values
@@ -115,6 +128,8 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
     for (Value &bound : bounds)
       bound = context.i32(*getConstantIntValue(bound));
   auto loop = scf::ForOp::create(builder, op.getLoc(), bounds[0], bounds[1], bounds[2], init);
+  if (keepsLength(op))
+    loop->setAttr("loop_annotation", notUnrolled(builder));
   OpBuilder::InsertionGuard guard(builder);
   values.map(op.getInductionVar(), loop.getInductionVar());
   for (auto [place, i] : llvm::enumerate(carried))

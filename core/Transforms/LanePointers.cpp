@@ -82,11 +82,12 @@ Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constant
   if (!lanes)
     return offsetPointer(*context, array.pointer, byte, base, high + step);
   Value within = swizzle(lanes);
-  int64_t reached = laneMask | ((laneMask >> shift) & mask);
-  if ((reached & step) == 0) // no carry: the constant can stand in the instruction
-    return offsetPointer(*context, array.pointer, byte, plus(base, within), high + step);
-  within = arith::XOrIOp::create(builder, loc, within, context->i32(step));
-  return offsetPointer(*context, array.pointer, byte, plus(base, within), high);
+  // Bits of the constant that no lane has stand in the instruction; so all accesses share a few addresses, one for each
+  // value of the others.
+  int64_t reached = laneMask | ((laneMask >> shift) & mask), common = step & reached;
+  if (common)
+    within = arith::XOrIOp::create(builder, loc, within, context->i32(common));
+  return offsetPointer(*context, array.pointer, byte, plus(base, within), high + step - common);
 }
 
 /// Offset of element `e`, from its position.

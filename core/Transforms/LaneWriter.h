@@ -42,6 +42,7 @@ private:
   mlir::LogicalResult parallel(tile::ParallelOp op);
   mlir::LogicalResult loop(mlir::scf::ForOp op);
   mlir::LogicalResult loop(mlir::scf::WhileOp op);
+  bool keepsLength(mlir::scf::ForOp op) const;
   mlir::LogicalResult branch(mlir::scf::IfOp op);
   mlir::LogicalResult alloc(tile::AllocOp op);
   mlir::LogicalResult copy(tile::CopyOp op);

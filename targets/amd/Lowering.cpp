@@ -102,10 +102,7 @@ public:
     ROCDL::SWaitcntOp::create(builder, loc, 0xc07f);
     ROCDL::SchedBarrier::create(builder, loc, 0);
   }
-  void keepOrder(OpBuilder &builder, Location loc) const override {
-    if (!rdna)
-      ROCDL::SchedBarrier::create(builder, loc, 0);
-  }
+  void keepOrder(OpBuilder &builder, Location loc) const override { ROCDL::SchedBarrier::create(builder, loc, 0); }
   Value uniform(OpBuilder &builder, Location loc, Value value) const override {
     return ROCDL::ReadfirstlaneOp::create(builder, loc, value.getType(), value);
   }
@@ -181,7 +178,11 @@ private:
     return place.lane ? LLVM::AddOp::create(builder, loc, place.lane, constant).getResult() : constant;
   }
   /// The descriptor of a raw buffer: elements of 32 bits; on RDNA also bit 24, and offsets are compared with the size.
+  /// It stands where the base does: what meets behind branches of lanes would be in their registers, and each load a
+  /// loop over the lanes' descriptors.
   Value resource(OpBuilder &builder, Location loc, const ArrayPlace &place) const {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(place.base);
     auto type = LLVM::LLVMPointerType::get(builder.getContext(), amd::resourceSpace);
     int64_t flags = 7 << 12 | 4 << 15 | (rdna ? 1 << 24 | 3 << 28 : 0);
     auto constant = [&](unsigned width, int64_t value) -> Value {

@@ -72,9 +72,12 @@ func.func private @ring(%A: memref<64x512xf16>, %B: memref<512x32xf16>, %C: memr
 
 module attributes {tilewright.target = "amd:MI300X"} {
 
-// Without an engine the elements of a copy wait in registers: loads at the copy, stores at the wait behind the products.
+// Without an engine the elements of a copy wait in registers: loads at the copy, stores at the wait behind the products. The
+// array is described once, before any branch.
 //
 // CHECK-LABEL: func.func private @staged
+// CHECK: rocdl.make.buffer.rsrc %arg0
+// CHECK-NOT: rocdl.make.buffer.rsrc
 // CHECK: scf.for
 // CHECK:   rocdl.raw.ptr.buffer.load {{.*}} : vector<4xi32>
 // CHECK:   rocdl.s.barrier
@@ -82,6 +85,7 @@ module attributes {tilewright.target = "amd:MI300X"} {
 // CHECK:   rocdl.s.waitcnt 3952
 // CHECK:   llvm.store {{.*}} : vector<8xf16>, !llvm.ptr<3>
 // CHECK-NOT: rocdl.s.barrier
+// CHECK-NOT: rocdl.make.buffer.rsrc
 // CHECK: scf.if
 // CHECK:   llvm.store {{.*}} : f32, !llvm.ptr<1>
 func.func private @staged(%A: memref<64x512xf16>, %C: memref<?x32xf32>, %m: index)
@@ -273,6 +277,67 @@ func.func private @index(%a: memref<4xindex>) attributes {tilewright.launch = {s
   %c2 = arith.constant 2 : index
   %x = memref.load %a[%c1] : memref<4xindex>
   memref.store %x, %a[%c2] : memref<4xindex>
+  return
+}
+}
+
+// -----
+
+#A1 = #tile.layout<lanes = [0, 0, 0, 0, 0, 0, 1, 0, 2, 0], elements = []>
+#B1 = #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 0, 0, 0, 0], elements = []>
+#C1 = #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 1, 0, 2, 0], elements = []>
+!a = !tile.fragment<4x1xf64, #A1>
+!b = !tile.fragment<1x8xf64, #B1>
+!c = !tile.fragment<4x8xf64, #C1>
+
+module attributes {tilewright.target = "amd:RX9070"} {
+
+// Only those bits of a swizzled address that lanes have too are exchanged: rows of a tile share the address of the lane, and
+// the rest of the constant stands behind it. The loop round a ring that lanes fill stays as long as it is, and loads that shall
+// stay before the products do.
+//
+// CHECK: #[[NOT_UNROLLED:loop_annotation.*]] = #llvm.loop_annotation<unroll = #loop_unroll
+// CHECK-LABEL: func.func private @shared_addresses
+// CHECK: %[[PAD:.*]] = llvm.mlir.addressof
+// CHECK: scf.for
+// CHECK-COUNT-2: rocdl.s.barrier
+// CHECK:   %[[OWN:.*]] = llvm.getelementptr %[[PAD]][%{{.*}}]
+// CHECK-NEXT: llvm.load %[[OWN]] {{.*}} -> f64
+// CHECK:   %[[BELOW:.*]] = llvm.getelementptr %[[OWN]][32]
+// CHECK-NEXT: llvm.load %[[BELOW]] {{.*}} -> f64
+// CHECK:   %[[BITS:.*]] = arith.xori %{{.*}}, %c16_i32
+// CHECK-NEXT: %[[OTHER:.*]] = llvm.getelementptr %[[PAD]][%[[BITS]]]
+// CHECK-NEXT: %[[NEXT:.*]] = llvm.getelementptr %[[OTHER]][1024]
+// CHECK-NEXT: llvm.load %[[NEXT]] {{.*}} -> f64
+// CHECK:   %[[LAST:.*]] = llvm.getelementptr %[[OTHER]][1056]
+// CHECK-NEXT: llvm.load %[[LAST]] {{.*}} -> f64
+// CHECK:   rocdl.sched.barrier 0
+// CHECK-NEXT: func.call @tilewright.unit.amd.fma32_f64
+// CHECK-COUNT-3: func.call @tilewright.unit.amd.fma32_f64
+// CHECK: } {loop_annotation = #[[NOT_UNROLLED]]}
+func.func private @shared_addresses(%A: memref<256x64xf64>, %C: memref<4x8xf64>)
+    attributes {tilewright.launch = {threads = 32 : i64, shared = 2048 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %sa = tile.alloc() {arrangement = #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 6>} : memref<4x64xf64, "shared">
+    tile.parallel (%w) to (1) level "block" {
+      %zero = tile.zero : !c
+      %r = affine.for %k = 0 to 64 iter_args(%acc = %zero) -> (!c) {
+        %t = tile.copy %A[%k * 4, 0] elements affine_map<(r, c) -> (r, c)> to %sa[0, 0] elements affine_map<(r, c) -> (r, c)> shape [4, 64] : memref<256x64xf64>, memref<4x64xf64, "shared">
+        tile.wait %t
+        %a0 = tile.load %sa[0, 0] elements affine_map<(r, c) -> (c, r)> : memref<4x64xf64, "shared"> -> !a
+        %a1 = tile.load %sa[0, 4] elements affine_map<(r, c) -> (c, r)> : memref<4x64xf64, "shared"> -> !a
+        %a2 = tile.load %sa[2, 0] elements affine_map<(r, c) -> (c, r)> : memref<4x64xf64, "shared"> -> !a
+        %a3 = tile.load %sa[2, 4] elements affine_map<(r, c) -> (c, r)> : memref<4x64xf64, "shared"> -> !a
+        %b = tile.load %sa[0, 0] elements affine_map<(r, c) -> (r, c)> : memref<4x64xf64, "shared"> -> !b
+        %d0 = tile.mma %a0, %b, %acc {unit = "amd.fma32_f64", behind_loads} : !a, !b, !c
+        %d1 = tile.mma %a1, %b, %d0 {unit = "amd.fma32_f64"} : !a, !b, !c
+        %d2 = tile.mma %a2, %b, %d1 {unit = "amd.fma32_f64"} : !a, !b, !c
+        %d3 = tile.mma %a3, %b, %d2 {unit = "amd.fma32_f64"} : !a, !b, !c
+        affine.yield %d3 : !c
+      }
+      tile.store %r, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<4x8xf64>
+    }
+  }
   return
 }
 }

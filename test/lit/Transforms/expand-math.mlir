@@ -114,3 +114,15 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return %y : vector<16xf32>
   }
 }
+
+// -----
+
+// LLVM cannot take a copied sign of one element's vector apart.
+// CHECK-LABEL: func @sign_of_one
+// CHECK:         math.copysign {{.*}} : f64
+// CHECK:         math.copysign {{.*}} : vector<2xf64>
+func.func @sign_of_one(%x: vector<1xf64>, %y: vector<2xf64>) -> (vector<1xf64>, vector<2xf64>) {
+  %a = math.copysign %x, %x : vector<1xf64>
+  %b = math.copysign %y, %y : vector<2xf64>
+  return %a, %b : vector<1xf64>, vector<2xf64>
+}
