@@ -43,9 +43,9 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
 
 /// Size that a dynamic extent counts as: large enough that no edge decides.
 static constexpr int64_t assumedExtent = 4096;
-/// Instructions of the core for one instruction of a unit, one vector step of a tail, and one step of the ring:
-/// addresses, counters, branches, commands.
-static constexpr double issueClocks = 8, vectorStepClocks = 8, ringClocks = 150;
+/// Instructions of the core for one turn of a loop around a unit's instructions and one step of the ring: addresses,
+/// counters, branches, commands; and of any other loop: counter, comparison, branches.
+static constexpr double issueClocks = 8, ringClocks = 150, loopClocks = 4;
 /// Pieces of a tile's tail: more would only add commands.
 static constexpr int64_t mostSlices = 8;
 
@@ -182,6 +182,53 @@ TileTransfer Judge::operand(const ContractionOperand &operand, unsigned rowDim, 
   return tile;
 }
 
+namespace {
+/// The steps of one core: clocks for a step of k, or a slice of the tail.
+struct Ring {
+  double unit;
+  double in, tailIn;    // engine: copies of a step; of a slice's operands
+  double core, issue;   // instructions of a step but for copies; of these, up to the last command of the unit
+  double moved, byCore; // instructions of the copies: all; those that no engine makes
+  double slice, out;    // instructions of a slice; engine: its stores
+  int64_t tiles, steps; // tiles of the core, steps of each
+  int64_t slices, stages;
+
+  double clocks() const;
+};
+} // namespace
+
+double Ring::clocks() const {
+  // A stage is free when the unit has read it: of two stages the next copy is commanded behind the unit's commands.
+  double copies = stages == 2 ? issue + in : in;
+  auto step = [&](bool copiesArrive, bool copiesLeft, bool tail) {
+    double busiest = std::max(unit, core + (copiesLeft ? moved : 0) + (tail ? slice : 0));
+    if (copiesArrive)
+      busiest = std::max(busiest, copies + (tail ? tailIn : 0));
+    return tail ? std::max(busiest, out) : busiest;
+  };
+  int64_t ahead = std::min(stages - 1, tiles * steps);
+  double first = std::max(byCore + in, ahead * moved) + tailIn;
+  double plain = step(true, true, false), busy = step(true, true, true);
+  double all = first + steps * plain + (tiles - 1) * (slices * busy + (steps - slices) * plain);
+  // The last steps start no copies, and none arrives behind the last one.
+  bool tail = tiles > 1 && slices == steps;
+  all -= (ahead - 1) * (step(true, true, tail) - step(true, false, tail)) + step(true, true, tail) -
+         step(false, false, tail);
+  return all + slice + (slices - 1) * std::max(slice, out) + out;
+}
+
+/// Instructions of the core that give a unit its commands for one step: three loops, the stationary operand outside of
+/// the innermost one; a loop of one turn is none.
+static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk) {
+  double clocks = 0;
+  int64_t turns = 1;
+  for (int64_t count : {uk, unit.stationary == 'A' ? um : un, unit.stationary == 'A' ? un : um}) {
+    turns *= count;
+    clocks += count > 1 ? turns * issueClocks : 0;
+  }
+  return std::max(clocks, issueClocks);
+}
+
 /// Fills in times and bytes of `plan`; false where it does not fit and need not.
 bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   const MatrixUnit &unit = *plan.unit;
@@ -201,13 +248,17 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   while (plan.width > most)
     plan.width /= 2;
   auto vectors = [&](int64_t bytes) { return llvm::divideCeil(plan.width * bytes, vectorBytes); };
-  double step = vectors(bytesC) + double(tail.operations) * vectors(4) + vectorStepClocks;
+  double step = vectors(bytesC) + double(tail.operations) * vectors(4);
   for (const auto &operand : llvm::concat<const TailShape::Operand>(tail.loads, tail.stores))
     step += operand.cols ? vectors(operand.bytes) : 1;
   // Without a zero flag the core clears what it has read, and all accumulators once.
   double cleared = unit.init == UnitInit::ZeroFlag ? 0 : vectors(bytesC);
   step += cleared;
-  double slice = rows * (step * (plan.tileN / plan.width) + 4);
+  // Rows around columns: the accumulators and the slices' buffers have an index each, a product and a sum, and a sum
+  // for the next column; one column is no loop.
+  int64_t columns = plan.tileN / plan.width, indices = plan.slices > 1 ? 2 : 1;
+  double around = columns > 1 ? columns * (loopClocks + indices) : 0;
+  double slice = rows * (step * columns + around + loopClocks + 2.0 * indices);
 
   // Bytes.
   int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * bytesC), buffers = 0;
@@ -218,13 +269,13 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
     buffers += rounded(2 * rows * plan.tileN * operand.bytes);
   if (!apart)
     buffers += accumulators;
-  auto ring = [&] {
+  auto stageBytes = [&] {
     return rounded(plan.stages * plan.tileM * plan.tileK * bytesA) +
            rounded(plan.stages * plan.tileK * plan.tileN * bytesB);
   };
-  while (plan.stages > 2 && !forced && buffers + ring() > cores.scratchpad->bytes)
+  while (plan.stages > 2 && !forced && buffers + stageBytes() > cores.scratchpad->bytes)
     --plan.stages;
-  plan.scratchpadBytes = buffers + ring();
+  plan.scratchpadBytes = buffers + stageBytes();
   plan.accumulatorBytes = apart ? accumulators : 0;
   if (!forced &&
       (plan.scratchpadBytes > cores.scratchpad->bytes || (apart && plan.accumulatorBytes > cores.accumulator->bytes)))
@@ -241,7 +292,7 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   plan.copyA = copyA.way;
   plan.copyB = copyB.way;
   double in = copyA.engineClocks + copyB.engineClocks, moved = copyA.coreClocks + copyB.coreClocks;
-  double out = 0, tailIn = 0, core = um * un * uk * issueClocks + ringClocks + moved;
+  double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + ringClocks + moved;
   for (const auto &operand : tail.loads) {
     TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, true);
     tailIn += copy.engineClocks;
@@ -254,18 +305,13 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   }
   plan.copyClocks = in + tailIn;
   plan.coreClocks = core + slice;
-  double plain = std::max({plan.unitClocks, in, core}),
-         busiest = std::max({plan.unitClocks, plan.copyClocks, plan.coreClocks, out});
   int64_t tiles = outer * llvm::divideCeil(m, plan.tileM) * llvm::divideCeil(n, plan.tileN);
   int64_t own = llvm::divideCeil(tiles, cores.cores);
-  double first = plan.slices * std::max(plan.unitClocks, core) + (steps - plan.slices) * plain;
-  double each = plan.slices * busiest + (steps - plan.slices) * plain;
-  double last = plan.slices * std::max(slice, out) + out;
-  double clearing = cleared > 0 ? 2 * plan.tileM * (plan.tileN / plan.width) * (cleared + 4) : 0;
-  // What the core itself moves ahead is done before the first step, and not any more in the last ones.
-  int64_t ahead = std::min(plan.stages - 1, own * steps);
-  double ending = ahead * (plain - std::max(plan.unitClocks, core - moved));
-  plan.clocks = clearing + in + ahead * moved + tailIn + std::max(first, steps * in) + (own - 1) * each - ending + last;
+  double clearing = cleared > 0 ? 2 * plan.tileM * (columns * (cleared + loopClocks) + loopClocks) : 0;
+  double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
+  Ring ring{plan.unitClocks, in,  tailIn, core - moved, issue,       moved,      byCore,
+            slice,           out, own,    steps,        plan.slices, plan.stages};
+  plan.clocks = clearing + ring.clocks();
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
   plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
   return true;

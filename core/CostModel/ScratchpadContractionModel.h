@@ -17,8 +17,9 @@
 ///
 /// All engines work at a time, so a step takes as long as the slowest (TileCopies.h says whose clocks a copy is):
 ///
-///   step = max(unit, copy, core + vector slice, store)
+///   step = max(unit, copy, core + vector slice, store)        two stages: max(unit, unit's commands + copy, ..)
 ///   time = first copies + tiles of a core * steps * step + last tile's vector work and store
+///          - what the last steps do not copy any more
 ///
 /// Unknown sizes count as large.
 ///

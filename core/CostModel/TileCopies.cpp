@@ -24,6 +24,10 @@ static constexpr double commandClocks = 8, rowClocks = 6, loopClocks = 4, elemen
 
 int64_t tilewright::unrolledVectors(int64_t count) { return std::clamp<int64_t>(count, 1, 8); }
 
+int64_t tilewright::clearedVectors(int64_t count) {
+  return std::clamp<int64_t>(count & -count, 1, llvm::bit_floor(uint64_t(unrolledVectors(count))));
+}
+
 int64_t tilewright::transposedBlock(int64_t elementBytes, const TargetDescription &chip) {
   auto [registers, vectorBytes] = chip.vectorRegisters();
   // Half of the registers hold a block; networks of shuffles exist for vectors of 16 to 64 bytes.
@@ -36,22 +40,34 @@ static int64_t lanesOf(int64_t elementBytes, const TargetDescription &chip) {
   return std::max<int64_t>(1, chip.vectorRegisters().second / elementBytes);
 }
 
-/// Loads and stores of the core for one row; `whole`: its length is known when the program is compiled.
-static double rowByCore(int64_t cols, int64_t lanes, bool whole) {
+/// What is known of a row when the program is compiled: it is as long as the tile; the only one of its array, shorter
+/// than the tile; or of either length, the one at the edge.
+enum class RowLength { Whole, Only, Edge };
+
+/// Loads and stores of the core for one row.
+static double rowByCore(int64_t cols, int64_t lanes, RowLength length) {
   int64_t vectors = cols / lanes, rest = cols % lanes;
-  if (!whole)
-    return rowClocks + loopClocks + vectors * (2 + loopClocks) + (!rest ? 1 : vectors ? 5 : 3.0 * llvm::Log2_64(lanes));
+  if (length == RowLength::Edge)
+    return rowClocks + loopClocks + vectors * (2 + loopClocks) +
+           (!rest     ? 1
+            : vectors ? 5
+                      : 5.0 * llvm::Log2_64(lanes) + 2 * llvm::popcount(uint64_t(rest))); // a test of each bit
+  if (length == RowLength::Only) // its tests and a loop of one turn are gone
+    return rowClocks + vectors * 2 + (vectors > 1 ? vectors * loopClocks : 0) +
+           (!rest     ? 0
+            : vectors ? 2
+                      : 2.0 * llvm::popcount(uint64_t(rest)));
   int64_t together = unrolledVectors(vectors);
   return rowClocks + 2 * (vectors + llvm::popcount(uint64_t(rest))) +
          (vectors > together ? vectors / together * loopClocks : 0);
 }
 
 /// Loads and stores of the core.
-static TileCopyPlan byCore(const TileTransfer &tile, bool whole, const TargetDescription &chip) {
+static TileCopyPlan byCore(const TileTransfer &tile, RowLength length, const TargetDescription &chip) {
   TileCopyPlan plan;
   int64_t block = tile.order == TileOrder::Columns ? transposedBlock(tile.elementBytes, chip) : 1;
   if (tile.order == TileOrder::Rows) {
-    plan.coreClocks = tile.rows * rowByCore(tile.cols, lanesOf(tile.elementBytes, chip), whole);
+    plan.coreClocks = tile.rows * rowByCore(tile.cols, lanesOf(tile.elementBytes, chip), length);
   } else if (block > 1) {
     int64_t blocks = (tile.rows / block) * (tile.cols / block), rest = tile.rows * tile.cols - blocks * block * block;
     plan.coreClocks = blocks * (block * (2.0 + llvm::Log2_64(block)) + blockClocks) + rest * elementClocks;
@@ -76,10 +92,10 @@ static int64_t bursts(const CopyEngine &engine, int64_t rowBytes) {
 }
 
 /// What `way` takes; nullopt where the tile cannot go that way.
-static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, bool whole, bool in,
+static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, RowLength length, bool in,
                                          const CoreHierarchy &cores, const TargetDescription &chip) {
   if (way == CopyWay::Core)
-    return byCore(tile, whole, chip);
+    return byCore(tile, length, chip);
   const std::string &global = cores.global->name, &scratchpad = cores.scratchpad->name;
   CopyPath path = copyPath(chip.copies(), in ? global : scratchpad, in ? scratchpad : global);
   int64_t bytes = tile.rows * tile.cols * tile.elementBytes;
@@ -103,12 +119,12 @@ static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, 
 TileCopyPlan tilewright::planTileCopy(const TileTransfer &tile, bool in, const CoreHierarchy &cores,
                                       const TargetDescription &chip) {
   // Rows as they stand are what an engine is for: the core is left alone.
-  if (auto rows = count(CopyWay::Rows, tile, true, in, cores, chip))
+  if (auto rows = count(CopyWay::Rows, tile, RowLength::Whole, in, cores, chip))
     return *rows;
-  TileCopyPlan best = *count(CopyWay::Core, tile, true, in, cores, chip);
+  TileCopyPlan best = *count(CopyWay::Core, tile, RowLength::Whole, in, cores, chip);
   // Who is done sooner: the core has other work.
   for (CopyWay way : {CopyWay::Transposed, CopyWay::Elements})
-    if (auto plan = count(way, tile, true, in, cores, chip))
+    if (auto plan = count(way, tile, RowLength::Whole, in, cores, chip))
       if (std::max(plan->engineClocks, plan->coreClocks) < std::max(best.engineClocks, best.coreClocks))
         best = *plan;
   return best;
@@ -122,6 +138,9 @@ TileCopyPlan tilewright::planTileCopies(const TileTransfer &tile, int64_t rows, 
           restCols = cols % tile.cols;
   int64_t tiles = (wholeRows + (restRows != 0)) * (wholeCols + (restCols != 0));
   int64_t lanes = std::min(lanesOf(tile.elementBytes, chip), tile.cols & -tile.cols);
+  // Zeros behind the edge: columns of vectors by eight rows; below it: whole rows.
+  int64_t vectors = tile.cols / lanes, together = clearedVectors(vectors);
+  double behind = 1 + loopClocks / 8, below = vectors + (vectors > together ? vectors / together * loopClocks : 0);
   for (auto [existRows, down] : {std::pair(tile.rows, wholeRows), {restRows, int64_t(restRows != 0)}})
     for (auto [existCols, across] : {std::pair(tile.cols, wholeCols), {restCols, int64_t(restCols != 0)}}) {
       if (!down || !across)
@@ -129,13 +148,13 @@ TileCopyPlan tilewright::planTileCopies(const TileTransfer &tile, int64_t rows, 
       TileTransfer part = tile;
       part.rows = existRows;
       part.cols = existCols;
-      auto counted = count(plan.way, part, existCols == tile.cols, in, cores, chip);
+      RowLength length = existCols == tile.cols ? RowLength::Whole : wholeCols == 0 ? RowLength::Only : RowLength::Edge;
+      auto counted = count(plan.way, part, length, in, cores, chip);
       double here = counted->coreClocks;
-      // Columns of vectors by eight rows, whole rows by eight vectors.
       if (zeros && existCols < tile.cols)
-        here += llvm::divideCeil(tile.cols - existCols, lanes) * (rowClocks + existRows * (1 + loopClocks / 8));
+        here += llvm::divideCeil(tile.cols - existCols, lanes) * (rowClocks + existRows * behind);
       if (zeros && existRows < tile.rows)
-        here += (tile.rows - existRows) * (rowClocks + tile.cols / lanes * (1 + loopClocks / 8));
+        here += (tile.rows - existRows) * (rowClocks + below);
       engine += down * across * counted->engineClocks;
       core += down * across * here;
     }

@@ -66,6 +66,9 @@ TileCopyPlan planTileCopies(const TileTransfer &tile, int64_t rows, int64_t cols
 /// Vectors of a row of `count` that the core moves between two tests of its loop.
 int64_t unrolledVectors(int64_t count);
 
+/// Vectors of a row of `count` that the core fills with zeros between two tests of its loop: they divide the row.
+int64_t clearedVectors(int64_t count);
+
 /// Elements along a side of the square blocks that the core transposes in registers; 1: none.
 int64_t transposedBlock(int64_t elementBytes, const TargetDescription &chip);
 

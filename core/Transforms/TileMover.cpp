@@ -204,10 +204,7 @@ void TileMover::clear(OpBuilder &builder) {
       });
     });
   // Below the edge: whole rows.
-  int64_t across = unrolledVectors(form.tile.cols / width);
-  across = across & -across;
-  while (form.tile.cols / width % across)
-    across /= 2;
+  int64_t across = clearedVectors(form.tile.cols / width);
   if (partRows)
     loop(inner, rows, height, 1, [&](OpBuilder &outside, Value row) {
       Value line = Numbers{outside, loc}.advance(to.address, offset(outside, to, row, none));

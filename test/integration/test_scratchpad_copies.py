@@ -46,9 +46,9 @@ def product(m, n, k, element, layout="nn"):
 def emulated(tool, tmp_path):
     """The plan of a product, and what the emulator counted."""
 
-    def run(chip, *shape_and_type, layout="nn", modes=False):
+    def run(chip, *shape_and_type, layout="nn", modes=False, force=""):
         program = tmp_path / "mm.mlir"
-        program.write_text(product(*shape_and_type, layout))
+        program.write_text(f'module attributes {{tilewright.force = "{force}"}} {{{product(*shape_and_type, layout)}}}')
         common = [program, f"--load-target={ADDER if chip.startswith('adder') else PLUGIN}", "--target", chip]
         decisions = json.loads(tool("tw-compile", *common, "--explain=json"))
         plan = next(one for one in decisions if one["decision"] == "contraction")["choice"]
@@ -107,6 +107,23 @@ def test_sizes_that_are_no_multiples(emulated, m, n, k, element, least):
     assert clocks == pytest.approx(plan["clocks"], rel=0.1)
     tiles = -(-m // plan["tile"][0]) * -(-n // plan["tile"][1])
     assert busy["unit"] / min(4, tiles) / clocks >= least
+
+
+@pytest.mark.parametrize("chip, element, layout", [("adder:turns", "f16", "tt"), ("adder:one", "f16", "nn"), ("adder:one", "i8", "tt"),
+                                                   ("adder:lines", "i8", "nn"), ("accelerator:npu", "bf16", "nn")])
+@pytest.mark.parametrize("m, n, k, tile", [(64, 64, 128, 32), (64, 64, 64, 32), (128, 128, 64, 64), (128, 128, 32, 32)])
+@pytest.mark.parametrize("stages", [2, 3])
+def test_tiles_of_one_step(emulated, chip, element, layout, m, n, k, tile, stages):
+    """Few steps: what is not hidden (the first copies, the last tile) counts, and in a ring of two stages the next copy waits
+    until the unit has its commands."""
+    plan, clocks, _ = emulated(chip, m, n, k, element, layout=layout, force=f"tile_m={tile},tile_n={tile},tile_k={k},stages={stages}")
+    assert plan["stages"] == stages and clocks == pytest.approx(plan["clocks"], rel=0.17)
+
+
+def test_rows_whose_length_is_known(emulated):
+    """One tile across: its rows are moved without tests of their length. No engine can address them."""
+    plan, clocks, _ = emulated("accelerator:npu", 1025, 33, 70, "i8")
+    assert clocks == pytest.approx(plan["clocks"], rel=0.1)
 
 
 @pytest.mark.parametrize("form", ["c", "ll"])
