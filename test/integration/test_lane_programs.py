@@ -25,6 +25,19 @@ def test_rows(chip, sizes, tool):
     emulate(tool, PROGRAMS / "rows.mlir", chip, "--sizes", sizes, "--modes")
 
 
+#: What people compile, with sizes that fit nothing: the file, and its dynamic sizes in turn.
+WHOLE = [("decode-attention", "33"), ("group-norm", "2,12,5,7,12,12"), ("rotary-embedding", "11"), ("mixture-of-experts", "67"),
+         ("lstm", "4"), ("depthwise-pointwise", "1,8,11"), ("upsampling", "5,7,10,14"), ("running-sums", "7,70"),
+         ("quantised-linear", "70,129,65"), ("embedding", "3,7,19"), ("cross-entropy", "3,300"), ("argmax", "5,257"),
+         ("layer-norm-gradient", "7,65"), ("batched-products", "2,65,33,67"), ("decode-attention", "0"), ("lstm", "0"),
+         ("running-sums", "0,3"), ("argmax", "3,0"), ("batched-products", "2,3,0,4"), ("quantised-linear", "1,1,1")]
+
+
+@pytest.mark.parametrize("chip, case", with_chips(WHOLE, each=2))
+def test_whole_programs(chip, case, tool):
+    emulate(tool, PROGRAMS / f"{case[0]}.mlir", chip, "--sizes", case[1], "--modes")
+
+
 def row_loads(report):
     """Loads and sectors of the kernels that reduce rows: of sites in global memory, several sectors an execution."""
     loads = [site for kernel in kernels(report) for site in kernel["sites"]
