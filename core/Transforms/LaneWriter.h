@@ -52,6 +52,8 @@ private:
   mlir::LogicalResult convert(tile::ConvertOp op);
   mlir::LogicalResult index(tile::IndexOp op);
   mlir::LogicalResult reduce(tile::ReduceOp op);
+  /// The op on a lane's `count` elements.
+  llvm::SmallVector<mlir::Value> mapElements(tile::MapOp op, int64_t count);
   mlir::LogicalResult plainAccess(mlir::Operation &op, mlir::Value memref, mlir::ValueRange indices,
                                   mlir::Value stored);
   mlir::LogicalResult split(mlir::Operation *first);

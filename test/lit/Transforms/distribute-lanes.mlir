@@ -341,3 +341,39 @@ func.func private @shared_addresses(%A: memref<256x64xf64>, %C: memref<4x8xf64>)
   return
 }
 }
+
+// -----
+
+#C32 = #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 0, 8, 0, 16, 4, 0], elements = [1, 0, 2, 0, 8, 0, 16, 0]>
+!c = !tile.fragment<32x32xf32, #C32>
+
+module attributes {tilewright.target = "amd:MI300X"} {
+
+// An elementary function takes 8 of a lane's elements after the other, cheap operations all at once.
+//
+// CHECK-LABEL: func.func private @in_parts
+// CHECK: arith.addf {{.*}} : vector<16xf32>
+// CHECK: vector.extract_strided_slice {{.*}}offsets = [0], sizes = [8]
+// CHECK: math.erf {{.*}} : vector<8xf32>
+// CHECK: vector.extract_strided_slice {{.*}}offsets = [8], sizes = [8]
+// CHECK: math.erf {{.*}} : vector<8xf32>
+// CHECK-NOT: math.erf
+func.func private @in_parts(%A: memref<32x32xf32>, %C: memref<32x32xf32>)
+    attributes {tilewright.launch = {threads = 64 : i64, shared = 0 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      %x = tile.load %A[0, 0] elements affine_map<(r, c) -> (r, c)> : memref<32x32xf32> -> !c
+      %y = tile.map(%a = %x) : (!c) -> (!c) {
+        %s = arith.addf %a, %a : f32
+        tile.yield %s : f32
+      }
+      %z = tile.map(%a = %y) : (!c) -> (!c) {
+        %e = math.erf %a : f32
+        tile.yield %e : f32
+      }
+      tile.store %z, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<32x32xf32>
+    }
+  }
+  return
+}
+}

@@ -13,3 +13,11 @@ llvm.func @one() attributes {tilewright.launch = {threads = 128 : i64, shared = 
 module attributes {tilewright.target = "amd:MI300X"} {
 llvm.func @two() attributes {tilewright.launch = {threads = 256 : i64, shared = 0 : i64}} { llvm.return }
 }
+
+// -----
+
+// Planned for the registers: the assembler takes what the kernel needs.
+// CHECK: llvm.func @planned() attributes {{.*}}nvvm.minctasm = 1 : i32
+module attributes {tilewright.target = "nvidia:L4"} {
+llvm.func @planned() attributes {tilewright.launch = {threads = 128 : i64, shared = 0 : i64}, tilewright.residency = 3 : i64} { llvm.return }
+}
