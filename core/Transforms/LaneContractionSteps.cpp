@@ -1,0 +1,248 @@
+//===- LaneContractionSteps.cpp - Steps of a contraction on lanes ---------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Copies of one step, its products, and how the next step's copies run ahead.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/LaneContractionNest.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+/// One stage of an operand from position `k` of the sum on; where tiles lie in blocks of lines, one of them.
+Value LaneContractionNest::copy(const ContractionOperand &operand, const StagedTile &tile, Value buffer, bool isA,
+                                AffineExpr k, AffineExpr stage, int64_t block) {
+  unsigned freeDim = isA ? p.mDim : p.nDim;
+  AffineExpr free = isA ? blockRow : blockCol;
+  int64_t width = isA ? p.blockM() : p.blockN();
+  SmallVector<AffineExpr> place{stage, constant(0), constant(0)};
+  SmallVector<AffineExpr> into{constant(0), dim(0), dim(1)};
+  if (inBlocks(tile)) {
+    free = free + block * tile.line;
+    width = tile.line;
+    place.insert(place.begin() + 1, constant(block));
+    into.insert(into.begin(), constant(0));
+  }
+  space.at[freeDim] = free;
+  space.at[p.kDim] = k;
+  auto [map, operands] = space.address(operand.access);
+  auto [target, targetOperands] = space.map(place);
+  unsigned freePlace = tile.kInner ? 0 : 1, kPlace = 1 - freePlace;
+  SmallVector<AffineExpr> from;
+  for (AffineExpr result : operand.access.map.getResults())
+    from.push_back(dim(freePlace) * *linearCoefficient(result, freeDim) +
+                   dim(kPlace) * *linearCoefficient(result, p.kDim));
+  SmallVector<int64_t> shape{width, p.depth};
+  SmallVector<AffineExpr> left{space.extent(freeDim) - free, space.extent(p.kDim) - k};
+  if (!tile.kInner) {
+    std::swap(shape[0], shape[1]);
+    std::swap(left[0], left[1]);
+  }
+  // No check where the size is a multiple of what the blocks cover; a ring that lanes fill reads ahead along k.
+  auto divides = [&](AffineExpr extent, int64_t size) {
+    auto number = dyn_cast<AffineConstantExpr>(extent);
+    return number && number.getValue() % size == 0;
+  };
+  bool freeEnds = divides(space.extent(freeDim), isA ? p.blockM() * p.cluster : p.blockN());
+  bool kEnds = kInside || (divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty()));
+  AffineMap validMap;
+  SmallVector<Value> validOperands;
+  if (!freeEnds || !kEnds) {
+    if (freeEnds)
+      left[freePlace] = constant(shape[freePlace]);
+    if (kEnds)
+      left[kPlace] = constant(shape[kPlace]);
+    std::tie(validMap, validOperands) = space.map(left);
+  }
+  auto copy = tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands,
+                                   AffineMap::get(2, 0, from, builder().getContext()), buffer, target, targetOperands,
+                                   AffineMap::get(2, 0, into, builder().getContext()), shape, validMap, validOperands);
+  if (tile.near)
+    copy->setAttr(turnAttr, builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near}));
+  if (tile.direct)
+    copy->setAttr(directAttr, builder().getUnitAttr());
+  if (!p.engine.empty())
+    copy->setAttr(engineAttr, builder().getStringAttr(p.engine));
+  return copy;
+}
+
+/// Both operands of one stage.
+SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage) {
+  SmallVector<Value> tokens;
+  for (bool isA : {true, false}) {
+    const StagedTile &tile = isA ? p.a : p.b;
+    int64_t blocks = inBlocks(tile) ? (isA ? p.blockM() : p.blockN()) / tile.line : 1;
+    for (int64_t block = 0; block < blocks; ++block)
+      tokens.push_back(copy(isA ? c.a : c.b, tile, isA ? sharedA : sharedB, isA, k, stage, block));
+  }
+  return tokens;
+}
+
+/// All products of one stage.
+SmallVector<Value> LaneContractionNest::multiply(ValueRange accumulators, AffineExpr stage) {
+  SmallVector<Value> results(accumulators);
+  auto aType = fragment(unit.a, elementOf(unit.a, c.a.element)),
+       bType = fragment(unit.b, elementOf(unit.b, c.b.element));
+  auto load = [&](Value buffer, tile::FragmentType type, const StagedTile &tile, bool isA, AffineExpr free, int64_t k) {
+    SmallVector<AffineExpr> place{stage, free, constant(k)};
+    if (!tile.kInner)
+      std::swap(place[1], place[2]);
+    bool straight = isA == tile.kInner; // rows of the fragment are rows of the buffer
+    SmallVector<AffineExpr> from{constant(0), straight ? dim(0) : dim(1), straight ? dim(1) : dim(0)};
+    if (inBlocks(tile)) {
+      place = {stage, free.floorDiv(tile.line), constant(k), constant(0)};
+      AffineExpr inner = from[2];
+      from = {constant(0), inner.floorDiv(tile.line), from[1], inner % tile.line};
+    }
+    auto [map, operands] = space.map(place);
+    AffineMap elements = AffineMap::get(2, 0, from, builder().getContext());
+    return tile::LoadOp::create(builder(), space.loc, type, buffer, operands, AffineMapAttr::get(map),
+                                AffineMapAttr::get(elements), AffineMapAttr(), ValueRange())
+        .getResult();
+  };
+  SmallVector<Value> a, b;
+  auto loadAll = [&](int64_t k) {
+    a.clear();
+    b.clear();
+    for (int64_t tm = 0; tm < p.tilesM; ++tm)
+      a.push_back(load(sharedA, aType, p.a, true, localRow + tm * unit.m, k));
+    for (int64_t tn = 0; tn < p.tilesN; ++tn)
+      b.push_back(load(sharedB, bType, p.b, false, localCol + tn * unit.n, k));
+  };
+  auto mark = [&](Operation *op, StringRef attribute) { op->setAttr(attribute, builder().getUnitAttr()); };
+  loadAll(0);
+  for (int64_t k = 0; k < p.depth; k += unit.k) {
+    SmallVector<Value> ownA(a), ownB(b);
+    bool last = k + unit.k >= p.depth, first = true;
+    bool ahead = p.loadsAhead || p.keepsOrder;
+    if (ahead && !last) { // the next fragments come while these are multiplied
+      loadAll(k + unit.k);
+      mark(a.front().getDefiningOp(), arrivedAttr);
+    }
+    for (int64_t tm = 0; tm < p.tilesM; ++tm)
+      for (int64_t i = 0; i < p.tilesN; ++i) {
+        int64_t tn = tm % 2 ? p.tilesN - 1 - i : i; // back and forth: the last operand is used again
+        Value &sum = results[tm * p.tilesN + tn];
+        auto product = tile::MmaOp::create(builder(), space.loc, sum.getType(), ownA[tm], ownB[tn], sum,
+                                           builder().getStringAttr(unit.name));
+        if (std::exchange(first, false) && ahead)
+          mark(product, last ? arrivedAttr : behindLoadsAttr);
+        sum = product;
+      }
+    if (!ahead && !last)
+      loadAll(k + unit.k);
+  }
+  return results;
+}
+
+SmallVector<Value> LaneContractionNest::reduce(unsigned which, ValueRange accumulators) {
+  if (which == p.otherK.size() && !p.engine.empty())
+    return space.reduce(constant(0), space.extent(p.kDim).ceilDiv(p.depth), accumulators,
+                        [&](AffineExpr iv, ValueRange args) {
+                          SmallVector<Value> tokens = copyTiles(iv * p.depth, iv % p.stages);
+                          tile::WaitOp::create(builder(), space.loc, tokens);
+                          return multiply(args, iv % p.stages);
+                        });
+  if (which == p.otherK.size())
+    return p.stages == 1 ? single(accumulators) : ring(accumulators);
+  return space.reduce(constant(0), space.extent(p.otherK[which]), accumulators, [&](AffineExpr iv, ValueRange args) {
+    space.at[p.otherK[which]] = iv;
+    return reduce(which + 1, args);
+  });
+}
+
+/// One stage: copy, wait, multiply.
+SmallVector<Value> LaneContractionNest::single(ValueRange accumulators) {
+  return space.reduce(constant(0), space.extent(p.kDim).ceilDiv(p.depth), accumulators,
+                      [&](AffineExpr iv, ValueRange args) {
+                        Value a = copy(c.a, p.a, sharedA, true, iv * p.depth, constant(0));
+                        Value b = copy(c.b, p.b, sharedB, false, iv * p.depth, constant(0));
+                        tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
+                        return multiply(args, constant(0));
+                      });
+}
+
+/// A ring that lanes fill, of a constant size `k`: the last step is multiplied behind the loop, so that no copy goes
+/// beyond the end and none needs a check, but that of a last step that is not whole.
+SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulators) {
+  int64_t whole = k / p.depth, steps = llvm::divideCeil(k, p.depth);
+  auto copyStep = [&](AffineExpr step, bool inside) {
+    kInside = inside;
+    Value a = copy(c.a, p.a, sharedA, true, step * p.depth, step % p.stages);
+    Value b = copy(c.b, p.b, sharedB, false, step * p.depth, step % p.stages);
+    kInside = false;
+    return SmallVector<Value>{a, b};
+  };
+  auto wait = [&](ValueRange tokens) { tile::WaitOp::create(builder(), space.loc, tokens); };
+  // Step `step` is multiplied while the next one is on its way.
+  auto both = [&](AffineExpr step, bool inside, ValueRange sums) {
+    SmallVector<Value> tokens = copyStep(step + 1, inside);
+    SmallVector<Value> next = multiply(sums, step % p.stages);
+    wait(tokens);
+    return next;
+  };
+  wait(copyStep(constant(0), whole > 0));
+  SmallVector<Value> sums(accumulators);
+  // Once round the ring in an iteration, where registers allow: then stages are constant, and places in the scratchpad.
+  int64_t rounds = std::max<int64_t>(0, whole - 1) / p.round;
+  sums = space.reduce(constant(0), constant(rounds), sums, [&](AffineExpr iv, ValueRange args) {
+    SmallVector<Value> next(args);
+    for (int64_t stage = 0; stage < p.round; ++stage)
+      next = both(iv * p.round + stage, true, next);
+    return next;
+  });
+  for (int64_t step = rounds * p.round; step < whole - 1; ++step)
+    sums = both(constant(step), true, sums);
+  if (whole > 0 && steps > whole)
+    sums = both(constant(whole - 1), false, sums);
+  return multiply(sums, constant((steps - 1) % p.stages));
+}
+
+/// A ring of stages. With an engine, `stages - 1` steps are under way; without, the next step waits in registers while
+/// this one is multiplied.
+SmallVector<Value> LaneContractionNest::ring(ValueRange accumulators) {
+  if (auto k = dyn_cast<AffineConstantExpr>(space.extent(p.kDim)); k && !engine && p.lastApart && k.getValue() > 0)
+    return prefetch(k.getValue(), accumulators);
+  AffineExpr steps = space.extent(p.kDim).ceilDiv(p.depth);
+  SmallVector<Value> carried(accumulators);
+  size_t count = accumulators.size();
+  auto stageCopies = [&](AffineExpr step, AffineExpr stage) {
+    Value a = copy(c.a, p.a, sharedA, true, step * p.depth, stage);
+    return std::pair(a, copy(c.b, p.b, sharedB, false, step * p.depth, stage));
+  };
+  int64_t ahead = p.stages - 1;
+  for (int64_t s = 0; s < (engine ? ahead : 1); ++s) {
+    auto [a, b] = stageCopies(constant(s), constant(s));
+    if (engine)
+      carried.append({a, b});
+    else
+      tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
+  }
+  SmallVector<Value> results =
+      space.reduce(constant(0), steps, carried, [&](AffineExpr iv, ValueRange args) -> SmallVector<Value> {
+        if (!engine) {
+          auto [a, b] = stageCopies(iv + 1, (iv + 1) % p.stages);
+          SmallVector<Value> sums = multiply(args, iv % p.stages);
+          tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
+          return sums;
+        }
+        tile::WaitOp::create(builder(), space.loc, args.slice(count, 2));
+        auto [a, b] = stageCopies(iv + ahead, (iv + ahead) % p.stages);
+        SmallVector<Value> next = multiply(args.take_front(count), iv % p.stages);
+        llvm::append_range(next, args.drop_front(count + 2));
+        next.append({a, b});
+        return next;
+      });
+  if (engine) // nothing may be under way when the block ends
+    tile::WaitOp::create(builder(), space.loc, ValueRange(results).drop_front(count));
+  results.truncate(count);
+  return results;
+}
