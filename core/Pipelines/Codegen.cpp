@@ -34,6 +34,12 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetLoweringObjectFile.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <mutex>
 
@@ -109,6 +115,20 @@ static void storeSingleLanes(llvm::Module &module) {
   }
 }
 
+/// For code that runs once: what is linear in its size. A fragment's loops are thousands, and the passes that count
+/// turns take seconds for them.
+static void optimiseOnce(llvm::Module &module, llvm::ModuleAnalysisManager &analyses) {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  llvm::ModulePassManager all;
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  all.run(module, analyses);
+}
+
 llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::ModuleOp source,
                                                                        llvm::LLVMContext &context) {
   std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(source, context, "tilewright");
@@ -148,8 +168,11 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::Mod
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(forSpeed ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1)
-      .run(*module, modules);
+  if (forSpeed)
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, modules);
+  else
+    optimiseOnce(*module, modules);
+  targetMachine->setOptLevel(forSpeed ? llvm::CodeGenOptLevel::Aggressive : llvm::CodeGenOptLevel::None);
   storeSingleLanes(*module);
   return module;
 }
