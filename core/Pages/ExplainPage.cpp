@@ -16,6 +16,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include <set>
@@ -24,7 +25,16 @@ using namespace tilewright;
 using html::escape;
 using html::number;
 using llvm::formatv;
+using llvm::isDigit;
 namespace json = llvm::json;
+
+static std::vector<std::string> keysOf(const json::Object &object) {
+  std::vector<std::string> keys;
+  for (const auto &entry : object)
+    keys.push_back(entry.first.str());
+  llvm::sort(keys);
+  return keys;
+}
 
 static std::string valueText(const json::Value &value) {
   if (auto text = value.getAsString())
@@ -41,21 +51,32 @@ static std::string valueText(const json::Value &value) {
       text += (text.empty() ? "" : " x ") + valueText(each);
     return text;
   }
-  return value.getAsObject() ? formatv("{0}", value).str() : "unknown";
-}
-
-static std::vector<std::string> keysOf(const json::Object &object) {
-  std::vector<std::string> keys;
-  for (const auto &entry : object)
-    keys.push_back(entry.first.str());
-  llvm::sort(keys);
-  return keys;
+  if (const json::Object *object = value.getAsObject()) { // "loads 8, writes 0"
+    std::string text;
+    for (const std::string &key : keysOf(*object))
+      text += (text.empty() ? "" : ", ") + key + " " + valueText(*object->get(key));
+    return text;
+  }
+  return "unknown";
 }
 
 static std::string fieldText(llvm::StringRef key, const json::Value &value) {
   if (key == "seconds" && value.getAsNumber())
     return html::seconds(*value.getAsNumber());
+  if (key.ends_with("_bytes") && value.getAsInteger())
+    return html::bytes(*value.getAsInteger());
   return valueText(value);
+}
+
+/// Names may break behind a point or an underscore, "16 x 16 x 64" nowhere.
+static std::string breakable(const std::string &text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    result += text[i] == ' ' ? "&nbsp;" : escape(text.substr(i, 1));
+    bool between = i > 0 && i + 1 < text.size() && !isDigit(text[i + 1]);
+    result += between && (text[i] == '_' || text[i] == '.') ? "<wbr/>" : "";
+  }
+  return result;
 }
 
 static std::string fields(llvm::StringRef title, const json::Object *object) {
@@ -78,7 +99,7 @@ static std::string candidates(const json::Array *list, const json::Object *choic
       rows.push_back(object);
   std::vector<std::string> columns;
   for (const std::string &key : rows.empty() ? std::vector<std::string>() : keysOf(*rows.front()))
-    if (key != "seconds" && llvm::any_of(rows, [&](const json::Object *row) {
+    if (key != "seconds" && !rows.front()->getObject(key) && llvm::any_of(rows, [&](const json::Object *row) {
           const json::Value *one = row->get(key);
           return !one || valueText(*one) != valueText(*rows.front()->get(key));
         }))
@@ -95,15 +116,15 @@ static std::string candidates(const json::Array *list, const json::Object *choic
   for (const json::Object *row : rows)
     if (double seconds = row->getNumber("seconds").value_or(0); best == 0 || seconds < best)
       best = seconds;
-  std::string text = "<h3>candidates</h3><div class=\"wide tight\"><table><tr><th></th><th "
+  std::string text = "<h3>candidates</h3><div class=\"wide dense\"><table><tr><th></th><th "
                      "class=\"n\">modelled</th><th class=\"n\">of the "
                      "fastest</th>";
-  for (const std::string &column : columns) { // long names break behind an underscore
-    std::string name = escape(column);
-    for (size_t at = 0; (at = name.find('_', at)) != std::string::npos; at += 7)
-      name.insert(at + 1, "<wbr/>");
-    text += "<th>" + name + "</th>";
-  }
+  auto isNumber = [&](const std::string &column) {
+    const json::Value *value = rows.front()->get(column);
+    return value && value->getAsNumber();
+  };
+  for (const std::string &column : columns)
+    text += std::string(isNumber(column) ? "<th class=\"n\">" : "<th>") + breakable(column) + "</th>";
   text += "</tr>\n";
   bool marked = false;
   for (const json::Object *row : rows) {
@@ -117,7 +138,8 @@ static std::string candidates(const json::Array *list, const json::Object *choic
                     chosen ? " class=\"chosen\"" : "", html::seconds(seconds),
                     best > 0 ? formatv("{0:f3}", seconds / best).str() : "-", chosen ? "chosen" : "");
     for (const std::string &column : columns)
-      text += "<td>" + escape(row->get(column) ? valueText(*row->get(column)) : "") + "</td>";
+      text += std::string(isNumber(column) ? "<td class=\"n\">" : "<td>") +
+              breakable(row->get(column) ? fieldText(column, *row->get(column)) : "") + "</td>";
     text += "</tr>\n";
   }
   return text + "</table></div>\n";

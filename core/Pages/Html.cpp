@@ -35,7 +35,9 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; } p { margin: .4rem 0; max-width: 
 table { border-collapse: collapse; margin: .6rem 0; } .wide { overflow-x: auto; }
 th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid var(--line); vertical-align: middle; }
 th { font-weight: 600; color: var(--soft); } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.tight td { white-space: nowrap; } .tight td.soft { white-space: normal; min-width: 12rem; }
+.dense { font-size: 13px; } .dense th, .dense td { padding: .2rem .4rem; } .dense th.n { white-space: normal; }
+.row td { overflow-wrap: anywhere; } .row td.soft { overflow-wrap: normal; }
+.tight th, .tight td { padding: .25rem .55rem; } .tight td { white-space: nowrap; } .tight td.soft { white-space: normal; min-width: 11rem; }
 code, pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem; margin: .5rem
   0;

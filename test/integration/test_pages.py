@@ -5,6 +5,7 @@ import html.parser
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree
 
@@ -125,8 +126,48 @@ def test_explanation(tool, chip, program):
     seconds = [candidate["seconds"] for candidate in first["candidates"]]
     assert len(seconds) > 3 and seconds == sorted(seconds)
     assert words.count("chosen") >= 1
-    assert "No other candidate" not in words
+    assert "No other candidate" not in words and '{"' not in words.split("The program before")[0]
     assert re.search(rf"{pathlib.Path(program).name}:\d+:\d+", "".join(page.headings))
+
+
+#: Written into a page: how wide it is, and what leaves its box or the page. Code scrolls in a box of its own.
+WIDER = """<script>
+window.addEventListener("load", () => {
+  const width = document.documentElement.clientWidth, wider = [];
+  if (document.documentElement.scrollWidth > width) wider.push("page " + document.documentElement.scrollWidth);
+  for (const box of document.querySelectorAll("body *")) {
+    if (box.closest("svg") || box.closest("pre")) continue;
+    const name = box.tagName + "." + box.className;
+    if (box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX == "auto") wider.push(name + " scrolls");
+    if (box.getBoundingClientRect().right > width + 1) wider.push(name + " ends at " + box.getBoundingClientRect().right);
+  }
+  document.body.setAttribute("data-wider", "[" + wider.join("; ") + "]");
+});
+</script></body>"""
+
+
+@pytest.mark.parametrize("page", ["chip cpu:granite-rapids", "chip nvidia:H100", "chip amd:MI300X", "chip accelerator:npu",
+                                  "why cpu:zen4 examples/mlp-f32.mlir", "why nvidia:H200 examples/gemm-bias-gelu.mlir",
+                                  "why accelerator:npu templates/accelerator/test/layer.mlir", "conformance accelerator:npu"])
+def test_in_a_browser(tool, tmp_path, page):
+    """At 1280 pixels nothing leaves the page, and no table has to be moved sideways."""
+    browser = shutil.which("chromium")
+    if not browser:
+        pytest.skip("needs the package chromium")
+    kind, chip, *program = page.split()
+    options = [*OPTIONS.get(chip, []), "--target", chip]
+    if kind == "chip":
+        text = tool("tw-targets", *OPTIONS.get(chip, []), chip, "--html")
+    elif kind == "why":
+        text = tool("tw-compile", SOURCE / program[0], *options, "--explain=html")
+    else:
+        tool("tw-conformance", *options, "--filter=epilogue/*", "--filter=elementwise/*", "--html", tmp_path / "report.html")
+        text = (tmp_path / "report.html").read_text()
+    (tmp_path / "page.html").write_text(text.replace("</body>", WIDER))
+    shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/browser",
+                            "--window-size=1280,2000", "--virtual-time-budget=5000", "--dump-dom", f"file://{tmp_path}/page.html"],
+                           capture_output=True, text=True, timeout=300).stdout
+    assert 'data-wider="[]"' in shown, re.findall(r'data-wider="[^"]*"', shown) or shown[-300:]
 
 
 def test_roofline_of_all_cores(tool):
