@@ -13,6 +13,7 @@
 #include "core/Transforms/LaneReduce.h"
 #include "core/Transforms/LaneWriter.h"
 #include "core/Transforms/RequireTarget.h"
+#include "core/Transforms/TileRegionLowering.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -76,18 +77,38 @@ LogicalResult LaneWriter::load(tile::LoadOp op) {
   };
   if (ring && llvm::all_of(op->getUsers(), isRead))
     return success();
+  if (leavesInParts(op))
+    return success();
+  FailureOr<Value> loaded = loadSome(op, allElements(op.getType()));
+  if (failed(loaded))
+    return failure();
+  values.map(op.getResult(), *loaded);
+  return success();
+}
+
+/// These elements of what the lane loads.
+FailureOr<Value> LaneWriter::loadSome(tile::LoadOp op, ArrayRef<int64_t> elements) {
   FailureOr<LaneArray> array = arrayOf(op, op.getMemref());
   FailureOr<Distribution> distribution = distributionOf(op, op.getType());
   if (failed(array) || failed(distribution))
     return failure();
   if (auto multiple = op->getAttrOfType<IntegerAttr>(rowMultipleAttr))
     array->rowMultiple = multiple.getInt();
-  auto access =
-      LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), *distribution);
+  Distribution part = partOf(*distribution, elements);
+  auto access = LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), part);
   if (failed(access))
     return op.emitOpError() << "has an element map that is not linear over the lanes";
   ValidExtents valid = extentsOf(op.getValidMap(), op.getValidOperands(), op.constantValid(), op.getType());
-  values.map(op.getResult(), loadElements(context, *access, *distribution, valid, vectorOf(op.getType())));
+  auto type = VectorType::get(int64_t(elements.size()), op.getType().getElementType());
+  return loadElements(context, *access, part, valid, type);
+}
+
+LogicalResult LaneWriter::map(tile::MapOp op) {
+  if (leavesInParts(op))
+    return success();
+  auto type = cast<tile::FragmentType>((op.getNumOperands() ? op.getOperand(0) : Value(op.getResult(0))).getType());
+  values.map(op.getResults(), vectorizeRegion(builder, op.getLoc(), op.getBody().front(), valuesOf(op.getInputs()),
+                                              type.getNumElements(), values));
   return success();
 }
 
@@ -100,11 +121,9 @@ LogicalResult LaneWriter::store(tile::StoreOp op) {
   FailureOr<bool> leaves = storeTiles(op, *array, *distribution);
   if (failed(leaves) || *leaves)
     return success(succeeded(leaves));
-  auto access =
-      LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), *distribution);
-  if (failed(access))
-    return op.emitOpError() << "has an element map that is not linear over the lanes";
   ValidExtents valid = extentsOf(op.getValidMap(), op.getValidOperands(), op.constantValid(), type);
+  SmallVector<int64_t> elements = allElements(type);
+  int64_t together = partOfResult(op.getValue()).value_or(elements.size());
   // Of lanes that hold the same elements the first writes.
   int64_t same = 0;
   for (auto [b, bit] : llvm::enumerate(distribution->bits))
@@ -116,7 +135,18 @@ LogicalResult LaneWriter::store(tile::StoreOp op) {
     Value first = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::eq, number, context.i32(0));
     builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, first).thenBlock());
   }
-  storeElements(context, *access, *distribution, valid, value(op.getValue()));
+  for (int64_t at = 0; at < int64_t(elements.size()); at += together) {
+    ArrayRef<int64_t> some = ArrayRef(elements).slice(at, together);
+    Distribution part = partOf(*distribution, some);
+    auto access =
+        LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), part);
+    if (failed(access))
+      return op.emitOpError() << "has an element map that is not linear over the lanes";
+    FailureOr<Value> stored = someOf(op.getValue(), some);
+    if (failed(stored))
+      return failure();
+    storeElements(context, *access, part, valid, *stored);
+  }
   return success();
 }
 

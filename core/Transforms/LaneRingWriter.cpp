@@ -181,16 +181,16 @@ LogicalResult LaneWriter::engineCopy(tile::CopyOp op) {
 ///
 ///   first lane: the buffer's last tile has left | all: meet, write their elements, fence, meet | first lane: store
 FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array, const Distribution &distribution) {
-  int64_t line = storeLine(op, hierarchy.lanes);
-  if (role != Role::Rest || !line || !lane || !results)
+  int64_t lineBytes = storeLine(op, hierarchy.lanes);
+  if (role != Role::Rest || !lineBytes || !lane || !results)
     return false;
   auto valueOf = [&](Value old) { return value(old); };
-  FailureOr<TileCopy> tile = asTile(context, op, array, line, valueOf);
+  FailureOr<TileCopy> tile = asTile(context, op, array, lineBytes, valueOf);
   if (failed(tile))
     return false;
   tile::FragmentType type = op.getValue().getType();
-  int64_t bytes = elementBytes(type.getElementType()), columns = line / bytes;
-  if (type.getRows() * line > storeBytes)
+  int64_t bytes = elementBytes(type.getElementType()), columns = lineBytes / bytes;
+  if (type.getRows() * lineBytes > storeBytes)
     return false;
   Value isFirst = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::eq, lane, context.i32(0));
   Value barrier = arith::AddIOp::create(builder, context.loc, group, context.i32(1));
@@ -199,7 +199,7 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
     builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, isFirst).thenBlock());
     work();
   };
-  Value map = describedBy(tile->map, op.getLoc()), all = value(op.getValue());
+  Value map = describedBy(tile->map, op.getLoc());
   for (int64_t first = 0; first < type.getCols(); first += columns) {
     // The elements of this line.
     Distribution part;
@@ -214,7 +214,7 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
     LaneArray buffer;
     buffer.scratchpad = true;
     buffer.type = MemRefType::get({type.getRows(), columns}, type.getElementType());
-    buffer.arrangement = tile::ArrangementAttr::get(builder.getContext(), llvm::Log2_64(line / 16), 4, 3, 0, 1);
+    buffer.arrangement = tile::ArrangementAttr::get(builder.getContext(), llvm::Log2_64(lineBytes / 16), 4, 3, 0, 1);
     Value place = arith::MulIOp::create(builder, context.loc, group, context.i32(2 * storeBytes));
     buffer.pointer = LLVM::GEPOp::create(builder, context.loc, results.getType(), builder.getI8Type(), results,
                                          ArrayRef<LLVM::GEPArg>{place});
@@ -227,6 +227,9 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
                                      builder.getMultiDimIdentityMap(2), part);
     if (failed(access))
       return op.emitOpError() << "has a layout whose lines cannot be written to the scratchpad";
+    FailureOr<Value> line = someOf(op.getValue(), order);
+    if (failed(line))
+      return failure();
     // Two buffers in turn: the one before last must have left, and at the start of a round all of the last round.
     bool again = ring->loop->getParentOfType<scf::ForOp>() != nullptr;
     if (stored >= 2 || (stored == 0 && again)) {
@@ -234,7 +237,7 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
       context.ops.groupBarrier(builder, context.loc, barrier, shape.groupLanes);
     }
     ++stored;
-    storeElements(context, *access, part, {}, vector::ShuffleOp::create(builder, context.loc, all, all, order));
+    storeElements(context, *access, part, {}, *line);
     context.ops.fenceEngines(builder, context.loc);
     context.ops.groupBarrier(builder, context.loc, barrier, shape.groupLanes);
     SmallVector<Value> coordinates(tile->coordinates);

@@ -12,7 +12,6 @@
 
 #include "core/Transforms/LaneWriter.h"
 #include "core/Transforms/TileRegionLowering.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -98,30 +97,6 @@ LogicalResult LaneWriter::lower(Block &block) {
   return success();
 }
 
-SmallVector<Value> LaneWriter::mapElements(tile::MapOp op, int64_t count) {
-  // An elementary function holds many values an element: some elements after the other, as many as hide its latency.
-  constexpr int64_t together = 8;
-  Block &body = op.getBody().front();
-  SmallVector<Value> inputs = valuesOf(op.getInputs());
-  bool many = count > together && count % together == 0 &&
-              llvm::any_of(body, [](Operation &each) { return isa_and_nonnull<math::MathDialect>(each.getDialect()); });
-  if (!many)
-    return vectorizeRegion(builder, op.getLoc(), body, inputs, count, values);
-  SmallVector<Value> results;
-  for (Value result : op.getResults()) {
-    VectorType type = vectorOf(cast<tile::FragmentType>(result.getType()));
-    results.push_back(constant(type, builder.getZeroAttr(type)));
-  }
-  for (int64_t at = 0; at < count; at += together) {
-    SmallVector<Value> parts = llvm::map_to_vector(inputs, [&](Value input) -> Value {
-      return vector::ExtractStridedSliceOp::create(builder, op.getLoc(), input, at, together, 1);
-    });
-    for (auto [whole, part] : llvm::zip(results, vectorizeRegion(builder, op.getLoc(), body, parts, together, values)))
-      whole = vector::InsertStridedSliceOp::create(builder, op.getLoc(), part, whole, at, 1);
-  }
-  return results;
-}
-
 LogicalResult LaneWriter::lower(Operation &op) {
   if (auto each = dyn_cast<tile::ParallelOp>(op))
     return parallel(each);
@@ -157,11 +132,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
                vector::BroadcastOp::create(builder, op.getLoc(), vectorOf(each.getType()), value(each.getSource())));
     return success();
   }
-  if (auto each = dyn_cast<tile::MapOp>(op)) {
-    Type first = op.getNumOperands() ? op.getOperand(0).getType() : op.getResult(0).getType();
-    values.map(op.getResults(), mapElements(each, cast<tile::FragmentType>(first).getNumElements()));
-    return success();
-  }
+  if (auto each = dyn_cast<tile::MapOp>(op))
+    return map(each);
   if (auto each = dyn_cast<tile::MmaOp>(op)) {
     if (const MatrixUnit *unit = target.unit(each.getUnit()); unit && unit->a.residence == Residence::Scratchpad)
       return groupUnit(each, *unit);

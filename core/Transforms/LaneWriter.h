@@ -52,8 +52,15 @@ private:
   mlir::LogicalResult convert(tile::ConvertOp op);
   mlir::LogicalResult index(tile::IndexOp op);
   mlir::LogicalResult reduce(tile::ReduceOp op);
-  /// The op on a lane's `count` elements.
-  llvm::SmallVector<mlir::Value> mapElements(tile::MapOp op, int64_t count);
+  mlir::LogicalResult map(tile::MapOp op);
+  /// Whether a load or a map is done where its result is stored, in parts (LaneParts.cpp); how many elements such a part
+  /// of what is stored has; and those elements of a fragment.
+  bool leavesInParts(mlir::Operation *op);
+  std::optional<int64_t> partOfResult(mlir::Value stored);
+  mlir::FailureOr<mlir::Value> someOf(mlir::Value fragment, llvm::ArrayRef<int64_t> elements);
+  mlir::FailureOr<mlir::Value> loadSome(tile::LoadOp op, llvm::ArrayRef<int64_t> elements);
+  static llvm::SmallVector<int64_t> allElements(tile::FragmentType type);
+  static Distribution partOf(const Distribution &distribution, llvm::ArrayRef<int64_t> elements);
   mlir::LogicalResult plainAccess(mlir::Operation &op, mlir::Value memref, mlir::ValueRange indices,
                                   mlir::Value stored);
   mlir::LogicalResult split(mlir::Operation *first);

@@ -101,6 +101,10 @@ def kernels():
         for order, (a, b) in ORDERS.items():
             programs[f"{name}-odd-{order}"] = product(name, 1001, 1003, 1005, a, b)
             programs[f"{name}-dynamic-{order}"] = product(name, 1000, 1016, 1024, a, b, dynamic=True)
+    for name in ("f16", "i8", "f8", "f32"):  # in the largest tiles
+        for tail in TAILS:
+            if tail != "gelu" or is_float(KINDS[name]):
+                programs[f"{name}-large-{tail}"] = product(KINDS[name], 4096, 4096, 4096, tail=tail)
     for i, (window, how) in enumerate(WINDOWS.items()):
         for name in ("f16", "bf16", "f32", "f64", "i8", "f8"):
             for layout in ("nchw", "nhwc")[:2 if i < 2 or name in ("f16", "i8") else 1]:
@@ -127,7 +131,29 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("RX9070", "f32-odd-nn"), ("RTX4090", "f8-nn"), ("RTX4090", "f8-dynamic-narrow"), ("H100", "f8-nt"),
              ("H100", "f8-odd-nn"), ("MI300X", "fnuz-nn"), ("MI300X", "fnuz-odd-nn"), ("MI350", "f8-nn"),
              ("MI350", "f8-dynamic-narrow"), ("RX9070", "f8-odd-nn"), ("B200", "f8-narrow"), ("RTX5090", "f8-nn"),
-             ("RX7900", "f32-nn"), ("RX7900", "f32-tt"), ("RX9070", "f64-nt")]
+             ("RX7900", "f32-nn"), ("RX7900", "f32-tt"), ("RX9070", "f64-nt"), ("RX9070", "f64-gelu"), ("RX7900", "f16-batched"),
+             ("H100", "f16-gelu"), ("H100", "f16-large-gelu"), ("L4", "f16-gelu"), ("T4", "f64-batched")]
+
+
+@pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")
+@pytest.mark.parametrize("tile", [(128, 256), (256, 128), (128, 128)])
+@pytest.mark.parametrize("kind, tail, trans_b, cluster", [
+    ("f16", "none", False, 1), ("bf16", "none", True, 2), ("f16", "gelu", True, 2), ("f16", "residual", False, 2),
+    *([("f16", "narrow", False, 2), ("f16", "bias-relu", True, 1), ("i8", "none", True, 2), ("f8E4M3FN", "none", True, 1),
+       ("f16", "gelu", False, 1), ("f16", "residual", True, 1)] if FULL else [])])
+def test_roles_keep_their_registers(tile, kind, tail, trans_b, cluster, tool, tmp_path):
+    """Products of a group fed by a copying role, in the tiles that large matrices take: no spill, and no message that ptxas
+    puts units one after the other or ignores how registers are shared out (C75xx)."""
+    path, ptx = tmp_path / "program.mlir", tmp_path / "program.ptx"
+    force = f"block_m={tile[0]},block_n={tile[1]},cluster={cluster}"
+    path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{'
+                    f'{product(kind, 4096, 4096, 4096, trans_b=trans_b, tail=tail)}}}')
+    tool("tw-compile", path, "--target", "nvidia:H100", "-o", ptx)
+    assert "wgmma.mma_async" in ptx.read_text()
+    done = subprocess.run([PTXAS, "-v", "--gpu-name=sm_90a", str(ptx), "-o", str(tmp_path / "program.cubin")],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and "C75" not in done.stderr, done.stderr
+    assert re.findall(r"(\d+) bytes spill", done.stderr) and not re.findall(r"[1-9]\d* bytes spill", done.stderr), done.stderr
 
 
 def turns(assembly):

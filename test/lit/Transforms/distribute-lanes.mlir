@@ -349,29 +349,60 @@ func.func private @shared_addresses(%A: memref<256x64xf64>, %C: memref<4x8xf64>)
 
 module attributes {tilewright.target = "amd:MI300X"} {
 
-// An elementary function takes 8 of a lane's elements after the other, cheap operations all at once.
+// What follows a sum is done for 8 of a lane's 16 elements after the other: loads, maps and stores. What is no sum is stored
+// as a whole.
 //
 // CHECK-LABEL: func.func private @in_parts
-// CHECK: arith.addf {{.*}} : vector<16xf32>
-// CHECK: vector.extract_strided_slice {{.*}}offsets = [0], sizes = [8]
+// CHECK: %[[SUM:.*]] = scf.for
+// CHECK: %[[FIRST:.*]] = vector.shuffle %[[SUM]], %[[SUM]] [0, 1, 2, 3, 4, 5, 6, 7]
+// CHECK-COUNT-8: llvm.load {{.*}} !llvm.ptr<1> -> f32
+// CHECK-NOT: llvm.load
+// CHECK: %[[X:.*]] = arith.addf %[[FIRST]], %{{.*}} : vector<8xf32>
+// CHECK: math.erf %[[X]] : vector<8xf32>
+// CHECK-COUNT-8: llvm.store {{.*}} : f32, !llvm.ptr<1>
+// CHECK-NOT: llvm.store
+// CHECK: vector.shuffle %[[SUM]], %[[SUM]] [8, 9, 10, 11, 12, 13, 14, 15]
+// CHECK-COUNT-8: llvm.load {{.*}} !llvm.ptr<1> -> f32
 // CHECK: math.erf {{.*}} : vector<8xf32>
-// CHECK: vector.extract_strided_slice {{.*}}offsets = [8], sizes = [8]
-// CHECK: math.erf {{.*}} : vector<8xf32>
+// CHECK-COUNT-8: llvm.store {{.*}} : f32, !llvm.ptr<1>
 // CHECK-NOT: math.erf
-func.func private @in_parts(%A: memref<32x32xf32>, %C: memref<32x32xf32>)
+// CHECK: return
+// CHECK-LABEL: func.func private @as_a_whole
+// CHECK: math.erf {{.*}} : vector<16xf32>
+func.func private @in_parts(%A: memref<32x32xf32>, %B: memref<32x32xf32>, %C: memref<32x32xf32>)
+    attributes {tilewright.launch = {threads = 64 : i64, shared = 0 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      %zero = tile.zero : !c
+      %sum = affine.for %k = 0 to 4 iter_args(%acc = %zero) -> (!c) {
+        %x = tile.load %A[0, 0] elements affine_map<(r, c) -> (r, c)> : memref<32x32xf32> -> !c
+        %y = tile.map(%a = %x, %b = %acc) : (!c, !c) -> (!c) {
+          %s = arith.addf %a, %b : f32
+          tile.yield %s : f32
+        }
+        affine.yield %y : !c
+      }
+      %b = tile.load %B[0, 0] elements affine_map<(r, c) -> (r, c)> : memref<32x32xf32> -> !c
+      %y = tile.map(%a = %sum, %o = %b) : (!c, !c) -> (!c) {
+        %s = arith.addf %a, %o : f32
+        %e = math.erf %s : f32
+        tile.yield %e : f32
+      }
+      tile.store %y, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<32x32xf32>
+    }
+  }
+  return
+}
+func.func private @as_a_whole(%A: memref<32x32xf32>, %C: memref<32x32xf32>)
     attributes {tilewright.launch = {threads = 64 : i64, shared = 0 : i64}} {
   tile.parallel (%g) to (1) level "grid" {
     tile.parallel (%w) to (1) level "block" {
       %x = tile.load %A[0, 0] elements affine_map<(r, c) -> (r, c)> : memref<32x32xf32> -> !c
       %y = tile.map(%a = %x) : (!c) -> (!c) {
-        %s = arith.addf %a, %a : f32
-        tile.yield %s : f32
-      }
-      %z = tile.map(%a = %y) : (!c) -> (!c) {
         %e = math.erf %a : f32
         tile.yield %e : f32
       }
-      tile.store %z, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<32x32xf32>
+      tile.store %y, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<32x32xf32>
     }
   }
   return
