@@ -39,7 +39,7 @@ namespace tilewright {
 /// An operand's tile in the scratchpad.
 struct StagedTile {
   bool kInner = true; // rows of k lie together: [BM][BK], else [BK][BM]
-  int64_t swizzleBits = 0, swizzleBase = 0, swizzleShift = 0;
+  int64_t swizzleBits = 0, swizzleBase = 0, swizzleShift = 0, swizzleAgain = 0; // #tile.arrangement
   int64_t padding = 0; // elements behind each row; where there is no swizzle
   int64_t line = 0;    // elements; not 0 and not kInner: [BM / line][BK][line]
   bool direct = false; // copied past the registers

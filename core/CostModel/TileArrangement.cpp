@@ -54,7 +54,8 @@ static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t r
   int64_t pitch = use.rowBytes + tile.padding * use.elementBytes;
   auto at = [&](int64_t row, int64_t bytes) {
     int64_t offset = row * pitch + bytes;
-    return offset ^ ((offset >> tile.swizzleShift) & (((int64_t(1) << tile.swizzleBits) - 1) << tile.swizzleBase));
+    int64_t high = (offset >> tile.swizzleShift) ^ (tile.swizzleAgain ? offset >> tile.swizzleAgain : 0);
+    return offset ^ (high & (((int64_t(1) << tile.swizzleBits) - 1) << tile.swizzleBase));
   };
   SmallVector<int64_t> writes, reads;
   // A write is as wide as its address is aligned for certain, and no wider than the pieces that a swizzle moves.
@@ -116,7 +117,7 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   // apart, inside as many rows as all banks hold.
   int64_t log = Log2_64(use.rowBytes);
   int64_t skips = std::max<int64_t>(2, int64_t(Log2_64(std::max<int64_t>(1, memory.banks * memory.bankBytes))) - log);
-  auto swizzles = [&](int64_t near, int64_t span) {
+  auto swizzles = [&](int64_t near, int64_t span, bool again = false) {
     for (int64_t base : {4, 5, 6, 3, 2}) {
       if (base != 4 && (use.matrices || (int64_t(1) << base) < readBytes))
         continue;
@@ -130,8 +131,15 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
           candidate.swizzleBase = base;
           candidate.swizzleShift = log + skip - base;
           // Copies that lie one behind the other are arranged by which lane of a subgroup reads which piece.
-          if (candidate.swizzleShift >= bits && (!use.placed || int64_t(1) << (base + bits) <= use.placed))
+          if (candidate.swizzleShift < bits || (use.placed && int64_t(1) << (base + bits) > use.placed))
+            continue;
+          if (!again)
             consider(candidate);
+          // Rows of one access that are some apart: their numbers' upper bits flip the same bits once more.
+          for (int64_t apart = 1; again && apart <= 4; ++apart) {
+            candidate.swizzleAgain = candidate.swizzleShift + apart;
+            consider(candidate);
+          }
         }
     }
   };
@@ -148,6 +156,9 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   swizzles(plain.near, use.rowBytes);
   if (clocks.taken > clocks.least)
     paddings(plain.near);
+  // Reads of matrices keep neighbouring rows apart, writes of blocks those that are blocks apart.
+  if (use.transposed && clocks.taken > clocks.least)
+    swizzles(plain.near, use.rowBytes, /*again=*/true);
   int64_t sector = std::max<int64_t>(1, 32 / (use.along * use.elementBytes)); // lanes that fill one of global memory
   for (int64_t near = plain.near; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
     // Fewer lanes along the array only where others of the same access fill its sectors.
@@ -159,8 +170,11 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
       candidate.near = near;
       consider(candidate);
     }
-    swizzles(near, std::max(use.rowBytes, memory.banks * memory.bankBytes));
+    int64_t span = std::max(use.rowBytes, memory.banks * memory.bankBytes);
+    swizzles(near, span);
     paddings(near);
+    if (clocks.taken > clocks.least)
+      swizzles(near, span, /*again=*/true);
   }
   if (!best.swizzleBits)
     best.swizzleBase = 0;

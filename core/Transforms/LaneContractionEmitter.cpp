@@ -94,7 +94,7 @@ Value LaneContractionNest::alloc(const StagedTile &tile, int64_t free, Type elem
   tile::ArrangementAttr arrangement;
   if (tile.swizzleBits || tile.padding)
     arrangement = tile::ArrangementAttr::get(builder().getContext(), tile.swizzleBits, tile.swizzleBase,
-                                             tile.swizzleShift, tile.padding, 1);
+                                             tile.swizzleShift, tile.swizzleAgain, tile.padding, 1);
   return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), arrangement);
 }
 

@@ -170,12 +170,13 @@ static bool issueDirect(const LaneContext &context, const CopyRequest &request, 
   // A lane's piece is inside or outside as a whole.
   if (request.valid[how.vector] && op.getValidMap()->getResult(how.vector).getLargestKnownDivisor() % width != 0)
     return false;
-  int64_t mask = 0, shift = 0;
+  int64_t mask = 0, shift = 0, again = 0;
   if (tile::ArrangementAttr arrangement = plain.arrangement) {
     if (arrangement.getPadding() || (arrangement.getSwizzleBits() && arrangement.getSwizzleBase() < 4))
       return false;
     mask = ((int64_t(1) << arrangement.getSwizzleBits()) - 1) << arrangement.getSwizzleBase();
     shift = arrangement.getSwizzleShift();
+    again = arrangement.getSwizzleAgain();
     plain.arrangement = nullptr;
   }
   // Bits of a place: elements of the piece, lanes, the subgroup's other pieces, subgroups.
@@ -197,7 +198,7 @@ static bool issueDirect(const LaneContext &context, const CopyRequest &request, 
   from.elements = allSums(all.take_front(inside), rank);
   // Which bits of a place its bits flip, in bytes; of the worker's number, in the order of `from`.
   int64_t ownBytes = piece * request.lanes, pieceCount = int64_t(1) << pieces.size();
-  auto flips = [&](int64_t bytes) { return (bytes >> shift) & mask; };
+  auto flips = [&](int64_t bytes) { return ((bytes >> shift) ^ (again ? bytes >> again : 0)) & mask; };
   if (mask >= ownBytes)
     return false;
   Value own = request.thread;

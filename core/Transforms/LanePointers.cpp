@@ -51,10 +51,15 @@ Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constant
     return offsetPointer(*context, array.pointer, byte, plus(base, lanes), constantBytes);
 
   int64_t from = array.arrangement.getSwizzleBase(), shift = array.arrangement.getSwizzleShift();
-  int64_t mask = ((int64_t(1) << width) - 1) << from, period = int64_t(1) << (from + width + shift);
-  auto swizzled = [&](int64_t offset) { return offset ^ ((offset >> shift) & mask); };
+  int64_t again = array.arrangement.getSwizzleAgain(), farthest = std::max(shift, again);
+  int64_t mask = ((int64_t(1) << width) - 1) << from, period = int64_t(1) << (from + width + farthest);
+  auto flips = [&](int64_t offset) { return ((offset >> shift) ^ (again ? offset >> again : 0)) & mask; };
+  auto swizzled = [&](int64_t offset) { return offset ^ flips(offset); };
   auto swizzle = [&](Value offset) -> Value {
     Value high = arith::ShRUIOp::create(builder, loc, offset, context->i32(shift));
+    if (again)
+      high = arith::XOrIOp::create(builder, loc, high,
+                                   arith::ShRUIOp::create(builder, loc, offset, context->i32(again)));
     high = arith::AndIOp::create(builder, loc, high, context->i32(mask));
     return arith::XOrIOp::create(builder, loc, offset, high);
   };
@@ -84,7 +89,8 @@ Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constant
   Value within = swizzle(lanes);
   // Bits of the constant that no lane has stand in the instruction; so all accesses share a few addresses, one for each
   // value of the others.
-  int64_t reached = laneMask | ((laneMask >> shift) & mask), common = step & reached;
+  int64_t flipped = ((laneMask >> shift) | (again ? laneMask >> again : 0)) & mask;
+  int64_t reached = laneMask | flipped, common = step & reached;
   if (common)
     within = arith::XOrIOp::create(builder, loc, within, context->i32(common));
   return offsetPointer(*context, array.pointer, byte, plus(base, within), high + step - common);

@@ -214,7 +214,7 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
     LaneArray buffer;
     buffer.scratchpad = true;
     buffer.type = MemRefType::get({type.getRows(), columns}, type.getElementType());
-    buffer.arrangement = tile::ArrangementAttr::get(builder.getContext(), llvm::Log2_64(lineBytes / 16), 4, 3, 0, 1);
+    buffer.arrangement = tile::ArrangementAttr::get(builder.getContext(), llvm::Log2_64(lineBytes / 16), 4, 3, 0, 0, 1);
     Value place = arith::MulIOp::create(builder, context.loc, group, context.i32(2 * storeBytes));
     buffer.pointer = LLVM::GEPOp::create(builder, context.loc, results.getType(), builder.getI8Type(), results,
                                          ArrayRef<LLVM::GEPArg>{place});

@@ -33,7 +33,7 @@ static SmallVector<int64_t> staticStrides(MemRefType type) {
 static std::optional<int64_t> swizzleOf(const LaneArray &array) {
   if (!array.arrangement)
     return 0;
-  if (array.arrangement.getPadding() || array.arrangement.getGroups() != 1)
+  if (array.arrangement.getPadding() || array.arrangement.getGroups() != 1 || array.arrangement.getSwizzleAgain())
     return std::nullopt;
   int64_t bits = array.arrangement.getSwizzleBits();
   if (bits && (array.arrangement.getSwizzleBase() != 4 || array.arrangement.getSwizzleShift() != 3 || bits > 3))

@@ -194,7 +194,7 @@ void Emitter::emit() {
       int64_t bytes = element.getIntOrFloatBitWidth() / 8, padding = std::max<int64_t>(1, bankBytes / bytes);
       auto type = MemRefType::get({side, side}, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
       buffers[load->op] = tile::AllocOp::create(
-          builder(), loc, type, ValueRange(), tile::ArrangementAttr::get(builder().getContext(), 0, 0, 0, padding, 1));
+          builder(), loc, type, ValueRange(), tile::ArrangementAttr::get(builder().getContext(), 0, 0, 0, 0, padding, 1));
     }
     space.parallel({constant(subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
       SmallVector<Value> tokens;

@@ -202,12 +202,16 @@ void FragmentType::print(AsmPrinter &printer) const {
 //===-- Arrangement -------------------------------------------------------===//
 
 LogicalResult ArrangementAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t swizzleBits,
-                                      int64_t swizzleBase, int64_t swizzleShift, int64_t padding, int64_t groups) {
-  if (swizzleBits < 0 || swizzleBase < 0 || swizzleShift < 0 || padding < 0)
+                                      int64_t swizzleBase, int64_t swizzleShift, int64_t swizzleAgain,
+                                      int64_t padding, int64_t groups) {
+  if (swizzleBits < 0 || swizzleBase < 0 || swizzleShift < 0 || swizzleAgain < 0 || padding < 0)
     return emitError() << "arrangement: swizzle fields and padding cannot be negative";
   if (swizzleBits > 0 && swizzleShift < swizzleBits)
     return emitError() << "arrangement: swizzleShift (" << swizzleShift << ") must be at least swizzleBits ("
                        << swizzleBits << "), or a bit would be XOR-ed with itself";
+  if (swizzleAgain > 0 && (swizzleBits == 0 || swizzleAgain <= swizzleShift))
+    return emitError() << "arrangement: swizzleAgain (" << swizzleAgain << ") must be above swizzleShift ("
+                       << swizzleShift << ") of a swizzle";
   if (groups < 1)
     return emitError() << "arrangement: groups must be at least 1, got " << groups;
   return success();

@@ -117,7 +117,8 @@ def Tile_ArrangementAttr : Tile_Attr<"Arrangement", "arrangement"> {
     stage 5. Each part may be left out:
 
     * `swizzleBits = b, swizzleBase = m, swizzleShift = s`: the `b` address bits from bit `m` on are XOR-ed with the
-      `b` bits that lie `s` bits higher (bytes; a conflict-free scratchpad);
+      `b` bits that lie `s` bits higher (bytes; a conflict-free scratchpad), and with `swizzleAgain = t` also with those
+      that lie `t` bits higher: neighbouring rows and rows that are some apart then differ both;
     * `padding = p`: `p` elements after each row of the innermost dimension;
     * `groups = g`: `g` consecutive rows of the second innermost dimension are interleaved element by element, as
       dot-product units read them.
@@ -129,6 +130,7 @@ def Tile_ArrangementAttr : Tile_Attr<"Arrangement", "arrangement"> {
   let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$swizzleBits,
                         DefaultValuedParameter<"int64_t", "0">:$swizzleBase,
                         DefaultValuedParameter<"int64_t", "0">:$swizzleShift,
+                        DefaultValuedParameter<"int64_t", "0">:$swizzleAgain,
                         DefaultValuedParameter<"int64_t", "0">:$padding,
                         DefaultValuedParameter<"int64_t", "1">:$groups);
   let assemblyFormat = "`<` struct(params) `>`";

@@ -170,6 +170,11 @@ func.func @convert(%a: !tile.fragment<1x2xf32, #row2>) {
 
 // -----
 
+// expected-error@+1 {{arrangement: swizzleAgain (3) must be above swizzleShift (3) of a swizzle}}
+#swizzle = #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 3, swizzleAgain = 3>
+
+// -----
+
 // expected-error@+1 {{arrangement: swizzleShift (2) must be at least swizzleBits (3), or a bit would be XOR-ed with itself}}
 #swizzle = #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 2>
 

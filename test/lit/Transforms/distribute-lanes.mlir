@@ -408,3 +408,26 @@ func.func private @as_a_whole(%A: memref<32x32xf32>, %C: memref<32x32xf32>)
   return
 }
 }
+
+// -----
+
+// Bits of the row's number flip those of the piece twice: 3 and 5 bits above them.
+module attributes {tilewright.target = "nvidia:T4"} {
+// CHECK-LABEL: func.func private @swizzled_again
+// CHECK-DAG: %[[NEAR:.*]] = arith.shrui %[[OFFSET:.*]], %c3_i32
+// CHECK-DAG: %[[FAR:.*]] = arith.shrui %[[OFFSET]], %c5_i32
+// CHECK: %[[BOTH:.*]] = arith.xori %[[NEAR]], %[[FAR]]
+// CHECK: %[[FLIPS:.*]] = arith.andi %[[BOTH]], %c112_i32
+// CHECK: arith.xori %[[OFFSET]], %[[FLIPS]]
+// CHECK: llvm.store
+func.func private @swizzled_again(%A: memref<128x32xi8>) attributes {tilewright.launch = {threads = 32 : i64, shared = 4096 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %s = tile.alloc() {arrangement = #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 3, swizzleAgain = 5>} : memref<32x128xi8, "shared">
+    tile.parallel (%w) to (1) level "block" {
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [32, 128] {turn = array<i64: 8, 1, 4>} : memref<128x32xi8>, memref<32x128xi8, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}
