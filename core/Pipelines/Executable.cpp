@@ -14,6 +14,7 @@
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/HostCheck.h"
 #include "core/Target/NativeCode.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
@@ -51,6 +52,22 @@ static llvm::Expected<std::unique_ptr<PlacedProgram>> placeProgram(ModuleOp modu
   return DeviceProgram::compile(module, signature, *place.process);
 }
 
+/// What units of a program round elements of f32 to that they read.
+static double operandSpacingOf(ModuleOp module) {
+  auto target = targetOf(module);
+  if (!target) {
+    llvm::consumeError(target.takeError()); // without a target no units
+    return 0;
+  }
+  double spacing = 0;
+  module.walk([&](tile::MmaOp op) {
+    const MatrixUnit *unit = (*target)->unit(op.getUnit());
+    if (unit && (unit->a.element == ElementKind::TF32 || unit->b.element == ElementKind::TF32))
+      spacing = 0x1p-10; // 10 bits of mantissa, the others cut off
+  });
+  return spacing;
+}
+
 llvm::Expected<std::unique_ptr<Executable>>
 Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given, unsigned last, const Place &place) {
   if (llvm::Error error = checkPlace(given.target, place))
@@ -69,6 +86,7 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   if (functions.size() != 1)
     return llvm::createStringError("expected one public function after stage %u, found %zu", last, functions.size());
   FailureOr<Signature> signature = Signature::of(functions.front());
+  result->unitSpacing = operandSpacingOf(module);
   if (mlir::failed(signature) || mlir::failed(runStages(module, 5, 5, options)))
     return failed();
   result->programSignature = *signature;

@@ -56,7 +56,8 @@ static bool roundsInside(ModuleOp program) {
       .wasInterrupted();
 }
 
-Tolerance::Tolerance(ModuleOp program, const std::vector<Array> &arrays) {
+Tolerance::Tolerance(ModuleOp program, const std::vector<Array> &arrays, double operandSpacing) {
+  narrowest = std::max(narrowest, operandSpacing);
   bool inside = roundsInside(program);
   for (const Array &array : arrays) {
     if (isFloat(array.type()) && (inside || !isFloat8(array.type())))

@@ -14,6 +14,9 @@
 /// T' is the narrowest float type among all arrays, C the type that T computes in
 /// (f32, f64 for f64), eps(f64, f32, f16, bf16) = 2^-52, 2^-23, 2^-10, 2^-7.
 ///
+/// Where a unit of the compiled program rounds the elements that it reads (TF32 with --fp=fast: 2^-10), T' is at least
+/// as wide as that.
+///
 /// 8-bit floats (eps 2^-3 and 2^-2) would make that useless: their values are exact
 /// in f32, so that one counts in T' only where the program rounds to it and reads
 /// the result again. An output of such a type may be the neighbour of the
@@ -36,8 +39,8 @@ namespace tilewright {
 
 class Tolerance {
 public:
-  /// Of the outputs of `program` with these arrays.
-  Tolerance(mlir::ModuleOp program, const std::vector<Array> &arrays);
+  /// Of the outputs of `program` with these arrays; `operandSpacing`: of numbers to which its units round what they read.
+  Tolerance(mlir::ModuleOp program, const std::vector<Array> &arrays, double operandSpacing = 0);
 
   /// |got - expected| / tolerance of one element of an output of `type` whose largest magnitude is `scale`; `error` is
   /// |got - expected|. Above 1 is wrong.
