@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import zlib
 
@@ -11,6 +12,10 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", SOURCE / "build" / "release"))
 #: Set in the full mode of scripts/test.sh: run every seed, every shape.
 FULL = os.environ.get("TILEWRIGHT_FULL") == "1"
+CACHE = BUILD / "CMakeCache.txt"
+#: What a C or C++ compiler by Clang is given to link the build's libraries: the sanitizers that they were built with, if any.
+SANITIZERS = [f"-fsanitize={names}" for names in re.findall(r"^TILEWRIGHT_SANITIZE:.*?=(.+)$", CACHE.read_text(), re.M)
+              ] if CACHE.exists() else []
 #: "I/N" takes part I (from 0) of N of the tests: the parts together are all of them, each is spread over the files, chips and
 #: types, and is the same every time. For the long runs of the full mode, which need not be made in one go.
 SHARD = os.environ.get("TILEWRIGHT_SHARD", "")

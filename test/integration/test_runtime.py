@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy
 import pytest
 
-from conftest import BUILD, SOURCE
+from conftest import BUILD, SANITIZERS, SOURCE
 
 DRIVERS = BUILD / "test" / "driver"
 LAUNCH = BUILD / "bin" / "tw-launch"
@@ -434,8 +434,8 @@ def test_c_program_uses_the_library(tmp_path):
         tw_artifact_close(artifact);
         return 0;
       }""")
-    subprocess.run(["clang-22", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE}/core/include", str(source), "-o",
-                    str(tmp_path / "app"), f"-L{BUILD}/lib", "-ltilewright-runtime"], check=True)
+    subprocess.run(["clang-22", "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZERS, f"-I{SOURCE}/core/include", str(source),
+                    "-o", str(tmp_path / "app"), f"-L{BUILD}/lib", "-ltilewright-runtime"], check=True)
     log = tmp_path / "log"
     environment = {**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/lib:{DRIVERS}", "FAKE_LOG": str(log),
                    "FAKE_KERNELS": str(DRIVERS / "kernels.so")}
