@@ -15,6 +15,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -184,7 +185,7 @@ bool ExecDevice::exchange(const std::string &header, llvm::ArrayRef<char> bytes,
     if (!receive(deadline, error))
       return false;
   if (*answer.getBoolean("ok")) {
-    std::memcpy(payload.data(), received.data(), payload.size());
+    std::copy_n(received.data(), payload.size(), payload.data());
     received.erase(0, payload.size());
   }
   return true;
