@@ -3,12 +3,22 @@
 # GoogleTest part, the lit suite, and each libFuzzer program of test/fuzz for a while. LLVM itself is not instrumented,
 # therefore its containers must not be poisoned by hand.
 #
-#   scripts/test-sanitize.sh [SECONDS]     of each fuzzer (default 30)
+#   scripts/test-sanitize.sh [SECONDS] [--integration]
+#
+# SECONDS are of each fuzzer (default 30). --integration adds the integration tests with CI's seeds and shapes (an hour of one
+# core, in parts with TILEWRIGHT_SHARD=I/N), but for those that build projects of vendors, which have no sanitizers.
 #
 # The last line is `N passed, N failed`; results stand in build/sanitize/results as JUnit files.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:-30}
+seconds=30 integration=0
+for word in "$@"; do
+  case "$word" in
+    --integration) integration=1 ;;
+    *[!0-9]* | "") echo "usage: scripts/test-sanitize.sh [SECONDS] [--integration]" >&2; exit 2 ;;
+    *) seconds=$word ;;
+  esac
+done
 export ASAN_OPTIONS=allow_user_poisoning=0:detect_leaks=0:detect_container_overflow=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export ASAN_SYMBOLIZER_PATH=/usr/lib/llvm-22/bin/llvm-symbolizer
@@ -40,6 +50,11 @@ count() { # NAME STATUS [JUNIT]: the sums of a suite's file, or one test; a suit
 count "unit (sanitized)" $? "$results/unit.xml"
 "$python" /usr/lib/llvm-22/bin/lit -sv --xunit-xml-output "$results/lit.xml" "$build/test/lit"
 count "lit (sanitized)" $? "$results/lit.xml"
+if [ "$integration" -eq 1 ]; then
+  TILEWRIGHT_FULL=0 TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider \
+    --junitxml="$results/integration.xml" test/integration
+  count "integration (sanitized)" $? "$results/integration.xml"
+fi
 
 for fuzzer in "$build"/bin/tilewright-fuzz-*; do
   name=${fuzzer##*/tilewright-fuzz-}
