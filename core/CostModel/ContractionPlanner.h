@@ -49,6 +49,8 @@ struct Machine {
     streams = target.rate("streams").value_or(16);
     fetchedLines = target.rate("fetch").value_or(1);
     followed = target.rate("followed").value_or(1);
+    hidden = target.rate("hidden").value_or(0.9);
+    exposed = target.rate("exposed").value_or(0);
     crossingTraffic = target.rate("crossing").value_or(1);
     clockHz = target.clockMHz() * 1e6;
     pageBytes = 4096;
@@ -136,6 +138,8 @@ struct Machine {
   double sharedPart;                           // of a shared cache's bandwidth that a core counts on
   double streams, fetchedLines;                // rows that prefetchers follow; lines that a miss in one of more brings
   double followed;                             // of the bandwidth, what rows get that only the hardware prefetches
+  double exposed;                              // of the time of lines from beyond the first cache, what is waited for
+  double hidden;                               // of the time of prefetched lines, what the work beside them hides
   double crossingTraffic;                      // of a vector that crosses lines, from beyond the first cache
   double translations, walkClocks;             // pages that stay translated, clocks of a page walk
   double firstTranslations, translationClocks; // those that cost nothing, clocks of one of the others
@@ -206,12 +210,15 @@ private:
   double accesses(const UnitOperand &operand, double bytes) const;
   double crossing(const ContractionPlan &p) const;
   double pageSteps(const ContractionPlan &p) const;
+  double pagesApart(const Access &access, unsigned dim, int64_t bytes) const;
   double stridedLineClocks(double stride, double lines) const;
   double stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const;
   bool isPrefetched(const ContractionPlan &p) const;
+  double beside(double work, double arrival) const;
   double elementsOf(const Access &access) const;
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
+  double linesOfSet(const Memory &cache, int64_t stride, double perRow, double rows) const;
   double setPressure(const ContractionPlan &p, unsigned level = 1) const;
   bool prefetchesResult(int64_t fragments) const;
   bool packsScalarsOnce(const ContractionPlan &p) const;

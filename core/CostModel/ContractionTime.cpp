@@ -30,22 +30,27 @@ double Planner::elementsOf(const Access &access) const {
   return elements;
 }
 
-/// Lines that fall into a set of a cache (0: the first) on average when the vector operand is read in place: rows of
-/// `vectors` vectors at the operand's k stride. Strides of powers of two reach few sets of a page; pages lie anywhere
-/// in memory, so they reach every group of sets.
+/// Lines that fall into a set of `cache` on average when `rows` rows, `stride` bytes apart, are read whose parts take
+/// `perRow` lines. Strides of powers of two reach few sets of a page; pages lie anywhere in memory, so they reach every
+/// group of sets.
+double Planner::linesOfSet(const Memory &cache, int64_t stride, double perRow, double rows) const {
+  int64_t sets = cache.bytes / (cache.lineBytes * cache.ways);
+  int64_t setsOfPage = std::min<int64_t>(sets, machine.pageBytes / cache.lineBytes);
+  int64_t lines = std::max<int64_t>(stride / cache.lineBytes, 1);
+  double reachedOfPage = std::min<double>(setsOfPage, double(setsOfPage) / std::gcd(lines, setsOfPage) * perRow);
+  return rows * perRow / (reachedOfPage * sets / setsOfPage);
+}
+
+/// The same of the vector operand in place (cache 0: the first): rows of `vectors` vectors at its k stride.
 double Planner::setPressure(const ContractionPlan &p, unsigned level) const {
   const Memory *cache = machine.cache(level);
   const ContractionOperand &operand = p.vectorOperand(c);
   auto stride = operand.access.stride(p.kDim);
   if (!cache || !stride || *stride == 0)
     return 0;
-  int64_t bytes = bytesOf(operand.element), sets = cache->bytes / (cache->lineBytes * cache->ways);
-  int64_t setsOfPage = std::min<int64_t>(sets, machine.pageBytes / cache->lineBytes);
-  int64_t lines = std::max<int64_t>(std::abs(*stride) * bytes / cache->lineBytes, 1);
+  int64_t bytes = bytesOf(operand.element);
   int64_t perRow = llvm::divideCeil(p.vectors * p.unit->n * bytes, cache->lineBytes);
-  double reachedOfPage = std::min<double>(setsOfPage, double(setsOfPage) / std::gcd(lines, setsOfPage) * perRow);
-  int64_t k = p.kBlock ? p.kBlock : product(c.k);
-  return double(k) * perRow / (reachedOfPage * sets / setsOfPage);
+  return linesOfSet(*cache, std::abs(*stride) * bytes, perRow, double(p.kBlock ? p.kBlock : product(c.k)));
 }
 
 /// Sizes as the emitter cuts them: even rows, full panels and one narrower panel.
@@ -78,6 +83,11 @@ double Planner::pageSteps(const ContractionPlan &p) const {
   const ContractionOperand &v = p.vectorOperand(c);
   auto stride = v.access.stride(p.kDim);
   return stride ? std::min(1.0, double(std::abs(*stride)) * bytesOf(v.element) / machine.pageBytes) : 0;
+}
+
+/// The part of a page that lies between two steps along `dim`.
+double Planner::pagesApart(const Access &access, unsigned dim, int64_t bytes) const {
+  return std::min(1.0, double(std::abs(access.stride(dim).value_or(0))) * double(bytes) / double(machine.pageBytes));
 }
 
 /// Clocks in which one of `lines` lines at a distance of `stride` bytes arrives when it is read again: they stay in the
@@ -122,6 +132,13 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   // A prefetched panel arrives beside the one in use.
   double side = p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels;
   double held = x.panelBytes * (p.rowsOutside ? side : p.prefetchPanels ? 2 : 1);
+  // A packed panel that fits the first cache beside the rows of a tile stays there: what is prefetched goes into the
+  // second one.
+  double own = x.panelBytes + x.meanRows * p.unit->m * x.kInBlock * bytesOf(p.scalarOperand(c).element);
+  if (const Memory *first = machine.cache(0);
+      first && p.packVectors && !p.isBlock() && !p.rowsOutside && side <= 1 && own <= 0.75 * first->bytes)
+    return 1 / (1 / (x.rowTiles * machine.bandwidth(x.panelBytes + first->bytes)) +
+                (1 - 1 / x.rowTiles) / first->bytesPerClock);
   // With the row tiles outside, each of them reads all panels; between two reads of one lie the other panels, and the
   // row tile with its part of C.
   double tile =
@@ -154,7 +171,16 @@ double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
     double rows = p.rowsOutside ? x.meanRows : p.rowBlock ? double(p.rowBlock * p.rows) : x.unitRows;
     return x.rowBytes / machine.bandwidth(rows * x.rowBytes * x.kInBlock / p.unit->k);
   }
-  double clocks = bytesOf(s.element) * p.unit->k / machine.bandwidth(x.rows * x.k * bytesOf(s.element));
+  // Every panel reads the rows of a block of k again, from the second cache if its sets hold them.
+  double rows = p.rowsOutside ? x.meanRows : x.rows, bytes = rows * x.kInBlock * bytesOf(s.element);
+  if (const Memory *second = machine.cache(1); second && p.rowDim && !p.packScalars && !p.rowsOutside) {
+    double apart = double(std::abs(s.access.stride(*p.rowDim).value_or(0))) * bytesOf(s.element);
+    double lines = std::max(1.0, x.kInBlock * bytesOf(s.element) / second->lineBytes);
+    if (std::abs(s.access.stride(p.kDim).value_or(0)) == 1 &&
+        linesOfSet(*second, int64_t(apart), lines, rows) > 0.75 * second->ways)
+      bytes = std::max<double>(bytes, second->bytes);
+  }
+  double clocks = bytesOf(s.element) * p.unit->k / machine.bandwidth(bytes);
   // Rows whose distance is a multiple of a few lines share sets of the first cache: too many evict each other.
   const Memory *first = machine.cache(0);
   if (!first || !p.rowDim || p.packScalars)
@@ -181,7 +207,10 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
   double translation = 0, pages = pageSteps(p) * x.kInBlock;
   if (!p.packVectors && x.rowTiles > 1)
     translation = pageSteps(p) * machine.translation(p.rowsOutside ? x.vSource / machine.pageBytes : pages);
-  // Resources overlap, but not perfectly: the fuller the others, the more the fullest waits.
+  // Resources overlap, but not perfectly: the fuller the others, the more the fullest waits. The out-of-order window
+  // hides most of what comes from beyond the first cache.
+  const Memory *first = machine.cache(0);
+  double exposed = first && bandwidth < 0.75 * first->bytesPerClock && !p.isBlock() ? machine.exposed : 0;
   double twice = crossing(p);
   auto step = [&](double tileRows, double tileVectors, double issueOfVectors) {
     double units = std::max(tileRows * issueOfVectors, unit.latency);
@@ -189,11 +218,12 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
     double issue =
         (tileRows * tileVectors + tileRows * loadsA + tileVectors * loadsB + 2.0 / p.kUnroll) / machine.issuePerClock;
     double traffic = twice > 1 ? machine.crossingTraffic : 1;
-    double memory = tileVectors * x.registerBytes * traffic / bandwidth + tileRows * perRow + translation;
+    double arrival = tileVectors * x.registerBytes * traffic / bandwidth;
+    double memory = arrival + tileRows * perRow;
     double sum = 0;
-    for (double resource : {units, loads, issue, memory})
+    for (double resource : {units, loads, issue, memory, translation})
       sum += std::pow(resource, 4);
-    return std::pow(sum, 0.25);
+    return std::pow(sum, 0.25) + exposed * (arrival + translation);
   };
   // Filling and draining the accumulators' chains, loop set-up, stores; C of earlier blocks and offsets are added.
   double added = (x.kBlocks - 1) / x.kBlocks * (p.prefetchResult ? 2 : 1) + (p.offsetScalars ? 1 : 0);
@@ -227,8 +257,10 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double pieces = p.unit->c.opaque ? std::min(machine.scattered(bytes), machine.writing(bytes))
                                    : 2 * machine.scatteredStores(bytes);
   double written = wholeRows ? 2 * std::min(machine.writing(bytes), machine.bandwidth(bytes)) : pieces;
-  double read = p.prefetchResult && !p.unit->c.opaque ? 2 * machine.bandwidth(bytes) : written;
-  double total = bytes * (x.kBlocks / written + (x.kBlocks - 1) / read);
+  // What was prefetched to be added to is near when it is stored, and hardly anything waits until it is written back.
+  bool fetched = p.prefetchResult && !p.unit->c.opaque;
+  double again = fetched ? 1 / (2 * machine.bandwidth(bytes)) + 1 / (4 * machine.writing(bytes)) : 2 / written;
+  double total = bytes * (1 / written + (x.kBlocks - 1) * again);
   if (c.c.stride(*p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
     double apart = double(std::abs(c.c.stride(*p.laneDim).value_or(0))) * bytesOf(c.accumulator);
     // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
@@ -236,9 +268,16 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
     double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + 3 * away;
     total += x.outer * x.rows * x.lanes * x.kBlocks * each;
   } else if (p.rowDim && !wholeRows) { // the rows of a panel lie on pages of their own
-    double apart = double(std::abs(c.c.stride(*p.rowDim).value_or(0))) * bytesOf(c.accumulator);
-    double pages = std::min(1.0, apart / machine.pageBytes);
-    total += pages * x.outer * x.rows * x.panels * x.kBlocks * machine.translation(pages * x.rows);
+    double pages = pagesApart(c.c, *p.rowDim, bytesOf(c.accumulator));
+    double others =
+        p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, bytesOf(p.scalarOperand(c).element));
+    double visits = x.outer * x.rows * x.panels * x.kBlocks;
+    // Walks of pages that follow each other do not wait for each other.
+    constexpr double walksAtOnce = 3;
+    if ((pages + others) * x.rows + pageSteps(p) * x.kInBlock > machine.translations)
+      total += (pages + others) * visits * machine.walkClocks / walksAtOnce;
+    else
+      total += pages * visits / (fetched ? x.kBlocks : 1) * machine.translation(pages * x.rows);
   }
   return total;
 }

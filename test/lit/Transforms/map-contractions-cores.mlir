@@ -18,7 +18,7 @@
 
 // As even as they come, although the last vector of each piece is partial.
 // EVEN:      affine.parallel (%[[CORE:.*]]) = (0) to (2)
-// EVEN:      affine.vector_load %arg1[{{.*}}%[[CORE]] * 500
+// EVEN:      {{affine.vector_|tile.}}load %arg1[{{.*}}%[[CORE]] * 500
 // EVEN:      tile.store {{.*}}, %arg2[{{.*}}%[[CORE]] * 500
 module attributes {tilewright.target = "cpu:granite-rapids", tilewright.threads = 2 : i64} {
 func.func private @product(%A: memref<100x200xf32>, %B: memref<200x1000xf32>, %C: memref<100x1000xf32>) attributes {tilewright.kernel} {
