@@ -10,7 +10,8 @@ build_packages=(
   libzstd-dev libcurl4-openssl-dev libedit-dev zlib1g-dev libxml2-dev libc6-dev libstdc++-12-dev doxygen graphviz git
   python3 python3-venv)
 # Used where they can be had; tests and benchmarks that need one say so and are skipped without it.
-optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopenblas-dev libblis-dev libdnnl-dev libxsmm-dev)
+optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopenblas-dev libblis-dev libdnnl-dev libxsmm-dev
+  chromium)
 # Every module pinned: the same tests everywhere.
 python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4)
 

@@ -100,9 +100,9 @@ static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, 
   CopyPath path = copyPath(chip.copies(), in ? global : scratchpad, in ? scratchpad : global);
   int64_t bytes = tile.rows * tile.cols * tile.elementBytes;
   const CopyEngine *engine = way == CopyWay::Transposed ? path.transposed : path.rows;
-  bool turns = way != CopyWay::Rows; // results that change rows and columns are the core's
+  bool turns = way != CopyWay::Rows;
   if (!engine || !engine->asynchronous || tile.order != (turns ? TileOrder::Columns : TileOrder::Rows) ||
-      (turns && (!in || engine->maxRank < 2)))
+      (turns && engine->maxRank < 2))
     return std::nullopt;
   if (way == CopyWay::Elements) {
     bool single = tile.elementBytes % engine->alignBytes == 0 &&
@@ -112,7 +112,9 @@ static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, 
   }
   if (tile.pitchBits % engine->alignBytes != 0)
     return std::nullopt;
-  int64_t line = turns ? tile.rows : tile.cols, lines = engine->maxRank < 2 ? tile.rows : 1;
+  // A transposing command reads rows of what it comes from: of the array, which are columns of the tile, or of the
+  // tile.
+  int64_t line = turns && in ? tile.rows : tile.cols, lines = engine->maxRank < 2 ? tile.rows : 1;
   return byEngine(way, *engine, bursts(*engine, line * tile.elementBytes) * lines, bytes);
 }
 

@@ -15,6 +15,8 @@
 ///                              can address single elements; or the core, by blocks that it transposes in registers
 ///   else         rows          the core, element by element
 ///
+/// and the other way round.
+///
 /// The same function serves the plan, which counts the clocks, and lower-tile-to-engines, which writes the commands.
 ///
 //===----------------------------------------------------------------------===//

@@ -77,7 +77,8 @@ static void readChip(EmulatedKernels::Impl &kernels) {
     if (!out.rows && engine.asynchronous && engine.to == global)
       out.rows = &engine;
   take(kernels.rates[static_cast<unsigned>(Engine::Store)], out.rows);
-  take(kernels.transposing, in.transposed);
+  take(kernels.transposing[static_cast<unsigned>(Engine::Copy)], in.transposed);
+  take(kernels.transposing[static_cast<unsigned>(Engine::Store)], out.transposed);
 }
 
 /// One flat module with the functions and globals of `source` and of all modules inside it.

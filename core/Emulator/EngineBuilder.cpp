@@ -52,8 +52,7 @@ void EmulationBuilder::copyTransposed(Engine engine, Value to, Value toPitch, Va
   int64_t bytes = constantOf(rowBytes), align = 1;
   // The engine that moves tiles between these memories says how they must be aligned.
   if (impl.kernels.timed)
-    align =
-        transposed ? impl.kernels.transposing.alignBytes : impl.kernels.rates[static_cast<unsigned>(engine)].alignBytes;
+    align = (transposed ? impl.kernels.transposing : impl.kernels.rates)[static_cast<unsigned>(engine)].alignBytes;
   else
     for (const CopyEngine &known : impl.kernels.chip->copies())
       align = std::max(align, known.alignBytes);

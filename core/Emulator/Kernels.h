@@ -81,7 +81,7 @@ struct EmulatedKernels::Impl {
   uint32_t subgroupSize = 1;
   bool timed = false; // lanes are cores: engines have clocks
   EngineRate rates[numEngines];
-  EngineRate transposing; // of Engine::Copy where a command transposes
+  EngineRate transposing[numEngines]; // of commands that transpose
   const Memory *scratchpad = nullptr, *global = nullptr;
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };

@@ -126,7 +126,7 @@ void tilewright::copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer tr
   uint64_t bytes = uint64_t(transfer.rows) * transfer.rowBytes;
   double cycles = 0;
   if (machine.timed) {
-    const EngineRate &rate = transfer.elementBytes ? machine.kernels->transposing : machine.kernels->rates[e];
+    const EngineRate &rate = (transfer.elementBytes ? machine.kernels->transposing : machine.kernels->rates)[e];
     if (rate.burstBytes && transfer.rowBytes > rate.burstBytes)
       machine.report(FindingKind::Misuse, site, site, [&] {
         return formatv("{0} moves rows of {1} bytes; the engine takes at most {2} at a time", machine.name(lane),

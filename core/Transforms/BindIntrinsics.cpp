@@ -62,8 +62,10 @@ FailureOr<std::string> BindIntrinsics::nameOf(func::CallOp call, StringRef calle
       if (each.name == name)
         return external(call, each.emit, name);
   } else if (name.consume_front("tilewright.primitive.")) {
-    if (name == "copy_2d_transposed") {
-      CopyPath path = copyPath(chip->copies(), cores->global->name, cores->scratchpad->name);
+    if (name == "copy_2d_transposed" || name == "store_2d_transposed") {
+      const std::string &global = cores->global->name, &scratchpad = cores->scratchpad->name;
+      CopyPath path = name.starts_with("copy_") ? copyPath(chip->copies(), global, scratchpad)
+                                                : copyPath(chip->copies(), scratchpad, global);
       std::string function = transposedCall(path);
       return function.empty() && path.transposed ? external(call, path.transposed->emit, path.transposed->name)
                                                  : FailureOr<std::string>(function);

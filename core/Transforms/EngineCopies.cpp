@@ -62,7 +62,7 @@ Value TileMover::aligned(OpBuilder &builder, const TileCopyPlan &plan) {
   for (bool source : {true, false}) {
     Side each = side(builder, source);
     join(LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), each.address));
-    bool turned = plan.way == CopyWay::Transposed && source;
+    bool turned = plan.way == CopyWay::Transposed && source != isStore(op); // the side of the array
     if ((turned ? form.tile.cols : form.tile.rows) > 1)
       join(at.i64(turned ? each.col : each.row));
   }
@@ -122,6 +122,17 @@ void TileMover::command(OpBuilder &builder, const TileCopyPlan &plan, Command en
       move(inner, at.advance(to.address, at.mul(row, to.row)), at.advance(from.address, at.mul(row, from.row)),
            at.index(1));
     });
+  }
+  if (plan.way == CopyWay::Transposed && engine == Command::Store) {
+    // Rows of the command are rows of the scratchpad, and columns of the array.
+    pieces(builder, form.tile.cols, cols, partCols, [&](Numbers &at, int64_t begin, Value length) {
+      Value beside = at.advance(to.address, at.mul(at.index(begin / elementBytes), to.col));
+      issue(builder, name + "_transposed",
+            {beside, at.i64(to.col), at.advance(from.address, at.index(begin)), at.i64(from.row), at.i32(rows),
+             at.i32(length), at.i32(elementBytes)},
+            rows, length);
+    });
+    return;
   }
   if (plan.way == CopyWay::Transposed) {
     // Rows of the command are columns of the scratchpad.

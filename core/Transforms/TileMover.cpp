@@ -279,17 +279,18 @@ void TileMover::moveRow(OpBuilder &builder, const Side &from, const Side &to, Va
   });
 }
 
-/// A square block whose columns are runs of the source.
+/// A square block whose columns are runs of the array: of the source, or of the target where the copy is a store.
 void TileMover::moveBlock(OpBuilder &builder, const Side &from, const Side &to, Value row, Value col, int64_t side) {
   Numbers at{builder, loc};
   Value source = at.advance(from.address, offset(builder, from, row, col)),
         target = at.advance(to.address, offset(builder, to, row, col));
+  bool out = isStore(op);
   SmallVector<Value> vectors;
-  for (int64_t j = 0; j < side; ++j)
-    vectors.push_back(load(builder, at.advance(source, at.mul(at.index(j), from.col)), side));
+  for (int64_t i = 0; i < side; ++i)
+    vectors.push_back(load(builder, at.advance(source, at.mul(at.index(i), out ? from.row : from.col)), side));
   vectors = transposeSquare(builder, loc, vectors);
   for (int64_t i = 0; i < side; ++i)
-    store(builder, vectors[i], at.advance(target, at.mul(at.index(i), to.row)));
+    store(builder, vectors[i], at.advance(target, at.mul(at.index(i), out ? to.col : to.row)));
 }
 
 /// The loads and stores of the core.

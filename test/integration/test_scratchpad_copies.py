@@ -16,19 +16,20 @@ TYPES = {"i8": ("i32", "i", "arith.extsi", "0"), "f16": ("f32", "f", "arith.extf
 
 
 def product(m, n, k, element, layout="nn"):
-    """A B; `layout` says of A and B whether they are stored transposed (t)."""
+    """A B; `layout` says of A, B and the result whether they are stored transposed (t)."""
     total, suffix, widen, zero = TYPES[element]
     a, b = ("(i, k)", "(k, i)")[layout[0] == "t"], ("(k, j)", "(j, k)")[layout[1] == "t"]
     shapes = (k, m) if layout[0] == "t" else (m, k), (n, k) if layout[1] == "t" else (k, n)
     left, right = (f"tensor<{rows}x{cols}x{element}>" for rows, cols in shapes)
-    sums = f"tensor<{m}x{n}x{total}>"
+    turned = layout[2:] == "t"
+    sums, c = f"tensor<{n}x{m}x{total}>" if turned else f"tensor<{m}x{n}x{total}>", "(j, i)" if turned else "(i, j)"
     return f"""
     func.func @mm(%a: {left}, %b: {right}) -> {sums} {{
       %z = arith.constant {zero} : {total}
       %e = tensor.empty() : {sums}
       %f = linalg.fill ins(%z : {total}) outs(%e : {sums}) -> {sums}
       %p = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> {a}>, affine_map<(i, j, k) -> {b}>,
-                                             affine_map<(i, j, k) -> (i, j)>],
+                                             affine_map<(i, j, k) -> {c}>],
                             iterator_types = ["parallel", "parallel", "reduction"]}}
           ins(%a, %b : {left}, {right}) outs(%f : {sums}) {{
         ^bb0(%x: {element}, %y: {element}, %o: {total}):
@@ -83,6 +84,18 @@ def test_tiles_at_edges(emulated, chip, m, n, k, element, layout):
     emulated(f"adder:{chip}", m, n, k, element, layout=layout)
 
 
+@pytest.mark.parametrize("chip, engine", [("adder:one", "core"), ("adder:turns", "store"), ("adder:both", "store"),
+                                          ("adder:single", "store"), ("accelerator:npu", "core")])
+@pytest.mark.parametrize("layout", ["nnt", "ttt"])
+def test_transposed_results(emulated, chip, engine, layout):
+    """By the engine that transposes on the way out, in single elements, or by the core in registers."""
+    for m, n, k in ((128, 96, 64), (50, 33, 70), (1, 48, 16), (33, 1, 5)):
+        emulated(chip, m, n, k, "i8", layout=layout, modes=True)
+    plan, clocks, busy = emulated(chip, 256, 192, 128, "i8", layout=layout)
+    assert clocks == pytest.approx(plan["clocks"], rel=0.15)
+    assert ("store" in busy) == (engine == "store")
+
+
 def test_an_engine_that_transposes_saves_clocks(emulated):
     """Its commands run beside the unit, where the core would have to move each element."""
     clocks = {chip: emulated(f"adder:{chip}", 256, 256, 256, "i8", layout="tt")[1] for chip in ("one", "single", "turns", "both")}
@@ -129,14 +142,17 @@ def test_rows_whose_length_is_known(emulated):
 @pytest.mark.parametrize("form", ["c", "ll"])
 @pytest.mark.parametrize("chip, called", [("one", ""), ("turns", "adder_load_turned"), ("both", "adder_move_transposed"),
                                           ("single", "adder_load_single"), ("lines", "adder_load_line")])
-@pytest.mark.parametrize("element, m, n, k", [("i8", 50, 33, 70), ("f16", 64, 48, 96)])
-def test_source(tool, tmp_path, chip, called, element, m, n, k, form):
+@pytest.mark.parametrize("element, m, n, k, turned", [("i8", 50, 33, 70, ""), ("f16", 64, 48, 96, ""), ("f16", 64, 48, 96, "t")])
+def test_source(tool, tmp_path, chip, called, element, m, n, k, turned, form):
     """C and LLVM IR call the vendor's functions; f16 are bits."""
     program = tmp_path / "mm.mlir"
-    program.write_text(product(m, n, k, element, "nn" if chip == "lines" else "tt"))
+    program.write_text(product(m, n, k, element, ("nn" if chip == "lines" else "tt") + turned))
     library, source = as_library(tool, tmp_path, program, form, (ADDER, f"adder:{chip}", BUILD / "test/plugins/adder"))
     if called and (element == "f16" or chip == "single"):  # rows of 33 and 70 bytes are the core's for the others
         assert f"{called}(" in source
+    if turned and chip in ("turns", "both", "single"):
+        name = {"turns": "adder_store_turned", "both": "adder_put_transposed", "single": "adder_store_single"}[chip]
+        assert f"{name}(" in source
     random = numpy.random.default_rng(3)
     if element == "i8":
         a, b = (random.integers(-128, 128, shape, dtype=numpy.int8) for shape in ((m, k), (k, n)))
@@ -149,7 +165,7 @@ def test_source(tool, tmp_path, chip, called, element, m, n, k, form):
         a, b = numpy.ascontiguousarray(a.T), numpy.ascontiguousarray(b.T)
     for _ in range(2):
         assert library.mm(pointer(a), pointer(b), pointer(result)) == 0
-        assert (abs(result - exact) <= bound).all()
+        assert (abs((result.reshape(n, m).T if turned else result) - exact) <= bound).all()
 
 
 @pytest.mark.parametrize("element", ["f16"])

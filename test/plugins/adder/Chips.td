@@ -69,8 +69,17 @@ def InSingle : Dma<"global", "scratchpad", "adder_load_single"> {
   let latency = Cycles<4>;
 }
 def InLines : Dma<"global", "scratchpad", "adder_load_line"> { let maxRank = 1; let latency = Cycles<10>; }
+def OutTurned : Dma<"scratchpad", "global", "adder_store_turned"> {
+  let arrangements = ["transpose"];
+  let bandwidth = PerClock<8>;
+}
+def OutBoth : Dma<"scratchpad", "global", "adder_put"> { let arrangements = ["transpose"]; }
+def OutSingle : Dma<"scratchpad", "global", "adder_store_single"> {
+  let alignBytes = 1;
+  let latency = Cycles<4>;
+}
 
-def OneTurns : Variant<"turns", One> { let copies = [In, InTurned, Out, LoadStore]; }
-def OneBoth : Variant<"both", One> { let copies = [InBoth, Out, LoadStore]; }
-def OneSingle : Variant<"single", One> { let copies = [InSingle, Out, LoadStore]; }
+def OneTurns : Variant<"turns", One> { let copies = [In, InTurned, Out, OutTurned, LoadStore]; }
+def OneBoth : Variant<"both", One> { let copies = [InBoth, OutBoth, LoadStore]; }
+def OneSingle : Variant<"single", One> { let copies = [InSingle, OutSingle, LoadStore]; }
 def OneLines : Variant<"lines", One> { let copies = [InLines, Out, LoadStore]; }
