@@ -21,8 +21,9 @@ def test_on_the_host():
     run("0:2000" if FULL else "0:300")
 
 
-#: A chip with asynchronous copies, one without, and lanes in subgroups of 64 and 32.
-@pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("nvidia:T4", 500), ("amd:MI300X", 1000), ("amd:RX9070", 1500)])
+#: A chip with asynchronous copies, one without, lanes in subgroups of 64 and 32, and one with units of 8-bit floats.
+@pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("nvidia:T4", 500), ("amd:MI300X", 1000), ("amd:RX9070", 1500),
+                                         ("nvidia:H100", 2000)])
 def test_on_the_emulator(chip, first):
     count = 200 if FULL else 12
     run(f"{first}:{first + count}", "--small", "--", "--target", chip, "--device", "emulator")

@@ -4,7 +4,8 @@ A seed gives a program: its MLIR text, its inputs, and its outputs as this packa
 roundings of the storage types, each with an error bound that is carried along with the values (running error analysis:
 an operation adds the unit roundoff of its type times the magnitude, reductions add that of the accumulator times the sum
 of magnitudes). `tw-run` compiles and runs the text; an output is wrong where it differs by more than its bound.
-Comparisons and conversions to integers whose outcome the bound leaves open are not compared.
+Comparisons and conversions to integers whose outcome the bound leaves open are not compared. Every fifth program has one of the
+8-bit floats among its types.
 
     python -m random_programs --seeds 0:300              what CI runs
     python -m random_programs --seeds 0:2000             full mode

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from random_programs.values import FLOATS, INTS, LIMIT, TINY, Reject, Value, store
+from random_programs.values import FLOATS, INTS, LIMIT, LIMITS, TINY, Reject, Value, store
 
 
 class Builder:
@@ -66,7 +66,7 @@ class Builder:
             unit = FLOATS[value.kind]
             value.data = store(value.data, value.kind)
             magnitude = np.abs(value.data)
-            if magnitude.size and not magnitude.max() < LIMIT:
+            if magnitude.size and not magnitude.max() < LIMITS.get(value.kind, LIMIT):
                 raise Reject
             value.error = value.error + local + unit * (magnitude + value.error) + TINY[value.kind]
         return value

@@ -3,7 +3,7 @@
 import numpy as np
 
 from random_programs.builder import Builder
-from random_programs.values import FLOATS, INTS, LIMIT, Reject, Value
+from random_programs.values import FLOATS, FLOATS8, INTS, LIMIT, LIMITS, Reject, Value
 
 
 class Elementwise(Builder):
@@ -97,8 +97,8 @@ class Elementwise(Builder):
 
     def op_cast(self):
         a = self.pick_value()
-        kind = self.pick([k for k in list(FLOATS) + list(INTS) if k != a.kind])
-        wide = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i8": 1, "i1": 0}
+        kind = self.pick([k for k in self.kinds if k != a.kind])
+        wide = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i8": 1, "i1": 0} | {k: 1 for k in FLOATS8}
         error = a.error.copy()
         if a.kind in FLOATS and kind in FLOATS:
             if wide[a.kind] == wide[kind]:
@@ -112,7 +112,7 @@ class Elementwise(Builder):
             error = np.where(np.trunc(a.data - a.error) == np.trunc(a.data + a.error), 0, np.inf)
         elif kind in FLOATS:
             name, data = ("arith.uitofp" if a.kind == "i1" else "arith.sitofp"), a.data.astype(np.float64)
-            if data.size and np.abs(data).max() >= LIMIT:
+            if data.size and np.abs(data).max() >= LIMITS.get(kind, LIMIT):
                 raise Reject
         elif kind == "i1":
             name, data = "arith.trunci", (a.data & 1).astype(np.bool_)

@@ -6,7 +6,7 @@ from random_programs.control import Control
 from random_programs.elementwise import Elementwise
 from random_programs.reductions import Reductions
 from random_programs.sizes import Sizes
-from random_programs.values import FLOATS, INTS, SIZES, Axis, Reject, Value
+from random_programs.values import FLOATS8, INTS, SIZES, USUAL, Axis, Reject, Value
 from random_programs.views import Views
 
 
@@ -41,6 +41,12 @@ class Program(Elementwise, Reductions, Views, Control, Sizes):
         rng = self.rng
         dynamic = rng.random() < 0.4
         main = self.pick(["f32", "f32", "f32", "f64", "bf16", "f16", "i8", "i32"])
+        # Every fifth program has one of the 8-bit floats among its types, half of those as the main one.
+        self.kinds, short = USUAL + list(INTS), np.random.default_rng([seed, 2])
+        if short.random() < 0.2:
+            kind = sorted(FLOATS8)[int(short.integers(len(FLOATS8)))]
+            self.kinds = [*self.kinds, kind, kind]
+            main = kind if short.random() < 0.5 else main
         axes, header = [], []
         for _ in range(int(rng.integers(2, 6))):
             axes.append(Axis(self.pick(self.sizes) if rng.random() < 0.9 else 1))
@@ -56,7 +62,7 @@ class Program(Elementwise, Reductions, Views, Control, Sizes):
                     break
             else:
                 chosen = []
-            kind = main if rng.random() < 0.8 else self.pick(list(FLOATS) + list(INTS))
+            kind = main if rng.random() < 0.8 else self.pick(self.kinds)
             value = Value(f"%arg{index}", chosen, kind, self.random_data(chosen, kind))
             self.inputs.append(value)
         self.values = list(self.inputs)

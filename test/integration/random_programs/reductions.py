@@ -3,7 +3,7 @@
 import numpy as np
 
 from random_programs.builder import Builder
-from random_programs.values import FLOATS, INTS, Reject, Value
+from random_programs.values import FLOATS, FLOATS8, INTS, Reject, Value
 
 
 class Reductions(Builder):
@@ -68,7 +68,8 @@ class Reductions(Builder):
         else:
             errors = np.broadcast_to(ex + ey, shape)
         data, error = self.reduce_numbers(terms, errors, a.kind, dims)
-        wide = {"f16": "f32", "bf16": "f32", "i8": "i32"}.get(a.kind) if self.rng.random() < 0.5 else None
+        wides = {"f16": "f32", "bf16": "f32", "i8": "i32"} | {kind: "f32" for kind in FLOATS8}
+        wide = wides.get(a.kind) if self.rng.random() < 0.5 else None
         kind = wide or a.kind
         if wide == "i32":
             terms = np.broadcast_to(x.astype(np.int32) * y.astype(np.int32), shape)
