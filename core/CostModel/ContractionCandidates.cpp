@@ -34,9 +34,9 @@ bool Planner::chooseDims(ContractionPlan &p) const {
   };
   p.laneDim = best(laneDims, [&](unsigned dim) {
     double score = std::min<double>(trips(dim), 64);
-    if (c.c.stride(dim) == 1)
+    if (strideOf(c.c, dim) == 1)
       score *= 16;
-    if (vectors.stride(dim) == 1)
+    if (strideOf(vectors, dim) == 1)
       score *= 2;
     return score;
   });
@@ -47,7 +47,7 @@ bool Planner::chooseDims(ContractionPlan &p) const {
     return false;
   auto kDim = best(c.k, [&](unsigned dim) {
     return std::min<double>(trips(dim), 64) * (vectors.dims().test(dim) && scalars.dims().test(dim) ? 4 : 1) *
-           (vectors.stride(dim) == 1 || scalars.stride(dim) == 1 ? 2 : 1);
+           (strideOf(vectors, dim) == 1 || strideOf(scalars, dim) == 1 ? 2 : 1);
   });
   p.kDim = *kDim;
   return isLinear(vectors, p.kDim) && isLinear(scalars, p.kDim);
@@ -94,16 +94,16 @@ bool Planner::fitUnit(ContractionPlan &p) {
   // A product with one vector whose matrix lies along k is a row of reductions: no unit helps, a transposing copy
   // hurts.
   if (trips(*p.laneDim) == 1 ||
-      ((!p.rowDim || trips(*p.rowDim) == 1) && vectors.stride(*p.laneDim) != 1 && vectors.stride(p.kDim) == 1))
+      ((!p.rowDim || trips(*p.rowDim) == 1) && strideOf(vectors, *p.laneDim) != 1 && strideOf(vectors, p.kDim) == 1))
     return false;
   if (p.isBlock())
     return fitBlock(p);
   if (unit.k > 1) {
     p.packVectors = true;
-    bool wholeGroups = isStatic(p.kDim) && trips(p.kDim) % unit.k == 0 && scalars.stride(p.kDim) == 1;
+    bool wholeGroups = isStatic(p.kDim) && trips(p.kDim) % unit.k == 0 && strideOf(scalars, p.kDim) == 1;
     p.packScalars |= !wholeGroups;
   }
-  if (vectors.stride(*p.laneDim) != 1)
+  if (strideOf(vectors, *p.laneDim) != 1)
     p.packVectors = true;
   return true;
 }
@@ -120,8 +120,8 @@ bool Planner::fitBlock(ContractionPlan &p) {
   }
   auto whole = [&](const Access &access, const UnitOperand &operand, unsigned freeDim, int64_t freeStep,
                    bool freeIsColumn) {
-    bool inOrder = unit.k == 1 ? access.stride(freeDim) == 1
-                               : interleaveOf(operand, freeIsColumn) == unit.k && access.stride(p.kDim) == 1;
+    bool inOrder = unit.k == 1 ? strideOf(access, freeDim) == 1
+                               : interleaveOf(operand, freeIsColumn) == unit.k && strideOf(access, p.kDim) == 1;
     bool wholeLast = splitDim != freeDim || lastPiece % freeStep == 0;
     return inOrder && wholeLast && trips(freeDim) % freeStep == 0 && trips(p.kDim) % unit.k == 0;
   };

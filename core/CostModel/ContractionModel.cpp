@@ -143,9 +143,9 @@ llvm::SmallVector<int64_t, 2> Planner::piecesOf(unsigned dim) const {
 /// beyond its even share.
 double Planner::contentionSeconds(const Planner &part, int64_t parts) const {
   double clocks = 0;
-  for (const ContractionOperand *operand : {&c.a, &c.b}) {
+  for (auto [operand, ofPart] : {std::pair(&c.a, &part.c.a), std::pair(&c.b, &part.c.b)}) {
     double bytes = elementsOf(operand->access) * bytesOf(operand->element);
-    double touched = part.elementsOf(operand->access) * bytesOf(operand->element);
+    double touched = part.elementsOf(ofPart->access) * bytesOf(operand->element);
     clocks += std::max(0.0, touched - bytes / double(parts)) / machine.bandwidth(bytes) / 2;
   }
   return clocks / machine.clockHz;

@@ -215,7 +215,18 @@ private:
   double stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const;
   bool isPrefetched(const ContractionPlan &p) const;
   double beside(double work, double arrival) const;
-  double elementsOf(const Access &access) const;
+  /// What the form asks of an access again and again.
+  struct Reach {
+    Reach(const Access &access, const Planner &planner);
+    llvm::SmallVector<std::optional<int64_t>, 8> strides; // by dimension of the nest
+    double elements = 1;                                  // of the image, for accesses without overlap
+  };
+  const Reach &reachOf(const Access &access) const {
+    return &access == &c.a.access ? reachOfA : &access == &c.b.access ? reachOfB : reachOfC;
+  }
+  /// `access.stride(dim)` of an operand or the result of this contraction.
+  std::optional<int64_t> strideOf(const Access &access, unsigned dim) const { return reachOf(access).strides[dim]; }
+  double elementsOf(const Access &access) const { return reachOf(access).elements; }
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
   double linesOfSet(const Memory &cache, int64_t stride, double perRow, double rows) const;
@@ -232,6 +243,7 @@ private:
   const PlanOptions &options;
   std::optional<unsigned> splitDim; // this is one core's part
   int64_t splitPiece = 0, lastPiece = 0, splitParts = 1;
+  Reach reachOfA{c.a.access, *this}, reachOfB{c.b.access, *this}, reachOfC{c.c, *this};
   std::string note; // why a unit that takes the elements is left out
 };
 

@@ -21,13 +21,20 @@ using namespace mlir;
 
 namespace tilewright {
 
-/// Elements of the iteration space's image under `access`, for accesses without overlap.
-double Planner::elementsOf(const Access &access) const {
-  double elements = 1;
-  llvm::SmallBitVector dims = access.dims();
-  for (unsigned dim : dims.set_bits())
-    elements *= trips(dim);
-  return elements;
+/// Strides and elements of the operands, found once: every candidate asks for them many times.
+Planner::Reach::Reach(const Access &access, const Planner &planner) {
+  for (unsigned dim = 0, rank = planner.c.nest.tripCounts.size(); dim < rank; ++dim)
+    strides.push_back(access.stride(dim));
+  for (unsigned dim : access.dims().set_bits())
+    elements *= planner.trips(dim);
+}
+
+/// The fourth root of the sum of fourth powers: near the largest, more where others are near it.
+static double blended(std::initializer_list<double> resources) {
+  double sum = 0;
+  for (double resource : resources)
+    sum += resource * resource * resource * resource;
+  return std::sqrt(std::sqrt(sum));
 }
 
 /// Lines that fall into a set of `cache` on average when `rows` rows, `stride` bytes apart, are read whose parts take
@@ -45,7 +52,7 @@ double Planner::linesOfSet(const Memory &cache, int64_t stride, double perRow, d
 double Planner::setPressure(const ContractionPlan &p, unsigned level) const {
   const Memory *cache = machine.cache(level);
   const ContractionOperand &operand = p.vectorOperand(c);
-  auto stride = operand.access.stride(p.kDim);
+  auto stride = strideOf(operand.access, p.kDim);
   if (!cache || !stride || *stride == 0)
     return 0;
   int64_t bytes = bytesOf(operand.element);
@@ -81,13 +88,13 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
 /// How often a step of k of the vector operand, read in place, enters another page: 1 where rows are pages apart.
 double Planner::pageSteps(const ContractionPlan &p) const {
   const ContractionOperand &v = p.vectorOperand(c);
-  auto stride = v.access.stride(p.kDim);
+  auto stride = strideOf(v.access, p.kDim);
   return stride ? std::min(1.0, double(std::abs(*stride)) * bytesOf(v.element) / machine.pageBytes) : 0;
 }
 
 /// The part of a page that lies between two steps along `dim`.
 double Planner::pagesApart(const Access &access, unsigned dim, int64_t bytes) const {
-  return std::min(1.0, double(std::abs(access.stride(dim).value_or(0))) * double(bytes) / double(machine.pageBytes));
+  return std::min(1.0, double(std::abs(strideOf(access, dim).value_or(0))) * double(bytes) / double(machine.pageBytes));
 }
 
 /// Clocks in which one of `lines` lines at a distance of `stride` bytes arrives when it is read again: they stay in the
@@ -111,7 +118,7 @@ double Planner::stridedLineClocks(double stride, double lines) const {
 
 /// Accesses of the vector operand cross cache lines: each counts twice.
 double Planner::crossing(const ContractionPlan &p) const {
-  auto stride = p.vectorOperand(c).access.stride(p.kDim);
+  auto stride = strideOf(p.vectorOperand(c).access, p.kDim);
   const Memory *cache = machine.cache(0);
   bool crosses =
       !p.packVectors && cache && (!stride || (*stride * bytesOf(p.vectorOperand(c).element)) % cache->lineBytes != 0);
@@ -153,7 +160,7 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   if (!second || p.packVectors || x.rowTiles <= 1)
     return bandwidth;
   const ContractionOperand &v = p.vectorOperand(c);
-  auto stride = v.access.stride(p.kDim);
+  auto stride = strideOf(v.access, p.kDim);
   // Rows that share sets of the first cache come from the second each time.
   if (const Memory *first = machine.cache(0); setPressure(p, 0) > first->ways)
     bandwidth = std::min(bandwidth, second->bytesPerClock);
@@ -174,9 +181,9 @@ double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
   // Every panel reads the rows of a block of k again, from the second cache if its sets hold them.
   double rows = p.rowsOutside ? x.meanRows : x.rows, bytes = rows * x.kInBlock * bytesOf(s.element);
   if (const Memory *second = machine.cache(1); second && p.rowDim && !p.packScalars && !p.rowsOutside) {
-    double apart = double(std::abs(s.access.stride(*p.rowDim).value_or(0))) * bytesOf(s.element);
+    double apart = double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * bytesOf(s.element);
     double lines = std::max(1.0, x.kInBlock * bytesOf(s.element) / second->lineBytes);
-    if (std::abs(s.access.stride(p.kDim).value_or(0)) == 1 &&
+    if (std::abs(strideOf(s.access, p.kDim).value_or(0)) == 1 &&
         linesOfSet(*second, int64_t(apart), lines, rows) > 0.75 * second->ways)
       bytes = std::max<double>(bytes, second->bytes);
   }
@@ -185,7 +192,7 @@ double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
   const Memory *first = machine.cache(0);
   if (!first || !p.rowDim || p.packScalars)
     return clocks;
-  int64_t stride = std::abs(s.access.stride(*p.rowDim).value_or(0)) * bytesOf(s.element);
+  int64_t stride = std::abs(strideOf(s.access, *p.rowDim).value_or(0)) * bytesOf(s.element);
   int64_t sets = first->bytes / (first->lineBytes * first->ways);
   if (stride >= first->lineBytes && stride % first->lineBytes == 0) {
     double reached = double(sets) / std::gcd(stride / first->lineBytes, sets);
@@ -220,10 +227,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
     double traffic = twice > 1 ? machine.crossingTraffic : 1;
     double arrival = tileVectors * x.registerBytes * traffic / bandwidth;
     double memory = arrival + tileRows * perRow;
-    double sum = 0;
-    for (double resource : {units, loads, issue, memory, translation})
-      sum += std::pow(resource, 4);
-    return std::pow(sum, 0.25) + exposed * (arrival + translation);
+    return blended({units, loads, issue, memory, translation}) + exposed * (arrival + translation);
   };
   // Filling and draining the accumulators' chains, loop set-up, stores; C of earlier blocks and offsets are added.
   double added = (x.kBlocks - 1) / x.kBlocks * (p.prefetchResult ? 2 : 1) + (p.offsetScalars ? 1 : 0);
@@ -261,8 +265,8 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   bool fetched = p.prefetchResult && !p.unit->c.opaque;
   double again = fetched ? 1 / (2 * machine.bandwidth(bytes)) + 1 / (4 * machine.writing(bytes)) : 2 / written;
   double total = bytes * (1 / written + (x.kBlocks - 1) * again);
-  if (c.c.stride(*p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
-    double apart = double(std::abs(c.c.stride(*p.laneDim).value_or(0))) * bytesOf(c.accumulator);
+  if (strideOf(c.c, *p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
+    double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * bytesOf(c.accumulator);
     // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
     double away = stridedLineClocks(apart, x.meanVectors * p.unit->n);
     double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + 3 * away;

@@ -35,9 +35,9 @@ bool Planner::isPrefetched(const ContractionPlan &p) const {
 /// else in pieces of a panel's width.
 double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) const {
   const ContractionOperand &v = p.vectorOperand(c);
-  bool foreseen = isPrefetched(p) || v.access.stride(p.kDim) == 1 || x.kInBlock <= machine.streams || x.panels <= 1;
+  bool foreseen = isPrefetched(p) || strideOf(v.access, p.kDim) == 1 || x.kInBlock <= machine.streams || x.panels <= 1;
   double run = panelRun(p, x), touched = x.vSource, again = 0;
-  if (v.access.stride(*p.laneDim) == 1 && x.panels > 1) {
+  if (strideOf(v.access, *p.laneDim) == 1 && x.panels > 1) {
     // Lines that two panels share come twice, from the second cache if the sets of the first do not hold a block.
     double lines = (run + machine.lineBytes - std::gcd(int64_t(run), machine.lineBytes)) / run;
     if (machine.cache(1) && setPressure(p, 1) > machine.cache(1)->ways)
@@ -47,7 +47,7 @@ double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) con
   }
   // Of each piece the first line is waited for; those behind it are foreseen. Where pieces end early in more rows than
   // prefetchers follow, these bring lines for nothing.
-  bool inPieces = v.access.stride(*p.laneDim) == 1 && x.panels > 1 && x.kInBlock > machine.streams;
+  bool inPieces = strideOf(v.access, *p.laneDim) == 1 && x.panels > 1 && x.kInBlock > machine.streams;
   double piece = p.isBlock() && p.packVectors ? packedRun(p, x) : run;
   double rate = foreseen ? machine.bandwidth(x.vSource) : machine.scattered(x.vSource);
   if (foreseen && !isPrefetched(p) && x.panels > 1)
@@ -77,7 +77,7 @@ double Planner::panelRun(const ContractionPlan &p, const Extents &x) const {
 
 /// The same of all panels that are packed at once; 0 where the source is transposed.
 double Planner::packedRun(const ContractionPlan &p, const Extents &x) const {
-  if (p.vectorOperand(c).access.stride(*p.laneDim) != 1)
+  if (strideOf(p.vectorOperand(c).access, *p.laneDim) != 1)
     return 0;
   return panelRun(p, x) * (p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels);
 }
@@ -92,7 +92,7 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
     return prefetched ? beside(total, first) : std::max(total, first) + 0.5 * std::min(total, first);
   // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
   double group = interleaveOf(unit.b, /*freeIsColumn=*/true), pieceBytes = x.registerBytes * group / unit.k;
-  bool transposed = v.access.stride(*p.laneDim) != 1, gathers = transposed && v.access.stride(p.kDim) != 1;
+  bool transposed = strideOf(v.access, *p.laneDim) != 1, gathers = transposed && strideOf(v.access, p.kDim) != 1;
   double perVector = (transposed ? 1 : group) * crossing(p) / machine.loadsPerClock + 1 / machine.storesPerClock +
                      (transposed ? std::log2(unit.n) : group - 1) / machine.shufflesPerClock;
   if (gathers)
@@ -123,7 +123,7 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
 /// of k of them stays; what no cache keeps is missed by every tile.
 double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const {
   const ContractionOperand &s = p.scalarOperand(c);
-  double apart = double(std::abs(s.access.stride(p.kDim).value_or(0))) * bytesOf(s.element);
+  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * bytesOf(s.element);
   double linesOfStep = std::max(1.0, x.meanRows * bytesOf(s.element) / machine.lineBytes);
   double pages = std::min(1.0, apart / machine.pageBytes);
   double each = stridedLineClocks(apart, x.kInBlock * linesOfStep) + pages * machine.translation(pages * x.kInBlock);
@@ -137,7 +137,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
   if (p.isBlock()) {
     // Rows along k come in long runs; blocks of other rows in pieces of a unit's rows, whose lines two blocks share.
     // Row tiles outside read all of it for each block of panels.
-    bool runs = s.access.stride(p.kDim) == 1;
+    bool runs = strideOf(s.access, p.kDim) == 1;
     double piece = p.unit->m * bytesOf(s.element), lines = std::max(1.0, machine.lineBytes / piece);
     double fromMemory =
         x.sSource / (runs ? machine.bandwidth(x.sSource)
@@ -149,26 +149,26 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     // Vectors along k, or rows along the free dimension whose blocks are transposed.
     double perVector = 1 / machine.loadsPerClock + 1 / machine.storesPerClock;
     double perElement = perVector * bytesOf(s.element) / machine.registerBytes;
-    if (s.access.stride(p.kDim) != 1)
-      perElement = p.rowDim && s.access.stride(*p.rowDim) == 1
+    if (strideOf(s.access, p.kDim) != 1)
+      perElement = p.rowDim && strideOf(s.access, *p.rowDim) == 1
                        ? perElement * (1 + std::log2(p.unit->m) / machine.shufflesPerClock)
                        : 3;
     return (total + elements * perElement + fromMemory) * (1 + copyMargin);
   }
   if (p.packScalars) {
-    bool contiguous = s.access.stride(p.kDim) == 1 || (p.rowDim && s.access.stride(*p.rowDim) == 1);
+    bool contiguous = strideOf(s.access, p.kDim) == 1 || (p.rowDim && strideOf(s.access, *p.rowDim) == 1);
     double repeats = p.rowsOutside || !p.laneBlock || packsScalarsOnce(p) ? 1 : std::ceil(x.panels / p.laneBlock);
     // A step's row is copied whole; a width that is no power of two in several pieces.
-    bool runs = s.access.stride(p.kDim) != 1 && contiguous;
+    bool runs = strideOf(s.access, p.kDim) != 1 && contiguous;
     double width = runs ? x.meanRows / llvm::popcount(uint64_t(std::ceil(x.meanRows))) : contiguous ? p.unit->n : 1;
     double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / width;
     total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
-    if (std::abs(s.access.stride(p.kDim).value_or(0)) != 1)
+    if (std::abs(strideOf(s.access, p.kDim).value_or(0)) != 1)
       total += stridedScalarClocks(p, x, repeats);
     return total * (1 + copyMargin);
   }
   // Scalars whose k is strided: the whole operand comes once a pass, beside the lines that every tile touches.
-  if (std::abs(s.access.stride(p.kDim).value_or(0)) != 1) {
+  if (std::abs(strideOf(s.access, p.kDim).value_or(0)) != 1) {
     double strided = stridedScalarClocks(p, x, x.panels);
     const Memory *second = machine.cache(1);
     double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;

@@ -112,10 +112,18 @@ void LowerToLLVM::runOnOperation() {
   MLIRContext *context = &getContext();
   tilewright::narrowDoubles(module);
   // What narrowing leaves for bf16 is integer arithmetic too.
-  RewritePatternSet narrow(context);
-  arith::populateExpandBFloat16Patterns(narrow);
-  if (failed(applyPatternsGreedily(module, std::move(narrow), GreedyRewriteConfig().enableFolding(false))))
-    return signalPassFailure();
+  bool converts =
+      module
+          .walk([](Operation *op) {
+            return isa<arith::ExtFOp, arith::TruncFOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
+  if (converts) {
+    RewritePatternSet narrow(context);
+    arith::populateExpandBFloat16Patterns(narrow);
+    if (failed(applyPatternsGreedily(module, std::move(narrow), GreedyRewriteConfig().enableFolding(false))))
+      return signalPassFailure();
+  }
   if (failed(lowerVectors(module)))
     return signalPassFailure();
 
