@@ -58,12 +58,14 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   }
   Type carrier = carrierOf(type.getElementType());
   auto vectorType = VectorType::get(type.getShape(), carrier);
-  auto load = [&](unsigned e, unsigned count) -> Value {
+  // Addresses stand before the branches, so that all of an array share what they have in common.
+  auto addressOf = [&](unsigned e) { return byPlace ? Value() : access.pointer(e); };
+  auto load = [&](unsigned e, unsigned count, Value pointer) -> Value {
     int64_t bytes = access.elementBytes() * count;
     if (std::optional<ArrayPlace> place = byPlace ? access.place(e) : std::nullopt)
       if (Value bits = context.ops.loadPlace(builder, loc, *place, bytes))
         return LLVM::BitcastOp::create(builder, loc, runType(carrier, count), bits);
-    return LLVM::LoadOp::create(builder, loc, runType(carrier, count), access.pointer(e), bytes);
+    return LLVM::LoadOp::create(builder, loc, runType(carrier, count), pointer ? pointer : access.pointer(e), bytes);
   };
   auto insert = [&](Value run, Value vector, unsigned e, unsigned count) -> Value {
     if (count == 1)
@@ -76,12 +78,13 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   for (LaneRun run : runs) {
     auto guarded = [&](unsigned e, unsigned count, auto &&otherwise) -> Value {
       Value inside = insideAll(context, distribution, valid, e, count);
+      Value pointer = addressOf(e);
       if (!inside)
-        return load(e, count);
+        return load(e, count, pointer);
       auto branch = scf::IfOp::create(builder, loc, runType(carrier, count), inside, /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(branch.thenBlock());
-      scf::YieldOp::create(builder, loc, load(e, count));
+      scf::YieldOp::create(builder, loc, load(e, count, pointer));
       builder.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(builder, loc, otherwise());
       return branch.getResult(0);
@@ -116,24 +119,25 @@ void tilewright::storeElements(const LaneContext &context, const LaneAccess &acc
   Type carrier = carrierOf(type.getElementType());
   if (carrier != type.getElementType())
     vector = arith::BitcastOp::create(builder, loc, VectorType::get(type.getShape(), carrier), vector);
-  auto store = [&](unsigned e, unsigned count) {
+  auto store = [&](unsigned e, unsigned count, Value pointer) {
     Value value = count == 1
                       ? vector::ExtractOp::create(builder, loc, vector, int64_t(e)).getResult()
                       : vector::ExtractStridedSliceOp::create(builder, loc, vector, ArrayRef<int64_t>{int64_t(e)},
                                                               ArrayRef<int64_t>{int64_t(count)}, ArrayRef<int64_t>{1})
                             .getResult();
-    LLVM::StoreOp::create(builder, loc, value, access.pointer(e), access.elementBytes() * count);
+    LLVM::StoreOp::create(builder, loc, value, pointer, access.elementBytes() * count);
   };
   for (LaneRun run : access.runs(16)) {
     Value inside = insideAll(context, distribution, valid, run.first, run.count);
+    Value pointer = access.pointer(run.first); // before the branch, as that of loads
     if (!inside) {
-      store(run.first, run.count);
+      store(run.first, run.count, pointer);
       continue;
     }
     auto branch = scf::IfOp::create(builder, loc, inside, /*withElseRegion=*/run.count > 1);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    store(run.first, run.count);
+    store(run.first, run.count, pointer);
     if (run.count == 1)
       continue;
     builder.setInsertionPointToStart(branch.elseBlock());
@@ -141,7 +145,7 @@ void tilewright::storeElements(const LaneContext &context, const LaneAccess &acc
       auto single = scf::IfOp::create(builder, loc, insideAll(context, distribution, valid, run.first + i, 1));
       OpBuilder::InsertionGuard inner(builder);
       builder.setInsertionPointToStart(single.thenBlock());
-      store(run.first + i, 1);
+      store(run.first + i, 1, access.pointer(run.first + i));
     }
   }
 }

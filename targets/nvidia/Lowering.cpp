@@ -23,9 +23,8 @@ namespace {
 
 class NvidiaLaneOps : public LaneOps {
 public:
-  /// `copies`: the chip has cp.async. `fewRegisters`: ptxas keeps to as many registers as all 1024 lanes of a
-  /// multiprocessor have, and spills others, unless it is told that fewer will come.
-  NvidiaLaneOps(bool copies, bool fewRegisters) : copies(copies), fewRegisters(fewRegisters) {}
+  /// `copies`: the chip has cp.async.
+  explicit NvidiaLaneOps(bool copies) : copies(copies) {}
 
   Value threadId(OpBuilder &builder, Location loc) const override {
     return NVVM::ThreadIdXOp::create(builder, loc, builder.getI32Type());
@@ -275,10 +274,9 @@ public:
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr({int32_t(shape.threads)}));
     // Where tiles were planned for the registers, ptxas shall take what it needs: by itself it keeps them few for lanes
-    // that will never come, and by a larger number it would keep to that at the price of spills. Of products of single
-    // lanes it would then load more ahead than there are registers. Roles share out all registers of a multiprocessor.
-    bool planned = function->hasAttr(residencyAttr) && (fewRegisters || !multipliesInLanes(function));
-    if (planned || shape.copiers)
+    // that will never come, and by a larger number it would keep to that at the price of spills. Roles share out all
+    // registers of a multiprocessor.
+    if (function->hasAttr(residencyAttr) || shape.copiers)
       function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     if (shape.cluster > 1)
       function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
@@ -309,22 +307,12 @@ private:
     return result;
   }
 
-  /// Whether a product is one lane's multiply-add.
-  static bool multipliesInLanes(LLVM::LLVMFuncOp function) {
-    return function
-        .walk([](LLVM::CallOp call) {
-          bool isLanes = call.getCallee().value_or("").contains(".nvidia.fma_");
-          return isLanes ? WalkResult::interrupt() : WalkResult::advance();
-        })
-        .wasInterrupted();
-  }
-
-  bool copies, fewRegisters;
+  bool copies;
 };
 
 } // namespace
 
 std::unique_ptr<LaneOps> nvidia::laneOps(const TargetDescription &chip) {
   bool copies = llvm::any_of(chip.copies(), [](const CopyEngine &engine) { return engine.name == "CpAsync"; });
-  return std::make_unique<NvidiaLaneOps>(copies, chip.codegen().cpu == "sm_75");
+  return std::make_unique<NvidiaLaneOps>(copies);
 }

@@ -73,7 +73,7 @@ func.func private @ring(%A: memref<64x512xf16>, %B: memref<512x32xf16>, %C: memr
 module attributes {tilewright.target = "amd:MI300X"} {
 
 // Without an engine the elements of a copy wait in registers: loads at the copy, stores at the wait behind the products. The
-// array is described once, before any branch.
+// array is described once, before any branch; where results are checked, their addresses stand before the branches, too.
 //
 // CHECK-LABEL: func.func private @staged
 // CHECK: rocdl.make.buffer.rsrc %arg0
@@ -86,8 +86,12 @@ module attributes {tilewright.target = "amd:MI300X"} {
 // CHECK:   llvm.store {{.*}} : vector<8xf16>, !llvm.ptr<3>
 // CHECK-NOT: rocdl.s.barrier
 // CHECK-NOT: rocdl.make.buffer.rsrc
+// CHECK: %[[OWN:.*]] = llvm.getelementptr %arg1
 // CHECK: scf.if
-// CHECK:   llvm.store {{.*}} : f32, !llvm.ptr<1>
+// CHECK:   llvm.store {{.*}}, %[[OWN]] {{.*}} : f32, !llvm.ptr<1>
+// CHECK: %[[NEXT:.*]] = llvm.getelementptr %[[OWN]][32]
+// CHECK: scf.if
+// CHECK:   llvm.store {{.*}}, %[[NEXT]] {{.*}} : f32, !llvm.ptr<1>
 func.func private @staged(%A: memref<64x512xf16>, %C: memref<?x32xf32>, %m: index)
     attributes {tilewright.launch = {threads = 128 : i64, shared = 4096 : i64}} {
   tile.parallel (%g) to (1) level "grid" {

@@ -21,28 +21,3 @@ llvm.func @two() attributes {tilewright.launch = {threads = 256 : i64, shared = 
 module attributes {tilewright.target = "nvidia:L4"} {
 llvm.func @planned() attributes {tilewright.launch = {threads = 128 : i64, shared = 0 : i64}, tilewright.residency = 3 : i64} { llvm.return }
 }
-
-// -----
-
-// Products of single lanes: the assembler would load more ahead than there are registers, but on a chip where it knows less.
-// CHECK: llvm.func @lanes()
-// CHECK-NOT: minctasm
-// CHECK: llvm.return
-module attributes {tilewright.target = "nvidia:L4"} {
-llvm.func @tilewright.unit.nvidia.fma_f32()
-llvm.func @lanes() attributes {tilewright.launch = {threads = 128 : i64, shared = 0 : i64}, tilewright.residency = 3 : i64} {
-  llvm.call @tilewright.unit.nvidia.fma_f32() : () -> ()
-  llvm.return
-}
-}
-
-// -----
-
-// CHECK: llvm.func @few() attributes {{.*}}nvvm.minctasm = 1 : i32
-module attributes {tilewright.target = "nvidia:T4"} {
-llvm.func @tilewright.unit.nvidia.fma_f32()
-llvm.func @few() attributes {tilewright.launch = {threads = 128 : i64, shared = 0 : i64}, tilewright.residency = 3 : i64} {
-  llvm.call @tilewright.unit.nvidia.fma_f32() : () -> ()
-  llvm.return
-}
-}
