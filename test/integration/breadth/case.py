@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 
 from random_programs import values
-from random_programs.values import FLOATS
 
+FLOATS = {kind: values.FLOATS[kind] for kind in values.USUAL}
 #: 8-bit floats: NumPy's type, spacing of its values around 1, smallest number. Types of storage: operations err by less than a
 #: spacing, whatever they compute.
 FLOATS8 = {"f8E4M3FN": (ml_dtypes.float8_e4m3fn, 2.0**-3, 2.0**-9), "f8E5M2": (ml_dtypes.float8_e5m2, 2.0**-2, 2.0**-16),

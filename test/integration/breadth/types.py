@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from breadth.case import FLOATS8, NUMPY, Case, Random, Tensor, store
-from random_programs.values import FLOATS
+from breadth.case import FLOATS, FLOATS8, NUMPY, Case, Random, Tensor, store
 
 INTS = ["i8", "i16", "i32", "i64", "index"]
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}
