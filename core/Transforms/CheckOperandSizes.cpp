@@ -15,6 +15,9 @@
 ///   tile.require_size %n, %dim                       %dim = tensor.dim %b, 0
 ///   %r = linalg.add ins(%s, %b)
 ///
+/// tensor.expand_shape takes a size to be the product of several others, which is
+/// compared where the size is one of an argument.
+///
 /// A check stands where the size becomes known, at the start of the function
 /// where it follows from the arguments: between two nests it would part their
 /// kernels. Of an operation in a branch or loop it stands in there, since nobody
@@ -28,6 +31,7 @@
 #include "dialects/Tile/TileDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -62,6 +66,10 @@ public:
       for (Dimension side : {demand.a, demand.b})
         if (!isKnown(side))
           check(demand, side);
+    function.walk([&](tensor::ExpandShapeOp op) {
+      for (auto [d, group] : llvm::enumerate(op.getReassociationIndices()))
+        checkExpansion(op, d, group);
+    });
   }
 
 private:
@@ -71,6 +79,7 @@ private:
   }
   bool isKnown(Dimension side);
   void check(const SizeDemand &demand, Dimension side);
+  void checkExpansion(tensor::ExpandShapeOp op, int64_t d, ArrayRef<int64_t> group);
   void require(Location loc, Value size, Value required, SmallVector<Operation *> &done);
   Dimension first(Dimension side, Operation *op);
   Value sizeOf(Dimension d) {
@@ -194,6 +203,68 @@ void DemandChecker::check(const SizeDemand &demand, Dimension side) {
   // Values of the two sides of a branch are compared by what has made them one group.
   if (follows(here.first, other.first) || follows(other.first, here.first))
     require(loc, sizeOf(here), sizeOf(other), done);
+}
+
+/// Whether the product of `sizes` is the size of dimension `d` of what `op` expands, whatever the arguments are.
+static bool isProduct(tensor::ExpandShapeOp op, int64_t d, ArrayRef<OpFoldResult> sizes) {
+  using Bounds = ValueBoundsConstraintSet;
+  int64_t factor = 1;
+  SmallVector<Value> dynamic;
+  for (OpFoldResult size : sizes) {
+    std::optional<int64_t> number = getConstantIntValue(size);
+    factor *= number.value_or(1);
+    if (!number)
+      dynamic.push_back(cast<Value>(size));
+  }
+  Builder b(op.getContext());
+  if (dynamic.size() <= 1) {
+    AffineExpr expr = dynamic.empty() ? b.getAffineConstantExpr(factor) : b.getAffineSymbolExpr(0) * factor;
+    FailureOr<bool> equal = Bounds::areEqual(Bounds::Variable(AffineMap::get(0, dynamic.size(), expr), ValueRange(dynamic)),
+                                             Bounds::Variable(op.getSrc(), d));
+    return succeeded(equal) && *equal;
+  }
+  return false;
+}
+
+/// Compares dimension `d`, which is one of an argument's, with the product of those that it becomes: it is the caller who
+/// may be wrong. At the start of the function, where the product follows from the arguments.
+void DemandChecker::checkExpansion(tensor::ExpandShapeOp op, int64_t d, ArrayRef<int64_t> group) {
+  SmallVector<OpFoldResult> all = op.getMixedOutputShape(), sizes;
+  for (int64_t dim : group)
+    sizes.push_back(all[dim]);
+  bool known = llvm::all_of(sizes, [](OpFoldResult size) { return getConstantIntValue(size).has_value(); });
+  SmallVector<Dimension> members = groups.membersDefined({op.getSrc(), d});
+  auto argument = llvm::find_if(members, [&](Dimension each) { return isEntryArgument(each); });
+  bool isDynamic = op.getSrcType().isDynamicDim(d);
+  if ((isDynamic && argument == members.end()) || (known && !isDynamic) || isProduct(op, d, sizes))
+    return;
+  if (auto size = dyn_cast<Value>(sizes.front());
+      size && sizes.size() == 1 && groups.findDefined({size, -1}) == groups.findDefined({op.getSrc(), d}))
+    return;
+  Location loc = op.getLoc();
+  builder.setInsertionPoint(op);
+  Value product;
+  for (OpFoldResult size : sizes) {
+    Value each = getValueOrCreateConstantIndexOp(builder, loc, size);
+    product = product ? builder.createOrFold<arith::MulIOp>(loc, product, each) : each;
+  }
+  Value given = sizeOf(argument != members.end() ? *argument : Dimension{op.getSrc(), d});
+  for (Value each : {given, product})
+    moveToStart(each);
+  Operation *last = given.getDefiningOp();
+  for (Value each : {given, product}) {
+    Operation *def = each.getDefiningOp();
+    if (def && def->getBlock() == &function.front() && (!last || last->isBeforeInBlock(def)))
+      last = def;
+  }
+  bool early = llvm::all_of(ValueRange{given, product}, [&](Value each) {
+    return each.getParentBlock() == &function.front();
+  });
+  if (early && last)
+    builder.setInsertionPointAfter(last);
+  else
+    builder.setInsertionPoint(op);
+  tile::RequireSizeOp::create(builder, loc, product, given, IntegerAttr(), IntegerAttr());
 }
 
 void CheckOperandSizes::runOnOperation() {

@@ -223,7 +223,8 @@ def CheckOperandSizes : Pass<"check-operand-sizes", "::mlir::ModuleOp"> {
   let description = [{
     Runs on tensors, behind `name-sizes`. An operation on several tensors takes some of their dimensions to be equal. Those
     that are, by the definitions of the values, constants, sizes of arguments, or affine functions of these, are compared before
-    the call begins. A dimension that is made of data is compared by `tile.require_size`, where it becomes known.
+    the call begins. A dimension that is made of data is compared by `tile.require_size`, where it becomes known, and so is the
+    product of the sizes that a dimension of an argument is expanded to.
 
     ```mlir
       %s = tensor.extract_slice %a[0] [%n] [1] : tensor<?xf32> to tensor<?xf32>      // %n: read

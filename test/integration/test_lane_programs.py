@@ -38,6 +38,12 @@ def test_whole_programs(chip, case, tool):
     emulate(tool, PROGRAMS / f"{case[0]}.mlir", chip, "--sizes", case[1], "--modes")
 
 
+@pytest.mark.parametrize("place", [[], ["--target", "nvidia:A100", "--device", "emulator"]], ids=["host", "lanes"])
+def test_sizes_that_no_reshape_can_have_are_refused(place, tool):
+    """12 channels in 4 groups, but 5 gains and 7 biases."""
+    tool("tw-run", PROGRAMS / "group-norm.mlir", "--sizes", "2,12,5,7,5,7", *place, expect=1)
+
+
 def row_loads(report):
     """Loads and sectors of the kernels that reduce rows: of sites in global memory, several sectors an execution."""
     loads = [site for kernel in kernels(report) for site in kernel["sites"]

@@ -169,3 +169,29 @@ func.func @known(%a: tensor<?xf32>, %b: tensor<?xf32>, %c: tensor<?xf32>) -> (te
   %q = linalg.add ins(%a, %w : tensor<?xf32>, tensor<?xf32>) outs(%h : tensor<?xf32>) -> tensor<?xf32>
   return %r, %q : tensor<?xf32>, tensor<?xf32>
 }
+
+// A dimension of an argument and the product that it is taken to be: 8 elements are no 4 rows of 3.
+// CHECK-LABEL: func.func @expand
+// CHECK: %[[EACH:.*]] = arith.divui
+// CHECK: %[[PRODUCT:.*]] = arith.muli %[[EACH]]
+// CHECK: tile.require_size %[[PRODUCT]], %[[SIZE:.*]]{{$}}
+// CHECK: tensor.expand_shape
+func.func @expand(%a: tensor<?xf32>, %b: tensor<?xi8>) -> tensor<4x?xf32> {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %n = tensor.dim %b, %c0 : tensor<?xi8>
+  %each = arith.divui %n, %c4 : index
+  %x = tensor.expand_shape %a [[0, 1]] output_shape [4, %each] : tensor<?xf32> into tensor<4x?xf32>
+  return %x : tensor<4x?xf32>
+}
+
+// What is there by definition needs no check.
+// CHECK-LABEL: func.func @expand_own
+// CHECK-NOT: tile.require_size
+// CHECK: return
+func.func @expand_own(%a: tensor<?x12xf32>) -> tensor<?x3x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %a, %c0 : tensor<?x12xf32>
+  %x = tensor.expand_shape %a [[0], [1, 2]] output_shape [%n, 3, 4] : tensor<?x12xf32> into tensor<?x3x4xf32>
+  return %x : tensor<?x3x4xf32>
+}
