@@ -156,26 +156,29 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   swizzles(plain.near, use.rowBytes);
   if (clocks.taken > clocks.least)
     paddings(plain.near);
-  // Reads of matrices keep neighbouring rows apart, writes of blocks those that are blocks apart.
-  if (use.transposed && clocks.taken > clocks.least)
-    swizzles(plain.near, use.rowBytes, /*again=*/true);
   int64_t sector = std::max<int64_t>(1, 32 / (use.along * use.elementBytes)); // lanes that fill one of global memory
-  for (int64_t near = plain.near; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
-    // Fewer lanes along the array only where others of the same access fill its sectors.
-    int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes);
-    if (use.wholeSectors && near < sector && use.lanes / pieces < sector)
-      break;
-    if (near < plain.near) {
-      StagedTile candidate = plain;
-      candidate.near = near;
-      consider(candidate);
+  auto nearer = [&](bool again) {
+    for (int64_t near = plain.near; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
+      // Fewer lanes along the array only where others of the same access fill its sectors.
+      int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes);
+      if (use.wholeSectors && near < sector && use.lanes / pieces < sector)
+        break;
+      int64_t span = std::max(use.rowBytes, memory.banks * memory.bankBytes);
+      swizzles(near, again && near == plain.near ? use.rowBytes : span, again);
+      if (again)
+        continue;
+      if (near < plain.near) {
+        StagedTile candidate = plain;
+        candidate.near = near;
+        consider(candidate);
+      }
+      paddings(near);
     }
-    int64_t span = std::max(use.rowBytes, memory.banks * memory.bankBytes);
-    swizzles(near, span);
-    paddings(near);
-    if (clocks.taken > clocks.least)
-      swizzles(near, span, /*again=*/true);
-  }
+  };
+  nearer(/*again=*/false);
+  // Reads of matrices keep neighbouring rows apart, writes of blocks those that are blocks apart. Last, since the rows
+  // of neighbouring fragments may then need addresses of their own.
+  nearer(/*again=*/true);
   if (!best.swizzleBits)
     best.swizzleBase = 0;
   tile = best;
