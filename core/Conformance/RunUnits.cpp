@@ -21,6 +21,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/DynamicLibrary.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -121,6 +122,9 @@ static llvm::Error callOnDevice(Device &device, int64_t lanes, UnitProblem &prob
 
 Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
   std::string why = options.device == "model" ? "the model is what the record says" : whyNoProgram(unit);
+  if (why.empty() && !isProcess() && unit.emit.kind == EmissionKind::ExternalCall &&
+      !llvm::sys::DynamicLibrary::SearchForAddressOfSymbol(unit.emit.name))
+    why = "calls '" + unit.emit.name + "', which this machine does not have";
   if (!why.empty())
     return {Status::Skipped, why};
   Messages messages(context.get());

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/MemoryModel.h"
+#include "tilewright/Cores.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -19,6 +20,8 @@ using namespace tilewright;
 MemoryModel::MemoryModel(const TargetDescription &chip) {
   registerBytes = chip.vectorRegisters().second;
   clock = chip.clockMHz() * 1e6;
+  if (coreHierarchy(chip))
+    launchSeconds = 0;
   for (const MatrixUnit &unit : chip.units())
     if (unit.c.element == ElementKind::F32 && unit.k == 1 && unit.m == 1) {
       double wanted = std::max(2.0, unit.latency / std::max(unit.issue, 0.25));

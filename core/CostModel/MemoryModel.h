@@ -82,7 +82,7 @@ private:
     double read, write;
   };
   std::vector<Rates> memories;
-  static constexpr double launchSeconds = 5e-6;
+  double launchSeconds = 5e-6; // fork and join of a warm team; 0 where all cores of a launch begin together
 };
 
 } // namespace tilewright

@@ -14,12 +14,14 @@
 #include "core/Pipelines/OpenMP.h"
 #include "tilewright/Compiler.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 
 using namespace tilewright;
 
 struct Jit::Impl {
   std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::vector<std::string> missing; // functions that the code calls and this process does not have
 };
 
 Jit::Jit(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
@@ -39,8 +41,8 @@ llvm::Expected<std::unique_ptr<Jit>> Jit::load(std::unique_ptr<llvm::MemoryBuffe
     auto path = openMPLibrary();
     if (!path)
       return path.takeError();
-    auto symbols = llvm::orc::DynamicLibrarySearchGenerator::Load(
-        path->c_str(), (*jit)->getDataLayout().getGlobalPrefix());
+    auto symbols =
+        llvm::orc::DynamicLibrarySearchGenerator::Load(path->c_str(), (*jit)->getDataLayout().getGlobalPrefix());
     if (!symbols)
       return symbols.takeError();
     (*jit)->getMainJITDylib().addGenerator(std::move(*symbols));
@@ -49,12 +51,27 @@ llvm::Expected<std::unique_ptr<Jit>> Jit::load(std::unique_ptr<llvm::MemoryBuffe
     return error;
   auto impl = std::make_unique<Impl>();
   impl->jit = std::move(*jit);
+  impl->jit->getExecutionSession().setErrorReporter([missing = &impl->missing](llvm::Error error) {
+    llvm::handleAllErrors(
+        std::move(error),
+        [&](const llvm::orc::SymbolsNotFound &each) {
+          for (const llvm::orc::SymbolStringPtr &symbol : each.getSymbols())
+            missing->push_back((*symbol).str());
+        },
+        [](const llvm::ErrorInfoBase &) {}); // what a lookup fails with says the rest
+  });
   return std::unique_ptr<Jit>(new Jit(std::move(impl)));
 }
 
 llvm::Expected<void *> Jit::lookup(llvm::StringRef symbol) {
   auto address = impl->jit->lookup(symbol);
-  if (!address)
+  if (address)
+    return address->toPtr<void *>();
+  if (impl->missing.empty())
     return address.takeError();
-  return address->toPtr<void *>();
+  llvm::consumeError(address.takeError());
+  return llvm::createStringError(
+      "the code calls '" + llvm::join(impl->missing, "', '") +
+      "', which this machine does not have; functions that records name in an ExternalCall are on their chip: run the "
+      "program by the records (--device model), or on a device of yours (--device exec:PROG)");
 }

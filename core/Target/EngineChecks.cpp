@@ -45,6 +45,13 @@ void tilewright::checkEngine(const CopyEngine &engine, Messages &messages) {
 }
 
 void tilewright::checkCopyPaths(const ChipTable &chip, Messages &messages) {
+  for (const CopyEngine &copy : chip.copies)
+    for (const Memory &memory : chip.memories)
+      if ((memory.name == copy.from || memory.name == copy.to) && memory.bytes > 0 && copy.alignBytes > memory.bytes)
+        messages.push_back(
+            formatv("copy engine '{0}': field 'alignBytes' ({1}) is above field 'bytes' ({2}) of the memory "
+                    "'{3}', so that no second buffer could lie in it; give the engine's real alignment",
+                    copy.name, copy.alignBytes, memory.bytes, memory.name));
   if (llvm::any_of(chip.levels, [](const Level &level) { return level.kind == LevelKind::Lockstep; }))
     return;
   for (const CopyEngine &copy : chip.copies) {
@@ -87,6 +94,18 @@ void tilewright::checkMemory(const Memory &memory, Messages &messages) {
         formatv("scratchpad '{0}': fields 'banks' ({1}) and 'bankBytes' ({2}) must be at least 1; a memory "
                 "without banks has one, as wide as an access",
                 memory.name, memory.banks, memory.bankBytes));
+  else if (memory.kind == MemoryKind::Scratchpad && memory.bytes > 0 &&
+           memory.bytes % (memory.banks * memory.bankBytes) != 0)
+    messages.push_back(formatv(
+        "scratchpad '{0}': field 'bytes' ({1}) is no multiple of a row of its banks, fields 'banks' ({2}) times "
+        "'bankBytes' ({3}); all banks are equally long: make the size a multiple of {4}",
+        memory.name, memory.bytes, memory.banks, memory.bankBytes, memory.banks * memory.bankBytes));
+  if (memory.kind == MemoryKind::RegisterFile && memory.name == "vector" && memory.entryBytes > 0 &&
+      !llvm::isPowerOf2_64(memory.entryBytes))
+    messages.push_back(
+        formatv("register file 'vector': field 'entryBytes' is {0}; vectors that the compiler plans have a "
+                "power of two of bytes: describe the part of a register that has {1}",
+                memory.entryBytes, llvm::bit_floor(uint64_t(memory.entryBytes))));
   if (memory.latency < 0)
     messages.push_back(
         formatv("memory '{0}': field 'latency' is {1}; it must not be below 0", memory.name, memory.latency));

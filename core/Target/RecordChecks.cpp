@@ -229,6 +229,8 @@ static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messa
     else
       add(memory, field, bitsOf(*operand));
   }
+  if (unit.m < 1 || unit.n < 1 || unit.k < 1)
+    return; // reported with the record
   for (const auto &[memory, need] : needs) {
     int64_t bytes = llvm::divideCeil(need.bits, 8);
     if (bytes > memory->bytes)

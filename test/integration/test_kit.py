@@ -274,3 +274,36 @@ def test_lines_of_targets():
     report = json.loads(run(sys.executable, SOURCE / "scripts/vendor-lines.py", "--json"))
     assert 0 < report["templates/accelerator"] <= 250, report
     assert all(report[f"targets/{name} without .td"] <= 1500 for name in ("amd", "nvidia")), report
+
+
+def test_a_unit_that_this_machine_does_not_have(projects, prefix, tmp_path):
+    """A chip that LLVM does not know runs on this machine but for its own instructions: the message says where they can run."""
+    folder = tmp_path / "project"
+    shutil.copytree(projects("simd")[0], folder, ignore=shutil.ignore_patterns("build"))
+    units = folder / "MatrixUnits.td"
+    text = units.read_text()
+    record = """def mm_2x4x8_i8 : MatrixUnit<2, 4, 8> {
+  let a = Operand<i8, VectorRegister<RowMajor>>;
+  let b = Operand<i8, VectorRegister<ColumnMajor>>;
+  let c = Operand<i32, VectorRegister<RowMajor>>;
+  let issue = Cycles<2>; let latency = Cycles<6>; let source = Guess<"a chip that exists on paper">;
+  let emit = ExternalCall<"acme_mm_2x4x8_i8", ["C", "A", "B"]>;
+}
+"""
+    units.write_text(text.replace("defvar Units = [", record + "defvar Units = [mm_2x4x8_i8, "))
+    run("cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", folder / "build")
+    load = f"--load-target={plugin_of(folder)}"
+    program = tmp_path / "gemm.mlir"
+    program.write_text("""func.func @gemm(%a: tensor<40x64xi8>, %b: tensor<64x24xi8>, %c: tensor<40x24xi32>) -> tensor<40x24xi32> {
+      %d = linalg.matmul ins(%a, %b : tensor<40x64xi8>, tensor<64x24xi8>) outs(%c : tensor<40x24xi32>) -> tensor<40x24xi32>
+      return %d : tensor<40x24xi32>
+    }""")
+    common = [load, "--target", NAME]
+    assert ("the code calls 'acme_mm_2x4x8_i8', which this machine does not have; functions that records name in an ExternalCall "
+            "are on their chip: run the program by the records (--device model)"
+            ) in run(prefix / "bin/tw-run", program, *common, "--verify", expect=1)
+    assert "largest error 0.00e+00" in run(prefix / "bin/tw-run", program, *common, "--device", "model", "--verify")
+    report = json.loads(run(prefix / "bin/tw-conformance", *common, "--filter=unit/*mm_2x4x8*", "--json"))
+    case = next(case for case in report["cases"] if case["name"].endswith("/run"))
+    assert case["status"] == "skipped" and "'acme_mm_2x4x8_i8', which this machine does not have" in case["message"], report

@@ -19,6 +19,9 @@
 // RUN: not tw-tblgen -target=test -D SECOND -I %source %s 2>&1 | FileCheck %s --check-prefix=SECOND
 // RUN: not tw-tblgen -target=test -D TURNED -I %source %s 2>&1 | FileCheck %s --check-prefix=TURNED
 // RUN: not tw-tblgen -target=test -D BANKS -I %source %s 2>&1 | FileCheck %s --check-prefix=BANKS
+// RUN: not tw-tblgen -target=test -D ROWS -I %source %s 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not tw-tblgen -target=test -D VECTOR -I %source %s 2>&1 | FileCheck %s --check-prefix=VECTOR
+// RUN: not tw-tblgen -target=test -D LARGE -I %source %s 2>&1 | FileCheck %s --check-prefix=LARGE
 // RUN: not tw-tblgen -target=test -D STATIONARY -I %source %s 2>&1 | FileCheck %s --check-prefix=STATIONARY
 // RUN: not tw-tblgen -target=test -D MAJOR -I %source %s 2>&1 | FileCheck %s --check-prefix=MAJOR
 // RUN: not tw-tblgen -target=test -D NAME -I %source %s 2>&1 | FileCheck %s --check-prefix=NAME
@@ -43,6 +46,9 @@ def In : CopyEngine<"global", "scratchpad"> {
   let alignBytes = 24;
 #else
   let alignBytes = 16;
+#endif
+#ifdef LARGE
+  let alignBytes = 131072;
 #endif
 #ifdef BURST
   let burstBytes = 100;
@@ -133,11 +139,18 @@ def Npu : Chip<"npu"> {
 #ifdef BANKS
   defvar banks = 0;
 #else
+#ifdef ROWS
+  defvar banks = 3;
+#else
   defvar banks = 4;
+#endif
 #endif
   let memories = [
     Memory<"global", "core", 1048576, PerClock<8>, Cycles<100>, Test>,
     Scratchpad<"scratchpad", "core", 65536, PerClock<64>, Cycles<2>, banks, 16, Test>,
+#ifdef VECTOR
+    RegisterFile<"vector", "core", 16, 24>,
+#endif
     AccumulatorMemory<"accumulator", "core", 65536, PerClock<64>, Cycles<2>, Test>
   ];
 #ifdef SECOND
@@ -168,7 +181,7 @@ def NpuLite : Variant<"npu-lite", Npu> {
 }
 #endif
 
-// ALIGN: chip-errors.td:[[@LINE-41]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
+// ALIGN: chip-errors.td:[[@LINE-48]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
 // BURST: error: chip 'Npu': copy engine 'In': field 'burstBytes' (100) is no multiple of field 'alignBytes' (16), so that a second burst could not start
 // RANK: error: chip 'Npu': copy engine 'In': field 'maxRank' is 0; a command moves at least 1 dimension
 // QUEUE: error: chip 'Npu': copy engine 'In': field 'queueDepth' is -1; 0 stands for no limit
@@ -177,6 +190,9 @@ def NpuLite : Variant<"npu-lite", Npu> {
 // TURNED-NOT: 'Turned' both move rows
 // TURNED: error: chip 'Npu': copy engines 'Turned' and 'TurnedToo' of field 'copies' both move transposed tiles from 'global' to 'scratchpad', so that 'TurnedToo' would be ignored
 // BANKS: error: chip 'Npu': scratchpad 'scratchpad': fields 'banks' (0) and 'bankBytes' (16) must be at least 1
+// ROWS: error: chip 'Npu': scratchpad 'scratchpad': field 'bytes' (65536) is no multiple of a row of its banks, fields 'banks' (3) times 'bankBytes' (16); all banks are equally long: make the size a multiple of 48
+// VECTOR: error: chip 'Npu': register file 'vector': field 'entryBytes' is 24; vectors that the compiler plans have a power of two of bytes: describe the part of a register that has 16
+// LARGE: error: chip 'Npu': copy engine 'In': field 'alignBytes' (131072) is above field 'bytes' (65536) of the memory 'scratchpad', so that no second buffer could lie in it; give the engine's real alignment
 // STATIONARY: chip-errors.td:{{[0-9]+}}:5: error: unit 'array': field 'stationary' is 'B', but field 'load' does not say how many clocks it takes to load that operand; give it, or leave 'stationary' out
 // MAJOR: error: unit 'array': field 'a' accepts the storage order 'diagonal'; it must be "row" or "column"
 // NAME: error: unit 'array': field 'emit' calls 'multiply i8', which is no name of a function
