@@ -75,9 +75,10 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
               !if(!eq(wave, 64), [Rate<"place.direct", PerClock<1, 4>, Counted>,
                                   Rate<"waits.fragments", PerClock<1>, Counted>], []<Rate>);
 }
-/// Four SIMDs of 512 registers for 64 lanes; 256 of them are held free of accumulator registers.
+/// Four SIMDs of 512 registers for 64 lanes, half of which hold sums alone; LLVM moves the others through those where more
+/// than half of that half is theirs, so 384 are counted.
 class Cdna<string name, string architecture, int cus, int mhz, int gib, int gbs, int l2MiB, int ldsKiB, Source sheet>
-    : Gpu<name, architecture, cus, 64, mhz, gib, gbs, l2MiB, !mul(cus, 64), ldsKiB, 512, 131072, 4, sheet>;
+    : Gpu<name, architecture, cus, 64, mhz, gib, gbs, l2MiB, !mul(cus, 64), ldsKiB, 384, 131072, 4, sheet>;
 /// Two SIMDs of 1536 registers for 32 lanes.
 class Rdna<string name, string architecture, int cus, int mhz, int gib, int gbs, int l2MiB, Source sheet>
     : Gpu<name, architecture, cus, 32, mhz, gib, gbs, l2MiB, !mul(cus, 64), 64, 256, 98304, 2, sheet>;
