@@ -164,8 +164,14 @@ def turns(assembly):
             if "v_readfirstlane" in code and re.search(rf"s_cbranch_execnz {label}\b", code)]
 
 
+#: Known to spill 24 to 196 bytes: large products of 8-bit floats whose B is turned while it is copied (wgmma does not read it in
+#: the order of the array), planned with 248 of 255 registers. A run that finds one mended fails.
+SPILLS = [(chip, f"f8-large-{tail}") for chip in ("H100", "H200") for tail in TAILS]
+
+
 @pytest.mark.parametrize("chip, name", [
-    (chip, name) for i, chip in enumerate([*NVIDIA, *AMD]) for j, name in enumerate(KERNELS)
+    pytest.param(chip, name, marks=[pytest.mark.xfail(strict=True, reason="spills")] if (chip, name) in SPILLS else [])
+    for i, chip in enumerate([*NVIDIA, *AMD]) for j, name in enumerate(KERNELS)
     if FULL or j == 7 * i % len(KERNELS) or (chip, name) in MOST_HELD])
 def test_nothing_is_spilled(chip, name, tool, tmp_path):
     """Nor do lanes take turns because a description of an array is in their registers."""
