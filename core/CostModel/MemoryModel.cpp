@@ -37,6 +37,7 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
     lastCache = caches.back()->bytes;
   }
   loadsPerClock = chip.rate("load").value_or(loadsPerClock);
+  shufflesPerClock = chip.rate("shuffle").value_or(shufflesPerClock);
   for (const Memory *cache : caches)
     memories.push_back({cache->bytes, cache->bytesPerClock, cache->writeBytesPerClock});
   for (const Memory &memory : chip.memories())

@@ -67,6 +67,14 @@ public:
   double issueSeconds(double arithmetic, double loads) const {
     return std::max(arithmetic / operationsPerClock, loads / loadsPerClock) / clock;
   }
+  /// The time of a vector of every `stride`-th element, in loads: one a lane, or up to a stride of four, as many loads
+  /// side by side and shuffles that pick the lanes.
+  double stridedLoads(int64_t stride, int64_t lanes) const {
+    double each = double(stride) + double(stride - 1) * loadsPerClock / shufflesPerClock;
+    return stride >= 2 && stride <= 4 ? std::min(each, double(lanes)) : double(lanes);
+  }
+  /// Whether loads and shuffles are the faster way.
+  bool deinterleaves(int64_t stride, int64_t lanes) const { return stridedLoads(stride, lanes) < double(lanes); }
   /// Lines that an unaligned vector touches beside its first, on average.
   double lineCrossings() const { return static_cast<double>(registerBytes) / static_cast<double>(line); }
   /// Whether the time is worth waking `threads` cores.
@@ -75,7 +83,7 @@ public:
 private:
   int64_t registerBytes = 0, line = 64, accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 32 << 10,
           second = 256 << 10;
-  double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1, loadsPerClock = 1;
+  double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
   /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
   struct Rates {
     int64_t bytes;

@@ -136,12 +136,12 @@ bool NestVectorizer::laneIsPossible(unsigned dim) const {
   return true;
 }
 
-/// Accesses of one vector of iterations: a strided load costs one access a lane.
+/// Accesses of one vector of iterations: a strided load costs one access a lane, or loads side by side and shuffles.
 double NestVectorizer::laneCost(unsigned dim) const {
   double cost = 0.01;
   for (const Access &load : nest.loads) {
     int64_t stride = load.stride(dim).value_or(lanes);
-    cost += stride == 0 ? 0.1 : stride == 1 ? 1.0 : static_cast<double>(lanes);
+    cost += stride == 0 ? 0.1 : stride == 1 ? 1.0 : model.stridedLoads(stride, lanes);
   }
   for (const Access &store : nest.stores)
     cost += store.dims().test(dim) ? 1.0 : 0.1;

@@ -122,6 +122,35 @@ Value NestVectorizer::vectorValue(Value original, const Step &step, const IRMapp
   return step.broadcast.lookup(original);
 }
 
+/// Every `stride`-th element from `at` on, by `stride` loads side by side and shuffles. The last load ends with the
+/// last element that is wanted, so nothing beyond it is read:
+///
+///   stride 2, 4 lanes:   a . b . | c . d      loads at 0 and 3, lanes {0, 2, 5, 7} of both
+Value NestVectorizer::emitDeinterleaved(OpBuilder &b, Value memref, VectorType type, ArrayRef<Value> at,
+                                        int64_t stride) const {
+  int64_t last = (lanes - 1) * stride + 1 - lanes; // where the last load begins
+  auto startOf = [&](int64_t part) { return part + 1 < stride ? part * lanes : last; };
+  Value value;
+  for (int64_t part = 0; part < stride; ++part) {
+    SmallVector<Value> place(at);
+    place.back() =
+        arith::AddIOp::create(b, loc, place.back(), arith::ConstantIndexOp::create(b, loc, startOf(part)).getResult());
+    Value loaded = vector::LoadOp::create(b, loc, type, memref, place);
+    if (part == 0) {
+      value = loaded;
+      continue;
+    }
+    SmallVector<int64_t> chosen;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t position = lane * stride, holder = std::min(position / lanes, stride - 1);
+      int64_t before = part == 1 ? position : lane; // what the parts before have chosen lies at its lane
+      chosen.push_back(holder < part ? before : holder == part ? lanes + position - startOf(part) : 0);
+    }
+    value = vector::ShuffleOp::create(b, loc, value, loaded, chosen);
+  }
+  return value;
+}
+
 /// The elements that `load` reads for the lanes from `base` on; where `mask` is off, a value that harms no operation.
 Value NestVectorizer::emitLoad(OpBuilder &b, AffineLoadOp load, const Step &step, Value base, Value mask) const {
   const Access &access = *accessOf(load);
@@ -142,6 +171,9 @@ Value NestVectorizer::emitLoad(OpBuilder &b, AffineLoadOp load, const Step &step
   } else if (stride == 1) {
     value = mask ? vector::MaskedLoadOp::create(b, loc, type, access.memref, at, mask, passThrough()).getResult()
                  : vector::LoadOp::create(b, loc, type, access.memref, at).getResult();
+  } else if (!mask && model.deinterleaves(stride, lanes) && load.getType().isIntOrFloat() &&
+             load.getType().getIntOrFloatBitWidth() >= 8) {
+    value = emitDeinterleaved(b, access.memref, type, at, stride);
   } else {
     VectorType offsets = vectorOf(b.getIndexType());
     SmallVector<int64_t> numbers;

@@ -94,6 +94,8 @@ private:
   mlir::Value vectorValue(mlir::Value original, const Step &step, const mlir::IRMapping &varying) const;
   mlir::Value emitLoad(mlir::OpBuilder &b, mlir::affine::AffineLoadOp load, const Step &step, mlir::Value base,
                        mlir::Value mask) const;
+  mlir::Value emitDeinterleaved(mlir::OpBuilder &b, mlir::Value memref, mlir::VectorType type,
+                                llvm::ArrayRef<mlir::Value> at, int64_t stride) const;
   /// One vector of iterations of one step. `values` holds the vectors of the loads that all steps share; `sums` one
   /// vector for each accumulation, read and replaced.
   void emitLanes(mlir::OpBuilder &b, const Step &step, mlir::Value base, mlir::Value mask, bool aligned,

@@ -269,3 +269,48 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 }
+
+// -----
+
+// Every third element: three loads side by side, the last of which ends with the last element that is wanted (the 46th of 48
+// in a vector's reach), and two shuffles. The masked rest is gathered.
+// CHECK-LABEL: func.func private @thirds
+// CHECK-DAG:     %[[SECOND:.*]] = arith.constant 16 : index
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 30 : index
+// CHECK:         scf.for %[[J:.*]] =
+// CHECK:           %[[BASE:.*]] = arith.muli %[[J]], %c3
+// CHECK:           %[[A:.*]] = vector.load %arg0[%[[BASE]]]
+// CHECK:           %[[AT:.*]] = arith.addi %[[BASE]], %[[SECOND]]
+// CHECK:           %[[B:.*]] = vector.load %arg0[%[[AT]]]
+// CHECK:           %[[AB:.*]] = vector.shuffle %[[A]], %[[B]] [0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0]
+// CHECK:           %[[AT:.*]] = arith.addi %[[BASE]], %[[LAST]]
+// CHECK:           %[[C:.*]] = vector.load %arg0[%[[AT]]]
+// CHECK:           vector.shuffle %[[AB]], %[[C]] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 19, 22, 25, 28, 31]
+// CHECK:         vector.gather
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @thirds(%x: memref<318xf32>, %y: memref<106xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 106 {
+      %a = affine.load %x[%i * 3] : memref<318xf32>
+      %b = arith.addf %a, %a : f32
+      affine.store %b, %y[%i] : memref<106xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+// Beyond a stride of four one access a lane is cheaper.
+// CHECK-LABEL: func.func private @fifths
+// CHECK-NOT:     vector.shuffle
+// CHECK:         vector.gather
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @fifths(%x: memref<320xf32>, %y: memref<64xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 64 {
+      %a = affine.load %x[%i * 5] : memref<320xf32>
+      %b = arith.addf %a, %a : f32
+      affine.store %b, %y[%i] : memref<64xf32>
+    }
+    return
+  }
+}

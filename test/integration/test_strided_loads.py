@@ -1,0 +1,125 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every second to fifth element as lanes: slices, interleaved channels, pooling. The input ends where a page without access
+begins, so a load beyond the last element that is wanted ends the process."""
+
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8, "bf16": ml_dtypes.bfloat16}
+CALL = """
+import ctypes, mmap, sys
+import ml_dtypes, numpy as np
+library, inputs, output, result = sys.argv[1:]
+x, out = np.load(inputs), np.load(output)
+page = mmap.PAGESIZE
+room = -(-x.nbytes // page) * page
+memory = mmap.mmap(-1, room + page)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.mprotect(ctypes.c_void_p(address + room), page, 0) == 0
+ctypes.memmove(address + room - x.nbytes, x.ctypes.data, x.nbytes)
+status = ctypes.CDLL(library).compute(ctypes.c_void_p(address + room - x.nbytes), out.ctypes.data_as(ctypes.c_void_p))
+assert status == 0, status
+np.save(result, out)
+"""
+
+
+def call(tool, folder, text, x, out, target="cpu:host"):
+    """The result of `compute` for `x`, whose last byte is the last of a page before one without access."""
+    (folder / "program.mlir").write_text(text)
+    tool("tw-compile", folder / "program.mlir", "--target", target, "-o", folder / "program.so")
+    as_bytes = lambda array: np.ascontiguousarray(array).view(np.uint8)
+    np.save(folder / "x.npy", as_bytes(x))
+    np.save(folder / "out.npy", as_bytes(out))
+    done = subprocess.run([sys.executable, "-c", CALL, *(str(folder / name) for name in
+                          ("program.so", "x.npy", "out.npy", "result.npy"))], capture_output=True, text=True)
+    assert done.returncode == 0, f"{text}\nexit status {done.returncode}\n{done.stderr}"
+    return np.load(folder / "result.npy").view(out.dtype).reshape(out.shape)
+
+
+def values(kind, shape):
+    """Small integers: every type holds them and their sums."""
+    return np.random.default_rng(1).integers(-4, 5, shape).astype(TYPES[kind])
+
+
+def slices(kind, count, stride, total):
+    """The sum of the elements at the first and the last place of each group of `stride`."""
+    x, y = f"tensor<{total}x{kind}>", f"tensor<{count}x{kind}>"
+    add = "arith.addi" if kind.startswith("i") else "arith.addf"
+    same = "affine_map<(i) -> (i)>"
+    return f"""func.func @compute(%x: {x}) -> {y} {{
+  %a = tensor.extract_slice %x[0] [{count}] [{stride}] : {x} to {y}
+  %b = tensor.extract_slice %x[{stride - 1}] [{count}] [{stride}] : {x} to {y}
+  %e = tensor.empty() : {y}
+  %r = linalg.generic {{indexing_maps = [{same}, {same}, {same}], iterator_types = ["parallel"]}}
+      ins(%a, %b : {y}, {y}) outs(%e : {y}) {{
+  ^bb0(%p: {kind}, %q: {kind}, %o: {kind}):
+    %s = {add} %p, %q : {kind}
+    linalg.yield %s : {kind}
+  }} -> {y}
+  return %r : {y}
+}}
+"""
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("stride", (2, 3, 4, 5))
+@pytest.mark.parametrize("count", (16, 97))
+def test_slices(tool, tmp_path, kind, stride, count):
+    x = values(kind, count * stride)
+    found = call(tool, tmp_path, slices(kind, count, stride, count * stride), x, np.zeros(count, x.dtype))
+    expected = x[::stride] + x[stride - 1::stride]
+    assert np.array_equal(found.astype(np.float64), expected.astype(np.float64))
+
+
+@pytest.mark.parametrize("channels", (2, 3, 4))
+@pytest.mark.parametrize("kind", ("f32", "i8"))
+def test_interleaved_channels(tool, tmp_path, channels, kind):
+    """The last channel of frames, as in complex numbers, colours and audio."""
+    frames = 131
+    x = values(kind, (frames, channels))
+    text = f"""func.func @compute(%x: tensor<{frames}x{channels}x{kind}>) -> tensor<{frames}x{kind}> {{
+  %c = tensor.extract_slice %x[0, {channels - 1}] [{frames}, 1] [1, 1] : tensor<{frames}x{channels}x{kind}> to tensor<{frames}x{kind}>
+  %e = tensor.empty() : tensor<{frames}x{kind}>
+  %r = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}}
+      ins(%c : tensor<{frames}x{kind}>) outs(%e : tensor<{frames}x{kind}>) {{
+  ^bb0(%p: {kind}, %o: {kind}):
+    %s = {"arith.addi" if kind == "i8" else "arith.addf"} %p, %p : {kind}
+    linalg.yield %s : {kind}
+  }} -> tensor<{frames}x{kind}>
+  return %r : tensor<{frames}x{kind}>
+}}
+"""
+    found = call(tool, tmp_path, text, x, np.zeros(frames, x.dtype))
+    assert np.array_equal(found, 2 * x[:, -1])
+
+
+@pytest.mark.parametrize("name, shape", [("nchw", (2, 3, 14, 70)), ("nhwc", (2, 14, 70, 3)), ("nhwc", (1, 8, 36, 1))])
+def test_pooling(tool, tmp_path, name, shape):
+    """The maximum of windows of 2 x 2 at a distance of two."""
+    rows, columns = (2, 3) if name == "nchw" else (1, 2)
+    out = list(shape)
+    out[rows] //= 2
+    out[columns] //= 2
+    x = values("f32", shape)
+    kind = lambda sizes: f"tensor<{'x'.join(map(str, sizes))}xf32>"
+    text = f"""func.func @compute(%x: {kind(shape)}) -> {kind(out)} {{
+  %low = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : {kind(out)}
+  %i = linalg.fill ins(%low : f32) outs(%e : {kind(out)}) -> {kind(out)}
+  %w = tensor.empty() : tensor<2x2xf32>
+  %r = linalg.pooling_{name}_max {{strides = dense<2> : tensor<2xi64>}}
+      ins(%x, %w : {kind(shape)}, tensor<2x2xf32>) outs(%i : {kind(out)}) -> {kind(out)}
+  return %r : {kind(out)}
+}}
+"""
+    found = call(tool, tmp_path, text, x, np.zeros(out, np.float32))
+    split = list(shape)
+    split[columns:columns + 1] = [out[columns], 2]
+    split[rows:rows + 1] = [out[rows], 2]
+    assert np.array_equal(found, x.reshape(split).max(axis=(rows + 1, columns + 2)))
