@@ -188,6 +188,21 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   }
 }
 
+/// Whether iterations of loop `dim` write to elements that no other one touches: `dim` itself is an index of all
+/// accesses of each array that is written, at one place.
+bool NestVectorizer::keepsApart(unsigned dim) {
+  for (const Access &store : nest.stores) {
+    ArrayRef<AffineExpr> indices = store.map.getResults();
+    const auto *at = llvm::find(indices, getAffineDimExpr(dim, store.map.getContext()));
+    if (at == indices.end())
+      return false;
+    for (const Access &other : llvm::concat<const Access>(nest.loads, nest.stores))
+      if (other.memref == store.memref && other.map.getResult(at - indices.begin()) != *at)
+        return false;
+  }
+  return true;
+}
+
 SmallVector<AffineForOp> NestVectorizer::rewrite() {
   SmallVector<AffineForOp> outermost;
   OpBuilder b(nest.loops.front());
@@ -217,7 +232,7 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
       auto loop = AffineForOp::create(b, loc, original.getLowerBoundOperands(), original.getLowerBoundMap(),
                                       original.getUpperBoundOperands(), original.getUpperBoundMap());
       ivs[dim] = loop.getInductionVar();
-      if (dim == 0)
+      if (dim == 0 || (laneLoop == 0 && dim == 1 && keepsApart(dim)))
         outermost.push_back(loop);
       b.setInsertionPointToStart(loop.getBody());
     }

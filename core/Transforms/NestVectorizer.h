@@ -82,6 +82,7 @@ private:
 
   bool readBody(std::string &reason);
   bool laneIsPossible(unsigned dim) const;
+  bool keepsApart(unsigned dim);
   double laneCost(unsigned dim) const;
   void findVarying();
   void chooseSteps();

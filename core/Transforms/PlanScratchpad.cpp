@@ -104,27 +104,24 @@ static std::string mapOf(Plan &plan) {
 namespace {
 struct PlanScratchpad : tilewright::impl::PlanScratchpadBase<PlanScratchpad> {
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    auto target = requireTarget(module);
-    if (failed(target))
-      return signalPassFailure();
-    std::optional<CoreHierarchy> cores = coreHierarchy(**target);
     llvm::MapVector<const Memory *, int64_t> sizes; // the most that a launch needs
     SmallVector<Plan> plans;
-    for (auto function : module.getOps<func::FuncOp>()) {
+    std::optional<CoreTarget> target; // of modules that launch
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (!launchShapeOf(function))
         continue;
-      if (!cores) {
-        function.emitError() << "chip " << (*target)->target() << ":" << (*target)->chip()
-                             << " has no cores with a scratchpad";
-        return signalPassFailure();
+      if (!target) {
+        FailureOr<CoreTarget> found = requireCores(function);
+        if (failed(found))
+          return signalPassFailure();
+        target = *found;
       }
-      if (failed(plan(function, **target, *cores, plans, sizes)))
+      if (failed(plan(function, *target->chip, target->hierarchy, plans, sizes)))
         return signalPassFailure();
     }
     for (Plan &plan : plans)
       for (Buffer &buffer : plan.buffers)
-        replace(buffer, *plan.memory, sizes[plan.memory], scratchpadAlignment(*cores));
+        replace(buffer, *plan.memory, sizes[plan.memory], scratchpadAlignment(target->hierarchy));
   }
 
   static LogicalResult plan(func::FuncOp function, const TargetDescription &chip, const CoreHierarchy &cores,

@@ -135,6 +135,26 @@ module attributes {tilewright.target = "cpu:zen4"} {
 
 // -----
 
+// A transposition: lanes run along the outer loop, whose neighbours are stored side by side; cores share the other one.
+// CHECK-LABEL: func.func private @transposition
+// CHECK:         affine.parallel (%{{.*}}) = (0) to (2000)
+// CHECK:           scf.for
+// CHECK:             vector.store
+module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 2 : i64} {
+  func.func private @transposition(%x: memref<4000x2000xf32>, %y: memref<2000x4000xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 4000 {
+      affine.for %j = 0 to 2000 {
+        %a = affine.load %x[%i, %j] : memref<4000x2000xf32>
+        %b = math.absf %a : f32
+        affine.store %b, %y[%j, %i] : memref<2000x4000xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
 // Rows that two passes read run on several cores, keep their scratch row private, and fetch the next row early.
 // CHECK-LABEL: func.func private @row_program
 // CHECK:         affine.parallel (%{{.*}}) = (0) to (3000)
