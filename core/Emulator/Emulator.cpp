@@ -294,5 +294,7 @@ std::vector<KernelCounters> Emulator::counters() const {
 void Emulator::reset() {
   impl->machine.findings.clear();
   impl->machine.findingIndex.clear();
-  impl->machine.counters.clear();
+  resetCounters();
 }
+
+void Emulator::resetCounters() { impl->machine.counters.clear(); }

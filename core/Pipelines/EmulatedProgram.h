@@ -33,7 +33,7 @@ public:
   void setMode(const EmulatorMode &mode) { device.mode = mode; }
   /// Every order of the lanes and of the engines that the kernels use.
   std::vector<EmulatorMode> modes() const { return allModes(kernels->engines()); }
-  /// Of all calls so far.
+  /// Of all calls so far; counters of those since `resetCounters`.
   const std::vector<Finding> &findings() const { return device.findings(); }
   std::vector<KernelCounters> counters() const { return device.counters(); }
   /// What the cost model said of a kernel, by the names of its counters; null where it said nothing.
@@ -41,6 +41,8 @@ public:
     auto found = predictions.find(kernel);
     return found == predictions.end() ? nullptr : &found->second;
   }
+  /// Counters are those of the next calls.
+  void resetCounters() { device.resetCounters(); }
   /// Keeps what engines do from now on, for `trace`.
   void startTrace() { device.tracing = true; }
   const std::vector<TraceEvent> &trace() const { return device.trace(); }

@@ -143,9 +143,12 @@ llvm::Expected<std::unique_ptr<Run>> Run::create(ModuleOp program, const RunOpti
     run->pristine.push_back(!argument.isResult && argument.isWritten ? array->clone() : Array());
     run->arguments.push_back(std::move(*array));
   }
-  if (open)
+  if (open) {
     if (llvm::Error error = run->learnSizes())
       return error;
+    if (EmulatedProgram *emulated = run->code->emulated())
+      emulated->resetCounters();
+  }
   return run;
 }
 

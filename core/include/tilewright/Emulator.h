@@ -161,6 +161,8 @@ public:
   const std::vector<Finding> &findings() const;
   std::vector<KernelCounters> counters() const;
   void reset();
+  /// Counters begin anew, findings stay.
+  void resetCounters();
 
   /// The order of events in the next launches.
   EmulatorMode mode;
