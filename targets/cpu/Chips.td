@@ -69,8 +69,8 @@ defvar GoldenCoveRates = [
   Rate<"streams", PerClock<32>, Guess<"half of what one idle Granite Rapids follows">>,
   Rate<"fetch", PerClock<25, 10>, Guess<"measured on Granite Rapids, which has the same prefetchers">>,
   Rate<"followed", PerClock<8, 10>, Guess<"less than on one idle Granite Rapids">>,
-  Rate<"hidden", PerClock<1, 2>, Measured<"Granite Rapids virtual machine, panels of 9 to 64 MiB beside 8 to 32 row tiles">>,
-  Rate<"exposed", PerClock<2, 10>, Measured<"Granite Rapids virtual machine, panels of 24 and 48 KiB, 8 x 3 and 6 x 4 tiles">>
+  Rate<"hidden", PerClock<1, 2>, Measured<"fitted to 368 plans of 14 products on a Granite Rapids virtual machine">>,
+  Rate<"exposed", PerClock<2, 10>, Measured<"fitted to 368 plans of 14 products on a Granite Rapids virtual machine">>
 ];
 class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name, llvmName, cores, 16> {
   let clockMHz = 2750;
