@@ -92,8 +92,10 @@ static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t r
       reads.push_back(use.rowIsLayoutRow ? at(p.row, p.col * use.elementBytes) : at(p.col, p.row * use.elementBytes));
     }
   }
-  // Narrower writes are as many more, none of them wasted.
-  return bankClocks(writes, piece, memory).times(16 / piece) +
+  // Narrower writes are as many more, none of them wasted; of a small tile lanes that would idle take a part.
+  int64_t bytes = std::min(use.lanes * 16, use.rows * use.rowBytes), written = piece * int64_t(writes.size());
+  int64_t rounds = std::clamp<int64_t>(divideCeil(bytes, std::max<int64_t>(1, written)), 1, 16 / piece);
+  return bankClocks(writes, piece, memory).times(rounds) +
          bankClocks(reads, use.matrices ? 16 : readBytes, memory).times(2);
 }
 

@@ -102,6 +102,12 @@ def test_convolutions(case, tool, tmp_path):
     assert not found or case["kind"].startswith("f8")
 
 
+def test_no_lanes_meet_in_a_small_tile(tool, tmp_path):
+    """Fewer bytes than a block's lanes write at once: narrower writes take no longer, and the reads meet in no bank."""
+    case = dict(layout="nhwc", stride=1, dilation=1, groups=2, padding=1, taps=1, channels=32, filters=64)
+    assert not conflicts(run(tool, tmp_path, "amd:MI250", convolution(kind="i8", **case)))
+
+
 def is_of_kind(case):
     return case.get("kind", "f")[0] in "fb" or case.get("op", "sum") in ("sum", "product", "max", "min")
 
