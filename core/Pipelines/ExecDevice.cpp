@@ -108,6 +108,8 @@ bool ExecDevice::send(llvm::ArrayRef<char> bytes, double deadline, std::string &
       return false;
     }
     ssize_t written = write(input, bytes.data(), bytes.size());
+    if (written < 0 && errno == EPIPE) // how it ended, `receive` says
+      return true;
     if (written < 0 && errno != EAGAIN && errno != EINTR) {
       error = std::string("cannot be written to: ") + std::strerror(errno);
       return false;
