@@ -8,7 +8,7 @@
 /// \file
 /// Buffers of a manifest (LaunchManifest.h) that its steps allocate or rename, in a
 /// program that is given out as source. Each is a slot: the address that the buffer
-/// stands for now, and the memory of this call that it lies in, 0 for an argument's.
+/// has at a step, and the memory of this call that it lies in, 0 for an argument's.
 ///
 ///   {"allocate": 3, ..}      slots[3] = owners[3] = malloc(..)
 ///   {"rename": [[4, 3]]}     slots[4] = slots[3], owners[4] = owners[3]; what no slot owns any more is freed
