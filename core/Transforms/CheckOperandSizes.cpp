@@ -216,14 +216,13 @@ static bool isProduct(tensor::ExpandShapeOp op, int64_t d, ArrayRef<OpFoldResult
     if (!number)
       dynamic.push_back(cast<Value>(size));
   }
+  if (dynamic.size() > 1)
+    return false; // no affine expression
   Builder b(op.getContext());
-  if (dynamic.size() <= 1) {
-    AffineExpr expr = dynamic.empty() ? b.getAffineConstantExpr(factor) : b.getAffineSymbolExpr(0) * factor;
-    FailureOr<bool> equal = Bounds::areEqual(Bounds::Variable(AffineMap::get(0, dynamic.size(), expr), ValueRange(dynamic)),
-                                             Bounds::Variable(op.getSrc(), d));
-    return succeeded(equal) && *equal;
-  }
-  return false;
+  AffineExpr expr = dynamic.empty() ? b.getAffineConstantExpr(factor) : b.getAffineSymbolExpr(0) * factor;
+  FailureOr<bool> equal = Bounds::areEqual(Bounds::Variable(AffineMap::get(0, dynamic.size(), expr), ValueRange(dynamic)),
+                                           Bounds::Variable(op.getSrc(), d));
+  return succeeded(equal) && *equal;
 }
 
 /// Compares dimension `d`, which is one of an argument's, with the product of those that it becomes: it is the caller who
@@ -251,19 +250,14 @@ void DemandChecker::checkExpansion(tensor::ExpandShapeOp op, int64_t d, ArrayRef
   Value given = sizeOf(argument != members.end() ? *argument : Dimension{op.getSrc(), d});
   for (Value each : {given, product})
     moveToStart(each);
-  Operation *last = given.getDefiningOp();
-  for (Value each : {given, product}) {
-    Operation *def = each.getDefiningOp();
-    if (def && def->getBlock() == &function.front() && (!last || last->isBeforeInBlock(def)))
-      last = def;
+  // At the start where both are known there, else before the operation.
+  builder.setInsertionPoint(op);
+  Block *start = &function.front();
+  if (given.getParentBlock() == start && product.getParentBlock() == start) {
+    Operation *computed = product.getDefiningOp();
+    Value later = computed && dominance.properlyDominates(given, computed) ? product : given;
+    builder.setInsertionPointAfterValue(later);
   }
-  bool early = llvm::all_of(ValueRange{given, product}, [&](Value each) {
-    return each.getParentBlock() == &function.front();
-  });
-  if (early && last)
-    builder.setInsertionPointAfter(last);
-  else
-    builder.setInsertionPoint(op);
   tile::RequireSizeOp::create(builder, loc, product, given, IntegerAttr(), IntegerAttr());
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/Transforms/HostForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -73,12 +74,9 @@ struct ReshapeToCast : OpRewritePattern<memref::ReshapeOp> {
         stride = b.getIndexAttr(cast<IntegerAttr>(known).getInt() * type.getDimSize(d));
         continue;
       }
-      auto value = [&](OpFoldResult number) -> Value {
-        if (auto found = dyn_cast<Value>(number))
-          return found;
-        return arith::ConstantIndexOp::create(b, loc, cast<IntegerAttr>(cast<Attribute>(number)).getInt());
-      };
-      stride = arith::MulIOp::create(b, loc, value(stride), value(sizes[d])).getResult();
+      stride = arith::MulIOp::create(b, loc, getValueOrCreateConstantIndexOp(b, loc, stride),
+                                     getValueOrCreateConstantIndexOp(b, loc, sizes[d]))
+                   .getResult();
     }
     b.replaceOpWithNewOp<memref::ReinterpretCastOp>(op, type, op.getSource(), b.getIndexAttr(0), sizes, strides);
     return success();
