@@ -41,6 +41,7 @@ struct Machine {
     issuePerClock = target.rate("issue").value_or(4);
     translations = target.rate("translations").value_or(1024);
     walkClocks = target.rate("walk").value_or(60);
+    walks = target.rate("walks").value_or(2);
     firstTranslations = target.rate("translations.first").value_or(64);
     translationClocks = target.rate("translate").value_or(7);
     outstandingMisses = target.rate("misses").value_or(16);
@@ -141,7 +142,7 @@ struct Machine {
   double exposed;                              // of the time of lines from beyond the first cache, what is waited for
   double hidden;                               // of the time of prefetched lines, what the work beside them hides
   double crossingTraffic;                      // of a vector that crosses lines, from beyond the first cache
-  double translations, walkClocks;             // pages that stay translated, clocks of a page walk
+  double translations, walkClocks, walks;      // pages that stay translated, clocks of a page walk, walks at once
   double firstTranslations, translationClocks; // those that cost nothing, clocks of one of the others
   std::vector<const Memory *> levels;          // nearest first
 };

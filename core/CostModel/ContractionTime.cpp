@@ -276,10 +276,9 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
     double others =
         p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, bytesOf(p.scalarOperand(c).element));
     double visits = x.outer * x.rows * x.panels * x.kBlocks;
-    // Walks of pages that follow each other do not wait for each other.
-    constexpr double walksAtOnce = 3;
+    // The walks of pages that follow each other do not wait for each other.
     if ((pages + others) * x.rows + pageSteps(p) * x.kInBlock > machine.translations)
-      total += (pages + others) * visits * machine.walkClocks / walksAtOnce;
+      total += (pages + others) * visits * machine.walkClocks / machine.walks;
     else
       total += pages * visits / (fetched ? x.kBlocks : 1) * machine.translation(pages * x.rows);
   }

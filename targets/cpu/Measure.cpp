@@ -148,8 +148,10 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
   rates["translations"] = translations->all;
   if (translations->translate > 0)
     rates["translate"] = rounded(translations->translate);
-  if (translations->walk > 0)
+  if (translations->walk > 0) {
     rates["walk"] = rounded(translations->walk);
+    rates["walks"] = rounded(translations->walks);
+  }
   return Error::success();
 }
 

@@ -91,9 +91,9 @@ struct Prefetchers {
 llvm::Expected<Prefetchers> measurePrefetchers(Bench &bench, int64_t bytes, int64_t lineBytes);
 
 /// Translations of pages: how many are kept at no cost, what one of the others costs (clocks), how many of these are
-/// kept, and what a page walk costs.
+/// kept, what a page walk costs, and how many walks that do not wait for each other are under way at once.
 struct Translations {
-  double first, translate, all, walk;
+  double first, translate, all, walk, walks;
 };
 llvm::Expected<Translations> measureTranslations(Bench &bench, int64_t pageBytes, int64_t lineBytes);
 

@@ -104,11 +104,14 @@ Expected<double> cpu::loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes
   return chaseClocks(bench, *chase, bench.buffer, bytes / lineBytes, lineBytes, lineBytes, groupBytes / lineBytes);
 }
 
-Expected<double> cpu::missClocks(Bench &bench, int64_t bytes, int64_t lineBytes, bool stores) {
-  constexpr int64_t perIteration = 4, count = 200000;
-  unsigned shift = 64 - Log2_64(bytes / lineBytes);
+/// Clocks of one of many independent loads from (stores to) `count` lines in random order, `stride` bytes apart and, where
+/// that is a page, on each page another line. `count` and `stride` are powers of two.
+static Expected<double> scatteredClocks(Bench &bench, void *buffer, int64_t count, int64_t stride, int64_t lineBytes,
+                                        bool stores) {
+  constexpr int64_t perIteration = 4, iterations = 200000;
+  unsigned shift = 64 - Log2_64(count);
   Type *word = Type::getInt64Ty(bench.context());
-  auto loop = bench.compile(word, 1, [&](IRBuilder<> &b, Value *buffer, Value *index, auto &accumulators, auto &next) {
+  auto loop = bench.compile(word, 1, [&](IRBuilder<> &b, Value *start, Value *index, auto &accumulators, auto &next) {
     for (int64_t i = 0; i < perIteration; ++i) {
       // A counter hashed twice: after one product each line would follow its neighbour at a distance that prefetchers
       // learn.
@@ -116,7 +119,9 @@ Expected<double> cpu::missClocks(Bench &bench, int64_t bytes, int64_t lineBytes,
       Value *mixed = b.CreateMul(number, b.getInt64(0x9e3779b97f4a7c15));
       mixed = b.CreateMul(b.CreateXor(mixed, b.CreateLShr(mixed, 29)), b.getInt64(0xbf58476d1ce4e5b9));
       Value *line = b.CreateLShr(mixed, shift);
-      Value *place = b.CreateGEP(b.getInt8Ty(), buffer, b.CreateMul(line, b.getInt64(lineBytes)));
+      Value *within = b.CreateAnd(b.CreateMul(line, b.getInt64(lineBytes)), b.getInt64(stride - 1));
+      Value *offset = b.CreateAdd(b.CreateMul(line, b.getInt64(stride)), within);
+      Value *place = b.CreateGEP(b.getInt8Ty(), start, offset);
       if (stores)
         b.CreateStore(number, place, /*isVolatile=*/true);
       else
@@ -128,8 +133,12 @@ Expected<double> cpu::missClocks(Bench &bench, int64_t bytes, int64_t lineBytes,
     return loop.takeError();
   std::vector<double> times;
   for (int run = 0; run < 9; ++run)
-    times.push_back(seconds(*loop, bench.buffer, count));
-  return median(std::move(times)) * bench.hertz / (count * perIteration);
+    times.push_back(seconds(*loop, buffer, iterations));
+  return median(std::move(times)) * bench.hertz / (iterations * perIteration);
+}
+
+Expected<double> cpu::missClocks(Bench &bench, int64_t bytes, int64_t lineBytes, bool stores) {
+  return scatteredClocks(bench, bench.buffer, bytes / lineBytes, lineBytes, lineBytes, stores);
 }
 
 /// Clocks of one line, prefetched or loaded, of `rows` rows of 64 lines that are walked together, `run` lines of each
@@ -217,7 +226,7 @@ Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes,
     }
   // Between the two steps of the curve lies what a translation of the second buffer costs: 256 pages exceed the first
   // one of every processor, and stay in the second.
-  Translations found{known, 0, known, costs.back().second};
+  Translations found{known, 0, known, costs.back().second, 1};
   for (auto [count, clocks] : costs)
     if (count == 256)
       found.translate = clocks;
@@ -227,6 +236,16 @@ Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes,
     if (clocks < (found.translate + found.walk) / 2)
       found.all = std::max<double>(found.all, count);
   }
+  // Independent loads from as many pages: what each still costs more than lines side by side is its part of the walks
+  // that are under way at once.
+  auto apart = scatteredClocks(bench, pages, mostPages, pageBytes, lineBytes, /*stores=*/false);
+  if (!apart)
+    return apart.takeError();
+  auto together = scatteredClocks(bench, bench.buffer, mostPages, lineBytes, lineBytes, /*stores=*/false);
+  if (!together)
+    return together.takeError();
+  if (double each = *apart - *together; each > 0)
+    found.walks = std::max(1.0, found.walk / each);
   return found;
 }
 
