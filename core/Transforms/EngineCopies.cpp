@@ -123,26 +123,19 @@ void TileMover::command(OpBuilder &builder, const TileCopyPlan &plan, Command en
            at.index(1));
     });
   }
-  if (plan.way == CopyWay::Transposed && engine == Command::Store) {
-    // Rows of the command are rows of the scratchpad, and columns of the array.
-    pieces(builder, form.tile.cols, cols, partCols, [&](Numbers &at, int64_t begin, Value length) {
-      Value beside = at.advance(to.address, at.mul(at.index(begin / elementBytes), to.col));
-      issue(builder, name + "_transposed",
-            {beside, at.i64(to.col), at.advance(from.address, at.index(begin)), at.i64(from.row), at.i32(rows),
-             at.i32(length), at.i32(elementBytes)},
-            rows, length);
-    });
-    return;
-  }
   if (plan.way == CopyWay::Transposed) {
-    // Rows of the command are columns of the scratchpad.
-    pieces(builder, form.tile.rows, rows, partRows, [&](Numbers &at, int64_t begin, Value length) {
-      Value below = at.advance(to.address, at.mul(at.index(begin / elementBytes), to.row));
-      issue(builder, name + "_transposed",
-            {below, at.i64(to.row), at.advance(from.address, at.index(begin)), at.i64(from.col), at.i32(cols),
-             at.i32(length), at.i32(elementBytes)},
-            cols, length);
-    });
+    // The command's rows, `fromPitch` apart, become columns, and their elements `toPitch` apart.
+    const bool stores = engine == Command::Store;
+    Value count = stores ? rows : cols;
+    Value toPitch = stores ? to.col : to.row, fromPitch = stores ? from.row : from.col;
+    pieces(builder, stores ? form.tile.cols : form.tile.rows, stores ? cols : rows, stores ? partCols : partRows,
+           [&](Numbers &at, int64_t begin, Value length) {
+             Value next = at.advance(to.address, at.mul(at.index(begin / elementBytes), toPitch));
+             issue(builder, name + "_transposed",
+                   {next, at.i64(toPitch), at.advance(from.address, at.index(begin)), at.i64(fromPitch), at.i32(count),
+                    at.i32(length), at.i32(elementBytes)},
+                   count, length);
+           });
     return;
   }
   // Single elements: a command for each row or each column, whichever are fewer.
