@@ -229,7 +229,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       NestVectorizer vectorizer(*nest, model, mayReassociate);
       std::string reason;
       if (!vectorizer.choose(reason)) {
-        if (!nest->stores.empty()) // else its accesses are vectors already
+        if (!nest->stores.empty()) // else nothing is left in it, or its accesses are vectors already
           loop.emitRemark("this nest stays scalar: ") << reason;
         if (isParallel)
           (void)affineParallelize(loop);
