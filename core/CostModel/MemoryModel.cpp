@@ -36,6 +36,7 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
     second = caches[caches.size() > 1 ? 1 : 0]->bytes;
     lastCache = caches.back()->bytes;
   }
+  translations = static_cast<int64_t>(chip.rate("translations.first").value_or(translations));
   loadsPerClock = chip.rate("load").value_or(loadsPerClock);
   shufflesPerClock = chip.rate("shuffle").value_or(shufflesPerClock);
   for (const Memory *cache : caches)

@@ -18,6 +18,7 @@
 
 #include "tilewright/TargetDescription.h"
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace tilewright {
@@ -73,6 +74,13 @@ public:
     double each = double(stride) + double(stride - 1) * loadsPerClock / shufflesPerClock;
     return stride >= 2 && stride <= 4 ? std::min(each, double(lanes)) : double(lanes);
   }
+  /// The time of a vector of a square of `side` x `side` elements that is turned in registers, in loads: one load, and
+  /// log2(side) shuffles.
+  double turnedLoads(int64_t side) const {
+    return 1 + std::log2(static_cast<double>(side)) * loadsPerClock / shufflesPerClock;
+  }
+  /// Pages whose translations the nearest level keeps.
+  int64_t translatedPages() const { return translations; }
   /// Whether loads and shuffles are the faster way.
   bool deinterleaves(int64_t stride, int64_t lanes) const { return stridedLoads(stride, lanes) < double(lanes); }
   /// Lines that an unaligned vector touches beside its first, on average.
@@ -81,8 +89,8 @@ public:
   bool parallel(double seconds, int64_t threads) const { return threads > 1 && seconds > 4 * launchSeconds; }
 
 private:
-  int64_t registerBytes = 0, line = 64, accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 32 << 10,
-          second = 256 << 10;
+  int64_t translations = 64, registerBytes = 0, line = 64, accumulatorCount = 4, streamBytes = 0, lastCache = 0,
+          nearest = 32 << 10, second = 256 << 10;
   double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
   /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
   struct Rates {

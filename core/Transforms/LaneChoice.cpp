@@ -130,16 +130,22 @@ bool NestVectorizer::laneIsPossible(unsigned dim) const {
     if (isSum && isa<FloatType>(accumulation->combine->getResult(0).getType()) && !mayReassociate)
       return false;
   }
-  for (const Access &load : nest.loads)
-    if (load.dims().test(dim) && !load.stride(dim))
-      return false;
-  return true;
+  auto turn = turnOver(dim);
+  return llvm::all_of(nest.loads, [&](const Access &load) {
+    return !load.dims().test(dim) || load.stride(dim) || (turn && llvm::is_contained(turn->loads, &load));
+  });
 }
 
 /// Accesses of one vector of iterations: a strided load costs one access a lane, or loads side by side and shuffles.
+/// A load that is turned costs its part of a square.
 double NestVectorizer::laneCost(unsigned dim) const {
   double cost = 0.01;
+  auto turn = turnOver(dim);
   for (const Access &load : nest.loads) {
+    if (turn && llvm::is_contained(turn->loads, &load)) {
+      cost += model.turnedLoads(turn->side) * static_cast<double>(lanes) / static_cast<double>(turn->side);
+      continue;
+    }
     int64_t stride = load.stride(dim).value_or(lanes);
     cost += stride == 0 ? 0.1 : stride == 1 ? 1.0 : model.stridedLoads(stride, lanes);
   }
@@ -234,7 +240,9 @@ bool NestVectorizer::choose(std::string &reason) {
     if (model.streams(type.getNumElements() * bytes) && lanes * bytes == model.lineBytes() && !streamed)
       streamed = &store;
   }
-  chooseSteps();
+  chooseTurn();
+  if (turned.empty())
+    chooseSteps();
   return true;
 }
 

@@ -266,7 +266,7 @@ void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base) 
 }
 
 /// Accumulations over outer loops are loaded before and stored after.
-void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, Value mask, bool aligned,
+void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, Value mask, Value limit, bool aligned,
                                MutableArrayRef<Value> sums) {
   SmallVector<Value> ivs = steps.front().ivs;
   ivs[laneLoop] = base;
@@ -288,8 +288,11 @@ void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, V
   IRMapping common;
   for (AffineLoadOp load : shared)
     common.map(load.getResult(), emitLoad(b, load, steps.front(), base, mask));
-  for (const Step &step : steps)
-    emitLanes(b, step, base, mask, aligned, common, all);
+  SmallVector<IRMapping> values(steps.size(), common);
+  if (!turned.empty())
+    emitTurned(b, steps, base, limit, values);
+  for (auto [step, mapped] : llvm::zip_equal(steps, values))
+    emitLanes(b, step, base, mask, aligned, mapped, all);
   for (auto [accumulation, sum] : llvm::zip_equal(accumulations, all)) {
     if (accumulation.overLanes)
       continue;

@@ -72,7 +72,12 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
     SmallVector<Value> sums(accumulations.size());
     for (auto [i, value] : llvm::zip_equal(kept, keptIn))
       sums[i] = value;
-    emitBlock(at, steps, base, mask, false, sums);
+    Value limit; // the last iteration, for what is not masked
+    if (!turned.empty()) {
+      limit = arith::AddIOp::create(at, loc, base, count);
+      limit = arith::SubIOp::create(at, loc, limit, arith::ConstantIndexOp::create(at, loc, 1).getResult());
+    }
+    emitBlock(at, steps, base, mask, limit, false, sums);
     SmallVector<Value> out;
     for (unsigned i : kept)
       out.push_back(sums[i]);
@@ -91,7 +96,7 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
       SmallVector<Value> sums(accumulations.size());
       for (auto [k, i] : llvm::enumerate(kept))
         sums[i] = created.getRegionIterArgs()[copy * kept.size() + k];
-      emitBlock(inner, steps, base, {}, true, sums);
+      emitBlock(inner, steps, base, {}, {}, true, sums);
       for (unsigned i : kept)
         out.push_back(sums[i]);
     }
@@ -203,6 +208,20 @@ bool NestVectorizer::keepsApart(unsigned dim) {
   return true;
 }
 
+/// A loop over blocks of the lanes' iterations, with the range that is written inside.
+AffineForOp NestVectorizer::emitLaneBlocks(OpBuilder &b) {
+  AffineForOp original = nest.loops[laneLoop];
+  AffineMap bound = original.getUpperBoundMap();
+  auto loop = AffineForOp::create(
+      b, loc, {}, b.getConstantAffineMap(0), original.getUpperBoundOperands(),
+      AffineMap::get(bound.getNumDims(), bound.getNumSymbols(), bound.getResult(0).ceilDiv(laneBlock)));
+  b.setInsertionPointToStart(loop.getBody());
+  Value size = arith::ConstantIndexOp::create(b, loc, laneBlock), trips = laneTrips(b);
+  rangeBegin = arith::MulIOp::create(b, loc, loop.getInductionVar(), size);
+  rangeEnd = arith::MinUIOp::create(b, loc, arith::AddIOp::create(b, loc, rangeBegin, size).getResult(), trips);
+  return loop;
+}
+
 SmallVector<AffineForOp> NestVectorizer::rewrite() {
   SmallVector<AffineForOp> outermost;
   OpBuilder b(nest.loops.front());
@@ -221,8 +240,9 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
     rangeBegin = arith::MinUIOp::create(b, loc, begin, trips);
     rangeEnd = arith::MinUIOp::create(b, loc, arith::AddIOp::create(b, loc, begin, length).getResult(), trips);
   }
-  // The loops around the lanes stay affine, in their order; the jammed one runs innermost, in steps.
-  auto emitOuter = [&](int64_t steps, AffineMap lower, AffineMap upper, ValueRange boundOperands) {
+  // The loops around the lanes stay affine, in their order; the jammed one runs innermost, in steps: `steps` of them
+  // from `first` + `steps` * i on.
+  auto emitOuter = [&](int64_t steps, AffineMap lower, AffineMap upper, ValueRange boundOperands, int64_t first = 0) {
     OpBuilder::InsertionGuard guard(b);
     SmallVector<Value> ivs(nest.depth());
     for (unsigned dim = 0; dim < nest.depth(); ++dim) {
@@ -236,12 +256,18 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
         outermost.push_back(loop);
       b.setInsertionPointToStart(loop.getBody());
     }
+    if (laneBlock) {
+      AffineForOp blocks = emitLaneBlocks(b);
+      if (nest.depth() == 2 && keepsApart(laneLoop))
+        outermost.push_back(blocks);
+    }
     SmallVector<Step> all;
     if (!jamLoop) {
       all.push_back(beginStep(b, ivs));
     } else {
       auto loop = AffineForOp::create(b, loc, boundOperands, lower, boundOperands, upper);
-      if (jamLoop == 0u && nest.stores.front().dims().test(0))
+      if (jamLoop == 0u && nest.stores.front().dims().test(0) &&
+          !llvm::is_contained(outermost, loop->getParentOfType<AffineForOp>()))
         outermost.push_back(loop);
       b.setInsertionPointToStart(loop.getBody());
       Value scaled = loop.getInductionVar();
@@ -249,9 +275,10 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
         scaled = arith::MulIOp::create(b, loc, scaled, arith::ConstantIndexOp::create(b, loc, steps).getResult());
       for (int64_t k = 0; k < steps; ++k) {
         ivs[*jamLoop] =
-            k == 0 ? scaled
-                   : arith::AddIOp::create(b, loc, scaled, arith::ConstantIndexOp::create(b, loc, k).getResult())
-                         .getResult();
+            first + k == 0
+                ? scaled
+                : arith::AddIOp::create(b, loc, scaled, arith::ConstantIndexOp::create(b, loc, first + k).getResult())
+                      .getResult();
         all.push_back(beginStep(b, ivs));
       }
     }
@@ -268,8 +295,22 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
     AffineExpr zero = b.getAffineConstantExpr(0);
     emitOuter(jam, mapOf(zero), mapOf(trips.floorDiv(jam)), operands);
     std::optional<int64_t> known = nest.tripCounts[*jamLoop];
-    if (jam > 1 && (!known || *known % jam != 0))
-      emitOuter(1, mapOf(trips.floorDiv(jam) * jam), mapOf(trips), operands);
+    AffineMap rest = mapOf(trips.floorDiv(jam) * jam);
+    if (turned.empty()) {
+      if (jam > 1 && (!known || *known % jam != 0))
+        emitOuter(1, rest, mapOf(trips), operands);
+    } else if (known) {
+      // One more square, whose first rows have been written.
+      if (*known % jam != 0)
+        emitOuter(*known % jam, mapOf(zero), mapOf(zero + 1), operands, *known / jam * jam);
+    } else {
+      // Fewer steps than a square has rows, of which nothing is known: as they were.
+      auto scalar = cast<AffineForOp>(b.clone(*nest.root()));
+      AffineForOp loop = scalar;
+      for (unsigned dim = 0; dim < *jamLoop; ++dim)
+        loop = cast<AffineForOp>(loop.getBody()->front());
+      loop.setLowerBound(operands, rest);
+    }
   }
   nest.root()->erase();
   return outermost;

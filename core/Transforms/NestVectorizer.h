@@ -27,6 +27,13 @@
 ///   ->
 ///   affine.for i4 { scf.for j step 16 { b = bias[j..]; y[4 i4, j..] = x[4 i4, j..] + b; .. } }
 ///
+/// What lies across the lanes, but side by side along another loop, is read along that loop and turned in registers:
+///
+///   affine.for i { affine.for j { y[i, j] = x[j, i] } }            lanes: j
+///   ->
+///   affine.for i16 { scf.for j step 16 { r0 = x[j, 16 i16..]; r1 = x[j + 1, 16 i16..]; ..
+///                                        y[16 i16, j..] = r0[0] r1[0] ..; y[16 i16 + 1, j..] = r0[1] r1[1] ..; .. } }
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_NESTVECTORIZER_H
@@ -71,6 +78,8 @@ public:
   int64_t copies() const { return unroll; }
   int64_t steps() const { return jam; }
   bool streams() const { return streamed != nullptr; }
+  /// Loads that a square of registers turns.
+  int64_t turns() const { return static_cast<int64_t>(turned.size()); }
 
 private:
   /// What one step of the loops around the lanes shares: induction variables and values that do not vary with lanes.
@@ -80,7 +89,17 @@ private:
     mlir::IRMapping broadcast; // the same as vectors
   };
 
+  /// Loads that lie side by side along `loop` and are read for `side` steps of it and `side` lanes at once.
+  struct Turn {
+    unsigned loop;
+    int64_t side;
+    llvm::SmallVector<const Access *, 2> loads;
+  };
+
   bool readBody(std::string &reason);
+  /// The loop along which most loads can be turned for lanes over `lane`; nullopt if none can, or if it does not pay.
+  std::optional<Turn> turnOver(unsigned lane) const;
+  void chooseTurn();
   bool laneIsPossible(unsigned dim) const;
   bool keepsApart(unsigned dim);
   double laneCost(unsigned dim) const;
@@ -101,10 +120,15 @@ private:
   /// vector for each accumulation, read and replaced.
   void emitLanes(mlir::OpBuilder &b, const Step &step, mlir::Value base, mlir::Value mask, bool aligned,
                  mlir::IRMapping values, llvm::MutableArrayRef<mlir::Value> sums);
-  /// One vector of iterations of all `steps`.
-  void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, bool aligned,
-                 llvm::MutableArrayRef<mlir::Value> sums);
+  /// One vector of iterations of all `steps`; where lanes are masked, `limit` is the last iteration that runs.
+  void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, mlir::Value limit,
+                 bool aligned, llvm::MutableArrayRef<mlir::Value> sums);
   void emitRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
+  /// The vectors of all turned loads, for the lanes from `base` on and each of `steps`, into `values` (one a step). No
+  /// lane reads beyond `limit` (may be null), the last iteration of the lanes.
+  void emitTurned(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value limit,
+                  llvm::MutableArrayRef<mlir::IRMapping> values) const;
+  mlir::affine::AffineForOp emitLaneBlocks(mlir::OpBuilder &b);
   mlir::Value distanceToAlignment(mlir::OpBuilder &b, const Step &step, mlir::Value begin, mlir::Value trips) const;
   mlir::Value laneTrips(mlir::OpBuilder &b) const;
   void emitPrefetches(mlir::OpBuilder &b, const Step &step, mlir::Value base);
@@ -119,7 +143,9 @@ private:
   unsigned laneLoop = 0;
   std::optional<unsigned> jamLoop; // outer loop of which several steps are taken at once: of a sum, or rows
   llvm::SmallVector<mlir::affine::AffineLoadOp, 2> shared; // loads of lanes that are the same in all steps
+  llvm::SmallVector<const Access *, 2> turned;             // loads that lie along the jammed loop
   int64_t lanes = 1, unroll = 1, jam = 1; // elements of a vector, vectors of a step, steps taken at once
+  int64_t laneBlock = 0;                  // iterations of the lanes that the jammed loop runs over at once; 0: all
   const Access *streamed = nullptr;       // the store that goes past the caches
   llvm::SmallVector<std::pair<Access, mlir::Value>, 0> prefetched;
   int64_t ranges = 1;               // of the lanes' iterations, over cores

@@ -137,10 +137,11 @@ module attributes {tilewright.target = "cpu:zen4"} {
 
 // -----
 
-// A transposition: lanes run along the outer loop, whose neighbours are stored side by side; cores share the other one.
+// A transposition: lanes run along the outer loop, whose neighbours are stored side by side; cores share its blocks.
 // CHECK-LABEL: func.func private @transposition
-// CHECK:         affine.parallel (%{{.*}}) = (0) to (2000)
-// CHECK:           scf.for
+// CHECK:         affine.parallel (%{{.*}}) = (0) to (125)
+// CHECK:           affine.for %{{.*}} = 0 to 125
+// CHECK:             scf.for
 // CHECK:             vector.store
 module attributes {tilewright.target = "cpu:zen4", tilewright.threads = 2 : i64} {
   func.func private @transposition(%x: memref<4000x2000xf32>, %y: memref<2000x4000xf32>) attributes {tilewright.kernel} {
@@ -344,6 +345,64 @@ module attributes {tilewright.target = "cpu:zen4"} {
 module attributes {tilewright.target = "cpu:zen4"} {
   func.func private @empty() attributes {tilewright.kernel} {
     affine.for %i = 0 to 64 {
+    }
+    return
+  }
+}
+
+// -----
+
+// A transposition: squares of 16 x 16 are turned in registers, rows of x along i, rows of y along j; the lanes run over 32 of the
+// 40 columns before i goes on. The last 4 of 20 rows come with the 12 before them.
+// CHECK-LABEL: func.func private @turned
+// CHECK:         affine.for %{{.*}} = 0 to 2
+// CHECK:           affine.for %{{.*}} = 0 to 1
+// CHECK:             scf.for %[[J:.*]] = %{{.*}} to %{{.*}} step %c16
+// CHECK-COUNT-16:      vector.load %arg0
+// CHECK-COUNT-64:      vector.shuffle
+// CHECK-COUNT-16:      vector.store {{.*}}, %arg1
+// CHECK:             scf.if
+// CHECK-COUNT-16:      vector.load %arg0
+// CHECK-COUNT-16:      vector.maskedstore %arg1
+// CHECK:         affine.for %{{.*}} = 0 to 2
+// CHECK:           scf.for
+// CHECK:             %[[T:.*]] = arith.addi %{{.*}}, %c4
+// CHECK-COUNT-16:    vector.load %arg0[%{{.*}}, %[[T]]]
+// CHECK-COUNT-4:     vector.store
+// CHECK-NOT:         vector.store
+// CHECK:           scf.if
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @turned(%x: memref<40x20xf32>, %y: memref<20x40xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 20 {
+      affine.for %j = 0 to 40 {
+        %a = affine.load %x[%j, %i] : memref<40x20xf32>
+        affine.store %a, %y[%i, %j] : memref<20x40xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Of unknown sizes: whole squares, and the rest of i as it was.
+// CHECK-LABEL: func.func private @turned_dynamic
+// CHECK:         affine.for
+// CHECK:           affine.for
+// CHECK:             scf.for
+// CHECK-COUNT-8:       vector.load %arg0
+// CHECK-COUNT-8:       vector.store
+// CHECK:         affine.for %{{.*}} = #{{.*}}()[%arg2] to %arg2
+// CHECK:           affine.for
+// CHECK:             affine.load
+// CHECK:             affine.store
+module attributes {tilewright.target = "cpu:x86-64-v3"} {
+  func.func private @turned_dynamic(%x: memref<?x?xf32>, %y: memref<?x?xf32>, %m: index, %n: index) attributes {tilewright.kernel} {
+    affine.for %i = 0 to %m {
+      affine.for %j = 0 to %n {
+        %a = affine.load %x[%j, %i] : memref<?x?xf32>
+        affine.store %a, %y[%i, %j] : memref<?x?xf32>
+      }
     }
     return
   }
