@@ -128,8 +128,16 @@ struct LaneStride {
 };
 llvm::SmallVector<LaneStride> stridesOf(const LaneContext &context, const LaneArray &array);
 
-/// Extents that lie inside the array, per dimension of the box; null: all.
-using ValidExtents = llvm::SmallVector<mlir::Value>;
+/// How much of a dimension of a box lies inside the array.
+struct ValidExtent {
+  mlir::Value end;      // index; null: all of it
+  int64_t multiple = 1; // a power of two that divides `end`: so many neighbours are inside or outside together
+  explicit operator bool() const { return bool(end); }
+};
+/// Per dimension of the box.
+using ValidExtents = llvm::SmallVector<ValidExtent>;
+/// `extent` over these operands.
+ValidExtent validExtent(const LaneContext &context, mlir::AffineMap map, unsigned result, mlir::ValueRange operands);
 
 /// Whether the points of elements [first, first + count) of this worker are inside; null: always.
 mlir::Value insideAll(const LaneContext &context, const Distribution &distribution, const ValidExtents &valid,

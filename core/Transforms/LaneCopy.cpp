@@ -118,22 +118,21 @@ static bool issue(const LaneContext &context, const CopyRequest &request, const 
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
   int64_t bytes = width * source.elementBytes();
-  bool checked = llvm::any_of(request.valid, [](Value extent) { return bool(extent); });
+  bool checked = llvm::any_of(request.valid, [](const ValidExtent &extent) { return bool(extent); });
   for (unsigned e = 0; e < distribution.elements.size(); e += width) {
     Value valid, from = source.pointer(e);
     if (checked) {
       ValidExtents others = request.valid;
-      Value extent = others[along];
-      others[along] = nullptr;
       Value count = context.i32(bytes);
-      if (extent) {
+      if (ValidExtent extent = others[along]; extent && extent.multiple < width) { // a part of the vector
+        others[along] = {};
         SmallVector<int64_t> steps;
         for (const Point &bit : distribution.bits)
           steps.push_back(bit[along]);
         Value lane = context.fromBits(distribution.number, steps);
         Value position = lane ? context.toIndex(lane) : context.index(0);
         position = arith::AddIOp::create(builder, loc, position, context.index(distribution.elements[e][along]));
-        Value left = arith::SubIOp::create(builder, loc, extent, position);
+        Value left = arith::SubIOp::create(builder, loc, extent.end, position);
         left = arith::MaxSIOp::create(builder, loc, left, context.index(0));
         left = arith::MinSIOp::create(builder, loc, left, context.index(width));
         count = arith::MulIOp::create(builder, loc, context.toI32(left), context.i32(source.elementBytes()));

@@ -62,9 +62,7 @@ ValidExtents LaneWriter::extentsOf(std::optional<AffineMap> map, ValueRange oper
   SmallVector<Value> mapped = valuesOf(operands);
   for (unsigned d = 0; d < 2; ++d)
     if (!known[d] || *known[d] < full[d])
-      extents[d] = affine::expandAffineExpr(builder, context.loc, map->getResult(d),
-                                            ValueRange(mapped).take_front(map->getNumDims()),
-                                            ValueRange(mapped).drop_front(map->getNumDims()));
+      extents[d] = validExtent(context, *map, d, mapped);
   return extents;
 }
 

@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaneWriter.h"
-#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -82,9 +81,7 @@ LogicalResult LaneWriter::copy(tile::CopyOp op) {
     for (unsigned d = 0; d < request.valid.size(); ++d) {
       auto known = dyn_cast<AffineConstantExpr>(valid->getResult(d));
       if (!known || known.getValue() < op.getShape()[d])
-        request.valid[d] = affine::expandAffineExpr(builder, op.getLoc(), valid->getResult(d),
-                                                    ValueRange(operands).take_front(valid->getNumDims()),
-                                                    ValueRange(operands).drop_front(valid->getNumDims()));
+        request.valid[d] = validExtent(context, *valid, d, operands);
     }
   }
   request.thread = thread;

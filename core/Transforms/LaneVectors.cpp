@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaneAccess.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -18,26 +19,59 @@
 using namespace mlir;
 using namespace tilewright;
 
+ValidExtent tilewright::validExtent(const LaneContext &context, AffineMap map, unsigned result, ValueRange operands) {
+  AffineExpr extent = map.getResult(result);
+  int64_t divisor = std::max<int64_t>(1, extent.getLargestKnownDivisor());
+  return {affine::expandAffineExpr(context.builder, context.loc, extent, operands.take_front(map.getNumDims()),
+                                   operands.drop_front(map.getNumDims())),
+          divisor & -divisor};
+}
+
+/// The first of the neighbours that are inside or outside together with this position.
+static int64_t firstOf(int64_t position, const ValidExtent &extent) { return position & -extent.multiple; }
+
 Value tilewright::insideAll(const LaneContext &context, const Distribution &distribution, const ValidExtents &valid,
                             unsigned first, unsigned count) {
   Value inside;
   for (auto [d, extent] : llvm::enumerate(valid)) {
     if (!extent)
       continue;
-    SmallVector<int64_t> bits;
+    SmallVector<int64_t> bits; // no two share a bit of the position, nor do elements with them
     for (const Point &bit : distribution.bits)
-      bits.push_back(bit[d]);
+      bits.push_back(firstOf(bit[d], extent));
     int64_t last = 0;
     for (unsigned e = first; e < first + count; ++e)
-      last = std::max(last, distribution.elements[e][d]);
+      last = std::max(last, firstOf(distribution.elements[e][d], extent));
     Value lane = distribution.number ? context.fromBits(distribution.number, bits) : Value();
     Value position = lane ? context.toIndex(lane) : context.index(0);
     if (last)
       position = arith::AddIOp::create(context.builder, context.loc, position, context.index(last));
-    Value below = arith::CmpIOp::create(context.builder, context.loc, arith::CmpIPredicate::slt, position, extent);
+    Value below = arith::CmpIOp::create(context.builder, context.loc, arith::CmpIPredicate::slt, position, extent.end);
     inside = inside ? arith::AndIOp::create(context.builder, context.loc, inside, below).getResult() : below;
   }
   return inside;
+}
+
+/// Whether one condition says of elements [first, first + count) that they are inside.
+static bool areTogether(const Distribution &distribution, const ValidExtents &valid, unsigned first, unsigned count) {
+  for (auto [d, extent] : llvm::enumerate(valid))
+    for (unsigned e = first; extent && e < first + count; ++e)
+      if (firstOf(distribution.elements[e][d], extent) != firstOf(distribution.elements[first][d], extent))
+        return false;
+  return true;
+}
+
+/// Neighbouring runs that one condition covers; one that none covers is alone.
+static SmallVector<SmallVector<LaneRun>> checkedTogether(ArrayRef<LaneRun> runs, const Distribution &distribution,
+                                                         const ValidExtents &valid) {
+  SmallVector<SmallVector<LaneRun>> groups;
+  for (LaneRun run : runs) {
+    unsigned first = groups.empty() ? run.first : groups.back().front().first;
+    if (groups.empty() || !areTogether(distribution, valid, first, run.first + run.count - first))
+      groups.emplace_back();
+    groups.back().push_back(run);
+  }
+  return groups;
 }
 
 /// Type of one run: a scalar, or a vector.
@@ -49,7 +83,7 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
                                const ValidExtents &valid, VectorType type, bool byPlace) {
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
-  bool checked = llvm::any_of(valid, [](Value extent) { return bool(extent); });
+  bool checked = llvm::any_of(valid, [](const ValidExtent &extent) { return bool(extent); });
   if (!checked) {
     if (Value matrices = access.loadMatrices(type))
       return matrices;
@@ -73,41 +107,53 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     return vector::InsertStridedSliceOp::create(builder, loc, run, vector, ArrayRef<int64_t>{int64_t(e)},
                                                 ArrayRef<int64_t>{1});
   };
+  auto zero = [&](unsigned count) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(runType(carrier, count)));
+  };
+  // All runs or zeros; or single elements of the only one.
+  auto loadAll = [&](ArrayRef<LaneRun> runs, auto &&self) -> SmallVector<Value> {
+    LaneRun first = runs.front();
+    unsigned count = runs.back().first + runs.back().count - first.first;
+    Value inside = insideAll(context, distribution, valid, first.first, count);
+    SmallVector<Value> pointers, loaded;
+    SmallVector<Type> types;
+    for (LaneRun run : runs) {
+      pointers.push_back(addressOf(run.first));
+      types.push_back(runType(carrier, run.count));
+    }
+    auto loadRuns = [&] {
+      for (auto [run, pointer] : llvm::zip(runs, pointers))
+        loaded.push_back(load(run.first, run.count, pointer));
+      return loaded;
+    };
+    if (!inside)
+      return loadRuns();
+    auto branch = scf::IfOp::create(builder, loc, types, inside, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, loc, loadRuns());
+    builder.setInsertionPointToStart(branch.elseBlock());
+    SmallVector<Value> otherwise;
+    for (LaneRun run : runs)
+      otherwise.push_back(zero(run.count));
+    if (!areTogether(distribution, valid, first.first, count))
+      for (unsigned i = 0; i < count; ++i)
+        otherwise[0] = insert(self(LaneRun{first.first + i, 1}, self)[0], otherwise[0], i, 1);
+    scf::YieldOp::create(builder, loc, otherwise);
+    return llvm::to_vector_of<Value>(branch.getResults());
+  };
   Value result;
   SmallVector<LaneRun> runs = access.runs(16);
-  for (LaneRun run : runs) {
-    auto guarded = [&](unsigned e, unsigned count, auto &&otherwise) -> Value {
-      Value inside = insideAll(context, distribution, valid, e, count);
-      Value pointer = addressOf(e);
-      if (!inside)
-        return load(e, count, pointer);
-      auto branch = scf::IfOp::create(builder, loc, runType(carrier, count), inside, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(branch.thenBlock());
-      scf::YieldOp::create(builder, loc, load(e, count, pointer));
-      builder.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(builder, loc, otherwise());
-      return branch.getResult(0);
-    };
-    auto zero = [&](unsigned count) -> Value {
-      return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(runType(carrier, count)));
-    };
-    Value value = guarded(run.first, run.count, [&]() -> Value {
-      if (run.count == 1)
-        return zero(1);
-      Value vector = zero(run.count);
-      for (unsigned i = 0; i < run.count; ++i)
-        vector = insert(guarded(run.first + i, 1, [&] { return zero(1); }), vector, i, 1);
-      return vector;
-    });
-    if (runs.size() == 1 && run.count > 1) {
-      result = value;
-      break;
+  for (ArrayRef<LaneRun> group : checkedTogether(runs, distribution, valid))
+    for (auto [run, value] : llvm::zip(group, loadAll(group, loadAll))) {
+      if (runs.size() == 1 && run.count > 1) {
+        result = value;
+        break;
+      }
+      if (!result)
+        result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
+      result = insert(value, result, run.first, run.count);
     }
-    if (!result)
-      result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
-    result = insert(value, result, run.first, run.count);
-  }
   return result.getType() == type ? result : arith::BitcastOp::create(builder, loc, type, result).getResult();
 }
 
@@ -127,25 +173,33 @@ void tilewright::storeElements(const LaneContext &context, const LaneAccess &acc
                             .getResult();
     LLVM::StoreOp::create(builder, loc, value, pointer, access.elementBytes() * count);
   };
-  for (LaneRun run : access.runs(16)) {
-    Value inside = insideAll(context, distribution, valid, run.first, run.count);
-    Value pointer = access.pointer(run.first); // before the branch, as that of loads
+  for (ArrayRef<LaneRun> group : checkedTogether(access.runs(16), distribution, valid)) {
+    unsigned first = group.front().first, count = group.back().first + group.back().count - first;
+    Value inside = insideAll(context, distribution, valid, first, count);
+    SmallVector<Value> pointers; // before the branch, as those of loads
+    for (LaneRun run : group)
+      pointers.push_back(access.pointer(run.first));
+    auto storeRuns = [&] {
+      for (auto [run, pointer] : llvm::zip(group, pointers))
+        store(run.first, run.count, pointer);
+    };
     if (!inside) {
-      store(run.first, run.count, pointer);
+      storeRuns();
       continue;
     }
-    auto branch = scf::IfOp::create(builder, loc, inside, /*withElseRegion=*/run.count > 1);
+    bool divides = !areTogether(distribution, valid, first, count);
+    auto branch = scf::IfOp::create(builder, loc, inside, /*withElseRegion=*/divides);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    store(run.first, run.count, pointer);
-    if (run.count == 1)
+    storeRuns();
+    if (!divides)
       continue;
     builder.setInsertionPointToStart(branch.elseBlock());
-    for (unsigned i = 0; i < run.count; ++i) {
-      auto single = scf::IfOp::create(builder, loc, insideAll(context, distribution, valid, run.first + i, 1));
+    for (unsigned i = 0; i < count; ++i) {
+      auto single = scf::IfOp::create(builder, loc, insideAll(context, distribution, valid, first + i, 1));
       OpBuilder::InsertionGuard inner(builder);
       builder.setInsertionPointToStart(single.thenBlock());
-      store(run.first + i, 1, access.pointer(run.first + i));
+      store(first + i, 1, access.pointer(first + i));
     }
   }
 }
