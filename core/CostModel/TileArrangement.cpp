@@ -121,7 +121,7 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   int64_t skips = std::max<int64_t>(2, int64_t(Log2_64(std::max<int64_t>(1, memory.banks * memory.bankBytes))) - log);
   auto swizzles = [&](int64_t near, int64_t span, bool again = false) {
     for (int64_t base : {4, 5, 6, 3, 2}) {
-      if (base != 4 && (use.matrices || (int64_t(1) << base) < readBytes))
+      if ((int64_t(1) << base) < (use.matrices ? 16 : readBytes)) // reads stay whole
         continue;
       if (use.placed && base < 4)
         continue;

@@ -102,10 +102,15 @@ def test_convolutions(case, tool, tmp_path):
     assert not found or case["kind"].startswith("f8")
 
 
-def test_no_lanes_meet_in_a_small_tile(tool, tmp_path):
-    """Fewer bytes than a block's lanes write at once: narrower writes take no longer, and the reads meet in no bank."""
-    case = dict(layout="nhwc", stride=1, dilation=1, groups=2, padding=1, taps=1, channels=32, filters=64)
-    assert not conflicts(run(tool, tmp_path, "amd:MI250", convolution(kind="i8", **case)))
+@pytest.mark.parametrize("chip, case", [
+    # Fewer bytes than a block's lanes write at once: narrower writes take no longer, and the reads meet in no bank.
+    ("amd:MI250", dict(groups=2, padding=1, channels=32, filters=64)),
+    # Rows of 32 bytes, which lanes turn: reads of matrices keep larger pieces than theirs apart.
+    ("nvidia:A100", dict(groups=1, padding=0, channels=3, filters=12)),
+    ("nvidia:B200", dict(groups=1, padding=0, channels=3, filters=12))])
+def test_no_lanes_meet_in_a_small_tile(chip, case, tool, tmp_path):
+    case = dict(layout="nhwc", stride=1, dilation=1, taps=1, **case)
+    assert not conflicts(run(tool, tmp_path, chip, convolution(kind="i8", **case)))
 
 
 def is_of_kind(case):
