@@ -209,7 +209,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
 
   StagedTiles tiles(c, chip, hierarchy);
   int64_t elementBytes = tiles.elementBytes();
-  bool engine = tiles.engine();
   double issueSlots = chip.rate("issue").value_or(1);
   double outerCount = 1, otherKCount = 1;
   for (unsigned dim : base.outer)
@@ -264,16 +263,18 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                 continue;
               int64_t stageBytes = (plan.blockM() + plan.blockN()) * plan.depth * elementBytes;
               StagedOperand tileA = tiles.operand(plan, true), tileB = tiles.operand(plan, false);
+              // Operands that pass through registers run ahead by one step, and need no more stages.
+              bool heldA = tiles.held(tileA), heldB = tiles.held(tileB), engine = tiles.engine() && !(heldA && heldB);
               int64_t staged = tiles.heldRegisters(tileA) + tiles.heldRegisters(tileB);
               int64_t shortLoads = tiles.shortLoads(tileA) + tiles.shortLoads(tileB);
-              plan.registers = tm * tn * accumulators + 2 * (tm * fragmentA + tn * fragmentB) + staged + otherRegisters;
+              int64_t eachK = tm * fragmentA + tn * fragmentB;
+              plan.registers = tm * tn * accumulators + 2 * eachK + staged + otherRegisters;
               int64_t limit = std::min<int64_t>(own->entries, file->entries / threads);
               if (plan.registers > limit) {
                 shortage.lacksRegisters(plan.registers);
                 continue;
               }
               // Compilers load ahead as far as a barrier lets them.
-              int64_t eachK = tm * fragmentA + tn * fragmentB;
               plan.keepsOrder = !plan.loadsAhead && plan.registers + (plan.depth / unit.k - 2) * eachK > limit;
               int64_t steps = llvm::divideCeil(k, plan.depth);
               plan.stages = !plan.otherK.empty() ? 1 : engine ? std::min<int64_t>(4, std::max<int64_t>(2, steps)) : 2;
@@ -327,14 +328,15 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               // Fragments that are loaded ahead hide behind the products of those before: all but the first.
               chain.scratchpadRead =
                   reads / subgroups / shared->bytesPerClock / (plan.loadsAhead ? plan.depth / unit.k : 1);
-              chain.scratchpadWrite = engine ? 0 : written / subgroups / shared->bytesPerClock;
+              double byLanes = !engine ? written : heldA ? bytesA * meetA : heldB ? bytesB * meetB : 0;
+              chain.scratchpadWrite = byLanes / subgroups / shared->bytesPerClock;
               chain.scratchpadLatency = shared->latency;
-              chain.meets = !engine && subgroups > 1;
+              chain.meets = byLanes > 0 && subgroups > 1;
               double missing = std::min(1.0, fetched / (stageBytes * active));
               chain.l2 = l2 ? double(stageBytes) / subgroups * hierarchy.blocks / l2->bytesPerClock : 0;
               chain.global = missing * stageBytes / subgroups * hierarchy.blocks / global->bytesPerClock;
               chain.memoryLatency = l2 ? l2->latency + missing * (global->latency - l2->latency) : global->latency;
-              chain.ahead = engine ? std::max<int64_t>(1, plan.stages - 1) : 1;
+              chain.ahead = byLanes > 0 ? 1 : std::max<int64_t>(1, plan.stages - 1);
               plan.stepClocks = stepClocks(load, chain);
               double waves = std::max(1.0, std::ceil(blocks / atATime));
               double epilogue =

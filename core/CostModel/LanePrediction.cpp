@@ -42,10 +42,12 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   // All rows of A once for each column of tiles, all columns of B once for each row of clusters.
   result.globalBytesRead = outer * otherK * k * (m * columns * bytesA + n * clusters * bytesB);
   // Asynchronous copies of lanes into a ring run ahead of the steps: those beyond the end write zeros.
-  int64_t ahead = plan.stages == 1 || !plan.engine.empty() || !engine ? 0 : plan.stages - 1;
+  bool runsAhead = engine && plan.stages > 1 && plan.engine.empty() && !(plan.a.held && plan.b.held);
+  auto copies = [&](const StagedTile &tile) { return steps + (!runsAhead ? 0 : tile.held ? 1 : plan.stages - 1); };
   int64_t results = tiles * plan.blockM() * plan.blockN() * resultBytes;
   result.scratchpadBytesWritten =
-      tiles * (steps + ahead) * plan.depth * (plan.blockM() * bytesA + plan.blockN() * bytesB) + results;
+      tiles * plan.depth * (copies(plan.a) * plan.blockM() * bytesA + copies(plan.b) * plan.blockN() * bytesB) +
+      results;
   // Units that read the scratchpad themselves read both operands each time; fragments are read once a step.
   const MatrixUnit &unit = *plan.unit;
   bool byLanes = plan.engine.empty();

@@ -122,6 +122,12 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   return result;
 }
 
+/// Bytes that a lane loads at once.
+static int64_t loadBytes(const StagedOperand &operand) {
+  int64_t bytes = operand.turns ? operand.use.along * operand.use.elementBytes : operand.use.pieceBytes;
+  return std::min(vectorBytes, bytes);
+}
+
 double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
   auto [found, isNew] = known.try_emplace(std::pair(operand.use.key(), operand.elements));
   Arranged &best = found->second;
@@ -156,6 +162,7 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
   tile.kInner = operand.kInner;
   tile.turn = operand.turn;
   tile.direct = operand.direct;
+  tile.held = held(operand);
   return best.clocks;
 }
 
@@ -172,20 +179,18 @@ double StagedTiles::fragmentLoads(const MatrixUnit &unit, const UnitOperand &own
   return std::max(1.0, fragment / run) / together;
 }
 
-/// Bytes that a lane loads at once.
-static int64_t loadBytes(const StagedOperand &operand) {
-  int64_t bytes = operand.turns ? operand.use.along * operand.use.elementBytes : operand.use.pieceBytes;
-  return std::min(vectorBytes, bytes);
-}
-
 int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
   int64_t piece = loadBytes(operand);
   return piece < vectorBytes ? llvm::divideCeil(operand.elements * bytes, piece) : 0;
 }
 
+bool StagedTiles::held(const StagedOperand &operand) const {
+  return hasEngine && !operand.direct && (operand.turns || loadBytes(operand) < leastEngineBytes);
+}
+
 int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   int64_t piece = loadBytes(operand), loads = llvm::divideCeil(operand.elements * bytes, piece);
-  bool byEngine = operand.direct || (hasEngine && !operand.turns && piece >= leastEngineBytes);
+  bool byEngine = operand.direct || (hasEngine && !held(operand));
   // Loads by base and offsets: each of a whole vector has an offset that no loop changes.
   int64_t offsets = piece < vectorBytes ? 0 : loads * int64_t(chip.rate("offset.global").value_or(0));
   return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * shortLoadRegisters;

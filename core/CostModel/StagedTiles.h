@@ -44,6 +44,9 @@ public:
   double arrange(StagedOperand &operand, StagedTile &tile);
   /// Whether loads of columns give this operand's fragments from rows along its free dimension.
   bool loadsColumns(const UnitOperand &own, bool isA) const;
+  /// Whether elements pass through the registers of lanes, though the chip has an engine that copies for them: it moves
+  /// no short ones and turns none.
+  bool held(const StagedOperand &operand) const;
   /// Registers of a lane in which its part of one step waits between global memory and the scratchpad; where rows begin
   /// anywhere, with the addresses and checks of its many short loads, which the loop holds over its steps.
   int64_t heldRegisters(const StagedOperand &operand) const;

@@ -34,14 +34,21 @@ bool LaneBarriers::isScratchpad(Value buffer) const {
          });
 }
 
-bool LaneBarriers::isAwaitedHere(tile::CopyOp copy) const {
-  if (engine || !copy.getToken().hasOneUse())
+/// Its wait, and nothing else that uses its token, stands in the same block.
+static bool hasWaitInBlock(tile::CopyOp copy) {
+  if (!copy.getToken().hasOneUse())
     return false;
   Operation *wait = *copy.getToken().user_begin();
   return isa<tile::WaitOp>(wait) && wait->getBlock() == copy->getBlock();
 }
 
-bool LaneBarriers::landsAtWait(tile::CopyOp copy) const { return isAwaitedHere(copy) && !copy->hasAttr(directAttr); }
+bool LaneBarriers::isAwaitedHere(tile::CopyOp copy) const { return !engine && hasWaitInBlock(copy); }
+
+bool LaneBarriers::isHeld(tile::CopyOp copy) { return copy->hasAttr(heldAttr) && hasWaitInBlock(copy); }
+
+bool LaneBarriers::landsAtWait(tile::CopyOp copy) const {
+  return engine ? isHeld(copy) : hasWaitInBlock(copy) && !copy->hasAttr(directAttr);
+}
 
 //===-- Hazards -----------------------------------------------------------===//
 
@@ -151,11 +158,13 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
     } else if (auto copy = dyn_cast<tile::CopyOp>(op)) {
       Event event = eventOf(copy.getDestination(), copy.getDestinationMap(), copy.getDestinationOperands(),
                             copy.getDestinationElements(), true);
-      if (engine || isDirect(copy)) { // writes from now on, can be read after the wait
+      if (landsAtWait(copy)) {
+        // its write is an event of the wait
+      } else if (engine || isDirect(copy)) { // writes from now on, can be read after the wait
         result = meet(&op, event, diverges);
         if (succeeded(result) && !open.empty())
           open.pop_back();
-      } else if (!landsAtWait(copy)) {
+      } else {
         result = meet(&op, event, diverges);
       }
     } else if (auto wait = dyn_cast<tile::WaitOp>(op)) {
@@ -163,14 +172,13 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
       for (Value token : wait.getTokens()) {
         auto copy = token.getDefiningOp<tile::CopyOp>();
         direct |= copy && isDirect(copy);
-        if (!engine) {
-          if (copy && landsAtWait(copy) && succeeded(result))
-            result = meet(&op,
-                          eventOf(copy.getDestination(), copy.getDestinationMap(), copy.getDestinationOperands(),
-                                  copy.getDestinationElements(), true),
-                          diverges);
+        if (copy && landsAtWait(copy) && succeeded(result))
+          result = meet(&op,
+                        eventOf(copy.getDestination(), copy.getDestinationMap(), copy.getDestinationOperands(),
+                                copy.getDestinationElements(), true),
+                        diverges);
+        if (!engine || (copy && landsAtWait(copy)))
           continue;
-        }
         // Which stage has landed a loop-carried token does not say: any of the buffer that it belongs to.
         SmallVector<Value> chain{token};
         llvm::DenseSet<Value> seen;
@@ -256,9 +264,11 @@ static std::pair<Operation *, int64_t> awaitedAt(Value token) {
 }
 
 bool LaneBarriers::closesGroup(tile::CopyOp copy) {
+  if (isHeld(copy))
+    return false;
   for (Operation *op = copy->getNextNode(); op && !isa<tile::WaitOp>(op) && op->getNumRegions() == 0;
        op = op->getNextNode())
-    if (auto next = dyn_cast<tile::CopyOp>(op)) {
+    if (auto next = dyn_cast<tile::CopyOp>(op); next && !isHeld(next)) {
       auto own = awaitedAt(copy.getToken());
       return !own.first || awaitedAt(next.getToken()) != own;
     }
@@ -310,6 +320,7 @@ static int64_t younger(Value token, Operation *at) {
 int64_t LaneBarriers::pendingAt(tile::WaitOp wait) const {
   int64_t least = std::numeric_limits<int64_t>::max();
   for (Value token : wait.getTokens())
-    least = std::min(least, younger(token, wait));
+    if (auto copy = token.getDefiningOp<tile::CopyOp>(); !copy || !isHeld(copy))
+      least = std::min(least, younger(token, wait));
   return least == std::numeric_limits<int64_t>::max() ? 0 : least;
 }

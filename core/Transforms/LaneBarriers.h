@@ -43,10 +43,13 @@ public:
   bool needsBehind(mlir::Operation *op) const { return behind.contains(op); }
   /// Without an engine that counts groups: the copy goes past the registers and lands at a wait in the same block.
   bool isDirect(tile::CopyOp copy) const { return copy->hasAttr(directAttr) && isAwaitedHere(copy); }
-  /// Without an engine: the elements of `copy` may wait in registers, since its wait follows in the same block.
+  /// The elements of `copy` may wait in registers, since its wait follows in the same block: without an engine, or where
+  /// it is marked so.
   bool landsAtWait(tile::CopyOp copy) const;
   /// With an engine: copies that follow each other and are awaited together form a group, which the last one closes.
   static bool closesGroup(tile::CopyOp copy);
+  /// With an engine: it does not do this copy, which is marked to wait in registers.
+  static bool isHeld(tile::CopyOp copy);
   /// With an engine: how many groups closed after those that `wait` awaits are under way, at least.
   int64_t pendingAt(tile::WaitOp wait) const;
 

@@ -174,5 +174,6 @@ void LaneContractionNest::subgroup() {
 
 void tilewright::emitLaneContraction(OpBuilder &builder, Location loc, const ContractionTask &task,
                                      const LaneContractionPlan &plan, const LaneHierarchy &hierarchy, bool engine) {
-  LaneContractionNest(builder, loc, task, plan, hierarchy, engine).emit();
+  // Where all operands pass through registers, the engine does nothing.
+  LaneContractionNest(builder, loc, task, plan, hierarchy, engine && !(plan.a.held && plan.b.held)).emit();
 }

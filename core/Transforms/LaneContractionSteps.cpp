@@ -69,6 +69,8 @@ Value LaneContractionNest::copy(const ContractionOperand &operand, const StagedT
     copy->setAttr(turnAttr, builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near}));
   if (tile.direct)
     copy->setAttr(directAttr, builder().getUnitAttr());
+  if (tile.held)
+    copy->setAttr(heldAttr, builder().getUnitAttr());
   if (!p.engine.empty())
     copy->setAttr(engineAttr, builder().getStringAttr(p.engine));
   return copy;
@@ -206,43 +208,44 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
   return multiply(sums, constant((steps - 1) % p.stages));
 }
 
-/// A ring of stages. With an engine, `stages - 1` steps are under way; without, the next step waits in registers while
-/// this one is multiplied.
+/// A ring of stages. With an engine, `stages - 1` steps are under way; without, and of operands that pass through
+/// registers all the same, the next step waits in registers while this one is multiplied.
 SmallVector<Value> LaneContractionNest::ring(ValueRange accumulators) {
   if (auto k = dyn_cast<AffineConstantExpr>(space.extent(p.kDim)); k && !engine && p.lastApart && k.getValue() > 0)
     return prefetch(k.getValue(), accumulators);
   AffineExpr steps = space.extent(p.kDim).ceilDiv(p.depth);
   SmallVector<Value> carried(accumulators);
   size_t count = accumulators.size();
-  auto stageCopies = [&](AffineExpr step, AffineExpr stage) {
-    Value a = copy(c.a, p.a, sharedA, true, step * p.depth, stage);
-    return std::pair(a, copy(c.b, p.b, sharedB, false, step * p.depth, stage));
+  // Of the operands that the engine copies, or of those that it does not.
+  auto stageCopies = [&](bool byEngine, AffineExpr step, AffineExpr stage) {
+    SmallVector<Value> tokens;
+    for (bool isA : {true, false})
+      if (const StagedTile &tile = isA ? p.a : p.b; (engine && !tile.held) == byEngine)
+        tokens.push_back(copy(isA ? c.a : c.b, tile, isA ? sharedA : sharedB, isA, step * p.depth, stage));
+    return tokens;
+  };
+  auto wait = [&](ValueRange tokens) {
+    if (!tokens.empty())
+      tile::WaitOp::create(builder(), space.loc, tokens);
   };
   int64_t ahead = p.stages - 1;
-  for (int64_t s = 0; s < (engine ? ahead : 1); ++s) {
-    auto [a, b] = stageCopies(constant(s), constant(s));
-    if (engine)
-      carried.append({a, b});
-    else
-      tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
-  }
+  SmallVector<Value> first = stageCopies(false, constant(0), constant(0));
+  for (int64_t s = 0; s < ahead; ++s)
+    llvm::append_range(carried, stageCopies(true, constant(s), constant(s)));
+  wait(first);
+  size_t each = (carried.size() - count) / ahead;
   SmallVector<Value> results =
       space.reduce(constant(0), steps, carried, [&](AffineExpr iv, ValueRange args) -> SmallVector<Value> {
-        if (!engine) {
-          auto [a, b] = stageCopies(iv + 1, (iv + 1) % p.stages);
-          SmallVector<Value> sums = multiply(args, iv % p.stages);
-          tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
-          return sums;
-        }
-        tile::WaitOp::create(builder(), space.loc, args.slice(count, 2));
-        auto [a, b] = stageCopies(iv + ahead, (iv + ahead) % p.stages);
+        SmallVector<Value> held = stageCopies(false, iv + 1, (iv + 1) % p.stages);
+        wait(args.slice(count, each));
+        SmallVector<Value> started = stageCopies(true, iv + ahead, (iv + ahead) % p.stages);
         SmallVector<Value> next = multiply(args.take_front(count), iv % p.stages);
-        llvm::append_range(next, args.drop_front(count + 2));
-        next.append({a, b});
+        wait(held);
+        llvm::append_range(next, args.drop_front(count + each));
+        llvm::append_range(next, started);
         return next;
       });
-  if (engine) // nothing may be under way when the block ends
-    tile::WaitOp::create(builder(), space.loc, ValueRange(results).drop_front(count));
+  wait(ValueRange(results).drop_front(count)); // nothing may be under way when the block ends
   results.truncate(count);
   return results;
 }

@@ -288,7 +288,7 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     // Into a swizzle, elements that wait in registers are written in its pieces; an engine writes what it reads.
     int64_t piece = width;
     if (tile::ArrangementAttr arrangement = request.destination.arrangement;
-        arrangement && arrangement.getSwizzleBits() && !context.ops.countsGroups())
+        arrangement && arrangement.getSwizzleBits() && (request.mayStage || !context.ops.countsGroups()))
       piece = std::min(width, std::max<int64_t>(1, (int64_t(1) << arrangement.getSwizzleBase()) / elementBytes));
     if (how.transposes()) { // shorter loads, or shorter writes, where longer ones are not proved aligned
       if (how.turn.along > 1 && !hasRuns(*source, how.turn.along)) {

@@ -245,6 +245,9 @@ inline constexpr llvm::StringLiteral turnAttr = "turn";
 
 /// Of one that the chip's engine of subgroups does past the registers of the lanes (`LaneOps::copyPlace`).
 inline constexpr llvm::StringLiteral directAttr = "direct";
+/// Of one whose elements wait in registers until its wait, in the same block, where an engine that counts groups does
+/// the others.
+inline constexpr llvm::StringLiteral heldAttr = "held";
 /// Of an op: what loads before it brought is in registers (`LaneOps::awaitFragments`); those loads are issued before
 /// it.
 inline constexpr llvm::StringLiteral arrivedAttr = "arrived", behindLoadsAttr = "behind_loads";
