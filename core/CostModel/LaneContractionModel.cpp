@@ -134,6 +134,16 @@ static constexpr int64_t addressRegisters = 2;
 static constexpr int64_t loadConditions = 4;
 /// Conditions of a lane that a subgroup keeps over the steps: registers of 32 lanes each.
 static constexpr int64_t conditionRegisters = 104;
+/// Registers beside fragments and sums where the chip computes products of 8-bit floats on wider ones: all of a step's
+/// `units` of k widened, since its compiler does that ahead, in place of one, and sums of the products that are under
+/// way. `fragments`: registers of one unit of k.
+static int64_t widenedRegisters(const MatrixUnit &unit, const TargetDescription &chip, int64_t units, int64_t fragments,
+                                int64_t accumulators) {
+  auto isShort = [](const UnitOperand &operand) { return isFloat(operand.element) && bitWidth(operand.element) == 8; };
+  int64_t words = isShort(unit.a) && isShort(unit.b) ? int64_t(chip.rate("widened.float8").value_or(0)) : 0;
+  return words ? (words * units - 1) * fragments + int64_t(std::ceil(unit.latency / unit.issue)) * accumulators : 0;
+}
+
 /// Bytes of k in the shortest step.
 static constexpr int64_t shortestDepth = 32;
 /// Relative difference below which two modelled times are the same.
@@ -268,7 +278,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               int64_t staged = tiles.heldRegisters(tileA) + tiles.heldRegisters(tileB);
               int64_t shortLoads = tiles.shortLoads(tileA) + tiles.shortLoads(tileB);
               int64_t eachK = tm * fragmentA + tn * fragmentB;
-              plan.registers = tm * tn * accumulators + 2 * eachK + staged + otherRegisters;
+              plan.registers = tm * tn * accumulators + 2 * eachK + staged + otherRegisters +
+                               widenedRegisters(unit, chip, plan.depth / unit.k, eachK, accumulators);
               int64_t limit = std::min<int64_t>(own->entries, file->entries / threads);
               if (plan.registers > limit) {
                 shortage.lacksRegisters(plan.registers);

@@ -118,7 +118,7 @@ class LanePrices<int half, int single, int double> {
 
 /// `gbs`: bandwidth of global memory in GB/s; `sharedKiB`: largest scratchpad of one block.
 class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gib, int gbs, int l2MiB, int l2Rate,
-          int sharedKiB, int lanes, Source sheet> : Chip<name> {
+          int sharedKiB, int lanes, Source sheet, list<Rate> more = []> : Chip<name> {
   let triple = "nvptx64-nvidia-cuda";
   let cpu = architecture;
   let features = [ptx];
@@ -135,7 +135,8 @@ class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gi
   ];
   let rates = [Rate<"issue", PerClock<4>, Guide>, Rate<"fma.f32", PerClock<lanes, 32>, Guide>,
                Rate<"add.f32", PerClock<lanes, 32>, Guide>, Rate<"exp2.f32", PerClock<16, 32>, Guide>,
-               Rate<"load", PerClock<1>, Guide>, Rate<"store", PerClock<1>, Guide>, Rate<"shuffle", PerClock<1>, Guide>];
+               Rate<"load", PerClock<1>, Guide>, Rate<"store", PerClock<1>, Guide>, Rate<"shuffle", PerClock<1>, Guide>]
+              # more;
 }
 
 defvar SheetT4 = Cited<"NVIDIA T4 data sheet, Turing whitepaper">;
@@ -177,25 +178,29 @@ def RTX4090 : Ada<"RTX4090", 128, 2520, 24, 1008, 72> {
   let costs = Prices<32, 16, 32, 16, 32, 1024, SheetAda>.ada # LanePrices<1, 1, 64>.each;
 }
 
-// mma.sync reaches about 62 % of the rate of wgmma: 13 clocks for two of 16 x 8 x 16.
+// mma.sync reaches about 62 % of the rate of wgmma: 13 clocks for two of 16 x 8 x 16. Those of 8-bit floats are none of the
+// machine on sm_90 and sm_100: ptxas widens the operands to f16, multiplies twice, and adds the result to C by itself.
 defvar HopperMma = Guess<"62 % of the wgmma rate for mma.sync: to be measured">;
+defvar WidensFloat8 = [Rate<"widened.float8", PerClock<2>,
+                                  Guess<"counted in machine code of ptxas 13.0: HMMA of 16 x 8 x 16, F2FP, FADD">>];
 class Hopper<string name, int gib, int gbs>
-    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, Cited<"NVIDIA H100 and H200 data sheets">> {
+    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, Cited<"NVIDIA H100 and H200 data sheets">,
+          WidensFloat8> {
   let levels = [Level<"grid", Parallel, 132>, Level<"cluster", Concurrent, 8>, Level<"block", Concurrent, 32>,
                 Level<"subgroup", Lockstep, 32>, Level<"lane", Single, 1>];
   let copies = [CpAsync, LdMatrix, TmaLoad];
   let units = HopperUnits;
-  let costs = Prices<7, 7, 7, 7, 7, 8, HopperMma>.ada # LanePrices<1, 1, 2>.each;
+  let costs = Prices<7, 7, 7, 7, 14, 8, HopperMma>.ada # LanePrices<1, 1, 2>.each;
 }
 def H100 : Hopper<"H100", 80, 3352> { let summary = "NVIDIA H100 SXM (Hopper)"; }
 def H200 : Hopper<"H200", 141, 4800> { let summary = "NVIDIA H200 SXM (Hopper)"; }
 
 def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227, 128,
-               Cited<"NVIDIA Blackwell architecture brief">> {
+               Cited<"NVIDIA Blackwell architecture brief">, WidensFloat8> {
   let summary = "NVIDIA B200 (Blackwell): mma.sync only, tcgen05 is not described yet";
   let copies = [CpAsync, LdMatrix, TmaLoad];
   let units = AdaUnits;
-  let costs = Prices<8, 8, 8, 8, 8, 8, Guess<"mma.sync as on A100: to be measured">>.ada # LanePrices<1, 1, 2>.each;
+  let costs = Prices<8, 8, 8, 8, 16, 8, Guess<"mma.sync as on A100: to be measured">>.ada # LanePrices<1, 1, 2>.each;
 }
 defvar Sheet5090 = Cited<"NVIDIA RTX Blackwell whitepaper">;
 def RTX5090 : Gpu<"RTX5090", "sm_120a", "ptx87", 170, 2407, 32, 1792, 96, 4000, 99, 128, Sheet5090> {

@@ -133,7 +133,8 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("MI350", "f8-dynamic-narrow"), ("RX9070", "f8-odd-nn"), ("B200", "f8-narrow"), ("RTX5090", "f8-nn"),
              ("RX7900", "f32-nn"), ("RX7900", "f32-tt"), ("RX9070", "f64-nt"), ("RX9070", "f64-gelu"), ("RX7900", "f16-batched"),
              ("H100", "f16-gelu"), ("H100", "f16-large-gelu"), ("L4", "f16-gelu"), ("L4", "f32-residual"), ("T4", "f64-batched"),
-             ("T4", "f32-large-residual"), ("RTX5090", "f64-residual")]
+             ("T4", "f32-large-residual"), ("RTX5090", "f64-residual"), ("T4", "bf8-narrow"), ("L4", "bf8-narrow"),
+             ("H100", "f8-large-narrow"), ("H200", "f8-large-none"), ("B200", "f8-large-gelu")]
 
 
 @pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")
@@ -164,15 +165,8 @@ def turns(assembly):
             if "v_readfirstlane" in code and re.search(rf"s_cbranch_execnz {label}\b", code)]
 
 
-#: Known to spill 24 to 196 bytes: large products of 8-bit floats whose B is turned while it is copied (wgmma does not read it in
-#: the order of the array), planned with 248 of 255 registers. And 4 bytes where results are rounded to f8E5M2 on chips whose conversions are not used
-#: for that. A run that finds one mended fails.
-SPILLS = [("T4", "bf8-narrow"), ("L4", "bf8-narrow"), *((chip, f"f8-large-{tail}") for chip in ("H100", "H200") for tail in TAILS)]
-
-
 @pytest.mark.parametrize("chip, name", [
-    pytest.param(chip, name, marks=[pytest.mark.xfail(strict=True, reason="spills")] if (chip, name) in SPILLS else [])
-    for i, chip in enumerate([*NVIDIA, *AMD]) for j, name in enumerate(KERNELS)
+    (chip, name) for i, chip in enumerate([*NVIDIA, *AMD]) for j, name in enumerate(KERNELS)
     if FULL or j == 7 * i % len(KERNELS) or (chip, name) in MOST_HELD])
 def test_nothing_is_spilled(chip, name, tool, tmp_path):
     """Nor do lanes take turns because a description of an array is in their registers."""
