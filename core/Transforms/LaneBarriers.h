@@ -43,8 +43,8 @@ public:
   bool needsBehind(mlir::Operation *op) const { return behind.contains(op); }
   /// Without an engine that counts groups: the copy goes past the registers and lands at a wait in the same block.
   bool isDirect(tile::CopyOp copy) const { return copy->hasAttr(directAttr) && isAwaitedHere(copy); }
-  /// The elements of `copy` may wait in registers, since its wait follows in the same block: without an engine, or where
-  /// it is marked so.
+  /// The elements of `copy` may wait in registers, since its wait follows in the same block: without an engine, or
+  /// where it is marked so.
   bool landsAtWait(tile::CopyOp copy) const;
   /// With an engine: copies that follow each other and are awaited together form a group, which the last one closes.
   static bool closesGroup(tile::CopyOp copy);
