@@ -52,6 +52,8 @@ struct Machine {
     followed = target.rate("followed").value_or(1);
     hidden = target.rate("hidden").value_or(0.9);
     exposed = target.rate("exposed").value_or(0);
+    ramp = target.rate("ramp").value_or(20);
+    window = target.rate("window").value_or(224);
     crossingTraffic = target.rate("crossing").value_or(1);
     clockHz = target.clockMHz() * 1e6;
     pageBytes = 4096;
@@ -140,6 +142,8 @@ struct Machine {
   double streams, fetchedLines;                // rows that prefetchers follow; lines that a miss in one of more brings
   double followed;                             // of the bandwidth, what rows get that only the hardware prefetches
   double exposed;                              // of the time of lines from beyond the first cache, what is waited for
+  double ramp;                                 // lines until hardware prefetching is far enough ahead of a row
+  double window;                               // instructions under way out of order
   double hidden;                               // of the time of prefetched lines, what the work beside them hides
   double crossingTraffic;                      // of a vector that crosses lines, from beyond the first cache
   double translations, walkClocks, walks;      // pages that stay translated, clocks of a page walk, walks at once
@@ -214,6 +218,7 @@ private:
   double pagesApart(const Access &access, unsigned dim, int64_t bytes) const;
   double stridedLineClocks(double stride, double lines) const;
   double stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const;
+  double scalarTouchClocks(const ContractionPlan &p, const Extents &x) const;
   bool isPrefetched(const ContractionPlan &p) const;
   double beside(double work, double arrival) const;
   /// What the form asks of an access again and again.

@@ -130,6 +130,25 @@ double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, 
   return passes * x.outer * x.rowTiles * x.kBlocks * x.kInBlock * linesOfStep * each;
 }
 
+/// Scalars read in place come once from where they lie. Whenever a tile turns to other rows or to the next block of k,
+/// the prefetchers begin anew: until they are far enough ahead, lines are waited for, those of as many steps at once as
+/// fit the window of out-of-order execution. Rows that lie together in a page are one stream.
+double Planner::scalarTouchClocks(const ContractionPlan &p, const Extents &x) const {
+  const ContractionOperand &s = p.scalarOperand(c);
+  const Memory &from = machine.level(x.sSource);
+  if (&from == machine.cache(0) || &from == machine.cache(1))
+    return 0;
+  double run = x.kInBlock * bytesOf(s.element), rows = x.meanRows * p.unit->m, waited = 0;
+  double apart = p.rowDim ? double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * bytesOf(s.element) : 0;
+  if (rows * std::max(run, apart) > machine.pageBytes) {
+    double instructions = x.meanRows * x.meanVectors + x.meanVectors + (x.meanVectors > 1 ? x.meanRows : 0);
+    double ofLine = instructions * machine.lineBytes / (bytesOf(s.element) * p.unit->k);
+    double lines = std::min(machine.ramp, std::ceil(run / machine.lineBytes));
+    waited = x.outer * x.rowTiles * x.kBlocks * lines / std::max(1.0, machine.window / ofLine) * from.latency;
+  }
+  return x.sSource / machine.bandwidth(x.sSource) + waited;
+}
+
 /// What the scalar operand (or A's fragments) costs beside that.
 double Planner::withScalars(const ContractionPlan &p, const Extents &x, double total) const {
   const ContractionOperand &s = p.scalarOperand(c);
@@ -173,9 +192,9 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     const Memory *second = machine.cache(1);
     double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;
     total = std::max(total, strided) + 0.25 * std::min(total, strided);
-    total += x.sSource * passes / machine.scattered(x.sSource) * 0.5;
+    return total + x.sSource * passes / machine.scattered(x.sSource) * 0.5;
   }
-  return total;
+  return std::pow(std::pow(total, 4) + std::pow(scalarTouchClocks(p, x), 4), 0.25);
 }
 
 } // namespace tilewright

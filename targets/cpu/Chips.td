@@ -71,7 +71,8 @@ defvar GoldenCoveRates = [
   Rate<"followed", PerClock<8, 10>, Guess<"less than on one idle Granite Rapids">>,
   Rate<"hidden", PerClock<1, 2>, Guess<"fitted on Granite Rapids, which has the same cores">>,
   Rate<"exposed", PerClock<2, 10>, Guess<"fitted on Granite Rapids, which has the same cores">>,
-  Rate<"walks", PerClock<38, 10>, Guess<"measured on Granite Rapids, which has the same cores: four walkers">>
+  Rate<"walks", PerClock<38, 10>, Guess<"measured on Granite Rapids, which has the same cores: four walkers">>,
+  Rate<"window", PerClock<512>, Cited<"Intel optimization manual">>, Rate<"ramp", PerClock<20>, Cited<"Intel optimization manual">>
 ];
 class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name, llvmName, cores, 16> {
   let clockMHz = 2750;
@@ -164,7 +165,8 @@ def Zen4 : X86<"zen4", "znver4", 8, 16> {
     Rate<"broadcast-load", PerClock<1>, Zen4Measured>, Rate<"store", PerClock<1, 2>, Zen4Measured>,
     Rate<"shuffle", PerClock<1>, Zen4Measured>, Rate<"exp2.f32", PerClock<1, 12>, Guess<"polynomial of 12 operations">>,
     Rate<"convert.bf16.f32", PerClock<1>, Zen4Measured>, Rate<"convert.f32.bf16", PerClock<3, 4>, Zen4Measured>,
-    Rate<"walks", PerClock<6>, Guess<"six page table walkers since Zen 3">>
+    Rate<"walks", PerClock<6>, Guess<"six page table walkers since Zen 3">>,
+    Rate<"window", PerClock<320>, Cited<"Software Optimization Guide for the AMD Zen 4 Microarchitecture">>
   ];
 }
 
@@ -195,7 +197,7 @@ def Zen5 : X86<"zen5", "znver5", 8, 16> {
     Rate<"broadcast-load", PerClock<2>, Zen5Cited>, Rate<"store", PerClock<1>, Zen5Cited>, Rate<"shuffle", PerClock<2>, Zen5Cited>,
     Rate<"exp2.f32", PerClock<1, 6>, Guess<"polynomial of 12 operations">>,
     Rate<"convert.bf16.f32", PerClock<2>, Guess<"twice Zen 4">>, Rate<"convert.f32.bf16", PerClock<1>, Guess<"twice Zen 4">>,
-    Rate<"walks", PerClock<6>, Guess<"as Zen 4">>
+    Rate<"walks", PerClock<6>, Guess<"as Zen 4">>, Rate<"window", PerClock<448>, Zen5Cited>
   ];
 }
 

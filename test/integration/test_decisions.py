@@ -18,7 +18,7 @@ TABLE = pathlib.Path(__file__).with_name("decisions.json")
 TABLES = (("cpu:zen4", "f32", "regret", "f32", "f32"), ("cpu:sapphire-rapids", "bf16", "shapes", "bf16", "f32"),
           ("cpu:sapphire-rapids", "int8", "shapes", "i8", "i32"), ("cpu:granite-rapids", "f32", "regret", "f32", "f32"),
           ("cpu:granite-rapids", "bf16", "shapes", "bf16", "f32"), ("cpu:granite-rapids", "int8", "shapes", "i8", "i32"),
-          ("cpu:granite-rapids", "threads", "shapes", "f32", "f32"))
+          ("cpu:granite-rapids", "threads", "shapes", "f32", "f32"), ("cpu:granite-rapids", "narrow", "shapes", "f32", "f32"))
 
 
 def program(m, n, k, element, sums):
