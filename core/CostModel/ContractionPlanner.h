@@ -100,10 +100,10 @@ struct Machine {
   double pieces(double bytes, double run) const {
     return bandwidth(bytes) / std::max(1.0, fetchedLines * lineBytes / std::max<double>(run, lineBytes));
   }
-  /// As `scattered` for stores, whose lines are fetched before they are written.
+  /// As `scattered` for stores, whose lines are fetched before they are written, and written back.
   double scatteredStores(double bytes) const {
     const Memory &to = level(bytes);
-    return share(to) * std::min(to.bytesPerClock, storeMisses * lineBytes / std::max(to.latency, 1.0));
+    return share(to) * std::min(writing(bytes), storeMisses * lineBytes / std::max(to.latency, 1.0));
   }
   /// Clocks that a page's translation adds when `pages` are visited in turn.
   double translation(double pages) const {

@@ -58,8 +58,8 @@ defvar GoldenCoveRates = [
   Rate<"sqrt.f32", PerClock<1, 12>, Cited<"Intel optimization manual">>,
   Rate<"load", PerClock<2>, GoldenCove>, Rate<"broadcast-load", PerClock<2>, GoldenCove>,
   Rate<"store", PerClock<1>, GoldenCove>, Rate<"shuffle", PerClock<1>, Cited<"Intel optimization manual">>,
-  Rate<"misses", PerClock<32>, Guess<"as on Granite Rapids: latency over clocks a line of independent loads">>,
-  Rate<"misses.store", PerClock<20>, Guess<"as on Granite Rapids, of independent stores">>,
+  Rate<"misses", PerClock<186, 10>, Guess<"as on Granite Rapids: latency over clocks a line of independent loads">>,
+  Rate<"misses.store", PerClock<12>, Guess<"as on Granite Rapids, of independent stores">>,
   Rate<"translations.first", PerClock<96>, Cited<"Intel optimization manual">>,
   Rate<"translations", PerClock<2048>, Cited<"Intel optimization manual">>,
   Rate<"exp2.f32", PerClock<1, 6>, Measured<"polynomial of 12 operations">>,
@@ -119,9 +119,9 @@ def GraniteRapids : GoldenCoveChip<"granite-rapids", "graniterapids", 96, 503316
   let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512fp16", "avx512vbmi", "avxvnni", "prefetchi", "amx-tile", "amx-bf16",
                            "amx-int8"];
   let memories = [
-    Dram<68719476736, PerClock<4>, PerClock<25, 10>, PerClock<63, 10>, Cycles<280>, GraniteMeasured>,
+    Dram<68719476736, PerClock<4>, PerClock<25, 10>, PerClock<63, 10>, Cycles<620>, GraniteMeasured>,
     // What one core finds of the 480 MiB that all share: reads fall from 21 to 14 GB/s between 32 and 64 MiB.
-    DataCache<"l3", "core", 50331648, 16, PerClock<8>, PerClock<75, 10>, Cycles<270>, GraniteMeasured>,
+    DataCache<"l3", "core", 50331648, 16, PerClock<8>, PerClock<75, 10>, Cycles<150>, GraniteMeasured>,
     DataCache<"l2", "core", 2097152, 16, PerClock<47>, PerClock<156, 10>, Cycles<21>, GraniteMeasured>,
     DataCache<"l1", "core", 49152, 12, PerClock<124>, PerClock<64>, Cycles<5>, GraniteMeasured>,
     RegisterFile<"vector", "core", 32, 64>

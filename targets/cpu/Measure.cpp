@@ -73,12 +73,18 @@ static Expected<int64_t> reachOf(Bench &bench, int64_t registerBytes, int64_t ca
   return 0;
 }
 
+/// A last cache is larger than what a core has alone on any machine.
+static bool isSharedCache(const Memory &memory) { return memory.kind == MemoryKind::Cache && memory.bytes > (4 << 20); }
+
 /// Bandwidths and latencies, misses under way, translations.
 static Error measureMemories(Bench &bench, const TargetDescription &chip, json::Object &memories, json::Object &rates) {
   int64_t registerBytes = chip.vectorRegisters().second;
-  int64_t largestCache = 0;
-  for (const Memory *cache : chip.caches())
+  int64_t largestCache = 0, nearer = 0; // the largest that is not shared
+  for (const Memory *cache : chip.caches()) {
     largestCache = std::max(largestCache, cache->bytes);
+    if (!isSharedCache(*cache))
+      nearer = std::max(nearer, cache->bytes);
+  }
   for (const Memory &memory : chip.memories()) {
     if (memory.kind != MemoryKind::Cache && memory.kind != MemoryKind::Global)
       continue;
@@ -86,6 +92,7 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
     int64_t bytes =
         memory.kind == MemoryKind::Global ? std::min(Bench::bufferBytes, 4 * largestCache) : memory.bytes / 2;
     bytes = int64_t(1) << Log2_64(bytes);
+    const bool isShared = isSharedCache(memory);
     auto read = streamRate(bench, registerBytes, bytes, Stream::Read);
     if (!read)
       return read.takeError();
@@ -99,7 +106,9 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
         return streaming.takeError();
       numbers["streamingWrite"] = rounded(*streaming);
     }
-    auto latency = loadLatency(bench, bytes, memory.lineBytes ? memory.lineBytes : 64);
+    // Of a shared cache a part that others do not push out, but four times what the cache before it holds.
+    int64_t near = isShared ? std::min(bytes, 4 * nearer) : bytes;
+    auto latency = loadLatency(bench, near, memory.lineBytes ? memory.lineBytes : 64);
     if (!latency)
       return latency.takeError();
     numbers["latency"] = rounded(*latency);
@@ -109,7 +118,6 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
         return traffic.takeError();
       rates["crossing"] = rounded(*traffic);
     }
-    bool isShared = memory.kind == MemoryKind::Cache && memory.bytes > (4 << 20);
     if (isShared) {
       auto reach = reachOf(bench, registerBytes, memory.bytes, *read);
       if (!reach)
@@ -123,7 +131,7 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
       int64_t line = memory.lineBytes ? memory.lineBytes : 64;
       // Misses under way at once: what waits alone over what waits among many.
       for (bool stores : {false, true}) {
-        auto clocks = missClocks(bench, bytes, line, stores);
+        auto clocks = missClocks(bench, near, line, stores);
         if (!clocks)
           return clocks.takeError();
         rates[stores ? "misses.store" : "misses"] = rounded(*latency / *clocks);

@@ -75,8 +75,8 @@ llvm::Expected<double> streamRate(Bench &bench, int64_t registerBytes, int64_t b
 llvm::Expected<double> streamShare(Bench &bench, int64_t registerBytes, int64_t bytes);
 /// Traffic of vectors that cross lines in the first `bytes`: what they take over what aligned ones take.
 llvm::Expected<double> crossingTraffic(Bench &bench, int64_t registerBytes, int64_t bytes);
-/// Clocks of one load that depends on the last: lines in random order within 32 pages, then the next pages, so that the
-/// walks of page tables (which the models count by themselves) stay few.
+/// Clocks of one load that depends on the last, of lines in random order: nearer ones would follow each other within a
+/// page, where prefetchers bring them. (The buffer asks for huge pages, so walks of page tables are few.)
 llvm::Expected<double> loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes);
 /// Clocks of one of many independent loads from (stores to) random lines of the first `bytes`, a power of two: latency
 /// over this is the number of misses that are under way at once.

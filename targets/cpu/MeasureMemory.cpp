@@ -73,14 +73,12 @@ static Expected<Loop> compileChase(Bench &bench) {
   });
 }
 
-/// Clocks of one load of `chase` over `count` lines that are `stride` bytes apart, in random order within groups.
-static double chaseClocks(Bench &bench, Loop chase, void *buffer, int64_t count, int64_t stride, int64_t lineBytes,
-                          int64_t group) {
+/// Clocks of one load of `chase` over `count` lines that are `stride` bytes apart, in random order.
+static double chaseClocks(Bench &bench, Loop chase, void *buffer, int64_t count, int64_t stride, int64_t lineBytes) {
   std::vector<int64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   std::mt19937_64 random(1);
-  for (int64_t first = 0; first < count; first += group) // the chase starts at the first line
-    std::shuffle(order.begin() + std::max<int64_t>(first, 1), order.begin() + std::min(first + group, count), random);
+  std::shuffle(order.begin() + 1, order.end(), random); // the chase starts at the first line
   // On each page another line, so that all sets of the caches are used.
   auto place = [&](int64_t i) {
     int64_t number = order[i % count];
@@ -100,12 +98,11 @@ Expected<double> cpu::loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes
   auto chase = compileChase(bench);
   if (!chase)
     return chase.takeError();
-  constexpr int64_t groupBytes = 32 * 4096;
-  return chaseClocks(bench, *chase, bench.buffer, bytes / lineBytes, lineBytes, lineBytes, groupBytes / lineBytes);
+  return chaseClocks(bench, *chase, bench.buffer, bytes / lineBytes, lineBytes, lineBytes);
 }
 
-/// Clocks of one of many independent loads from (stores to) `count` lines in random order, `stride` bytes apart and, where
-/// that is a page, on each page another line. `count` and `stride` are powers of two.
+/// Clocks of one of many independent loads from (stores to) `count` lines in random order, `stride` bytes apart and,
+/// where that is a page, on each page another line. `count` and `stride` are powers of two.
 static Expected<double> scatteredClocks(Bench &bench, void *buffer, int64_t count, int64_t stride, int64_t lineBytes,
                                         bool stores) {
   constexpr int64_t perIteration = 4, iterations = 200000;
@@ -220,8 +217,8 @@ Expected<Translations> cpu::measureTranslations(Bench &bench, int64_t pageBytes,
     for (int64_t count : {power, power + power / 2}) {
       if (count > mostPages)
         break;
-      double apart = chaseClocks(bench, *chase, pages, count, pageBytes, lineBytes, count);
-      double together = chaseClocks(bench, *chase, bench.buffer, count, lineBytes, lineBytes, count);
+      double apart = chaseClocks(bench, *chase, pages, count, pageBytes, lineBytes);
+      double together = chaseClocks(bench, *chase, bench.buffer, count, lineBytes, lineBytes);
       costs.emplace_back(count, std::max(apart - together, 0.0));
     }
   // Between the two steps of the curve lies what a translation of the second buffer costs: 256 pages exceed the first
