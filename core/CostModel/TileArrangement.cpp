@@ -163,7 +163,7 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
     for (int64_t near = plain.near; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
       // Fewer lanes along the array only where others of the same access fill its sectors.
       int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes);
-      if (use.wholeSectors && near < sector && use.lanes / pieces < sector)
+      if (use.wholeSectors && near < plain.near && near < sector && use.lanes / pieces < sector)
         break;
       int64_t span = std::max(use.rowBytes, memory.banks * memory.bankBytes);
       swizzles(near, again && near == plain.near ? use.rowBytes : span, again);

@@ -72,10 +72,7 @@ def has_tail(case):
 def test_products(case, tool, tmp_path):
     chip = case.pop("chip")
     words = ["--sizes", ",".join(map(str, product_sizes(**case)))] if case["dynamic"] else []
-    found = conflicts(run(tool, tmp_path, chip, product(**case), *words))
-    # A tile of bytes that lanes turn while they fill whole sectors: its writes may meet in a bank, or its loads of matrices.
-    turns = chip.startswith("nvidia") and (case["trans_a"] or not case["trans_b"])
-    assert not found or (case["kind"].startswith("f8") and turns)
+    assert not conflicts(run(tool, tmp_path, chip, product(**case), *words))
 
 
 @pytest.mark.parametrize("chip, case", [
@@ -98,8 +95,7 @@ def has_channels(case):
      "taps": [3, 1], "channels": [8, 32, 3, 1], "filters": [12, 37, 64, 1]}, has_channels))
 def test_convolutions(case, tool, tmp_path):
     chip = case.pop("chip")
-    found = conflicts(run(tool, tmp_path, chip, convolution(**case)))
-    assert not found or case["kind"].startswith("f8")
+    assert not conflicts(run(tool, tmp_path, chip, convolution(**case)))
 
 
 @pytest.mark.parametrize("chip, case", [
