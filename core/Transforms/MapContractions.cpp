@@ -24,6 +24,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/ScratchpadContractionEmitter.h"
+#include "core/Transforms/TurnOperands.h"
 #include "core/Transforms/WidenOperands.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -447,8 +448,12 @@ void MapContractions::runOnOperation() {
       if (failed(contraction) || seen.contains(root))
         continue;
       seen.insert(root);
-      if (laneHierarchy(**target) && widenOperands(*contraction, **target))
-        contraction = recognizeContraction(*analyzeNest(root));
+      if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target)) {
+        if (widenOperands(*contraction, **target))
+          contraction = recognizeContraction(*analyzeNest(root));
+        if (turnOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides))
+          contraction = recognizeContraction(*analyzeNest(root));
+      }
       rewrite(*contraction, **target, options);
       changed = true;
       break;

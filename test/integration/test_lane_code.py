@@ -134,7 +134,8 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("RX7900", "f32-nn"), ("RX7900", "f32-tt"), ("RX9070", "f64-nt"), ("RX9070", "f64-gelu"), ("RX7900", "f16-batched"),
              ("H100", "f16-gelu"), ("H100", "f16-large-gelu"), ("L4", "f16-gelu"), ("L4", "f32-residual"), ("T4", "f64-batched"),
              ("T4", "f32-large-residual"), ("RTX5090", "f64-residual"), ("T4", "bf8-narrow"), ("L4", "bf8-narrow"),
-             ("H100", "f8-large-narrow"), ("H200", "f8-large-none"), ("B200", "f8-large-gelu")]
+             ("H100", "f8-large-narrow"), ("H200", "f8-large-none"), ("H200", "f8-nn"),
+             ("B200", "f8-large-gelu")]
 
 
 @pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")

@@ -85,6 +85,17 @@ def test_no_lanes_meet_in_a_bank(chip, case, tool, tmp_path):
     assert not conflicts(run(tool, tmp_path, chip, product(**case)))
 
 
+@pytest.mark.parametrize("case", [dict(kind="f8E4M3FN", m=96, n=208, k=272, tail="bias-relu"),
+                                  dict(kind="i8", m=64, n=96, k=144, trans_a=True, batch=2),
+                                  dict(kind="i8", m=144, n=64, k=256, trans_a=True, trans_b=True)])
+def test_operands_are_turned_for_units_that_read_the_scratchpad(case, tool, tmp_path):
+    """Units that take 8-bit elements along k alone: an array in another order is turned into a buffer first."""
+    report = run(tool, tmp_path, "nvidia:H100", f'module attributes {{tilewright.force = "group=4"}} {{ {product(**case)} }}')
+    *turns, last = kernels(report)
+    assert len(turns) == case.get("trans_a", False) + (not case.get("trans_b", False))
+    assert not any(kernel["units"] for kernel in turns) and "wgmma" in json.dumps(last["units"])
+
+
 def has_channels(case):
     return case.get("groups", 1) == 1 or case.get("channels", 2) % 2 == 0 and case.get("filters", 2) % 2 == 0
 
