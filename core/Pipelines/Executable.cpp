@@ -145,6 +145,10 @@ llvm::Error tilewright::statusError(int32_t status, llvm::ArrayRef<int64_t> size
   case 0:
     return llvm::Error::success();
   case 1:
+    if (sizes.empty()) // no argument has a size: what is made of data, or asserted
+      return llvm::createStringError(
+          "status 1: the program refuses its data: sizes that it makes of it disagree, or an "
+          "assertion does not hold");
     return llvm::createStringError("status 1: the program refuses " + given +
                                    ": they disagree, are negative, or make an array that no memory holds");
   case 2:

@@ -13,6 +13,8 @@
 #include "core/Pipelines/Header.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -52,6 +54,34 @@ static std::string shapeText(const SignatureArgument &argument, unsigned numSize
   for (AffineExpr dim : argument.shape.getResults())
     text += (text.empty() ? "[" : ", ") + sizeText(dim, numSizes);
   return text + "]";
+}
+
+/// Words of C and C++ that no function can be called.
+static bool isWordOfC(StringRef name) {
+  static const llvm::StringSet<> words = {
+      "alignas",  "alignof",  "and",     "and_eq",   "asm",       "auto",     "bitand",       "bitor",  "bool",
+      "break",    "case",     "catch",   "char",     "class",     "compl",    "concept",      "const",  "constexpr",
+      "continue", "decltype", "default", "delete",   "do",        "double",   "dynamic_cast", "else",   "enum",
+      "explicit", "export",   "extern",  "false",    "float",     "for",      "friend",       "goto",   "if",
+      "inline",   "int",      "long",    "mutable",  "namespace", "new",      "noexcept",     "not",    "not_eq",
+      "nullptr",  "operator", "or",      "or_eq",    "private",   "register", "protected",    "public", "requires",
+      "restrict", "return",   "short",   "signed",   "sizeof",    "static",   "struct",       "switch", "template",
+      "this",     "throw",    "true",    "try",      "typedef",   "typeid",   "typename",     "union",  "unsigned",
+      "using",    "virtual",  "void",    "volatile", "wchar_t",   "while",    "xor",          "xor_eq"};
+  return words.contains(name);
+}
+
+llvm::Error tilewright::checkNamesInC(ArrayRef<Signature> signatures) {
+  for (const Signature &signature : signatures) {
+    StringRef name = signature.name;
+    bool isIdentifier = !name.empty() && !llvm::isDigit(name.front()) &&
+                        llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (!isIdentifier || isWordOfC(name))
+      return llvm::createStringError(
+          llvm::formatv("'{0}' cannot be declared in C: its name is {1}; rename the function", name,
+                        isIdentifier ? "a word of C or C++" : "no identifier"));
+  }
+  return llvm::Error::success();
 }
 
 std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, StringRef target, bool isSource) {

@@ -14,11 +14,15 @@
 #define TILEWRIGHT_CORE_PIPELINES_HEADER_H
 
 #include "core/Analysis/Signature.h"
+#include "llvm/Support/Error.h"
 
 namespace tilewright {
 
-/// The text of a header that declares all functions of `signatures`; `name` is its file name. Source (writeC, writeLLVM) has one
-/// function for each: `isSource`; code also those that take their temporary memory from the caller.
+/// An error for a function whose name no declaration in C or C++ can have.
+llvm::Error checkNamesInC(llvm::ArrayRef<Signature> signatures);
+
+/// The text of a header that declares all functions of `signatures`; `name` is its file name. Source (writeC,
+/// writeLLVM) has one function for each: `isSource`; code also those that take their temporary memory from the caller.
 std::string cHeader(llvm::ArrayRef<Signature> signatures, llvm::StringRef name, llvm::StringRef target,
                     bool isSource = false);
 

@@ -13,6 +13,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/Passes.h"
+#include "mlir/Conversion/ControlFlowToSCF/ControlFlowToSCF.h"
 #include "mlir/Conversion/TosaToArith/TosaToArith.h"
 #include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
 #include "mlir/Conversion/TosaToSCF/TosaToSCF.h"
@@ -41,6 +42,8 @@ static void computeFloat8InSingle(OpPassManager &pm) {
 
 void tilewright::buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createCheckSupported());
+  pm.addPass(createLiftControlFlowToSCFPass()); // branches between blocks: all that follows reads regions
+  pm.addPass(createPadIntegers());
   // TOSA: upstream's conversions; they leave functions without TOSA as they are.
   {
     OpPassManager &functions = pm.nest<func::FuncOp>();

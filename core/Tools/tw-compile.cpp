@@ -127,6 +127,9 @@ int main(int argc, char **argv) {
   if (lanes && !headerFile.empty())
     return fail("a header describes functions of the host; chip '" + program.target +
                 "' has launches, which -o OUT.tw holds");
+  if (!headerFile.empty())
+    if (llvm::Error error = checkNamesInC(signatures))
+      return fail(std::move(error));
   if (mlir::failed(runStages(module, 5, 5, options)))
     return 1;
   if (log) {

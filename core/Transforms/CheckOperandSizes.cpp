@@ -23,6 +23,8 @@
 /// kernels. Of an operation in a branch or loop it stands in there, since nobody
 /// asks for the size where the operation does not run.
 ///
+/// cf.assert is compared in the same way: %p, as a number, with 1.
+///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Signature.h"
@@ -32,6 +34,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -220,13 +224,13 @@ static bool isProduct(tensor::ExpandShapeOp op, int64_t d, ArrayRef<OpFoldResult
     return false; // no affine expression
   Builder b(op.getContext());
   AffineExpr expr = dynamic.empty() ? b.getAffineConstantExpr(factor) : b.getAffineSymbolExpr(0) * factor;
-  FailureOr<bool> equal = Bounds::areEqual(Bounds::Variable(AffineMap::get(0, dynamic.size(), expr), ValueRange(dynamic)),
-                                           Bounds::Variable(op.getSrc(), d));
+  FailureOr<bool> equal = Bounds::areEqual(
+      Bounds::Variable(AffineMap::get(0, dynamic.size(), expr), ValueRange(dynamic)), Bounds::Variable(op.getSrc(), d));
   return succeeded(equal) && *equal;
 }
 
-/// Compares dimension `d`, which is one of an argument's, with the product of those that it becomes: it is the caller who
-/// may be wrong. At the start of the function, where the product follows from the arguments.
+/// Compares dimension `d`, which is one of an argument's, with the product of those that it becomes: it is the caller
+/// who may be wrong. At the start of the function, where the product follows from the arguments.
 void DemandChecker::checkExpansion(tensor::ExpandShapeOp op, int64_t d, ArrayRef<int64_t> group) {
   SmallVector<OpFoldResult> all = op.getMixedOutputShape(), sizes;
   for (int64_t dim : group)
@@ -261,8 +265,31 @@ void DemandChecker::checkExpansion(tensor::ExpandShapeOp op, int64_t d, ArrayRef
   tile::RequireSizeOp::create(builder, loc, product, given, IntegerAttr(), IntegerAttr());
 }
 
+/// What the program asserts is a demand like those of its operations: the call ends with the same status, where
+/// upstream's lowering ends the process. Failure inside of what several cores or lanes run at once, which cannot end
+/// the call.
+static LogicalResult requireAssertions(func::FuncOp function) {
+  SmallVector<cf::AssertOp> assertions;
+  function.walk([&](cf::AssertOp op) { assertions.push_back(op); });
+  for (cf::AssertOp op : assertions) {
+    for (Operation *parent = op->getParentOp(); parent != function; parent = parent->getParentOp())
+      if (!isa<scf::IfOp, scf::ForOp, scf::WhileOp, scf::IndexSwitchOp, scf::ExecuteRegionOp>(parent))
+        return op.emitError("unsupported operation: an assertion inside of '")
+               << parent->getName() << "', from which a call cannot be left; assert in front of it";
+    OpBuilder builder(op);
+    Value one = arith::ConstantIndexOp::create(builder, op.getLoc(), 1);
+    Value holds = arith::IndexCastUIOp::create(builder, op.getLoc(), builder.getIndexType(), op.getArg());
+    tile::RequireSizeOp::create(builder, op.getLoc(), holds, one, IntegerAttr(), IntegerAttr());
+    op.erase();
+  }
+  return success();
+}
+
 void CheckOperandSizes::runOnOperation() {
-  for (func::FuncOp function : publicFunctions(getOperation()))
+  for (func::FuncOp function : publicFunctions(getOperation())) {
+    if (failed(requireAssertions(function)))
+      return signalPassFailure();
     if (function.getBody().hasOneBlock())
       DemandChecker(function).run();
+  }
 }

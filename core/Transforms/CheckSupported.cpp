@@ -13,7 +13,9 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Quant/IR/QuantTypes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
@@ -57,6 +59,19 @@ std::string objection(Type type) {
   return {};
 }
 
+/// What is wrong with `type` as an argument or result of a public function, which the C interface passes as an array.
+std::string objectionAtBoundary(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  Type element = shaped ? shaped.getElementType() : type;
+  if (isa<VectorType>(type) || !element.isIntOrIndexOrFloat())
+    return "is no array of numbers; the C interface passes tensors, memrefs and single values of integers, index and "
+           "floats";
+  if (auto memref = dyn_cast<MemRefType>(type); memref && (!memref.getLayout().isIdentity() || memref.getMemorySpace()))
+    return "has a layout or a memory space; arrays of callers are dense and row-major: take the whole array and "
+           "memref.subview of it";
+  return {};
+}
+
 /// What would be right instead of an operation of TOSA that has no conversion to linalg, tensor, arith or scf; an empty
 /// string for one that has.
 llvm::StringRef insteadOfTosa(llvm::StringRef name) {
@@ -75,8 +90,10 @@ llvm::StringRef insteadOfTosa(llvm::StringRef name) {
 
 struct CheckSupported : tilewright::impl::CheckSupportedBase<CheckSupported> {
   /// Reports `type` at `loc` if it is refused.
-  static LogicalResult check(Type type, Location loc, llvm::StringRef what) {
+  static LogicalResult check(Type type, Location loc, llvm::StringRef what, bool atBoundary = false) {
     std::string why = objection(type);
+    if (why.empty() && atBoundary)
+      why = objectionAtBoundary(type);
     if (why.empty())
       return success();
     // The element type is what matters in tensor<4xcomplex<f32>>: name the whole type, explain the part.
@@ -96,6 +113,10 @@ struct CheckSupported : tilewright::impl::CheckSupportedBase<CheckSupported> {
             << "of affine loops on memrefs";
         return WalkResult::interrupt();
       }
+      if (isa<vector::PrintOp>(op)) {
+        op->emitError("unsupported operation: 'vector.print'; compiled code prints nothing: return the value");
+        return WalkResult::interrupt();
+      }
       if (llvm::StringRef instead = insteadOfTosa(op->getName().getStringRef()); !instead.empty()) {
         op->emitError("unsupported operation: '") << op->getName() << "'; " << instead;
         return WalkResult::interrupt();
@@ -103,14 +124,24 @@ struct CheckSupported : tilewright::impl::CheckSupportedBase<CheckSupported> {
       if (auto function = dyn_cast<func::FuncOp>(op)) {
         for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
           Location loc = function.isExternal() ? function.getLoc() : function.getArgument(index).getLoc();
-          if (bad(check(type, loc, "argument " + std::to_string(index) + " of '" + function.getName().str() + "'")))
+          if (bad(check(type, loc, "argument " + std::to_string(index) + " of '" + function.getName().str() + "'",
+                        function.isPublic())))
             return WalkResult::interrupt();
         }
         for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
           if (bad(check(type, function.getLoc(),
-                        "result " + std::to_string(index) + " of '" + function.getName().str() + "'")))
+                        "result " + std::to_string(index) + " of '" + function.getName().str() + "'",
+                        function.isPublic())))
             return WalkResult::interrupt();
         return WalkResult::advance();
+      }
+      if (auto call = dyn_cast<func::CallOp>(op)) {
+        auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, call.getCalleeAttr());
+        if (callee && callee.isExternal()) {
+          op->emitError("unsupported operation: '")
+              << op->getName() << "' of '" << call.getCallee() << "', which has no body; give it one in this module";
+          return WalkResult::interrupt();
+        }
       }
       for (Value value : op->getResults())
         if (bad(check(value.getType(), op->getLoc(), "result of '" + op->getName().getStringRef().str() + "'")))

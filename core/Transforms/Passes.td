@@ -22,9 +22,30 @@ def CheckSupported : Pass<"check-supported", "::mlir::ModuleOp"> {
   let summary = "Refuse types and operations that no stage compiles, with one diagnostic";
   let description = [{
     Walks the module once and reports the first value or operation that the compiler has no meaning for: complex,
-    quantised, sparse, unranked or vector types at a function's boundary, integers wider than 64 bits, and operations of dialects
-    that stage 1 does not know. The diagnostic names the type or operation, where it stands, and what would be accepted.
+    quantised, sparse and unranked types, integers wider than 64 bits, elements that are no numbers and memrefs with a layout at a
+    public function's boundary, calls of functions without a body, and operations of dialects that stage 1 does not know. The diagnostic names the type or operation, where it stands, and what would be accepted.
   }];
+}
+
+def PadIntegers : Pass<"pad-integers", "::mlir::ModuleOp"> {
+  let summary = "Pass integers of odd widths as the next wider ones of C";
+  let description = [{
+    Tensors and single values of i2 to i7, i9 to i15 and so on become i8, i16, i32 or i64 where they are arguments or results of
+    public functions: of an argument the low bits count, a result is sign-extended. Inside they keep their width. Where such
+    a function is called in the module, the call converts.
+
+    ```mlir
+    func.func @f(%a: tensor<8xi4>) -> tensor<8xi4> { ... return %y }
+    // becomes
+    func.func @f(%a: tensor<8xi8>) -> tensor<8xi8> {
+      %x = arith.trunci %a : tensor<8xi8> to tensor<8xi4>
+      ...
+      %r = arith.extsi %y : tensor<8xi4> to tensor<8xi8>
+      return %r
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def DecomposeStructuredOps : Pass<"decompose-structured-ops", "::mlir::func::FuncOp"> {
@@ -224,7 +245,7 @@ def CheckOperandSizes : Pass<"check-operand-sizes", "::mlir::ModuleOp"> {
     Runs on tensors, behind `name-sizes`. An operation on several tensors takes some of their dimensions to be equal. Those
     that are, by the definitions of the values, constants, sizes of arguments, or affine functions of these, are compared before
     the call begins. A dimension that is made of data is compared by `tile.require_size`, where it becomes known, and so is the
-    product of the sizes that a dimension of an argument is expanded to.
+    product of the sizes that a dimension of an argument is expanded to. What a `cf.assert` says is compared in the same way.
 
     ```mlir
       %s = tensor.extract_slice %a[0] [%n] [1] : tensor<?xf32> to tensor<?xf32>      // %n: read

@@ -21,6 +21,8 @@ TEST(Status, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(message(1, {4, -1}),
             "status 1: the program refuses its sizes 4 -1: they disagree, are negative, or make an "
             "array that no memory holds");
+  EXPECT_EQ(message(1), "status 1: the program refuses its data: sizes that it makes of it disagree, or an assertion "
+                        "does not hold");
   EXPECT_EQ(message(2, {7}), "status 2: the program has no memory for its temporaries with its sizes 7");
   EXPECT_EQ(message(3),
             "status 3: this machine does not grant a state of registers that the program's units need (a limit "

@@ -145,6 +145,42 @@ def loops(random):
   }""")
 
 
+def blocks(random):
+    """Branches between blocks, with and without a loop, and an assertion that holds."""
+    for dynamic in (False, True):
+        a = random("f32", 4, 5, dynamic=dynamic)
+        t = a.type()
+        for value in (True, False):
+            p = Tensor("i1", value)
+            yield Case(f"cf.cond_br-{value}-{dynamic}", f"""
+func.func @main(%a0: {t}, %p: i1) -> {t} {{
+  cf.cond_br %p, ^twice, ^end(%a0 : {t})
+^twice:
+  %x = arith.addf %a0, %a0 : {t}
+  cf.br ^end(%x : {t})
+^end(%r: {t}):
+  return %r : {t}
+}}""", [a, p], [Tensor("f32", a.data * (2 if value else 1), dynamic)])
+        n = Tensor("index", 3)
+        yield Case(f"cf.br-loop-{dynamic}", f"""
+func.func @main(%a0: {t}, %n: index) -> {t} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  cf.br ^head(%c0, %a0 : index, {t})
+^head(%i: index, %x: {t}):
+  %more = arith.cmpi slt, %i, %n : index
+  cf.cond_br %more, ^body, ^end
+^body:
+  %y = arith.mulf %x, %a0 : {t}
+  %j = arith.addi %i, %c1 : index
+  cf.br ^head(%j, %y : index, {t})
+^end:
+  %ran = arith.cmpi sgt, %i, %c0 : index
+  cf.assert %ran, "the loop ran"
+  return %x : {t}
+}}""", [a, n], [Tensor("f32", a.data**4, dynamic)])
+
+
 def calls(random):
     for dynamic in (False, True):
         a, b = random("f32", 4, 5, dynamic=dynamic), random("f32", 4, 5, dynamic=dynamic)
@@ -200,5 +236,5 @@ func.func @main(%a0: {t}, %a1: f64) -> ({t}, {t}, {t}, f64, i1) {{
 
 def cases():
     random = Random(5)
-    for family in (branches, loops, calls):
+    for family in (branches, loops, blocks, calls):
         yield from family(random)

@@ -106,6 +106,31 @@ def integers(random):
                         [Tensor(kind, np.abs(a.data) if f is None else f(ux), a.dynamic) for f in count.values()])
 
 
+def odd_integers(random):
+    """Widths without a C type: the low bits of an input count, results are sign-extended."""
+    for bits, kind, dynamic in ((4, "i8", False), (4, "i8", True), (7, "i8", False), (24, "i32", True), (33, "i64", False)):
+        a, b = (Tensor(kind, random.rng.integers(-2**(min(bits + 3, BITS[kind]) - 1), 2**(min(bits + 3, BITS[kind]) - 1), (5, 9)), dynamic)
+                for _ in range(2))
+        low = [(t.data.astype(object) + 2**(bits - 1)) % 2**bits - 2**(bits - 1) for t in (a, b)]
+        total = (low[0] + low[1] + 2**(bits - 1)) % 2**bits - 2**(bits - 1)
+        t, odd = a.type(), a.type().replace(kind + ">", f"i{bits}>")
+        wide = odd.replace(f"i{bits}>", "i64>")
+        yield Case(f"odd-i{bits}-{dynamic}", f"""
+func.func @main(%a0: {odd}, %a1: {odd}) -> ({odd}, {wide}, {wide}) {{
+  %s = arith.addi %a0, %a1 : {odd}
+  %w = arith.extsi %a0 : {odd} to {wide}
+  %u = arith.extui %s : {odd} to {wide}
+  return %s, %w, %u : {odd}, {wide}, {wide}
+}}""", [a, b], [Tensor(kind, total.astype(np.int64), dynamic), Tensor("i64", low[0].astype(np.int64), dynamic),
+                Tensor("i64", (total % 2**bits).astype(np.int64), dynamic)])
+    a, b, c = random("i8", 9, 20), random("i8", 20, 17), random("i32", 9, 17)
+    yield Case("odd-i4-matmul", """
+func.func @main(%a: tensor<9x20xi4>, %b: tensor<20x17xi4>, %c: tensor<9x17xi32>) -> tensor<9x17xi32> {
+  %r = linalg.matmul ins(%a, %b : tensor<9x20xi4>, tensor<20x17xi4>) outs(%c : tensor<9x17xi32>) -> tensor<9x17xi32>
+  return %r : tensor<9x17xi32>
+}""", [a, b, c], [Tensor("i32", c.data + a.data.astype(int) @ b.data.astype(int))])
+
+
 def floats(random):
     for kind in (*FLOATS, "f8E5M2"):  # of the 8-bit floats that which has infinities
         dynamic = kind in ("f64", "bf16")
@@ -214,5 +239,5 @@ def conversions(random):
 
 def cases():
     random = Random(6)
-    for family in (integers, floats, conversions):
+    for family in (integers, odd_integers, floats, conversions):
         yield from family(random)

@@ -195,3 +195,15 @@ func.func @expand_own(%a: tensor<?x12xf32>) -> tensor<?x3x4xf32> {
   %x = tensor.expand_shape %a [[0], [1, 2]] output_shape [%n, 3, 4] : tensor<?x12xf32> into tensor<?x3x4xf32>
   return %x : tensor<?x3x4xf32>
 }
+
+// What the program asserts, at its place.
+// CHECK-LABEL: func.func @asserted
+// CHECK-SAME:    %[[P:.*]]: i1
+// CHECK:         %[[ONE:.*]] = arith.constant 1 : index
+// CHECK:         %[[HOLDS:.*]] = arith.index_castui %[[P]] : i1 to index
+// CHECK:         tile.require_size %[[HOLDS]], %[[ONE]]
+// CHECK-NOT:     cf.assert
+func.func @asserted(%p: i1, %a: tensor<4xf32>) -> tensor<4xf32> {
+  cf.assert %p, "sizes are what was traced"
+  return %a : tensor<4xf32>
+}

@@ -73,6 +73,52 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// expected-error@+1 {{argument 0 of 'f' of type 'memref<8x8xf32, strided<[16, 1]>>', which has a layout or a memory space; arrays of callers are dense and row-major}}
+func.func @f(%a: memref<8x8xf32, strided<[16, 1]>>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 of 'f' of type 'tensor<5xvector<4xf32>>', which is no array of numbers}}
+func.func @f(%a: tensor<5xvector<4xf32>>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{result 0 of 'f' of type 'tuple<f32, f32>', which is no array of numbers}}
+func.func @f() -> tuple<f32, f32> {
+  %a = "builtin.unrealized_conversion_cast"() : () -> tuple<f32, f32>
+  return %a : tuple<f32, f32>
+}
+
+// -----
+
+func.func private @g(f32) -> f32
+func.func @f(%a: f32) -> f32 {
+  // expected-error@+1 {{unsupported operation: 'func.call' of 'g', which has no body; give it one in this module}}
+  %b = call @g(%a) : (f32) -> f32
+  return %b : f32
+}
+
+// -----
+
+func.func @f(%a: f32) {
+  // expected-error@+1 {{unsupported operation: 'vector.print'; compiled code prints nothing: return the value}}
+  vector.print %a : f32
+  return
+}
+
+// -----
+
+// Inside, layouts are views.
+func.func private @view(%a: memref<8x8xf32, strided<[16, 1]>>) {
+  return
+}
+
+// -----
+
 // Everything here is compiled.
 func.func @f(%a: tensor<?x0xi1>, %b: tensor<bf16>, %n: index) -> (tensor<?x0xi1>, i64) {
   %c = arith.constant 1 : i64
