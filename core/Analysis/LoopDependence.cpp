@@ -14,6 +14,7 @@
 #include "core/Analysis/AffineAccess.h"
 #include "mlir/Dialect/Affine/Analysis/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -43,14 +44,17 @@ static bool accumulate(AffineExpr expr, unsigned numDims, ValueRange operands, i
     index.constant += factor * constant.getValue();
     return true;
   }
-  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    index.add(operands[dim.getPosition()], factor);
+  auto addOperand = [&](Value operand) {
+    if (std::optional<int64_t> constant = getConstantIntValue(operand))
+      index.constant += factor * *constant;
+    else
+      index.add(operand, factor);
     return true;
-  }
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
-    index.add(operands[numDims + symbol.getPosition()], factor);
-    return true;
-  }
+  };
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return addOperand(operands[dim.getPosition()]);
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return addOperand(operands[numDims + symbol.getPosition()]);
   auto binary = cast<AffineBinaryOpExpr>(expr);
   if (binary.getKind() == AffineExprKind::Add)
     return accumulate(binary.getLHS(), numDims, operands, factor, index) &&

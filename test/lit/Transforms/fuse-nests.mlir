@@ -162,3 +162,31 @@ func.func private @columns(%x: memref<8x16xf32>, %y: memref<16xf32>) attributes 
   }
   return
 }
+
+// -----
+
+// The one iteration of the outer loops is the same element in both nests: the initialisation is forwarded.
+// CHECK-LABEL: func.func @one_picture
+// CHECK:      affine.for %[[J:.*]] = 0 to 16
+// CHECK-NOT:  affine.store
+// CHECK:      %[[A:.*]] = affine.load %arg0[%{{.*}}, %[[J]]]
+// CHECK-NEXT: %[[S:.*]] = arith.addf %[[A]], %{{.*}}
+// CHECK-NEXT: affine.store %[[S]], %arg1
+// CHECK-NOT:  affine.store
+func.func @one_picture(%x: memref<1x16xf32>, %y: memref<1x16xf32>) {
+  %one = arith.constant 1.0 : f32
+  affine.for %i = 0 to 1 {
+    affine.for %j = 0 to 16 {
+      affine.store %one, %y[%i, %j] : memref<1x16xf32>
+    }
+  }
+  affine.for %i = 0 to 1 {
+    affine.for %j = 0 to 16 {
+      %a = affine.load %x[%i, %j] : memref<1x16xf32>
+      %b = affine.load %y[%i, %j] : memref<1x16xf32>
+      %s = arith.addf %a, %b : f32
+      affine.store %s, %y[%i, %j] : memref<1x16xf32>
+    }
+  }
+  return
+}
