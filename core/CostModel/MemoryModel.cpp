@@ -14,11 +14,12 @@
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 using namespace tilewright;
 
 MemoryModel::MemoryModel(const TargetDescription &chip) {
-  registerBytes = chip.vectorRegisters().second;
+  std::tie(registerCount, registerBytes) = chip.vectorRegisters();
   clock = chip.clockMHz() * 1e6;
   if (coreHierarchy(chip))
     launchSeconds = 0;

@@ -29,6 +29,8 @@ public:
 
   /// Bytes of a vector register; 0 if the chip has none.
   int64_t vectorBytes() const { return registerBytes; }
+  /// Vector registers; 0 if the chip has none.
+  int64_t registers() const { return registerCount; }
   /// Lanes for elements of `bits`; 1 if the chip has no vectors.
   int64_t lanes(unsigned bits) const;
   /// Bytes of a cache line, and the alignment of a store that goes past the caches.
@@ -71,26 +73,26 @@ public:
   /// The time of a vector of every `stride`-th element, in loads: one a lane, or up to a stride of four, as many loads
   /// side by side and shuffles that pick the lanes.
   double stridedLoads(int64_t stride, int64_t lanes) const {
-    double each = double(stride) + double(stride - 1) * loadsPerClock / shufflesPerClock;
+    double each = double(stride) + double(stride - 1) * shuffleLoads();
     return stride >= 2 && stride <= 4 ? std::min(each, double(lanes)) : double(lanes);
   }
   /// The time of a vector of a square of `side` x `side` elements that is turned in registers, in loads: one load, and
   /// log2(side) shuffles.
-  double turnedLoads(int64_t side) const {
-    return 1 + std::log2(static_cast<double>(side)) * loadsPerClock / shufflesPerClock;
-  }
+  double turnedLoads(int64_t side) const { return 1 + std::log2(static_cast<double>(side)) * shuffleLoads(); }
   /// Pages whose translations the nearest level keeps.
   int64_t translatedPages() const { return translations; }
   /// Whether loads and shuffles are the faster way.
   bool deinterleaves(int64_t stride, int64_t lanes) const { return stridedLoads(stride, lanes) < double(lanes); }
+  /// Loads that issue in the time of a shuffle.
+  double shuffleLoads() const { return loadsPerClock / shufflesPerClock; }
   /// Lines that an unaligned vector touches beside its first, on average.
   double lineCrossings() const { return static_cast<double>(registerBytes) / static_cast<double>(line); }
   /// Whether the time is worth waking `threads` cores.
   bool parallel(double seconds, int64_t threads) const { return threads > 1 && seconds > 4 * launchSeconds; }
 
 private:
-  int64_t translations = 64, registerBytes = 0, line = 64, accumulatorCount = 4, streamBytes = 0, lastCache = 0,
-          nearest = 32 << 10, second = 256 << 10;
+  int64_t translations = 64, registerBytes = 0, registerCount = 0, line = 64, accumulatorCount = 4, streamBytes = 0,
+          lastCache = 0, nearest = 32 << 10, second = 256 << 10;
   double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
   /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
   struct Rates {

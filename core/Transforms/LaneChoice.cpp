@@ -12,10 +12,12 @@
 
 #include "core/Transforms/NestVectorizer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -136,24 +138,34 @@ bool NestVectorizer::laneIsPossible(unsigned dim) const {
   });
 }
 
-/// Accesses of one vector of iterations: a strided load costs one access a lane, or loads side by side and shuffles.
-/// A load that is turned costs its part of a square.
-double NestVectorizer::laneCost(unsigned dim) const {
-  double cost = 0.01;
+/// A strided load costs one access a lane, or loads side by side and shuffles; one that is turned its part of a square.
+NestVectorizer::LaneCost NestVectorizer::laneCost(unsigned dim) const {
+  LaneCost cost;
   auto turn = turnOver(dim);
   for (const Access &load : nest.loads) {
     if (turn && llvm::is_contained(turn->loads, &load)) {
-      cost += model.turnedLoads(turn->side) * static_cast<double>(lanes) / static_cast<double>(turn->side);
+      cost.loads += model.turnedLoads(turn->side) * static_cast<double>(lanes) / static_cast<double>(turn->side);
       continue;
     }
     int64_t stride = load.stride(dim).value_or(lanes);
-    cost += stride == 0 ? 0.1 : stride == 1 ? 1.0 : model.stridedLoads(stride, lanes);
+    cost.loads += stride == 0 ? 0.1 : stride == 1 ? 1.0 : model.stridedLoads(stride, lanes);
   }
   for (const Access &store : nest.stores)
-    cost += store.dims().test(dim) ? 1.0 : 0.1;
+    cost.stores += store.dims().test(dim) ? 1.0 : 0.1;
   double trips = nest.tripCounts[dim] ? static_cast<double>(*nest.tripCounts[dim]) : 1e6;
-  // Idle lanes of a short loop.
-  return cost * std::ceil(trips / lanes) * lanes / std::max(trips, 1.0);
+  cost.idle = std::ceil(trips / lanes) * lanes / std::max(trips, 1.0);
+  return cost;
+}
+
+SmallVector<std::optional<NestVectorizer::LaneCost>> NestVectorizer::laneCosts() {
+  std::string reason;
+  if (model.vectorBytes() == 0 || nest.stores.empty() || !readBody(reason))
+    return {};
+  SmallVector<std::optional<LaneCost>> costs(nest.depth());
+  for (unsigned dim = 0; dim < nest.depth(); ++dim)
+    if (laneIsPossible(dim))
+      costs[dim] = laneCost(dim);
+  return costs;
 }
 
 void NestVectorizer::findVarying() {
@@ -186,7 +198,7 @@ bool NestVectorizer::choose(std::string &reason) {
   std::optional<double> best;
   for (unsigned dim = 0; dim < nest.depth(); ++dim)
     if (laneIsPossible(dim)) {
-      double cost = laneCost(dim);
+      double cost = laneCost(dim).total();
       if (!best || cost <= *best) {
         best = cost;
         laneLoop = dim;
@@ -264,6 +276,19 @@ static bool readsNextRow(const Nest &nest, unsigned dim, unsigned lane) {
   return false;
 }
 
+/// Arithmetic of one vector of iterations, in instructions; elementary functions cost an order more, products that are
+/// added nothing of their own.
+double NestVectorizer::arithmetic() const {
+  double sum = 0;
+  for (Operation *op : varying) {
+    if (isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op))
+      continue;
+    bool isFused = isa<arith::MulFOp>(op) && op->hasOneUse() && isa<arith::AddFOp, arith::SubFOp>(*op->user_begin());
+    sum += isFused ? 0 : isa_and_nonnull<math::MathDialect>(op->getDialect()) ? 16 : 1;
+  }
+  return sum;
+}
+
 /// The loop of which several steps are taken at once. Either the innermost one beside the lanes that every store sums
 /// over; or one whose iterations are rows of their own, where that keeps more of memory busy, where rows that all of
 /// them read would leave the first cache between two iterations, or where neighbours read the same rows.
@@ -283,47 +308,72 @@ void NestVectorizer::chooseSteps() {
     return;
   }
 
-  int64_t touched = 0, between = 0; // bytes of the whole nest, and of the rows that one iteration goes through
-  for (const auto &accesses : {ArrayRef(nest.loads), ArrayRef(nest.stores)})
-    for (const Access &access : accesses) {
-      auto type = cast<MemRefType>(access.memref.getType());
-      if (!access.dims().test(laneLoop) || access.stride(laneLoop) != 1)
-        continue;
-      if (!type.hasStaticShape() || !nest.tripCounts[laneLoop])
-        return;
-      const int64_t width = type.getElementTypeBitWidth() / 8;
-      touched += type.getNumElements() * width;
-      between += &access == streamed ? 0 : *nest.tripCounts[laneLoop] * width;
-    }
-  for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;) {
-    if (dim == laneLoop || nest.tripCounts[dim].value_or(2) < 2)
+  // Rows that are read side by side, or with small gaps that loads and shuffles skip.
+  auto isRow = [&](const Access &access) {
+    int64_t stride = access.stride(laneLoop).value_or(0);
+    return access.dims().test(laneLoop) && (stride == 1 || (!access.isStore && model.deinterleaves(stride, lanes)));
+  };
+  // Bytes of the whole nest, of its results, and of the rows that one iteration goes through.
+  int64_t touched = 0, written = 0, between = 0;
+  llvm::SmallDenseSet<Value> buffers;
+  for (const Access &access : llvm::concat<const Access>(nest.loads, nest.stores)) {
+    auto type = cast<MemRefType>(access.memref.getType());
+    if (!isRow(access))
       continue;
-    auto bytesApart = [&](const Access &access) {
-      int64_t width = cast<MemRefType>(access.memref.getType()).getElementTypeBitWidth() / 8;
-      return std::abs(access.stride(dim).value_or(1)) * width;
-    };
-    // A row of the streamed store starts where the one before does, seen from the start of a line.
-    if (!llvm::all_of(nest.stores, [&](const Access &store) {
-          return store.dims().test(dim) && (&store != streamed || bytesApart(store) % model.lineBytes() == 0);
-        }))
-      continue;
-    bool onOtherPages = false;
-    SmallVector<AffineLoadOp> same;
-    for (const Access &load : nest.loads) {
-      if (!load.dims().test(laneLoop) || load.stride(laneLoop) != 1)
+    if (!type.hasStaticShape() || !nest.tripCounts[laneLoop])
+      return;
+    const int64_t width = type.getElementTypeBitWidth() / 8;
+    const int64_t bytes = buffers.insert(access.memref).second ? type.getNumElements() * width : 0;
+    touched += bytes;
+    written += access.isStore ? bytes : 0;
+    between += &access == streamed ? 0 : *nest.tripCounts[laneLoop] * width;
+  }
+  // More of memory is busy with rows of other pages; less is loaded of rows that neighbours read. The first counts
+  // where moving takes longer than issuing all loads.
+  const bool isFromMemory = model.isFromMemory(touched);
+  double vectors = 1 / double(lanes);
+  for (std::optional<int64_t> trips : nest.tripCounts)
+    vectors *= static_cast<double>(trips.value_or(1));
+  const bool movesLonger =
+      isFromMemory && model.moveSeconds(double(touched - written), double(written)) >
+                          model.issueSeconds(vectors * arithmetic(), vectors * laneCost(laneLoop).loads);
+  for (bool overPages : {true, false})
+    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;) {
+      if (dim == laneLoop || nest.tripCounts[dim].value_or(2) < 2 || (overPages && !movesLonger))
         continue;
-      if (load.dims().test(dim))
-        onOtherPages |= bytesApart(load) >= model.pageBytes();
-      else if (llvm::none_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
-        same.push_back(cast<AffineLoadOp>(load.op));
-    }
-    if ((onOtherPages && model.isFromMemory(touched)) || (!same.empty() && !model.staysNear(between)) ||
-        readsNextRow(nest, dim, laneLoop)) {
+      auto bytesApart = [&](const Access &access) {
+        int64_t width = cast<MemRefType>(access.memref.getType()).getElementTypeBitWidth() / 8;
+        return std::abs(access.stride(dim).value_or(1)) * width;
+      };
+      if (!llvm::all_of(nest.stores, [&](const Access &store) { return store.dims().test(dim); }))
+        continue;
+      bool onOtherPages = false;
+      SmallVector<AffineLoadOp> same;
+      for (const Access &load : nest.loads) {
+        if (!isRow(load))
+          continue;
+        if (load.dims().test(dim))
+          onOtherPages |= bytesApart(load) >= model.pageBytes();
+        else if (llvm::none_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
+          same.push_back(cast<AffineLoadOp>(load.op));
+      }
+      bool readAgain = (!same.empty() && !model.staysNear(between)) || readsNextRow(nest, dim, laneLoop);
+      if (!(onOtherPages && isFromMemory) && (overPages || !readAgain))
+        continue;
+      // A row of the streamed store starts where the one before does, seen from the start of a line: rows that are
+      // taken for their pages may be some rows apart.
+      int64_t distance = streamed ? model.lineBytes() / std::gcd(bytesApart(*streamed), model.lineBytes()) : 1;
+      if (distance > 1) {
+        distance =
+            nest.tripCounts[dim] && onOtherPages ? *nest.tripCounts[dim] / model.rowsAtOnce() / distance * distance : 0;
+        if (distance == 0)
+          continue;
+      }
       take(dim, model.rowsAtOnce());
+      jamDistance = distance;
       unroll = std::max<int64_t>(unroll / jam, 1);
       shared.assign(same.begin(), same.end());
     }
-  }
 }
 
 } // namespace tilewright

@@ -122,33 +122,78 @@ Value NestVectorizer::vectorValue(Value original, const Step &step, const IRMapp
   return step.broadcast.lookup(original);
 }
 
-/// Every `stride`-th element from `at` on, by `stride` loads side by side and shuffles. The last load ends with the
-/// last element that is wanted, so nothing beyond it is read:
+/// The loads that read near `load`, as it does: how many elements the first of them begins before it, and the last
+/// behind it. They share what they load side by side. Loads more than a vector apart share nothing.
+std::pair<int64_t, int64_t> NestVectorizer::neighbourhood(const Access &load) const {
+  SmallVector<int64_t> distances;
+  for (const Access &other : nest.loads) {
+    if (other.memref != load.memref || other.symbols != load.symbols ||
+        other.map.getResults().drop_back() != load.map.getResults().drop_back())
+      continue;
+    AffineExpr distance = other.map.getResults().back() - load.map.getResults().back();
+    if (auto number =
+            dyn_cast<AffineConstantExpr>(simplifyAffineExpr(distance, load.map.getNumDims(), load.map.getNumSymbols())))
+      distances.push_back(number.getValue());
+  }
+  llvm::sort(distances);
+  std::pair<int64_t, int64_t> around{distances.front(), distances.front()};
+  for (int64_t distance : distances) {
+    if (distance > around.first + lanes) {
+      if (around.second >= 0)
+        break; // `load` is in this group
+      around.first = distance;
+    }
+    around.second = distance;
+  }
+  return {-around.first, around.second};
+}
+
+/// Every `stride`-th element from `at` on, by loads side by side and shuffles. The last load ends with the last element
+/// that is wanted, by this load or by a neighbour, so nothing beyond it is read:
 ///
-///   stride 2, 4 lanes:   a . b . | c . d      loads at 0 and 3, lanes {0, 2, 5, 7} of both
-Value NestVectorizer::emitDeinterleaved(OpBuilder &b, Value memref, VectorType type, ArrayRef<Value> at,
-                                        int64_t stride) const {
-  int64_t last = (lanes - 1) * stride + 1 - lanes; // where the last load begins
-  auto startOf = [&](int64_t part) { return part + 1 < stride ? part * lanes : last; };
+///   stride 2, 4 lanes:                      a . b . | c . d      loads at 0 and 3, lanes {0, 2, 5, 7} of both
+///   stride 2, 4 lanes, neighbour 1 behind:  a A b B | c C d D    loads at 0 and 4, which both share
+///
+/// The masked vector at the end of a row masks what lies beyond.
+Value NestVectorizer::emitDeinterleaved(OpBuilder &b, const Access &load, VectorType type, ArrayRef<Value> at,
+                                        int64_t stride, Value mask, Value filler) const {
+  auto [before, behind] = neighbourhood(load);
+  auto index = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
+  const int64_t span = before + (lanes - 1) * stride + behind + 1, parts = llvm::divideCeil(span, lanes);
+  auto startOf = [&](int64_t part) { return mask || part + 1 < parts ? part * lanes : span - lanes; };
+  auto holderOf = [&](int64_t lane) { return std::min((before + lane * stride) / lanes, parts - 1); };
   Value value;
-  for (int64_t part = 0; part < stride; ++part) {
+  int64_t first = holderOf(0);
+  for (int64_t part = first; part <= holderOf(lanes - 1); ++part) {
     SmallVector<Value> place(at);
-    place.back() =
-        arith::AddIOp::create(b, loc, place.back(), arith::ConstantIndexOp::create(b, loc, startOf(part)).getResult());
-    Value loaded = vector::LoadOp::create(b, loc, type, memref, place);
-    if (part == 0) {
+    place.back() = arith::AddIOp::create(b, loc, place.back(), index(startOf(part) - before));
+    Value loaded;
+    if (mask) {
+      // Elements from the start of this part to the last one that is wanted.
+      Value wanted = arith::MulIOp::create(b, loc, lanesOn, index(stride));
+      wanted = arith::AddIOp::create(b, loc, wanted, index(before + behind + 1 - stride - startOf(part)));
+      Value some = vector::CreateMaskOp::create(b, loc, vectorOf(b.getI1Type()), wanted);
+      loaded = vector::MaskedLoadOp::create(b, loc, type, load.memref, place, some, filler);
+    } else {
+      loaded = vector::LoadOp::create(b, loc, type, load.memref, place);
+    }
+    if (part == first) {
       value = loaded;
       continue;
     }
     SmallVector<int64_t> chosen;
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      int64_t position = lane * stride, holder = std::min(position / lanes, stride - 1);
-      int64_t before = part == 1 ? position : lane; // what the parts before have chosen lies at its lane
-      chosen.push_back(holder < part ? before : holder == part ? lanes + position - startOf(part) : 0);
+      int64_t position = before + lane * stride, holder = holderOf(lane);
+      // What the parts before have chosen lies at its lane.
+      int64_t known = part == first + 1 ? position - startOf(first) : lane;
+      chosen.push_back(holder < part ? known : holder == part ? lanes + position - startOf(part) : 0);
     }
     value = vector::ShuffleOp::create(b, loc, value, loaded, chosen);
   }
-  return value;
+  // Where the mask is off there may be an element that a neighbour wants.
+  return mask && isa<IntegerType>(type.getElementType())
+             ? arith::SelectOp::create(b, loc, mask, value, filler).getResult()
+             : value;
 }
 
 /// The elements that `load` reads for the lanes from `base` on; where `mask` is off, a value that harms no operation.
@@ -171,9 +216,9 @@ Value NestVectorizer::emitLoad(OpBuilder &b, AffineLoadOp load, const Step &step
   } else if (stride == 1) {
     value = mask ? vector::MaskedLoadOp::create(b, loc, type, access.memref, at, mask, passThrough()).getResult()
                  : vector::LoadOp::create(b, loc, type, access.memref, at).getResult();
-  } else if (!mask && model.deinterleaves(stride, lanes) && load.getType().isIntOrFloat() &&
+  } else if (model.deinterleaves(stride, lanes) && load.getType().isIntOrFloat() &&
              load.getType().getIntOrFloatBitWidth() >= 8) {
-    value = emitDeinterleaved(b, access.memref, type, at, stride);
+    value = emitDeinterleaved(b, access, type, at, stride, mask, mask ? passThrough() : Value());
   } else {
     VectorType offsets = vectorOf(b.getIndexType());
     SmallVector<int64_t> numbers;

@@ -69,6 +69,7 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
 
   auto masked = [&](OpBuilder &at, Value base, Value count, ArrayRef<Value> keptIn) {
     Value mask = vector::CreateMaskOp::create(at, loc, vectorOf(at.getI1Type()), count);
+    lanesOn = count;
     SmallVector<Value> sums(accumulations.size());
     for (auto [i, value] : llvm::zip_equal(kept, keptIn))
       sums[i] = value;
@@ -240,47 +241,48 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
     rangeBegin = arith::MinUIOp::create(b, loc, begin, trips);
     rangeEnd = arith::MinUIOp::create(b, loc, arith::AddIOp::create(b, loc, begin, length).getResult(), trips);
   }
-  // The loops around the lanes stay affine, in their order; the jammed one runs innermost, in steps: `steps` of them
-  // from `first` + `steps` * i on.
+  // The loops around the lanes stay affine, in their order, rows that run together in the place of their loop. Steps of
+  // a sum or of a square run innermost: `steps` of them from `first` + `steps` * i on.
+  const bool isInnermost = !accumulations.empty() || !turned.empty();
   auto emitOuter = [&](int64_t steps, AffineMap lower, AffineMap upper, ValueRange boundOperands, int64_t first = 0) {
     OpBuilder::InsertionGuard guard(b);
     SmallVector<Value> ivs(nest.depth());
-    for (unsigned dim = 0; dim < nest.depth(); ++dim) {
-      if (dim == laneLoop || dim == jamLoop)
-        continue;
+    auto enter = [&](unsigned dim) {
       AffineForOp original = nest.loops[dim];
-      auto loop = AffineForOp::create(b, loc, original.getLowerBoundOperands(), original.getLowerBoundMap(),
-                                      original.getUpperBoundOperands(), original.getUpperBoundMap());
-      ivs[dim] = loop.getInductionVar();
-      if (dim == 0 || (laneLoop == 0 && dim == 1 && keepsApart(dim)))
+      auto loop = dim == jamLoop
+                      ? AffineForOp::create(b, loc, boundOperands, lower, boundOperands, upper)
+                      : AffineForOp::create(b, loc, original.getLowerBoundOperands(), original.getLowerBoundMap(),
+                                            original.getUpperBoundOperands(), original.getUpperBoundMap());
+      bool isOutermost = dim == 0 && (dim != jamLoop || nest.stores.front().dims().test(dim));
+      bool keeps = laneLoop == 0 && dim == 1 && dim != jamLoop && keepsApart(dim);
+      if ((isOutermost || keeps) && !llvm::is_contained(outermost, loop->getParentOfType<AffineForOp>()))
         outermost.push_back(loop);
       b.setInsertionPointToStart(loop.getBody());
-    }
+      ivs[dim] = loop.getInductionVar();
+    };
+    for (unsigned dim = 0; dim < nest.depth(); ++dim)
+      if (dim != laneLoop && (dim != jamLoop || !isInnermost))
+        enter(dim);
     if (laneBlock) {
       AffineForOp blocks = emitLaneBlocks(b);
       if (nest.depth() == 2 && keepsApart(laneLoop))
         outermost.push_back(blocks);
     }
+    if (jamLoop && isInnermost)
+      enter(*jamLoop);
     SmallVector<Step> all;
-    if (!jamLoop) {
-      all.push_back(beginStep(b, ivs));
-    } else {
-      auto loop = AffineForOp::create(b, loc, boundOperands, lower, boundOperands, upper);
-      if (jamLoop == 0u && nest.stores.front().dims().test(0) &&
-          !llvm::is_contained(outermost, loop->getParentOfType<AffineForOp>()))
-        outermost.push_back(loop);
-      b.setInsertionPointToStart(loop.getBody());
-      Value scaled = loop.getInductionVar();
-      if (steps > 1)
-        scaled = arith::MulIOp::create(b, loc, scaled, arith::ConstantIndexOp::create(b, loc, steps).getResult());
+    if (jamLoop) {
+      Value number = ivs[*jamLoop];
+      auto index = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
+      if (steps > 1 && jamDistance == 1)
+        number = arith::MulIOp::create(b, loc, number, index(steps));
       for (int64_t k = 0; k < steps; ++k) {
-        ivs[*jamLoop] =
-            first + k == 0
-                ? scaled
-                : arith::AddIOp::create(b, loc, scaled, arith::ConstantIndexOp::create(b, loc, first + k).getResult())
-                      .getResult();
+        int64_t place = first + k * jamDistance;
+        ivs[*jamLoop] = place == 0 ? number : arith::AddIOp::create(b, loc, number, index(place)).getResult();
         all.push_back(beginStep(b, ivs));
       }
+    } else {
+      all.push_back(beginStep(b, ivs));
     }
     emitRow(b, all);
   };
@@ -293,12 +295,13 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
     AffineExpr trips = bound.getResult(0);
     ValueRange operands = original.getUpperBoundOperands();
     AffineExpr zero = b.getAffineConstantExpr(0);
-    emitOuter(jam, mapOf(zero), mapOf(trips.floorDiv(jam)), operands);
+    // Neighbours together, or the iterations of `jam` ranges; what is left, one by one.
+    AffineExpr count = jamDistance > 1 ? b.getAffineConstantExpr(jamDistance) : trips.floorDiv(jam);
+    emitOuter(jam, mapOf(zero), mapOf(count), operands);
     std::optional<int64_t> known = nest.tripCounts[*jamLoop];
-    AffineMap rest = mapOf(trips.floorDiv(jam) * jam);
     if (turned.empty()) {
-      if (jam > 1 && (!known || *known % jam != 0))
-        emitOuter(1, rest, mapOf(trips), operands);
+      if (jam > 1 && (!known || *known != (jamDistance > 1 ? jamDistance : *known / jam) * jam))
+        emitOuter(1, mapOf(count * jam), mapOf(trips), operands);
     } else if (known) {
       // One more square, whose first rows have been written.
       if (*known % jam != 0)
@@ -309,7 +312,7 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
       AffineForOp loop = scalar;
       for (unsigned dim = 0; dim < *jamLoop; ++dim)
         loop = cast<AffineForOp>(loop.getBody()->front());
-      loop.setLowerBound(operands, rest);
+      loop.setLowerBound(operands, mapOf(count * jam));
     }
   }
   nest.root()->erase();

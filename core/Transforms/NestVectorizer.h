@@ -61,6 +61,16 @@ public:
   NestVectorizer(const Nest &nest, const MemoryModel &model, bool mayReassociate)
       : nest(nest), model(model), mayReassociate(mayReassociate) {}
 
+  /// Accesses of one vector of iterations of a loop, in vector loads.
+  struct LaneCost {
+    double loads = 0, stores = 0;
+    double idle = 1; // vectors over those without idle lanes, at least 1
+    double total() const { return (loads + stores + 0.01) * idle; }
+  };
+  /// What the iterations of each loop cost as lanes, nothing for those that cannot be; nothing at all where the body
+  /// has no vector form.
+  llvm::SmallVector<std::optional<LaneCost>> laneCosts();
+
   /// Picks the loop of the lanes; false with `reason` if none is possible or profitable.
   bool choose(std::string &reason);
   /// Writes the nest anew and erases the old one. Returns the outermost loops of the new code that run over `loops[0]`;
@@ -102,9 +112,10 @@ private:
   void chooseTurn();
   bool laneIsPossible(unsigned dim) const;
   bool keepsApart(unsigned dim);
-  double laneCost(unsigned dim) const;
+  LaneCost laneCost(unsigned dim) const;
   void findVarying();
   void chooseSteps();
+  double arithmetic() const;
   const Access *accessOf(mlir::Operation *op) const;
   const Accumulation *accumulationOf(mlir::Operation *op) const;
 
@@ -114,8 +125,10 @@ private:
   mlir::Value vectorValue(mlir::Value original, const Step &step, const mlir::IRMapping &varying) const;
   mlir::Value emitLoad(mlir::OpBuilder &b, mlir::affine::AffineLoadOp load, const Step &step, mlir::Value base,
                        mlir::Value mask) const;
-  mlir::Value emitDeinterleaved(mlir::OpBuilder &b, mlir::Value memref, mlir::VectorType type,
-                                llvm::ArrayRef<mlir::Value> at, int64_t stride) const;
+  std::pair<int64_t, int64_t> neighbourhood(const Access &load) const;
+  mlir::Value emitDeinterleaved(mlir::OpBuilder &b, const Access &load, mlir::VectorType type,
+                                llvm::ArrayRef<mlir::Value> at, int64_t stride, mlir::Value mask,
+                                mlir::Value filler) const;
   /// One vector of iterations of one step. `values` holds the vectors of the loads that all steps share; `sums` one
   /// vector for each accumulation, read and replaced.
   void emitLanes(mlir::OpBuilder &b, const Step &step, mlir::Value base, mlir::Value mask, bool aligned,
@@ -145,11 +158,13 @@ private:
   llvm::SmallVector<mlir::affine::AffineLoadOp, 2> shared; // loads of lanes that are the same in all steps
   llvm::SmallVector<const Access *, 2> turned;             // loads that lie along the jammed loop
   int64_t lanes = 1, unroll = 1, jam = 1; // elements of a vector, vectors of a step, steps taken at once
+  int64_t jamDistance = 1;                // between the steps
   int64_t laneBlock = 0;                  // iterations of the lanes that the jammed loop runs over at once; 0: all
   const Access *streamed = nullptr;       // the store that goes past the caches
   llvm::SmallVector<std::pair<Access, mlir::Value>, 0> prefetched;
   int64_t ranges = 1;               // of the lanes' iterations, over cores
   mlir::Value rangeBegin, rangeEnd; // of the range being written
+  mlir::Value lanesOn;              // of the masked vector being written
 };
 
 } // namespace tilewright

@@ -29,10 +29,10 @@ np.save(result, out)
 """
 
 
-def call(tool, folder, text, x, out, target="cpu:host"):
+def call(tool, folder, text, x, out, *options):
     """The result of `compute` for `x`, whose last byte is the last of a page before one without access."""
     (folder / "program.mlir").write_text(text)
-    tool("tw-compile", folder / "program.mlir", "--target", target, "-o", folder / "program.so")
+    tool("tw-compile", folder / "program.mlir", "--target", "cpu:host", *options, "-o", folder / "program.so")
     as_bytes = lambda array: np.ascontiguousarray(array).view(np.uint8)
     np.save(folder / "x.npy", as_bytes(x))
     np.save(folder / "out.npy", as_bytes(out))

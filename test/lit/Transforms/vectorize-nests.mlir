@@ -296,7 +296,7 @@ module attributes {tilewright.target = "cpu:zen4"} {
 // -----
 
 // Every third element: three loads side by side, the last of which ends with the last element that is wanted (the 46th of 48
-// in a vector's reach), and two shuffles. The masked rest is gathered.
+// in a vector's reach), and two shuffles. The masked rest is read likewise: 10 elements, of which the last is the 28th.
 // CHECK-LABEL: func.func private @thirds
 // CHECK-DAG:     %[[SECOND:.*]] = arith.constant 16 : index
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 30 : index
@@ -309,7 +309,13 @@ module attributes {tilewright.target = "cpu:zen4"} {
 // CHECK:           %[[AT:.*]] = arith.addi %[[BASE]], %[[LAST]]
 // CHECK:           %[[C:.*]] = vector.load %arg0[%[[AT]]]
 // CHECK:           vector.shuffle %[[AB]], %[[C]] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 19, 22, 25, 28, 31]
-// CHECK:         vector.gather
+// CHECK-NOT:     vector.gather
+// CHECK:         %[[ON:.*]] = vector.constant_mask [10]
+// CHECK:         %[[A:.*]] = vector.load %arg0[%{{.*}}]
+// CHECK:         %[[SOME:.*]] = vector.constant_mask [12]
+// CHECK:         %[[B:.*]] = vector.maskedload %arg0[%{{.*}}], %[[SOME]]
+// CHECK:         vector.shuffle %[[A]], %[[B]]
+// CHECK:         vector.maskedstore %arg1[%{{.*}}], %[[ON]]
 module attributes {tilewright.target = "cpu:zen4"} {
   func.func private @thirds(%x: memref<318xf32>, %y: memref<106xf32>) attributes {tilewright.kernel} {
     affine.for %i = 0 to 106 {
@@ -402,6 +408,56 @@ module attributes {tilewright.target = "cpu:x86-64-v3"} {
       affine.for %j = 0 to %n {
         %a = affine.load %x[%j, %i] : memref<?x?xf32>
         affine.store %a, %y[%i, %j] : memref<?x?xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Both taps of a window read the same two loads side by side.
+// CHECK-LABEL: func.func private @pairs
+// CHECK:         scf.for
+// CHECK:           %[[A:.*]] = vector.load %arg0
+// CHECK-NEXT:      arith.addi
+// CHECK-NEXT:      %[[B:.*]] = vector.load %arg0
+// CHECK-NEXT:      vector.shuffle %[[A]], %[[B]] [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30]
+// CHECK-NOT:       vector.load
+// CHECK:           vector.shuffle %[[A]], %[[B]] [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31]
+// CHECK-NOT:     vector.gather
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @pairs(%x: memref<202xf32>, %y: memref<101xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 101 {
+      %a = affine.load %x[%i * 2] : memref<202xf32>
+      %b = affine.load %x[%i * 2 + 1] : memref<202xf32>
+      %c = arith.maximumf %a, %b : f32
+      affine.store %c, %y[%i] : memref<101xf32>
+    }
+    return
+  }
+}
+
+// -----
+
+// Four rows on other pages are read at once. They go past the caches, so that they must begin alike within their lines: rows of
+// 110 floats in planes of 110 x 110 do where planes are four apart, here a quarter of them.
+// CHECK-LABEL: func.func private @planes
+// CHECK:         affine.for %[[C:.*]] = 0 to 256
+// CHECK-NEXT:      affine.for %{{.*}} = 0 to 110
+// CHECK-NEXT:        arith.addi %[[C]], %c256
+// CHECK-NEXT:        arith.addi %[[C]], %c512
+// CHECK-NEXT:        arith.addi %[[C]], %c768
+module attributes {tilewright.target = "cpu:granite-rapids"} {
+  func.func private @planes(%x: memref<1024x112x112xf32>, %y: memref<1024x110x110xf32>) attributes {tilewright.kernel} {
+    affine.for %c = 0 to 1024 {
+      affine.for %i = 0 to 110 {
+        affine.for %j = 0 to 110 {
+          %a = affine.load %x[%c, %i, %j] : memref<1024x112x112xf32>
+          %b = affine.load %x[%c, %i + 1, %j] : memref<1024x112x112xf32>
+          %e = arith.maximumf %a, %b : f32
+          affine.store %e, %y[%c, %i, %j] : memref<1024x110x110xf32>
+        }
       }
     }
     return
