@@ -24,6 +24,7 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
     return;
   pm.addNestedPass<func::FuncOp>(createFuseHalos());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
+  pm.addNestedPass<func::FuncOp>(createUnrollTaps());
   pm.addNestedPass<func::FuncOp>(createFuseNests());
   pm.addNestedPass<func::FuncOp>(createVectorizeNests());
   pm.addPass(createCanonicalizerPass());
@@ -52,6 +53,8 @@ void tilewright::buildMapLanesPipeline(OpPassManager &pm) {
 
 void tilewright::buildOptimizeCoresPipeline(OpPassManager &pm, bool vectors) {
   pm.addNestedPass<func::FuncOp>(createMapContractions());
+  if (vectors)
+    pm.addNestedPass<func::FuncOp>(createUnrollTaps());
   pm.addNestedPass<func::FuncOp>(createFuseNests());
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());

@@ -329,6 +329,27 @@ def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }
 
+def UnrollTaps : Pass<"unroll-taps", "::mlir::func::FuncOp"> {
+  let summary = "Let neighbouring results of a window be lanes, its taps be written out";
+  let description = [{
+    A nest that combines taps (loops that no result is indexed by) into results whose neighbours are contiguous is walked
+    along a row of results. As many of its innermost tap loops are written out as the chip has vector registers, with
+    the running value as a scalar, the others move around the row; the taps of each result keep their order. The cost model
+    compares it with lanes over the taps, which long rows keep.
+
+    ```mlir
+    for y: for x: for ky < 2: for kx < 2: out[y, x] = max(out[y, x], in[2 y + ky, 2 x + kx])
+    // becomes
+    for y: for x: out[y, x] = max(max(max(max(out[y, x], in[2 y, 2 x]), in[2 y, 2 x + 1]), in[2 y + 1, 2 x]), in[2 y + 1, 2 x + 1])
+
+    for y: for x: for ky < 7: for kx < 7: out[y, x] += in[y + ky, x + kx]
+    // becomes
+    for y: for ky < 7: for x: out[y, x] = out[y, x] + in[y + ky, x] + .. + in[y + ky, x + 6]
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
 def FuseNests : Pass<"fuse-nests", "::mlir::func::FuncOp"> {
   let summary = "Fuse element-wise and reduction nests into row programs";
   let description = [{

@@ -1,0 +1,46 @@
+//===- TapModel.cpp - How a reduction over a few taps is walked -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/TapModel.h"
+#include <cmath>
+
+namespace tilewright {
+
+TapAnswer chooseTaps(const TapQuestion &q, const MemoryModel &model) {
+  constexpr int64_t assumedTaps = 1000; // of a loop whose trip count is not known
+  int64_t taps = 1;
+  for (std::optional<int64_t> trips : q.trips)
+    taps *= std::max<int64_t>(trips.value_or(assumedTaps), 1);
+  const double all = static_cast<double>(taps), lanes = static_cast<double>(q.lanes);
+
+  TapAnswer answer;
+  answer.scalar = all * q.scalar * lanes;
+  if (q.over)
+    answer.over = all * *q.over + lanes * std::log2(lanes) * (model.shuffleLoads() + 1);
+  int64_t written = 1;
+  for (unsigned count = 0;; ++count) {
+    // Where nothing is written out, the vectors of results are read and written once for some steps of the last loop.
+    int64_t together =
+        count == 0 ? std::min(model.outerReductionSteps(), q.trips.back().value_or(assumedTaps)) : written;
+    double visits =
+        together == taps && count == q.trips.size() ? 1 : 2 * all / static_cast<double>(std::max<int64_t>(together, 1));
+    answer.along.push_back({count, written, q.idle * (all * q.loads + q.results * visits)});
+    if (count == q.trips.size())
+      break;
+    std::optional<int64_t> trips = q.trips[q.trips.size() - 1 - count];
+    if (!trips || *trips < 1 || written * *trips > model.registers())
+      break;
+    written *= *trips;
+  }
+  const double others = std::min(answer.over.value_or(answer.scalar), answer.scalar);
+  for (const TapCandidate &candidate : answer.along)
+    if (candidate.accesses < others && (!answer.choice || candidate.accesses <= answer.choice->accesses))
+      answer.choice = candidate;
+  return answer;
+}
+
+} // namespace tilewright
