@@ -12,6 +12,8 @@
 
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "targets/amd/Chips.h"
 #include "tilewright/TargetDescription.h"
 
@@ -167,9 +169,52 @@ public:
       op.getResult().replaceAllUsesExcept(held.getResult(0), held);
     });
     tellCopiesApart(function);
+    constexpr int64_t simds = 4, lanes = 64; // of one wavefront each, all registers are a lane's
+    if (!rdna && shape.threads <= simds * lanes)
+      keepSums(function);
   }
 
 private:
+  /// Registers beyond 256 are for sums alone. Where those that a loop carries are more than half of that half, they
+  /// take it; LLVM else moves them to and fro. It splits what begins as a constant into its elements: it shall not know
+  /// that.
+  static void keepSums(LLVM::LLVMFuncOp function) {
+    constexpr int64_t half = 256, words = 4;
+    auto wordsOf = [](Value value) -> int64_t {
+      auto type = dyn_cast<VectorType>(value.getType());
+      int64_t count = type && type.getElementTypeBitWidth() >= 32 ? type.getNumElements() : 0;
+      count *= count ? type.getElementTypeBitWidth() / 32 : 0;
+      return count >= words ? count : 0;
+    };
+    for (Block &block : function.getBody()) {
+      int64_t carried = 0;
+      for (Value argument : block.getArguments())
+        carried += wordsOf(argument);
+      if (block.hasNoPredecessors() || block.getSinglePredecessor() || 2 * carried <= half)
+        continue;
+      Builder builder(function.getContext());
+      function.setPassthroughAttr(builder.getArrayAttr(builder.getStrArrayAttr({"amdgpu-agpr-alloc", "256"})));
+      for (Block *from : block.getPredecessors()) {
+        auto branch = cast<BranchOpInterface>(from->getTerminator());
+        for (unsigned i = 0; i < branch->getNumSuccessors(); ++i) {
+          if (branch->getSuccessor(i) != &block)
+            continue;
+          SuccessorOperands passed = branch.getSuccessorOperands(i);
+          for (unsigned j = 0; j < passed.size(); ++j) {
+            Value value = passed[j];
+            if (!value || !wordsOf(value) || !matchPattern(value, m_Constant()))
+              continue;
+            OpBuilder b(branch);
+            auto held =
+                LLVM::InlineAsmOp::create(b, branch.getLoc(), value.getType(), value, amd::heldBase, "=a,0",
+                                          /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                          LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+            branch->setOperand(passed.getOperandIndex(j), held.getResult(0));
+          }
+        }
+      }
+    }
+  }
   static Value i32(OpBuilder &builder, Location loc, int64_t number) {
     return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(int32_t(number)));
   }
