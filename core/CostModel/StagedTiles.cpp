@@ -196,6 +196,47 @@ int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * shortLoadRegisters;
 }
 
+/// Instructions that write a lane's part: two short ones a constant apart are one where the chip has such. Two are in a
+/// swizzle if the same bits of both meet those of lanes (LaneAccess::flipped).
+double StagedTiles::writesOf(const StagedOperand &operand, const StagedTile &tile) const {
+  double writes = double(operand.elements) * bytes / operand.writeBytes;
+  if (operand.writeBytes > 8 || chip.rate("pairs.shared").value_or(1) < 2 || tile.padding)
+    return writes;
+  const TileUse &use = operand.use;
+  // Bits of an offset: in a write, between those of a lane's block or vector, and at the end of the tile; the others
+  // are bits of lanes.
+  int64_t across = operand.turns ? operand.turn.across * bytes : std::min<int64_t>(vectorBytes, use.pieceBytes);
+  int64_t along = operand.turns ? operand.turn.along : 1, tileBytes = use.rows * use.rowBytes;
+  int64_t parts = std::max<int64_t>(1, operand.elements * bytes / (across * along));
+  SmallVector<int64_t> steps;
+  auto all = [&](int64_t from, int64_t end) {
+    for (int64_t step = from; step < end; step *= 2)
+      steps.push_back(step);
+  };
+  all(operand.writeBytes, across);
+  all(use.rowBytes, use.rowBytes * along);
+  all(tileBytes / parts, tileBytes);
+  int64_t mask = ((int64_t(1) << tile.swizzleBits) - 1) << tile.swizzleBase, lanes = tileBytes - operand.writeBytes;
+  auto flips = [&](int64_t offset) {
+    return ((offset >> tile.swizzleShift) ^ (tile.swizzleAgain ? offset >> tile.swizzleAgain : 0)) & mask;
+  };
+  for (int64_t step : steps)
+    lanes &= ~step;
+  int64_t reached =
+      lanes | ((lanes >> tile.swizzleShift | (tile.swizzleAgain ? lanes >> tile.swizzleAgain : 0)) & mask);
+  std::map<int64_t, int64_t> groups;
+  for (uint64_t i = 0; i < uint64_t(1) << steps.size(); ++i) {
+    int64_t offset = 0;
+    for (auto [bit, step] : llvm::enumerate(steps))
+      offset += i >> bit & 1 ? step : 0;
+    ++groups[(offset ^ flips(offset)) & reached];
+  }
+  double together = 0;
+  for (auto [place, count] : groups)
+    together += double(llvm::divideCeil(count, 2));
+  return std::min(writes, together);
+}
+
 StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, const StagedOperand &a,
                                            const StagedOperand &b) const {
   const MatrixUnit &unit = *plan.unit;
@@ -216,7 +257,7 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
     if (each->direct)
       result.loop += loads * chip.rate("place.direct").value_or(0);
     else if (!hasEngine || each->turns) // else the engine writes
-      result.writes += double(each->elements) * bytes / each->writeBytes;
+      result.writes += writesOf(*each, each == &a ? plan.a : plan.b);
   }
   // Counter, comparison and branch of an iteration; a barrier and the stage of a step; the address of each load from
   // global memory, whose rows are far apart where copies turn; waits for accesses to the scratchpad, whose addresses

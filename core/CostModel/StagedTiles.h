@@ -58,6 +58,7 @@ public:
   bool engine() const { return hasEngine; }
 
 private:
+  double writesOf(const StagedOperand &operand, const StagedTile &tile) const;
   double fragmentLoads(const MatrixUnit &unit, const UnitOperand &own, const StagedOperand &operand) const;
 
   const Contraction &c;

@@ -83,6 +83,9 @@ public:
   llvm::SmallVector<LaneRun> runs(int64_t maxBytes) const;
   /// Pointer to element `e`.
   mlir::Value pointer(unsigned e) const;
+  /// The part of element `e`'s place in a swizzled tile that is no constant behind the lane's own: accesses in which it
+  /// is the same have addresses a constant apart.
+  int64_t flipped(unsigned e) const;
   /// Where element `e` of an array lies, in the parts that the chip's loads may take; nullopt where an offset of a lane
   /// is not known to be a sum of constants that is small enough.
   std::optional<ArrayPlace> place(unsigned e) const;

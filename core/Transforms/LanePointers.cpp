@@ -32,6 +32,31 @@ static Value offsetPointer(const LaneContext &context, Value pointer, Type eleme
   return pointer;
 }
 
+namespace {
+/// The swizzle of an arrangement, over offsets in bytes; below the period its parts are combined by XOR.
+struct Swizzle {
+  explicit Swizzle(tile::ArrangementAttr arrangement)
+      : from(arrangement.getSwizzleBase()), shift(arrangement.getSwizzleShift()), again(arrangement.getSwizzleAgain()),
+        mask(((int64_t(1) << arrangement.getSwizzleBits()) - 1) << from),
+        period(int64_t(1) << (from + arrangement.getSwizzleBits() + std::max(shift, again))) {}
+  int64_t flips(int64_t offset) const { return ((offset >> shift) ^ (again ? offset >> again : 0)) & mask; }
+  /// The bits that lanes with the bits `lanes` have or flip.
+  int64_t reached(int64_t lanes) const { return lanes | (((lanes >> shift) | (again ? lanes >> again : 0)) & mask); }
+
+  int64_t from, shift, again, mask, period;
+};
+} // namespace
+
+int64_t LaneAccess::flipped(unsigned e) const {
+  if (!linear || !array.scratchpad || !array.arrangement || !array.arrangement.getSwizzleBits())
+    return 0;
+  Swizzle swizzle(array.arrangement);
+  int64_t lanes = 0, low = (constant + elements[e]) * elementBytes() & (swizzle.period - 1);
+  for (int64_t bit : bits)
+    lanes |= bit * elementBytes();
+  return (low ^ swizzle.flips(low)) & swizzle.reached(lanes);
+}
+
 Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constantBytes) const {
   OpBuilder &builder = context->builder;
   Location loc = context->loc;
@@ -50,22 +75,18 @@ Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constant
   if (width == 0)
     return offsetPointer(*context, array.pointer, byte, plus(base, lanes), constantBytes);
 
-  int64_t from = array.arrangement.getSwizzleBase(), shift = array.arrangement.getSwizzleShift();
-  int64_t again = array.arrangement.getSwizzleAgain(), farthest = std::max(shift, again);
-  int64_t mask = ((int64_t(1) << width) - 1) << from, period = int64_t(1) << (from + width + farthest);
-  auto flips = [&](int64_t offset) { return ((offset >> shift) ^ (again ? offset >> again : 0)) & mask; };
-  auto swizzled = [&](int64_t offset) { return offset ^ flips(offset); };
+  Swizzle known(array.arrangement);
   auto swizzle = [&](Value offset) -> Value {
-    Value high = arith::ShRUIOp::create(builder, loc, offset, context->i32(shift));
-    if (again)
+    Value high = arith::ShRUIOp::create(builder, loc, offset, context->i32(known.shift));
+    if (known.again)
       high = arith::XOrIOp::create(builder, loc, high,
-                                   arith::ShRUIOp::create(builder, loc, offset, context->i32(again)));
-    high = arith::AndIOp::create(builder, loc, high, context->i32(mask));
+                                   arith::ShRUIOp::create(builder, loc, offset, context->i32(known.again)));
+    high = arith::AndIOp::create(builder, loc, high, context->i32(known.mask));
     return arith::XOrIOp::create(builder, loc, offset, high);
   };
   // Below the period all parts are combined by XOR if their bits are apart.
-  int64_t laneMask = 0, low = constantBytes & (period - 1), high = constantBytes - low;
-  bool apart = !uniform || (divisor * elementBytes()) % period == 0;
+  int64_t laneMask = 0, low = constantBytes & (known.period - 1), high = constantBytes - low;
+  bool apart = !uniform || (divisor * elementBytes()) % known.period == 0;
   if (!apart && this->apart) { // its bits are combined as those of lanes are
     apart = true;
     lanes = plus(base, lanes);
@@ -83,14 +104,13 @@ Value LaneAccess::scratchpadPointer(ArrayRef<int64_t> bitBytes, int64_t constant
       offset = plus(offset, context->i32(constantBytes));
     return offsetPointer(*context, array.pointer, byte, offset ? swizzle(offset) : Value(), 0);
   }
-  int64_t step = swizzled(low);
+  int64_t step = low ^ known.flips(low);
   if (!lanes)
     return offsetPointer(*context, array.pointer, byte, base, high + step);
   Value within = swizzle(lanes);
   // Bits of the constant that no lane has stand in the instruction; so all accesses share a few addresses, one for each
   // value of the others.
-  int64_t flipped = ((laneMask >> shift) | (again ? laneMask >> again : 0)) & mask;
-  int64_t reached = laneMask | flipped, common = step & reached;
+  int64_t common = step & known.reached(laneMask);
   if (common)
     within = arith::XOrIOp::create(builder, loc, within, context->i32(common));
   return offsetPointer(*context, array.pointer, byte, plus(base, within), high + step - common);

@@ -173,7 +173,15 @@ void tilewright::storeElements(const LaneContext &context, const LaneAccess &acc
                             .getResult();
     LLVM::StoreOp::create(builder, loc, value, pointer, access.elementBytes() * count);
   };
-  for (ArrayRef<LaneRun> group : checkedTogether(access.runs(16), distribution, valid)) {
+  SmallVector<LaneRun> runs = access.runs(16);
+  if (llvm::none_of(valid, [](const ValidExtent &extent) { return bool(extent); })) {
+    // Side by side those a constant apart: two may be one instruction.
+    llvm::stable_sort(runs, [&](LaneRun a, LaneRun b) { return access.flipped(a.first) < access.flipped(b.first); });
+    for (LaneRun run : runs)
+      store(run.first, run.count, access.pointer(run.first));
+    return;
+  }
+  for (ArrayRef<LaneRun> group : checkedTogether(runs, distribution, valid)) {
     unsigned first = group.front().first, count = group.back().first + group.back().count - first;
     Value inside = insideAll(context, distribution, valid, first, count);
     SmallVector<Value> pointers; // before the branch, as those of loads
