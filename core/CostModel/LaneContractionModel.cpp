@@ -323,6 +323,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                 plan.round = plan.stages;
                 plan.instructions = tiles.instructions(plan, tileA, tileB);
               }
+              plan.across =
+                  plan.loadsAhead && !engine && plan.stages > 1 && plan.lastApart && c.nest.tripCounts[plan.kDim];
               double issued = subgroups * plan.instructions.sum() / issueSlots;
               double reads = subgroups * double(plan.depth) / unit.k * elementBytes *
                              (tm * loadedElements(unit.a) * meetA + tn * loadedElements(unit.b) * meetB);
@@ -335,8 +337,13 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               load.l2 = l2 ? stageBytes * active / l2->bytesPerClock : 0;
               load.global = fetched / global->bytesPerClock;
               StepChain chain;
+              // Fragments that are loaded ahead hide behind the products of those before: all but the first; where they
+              // are loaded across steps that too. Then a block's subgroups stop for nothing but each other, so those
+              // that share an issue slot have to be done in turn between two meetings.
               chain.products = double(tm * tn) * (plan.depth / unit.k) * unit.issue;
-              // Fragments that are loaded ahead hide behind the products of those before: all but the first.
+              if (plan.across)
+                chain.products *= std::max(1.0, subgroups / issueSlots);
+              chain.across = plan.across;
               chain.scratchpadRead =
                   reads / subgroups / shared->bytesPerClock / (plan.loadsAhead ? plan.depth / unit.k : 1);
               double byLanes = !engine ? written : heldA ? bytesA * meetA : heldB ? bytesB * meetB : 0;

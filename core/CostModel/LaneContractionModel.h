@@ -65,6 +65,7 @@ struct LaneContractionPlan {
   int64_t stages = 1;
   int64_t round = 1;       // steps of an iteration where lanes fill the ring: as many as stages, or 1
   bool loadsAhead = false; // fragments of a unit's k are loaded before the products of those before
+  bool across = false;     // also those of the next step before the last products of this one
   bool keepsOrder = false; // those loads stay there: all of a step at once would not fit the registers
   bool lastApart = true;   // where lanes fill a ring of a known size of k: its last step is multiplied behind the loop
   StagedTile a, b;

@@ -31,7 +31,10 @@ static double chainClocks(const StepLoad &load, const StepChain &chain, double t
   double read = chain.scratchpadLatency + served(chain.scratchpadRead, load.scratchpad, t);
   double copy = chain.memoryLatency + served(chain.l2, load.l2, t) + served(chain.global, load.global, t);
   double write = served(chain.scratchpadWrite, load.scratchpad, t);
-  return std::max(read + chain.products, copy / chain.ahead) + write + (chain.meets ? chain.scratchpadLatency : 0);
+  double meeting = chain.meets ? chain.scratchpadLatency : 0;
+  if (chain.across)
+    return std::max({read + write, chain.products, copy / chain.ahead}) + meeting;
+  return std::max(read + chain.products, copy / chain.ahead) + write + meeting;
 }
 
 double tilewright::stepClocks(const StepLoad &load, const StepChain &chain) {

@@ -48,7 +48,16 @@ private:
   /// The tile lies in blocks of lines along the free dimension.
   static bool inBlocks(const StagedTile &tile) { return tile.line && !tile.kInner; }
   void tile(llvm::ArrayRef<mlir::AffineExpr> place);
+  /// Of one k of the unit, over the rows and the columns of the subgroup's tile.
+  struct Fragments {
+    llvm::SmallVector<mlir::Value> a, b;
+  };
+  Fragments loadFragments(mlir::AffineExpr stage, int64_t k);
+  Fragments loadBehind(mlir::AffineExpr stage, int64_t k);
+  void multiply(const Fragments &own, llvm::SmallVectorImpl<mlir::Value> &sums, llvm::StringRef mark);
   llvm::SmallVector<mlir::Value> multiply(mlir::ValueRange accumulators, mlir::AffineExpr stage);
+  void multiplyAcross(Fragments &held, llvm::SmallVectorImpl<mlir::Value> &sums, mlir::AffineExpr stage,
+                      llvm::function_ref<mlir::Operation *()> arrive);
   llvm::SmallVector<mlir::Value> reduce(unsigned which, mlir::ValueRange accumulators);
   llvm::SmallVector<mlir::Value> ring(mlir::ValueRange accumulators);
   llvm::SmallVector<mlir::Value> single(mlir::ValueRange accumulators);

@@ -88,12 +88,10 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
   return tokens;
 }
 
-/// All products of one stage.
-SmallVector<Value> LaneContractionNest::multiply(ValueRange accumulators, AffineExpr stage) {
-  SmallVector<Value> results(accumulators);
-  auto aType = fragment(unit.a, elementOf(unit.a, c.a.element)),
-       bType = fragment(unit.b, elementOf(unit.b, c.b.element));
-  auto load = [&](Value buffer, tile::FragmentType type, const StagedTile &tile, bool isA, AffineExpr free, int64_t k) {
+/// The fragments of a unit's k at `k` of a stage.
+LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr stage, int64_t k) {
+  auto load = [&](Value buffer, const UnitOperand &own, const ContractionOperand &operand, const StagedTile &tile,
+                  bool isA, AffineExpr free) {
     SmallVector<AffineExpr> place{stage, free, constant(k)};
     if (!tile.kInner)
       std::swap(place[1], place[2]);
@@ -106,43 +104,79 @@ SmallVector<Value> LaneContractionNest::multiply(ValueRange accumulators, Affine
     }
     auto [map, operands] = space.map(place);
     AffineMap elements = AffineMap::get(2, 0, from, builder().getContext());
-    return tile::LoadOp::create(builder(), space.loc, type, buffer, operands, AffineMapAttr::get(map),
-                                AffineMapAttr::get(elements), AffineMapAttr(), ValueRange())
+    return tile::LoadOp::create(builder(), space.loc, fragment(own, elementOf(own, operand.element)), buffer, operands,
+                                AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(), ValueRange())
         .getResult();
   };
-  SmallVector<Value> a, b;
-  auto loadAll = [&](int64_t k) {
-    a.clear();
-    b.clear();
-    for (int64_t tm = 0; tm < p.tilesM; ++tm)
-      a.push_back(load(sharedA, aType, p.a, true, localRow + tm * unit.m, k));
-    for (int64_t tn = 0; tn < p.tilesN; ++tn)
-      b.push_back(load(sharedB, bType, p.b, false, localCol + tn * unit.n, k));
-  };
-  auto mark = [&](Operation *op, StringRef attribute) { op->setAttr(attribute, builder().getUnitAttr()); };
-  loadAll(0);
-  for (int64_t k = 0; k < p.depth; k += unit.k) {
-    SmallVector<Value> ownA(a), ownB(b);
-    bool last = k + unit.k >= p.depth, first = true;
-    bool ahead = p.loadsAhead || p.keepsOrder;
-    if (ahead && !last) { // the next fragments come while these are multiplied
-      loadAll(k + unit.k);
-      mark(a.front().getDefiningOp(), arrivedAttr);
+  Fragments loaded;
+  for (int64_t tm = 0; tm < p.tilesM; ++tm)
+    loaded.a.push_back(load(sharedA, unit.a, c.a, p.a, true, localRow + tm * unit.m));
+  for (int64_t tn = 0; tn < p.tilesN; ++tn)
+    loaded.b.push_back(load(sharedB, unit.b, c.b, p.b, false, localCol + tn * unit.n));
+  return loaded;
+}
+
+/// The products of a unit's k. `mark`: an attribute of the first one, empty: none.
+void LaneContractionNest::multiply(const Fragments &own, SmallVectorImpl<Value> &sums, StringRef mark) {
+  for (int64_t tm = 0; tm < p.tilesM; ++tm)
+    for (int64_t i = 0; i < p.tilesN; ++i) {
+      int64_t tn = tm % 2 ? p.tilesN - 1 - i : i; // back and forth: the last operand is used again
+      Value &sum = sums[tm * p.tilesN + tn];
+      auto product = tile::MmaOp::create(builder(), space.loc, sum.getType(), own.a[tm], own.b[tn], sum,
+                                         builder().getStringAttr(unit.name));
+      if (!mark.empty())
+        product->setAttr(std::exchange(mark, StringRef()), builder().getUnitAttr());
+      sum = product;
     }
-    for (int64_t tm = 0; tm < p.tilesM; ++tm)
-      for (int64_t i = 0; i < p.tilesN; ++i) {
-        int64_t tn = tm % 2 ? p.tilesN - 1 - i : i; // back and forth: the last operand is used again
-        Value &sum = results[tm * p.tilesN + tn];
-        auto product = tile::MmaOp::create(builder(), space.loc, sum.getType(), ownA[tm], ownB[tn], sum,
-                                           builder().getStringAttr(unit.name));
-        if (std::exchange(first, false) && ahead)
-          mark(product, last ? arrivedAttr : behindLoadsAttr);
-        sum = product;
-      }
+}
+
+/// All products of one stage.
+SmallVector<Value> LaneContractionNest::multiply(ValueRange accumulators, AffineExpr stage) {
+  SmallVector<Value> sums(accumulators);
+  bool ahead = p.loadsAhead || p.keepsOrder;
+  Fragments next = loadFragments(stage, 0);
+  for (int64_t k = 0; k < p.depth; k += unit.k) {
+    Fragments own = next;
+    bool last = k + unit.k >= p.depth;
+    if (ahead && !last) // the next fragments come while these are multiplied
+      next = loadBehind(stage, k + unit.k);
+    multiply(own, sums, !ahead ? StringRef() : last ? StringRef(arrivedAttr) : StringRef(behindLoadsAttr));
     if (!ahead && !last)
-      loadAll(k + unit.k);
+      next = loadFragments(stage, k + unit.k);
   }
-  return results;
+  return sums;
+}
+
+/// loadFragments behind the arrival of those that were loaded before.
+LaneContractionNest::Fragments LaneContractionNest::loadBehind(AffineExpr stage, int64_t k) {
+  Fragments loaded = loadFragments(stage, k);
+  loaded.a.front().getDefiningOp()->setAttr(arrivedAttr, builder().getUnitAttr());
+  return loaded;
+}
+
+/// The products of `held`, the last ones of the step before (none: it has no fragments), and those of `stage` but the
+/// last, whose fragments become `held`. `arrive` writes the wait for what this step copies (null: it copies nothing):
+/// lanes write what they hold beside the last products here, an engine has the whole step.
+void LaneContractionNest::multiplyAcross(Fragments &held, SmallVectorImpl<Value> &sums, AffineExpr stage,
+                                         function_ref<Operation *()> arrive) {
+  bool byLanes = arrive && !(p.a.direct && p.b.direct) && p.depth > 2 * unit.k;
+  Fragments next = loadFragments(stage, 0);
+  if (!held.a.empty())
+    multiply(held, sums, behindLoadsAttr);
+  for (int64_t k = unit.k; k < p.depth; k += unit.k) {
+    Fragments own = next;
+    bool writes = byLanes && k + unit.k >= p.depth;
+    if (writes) { // one wait for fragments and elements
+      arrive()->setAttr(arrivedAttr, builder().getUnitAttr());
+      next = loadFragments(stage, k);
+    } else {
+      next = loadBehind(stage, k);
+    }
+    multiply(own, sums, writes ? StringRef() : StringRef(behindLoadsAttr));
+  }
+  if (arrive && !byLanes)
+    arrive();
+  held = next;
 }
 
 SmallVector<Value> LaneContractionNest::reduce(unsigned which, ValueRange accumulators) {
@@ -183,29 +217,57 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
     kInside = false;
     return SmallVector<Value>{a, b};
   };
-  auto wait = [&](ValueRange tokens) { tile::WaitOp::create(builder(), space.loc, tokens); };
+  auto wait = [&](ValueRange tokens) { return tile::WaitOp::create(builder(), space.loc, tokens); };
   // Step `step` is multiplied while the next one is on its way.
+  Fragments held;
   auto both = [&](AffineExpr step, bool inside, ValueRange sums) {
     SmallVector<Value> tokens = copyStep(step + 1, inside);
-    SmallVector<Value> next = multiply(sums, step % p.stages);
+    SmallVector<Value> next(sums);
+    if (p.across) {
+      multiplyAcross(held, next, step % p.stages, [&] { return wait(tokens).getOperation(); });
+      return next;
+    }
+    next = multiply(sums, step % p.stages);
     wait(tokens);
     return next;
   };
   wait(copyStep(constant(0), whole > 0));
   SmallVector<Value> sums(accumulators);
   // Once round the ring in an iteration, where registers allow: then stages are constant, and places in the scratchpad.
-  int64_t rounds = std::max<int64_t>(0, whole - 1) / p.round;
+  // The first step has no fragments of one before.
+  int64_t first = p.across && whole > 1;
+  if (first)
+    sums = both(constant(0), true, sums);
+  int64_t rounds = std::max<int64_t>(0, whole - 1 - first) / p.round;
+  size_t count = sums.size();
+  sums.append(held.a);
+  sums.append(held.b);
+  auto takeHeld = [&](SmallVectorImpl<Value> &values) {
+    if (values.size() > count)
+      held = {llvm::to_vector(ArrayRef(values).slice(count, p.tilesM)),
+              llvm::to_vector(ArrayRef(values).take_back(p.tilesN))};
+    values.truncate(count);
+  };
   sums = space.reduce(constant(0), constant(rounds), sums, [&](AffineExpr iv, ValueRange args) {
     SmallVector<Value> next(args);
+    takeHeld(next);
     for (int64_t stage = 0; stage < p.round; ++stage)
-      next = both(iv * p.round + stage, true, next);
+      next = both(iv * p.round + stage + first, true, next);
+    next.append(held.a);
+    next.append(held.b);
     return next;
   });
-  for (int64_t step = rounds * p.round; step < whole - 1; ++step)
+  takeHeld(sums);
+  for (int64_t step = rounds * p.round + first; step < whole - 1; ++step)
     sums = both(constant(step), true, sums);
   if (whole > 0 && steps > whole)
     sums = both(constant(whole - 1), false, sums);
-  return multiply(sums, constant((steps - 1) % p.stages));
+  AffineExpr last = constant((steps - 1) % p.stages);
+  if (!p.across)
+    return multiply(sums, last);
+  multiplyAcross(held, sums, last, nullptr);
+  multiply(held, sums, arrivedAttr);
+  return sums;
 }
 
 /// A ring of stages. With an engine, `stages - 1` steps are under way; without, and of operands that pass through

@@ -44,6 +44,20 @@ TEST(StepModel, OneSubgroupAloneWaitsForItsOwnCopies) {
   EXPECT_NEAR(stepClocks(load, chain), 230, 1e-6);
 }
 
+TEST(StepModel, FragmentsAcrossStepsHideBehindProducts) {
+  StepLoad load;
+  load.units = 1024;
+  StepChain chain;
+  chain.products = 1024;
+  chain.scratchpadRead = 64;
+  chain.scratchpadWrite = 32;
+  chain.scratchpadLatency = 30;
+  chain.meets = true;
+  EXPECT_NEAR(stepClocks(load, chain), 1024 + 64 + 30 + 32 + 30, 1e-6);
+  chain.across = true; // only the meeting shows
+  EXPECT_NEAR(stepClocks(load, chain), 1024 + 30, 1e-6);
+}
+
 /// The mean wait of a queue with constant service times, s rho / (2 (1 - rho)), ends no step below its load, and a
 /// resource that is asked for all that it gives costs more than one that has some to spare.
 TEST(StepModel, AFullResourceMakesOthersWait) {
