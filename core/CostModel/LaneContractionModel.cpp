@@ -146,6 +146,8 @@ static int64_t widenedRegisters(const MatrixUnit &unit, const TargetDescription 
 
 /// Bytes of k in the shortest step.
 static constexpr int64_t shortestDepth = 32;
+/// Stages of a ring: more of them hide no more latency.
+static constexpr int64_t mostStages = 4;
 /// Relative difference below which two modelled times are the same.
 static constexpr double equalTime = 1e-6;
 
@@ -227,6 +229,14 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
     otherKCount *= extent(dim);
   int64_t m = extent(base.mDim), n = extent(base.nDim), k = extent(base.kDim);
 
+  // Bytes of k in a step, and the most stages: as many as fit, but where a subgroup copies past its registers each
+  // number is looked at, since more stages may leave room for fewer blocks.
+  SmallVector<std::pair<int64_t, int64_t>> sizes;
+  bool bySubgroup = subgroupEngine(chip, hierarchy) && !tiles.engine();
+  for (int64_t depthBytes : {shortestDepth, int64_t(64), int64_t(128)})
+    for (int64_t most = bySubgroup ? 2 : mostStages; most <= mostStages; ++most)
+      sizes.emplace_back(depthBytes, most);
+
   std::optional<LaneContractionPlan> best;
   double bestBeside = 0;
   bool bestKeeps = false;
@@ -242,7 +252,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
       for (int64_t sn : {1, 2, 4})
         for (int64_t tm : {1, 2, 4, 8})
           for (int64_t tn : {1, 2, 4, 8})
-            for (int64_t depthBytes : {shortestDepth, int64_t(64), int64_t(128)}) {
+            for (auto [depthBytes, most] : sizes) {
               LaneContractionPlan plan = base;
               plan.unit = &unit;
               plan.subgroupsM = sm;
@@ -288,8 +298,15 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               // Compilers load ahead as far as a barrier lets them.
               plan.keepsOrder = !plan.loadsAhead && plan.registers + (plan.depth / unit.k - 2) * eachK > limit;
               int64_t steps = llvm::divideCeil(k, plan.depth);
-              plan.stages = !plan.otherK.empty() ? 1 : engine ? std::min<int64_t>(4, std::max<int64_t>(2, steps)) : 2;
-              while (plan.stages > 1 && plan.stages * stageBytes > shared->bytes)
+              plan.across = plan.loadsAhead && !engine && plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
+              bool longer = plan.across && tileA.direct && tileB.direct && most <= steps;
+              if (bySubgroup && most > 2 && !longer)
+                continue;
+              plan.stages = !plan.otherK.empty() ? 1
+                            : engine             ? std::min(most, std::max<int64_t>(2, steps))
+                            : longer             ? most
+                                                 : 2;
+              while (plan.stages > (bySubgroup ? most : 1) && plan.stages * stageBytes > shared->bytes)
                 --plan.stages;
               plan.sharedBytes = plan.stages * stageBytes;
               if (plan.sharedBytes > shared->bytes || (plan.stages < 2 && plan.otherK.empty())) {
@@ -323,8 +340,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
                 plan.round = plan.stages;
                 plan.instructions = tiles.instructions(plan, tileA, tileB);
               }
-              plan.across =
-                  plan.loadsAhead && !engine && plan.stages > 1 && plan.lastApart && c.nest.tripCounts[plan.kDim];
               double issued = subgroups * plan.instructions.sum() / issueSlots;
               double reads = subgroups * double(plan.depth) / unit.k * elementBytes *
                              (tm * loadedElements(unit.a) * meetA + tn * loadedElements(unit.b) * meetB);
@@ -354,7 +369,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               chain.l2 = l2 ? double(stageBytes) / subgroups * hierarchy.blocks / l2->bytesPerClock : 0;
               chain.global = missing * stageBytes / subgroups * hierarchy.blocks / global->bytesPerClock;
               chain.memoryLatency = l2 ? l2->latency + missing * (global->latency - l2->latency) : global->latency;
-              chain.ahead = byLanes > 0 ? 1 : std::max<int64_t>(1, plan.stages - 1);
+              chain.ahead = byLanes > 0 ? plan.ahead() : std::max<int64_t>(1, plan.stages - 1);
               plan.stepClocks = stepClocks(load, chain);
               double waves = std::max(1.0, std::ceil(blocks / atATime));
               double epilogue =
@@ -374,7 +389,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               bool ties =
                   best && keeps == bestKeeps && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
               double least = ties ? std::min(plan.seconds, best->seconds) : plan.seconds;
-              bool better = ties                         ? beside < bestBeside
+              bool better = ties                         ? beside < bestBeside && plan.stages <= best->stages
                             : best && keeps != bestKeeps ? keeps
                                                          : best && plan.seconds < best->seconds;
               if (!best || better) {

@@ -77,6 +77,9 @@ struct LaneContractionPlan {
   StepInstructions instructions; // of a step, where fragments lie over the lanes of a subgroup
   double stepClocks = 0, seconds = 0;
 
+  /// Steps of a ring that lanes fill between the start of a copy and its use: an engine past the registers has all
+  /// stages but the one that is read.
+  int64_t ahead() const { return across && a.direct && b.direct ? stages - 1 : 1; }
   int64_t blockM() const { return subgroupsM * tilesM * unit->m; }
   int64_t blockN() const { return subgroupsN * tilesN * unit->n; }
   /// Whether both cut C and k alike on the same unit.

@@ -27,6 +27,28 @@ LogicalResult LaneBarriers::analyze(func::FuncOp launch, const LaneHierarchy &le
   return visit(launch.front(), false);
 }
 
+/// The wait for `token`, and how many iterations of the loops around it later that is; null: none is found.
+static std::pair<Operation *, int64_t> awaitedAt(Value token) {
+  for (int64_t age = 0; age < 64;) {
+    Value next;
+    for (OpOperand &use : token.getUses()) {
+      if (isa<tile::WaitOp>(use.getOwner()))
+        return {use.getOwner(), age};
+      if (auto loop = dyn_cast<scf::ForOp>(use.getOwner())) {
+        next = loop.getTiedLoopRegionIterArg(&use);
+      } else if (auto loop = dyn_cast<scf::ForOp>(use.getOwner()->getParentOp());
+                 loop && isa<scf::YieldOp>(use.getOwner())) {
+        next = loop.getRegionIterArg(use.getOperandNumber());
+        ++age;
+      }
+    }
+    if (!next)
+      break;
+    token = next;
+  }
+  return {nullptr, 0};
+}
+
 bool LaneBarriers::isScratchpad(Value buffer) const {
   return buffer.getDefiningOp<tile::AllocOp>() && llvm::none_of(buffer.getUsers(), [](Operation *user) {
            auto copy = dyn_cast<tile::CopyOp>(user);
@@ -48,6 +70,25 @@ bool LaneBarriers::isHeld(tile::CopyOp copy) { return copy->hasAttr(heldAttr) &&
 
 bool LaneBarriers::landsAtWait(tile::CopyOp copy) const {
   return engine ? isHeld(copy) : hasWaitInBlock(copy) && !copy->hasAttr(directAttr);
+}
+
+bool LaneBarriers::isDirect(tile::CopyOp copy) const {
+  return copy->hasAttr(directAttr) && !engine && awaitedAt(copy.getToken()).first;
+}
+
+tile::CopyOp LaneBarriers::firstCopy(Value token) {
+  llvm::DenseSet<Value> seen;
+  while (seen.insert(token).second) {
+    if (auto copy = token.getDefiningOp<tile::CopyOp>())
+      return copy;
+    auto argument = dyn_cast<BlockArgument>(token);
+    auto around = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+    if (around && argument.getArgNumber() > 0)
+      token = around.getInitArgs()[argument.getArgNumber() - 1];
+    else if (auto loop = token.getDefiningOp<scf::ForOp>())
+      token = loop.getBody()->getTerminator()->getOperand(cast<OpResult>(token).getResultNumber());
+  }
+  return {};
 }
 
 //===-- Hazards -----------------------------------------------------------===//
@@ -170,7 +211,7 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
     } else if (auto wait = dyn_cast<tile::WaitOp>(op)) {
       bool direct = false;
       for (Value token : wait.getTokens()) {
-        auto copy = token.getDefiningOp<tile::CopyOp>();
+        auto copy = engine ? token.getDefiningOp<tile::CopyOp>() : firstCopy(token);
         direct |= copy && isDirect(copy);
         if (copy && landsAtWait(copy) && succeeded(result))
           result = meet(&op,
@@ -240,28 +281,6 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
 }
 
 //===-- Ages of tokens ----------------------------------------------------===//
-
-/// The wait for `token`, and how many iterations of the loops around it later that is; null: none is found.
-static std::pair<Operation *, int64_t> awaitedAt(Value token) {
-  for (int64_t age = 0; age < 64;) {
-    Value next;
-    for (OpOperand &use : token.getUses()) {
-      if (isa<tile::WaitOp>(use.getOwner()))
-        return {use.getOwner(), age};
-      if (auto loop = dyn_cast<scf::ForOp>(use.getOwner())) {
-        next = loop.getTiedLoopRegionIterArg(&use);
-      } else if (auto loop = dyn_cast<scf::ForOp>(use.getOwner()->getParentOp());
-                 loop && isa<scf::YieldOp>(use.getOwner())) {
-        next = loop.getRegionIterArg(use.getOperandNumber());
-        ++age;
-      }
-    }
-    if (!next)
-      break;
-    token = next;
-  }
-  return {nullptr, 0};
-}
 
 bool LaneBarriers::closesGroup(tile::CopyOp copy) {
   if (isHeld(copy))

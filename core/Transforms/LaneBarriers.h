@@ -41,8 +41,11 @@ public:
   /// .. behind it: a wait for copies past the registers, which other lanes read, and which nobody reads any longer
   /// where the next ones land.
   bool needsBehind(mlir::Operation *op) const { return behind.contains(op); }
-  /// Without an engine that counts groups: the copy goes past the registers and lands at a wait in the same block.
-  bool isDirect(tile::CopyOp copy) const { return copy->hasAttr(directAttr) && isAwaitedHere(copy); }
+  /// Without an engine that counts groups: the copy goes past the registers and lands at a wait, to which
+  /// loops may carry its token.
+  bool isDirect(tile::CopyOp copy) const;
+  /// The first copy that `token`, which loops may carry, stands for; null: none is found.
+  static tile::CopyOp firstCopy(mlir::Value token);
   /// The elements of `copy` may wait in registers, since its wait follows in the same block: without an engine, or
   /// where it is marked so.
   bool landsAtWait(tile::CopyOp copy) const;

@@ -206,67 +206,74 @@ SmallVector<Value> LaneContractionNest::single(ValueRange accumulators) {
                       });
 }
 
-/// A ring that lanes fill, of a constant size `k`: the last step is multiplied behind the loop, so that no copy goes
-/// beyond the end and none needs a check, but that of a last step that is not whole.
+/// A ring that lanes fill, of a constant size `k`. Steps whose copies are whole are a loop; those behind it are written
+/// one by one, so that no copy goes beyond the end and none needs a check, but that of a last step that is not whole.
 SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulators) {
-  int64_t whole = k / p.depth, steps = llvm::divideCeil(k, p.depth);
+  int64_t whole = k / p.depth, steps = llvm::divideCeil(k, p.depth), ahead = p.ahead();
+  SmallVector<Value> coming; // tokens of the copies under way, the oldest ones first
   auto copyStep = [&](AffineExpr step, bool inside) {
     kInside = inside;
-    Value a = copy(c.a, p.a, sharedA, true, step * p.depth, step % p.stages);
-    Value b = copy(c.b, p.b, sharedB, false, step * p.depth, step % p.stages);
+    coming.push_back(copy(c.a, p.a, sharedA, true, step * p.depth, step % p.stages));
+    coming.push_back(copy(c.b, p.b, sharedB, false, step * p.depth, step % p.stages));
     kInside = false;
-    return SmallVector<Value>{a, b};
   };
-  auto wait = [&](ValueRange tokens) { return tile::WaitOp::create(builder(), space.loc, tokens); };
-  // Step `step` is multiplied while the next one is on its way.
+  auto wait = [&] {
+    SmallVector<Value> oldest(ArrayRef(coming).take_front(2));
+    coming.erase(coming.begin(), coming.begin() + 2);
+    return tile::WaitOp::create(builder(), space.loc, oldest).getOperation();
+  };
+  // Step `step` is multiplied while the next ones are on their way.
   Fragments held;
-  auto both = [&](AffineExpr step, bool inside, ValueRange sums) {
-    SmallVector<Value> tokens = copyStep(step + 1, inside);
-    SmallVector<Value> next(sums);
-    if (p.across) {
-      multiplyAcross(held, next, step % p.stages, [&] { return wait(tokens).getOperation(); });
-      return next;
-    }
-    next = multiply(sums, step % p.stages);
-    wait(tokens);
-    return next;
+  auto stepAt = [&](AffineExpr step, bool copies, bool inside, bool waits, SmallVectorImpl<Value> &sums) {
+    if (copies)
+      copyStep(step + ahead, inside);
+    if (p.across && waits)
+      return multiplyAcross(held, sums, step % p.stages, wait);
+    if (p.across)
+      return multiplyAcross(held, sums, step % p.stages, nullptr);
+    sums = multiply(sums, step % p.stages);
+    if (waits)
+      wait();
   };
-  wait(copyStep(constant(0), whole > 0));
+  for (int64_t step = 0; step < std::min(ahead, steps); ++step)
+    copyStep(constant(step), step < whole);
+  wait();
   SmallVector<Value> sums(accumulators);
   // Once round the ring in an iteration, where registers allow: then stages are constant, and places in the scratchpad.
   // The first step has no fragments of one before.
-  int64_t first = p.across && whole > 1;
+  int64_t first = p.across && whole > ahead;
   if (first)
-    sums = both(constant(0), true, sums);
-  int64_t rounds = std::max<int64_t>(0, whole - 1 - first) / p.round;
+    stepAt(constant(0), true, true, true, sums);
+  int64_t rounds = std::max<int64_t>(0, whole - ahead - first) / p.round;
   size_t count = sums.size();
-  sums.append(held.a);
-  sums.append(held.b);
-  auto takeHeld = [&](SmallVectorImpl<Value> &values) {
-    if (values.size() > count)
-      held = {llvm::to_vector(ArrayRef(values).slice(count, p.tilesM)),
-              llvm::to_vector(ArrayRef(values).take_back(p.tilesN))};
+  auto carry = [&](SmallVectorImpl<Value> &values) {
+    values.append(held.a);
+    values.append(held.b);
+    values.append(coming);
+  };
+  auto take = [&](SmallVectorImpl<Value> &values) {
+    auto rest = ArrayRef(values).drop_front(count);
+    if (!held.a.empty()) {
+      held = {llvm::to_vector(rest.take_front(p.tilesM)), llvm::to_vector(rest.slice(p.tilesM, p.tilesN))};
+      rest = rest.drop_front(p.tilesM + p.tilesN);
+    }
+    coming.assign(rest.begin(), rest.end());
     values.truncate(count);
   };
+  carry(sums);
   sums = space.reduce(constant(0), constant(rounds), sums, [&](AffineExpr iv, ValueRange args) {
     SmallVector<Value> next(args);
-    takeHeld(next);
+    take(next);
     for (int64_t stage = 0; stage < p.round; ++stage)
-      next = both(iv * p.round + stage + first, true, next);
-    next.append(held.a);
-    next.append(held.b);
+      stepAt(iv * p.round + stage + first, true, true, true, next);
+    carry(next);
     return next;
   });
-  takeHeld(sums);
-  for (int64_t step = rounds * p.round + first; step < whole - 1; ++step)
-    sums = both(constant(step), true, sums);
-  if (whole > 0 && steps > whole)
-    sums = both(constant(whole - 1), false, sums);
-  AffineExpr last = constant((steps - 1) % p.stages);
-  if (!p.across)
-    return multiply(sums, last);
-  multiplyAcross(held, sums, last, nullptr);
-  multiply(held, sums, arrivedAttr);
+  take(sums);
+  for (int64_t step = rounds * p.round + first; step < steps; ++step)
+    stepAt(constant(step), step + ahead < steps, step + ahead < whole, step + 1 < steps, sums);
+  if (p.across)
+    multiply(held, sums, arrivedAttr);
   return sums;
 }
 

@@ -152,27 +152,27 @@ static bool issue(const LaneContext &context, const CopyRequest &request, const 
 
 /// Gives whole subgroups' pieces to the engine that writes them one behind the other; a subgroup's own follow each
 /// other too. The swizzle of the scratchpad then decides what each lane reads: at place n belongs the piece with the
-/// number n ^ ((n >> shift) & mask). False: not such a copy.
-static bool issueDirect(const LaneContext &context, const CopyRequest &request, const CopyShape &how) {
+/// number n ^ ((n >> shift) & mask). Returns their number; 0: not such a copy.
+static int64_t issueDirect(const LaneContext &context, const CopyRequest &request, const CopyShape &how) {
   constexpr int64_t piece = 16;
   tile::CopyOp op = request.op;
   ArrayRef<int64_t> shape = op.getShape();
   int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8), width = how.turn.across;
   LaneArray plain = request.destination;
   if (how.transposes() || width * elementBytes != piece || how.vector != shape.size() - 1)
-    return false;
+    return 0;
   // Rows of the box follow each other in the scratchpad.
   for (unsigned d = 0, outer = plain.type.getRank() - shape.size(); d < shape.size(); ++d)
     if (op.getDestinationElements().getResult(outer + d) != getAffineDimExpr(d, op.getContext()) ||
         (d > 0 && plain.type.getDimSize(outer + d) != shape[d]))
-      return false;
+      return 0;
   // A lane's piece is inside or outside as a whole.
   if (request.valid[how.vector] && op.getValidMap()->getResult(how.vector).getLargestKnownDivisor() % width != 0)
-    return false;
+    return 0;
   int64_t mask = 0, shift = 0, again = 0;
   if (tile::ArrangementAttr arrangement = plain.arrangement) {
     if (arrangement.getPadding() || (arrangement.getSwizzleBits() && arrangement.getSwizzleBase() < 4))
-      return false;
+      return 0;
     mask = ((int64_t(1) << arrangement.getSwizzleBits()) - 1) << arrangement.getSwizzleBase();
     shift = arrangement.getSwizzleShift();
     again = arrangement.getSwizzleAgain();
@@ -189,7 +189,7 @@ static bool issueDirect(const LaneContext &context, const CopyRequest &request, 
     }
   unsigned inside = llvm::Log2_64(width), subgroups = llvm::Log2_64(request.threads) - lanes;
   if (steps.size() < inside + lanes + subgroups)
-    return false;
+    return 0;
   ArrayRef<Point> all(steps), pieces = all.slice(inside + lanes, steps.size() - inside - lanes - subgroups);
   Distribution from;
   llvm::append_range(from.bits, all.slice(inside, lanes));
@@ -199,7 +199,7 @@ static bool issueDirect(const LaneContext &context, const CopyRequest &request, 
   int64_t ownBytes = piece * request.lanes, pieceCount = int64_t(1) << pieces.size();
   auto flips = [&](int64_t bytes) { return ((bytes >> shift) ^ (again ? bytes >> again : 0)) & mask; };
   if (mask >= ownBytes)
-    return false;
+    return 0;
   Value own = request.thread;
   auto flipped = [&](Value number, Value by) {
     return arith::XOrIOp::create(context.builder, context.loc, number, by).getResult();
@@ -218,7 +218,7 @@ static bool issueDirect(const LaneContext &context, const CopyRequest &request, 
   auto destination = LaneAccess::create(context, plain, op.getDestinationMap(), request.destinationOperands,
                                         op.getDestinationElements(), to);
   if (failed(destination))
-    return false;
+    return 0;
   Value first = destination->pointer(0);
   SmallVector<Point> offsets = allSums(pieces, rank);
   for (int64_t i = 0; i < pieceCount; ++i) {
@@ -231,17 +231,17 @@ static bool issueDirect(const LaneContext &context, const CopyRequest &request, 
     auto source = LaneAccess::create(context, request.source, op.getSourceMap(), request.sourceOperands,
                                      op.getSourceElements(), now);
     if (failed(source) || !hasRuns(*source, width))
-      return false;
+      return 0;
     std::optional<ArrayPlace> place = source->place(0);
     Value valid = insideAll(context, now, request.valid, 0, width);
     if (!place || !context.ops.copyPlace(context.builder, context.loc, first, i * ownBytes, *place, piece, valid))
-      return false;
+      return 0;
   }
-  return true;
+  return pieceCount;
 }
 
 FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &context, const CopyRequest &request,
-                                                          bool &asynchronous) {
+                                                          bool &asynchronous, int64_t &places) {
   tile::CopyOp op = request.op;
   ArrayRef<int64_t> shape = op.getShape();
   for (int64_t extent : shape)
@@ -273,8 +273,10 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
       how.near = given[2];
   }
   asynchronous = false;
-  if (request.firstThread && issueDirect(context, request, how))
+  if (int64_t issued = request.firstThread ? issueDirect(context, request, how) : 0) {
+    places += issued;
     return std::optional<StagedCopy>();
+  }
 
   for (;;) {
     int64_t workers = request.threads, width = how.turn.across;

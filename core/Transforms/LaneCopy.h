@@ -57,9 +57,10 @@ struct CopyRequest {
 };
 
 /// Emits the copy. Result: the elements that the wait has to write, or none if it is done or under way in the engine
-/// (`asynchronous` says which). Failure with a diagnostic for a box that cannot be shared out.
+/// (`asynchronous` says which); `places` grows by the copies past the registers (LaneOps::copyPlace). Failure with a
+/// diagnostic for a box that cannot be shared out.
 mlir::FailureOr<std::optional<StagedCopy>> emitCopy(const LaneContext &context, const CopyRequest &request,
-                                                    bool &asynchronous);
+                                                    bool &asynchronous, int64_t &places);
 
 } // namespace tilewright
 

@@ -98,9 +98,11 @@ LogicalResult LaneWriter::copy(tile::CopyOp op) {
     request.lanes = hierarchy.lanes;
   }
   bool asynchronous = false;
-  FailureOr<std::optional<StagedCopy>> pending = emitCopy(context, request, asynchronous);
+  FailureOr<std::optional<StagedCopy>> pending = emitCopy(context, request, asynchronous, places);
   if (failed(pending))
     return failure();
+  if (barriers.isDirect(op) && LaneBarriers::closesGroup(op))
+    placesOfGroup = std::min(placesOfGroup.value_or(places), std::exchange(places, 0));
   // A copy that took the synchronous way still closes a group: waits count them.
   if ((asynchronous || context.ops.countsGroups()) && LaneBarriers::closesGroup(op))
     context.ops.commitCopies(builder, op.getLoc());
@@ -116,9 +118,21 @@ LogicalResult LaneWriter::wait(tile::WaitOp op) {
     return success();
   }
   bool engine = false;
-  if (!context.ops.countsGroups() &&
-      llvm::any_of(op.getTokens(), [](Value token) { return bool(token.getDefiningOp<tile::CopyOp>()); }))
-    context.ops.awaitPlaces(builder, op.getLoc());
+  SmallVector<tile::CopyOp> copies;
+  for (Value token : op.getTokens())
+    if (tile::CopyOp copy = LaneBarriers::firstCopy(token))
+      copies.push_back(copy);
+  if (!context.ops.countsGroups() && !copies.empty()) {
+    // Younger copies past the registers may stay, where all groups are of such.
+    auto other = [&](tile::CopyOp copy) {
+      return barriers.isDirect(copy) ? WalkResult::advance() : WalkResult::interrupt();
+    };
+    bool direct = !op->getParentOfType<func::FuncOp>().walk(other).wasInterrupted();
+    if (int64_t younger = direct ? barriers.pendingAt(op) * placesOfGroup.value_or(0) : 0)
+      context.ops.waitCopies(builder, op.getLoc(), younger);
+    else
+      context.ops.awaitPlaces(builder, op.getLoc());
+  }
   for (Value token : op.getTokens()) {
     auto pending = staged.find(token);
     if (pending == staged.end()) {

@@ -53,8 +53,8 @@ private:
   mlir::LogicalResult index(tile::IndexOp op);
   mlir::LogicalResult reduce(tile::ReduceOp op);
   mlir::LogicalResult map(tile::MapOp op);
-  /// Whether a load or a map is done where its result is stored, in parts (LaneParts.cpp); how many elements such a part
-  /// of what is stored has; and those elements of a fragment.
+  /// Whether a load or a map is done where its result is stored, in parts (LaneParts.cpp); how many elements such a
+  /// part of what is stored has; and those elements of a fragment.
   bool leavesInParts(mlir::Operation *op);
   std::optional<int64_t> partOfResult(mlir::Value stored);
   mlir::FailureOr<mlir::Value> someOf(mlir::Value fragment, llvm::ArrayRef<int64_t> elements);
@@ -103,11 +103,13 @@ private:
   llvm::DenseMap<mlir::Value, StagedCopy> staged; // by token
   LaneBarriers barriers;
   mlir::Value thread, lane, shared;
-  mlir::Value firstThread; // of the subgroup; null: not used yet
-  mlir::Value group;       // number of the lane's group in the block
-  mlir::Value results;     // buffers through which results leave, two a group; null: lanes store them
-  int64_t stored = 0;      // tiles of results, of one round through the loops around
-  mlir::Value clusterRank; // index of the level of clusters, before lowering
+  mlir::Value firstThread;              // of the subgroup; null: not used yet
+  int64_t places = 0;                   // copies past the registers of a lane in the group that is written
+  std::optional<int64_t> placesOfGroup; // in every group so far, at least
+  mlir::Value group;                    // number of the lane's group in the block
+  mlir::Value results;                  // buffers through which results leave, two a group; null: lanes store them
+  int64_t stored = 0;                   // tiles of results, of one round through the loops around
+  mlir::Value clusterRank;              // index of the level of clusters, before lowering
   int64_t sharedUsed = 0;
   std::optional<LaneRing> ring;
   std::optional<RingPosition> position;

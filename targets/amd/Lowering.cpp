@@ -43,14 +43,18 @@ public:
     return ROCDL::BlockIdZOp::create(builder, loc, builder.getI32Type());
   }
 
-  /// Fences of LDS alone: loads from global memory stay under way.
+  /// Fences of LDS alone: loads from global memory stay under way. LLVM waits for all copies past the registers before
+  /// one of a workgroup releases, also for those that shall stay under way; so a chip that has them waits for accesses
+  /// to LDS itself, and the fences only keep LLVM from moving accesses.
   void barrier(OpBuilder &builder, Location loc) const override {
     Attribute local = LLVM::MMRATagAttr::get(builder.getContext(), "amdgpu-synchronize-as", "local");
     auto fence = [&](LLVM::AtomicOrdering ordering) {
-      auto op = LLVM::FenceOp::create(builder, loc, ordering, "workgroup");
+      auto op = LLVM::FenceOp::create(builder, loc, ordering, direct ? "wavefront" : "workgroup");
       op->setDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName(), local);
     };
     fence(LLVM::AtomicOrdering::release);
+    if (direct)
+      ROCDL::SWaitcntOp::create(builder, loc, fragmentsArrived);
     ROCDL::SBarrierOp::create(builder, loc);
     fence(LLVM::AtomicOrdering::acquire);
   }
@@ -90,18 +94,22 @@ public:
     return true;
   }
   /// Bits 0-3 and 14-15 vmcnt, 4-6 expcnt, 8-11 lgkmcnt; RDNA counts otherwise, there LLVM waits before each use.
-  void awaitPlaces(OpBuilder &builder, Location loc) const override {
+  void waitCopies(OpBuilder &builder, Location loc, int64_t pending) const override {
+    constexpr int64_t most = 63;     // that the counter tells apart
     constexpr uint32_t products = 8; // may go across, what uses the loads may not
-    if (rdna)
-      return;
-    ROCDL::SWaitcntOp::create(builder, loc, 0x0f70);
+    pending = std::min(pending, most);
+    ROCDL::SWaitcntOp::create(builder, loc, 0x0f70 | (pending & 0xf) | (pending >> 4) << 14);
     ROCDL::SchedBarrier::create(builder, loc, products);
+  }
+  void awaitPlaces(OpBuilder &builder, Location loc) const override {
+    if (!rdna)
+      waitCopies(builder, loc, 0);
   }
   void awaitFragments(OpBuilder &builder, Location loc) const override {
     if (rdna)
       return;
     ROCDL::SchedBarrier::create(builder, loc, 0);
-    ROCDL::SWaitcntOp::create(builder, loc, 0xc07f);
+    ROCDL::SWaitcntOp::create(builder, loc, fragmentsArrived);
     ROCDL::SchedBarrier::create(builder, loc, 0);
   }
   void keepOrder(OpBuilder &builder, Location loc) const override { ROCDL::SchedBarrier::create(builder, loc, 0); }
@@ -262,6 +270,7 @@ private:
     });
   }
 
+  static constexpr uint32_t fragmentsArrived = 0xc07f; // lgkmcnt 0, the others as they are
   bool rdna, direct = false, columns = false;
 };
 

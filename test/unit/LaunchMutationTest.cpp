@@ -53,7 +53,7 @@ static bool awaitsCopies(mlir::Operation *op) {
   bool copies = false;
   op->getParentOp()->walk(
       [&](mlir::Operation *other) { copies |= other->getName().getStringRef() == "rocdl.raw.ptr.buffer.load.lds"; });
-  return copies && field && (field.getInt() & loads) == 0;
+  return copies && field && (field.getInt() & loads) != loads;
 }
 
 /// Barriers, waits and commits; not the wait for everything at a block's end, without which a copy that nobody reads

@@ -85,7 +85,8 @@ public:
   virtual bool countsGroups() const { return false; }
   /// Closes a group of asynchronous copies of this lane.
   virtual void commitCopies(mlir::OpBuilder &builder, mlir::Location loc) const {}
-  /// Waits until at most the `pending` youngest groups of this lane are under way.
+  /// Waits until at most the `pending` youngest groups of this lane are under way; a copy by `copyPlace` is a group of
+  /// its own.
   virtual void waitCopies(mlir::OpBuilder &builder, mlir::Location loc, int64_t pending) const {}
 
   /// Loads `bytes` (1 to 16, a power of two) as a value of so many bits: an integer of up to 32, or a vector of those.
@@ -97,8 +98,8 @@ public:
   }
   /// Copies `bytes` (16) of an array past the registers: those of lane i go to `destination` + `behind` + 16 i, a place
   /// that is the same for all lanes of the subgroup; zeros for lanes where `inside` (i1, null: true) is false. All
-  /// lanes of the subgroup call it. It lands before the end of the next `awaitPlaces`. False: the chip has no such
-  /// engine.
+  /// lanes of the subgroup call it. It lands before the end of the next `awaitPlaces`, or of a `waitCopies` that counts
+  /// it. False: the chip has no such engine.
   virtual bool copyPlace(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value destination, int64_t behind,
                          const ArrayPlace &place, int64_t bytes, mlir::Value inside) const {
     return false;

@@ -58,3 +58,39 @@ func.func private @unknown(%A: memref<1024x?xf16>, %B: memref<?x1024xf16>, %C: m
   return
 }
 }
+
+// -----
+
+// An engine of subgroups copies past the registers: all stages but one are under way, tokens travel through the loop, and each
+// step waits for the oldest ones. So long a ring is taken where a step is shorter than the latency of memory.
+//
+// CHECK-LABEL: @ahead
+// CHECK-COUNT-2: tile.alloc() {{.*}} : memref<4x16x64xf16, "shared">
+// CHECK-COUNT-6: tile.copy {{.*}} {direct}
+// CHECK: tile.wait
+// CHECK: tile.copy
+// CHECK: tile.wait
+// CHECK: affine.for {{.*}} iter_args({{.*}}, %[[TA:[a-z0-9]+]] = {{[^,]*}}, %[[TB:[a-z0-9]+]] = {{[^,]*}}, %[[UA:[a-z0-9]+]] = {{[^,]*}}, %[[UB:[a-z0-9]+]] = {{[^,]*}}) -> {{.*}}!tile.token, !tile.token, !tile.token, !tile.token)
+// CHECK: %[[NA:.*]] = tile.copy
+// CHECK: tile.mma
+// CHECK: tile.wait %[[TA]], %[[TB]]
+// CHECK: tile.copy
+// CHECK: tile.wait %[[UA]], %[[UB]]
+// CHECK: tile.wait %[[NA]]
+// CHECK: affine.yield
+// CHECK-NOT: tile.copy
+module attributes {tilewright.target = "amd:MI350", tilewright.force = "block_m=16,block_n=16,block_k=64"} {
+func.func private @ahead(%A: memref<256x1024xf16>, %B: memref<256x1024xf16>, %C: memref<256x256xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 256 { affine.for %j = 0 to 256 { affine.for %l = 0 to 1024 {
+    %a = affine.load %A[%i, %l] : memref<256x1024xf16>
+    %b = affine.load %B[%j, %l] : memref<256x1024xf16>
+    %c = affine.load %C[%i, %j] : memref<256x256xf32>
+    %d = arith.extf %a : f16 to f32
+    %e = arith.extf %b : f16 to f32
+    %p = arith.mulf %d, %e : f32
+    %s = arith.addf %c, %p : f32
+    affine.store %s, %C[%i, %j] : memref<256x256xf32>
+  } } }
+  return
+}
+}
