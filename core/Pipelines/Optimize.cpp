@@ -14,6 +14,7 @@
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -34,6 +35,7 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
 void tilewright::buildMapPipeline(OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(createLowerTileParallel()); }
 
 void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createParallelForToNestedForsPass()); // of programs on memrefs: one lane walks them
   pm.addNestedPass<func::FuncOp>(createSplitReductions());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   pm.addNestedPass<func::FuncOp>(createMapRowsToLanes());

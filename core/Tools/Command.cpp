@@ -14,9 +14,11 @@
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
+#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
 #include <csignal>
+#include <cstdlib>
 
 using namespace tilewright;
 namespace cl = llvm::cl;
@@ -91,8 +93,19 @@ Program::Program(const ProgramOptions &options)
 }
 
 mlir::ModuleOp Program::read() {
-  module = parseProgram(options.inputFile, sources, mlirContext);
-  return module.get();
+  // Verifiers of operations may crash on what they take for granted; deep nests need stack.
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  bool finished =
+      recovery.RunSafelyOnThread([&] { module = parseProgram(options.inputFile, sources, mlirContext); }, 256u << 20);
+  llvm::CrashRecoveryContext::Disable();
+  if (finished)
+    return module.get();
+  (void)fail("reading '" + options.inputFile +
+             "' crashed: MLIR's parser or verifier takes something for granted that does not hold there; 'mlir-opt' of "
+             "LLVM 22 shows where");
+  llvm::errs().flush();
+  std::_Exit(1); // the context is half-written
 }
 
 int tilewright::fail(const llvm::Twine &message) {

@@ -162,7 +162,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
     return plainAccess(op, each.getMemRef(), each.getIndices(), {});
   if (auto each = dyn_cast<memref::StoreOp>(op))
     return plainAccess(op, each.getMemRef(), each.getIndices(), each.getValueToStore());
-  if (isa_and_nonnull<tile::TileDialect, memref::MemRefDialect>(op.getDialect()) || op.getNumRegions() != 0)
+  if (isa_and_nonnull<tile::TileDialect, memref::MemRefDialect>(op.getDialect()) || op.getNumRegions() != 0 ||
+      llvm::any_of(op.getOperandTypes(), llvm::IsaPred<BaseMemRefType>))
     return op.emitOpError() << "cannot be distributed over the lanes of " << target.target() << ":" << target.chip()
                             << " yet";
   builder.clone(op, values);

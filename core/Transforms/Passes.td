@@ -23,7 +23,7 @@ def CheckSupported : Pass<"check-supported", "::mlir::ModuleOp"> {
   let description = [{
     Walks the module once and reports the first value or operation that the compiler has no meaning for: complex,
     quantised, sparse and unranked types, integers wider than 64 bits, elements that are no numbers and memrefs with a layout at a
-    public function's boundary, calls of functions without a body, and operations of dialects that stage 1 does not know. The diagnostic names the type or operation, where it stands, and what would be accepted.
+    public function's boundary, calls of functions without a body, dimensions that are not there, and operations of dialects that stage 1 does not know. The diagnostic names the type or operation, where it stands, and what would be accepted.
   }];
 }
 

@@ -112,6 +112,24 @@ func.func @f(%a: f32) {
 
 // -----
 
+func.func @f(%a: tensor<?x4xf32>) -> index {
+  %c7 = arith.constant 7 : index
+  // expected-error@+1 {{there is no dimension 7 of 'tensor<?x4xf32>'; its rank is 2}}
+  %n = tensor.dim %a, %c7 : tensor<?x4xf32>
+  return %n : index
+}
+
+// -----
+
+func.func @f(%a: memref<?x4xf32>) -> index {
+  %c = arith.constant -1 : index
+  // expected-error@+1 {{there is no dimension -1 of 'memref<?x4xf32>'; its rank is 2}}
+  %n = memref.dim %a, %c : memref<?x4xf32>
+  return %n : index
+}
+
+// -----
+
 // Inside, layouts are views.
 func.func private @view(%a: memref<8x8xf32, strided<[16, 1]>>) {
   return

@@ -15,3 +15,15 @@ func.func private @too_large_a_block(%A: memref<32x64xi8>) attributes {tilewrigh
   return
 }
 }
+
+// -----
+
+// An operation on an array that lanes have no form of.
+module attributes {tilewright.target = "amd:MI300X"} {
+func.func private @vectors(%A: memref<16xf32>) attributes {tilewright.launch = {threads = 64 : i64, shared = 0 : i64}} {
+  %c0 = arith.constant 0 : index
+  // expected-error@+1 {{'vector.load' op cannot be distributed over the lanes of amd:MI300X yet}}
+  %v = vector.load %A[%c0] : memref<16xf32>, vector<16xf32>
+  return
+}
+}
