@@ -18,13 +18,28 @@
 using namespace tilewright;
 
 std::optional<double> tilewright::secondsOverBatchLanes(const Contraction &c, const TargetDescription &chip) {
+  MemoryModel model(chip);
+  const int64_t lanes = model.lanes(c.accumulator.getIntOrFloatBitWidth());
+  if (lanes < 2)
+    return std::nullopt;
   auto isContiguous = [&](unsigned dim) {
     return c.a.access.stride(dim) == 1 && c.b.access.stride(dim) == 1 && c.c.stride(dim) == 1;
   };
-  const auto *lane = llvm::find_if(c.batch, isContiguous);
-  MemoryModel model(chip);
-  const int64_t lanes = model.lanes(c.accumulator.getIntOrFloatBitWidth());
-  if (lane == c.batch.end() || lanes < 2)
+  // A filter that all lanes share, of taps that unroll-taps writes out.
+  int64_t taps = 1;
+  for (unsigned dim : c.k)
+    taps = std::min<int64_t>(taps * c.nest.tripCounts[dim].value_or(assumedTrips), assumedTrips);
+  auto isShared = [&](unsigned dim) {
+    return c.c.stride(dim) == 1 && (c.m.empty() || c.n.empty()) && taps <= model.registers() &&
+           (c.n.empty() ? c.a : c.b).access.stride(dim) == 1 && c.nest.tripCounts[dim].value_or(lanes) > 1;
+  };
+  std::optional<unsigned> lane;
+  if (const auto *found = llvm::find_if(c.batch, isContiguous); found != c.batch.end())
+    lane = *found;
+  llvm::ArrayRef<unsigned> rows = c.n.empty() ? c.m : c.n;
+  if (const auto *found = llvm::find_if(rows, isShared); !lane && found != rows.end())
+    lane = *found;
+  if (!lane)
     return std::nullopt;
 
   auto extent = [&](llvm::ArrayRef<unsigned> dims, bool vectors) {
@@ -35,11 +50,14 @@ std::optional<double> tilewright::secondsOverBatchLanes(const Contraction &c, co
     }
     return product;
   };
+  auto isVector = [&](const ContractionOperand &operand, bool converted) {
+    return operand.access.dims().test(*lane) && (!converted || operand.element != c.accumulator);
+  };
   const double steps = extent(c.k, false);
-  const double sums = extent(c.batch, true) * extent(c.m, false) * extent(c.n, false); // vectors of C
-  const bool converted = c.a.element != c.accumulator, convertedB = c.b.element != c.accumulator;
-  // A sum stays in a register while k runs.
-  const double arithmetic = sums * steps * (1 + converted + convertedB), loads = sums * (2 * steps + 1);
+  const double sums = extent(c.batch, true) * extent(c.m, true) * extent(c.n, true); // vectors of C
+  // A sum stays in a register while k runs, and a shared filter outside of the lanes.
+  const double arithmetic = sums * steps * (1 + isVector(c.a, true) + isVector(c.b, true));
+  const double loads = sums * ((isVector(c.a, false) + isVector(c.b, false)) * steps + 1);
 
   // Windows overlap; a buffer is read from far once.
   auto bytes = [&](const Access &access, mlir::Type type, llvm::ArrayRef<llvm::ArrayRef<unsigned>> dims) {

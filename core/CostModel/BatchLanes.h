@@ -13,7 +13,11 @@
 ///
 /// Vectors along that dimension multiply element by element, and no register tile can use one twice. As a plain nest it
 /// needs two loads a product; as a product of matrices it must gather lanes that lie far apart. Which takes longer is
-/// a question of its sizes.
+/// a question of its sizes. The same holds where one operand is a filter of few taps that neighbouring results share:
+///
+///   C[c, y, x] += A[c, y + p, x + q] * B[c, p, q]
+///
+/// The lanes then run along x, and each product needs one load.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +29,8 @@
 
 namespace tilewright {
 
-/// Modelled seconds of `contraction` as a plain nest of vectors along a batch dimension; nullopt where A, B and C are
-/// not all contiguous in one, or the chip has no vectors. Unknown extents count as the planner assumes them.
+/// Modelled seconds of `contraction` as a plain nest of vectors along such a dimension; nullopt where it has none, or the
+/// chip has no vectors. Unknown extents count as the planner assumes them.
 std::optional<double> secondsOverBatchLanes(const Contraction &contraction, const TargetDescription &chip);
 
 } // namespace tilewright

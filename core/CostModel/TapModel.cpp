@@ -6,9 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/TapModel.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 namespace tilewright {
+
+/// The sum of the lanes of one result: a tree of shuffles and sums, and a blend where lanes are off.
+static double sumOfRow(const TapQuestion &q, const MemoryModel &model) {
+  const auto lanes = std::min<int64_t>(static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(q.row))), q.lanes);
+  return std::log2(static_cast<double>(lanes)) * (model.shuffleLoads() + 1) + (q.row % lanes ? 2 : 0);
+}
 
 TapAnswer chooseTaps(const TapQuestion &q, const MemoryModel &model) {
   constexpr int64_t assumedTaps = 1000; // of a loop whose trip count is not known
@@ -20,7 +27,8 @@ TapAnswer chooseTaps(const TapQuestion &q, const MemoryModel &model) {
   TapAnswer answer;
   answer.scalar = all * q.scalar * lanes;
   if (q.over)
-    answer.over = all * *q.over + lanes * std::log2(lanes) * (model.shuffleLoads() + 1);
+    answer.over = all * *q.over + lanes * sumOfRow(q, model);
+  const double gathered = 0.5 * lanes * static_cast<double>(q.gathers);
   int64_t written = 1;
   for (unsigned count = 0;; ++count) {
     // Where nothing is written out, the vectors of results are read and written once for some steps of the last loop.
@@ -28,7 +36,7 @@ TapAnswer chooseTaps(const TapQuestion &q, const MemoryModel &model) {
         count == 0 ? std::min(model.outerReductionSteps(), q.trips.back().value_or(assumedTaps)) : written;
     double visits =
         together == taps && count == q.trips.size() ? 1 : 2 * all / static_cast<double>(std::max<int64_t>(together, 1));
-    answer.along.push_back({count, written, q.idle * (all * q.loads + q.results * visits)});
+    answer.along.push_back({count, written, q.idle * (all * (q.loads + gathered) + q.results * visits)});
     if (count == q.trips.size())
       break;
     std::optional<int64_t> trips = q.trips[q.trips.size() - 1 - count];

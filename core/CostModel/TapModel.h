@@ -18,6 +18,9 @@
 ///   along = idle (taps · loads + 2 results · taps / written out)
 ///   over  = taps · accesses of a vector of taps + lanes · (tree of one sum)
 ///
+/// A lane of a gather takes half as long again as a load, and a row that is no power of two a blend with what changes
+/// no sum: 7 rows of 5 to 16 floats on a Granite Rapids core fall on the sides where they are faster.
+///
 /// The result of taps that are all written out is stored once and never read.
 ///
 //===----------------------------------------------------------------------===//
@@ -36,8 +39,10 @@ struct TapQuestion {
   int64_t lanes = 1;                               // of a vector of results
   double results = 1;                              // arrays that are combined into
   double loads = 1;                                // of one tap, for a vector of results
+  int64_t gathers = 0;                             // how many of these are gathers
   double idle = 1;                                 // vectors of results over those without idle lanes, at least 1
   std::optional<double> over;                      // accesses of a vector of taps; nullopt: taps cannot be lanes
+  int64_t row = 1;                                 // taps of the loop that would be lanes
   double scalar = 1;                               // accesses of one tap of one result
 };
 

@@ -81,6 +81,29 @@ std::optional<Window> recognizeWindow(AffineForOp root) {
   return window;
 }
 
+/// Whether taps lie side by side, and a nest of the same block reads a result for each of several elements, as what
+/// normalises the rows of which it is the sum: both belong into one loop over the rows, where taps are lanes.
+bool isPartOfRows(const Window &window) {
+  auto isSideBySide = [&](unsigned tap) {
+    return llvm::all_of(window.nest.loads,
+                        [&](const Access &load) { return !load.dims().test(tap) || load.stride(tap) == 1; });
+  };
+  if (llvm::none_of(window.taps, isSideBySide))
+    return false;
+  for (const Access &store : window.nest.stores)
+    for (auto loop : window.nest.loops.front()->getBlock()->getOps<AffineForOp>()) {
+      auto other = analyzeNest(loop);
+      if (failed(other) || other->stores.empty() || loop == window.nest.loops.front())
+        continue;
+      for (const Access &load : other->loads)
+        if (load.memref == store.memref && load.dims().count() < other->depth() &&
+            llvm::any_of(other->stores,
+                         [&](const Access &result) { return result.dims().count() > load.dims().count(); }))
+          return true;
+    }
+  return false;
+}
+
 /// Writes a window anew: space loops but the last (`rows`), tap loops that stay, `lane`, written-out taps.
 class WindowWriter {
 public:
@@ -204,7 +227,7 @@ private:
 struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
   void visit(AffineForOp root, const MemoryModel &model, bool mayReassociate) {
     std::optional<Window> window = recognizeWindow(root);
-    if (!window)
+    if (!window || isPartOfRows(*window))
       return;
     const Nest &nest = window->nest;
     NestVectorizer vectorizer(nest, model, mayReassociate);
@@ -223,12 +246,17 @@ struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
     for (unsigned dim : window->taps) {
       question.trips.push_back(nest.tripCounts[dim]);
       if (costs[dim] && (!question.over || costs[dim]->total() < *question.over))
-        question.over = costs[dim]->total();
+        std::tie(question.over, question.row) =
+            std::pair(costs[dim]->total(), nest.tripCounts[dim].value_or(question.lanes));
     }
     auto isResult = [&](const Access &load) {
       return llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; });
     };
     question.loads = costs[*lane]->loads - static_cast<double>(llvm::count_if(nest.loads, isResult));
+    question.gathers = llvm::count_if(nest.loads, [&](const Access &load) {
+      int64_t stride = load.stride(*lane).value_or(question.lanes);
+      return !isResult(load) && stride != 0 && stride != 1 && !model.deinterleaves(stride, question.lanes);
+    });
     question.idle = costs[*lane]->idle;
     question.scalar = static_cast<double>(nest.loads.size() + nest.stores.size());
     TapAnswer answer = chooseTaps(question, model);

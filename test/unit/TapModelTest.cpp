@@ -60,13 +60,21 @@ TEST(TapModel, LongRowsKeepLanesOverTheirTaps) {
   auto row = [](int64_t trips) {
     TapQuestion question = window({trips});
     question.loads = 16;
+    question.gathers = 1;
+    question.row = trips;
     question.over = 1.1 * double((trips + 15) / 16 * 16) / double(trips);
     return question;
   };
   EXPECT_EQ(written(row(256), "cpu:sapphire-rapids"), -1);
+  EXPECT_EQ(written(row(16), "cpu:sapphire-rapids"), -1);
+  EXPECT_EQ(written(row(8), "cpu:sapphire-rapids"), -1);
+  // A row that is no power of two needs a blend in addition.
+  EXPECT_EQ(written(row(5), "cpu:sapphire-rapids"), 5);
+  EXPECT_EQ(written(row(7), "cpu:sapphire-rapids"), 7);
   // Two channels are loads side by side and a shuffle.
   TapQuestion channels = row(2);
   channels.loads = 4;
+  channels.gathers = 0;
   EXPECT_EQ(written(channels, "cpu:sapphire-rapids"), 2);
 }
 

@@ -197,15 +197,37 @@ func.func private @depthwise(%A: memref<18x18x64xf32>, %B: memref<3x3x64xf32>, %
 
 // -----
 
-// The same with channels apart: a plan with lanes along the image's rows.
+// The same with channels apart: neighbours in a row share the nine taps of a filter.
 // CHECK-LABEL: func.func private @depthwise_planes
-// CHECK:       tile.mma
+// CHECK-NOT:   tile.
+// CHECK:       affine.store
 module attributes {tilewright.target = "cpu:zen4"} {
 func.func private @depthwise_planes(%A: memref<64x18x18xf32>, %B: memref<64x3x3xf32>, %C: memref<64x16x16xf32>) attributes {tilewright.kernel} {
   affine.for %c = 0 to 64 { affine.for %y = 0 to 16 { affine.for %x = 0 to 16 {
     affine.for %p = 0 to 3 { affine.for %q = 0 to 3 {
       %a = affine.load %A[%c, %y + %p, %x + %q] : memref<64x18x18xf32>
       %b = affine.load %B[%c, %p, %q] : memref<64x3x3xf32>
+      %s = affine.load %C[%c, %y, %x] : memref<64x16x16xf32>
+      %m = arith.mulf %a, %b : f32
+      %t = arith.addf %s, %m : f32
+      affine.store %t, %C[%c, %y, %x] : memref<64x16x16xf32>
+    } }
+  } } }
+  return
+}
+}
+
+// -----
+
+// 49 taps are more than registers: a plan with lanes along the image's rows.
+// CHECK-LABEL: func.func private @large_filters
+// CHECK:       tile.mma
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func private @large_filters(%A: memref<64x22x22xf32>, %B: memref<64x7x7xf32>, %C: memref<64x16x16xf32>) attributes {tilewright.kernel} {
+  affine.for %c = 0 to 64 { affine.for %y = 0 to 16 { affine.for %x = 0 to 16 {
+    affine.for %p = 0 to 7 { affine.for %q = 0 to 7 {
+      %a = affine.load %A[%c, %y + %p, %x + %q] : memref<64x22x22xf32>
+      %b = affine.load %B[%c, %p, %q] : memref<64x7x7xf32>
       %s = affine.load %C[%c, %y, %x] : memref<64x16x16xf32>
       %m = arith.mulf %a, %b : f32
       %t = arith.addf %s, %m : f32

@@ -213,3 +213,62 @@ func.func @running(%in: memref<200xf32>, %out: memref<101xf32>) {
   return
 }
 }
+
+// -----
+
+// The sums of rows that another nest divides by stay as they are, for one loop over the rows.
+// CHECK-LABEL: func.func @normalised_rows
+// CHECK:      affine.for %{{.*}} = 0 to 1000
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 3
+// CHECK:      affine.for %{{.*}} = 0 to 1000
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 3
+// Where no taps lie side by side, no such loop has lanes over them.
+// CHECK-LABEL: func.func @scaled_pictures
+// CHECK:      affine.for %{{.*}} = 0 to 9
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 64
+// CHECK-NEXT: affine.load
+// CHECK-NEXT: affine.load %{{.*}}[%{{.*}}, 0, %{{.*}}]
+module attributes {tilewright.target = "cpu:zen4"} {
+func.func @normalised_rows(%in: memref<1000x3xf32>, %sum: memref<1000xf32>, %out: memref<1000x3xf32>) {
+  affine.for %i = 0 to 1000 {
+    affine.for %j = 0 to 3 {
+      %b = affine.load %sum[%i] : memref<1000xf32>
+      %a = affine.load %in[%i, %j] : memref<1000x3xf32>
+      %s = arith.addf %b, %a : f32
+      affine.store %s, %sum[%i] : memref<1000xf32>
+    }
+  }
+  affine.for %i = 0 to 1000 {
+    affine.for %j = 0 to 3 {
+      %b = affine.load %sum[%i] : memref<1000xf32>
+      %a = affine.load %in[%i, %j] : memref<1000x3xf32>
+      %s = arith.divf %a, %b : f32
+      affine.store %s, %out[%i, %j] : memref<1000x3xf32>
+    }
+  }
+  return
+}
+func.func @scaled_pictures(%in: memref<9x400x64xf32>, %sum: memref<9x64xf32>, %out: memref<9x400x64xf32>) {
+  affine.for %n = 0 to 9 {
+    affine.for %c = 0 to 64 {
+      affine.for %j = 0 to 4 {
+        %b = affine.load %sum[%n, %c] : memref<9x64xf32>
+        %a = affine.load %in[%n, %j, %c] : memref<9x400x64xf32>
+        %s = arith.addf %b, %a : f32
+        affine.store %s, %sum[%n, %c] : memref<9x64xf32>
+      }
+    }
+  }
+  affine.for %n = 0 to 9 {
+    affine.for %j = 0 to 400 {
+      affine.for %c = 0 to 64 {
+        %b = affine.load %sum[%n, %c] : memref<9x64xf32>
+        %a = affine.load %in[%n, %j, %c] : memref<9x400x64xf32>
+        %s = arith.mulf %a, %b : f32
+        affine.store %s, %out[%n, %j, %c] : memref<9x400x64xf32>
+      }
+    }
+  }
+  return
+}
+}
