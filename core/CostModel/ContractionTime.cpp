@@ -25,7 +25,8 @@ namespace tilewright {
 Planner::Reach::Reach(const Access &access, const Planner &planner) {
   for (unsigned dim = 0, rank = planner.c.nest.tripCounts.size(); dim < rank; ++dim)
     strides.push_back(access.stride(dim));
-  for (unsigned dim : access.dims().set_bits())
+  const llvm::SmallBitVector dims = access.dims();
+  for (unsigned dim : dims.set_bits())
     elements *= planner.trips(dim);
 }
 

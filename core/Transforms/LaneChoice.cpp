@@ -47,6 +47,18 @@ static bool sameElement(const Access &a, const Access &b) {
   return a.memref == b.memref && a.map == b.map && llvm::equal(a.symbols, b.symbols);
 }
 
+/// Whether two accesses never touch the same element: an index that no loop of the nest moves differs by a constant.
+static bool areApart(const Access &a, const Access &b) {
+  if (!llvm::equal(a.symbols, b.symbols))
+    return false;
+  unsigned dims = a.map.getNumDims(), symbols = a.map.getNumSymbols();
+  return llvm::any_of(llvm::zip_equal(a.map.getResults(), b.map.getResults()), [&](auto pair) {
+    auto [x, y] = pair;
+    auto distance = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(x - y, dims, symbols));
+    return x.isSymbolicOrConstant() && distance && distance.getValue() != 0;
+  });
+}
+
 const Access *NestVectorizer::accessOf(Operation *op) const {
   for (const Access &access : isa<AffineLoadOp>(op) ? nest.loads : nest.stores)
     if (access.op == op)
@@ -64,12 +76,12 @@ const Accumulation *NestVectorizer::accumulationOf(Operation *op) const {
 bool NestVectorizer::readBody(std::string &reason) {
   for (const Access &store : nest.stores) {
     for (const Access &other : nest.stores)
-      if (&other != &store && other.memref == store.memref) {
+      if (&other != &store && other.memref == store.memref && !areApart(other, store)) {
         reason = "a buffer is stored twice";
         return false;
       }
     for (const Access &load : nest.loads) {
-      if (load.memref != store.memref)
+      if (load.memref != store.memref || areApart(load, store))
         continue;
       if (!sameElement(load, store)) {
         reason = "a buffer is read and written at different places";
@@ -231,12 +243,21 @@ bool NestVectorizer::choose(std::string &reason) {
 
   for (Accumulation &accumulation : accumulations)
     accumulation.overLanes = !accumulation.store->dims().test(laneLoop);
-  bool anyOverLanes = llvm::any_of(accumulations, [](const Accumulation &a) { return a.overLanes; });
+  int64_t overLanes = llvm::count_if(accumulations, [](const Accumulation &a) { return a.overLanes; });
   unsigned operations = 0;
-  for (Operation *op : varying)
-    operations += isa_and_nonnull<arith::ArithDialect>(op->getDialect()) ? 1 : op->getNumResults() ? 4 : 1;
-  if (anyOverLanes)
-    unroll = operations > 12 ? std::max<int64_t>(model.accumulators() / 2, 1) : model.accumulators();
+  for (Operation *op : varying) {
+    // What is read twice is loaded once.
+    const Access *access = isa<AffineLoadOp>(op) ? accessOf(op) : nullptr;
+    bool isAgain = access && llvm::any_of(nest.loads, [&](const Access &before) {
+                     return &before < access && sameElement(before, *access);
+                   });
+    operations += isAgain                                                  ? 0
+                  : isa_and_nonnull<arith::ArithDialect>(op->getDialect()) ? 1
+                  : op->getNumResults()                                    ? 4
+                                                                           : 1;
+  }
+  if (overLanes > 0) // chains of all sums together keep the units busy
+    unroll = std::max<int64_t>(model.accumulators() / overLanes / (operations > 12 * overLanes ? 2 : 1), 1);
   else
     unroll = operations > 12 ? 1 : 2;
   if (auto trips = nest.tripCounts[laneLoop])

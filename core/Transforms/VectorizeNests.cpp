@@ -15,6 +15,7 @@
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireTarget.h"
+#include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -116,6 +117,47 @@ void flatten(AffineForOp root, const MemoryModel &model, int64_t threads) {
   root.erase();
 }
 
+/// Takes several rows of sums at once:
+///
+///   affine.for i { s[i] = 0; affine.for k { s[i] += x[i, k] * y[k] } }
+///   ->
+///   affine.for i4 { s[4 i4] = 0; s[4 i4 + 1] = 0; ..
+///                   affine.for k { s[4 i4] += x[4 i4, k] * y[k]; s[4 i4 + 1] += x[4 i4 + 1, k] * y[k]; .. } }
+///
+/// where rows lie on pages of their own and come from memory, of which several rows keep more busy, or where all of
+/// them read one row, which is then loaded once.
+void jamSums(AffineForOp rows, const MemoryModel &model) {
+  auto inner = rows.getBody()->getOps<AffineForOp>();
+  std::optional<uint64_t> count = getConstantTripCount(rows);
+  if (!llvm::hasSingleElement(inner) || rows.getNumIterOperands() != 0 || succeeded(analyzeNest(rows)) ||
+      (count && int64_t(*count) <= model.rowsAtOnce()))
+    return;
+  FailureOr<Nest> nest = analyzeNest(*inner.begin());
+  if (failed(nest) || nest->depth() != 1 || nest->stores.empty())
+    return;
+  auto isOwn = [&](const Access &access) { return llvm::is_contained(access.symbols, rows.getInductionVar()); };
+  if (!llvm::all_of(nest->stores, [&](const Access &sum) { return !sum.dims().test(0) && isOwn(sum); }))
+    return;
+  bool isShared = false, isApart = false;
+  int64_t bytes = 0;
+  for (const Access &load : nest->loads) {
+    auto type = cast<MemRefType>(load.memref.getType());
+    if (!load.dims().test(0) || load.stride(0) != 1 || !type.getElementType().isIntOrFloat())
+      continue;
+    isShared |= !isOwn(load);
+    if (!isOwn(load) || !type.hasStaticShape() || !nest->tripCounts[0])
+      continue;
+    int64_t width = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    isApart |= *nest->tripCounts[0] * width >= model.pageBytes();
+    bytes += type.getNumElements() * width;
+  }
+  bool isPlain = llvm::all_of(*rows.getBody(), [](Operation &op) {
+    return isa<AffineForOp, AffineLoadOp, AffineStoreOp, AffineApplyOp, AffineYieldOp>(op) || isPure(&op);
+  });
+  if (isPlain && (isShared || (isApart && model.isFromMemory(bytes))) && isParallelLoop(rows))
+    (void)loopUnrollJamByFactor(rows, model.rowsAtOnce());
+}
+
 /// Bytes of the buffers that a loop touches, nullopt if one has a dynamic shape; and the vector operations of one pass.
 std::optional<double> bytesTouched(AffineForOp loop) {
   llvm::SmallDenseSet<Value> seen;
@@ -212,6 +254,12 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
   void vectorizeBlock(Block &block, const MemoryModel &model, bool mayReassociate, AffineForOp rows) {
     for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
       flatten(loop, model, threads);
+    if (mayReassociate) {
+      for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
+        jamSums(loop, model);
+      for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
+        (void)normalizeAffineFor(loop);
+    }
     std::optional<RowPrefetch> prefetch;
     if (rows)
       prefetch = planPrefetch(rows, model);

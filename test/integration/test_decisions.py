@@ -47,8 +47,7 @@ def decisions(build):
             command = [str(build / "bin" / "tw-compile"), str(source), "--target", chip, "-o", f"{folder}/product.ll",
                        "--explain=json", "--threads", str(threads)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            text = done.stdout + done.stderr
-            found = [one for one in json.loads(text[text.index("["):]) if one["decision"] == "contraction"]
+            found = [one for one in json.loads(done.stdout) if one["decision"] == "contraction"]
             if not found:  # left to vectors of the plain nest
                 continue
             assert len(found) == 1, f"{m}x{n}x{k}: {len(found)} contractions"

@@ -463,3 +463,89 @@ module attributes {tilewright.target = "cpu:granite-rapids"} {
     return
   }
 }
+
+// -----
+
+// Rows of sums that read one row together: four at once, and what four leave by itself. All chains together are as many as
+// keep the units busy.
+// CHECK-LABEL: func.func private @matvec
+// CHECK:         affine.for %{{.*}} = 0 to 16
+// CHECK:           scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-5:     vector.load
+// CHECK-NOT:         vector.load
+// CHECK-COUNT-4:   vector.reduction <add>
+// CHECK:         affine.for %{{.*}} = 0 to 2
+// CHECK-COUNT-1:   vector.reduction <add>
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @matvec(%x: memref<66x64xf32>, %y: memref<64xf32>, %s: memref<66xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 66 {
+      affine.store %zero, %s[%i] : memref<66xf32>
+      affine.for %k = 0 to 64 {
+        %a = affine.load %x[%i, %k] : memref<66x64xf32>
+        %b = affine.load %y[%k] : memref<64xf32>
+        %c = affine.load %s[%i] : memref<66xf32>
+        %p = arith.mulf %a, %b : f32
+        %t = arith.addf %c, %p : f32
+        affine.store %t, %s[%i] : memref<66xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Rows of their own that stay in a cache are summed one by one, and so are sums that read what the row before wrote.
+// CHECK-LABEL: func.func private @near
+// CHECK:         affine.for %{{.*}} = 0 to 64
+// CHECK:         affine.for %{{.*}} = 0 to 63
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @near(%x: memref<64x64xf32>, %y: memref<64xf32>, %s: memref<64xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 64 {
+      affine.store %zero, %s[%i] : memref<64xf32>
+      affine.for %k = 0 to 64 {
+        %a = affine.load %x[%i, %k] : memref<64x64xf32>
+        %c = affine.load %s[%i] : memref<64xf32>
+        %t = arith.addf %c, %a : f32
+        affine.store %t, %s[%i] : memref<64xf32>
+      }
+    }
+    affine.for %i = 1 to 64 {
+      %before = affine.load %s[%i - 1] : memref<64xf32>
+      affine.store %before, %s[%i] : memref<64xf32>
+      affine.for %k = 0 to 64 {
+        %b = affine.load %y[%k] : memref<64xf32>
+        %c = affine.load %s[%i] : memref<64xf32>
+        %t = arith.addf %c, %b : f32
+        affine.store %t, %s[%i] : memref<64xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Sums in their order are no lanes, so their rows stay as they are.
+// CHECK-LABEL: func.func private @strict
+// CHECK:         affine.for %{{.*}} = 0 to 64
+module attributes {tilewright.target = "cpu:zen4", tilewright.fp = "strict"} {
+  func.func private @strict(%x: memref<64x64xf32>, %y: memref<64xf32>, %s: memref<64xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 64 {
+      affine.store %zero, %s[%i] : memref<64xf32>
+      // expected-remark @below {{this nest stays scalar: no loop's iterations are contiguous in all stores}}
+      affine.for %k = 0 to 64 {
+        %a = affine.load %x[%i, %k] : memref<64x64xf32>
+        %b = affine.load %y[%k] : memref<64xf32>
+        %c = affine.load %s[%i] : memref<64xf32>
+        %p = arith.mulf %a, %b : f32
+        %t = arith.addf %c, %p : f32
+        affine.store %t, %s[%i] : memref<64xf32>
+      }
+    }
+    return
+  }
+}
