@@ -359,6 +359,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               if (plan.across)
                 chain.products *= std::max(1.0, subgroups / issueSlots);
               chain.across = plan.across;
+              chain.product = unit.issue;
               chain.scratchpadRead =
                   reads / subgroups / shared->bytesPerClock / (plan.loadsAhead ? plan.depth / unit.k : 1);
               double byLanes = !engine ? written : heldA ? bytesA * meetA : heldB ? bytesB * meetB : 0;

@@ -33,7 +33,7 @@ static double chainClocks(const StepLoad &load, const StepChain &chain, double t
   double write = served(chain.scratchpadWrite, load.scratchpad, t);
   double meeting = chain.meets ? chain.scratchpadLatency : 0;
   if (chain.across)
-    return std::max({read + write, chain.products, copy / chain.ahead}) + meeting;
+    return std::max({read + write, chain.products, copy / chain.ahead}) + std::max(0.0, meeting - chain.product);
   return std::max(read + chain.products, copy / chain.ahead) + write + meeting;
 }
 

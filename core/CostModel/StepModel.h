@@ -11,7 +11,8 @@
 /// step, whose services wait in queues:
 ///
 ///   chain      = read of fragments, then products; beside them the copy of the next step, which has `ahead` steps'
-///                time; then writes, and the meeting. `across`: all of these beside each other, but the meeting
+///                time; then writes, and the meeting. `across`: all of these beside each other, but what the meeting
+///                takes longer than the product that the unit still has
 ///   a service  = its clocks x (1 + rho / (2 (1 - rho))),  rho = clocks that all ask of the resource / clocks of
 ///   the step
 ///                (the mean wait of a queue with constant service times)
@@ -42,6 +43,7 @@ struct StepChain {
   double ahead = 1;                                // steps between the start of a copy and its use
   bool meets = false;                              // subgroups wait for each other's writes
   bool across = false; // fragments of the next step are read beside the last products of this one, and writes too
+  double product = 0;  // clocks of one, under way while subgroups meet; `across`
 };
 
 /// Clocks of one step of all blocks of a multiprocessor.

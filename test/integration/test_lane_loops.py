@@ -38,14 +38,14 @@ CLOCKS = {"MI250": 64, "MI300X": 32, "MI350": 32}
 BOTH, TILES = (False, True), ((256, 128), (256, 256))
 SHARES = [("MI300X", "f16", (256, 128), (False, True), 0.88), ("MI300X", "i8", (256, 256), (True, False), 0.80),
           ("MI300X", "f16", (256, 256), (True, False), 0.86), ("MI300X", "f16", (256, 128), (False, False), 0.85),
-          ("MI300X", "i8", (256, 128), (False, False), 0.82), ("MI250", "f16", (256, 128), (True, False), 0.86),
-          ("MI250", "bf16", (256, 256), (False, False), 0.90), ("MI250", "i8", (256, 128), (True, False), 0.86),
+          ("MI300X", "i8", (256, 128), (False, False), 0.82), ("MI250", "f16", (256, 128), (True, False), 0.89),
+          ("MI250", "bf16", (256, 256), (False, False), 0.90), ("MI250", "i8", (256, 128), (True, False), 0.89),
           ("MI350", "f16", (256, 128), (True, False), 0.82), ("MI350", "f16", (256, 128), (False, False), 0.84),
           ("MI350", "i8", (256, 128), (True, True), 0.84), ("MI350", "f16", (256, 256), (True, False), 0.84),
           ("MI300X", "f16", (256, 128), (True, False), 0.80), ("MI300X", "i8", (256, 128), (True, False), 0.72),
           ("MI350", "i8", (256, 256), (False, False), 0.86)]
 if FULL:
-    SHARES = [("MI250", kind, tile, (a, b), 0.86) for kind in ("f16", "bf16", "i8") for tile in TILES for a in BOTH for b in BOTH]
+    SHARES = [("MI250", kind, tile, (a, b), 0.89) for kind in ("f16", "bf16", "i8") for tile in TILES for a in BOTH for b in BOTH]
     SHARES += [("MI350", kind, tile, (a, b), 0.82) for kind in ("f16", "bf16", "i8") for tile in TILES for a in BOTH for b in BOTH]
     SHARES += [("MI300X", kind, tile, (a, b), 0.80) for kind in ("f16", "bf16") for tile in TILES for a in BOTH for b in BOTH]
     SHARES += [("MI300X", "i8", (256, 256), (a, b), 0.81) for a in BOTH for b in BOTH]

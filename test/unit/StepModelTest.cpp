@@ -56,6 +56,8 @@ TEST(StepModel, FragmentsAcrossStepsHideBehindProducts) {
   EXPECT_NEAR(stepClocks(load, chain), 1024 + 64 + 30 + 32 + 30, 1e-6);
   chain.across = true; // only the meeting shows
   EXPECT_NEAR(stepClocks(load, chain), 1024 + 30, 1e-6);
+  chain.product = 16; // which the unit does meanwhile
+  EXPECT_NEAR(stepClocks(load, chain), 1024 + 14, 1e-6);
 }
 
 /// The mean wait of a queue with constant service times, s rho / (2 (1 - rho)), ends no step below its load, and a
