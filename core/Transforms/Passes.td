@@ -365,7 +365,8 @@ def VectorizeNests : Pass<"vectorize-nests", "::mlir::func::FuncOp"> {
   let description = [{
     Chooses for each nest the loop whose iterations become lanes, from the strides of its accesses; writes a main loop
     of full vectors and one masked tail; reads every second to fourth element by contiguous loads and shuffles where that
-    is faster than a gather, and what lies along another loop in squares that are transposed in registers; keeps several
+    is faster than a gather, and what lies along another loop in squares that are transposed in registers; accesses arguments
+    of bools as bytes; keeps several
     accumulators of a reduction in registers; takes four rows of sums at once that come from memory or read one row together;
     and stores past the caches what is too large to be read again from them.
   }];

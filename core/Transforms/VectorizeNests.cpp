@@ -12,6 +12,7 @@
 
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Settings.h"
+#include "core/Transforms/BoolBytes.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireTarget.h"
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tilewright/Cores.h"
 #include "tilewright/Explain.h"
 #include <numeric>
 
@@ -349,6 +351,8 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
     MemoryModel model(**target);
     const Settings settings = Settings::of(function);
     threads = settings.threads;
+    if (model.vectorBytes() != 0 && !coreHierarchy(**target)) // whose engines copy arrays as they are
+      accessBoolsAsBytes(function);
     for (Block &block : function.getBody())
       vectorizeBlock(block, model, settings.mayReassociate(), {});
     placeBuffers(model);

@@ -549,3 +549,29 @@ module attributes {tilewright.target = "cpu:zen4", tilewright.fp = "strict"} {
     return
   }
 }
+
+// -----
+
+// Arguments of bools are accessed as bytes, of which vectors are made.
+// CHECK-LABEL: func.func private @bools
+// CHECK-SAME:    (%[[P:.*]]: memref<64xi1>, %[[X:.*]]: memref<64xf32>, %[[Q:.*]]: memref<64xi1>)
+// CHECK-DAG:     %[[IN:.*]] = builtin.unrealized_conversion_cast %[[P]] : memref<64xi1> to memref<64xi8>
+// CHECK-DAG:     %[[OUT:.*]] = builtin.unrealized_conversion_cast %[[Q]] : memref<64xi1> to memref<64xi8>
+// CHECK:         %[[B:.*]] = vector.load %[[IN]][%{{.*}}] : memref<64xi8>, vector<16xi8>
+// CHECK:         %[[M:.*]] = arith.cmpi ne, %[[B]], %{{.*}} : vector<16xi8>
+// CHECK:         %[[N:.*]] = arith.andi %[[M]], %{{.*}} : vector<16xi1>
+// CHECK:         %[[W:.*]] = arith.extui %[[N]] : vector<16xi1> to vector<16xi8>
+// CHECK:         vector.store %[[W]], %[[OUT]]
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @bools(%p: memref<64xi1>, %x: memref<64xf32>, %q: memref<64xi1>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 64 {
+      %a = affine.load %p[%i] : memref<64xi1>
+      %v = affine.load %x[%i] : memref<64xf32>
+      %c = arith.cmpf ogt, %v, %zero : f32
+      %b = arith.andi %a, %c : i1
+      affine.store %b, %q[%i] : memref<64xi1>
+    }
+    return
+  }
+}
