@@ -94,8 +94,10 @@ bool Planner::fitUnit(ContractionPlan &p) {
   // A product with one vector whose matrix lies along k is a row of reductions: no unit helps, a transposing copy
   // hurts.
   if (trips(*p.laneDim) == 1 ||
-      ((!p.rowDim || trips(*p.rowDim) == 1) && strideOf(vectors, *p.laneDim) != 1 && strideOf(vectors, p.kDim) == 1))
+      ((!p.rowDim || trips(*p.rowDim) == 1) && strideOf(vectors, *p.laneDim) != 1 && strideOf(vectors, p.kDim) == 1)) {
+    isRowOfSums = true;
     return false;
+  }
   if (p.isBlock())
     return fitBlock(p);
   if (unit.k > 1) {

@@ -201,8 +201,10 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
       sizes(p, best);
     }
   if (!best) {
-    reason = anyDims ? "no unit of the chip takes these element types and shapes"
-                     : "no dimension of the result can carry vector lanes";
+    reason = isRowOfSums
+                 ? "one vector times a matrix that lies along the summed dimension is left to vectors of the nest"
+             : anyDims ? "no unit of the chip takes these element types and shapes"
+                       : "no dimension of the result can carry vector lanes";
     return std::nullopt;
   }
   if (!best->isBlock())

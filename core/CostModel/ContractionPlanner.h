@@ -250,7 +250,8 @@ private:
   std::optional<unsigned> splitDim; // this is one core's part
   int64_t splitPiece = 0, lastPiece = 0, splitParts = 1;
   Reach reachOfA{c.a.access, *this}, reachOfB{c.b.access, *this}, reachOfC{c.c, *this};
-  std::string note; // why a unit that takes the elements is left out
+  std::string note;         // why a unit that takes the elements is left out
+  bool isRowOfSums = false; // one vector times a matrix that lies along k
 };
 
 } // namespace tilewright
