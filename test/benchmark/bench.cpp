@@ -153,6 +153,25 @@ void Problem::reference() {
         exact[rows ? i : j] += a[i * n + j];
     return;
   }
+  if (kind == "maxpool" || kind == "maxpool-last" || kind == "mean") {
+    // Pictures of side x side pixels, of `channels` side by side.
+    const bool last = kind == "maxpool-last", mean = kind == "mean";
+    const size_t side = last ? k : size_t(std::lround(std::sqrt(double(n)))), channels = last ? n : 1;
+    const size_t window = mean ? 3 : 2, apart = mean ? 1 : 2;
+    const size_t outSide = (side - window) / apart + 1;
+    for (size_t at = 0; at < outputs; ++at) {
+      const size_t c = at % channels, x = at / channels % outSide, y = at / channels / outSide % outSide;
+      const size_t picture = at / channels / outSide / outSide;
+      double top = -INFINITY, sum = 0;
+      for (size_t ky = 0; ky < window; ++ky)
+        for (size_t kx = 0; kx < window; ++kx) {
+          double value = a[((picture * side + y * apart + ky) * side + x * apart + kx) * channels + c];
+          top = std::max(top, value), sum += value;
+        }
+      exact[at] = mean ? sum / 9 : top;
+    }
+    return;
+  }
   for (size_t i = 0; i < m; ++i) {
     const double *x = &a[i * n];
     double *y = &exact[i * n];
@@ -329,6 +348,10 @@ int main(int argc, char **argv) {
   problem.right = integers ? "s8" : type;
   problem.out = integers ? "i32" : type == "bf16" ? "f32" : type;
   problem.outputs = size_t(!strcmp(p.kind, "rowsum") ? p.m : !strcmp(p.kind, "colsum") ? p.n : p.m * p.n);
+  if (!strncmp(p.kind, "maxpool", 7))
+    problem.outputs /= 4;
+  if (!strcmp(p.kind, "mean"))
+    problem.outputs = size_t(p.m) * size_t(std::pow(std::lround(std::sqrt(double(p.n))) - 2, 2));
   problem.buffers.push_back(fill(problem.left, size_t(gemm ? p.m * p.k : p.m * p.n), problem.a, 1));
   p.a = problem.buffers.back().get();
   problem.buffers.push_back(fill(problem.right, size_t(gemm ? p.k * p.n : p.n), problem.b, 2));

@@ -100,7 +100,7 @@ def contenders(shape):
                           "command": ["peer", str(BUILD / f"{adapter}.so"), library, form]})
 
     gemm, kind = shape["kind"] == "gemm", shape["type"]
-    if shape["kind"] in ("chain", "rowsum", "colsum"):
+    if shape["kind"] in ("chain", "rowsum", "colsum", "maxpool", "maxpool-last", "mean"):
         for form in ("memcpy", "copy", "stream", "read"):
             add(form, "moves", form=form)
         return found

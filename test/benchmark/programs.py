@@ -1,6 +1,7 @@
 """The MLIR text of each shape, and its compilation to a shared object with a C interface."""
 
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -25,7 +26,8 @@ def name(shape):
 def text(shape):
     """One public function `compute` on tensors that computes the shape."""
     return {"gemm": gemm, "fused": fused, "softmax": softmax, "layernorm": layer_norm, "chain": chain,
-            "rowsum": row_sum, "colsum": column_sum}[shape["kind"]](shape)
+            "rowsum": row_sum, "colsum": column_sum, "maxpool": max_pool, "maxpool-last": max_pool_last,
+            "mean": mean}[shape["kind"]](shape)
 
 
 def gemm(shape):
@@ -145,6 +147,46 @@ def reduction(shape, size, index, iterators):
       linalg.yield %t : f32
   }} -> {out}
   return %r : {out}
+}}
+"""
+
+
+def max_pool(shape):
+    side = math.isqrt(shape["n"])
+    return pool([shape["m"], 1, side, side], "nchw_max", 2, 2, "0xFF800000")
+
+
+def max_pool_last(shape):
+    side = shape["k"]
+    return pool([shape["m"] // side**2, side, side, shape["n"]], "nhwc_max", 2, 2, "0xFF800000")
+
+
+def mean(shape):
+    """The sums, times a ninth."""
+    side = math.isqrt(shape["n"])
+    return pool([shape["m"], 1, side, side], "nchw_sum", 3, 1, "0.0", scale=1 / 9)
+
+
+def pool(sizes, how, window, stride, start, scale=None):
+    space = (2, 3) if how.startswith("nchw") else (1, 2)
+    out = [(size - window) // stride + 1 if at in space else size for at, size in enumerate(sizes)]
+    tensor = lambda shape: f"tensor<{'x'.join(map(str, shape))}xf32>"
+    x, y, w, same = tensor(sizes), tensor(out), tensor([window] * 2), "affine_map<(a, b, c, d) -> (a, b, c, d)>"
+    scaled = "" if scale is None else f"""
+  %scale = arith.constant {scale:.9e} : f32
+  %s = linalg.generic {{indexing_maps = [{same}, {same}],
+                        iterator_types = ["parallel", "parallel", "parallel", "parallel"]}} ins(%r : {y}) outs(%e : {y}) {{
+    ^bb0(%a: f32, %o: f32):
+      %t = arith.mulf %a, %scale : f32
+      linalg.yield %t : f32
+  }} -> {y}"""
+    return f"""func.func @compute(%x: {x}) -> {y} {{
+  %start = arith.constant {start} : f32
+  %e = tensor.empty() : {y}
+  %init = linalg.fill ins(%start : f32) outs(%e : {y}) -> {y}
+  %w = tensor.empty() : {w}
+  %r = linalg.pooling_{how} {{strides = dense<{stride}> : tensor<2xi64>}} ins(%x, %w : {x}, {w}) outs(%init : {y}) -> {y}{scaled}
+  return {"%r" if scale is None else "%s"} : {y}
 }}
 """
 

@@ -24,6 +24,9 @@
 ///   chain      C[m,n] = max(A[m,n] * 0.5 + bias[n], 0)
 ///   rowsum     C[m] = sum of A[m,n] over n
 ///   colsum     C[n] = sum of A[m,n] over m
+///   maxpool    C[m,n/4] = maxima of 2 x 2, rows of A being planes of sqrt(n) x sqrt(n)
+///   maxpool-last  the same for pictures of k x k pixels of n channels, of which A holds m; C[m/4,n]
+///   mean       C[m,(sqrt(n) - 2)^2] = means of the neighbourhoods of 3 x 3, in planes as above
 struct PeerProblem {
   const char *kind;
   const char *type; ///< "f32", "f64", "bf16" (C is f32), "u8s8", "s8s8" (C is i32)

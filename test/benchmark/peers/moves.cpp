@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What memory-bound code is measured against. Forms: "memcpy", "copy" (vector loads and stores) and "stream" (vector
-// loads, stores past the caches) move A to C as a chain must; "read" reads A as a reduction must.
+// loads, stores past the caches) move A to C as a chain must, "stream" a quarter for windows of 2 x 2; "read" reads A as a
+// reduction must.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +44,15 @@ void runStream(void *state) {
     __builtin_nontemporal_store(from[i], &to[i]);
 }
 
+/// Reads A, writes a quarter as much, past the caches.
+void runQuarter(void *state) {
+  const PeerProblem &p = *static_cast<PeerProblem *>(state);
+  const Vector *from = static_cast<const Vector *>(p.a);
+  Vector *to = static_cast<Vector *>(p.c);
+  for (size_t i = 0, n = bytes(p) / 256; i < n; ++i)
+    __builtin_nontemporal_store(from[4 * i] + from[4 * i + 1] + from[4 * i + 2] + from[4 * i + 3], &to[i]);
+}
+
 void runRead(void *state) {
   const PeerProblem &p = *static_cast<PeerProblem *>(state);
   const Vector *from = static_cast<const Vector *>(p.a);
@@ -59,7 +69,8 @@ void runRead(void *state) {
 extern "C" int tilewrightPeer(const char *, const char *form, const PeerProblem *problem, PeerCall *call) {
   // Softmax and layer norm read and write as much as a chain; for them these loops are bounds.
   bool chain = !strcmp(problem->kind, "chain") || !strcmp(problem->kind, "softmax") ||
-               !strcmp(problem->kind, "layernorm");
+               !strcmp(problem->kind, "layernorm") || !strcmp(problem->kind, "mean");
+  bool quarter = !strncmp(problem->kind, "maxpool", 7);
   if (strcmp(problem->type, "f32") || (problem->m * problem->n) % 128)
     return 1;
   if (chain && !strcmp(form, "memcpy"))
@@ -68,7 +79,9 @@ extern "C" int tilewrightPeer(const char *, const char *form, const PeerProblem 
     call->run = runCopy;
   else if (chain && !strcmp(form, "stream"))
     call->run = runStream;
-  else if (!chain && !strcmp(form, "read"))
+  else if (quarter && !strcmp(form, "stream"))
+    call->run = runQuarter;
+  else if (!chain && !quarter && !strcmp(form, "read"))
     call->run = runRead;
   else
     return 1;
