@@ -14,6 +14,7 @@
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
@@ -65,6 +66,10 @@ CompileOptions ProgramOptions::compileOptions(llvm::StringRef reproducer) const 
 Command::Command(int &argc, char **&argv) : init(argc, argv), argc(argc), argv(argv) {
   commandName = llvm::sys::path::filename(argv[0]).str();
   cl::ResetCommandLineParser();
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "Tilewright " TILEWRIGHT_VERSION ", target API version " << targetApiVersion
+       << ", LLVM " LLVM_VERSION_STRING "\n";
+  });
 #ifdef SIGXFSZ
   std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is a failed write, with its message
 #endif

@@ -269,6 +269,8 @@ int main(int argc, char **argv) {
   options.referenceTarget = program.target.getDefault().getValue();
   std::unique_ptr<ExecDevice> device;
   if (llvm::StringRef command = arguments.device; command.consume_front("exec:")) {
+    if (!(arguments.timeout > 0))
+      return fail("--timeout expects a positive number of seconds");
     auto opened = ExecDevice::open(command, program.target, arguments.timeout);
     if (!opened)
       return fail(opened.takeError());
