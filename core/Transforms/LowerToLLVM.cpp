@@ -111,6 +111,7 @@ void LowerToLLVM::runOnOperation() {
   ModuleOp module = getOperation();
   MLIRContext *context = &getContext();
   tilewright::narrowDoubles(module);
+  tilewright::widenBfloatsBySingle(module);
   // What narrowing leaves for bf16 is integer arithmetic too.
   bool converts =
       module

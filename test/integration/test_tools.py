@@ -149,11 +149,17 @@ def test_no_missing_builtins(tool, tmp_path, element, chip):
     scf.yield %half : {element}
   }}
   return %s, %t, %i, %greatest, %chosen : tensor<?x{element}>, tensor<?x{element}>, tensor<?x{element}>, {element}, {element}
+}}
+func.func @widened(%a: tensor<{element}>) -> (tensor<{element}>, tensor<f64>) {{
+  %e = math.erf %a : tensor<{element}>
+  %w = arith.extf %e : tensor<{element}> to tensor<f64>
+  %s = math.sin %w : tensor<f64>
+  return %e, %s : tensor<{element}>, tensor<f64>
 }}"""
     )
     tool("tw-compile", source, "--target", f"cpu:{chip}", "-o", tmp_path / "narrow.so")
     if chip in ("x86-64", "x86-64-v3") and platform.machine() == "x86_64":
-        tool("tw-run", source, "--target", f"cpu:{chip}", "--sizes=53,77,19", "--verify")
+        tool("tw-run", source, "--function=narrow", "--target", f"cpu:{chip}", "--sizes=53,77,19", "--verify")
 
 
 #: Doubles an array `steps` times: sizes known only inside the loop, buffers carried around it.

@@ -25,6 +25,19 @@ module attributes {tilewright.fp = "default"} {
     return %n : memref<?xf32>
   }
 
+  // A bf16 becomes an f64 by way of an f32, which is a shift: no value of LLVM's type is left.
+  // CHECK: llvm.func @widened(%{{.*}}: i16) -> f64
+  // CHECK-NOT: bf16
+  // CHECK: llvm.shl
+  // CHECK-NOT: bf16
+  // CHECK: llvm.fpext %{{.*}} : f32 to f64
+  // CHECK-NOT: bf16
+  // CHECK: llvm.return
+  func.func @widened(%x: bf16) -> f64 {
+    %y = arith.extf %x : bf16 to f64
+    return %y : f64
+  }
+
   // bf16 is moved as its bits, under masks and selects too; a unit's declaration keeps its type.
   // CHECK: llvm.func @moved(%{{.*}}: !llvm.ptr{{.*}}, %{{.*}}: vector<8xi1>, %{{.*}}: i16)
   // CHECK: llvm.mlir.constant(dense<16256> : vector<8xi16>) : vector<8xi16>
