@@ -92,14 +92,25 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   }
   Type carrier = carrierOf(type.getElementType());
   auto vectorType = VectorType::get(type.getShape(), carrier);
-  // Addresses stand before the branches, so that all of an array share what they have in common.
-  auto addressOf = [&](unsigned e) { return byPlace ? Value() : access.pointer(e); };
-  auto load = [&](unsigned e, unsigned count, Value pointer) -> Value {
+  // Addresses stand before the branches, so that all of an array share what they have in common, and what all lanes of
+  // a subgroup have is known to be the same for them.
+  struct Address {
+    std::optional<ArrayPlace> place;
+    Value pointer;
+  };
+  auto addressOf = [&](unsigned e) {
+    std::optional<ArrayPlace> place = byPlace ? access.place(e) : std::nullopt;
+    if (checked && place && place->uniform)
+      place->uniform = context.ops.uniform(builder, loc, place->uniform);
+    return Address{place, place ? Value() : access.pointer(e)};
+  };
+  auto load = [&](unsigned e, unsigned count, const Address &address) -> Value {
     int64_t bytes = access.elementBytes() * count;
-    if (std::optional<ArrayPlace> place = byPlace ? access.place(e) : std::nullopt)
-      if (Value bits = context.ops.loadPlace(builder, loc, *place, bytes))
+    if (address.place)
+      if (Value bits = context.ops.loadPlace(builder, loc, *address.place, bytes))
         return LLVM::BitcastOp::create(builder, loc, runType(carrier, count), bits);
-    return LLVM::LoadOp::create(builder, loc, runType(carrier, count), pointer ? pointer : access.pointer(e), bytes);
+    Value pointer = address.pointer ? address.pointer : access.pointer(e);
+    return LLVM::LoadOp::create(builder, loc, runType(carrier, count), pointer, bytes);
   };
   auto insert = [&](Value run, Value vector, unsigned e, unsigned count) -> Value {
     if (count == 1)
@@ -115,15 +126,16 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     LaneRun first = runs.front();
     unsigned count = runs.back().first + runs.back().count - first.first;
     Value inside = insideAll(context, distribution, valid, first.first, count);
-    SmallVector<Value> pointers, loaded;
+    SmallVector<Address> addresses;
+    SmallVector<Value> loaded;
     SmallVector<Type> types;
     for (LaneRun run : runs) {
-      pointers.push_back(addressOf(run.first));
+      addresses.push_back(addressOf(run.first));
       types.push_back(runType(carrier, run.count));
     }
     auto loadRuns = [&] {
-      for (auto [run, pointer] : llvm::zip(runs, pointers))
-        loaded.push_back(load(run.first, run.count, pointer));
+      for (auto [run, address] : llvm::zip(runs, addresses))
+        loaded.push_back(load(run.first, run.count, address));
       return loaded;
     };
     if (!inside)

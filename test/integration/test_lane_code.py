@@ -135,7 +135,7 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("H100", "f16-gelu"), ("H100", "f16-large-gelu"), ("L4", "f16-gelu"), ("L4", "f32-residual"), ("T4", "f64-batched"),
              ("T4", "f32-large-residual"), ("RTX5090", "f64-residual"), ("T4", "bf8-narrow"), ("L4", "bf8-narrow"),
              ("H100", "f8-large-narrow"), ("H200", "f8-large-none"), ("H200", "f8-nn"),
-             ("B200", "f8-large-gelu")]
+             ("B200", "f8-large-gelu"), ("RX9070", "i8-batched"), ("RX9070", "nchw-f64-grouped")]
 
 
 @pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")
