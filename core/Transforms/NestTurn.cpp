@@ -14,6 +14,7 @@
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/VectorTranspose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -21,8 +22,17 @@ using namespace mlir::affine;
 
 namespace tilewright {
 
-/// Operations of a block in one iteration: beyond, its code leaves the instruction cache.
-static constexpr int64_t mostBlockOperations = 2048;
+/// Operations of a square's code, of which there are four (the last lanes, the last steps): beyond, they leave the
+/// instruction cache, and LLVM takes a second for them.
+static constexpr int64_t mostOperations = 512;
+
+/// Operations of the body in one iteration: elementary functions become an order more of them.
+static int64_t operationsOf(Block &body) {
+  int64_t sum = 0;
+  for (Operation &op : body.without_terminator())
+    sum += isa_and_nonnull<math::MathDialect>(op.getDialect()) ? 16 : 1;
+  return sum;
+}
 
 static unsigned bitsOf(const Access &access) {
   Type element = cast<MemRefType>(access.memref.getType()).getElementType();
@@ -56,8 +66,7 @@ std::optional<NestVectorizer::Turn> NestVectorizer::turnOver(unsigned lane) cons
       if (pays && !isWritten && isSquare(turn.side, bitsOf(load)))
         turn.loads.push_back(&load);
     }
-    const int64_t operations = std::distance(nest.body->begin(), nest.body->end()) - 1;
-    if (!turn.loads.empty() && turn.side * operations <= mostBlockOperations &&
+    if (!turn.loads.empty() && turn.side * operationsOf(*nest.body) <= mostOperations &&
         (!best || turn.loads.size() > best->loads.size()))
       best = turn;
   }
