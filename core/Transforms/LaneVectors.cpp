@@ -94,13 +94,17 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   auto vectorType = VectorType::get(type.getShape(), carrier);
   // Addresses stand before the branches, so that all of an array share what they have in common, and what all lanes of
   // a subgroup have is known to be the same for them.
+  auto allComeHere = [&] { // in no branch that some take
+    Operation *around = builder.getInsertionBlock()->getParentOp();
+    return !isa<scf::IfOp>(around) && !around->getParentOfType<scf::IfOp>();
+  };
   struct Address {
     std::optional<ArrayPlace> place;
     Value pointer;
   };
   auto addressOf = [&](unsigned e) {
     std::optional<ArrayPlace> place = byPlace ? access.place(e) : std::nullopt;
-    if (checked && place && place->uniform)
+    if (checked && place && place->uniform && allComeHere())
       place->uniform = context.ops.uniform(builder, loc, place->uniform);
     return Address{place, place ? Value() : access.pointer(e)};
   };
