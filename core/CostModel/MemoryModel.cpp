@@ -38,6 +38,9 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
     lastCache = caches.back()->bytes;
   }
   translations = static_cast<int64_t>(chip.rate("translations.first").value_or(translations));
+  translationClocks = chip.rate("translate").value_or(translationClocks);
+  if (caches.size() > 1 && caches[1]->bytesPerClock > 0)
+    lineClocks = static_cast<double>(line) / caches[1]->bytesPerClock;
   loadsPerClock = chip.rate("load").value_or(loadsPerClock);
   shufflesPerClock = chip.rate("shuffle").value_or(shufflesPerClock);
   for (const Memory *cache : caches)

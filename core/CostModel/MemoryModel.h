@@ -79,6 +79,8 @@ public:
   /// The time of a vector of a square of `side` x `side` elements that is turned in registers, in loads: one load, and
   /// log2(side) shuffles.
   double turnedLoads(int64_t side) const { return 1 + std::log2(static_cast<double>(side)) * shuffleLoads(); }
+  /// The time of a line that comes from the second cache and whose page is translated anew, in loads.
+  double missedLoads() const { return (lineClocks + translationClocks) * loadsPerClock; }
   /// Pages whose translations the nearest level keeps.
   int64_t translatedPages() const { return translations; }
   /// Whether loads and shuffles are the faster way.
@@ -94,6 +96,7 @@ private:
   int64_t translations = 64, registerBytes = 0, registerCount = 0, line = 64, accumulatorCount = 4, streamBytes = 0,
           lastCache = 0, nearest = 32 << 10, second = 256 << 10;
   double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
+  double lineClocks = 2, translationClocks = 7; // of a line from the second cache, of a page translated anew
   /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
   struct Rates {
     int64_t bytes;

@@ -36,7 +36,9 @@ TapAnswer chooseTaps(const TapQuestion &q, const MemoryModel &model) {
         count == 0 ? std::min(model.outerReductionSteps(), q.trips.back().value_or(assumedTaps)) : written;
     double visits =
         together == taps && count == q.trips.size() ? 1 : 2 * all / static_cast<double>(std::max<int64_t>(together, 1));
-    answer.along.push_back({count, written, q.idle * (all * (q.loads + gathered) + q.results * visits)});
+    // Taps that stay have the whole row of results between them.
+    double missed = count < q.trips.size() ? lanes * static_cast<double>(q.returns) * model.missedLoads() : 0;
+    answer.along.push_back({count, written, q.idle * (all * (q.loads + gathered + missed) + q.results * visits)});
     if (count == q.trips.size())
       break;
     std::optional<int64_t> trips = q.trips[q.trips.size() - 1 - count];

@@ -40,6 +40,7 @@ struct TapQuestion {
   double results = 1;                              // arrays that are combined into
   double loads = 1;                                // of one tap, for a vector of results
   int64_t gathers = 0;                             // how many of these are gathers
+  int64_t returns = 0;                             // of these, whose lines leave the nearest cache from tap to tap
   double idle = 1;                                 // vectors of results over those without idle lanes, at least 1
   std::optional<double> over;                      // accesses of a vector of taps; nullopt: taps cannot be lanes
   int64_t row = 1;                                 // taps of the loop that would be lanes

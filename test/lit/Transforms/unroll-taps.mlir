@@ -272,3 +272,25 @@ func.func @scaled_pictures(%in: memref<9x400x64xf32>, %sum: memref<9x64xf32>, %o
   return
 }
 }
+
+// -----
+
+// Sums in their order of 4096 rows: lanes over results would touch a line and a page of their own for each tap, which have left
+// the nearest cache before the next tap.
+// CHECK-LABEL: func.func @long_rows
+// CHECK:      affine.for %[[I:.*]] = 0 to 4096
+// CHECK-NEXT: affine.for %[[K:.*]] = 0 to 1024
+// CHECK-NEXT: affine.load %arg0[%[[I]], %[[K]]]
+module attributes {tilewright.target = "cpu:zen4", tilewright.fp = "strict"} {
+func.func @long_rows(%in: memref<4096x1024xf32>, %out: memref<4096xf32>) {
+  affine.for %i = 0 to 4096 {
+    affine.for %k = 0 to 1024 {
+      %a = affine.load %in[%i, %k] : memref<4096x1024xf32>
+      %b = affine.load %out[%i] : memref<4096xf32>
+      %s = arith.addf %b, %a : f32
+      affine.store %s, %out[%i] : memref<4096xf32>
+    }
+  }
+  return
+}
+}
