@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/ContractionPlanner.h"
+#include "core/CostModel/Overlap.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -28,14 +29,6 @@ Planner::Reach::Reach(const Access &access, const Planner &planner) {
   const llvm::SmallBitVector dims = access.dims();
   for (unsigned dim : dims.set_bits())
     elements *= planner.trips(dim);
-}
-
-/// The fourth root of the sum of fourth powers: near the largest, more where others are near it.
-static double blended(std::initializer_list<double> resources) {
-  double sum = 0;
-  for (double resource : resources)
-    sum += resource * resource * resource * resource;
-  return std::sqrt(std::sqrt(sum));
 }
 
 /// Lines that fall into a set of `cache` on average when `rows` rows, `stride` bytes apart, are read whose parts take
@@ -215,8 +208,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
   double translation = 0, pages = pageSteps(p) * x.kInBlock;
   if (!p.packVectors && x.rowTiles > 1)
     translation = pageSteps(p) * machine.translation(p.rowsOutside ? x.vSource / machine.pageBytes : pages);
-  // Resources overlap, but not perfectly: the fuller the others, the more the fullest waits. The out-of-order window
-  // hides most of what comes from beyond the first cache.
+  // The out-of-order window hides most of what comes from beyond the first cache.
   const Memory *first = machine.cache(0);
   double exposed = first && bandwidth < 0.75 * first->bytesPerClock && !p.isBlock() ? machine.exposed : 0;
   double twice = crossing(p);
@@ -228,7 +220,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
     double traffic = twice > 1 ? machine.crossingTraffic : 1;
     double arrival = tileVectors * x.registerBytes * traffic / bandwidth;
     double memory = arrival + tileRows * perRow;
-    return blended({units, loads, issue, memory, translation}) + exposed * (arrival + translation);
+    return overlapped({units, loads, issue, memory, translation}) + exposed * (arrival + translation);
   };
   // Filling and draining the accumulators' chains, loop set-up, stores; C of earlier blocks and offsets are added.
   double added = (x.kBlocks - 1) / x.kBlocks * (p.prefetchResult ? 2 : 1) + (p.offsetScalars ? 1 : 0);

@@ -11,16 +11,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/ContractionPlanner.h"
+#include "core/CostModel/Overlap.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
 namespace tilewright {
 
-/// Work and the arrival of prefetched lines beside it: they overlap, but not perfectly. Loops that prefetch take longer
-/// even where nothing reads the lines (docs/contractions.md has the measurement).
+/// Work and the arrival of prefetched lines beside it. Loops that prefetch take longer even where nothing reads the
+/// lines (docs/contractions.md has the measurement).
 double Planner::beside(double work, double arrival) const {
-  return std::pow(std::pow(work, 4) + std::pow(arrival, 4), 0.25) + (1 - machine.hidden) * std::min(work, arrival);
+  return overlapped({work, arrival}) + (1 - machine.hidden) * std::min(work, arrival);
 }
 
 /// Whether the source lines of a panel arrive before they are copied or read.
@@ -194,7 +195,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     total = std::max(total, strided) + 0.25 * std::min(total, strided);
     return total + x.sSource * passes / machine.scattered(x.sSource) * 0.5;
   }
-  return std::pow(std::pow(total, 4) + std::pow(scalarTouchClocks(p, x), 4), 0.25);
+  return overlapped({total, scalarTouchClocks(p, x)});
 }
 
 } // namespace tilewright
