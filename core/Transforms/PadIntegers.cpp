@@ -60,6 +60,17 @@ Value converted(OpBuilder &builder, Value value, Type type) {
   return arith::TruncIOp::create(builder, value.getLoc(), type, value);
 }
 
+/// Gives `value`, which comes over the boundary, the padded type; its users get it converted back at the builder's
+/// place.
+void padOutside(OpBuilder &builder, Value value) {
+  Type type = value.getType();
+  if (padded(type) == type)
+    return;
+  value.setType(padded(type));
+  Value inside = converted(builder, value, type);
+  value.replaceAllUsesExcept(inside, inside.getDefiningOp());
+}
+
 LogicalResult pad(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments())
     if (isa<BaseMemRefType>(argument.getType()) && padded(argument.getType()) != argument.getType())
@@ -68,14 +79,8 @@ LogicalResult pad(func::FuncOp function) {
                                           << ", which callers cannot write in C; use i8, i16, i32 or i64, or a tensor, "
                                              "whose elements are passed as such";
   OpBuilder builder = OpBuilder::atBlockBegin(&function.front());
-  for (BlockArgument argument : function.getArguments()) {
-    Type type = argument.getType();
-    if (padded(type) == type)
-      continue;
-    argument.setType(padded(type));
-    Value inside = converted(builder, argument, type);
-    argument.replaceAllUsesExcept(inside, inside.getDefiningOp());
-  }
+  for (BlockArgument argument : function.getArguments())
+    padOutside(builder, argument);
   function.walk([&](func::ReturnOp end) {
     builder.setInsertionPoint(end);
     for (OpOperand &operand : end->getOpOperands())
@@ -92,14 +97,8 @@ void padCall(func::CallOp call) {
   for (OpOperand &operand : call->getOpOperands())
     operand.set(converted(builder, operand.get(), padded(operand.get().getType())));
   builder.setInsertionPointAfter(call);
-  for (Value result : call.getResults()) {
-    Type type = result.getType();
-    if (padded(type) == type)
-      continue;
-    result.setType(padded(type));
-    Value inside = converted(builder, result, type);
-    result.replaceAllUsesExcept(inside, inside.getDefiningOp());
-  }
+  for (Value result : call.getResults())
+    padOutside(builder, result);
 }
 
 } // namespace
