@@ -108,7 +108,7 @@ mlir::ModuleOp Program::read() {
     return module.get();
   (void)fail("reading '" + options.inputFile +
              "' crashed: MLIR's parser or verifier takes something for granted that does not hold there; 'mlir-opt' of "
-             "LLVM 22 shows where");
+             "LLVM " LLVM_VERSION_STRING " shows where");
   llvm::errs().flush();
   std::_Exit(1); // the context is half-written
 }
