@@ -11,9 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/Settings.h"
+#include "core/Transforms/NestPass.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/StencilPair.h"
 #include "tilewright/Explain.h"
 
@@ -30,7 +29,7 @@ namespace {
 
 struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
   /// Fuses one pair of `block`, if any is worth it.
-  bool fuseOne(Block &block, const MemoryModel &model) {
+  bool fuseOne(Block &block, const NestContext &context) {
     SmallVector<Stencil, 0> stencils;
     for (auto loop : block.getOps<AffineForOp>())
       if (std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints))
@@ -43,7 +42,7 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
         StencilPair pair(first, second);
         if (!seen.insert({first.nest.root(), second.nest.root()}).second || !pair.isLegal())
           continue;
-        HaloAnswer answer = pair.compare(model, threads);
+        HaloAnswer answer = pair.compare(context.model, context.settings.threads);
         bool slides = answer.slid < answer.fused && answer.slid < answer.apart;
         bool fuses = !slides && answer.fused < answer.apart;
         if (DecisionLog *log = DecisionLog::of(&getContext())) {
@@ -75,19 +74,15 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    auto target = requireTarget(function);
-    if (failed(target))
-      return signalPassFailure();
-    MemoryModel model(**target);
-    threads = Settings::of(function).threads;
-    for (Block &block : function.getBody())
-      while (fuseOne(block, model)) {
-      }
+    LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
+      for (Block &block : function.getBody())
+        while (fuseOne(block, context)) {
+        }
+    });
+    if (failed(done))
+      signalPassFailure();
   }
 
-  int64_t threads = 1;
   llvm::DenseSet<std::pair<Operation *, Operation *>> seen; // pairs that stay apart
 };
 

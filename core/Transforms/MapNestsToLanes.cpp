@@ -7,17 +7,16 @@
 ///
 /// \file
 /// Every nest that no other pass has mapped: its parallel loops are counted
-/// through by one number, one lane an iteration, so that neighbours touch memory side by side; what the lane sums up stays in a
-/// register.
+/// through by one number, one lane an iteration, so that neighbours touch memory side by side; what the lane sums up
+/// stays in a register.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
-#include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Sectors.h"
+#include "core/Transforms/NestPass.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -292,16 +291,10 @@ struct MapNestsToLanes : tilewright::impl::MapNestsToLanesBase<MapNestsToLanes> 
   }
 
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (!isKernel(function))
-      return;
-    FailureOr<LaunchTarget> target = requireLanes(function);
-    if (failed(target))
-      return signalPassFailure();
-    SmallVector<affine::AffineForOp> roots(function.front().getOps<affine::AffineForOp>());
     SmallVector<Operation *> bodies;
-    for (affine::AffineForOp root : roots)
-      mapNest(root, target->hierarchy, bodies);
+    auto map = [&](affine::AffineForOp root, const LaunchTarget &target) { mapNest(root, target.hierarchy, bodies); };
+    if (failed(overLaneNests(getOperation(), map)))
+      return signalPassFailure();
     // Quotients and remainders are no affine indices: inside, accesses and loops are plain ones.
     RewritePatternSet patterns(&getContext());
     populateAffineToStdConversionPatterns(patterns);

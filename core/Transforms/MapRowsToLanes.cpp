@@ -13,14 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/RowReduction.h"
-#include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Candidates.h"
 #include "core/CostModel/RowModel.h"
 #include "core/CostModel/Sectors.h"
 #include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/LanePasses.h"
-#include "core/Transforms/RequireTarget.h"
+#include "core/Transforms/NestPass.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -404,40 +403,37 @@ void RowEmitter::finish(const RowSum &sum, Value total) {
 
 namespace {
 struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
-  void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (!isKernel(function))
+  /// Maps the nest at `root` if it combines rows and the model finds a way.
+  void mapNest(AffineForOp root, const LaunchTarget &target) {
+    const LaneHierarchy &hierarchy = target.hierarchy;
+    std::unique_ptr<RowReduction> rows = recognizeRows(root, Settings::of(root).mayReassociate());
+    if (!rows || hierarchy.scratchpad.empty())
       return;
-    FailureOr<LaunchTarget> target = requireLanes(function);
-    if (failed(target))
-      return signalPassFailure();
-    const LaneHierarchy &hierarchy = target->hierarchy;
-    const bool mayReassociate = Settings::of(function).mayReassociate();
-    for (AffineForOp root : llvm::to_vector(function.front().getOps<AffineForOp>())) {
-      std::unique_ptr<RowReduction> rows = recognizeRows(root, mayReassociate);
-      if (!rows || hierarchy.scratchpad.empty())
-        continue;
-      // Blocks for the outer dimensions: one or two indices, all extents but the first constant.
-      bool folds = true;
-      for (unsigned i = 1; i + 1 < rows->outer.size(); ++i)
-        folds &= rows->nest.tripCounts[rows->outer[i]].has_value();
-      const RowTask task = taskOf(*rows);
-      std::vector<RowPlan> considered;
-      std::optional<RowPlan> plan = folds ? planRows(task, *target->chip, hierarchy, &considered) : std::nullopt;
-      if (!plan)
-        continue;
-      if (DecisionLog *log = DecisionLog::of(&getContext()))
-        log->add(
-            "rows", root.getLoc(),
-            llvm::json::Object{
-                {"inputs", llvm::json::Object{{"rows", task.rows}, {"pieces", task.pieces}, {"length", task.length}}},
-                {"choice", plan->toJSON()},
-                {"candidates",
-                 fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
-      OpBuilder builder(root);
-      RowEmitter(builder, *rows, *plan, hierarchy).emit();
-      root.erase();
-    }
+    // Blocks for the outer dimensions: one or two indices, all extents but the first constant.
+    bool folds = true;
+    for (unsigned i = 1; i + 1 < rows->outer.size(); ++i)
+      folds &= rows->nest.tripCounts[rows->outer[i]].has_value();
+    const RowTask task = taskOf(*rows);
+    std::vector<RowPlan> considered;
+    std::optional<RowPlan> plan = folds ? planRows(task, *target.chip, hierarchy, &considered) : std::nullopt;
+    if (!plan)
+      return;
+    if (DecisionLog *log = DecisionLog::of(&getContext()))
+      log->add(
+          "rows", root.getLoc(),
+          llvm::json::Object{
+              {"inputs", llvm::json::Object{{"rows", task.rows}, {"pieces", task.pieces}, {"length", task.length}}},
+              {"choice", plan->toJSON()},
+              {"candidates", fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
+    OpBuilder builder(root);
+    RowEmitter(builder, *rows, *plan, hierarchy).emit();
+    root.erase();
+  }
+
+  void runOnOperation() override {
+    auto map = [&](AffineForOp root, const LaunchTarget &target) { mapNest(root, target); };
+    if (failed(overLaneNests(getOperation(), map)))
+      signalPassFailure();
   }
 };
 } // namespace

@@ -16,10 +16,9 @@
 
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Nest.h"
-#include "core/Analysis/Settings.h"
 #include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/LanePasses.h"
-#include "core/Transforms/RequireTarget.h"
+#include "core/Transforms/NestPass.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -193,8 +192,9 @@ void Emitter::emit() {
       Type element = cast<MemRefType>(load->memref.getType()).getElementType();
       int64_t bytes = element.getIntOrFloatBitWidth() / 8, padding = std::max<int64_t>(1, bankBytes / bytes);
       auto type = MemRefType::get({side, side}, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
-      buffers[load->op] = tile::AllocOp::create(
-          builder(), loc, type, ValueRange(), tile::ArrangementAttr::get(builder().getContext(), 0, 0, 0, 0, padding, 1));
+      buffers[load->op] =
+          tile::AllocOp::create(builder(), loc, type, ValueRange(),
+                                tile::ArrangementAttr::get(builder().getContext(), 0, 0, 0, 0, padding, 1));
     }
     space.parallel({constant(subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
       SmallVector<Value> tokens;
@@ -265,20 +265,12 @@ void Emitter::rows(AffineExpr first) {
 namespace {
 struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTransposesToLanes> {
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (!isKernel(function))
-      return;
-    FailureOr<LaunchTarget> target = requireLanes(function);
-    if (failed(target))
-      return signalPassFailure();
-    const LaneHierarchy &hierarchy = target->hierarchy;
-    const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : target->chip->memory(hierarchy.scratchpad);
-    if (!shared)
-      return;
-    for (AffineForOp root : llvm::to_vector(function.front().getOps<AffineForOp>())) {
-      std::unique_ptr<Transposition> task = recognize(root, hierarchy.lanes / 2);
+    auto map = [](AffineForOp root, const LaunchTarget &target) {
+      const LaneHierarchy &hierarchy = target.hierarchy;
+      const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : target.chip->memory(hierarchy.scratchpad);
+      std::unique_ptr<Transposition> task = shared ? recognize(root, hierarchy.lanes / 2) : nullptr;
       if (!task)
-        continue;
+        return;
       // A row of a tile fills the banks once, so that a row is written without conflicts, too.
       int64_t side = hierarchy.lanes, bytes = 0;
       for (const Access *load : task->staged) {
@@ -287,11 +279,13 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
         bytes += element;
       }
       if (2 * side * side * bytes > shared->bytes)
-        continue;
+        return;
       OpBuilder builder(root);
       Emitter(builder, *task, hierarchy, shared->bankBytes, side).emit();
       root.erase();
-    }
+    };
+    if (failed(overLaneNests(getOperation(), map)))
+      signalPassFailure();
   }
 };
 } // namespace

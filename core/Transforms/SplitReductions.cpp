@@ -12,11 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Contraction.h"
-#include "core/Analysis/Settings.h"
 #include "core/CostModel/Candidates.h"
 #include "core/CostModel/SplitModel.h"
 #include "core/Transforms/LanePasses.h"
-#include "core/Transforms/RequireTarget.h"
+#include "core/Transforms/NestPass.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -133,34 +132,32 @@ static void split(const Contraction &c, unsigned splitDim, int64_t parts) {
 
 namespace {
 struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> {
-  void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    if (!isKernel(function))
+  /// Splits the sum of the contraction at `root`, if it is one and the model finds that worth it.
+  void splitNest(AffineForOp root, const LaunchTarget &target) {
+    const Settings settings = Settings::of(root);
+    FailureOr<Nest> nest = analyzeNest(root);
+    FailureOr<Contraction> c = succeeded(nest) ? recognizeContraction(*nest) : FailureOr<Contraction>(failure());
+    if (failed(c) || (!settings.mayReassociate() && isa<FloatType>(c->accumulator)))
       return;
-    FailureOr<LaunchTarget> target = requireLanes(function);
-    if (failed(target))
-      return signalPassFailure();
-    const TargetDescription &chip = *target->chip;
-    const Settings settings = Settings::of(function);
-    for (AffineForOp root : llvm::to_vector(function.front().getOps<AffineForOp>())) {
-      FailureOr<Nest> nest = analyzeNest(root);
-      FailureOr<Contraction> c = succeeded(nest) ? recognizeContraction(*nest) : FailureOr<Contraction>(failure());
-      if (failed(c) || (!settings.mayReassociate() && isa<FloatType>(c->accumulator)))
-        continue;
-      std::string reason;
-      auto plan = planLaneContraction(*c, chip, target->hierarchy, settings.mayRoundOperands(), {}, reason);
-      if (!plan)
-        continue;
-      SplitPlan choice = planSplit(*plan, *c, chip, target->hierarchy);
-      if (choice.parts == 1)
-        continue;
-      if (DecisionLog *log = DecisionLog::of(&getContext()))
-        log->add("split", root.getLoc(),
-                 llvm::json::Object{{"choice", choice.toJSON()},
-                                    {"candidates", fastestFirst(choice.considered,
-                                                                [](const SplitPlan &plan) { return plan.parts; })}});
-      split(*c, plan->kDim, choice.parts);
-    }
+    std::string reason;
+    auto plan = planLaneContraction(*c, *target.chip, target.hierarchy, settings.mayRoundOperands(), {}, reason);
+    if (!plan)
+      return;
+    SplitPlan choice = planSplit(*plan, *c, *target.chip, target.hierarchy);
+    if (choice.parts == 1)
+      return;
+    if (DecisionLog *log = DecisionLog::of(&getContext()))
+      log->add("split", root.getLoc(),
+               llvm::json::Object{
+                   {"choice", choice.toJSON()},
+                   {"candidates", fastestFirst(choice.considered, [](const SplitPlan &plan) { return plan.parts; })}});
+    split(*c, plan->kDim, choice.parts);
+  }
+
+  void runOnOperation() override {
+    auto map = [&](AffineForOp root, const LaunchTarget &target) { splitNest(root, target); };
+    if (failed(overLaneNests(getOperation(), map)))
+      signalPassFailure();
   }
 };
 } // namespace

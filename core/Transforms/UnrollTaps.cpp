@@ -12,11 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/Settings.h"
 #include "core/CostModel/TapModel.h"
+#include "core/Transforms/NestPass.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/Explain.h"
@@ -293,16 +292,13 @@ struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    auto target = requireTarget(function);
-    if (failed(target))
-      return signalPassFailure();
-    MemoryModel model(**target);
-    const bool mayReassociate = Settings::of(function).mayReassociate();
-    for (Block &block : function.getBody())
-      for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
-        visit(loop, model, mayReassociate);
+    LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
+      for (Block &block : function.getBody())
+        for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
+          visit(loop, context.model, context.settings.mayReassociate());
+    });
+    if (failed(done))
+      signalPassFailure();
   }
 };
 

@@ -11,11 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
-#include "core/Analysis/Settings.h"
 #include "core/Transforms/BoolBytes.h"
+#include "core/Transforms/NestPass.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -343,19 +342,16 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal())
-      return;
-    auto target = requireTarget(function);
-    if (failed(target))
-      return signalPassFailure();
-    MemoryModel model(**target);
-    const Settings settings = Settings::of(function);
-    threads = settings.threads;
-    if (model.vectorBytes() != 0 && !coreHierarchy(**target)) // whose engines copy arrays as they are
-      accessBoolsAsBytes(function);
-    for (Block &block : function.getBody())
-      vectorizeBlock(block, model, settings.mayReassociate(), {});
-    placeBuffers(model);
+    LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
+      threads = context.settings.threads;
+      if (context.model.vectorBytes() != 0 && !coreHierarchy(context.chip)) // whose engines copy arrays as they are
+        accessBoolsAsBytes(function);
+      for (Block &block : function.getBody())
+        vectorizeBlock(block, context.model, context.settings.mayReassociate(), {});
+      placeBuffers(context.model);
+    });
+    if (failed(done))
+      signalPassFailure();
   }
 };
 
