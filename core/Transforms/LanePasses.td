@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What Passes.td is for all chips: one pass = one file = one entry = one test.
+// What the files of Passes.td are for all chips: one pass = one file = one
+// entry = one test.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,105 @@
+//===- ImportPasses.td - Stage 1: one form -----------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every tensor program becomes linalg.generic, slices and control flow.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_IMPORTPASSES
+#define TILEWRIGHT_IMPORTPASSES
+
+include "mlir/Pass/PassBase.td"
+
+def CheckSupported : Pass<"check-supported", "::mlir::ModuleOp"> {
+  let summary = "Refuse types and operations that no stage compiles, with one diagnostic";
+  let description = [{
+    Walks the module once and reports the first value or operation that the compiler has no meaning for: complex,
+    quantised, sparse and unranked types, integers wider than 64 bits, elements that are no numbers and memrefs with a layout at a
+    public function's boundary, calls of functions without a body, dimensions that are not there, and operations of dialects that stage 1 does not know. The diagnostic names the type or operation, where it stands, and what would be accepted.
+  }];
+}
+
+def PadIntegers : Pass<"pad-integers", "::mlir::ModuleOp"> {
+  let summary = "Pass integers of odd widths as the next wider ones of C";
+  let description = [{
+    Tensors and single values of i2 to i7, i9 to i15 and so on become i8, i16, i32 or i64 where they are arguments or results of
+    public functions: of an argument the low bits count, a result is sign-extended. Inside they keep their width. Where such
+    a function is called in the module, the call converts.
+
+    ```mlir
+    func.func @f(%a: tensor<8xi4>) -> tensor<8xi4> { ... return %y }
+    // becomes
+    func.func @f(%a: tensor<8xi8>) -> tensor<8xi8> {
+      %x = arith.trunci %a : tensor<8xi8> to tensor<8xi4>
+      ...
+      %r = arith.extsi %y : tensor<8xi4> to tensor<8xi8>
+      return %r
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def DecomposeStructuredOps : Pass<"decompose-structured-ops", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite aggregate and tensor operations to linalg.generic and slices";
+  let description = [{
+    Softmax, pack, unpack and Winograd operations become the linalg operations that they stand for; tensor.pad,
+    concat, splat, generate, gather and element-wise arithmetic on tensors become linalg.generic, fills and insertions of
+    slices; every named linalg operation becomes a linalg.generic. What is left are generics, views (slices, reshapes,
+    casts), single elements and control flow.
+
+    ```mlir
+    %p = tensor.pad %x low[1] high[1] {...} : tensor<8xf32> to tensor<10xf32>
+    // becomes
+    %f = linalg.generic ... { linalg.yield %pad } -> tensor<10xf32>
+    %p = tensor.insert_slice %x into %f[1] [8] [1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def PromoteAccumulators : Pass<"promote-accumulators", "::mlir::func::FuncOp"> {
+  let summary = "Accumulate reductions of narrow floats in f32 and round once";
+  let description = [{
+    A reduction or contraction whose result is narrower than f32 is computed in an f32 tensor, and an element-wise
+    operation rounds it at the end: the floating-point contract of DESIGN 6.
+
+    ```mlir
+    %r = linalg.generic {sum over k} ins(%a, %b : bf16) outs(%c : bf16)
+    // becomes
+    %c32 = linalg.generic {extend} ins(%c) -> f32
+    %r32 = linalg.generic {sum over k, in f32} ins(%a, %b : bf16) outs(%c32 : f32)
+    %r   = linalg.generic {truncate} ins(%r32) -> bf16
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuse element-wise operations on tensors where no work is duplicated";
+  let description = [{
+    Element-wise producers move into element-wise consumers and into reductions that are not contractions, when the
+    producer has one user and is computed once per element there. Cheap producers (fills, casts, transpositions,
+    broadcasts) move into every element-wise user. Into a contraction only producers without arithmetic move.
+    Values that initialise a reduction stay.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def CheckImport : Pass<"check-import", "::mlir::ModuleOp"> {
+  let summary = "The contract at the end of stage 1";
+  let description = [{
+    Only linalg.generic, tensor, arith, math, scf, affine, memref, func and bufferization operations are left; an
+    operation of another dialect is reported with its location.
+  }];
+}
+
+#endif // TILEWRIGHT_IMPORTPASSES
