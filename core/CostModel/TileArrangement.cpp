@@ -11,43 +11,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/TileArrangement.h"
+#include "core/CostModel/BankClocks.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 using namespace tilewright;
-
-namespace {
-/// Clocks of accesses, and those that they would take without conflicts.
-struct BankClocks {
-  int64_t taken = 0, least = 0;
-  BankClocks times(int64_t count) const { return {taken * count, least * count}; }
-  BankClocks operator+(const BankClocks &other) const { return {taken + other.taken, least + other.least}; }
-};
-} // namespace
-
-/// One access of `width` bytes by lanes at these addresses: a group of lanes takes all banks once, more where two of
-/// its words share a bank.
-static BankClocks bankClocks(ArrayRef<int64_t> addresses, int64_t width, const Memory &memory) {
-  size_t group = std::max<int64_t>(1, memory.banks * memory.bankBytes / width);
-  BankClocks clocks;
-  SmallVector<int64_t, 64> words;
-  SmallVector<int64_t, 64> inBank;
-  for (size_t first = 0; first < addresses.size(); first += group) {
-    words.clear();
-    inBank.assign(memory.banks, 0);
-    for (size_t i = first; i < std::min(addresses.size(), first + group); ++i)
-      for (int64_t byte = 0; byte < std::max<int64_t>(width, memory.bankBytes); byte += memory.bankBytes)
-        words.push_back((addresses[i] + byte) / memory.bankBytes);
-    llvm::sort(words);
-    words.erase(llvm::unique(words), words.end());
-    for (int64_t word : words)
-      ++inBank[word % memory.banks];
-    clocks = clocks + BankClocks{*llvm::max_element(inBank), 1};
-  }
-  return clocks;
-}
 
 /// Clocks of the writes of a copy and, twice, of the reads of a fragment.
 static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t readBytes, const Memory &memory) {
