@@ -154,6 +154,12 @@ mlir::Value loadElements(const LaneContext &context, const LaneAccess &access, c
 void storeElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
                    const ValidExtents &valid, mlir::Value vector);
 
+/// Writes the elements of `box`, a buffer of the scratchpad, in the order in which the lanes of a subgroup meet in the
+/// fewest banks of `memory` (RunOrder.h); `issueSlots`: instructions that the chip issues a clock. Failure where the
+/// distribution is not linear.
+mlir::LogicalResult storeInOrder(const LaneContext &context, const LaneArray &box, const Distribution &distribution,
+                                 mlir::Value vector, int64_t subgroupLanes, const Memory &memory, double issueSlots);
+
 /// The type that LLVM loads for an element: 8-bit floats travel as i8, indices as i64.
 mlir::Type carrierOf(mlir::Type element);
 

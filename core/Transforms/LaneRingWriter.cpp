@@ -200,6 +200,8 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
     work();
   };
   Value map = describedBy(tile->map, op.getLoc());
+  const Memory &banks = *target.memory(hierarchy.scratchpad);
+  double issueSlots = target.rate("issue").value_or(1);
   for (int64_t first = 0; first < type.getCols(); first += columns) {
     // The elements of this line.
     Distribution part;
@@ -221,12 +223,6 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
     if (stored % 2)
       buffer.pointer = LLVM::GEPOp::create(builder, context.loc, results.getType(), builder.getI8Type(), buffer.pointer,
                                            ArrayRef<LLVM::GEPArg>{int32_t(storeBytes)});
-    MLIRContext *mlir = builder.getContext();
-    auto zero = getAffineConstantExpr(0, mlir);
-    auto access = LaneAccess::create(context, buffer, AffineMap::get(0, 0, {zero, zero}, mlir), {},
-                                     builder.getMultiDimIdentityMap(2), part);
-    if (failed(access))
-      return op.emitOpError() << "has a layout whose lines cannot be written to the scratchpad";
     FailureOr<Value> line = someOf(op.getValue(), order);
     if (failed(line))
       return failure();
@@ -237,7 +233,8 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
       context.ops.groupBarrier(builder, context.loc, barrier, shape.groupLanes);
     }
     ++stored;
-    storeElements(context, *access, part, {}, *line);
+    if (failed(storeInOrder(context, buffer, part, *line, hierarchy.lanes, banks, issueSlots)))
+      return op.emitOpError() << "has a layout whose lines cannot be written to the scratchpad";
     context.ops.fenceEngines(builder, context.loc);
     context.ops.groupBarrier(builder, context.loc, barrier, shape.groupLanes);
     SmallVector<Value> coordinates(tile->coordinates);

@@ -94,6 +94,7 @@ def test_operands_are_turned_for_units_that_read_the_scratchpad(case, tool, tmp_
     *turns, last = kernels(report)
     assert len(turns) == case.get("trans_a", False) + (not case.get("trans_b", False))
     assert not any(kernel["units"] for kernel in turns) and "wgmma" in json.dumps(last["units"])
+    assert not conflicts(report)
 
 
 def has_channels(case):

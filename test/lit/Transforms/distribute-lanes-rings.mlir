@@ -39,7 +39,13 @@
 // CHECK:     nvvm.mbarrier.arrive {{.*}} : !llvm.ptr<3> -> i64
 // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;"
 // CHECK-NOT: nvvm.mbarrier.arrive
-// Two tiles of the result, each written, fenced and stored.
+// Two tiles of the result, each written, fenced and stored. Lanes whose bit 1 is set write columns 16 and following of a row
+// of 32 while the others write columns 0 and following, and the other way round.
+// CHECK: %[[NUMBER:.*]] = arith.shrui %{{.*}}, %c1_i32
+// CHECK: %[[BIT:.*]] = arith.andi %[[NUMBER]], %c1_i32
+// CHECK: %[[SET:.*]] = arith.cmpi ne, %[[BIT]], %c0_i32
+// CHECK: %[[OTHER:.*]] = vector.shuffle %[[LINE:.*]], %[[LINE]] [8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7]
+// CHECK: arith.select %[[SET]], %[[OTHER]], %[[LINE]] : vector<16xf32>
 // CHECK: llvm.store {{.*}} !llvm.ptr<3>
 // CHECK: nvvm.fence.proxy
 // CHECK: nvvm.barrier id
