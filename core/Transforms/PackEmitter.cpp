@@ -49,7 +49,10 @@ private:
   Value loadScalar();
   Value loadVector(int64_t width, AffineExpr valid);
   void storeVector(Value value, ArrayRef<AffineExpr> position);
-  SmallVector<AffineExpr> packedPosition(AffineExpr group, AffineExpr within);
+  /// In the panel that is being written.
+  SmallVector<AffineExpr> packedPosition(AffineExpr outer, AffineExpr within) {
+    return buffer.position(space, panel, outer, within);
+  }
 
   void copyLanes(AffineExpr base);
   void copyRowsOfPanels();
@@ -79,21 +82,7 @@ PackedBuffer Packer::pack() {
   buffer.rows = r.vector == 0 && kContiguous;
   buffer.otherK.assign(r.otherK.begin(), r.otherK.end());
   AffineExpr count = r.capacity ? constant(r.capacity) : r.ends.front() - r.begin;
-  AffineExpr groups = paddedK().floorDiv(r.group);
-  SmallVector<AffineExpr> shape{count};
-  if (buffer.rows)
-    shape.push_back(constant(r.width));
-  for (unsigned dim : r.otherK)
-    shape.push_back(space.extent(dim));
-  if (buffer.rows) {
-    // One line more than a whole number of lines, so that rows do not share the sets of a cache.
-    int64_t line = std::max<int64_t>(512 / r.element.getIntOrFloatBitWidth(), 1);
-    shape.push_back(paddedK().ceilDiv(line) * line + line);
-  } else {
-    shape.push_back(groups);
-    shape.push_back(constant(r.width * r.group));
-  }
-  buffer.memref = space.allocate(shape, r.element);
+  buffer.allocate(space, r.element, count, r.width, paddedK());
 
   unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
   bool canTranspose = r.vector > 1 && kContiguous && (wordBits == 32 || wordBits == 64) && r.vector * wordBits >= 128 &&
@@ -196,15 +185,6 @@ Value Packer::loadVector(int64_t width, AffineExpr valid) {
   Value count = space.value(valid);
   Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({width}, b.getI1Type()), ValueRange(count));
   return widen(vector::MaskedLoadOp::create(b, loc, type, access.memref, indices, mask, zero(type)));
-}
-
-SmallVector<AffineExpr> Packer::packedPosition(AffineExpr group, AffineExpr within) {
-  SmallVector<AffineExpr> position{panel};
-  for (unsigned dim : r.otherK)
-    position.push_back(space.at[dim]);
-  position.push_back(group);
-  position.push_back(within);
-  return position;
 }
 
 void Packer::storeVector(Value value, ArrayRef<AffineExpr> position) {
@@ -371,20 +351,13 @@ void Packer::copyRows(AffineExpr base) {
   int64_t width = std::max<int64_t>(512 / r.element.getIntOrFloatBitWidth(), 1);
   space.loop(constant(0), {constant(r.width)}, [&](AffineExpr row) {
     overOtherK(0, [&] {
-      auto position = [&](AffineExpr k) {
-        SmallVector<AffineExpr> result{panel, row};
-        for (unsigned dim : r.otherK)
-          result.push_back(space.at[dim]);
-        result.push_back(k);
-        return result;
-      };
       AffineExpr full = r.kLength.floorDiv(width);
       space.loop(constant(0), {full}, [&](AffineExpr i) {
         place(base + row, i * width);
-        storeVector(loadVector(width, nullptr), position(i * width));
+        storeVector(loadVector(width, nullptr), packedPosition(row, i * width));
       });
       auto scalarAt = [&](AffineExpr k, Value value) {
-        auto [map, operands] = space.map(position(k));
+        auto [map, operands] = space.map(packedPosition(row, k));
         AffineStoreOp::create(b, loc, value, buffer.memref, map, operands);
       };
       space.loop(full * width, {r.kLength}, [&](AffineExpr k) {
@@ -443,33 +416,5 @@ void Packer::copyElements(AffineExpr base) {
 } // namespace
 
 PackedBuffer packPanels(IterationSpace &space, const PackRequest &request) { return Packer(space, request).pack(); }
-
-Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::FragmentType type, AffineExpr panel,
-                 AffineExpr step, int64_t offset, bool freeIsColumn) {
-  MLIRContext *context = space.builder.getContext();
-  AffineExpr row = getAffineDimExpr(0, context), column = getAffineDimExpr(1, context);
-  AffineExpr none = getAffineConstantExpr(0, context);
-  AffineExpr free = freeIsColumn ? column : row, k = freeIsColumn ? row : column;
-  int64_t kStep = freeIsColumn ? type.getRows() : type.getCols();
-  SmallVector<AffineExpr> position{panel}, elements{none};
-  auto append = [&](AffineExpr at, AffineExpr element) {
-    position.push_back(at);
-    elements.push_back(element);
-  };
-  if (buffer.rows)
-    append(getAffineConstantExpr(offset, context), free);
-  for (unsigned dim : buffer.otherK)
-    append(space.at[dim], none);
-  if (buffer.rows) {
-    append(step * kStep, k);
-  } else {
-    append(step * (kStep / buffer.group), k.floorDiv(buffer.group));
-    append(getAffineConstantExpr(offset * buffer.group, context), free * buffer.group + k % buffer.group);
-  }
-  auto [map, operands] = space.map(position);
-  return tile::LoadOp::create(space.builder, space.loc, type, buffer.memref, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(AffineMap::get(2, 0, elements, context)), AffineMapAttr(),
-                              ValueRange());
-}
 
 } // namespace tilewright

@@ -7,13 +7,9 @@
 ///
 /// \file
 /// Packing of a multiplicand into panels that the register tile reads with unit
-/// stride. The copy also widens elements, transposes, interleaves groups of k
-/// and fills with zeros what a partial vector or group lacks:
-///
-///   panels   [panel][other k...][k / group][width * group]   element (k, free) at k / group, free * group + k % group
-///   rows     [panel][width][other k...][k, up to a step]     where the source has k contiguous and scalars are read
-///
-/// A unit that reads several groups a step (`kStep` > `group`) finds them one after the other.
+/// stride (PackedBuffer.h). The copy also widens elements, transposes,
+/// interleaves groups of k and fills with zeros what a partial vector or group
+/// lacks.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +17,8 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_PACKEMITTER_H
 
 #include "core/Analysis/Contraction.h"
-#include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/OperandProducer.h"
-#include "dialects/Tile/TileDialect.h"
+#include "core/Transforms/PackedBuffer.h"
 
 namespace tilewright {
 
@@ -47,21 +42,8 @@ struct PackRequest {
   mlir::AffineExpr valid; // elements of the last vector that exist; null: all
 };
 
-struct PackedBuffer {
-  mlir::Value memref;
-  bool rows = false; // the second form
-  int64_t group = 1;
-  llvm::SmallVector<unsigned> otherK;
-  explicit operator bool() const { return bool(memref); }
-};
-
 /// Emits the copy at the current place and returns the buffer.
 PackedBuffer packPanels(IterationSpace &space, const PackRequest &request);
-
-/// Loads the fragment of unit step `step` of k and free elements `offset`... of panel `panel`; the free dimension runs
-/// along the fragment's columns or rows.
-mlir::Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::FragmentType type,
-                       mlir::AffineExpr panel, mlir::AffineExpr step, int64_t offset, bool freeIsColumn);
 
 } // namespace tilewright
 
