@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/FragmentBuffers.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/TileBufferLowering.h"
 #include "dialects/Tile/TileDialect.h"
@@ -35,8 +36,7 @@ using namespace tilewright;
 static bool isFragment(Value value) { return isa<tile::FragmentType>(value.getType()); }
 
 namespace {
-/// Lowers one function. Each fragment value gets one buffer, allocated where the function (or the body of the
-/// parallel loop around it) begins; values carried by loops are copied into the buffer of the loop's argument.
+/// Lowers one function.
 class LoopsLowering {
 public:
   explicit LoopsLowering(func::FuncOp function) : function(function), rewriter(function.getContext()) {}
@@ -46,7 +46,7 @@ public:
         return function.emitError() << "lower-tile-to-loops: fragments cannot be arguments or results of functions";
     if (function.isExternal())
       return success();
-    frame = &function.front();
+    buffers.frame = &function.front();
     for (Block &block : function.getBody())
       if (failed(lowerBlock(block)))
         return failure();
@@ -58,54 +58,9 @@ public:
   }
 
 private:
-  using ElementBody = function_ref<void(OpBuilder &, ValueRange point)>;
-
-  //===-- Buffers ---------------------------------------------------------===//
-
-  Value allocate(Type type, Location loc) {
-    auto fragment = cast<tile::FragmentType>(type);
-    OpBuilder builder = OpBuilder::atBlockBegin(frame);
-    auto memref = MemRefType::get({fragment.getRows(), fragment.getCols()}, fragment.getElementType());
-    if (isa<func::FuncOp>(frame->getParentOp()))
-      return memref::AllocaOp::create(builder, loc, memref);
-    // On the stack it would grow with each iteration that one thread runs.
-    Value buffer = memref::AllocOp::create(builder, loc, memref);
-    builder.setInsertionPoint(frame->getTerminator());
-    memref::DeallocOp::create(builder, loc, buffer);
-    return buffer;
-  }
-  Value define(Value value) { return buffers[value] = allocate(value.getType(), value.getLoc()); }
-
-  /// Loops over the matrix of a fragment.
-  void forEach(OpBuilder &builder, Location loc, Type type, ElementBody body) {
-    auto fragment = cast<tile::FragmentType>(type);
-    OpFoldResult extents[] = {builder.getIndexAttr(fragment.getRows()), builder.getIndexAttr(fragment.getCols())};
-    buildLoops(builder, loc, extents, body);
-  }
+  Value define(Value fragment) { return buffers.define(fragment); }
   Value read(OpBuilder &builder, Location loc, Value buffer, ValueRange point) {
     return memref::LoadOp::create(builder, loc, buffer, point);
-  }
-  void copy(OpBuilder &builder, Location loc, Value from, Value to, Type type) {
-    if (from == to)
-      return;
-    forEach(builder, loc, type, [&](OpBuilder &at, ValueRange point) {
-      memref::StoreOp::create(at, loc, read(at, loc, from, point), to, point);
-    });
-  }
-  /// Copies all `values` to `targets` as if at once.
-  void copyAll(OpBuilder &builder, Location loc, ValueRange values, ArrayRef<Value> targets) {
-    SmallVector<Value> from;
-    for (auto [i, value] : llvm::enumerate(values)) {
-      Value source = buffers[value];
-      if (source != targets[i] && llvm::is_contained(targets, source)) {
-        Value saved = allocate(value.getType(), loc);
-        copy(builder, loc, source, saved, value.getType());
-        source = saved;
-      }
-      from.push_back(source);
-    }
-    for (auto [i, value] : llvm::enumerate(values))
-      copy(builder, loc, from[i], targets[i], value.getType());
   }
 
   //===-- Ops on fragments ------------------------------------------------===//
@@ -114,15 +69,16 @@ private:
     Location loc = op.getLoc();
     Value result = define(op.getResult());
     Value zero = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(op.getType().getElementType()));
-    forEach(rewriter, loc, op.getType(),
-            [&](OpBuilder &at, ValueRange point) { memref::StoreOp::create(at, loc, zero, result, point); });
+    FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
+      memref::StoreOp::create(at, loc, zero, result, point);
+    });
   }
 
   void lower(tile::IndexOp op) {
     Location loc = op.getLoc();
     Value result = define(op.getResult());
     Type element = op.getType().getElementType();
-    forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
+    FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
       Value number = point[op.getDimension()];
       if (!element.isIndex())
         number = arith::IndexCastOp::create(at, loc, element, number);
@@ -134,12 +90,12 @@ private:
     Location loc = op.getLoc();
     Value result = define(op.getResult());
     auto source = dyn_cast<tile::FragmentType>(op.getSource().getType());
-    forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
+    FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
       Value value = op.getSource();
       if (source) {
         Value zero = arith::ConstantIndexOp::create(at, loc, 0);
         Value from[] = {source.getRows() == 1 ? zero : point[0], source.getCols() == 1 ? zero : point[1]};
-        value = read(at, loc, buffers[op.getSource()], from);
+        value = read(at, loc, buffers.of(op.getSource()), from);
       }
       memref::StoreOp::create(at, loc, value, result, point);
     });
@@ -148,7 +104,7 @@ private:
   void lower(tile::LoadOp op) {
     Location loc = op.getLoc();
     Value result = define(op.getResult());
-    forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
+    FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
       auto element = [&](OpBuilder &inner) {
         return read(inner, loc, op.getMemref(),
                     subscriptsAt(inner, loc, op.getMap(), op.getMapOperands(), op.getElements(), point));
@@ -173,8 +129,8 @@ private:
 
   void lower(tile::StoreOp op) {
     Location loc = op.getLoc();
-    Value source = buffers[op.getValue()];
-    forEach(rewriter, loc, op.getValue().getType(), [&](OpBuilder &at, ValueRange point) {
+    Value source = buffers.of(op.getValue());
+    FragmentBuffers::forEach(rewriter, loc, op.getValue().getType(), [&](OpBuilder &at, ValueRange point) {
       auto element = [&](OpBuilder &inner) {
         memref::StoreOp::create(inner, loc, read(inner, loc, source, point), op.getMemref(),
                                 subscriptsAt(inner, loc, op.getMap(), op.getMapOperands(), op.getElements(), point));
@@ -217,9 +173,10 @@ private:
       unsignedA = isUnsigned(unit->a.element);
       unsignedB = isUnsigned(unit->b.element);
     }
-    Value a = buffers[op.getA()], b = buffers[op.getB()], c = buffers[op.getC()], result = define(op.getResult());
+    Value a = buffers.of(op.getA()), b = buffers.of(op.getB()), c = buffers.of(op.getC()),
+          result = define(op.getResult());
     int64_t depth = op.getA().getType().getCols();
-    forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
+    FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
       Value zero = arith::ConstantIndexOp::create(at, loc, 0), one = arith::ConstantIndexOp::create(at, loc, 1);
       Value extent = arith::ConstantIndexOp::create(at, loc, depth);
       auto sum = scf::ForOp::create(
@@ -257,10 +214,10 @@ private:
     for (Value result : op.getResults())
       results.push_back(define(result));
     Type shape = op.getNumOperands() ? op.getOperand(0).getType() : op.getResult(0).getType();
-    forEach(rewriter, loc, shape, [&](OpBuilder &at, ValueRange point) {
+    FragmentBuffers::forEach(rewriter, loc, shape, [&](OpBuilder &at, ValueRange point) {
       SmallVector<Value> scalars;
       for (Value input : op.getInputs())
-        scalars.push_back(read(at, loc, buffers[input], point));
+        scalars.push_back(read(at, loc, buffers.of(input), point));
       for (auto [value, result] : llvm::zip(inlineRegion(at, op.getBody().front(), scalars), results))
         memref::StoreOp::create(at, loc, value, result, point);
     });
@@ -268,10 +225,10 @@ private:
 
   void lower(tile::ReduceOp op) {
     Location loc = op.getLoc();
-    Value input = buffers[op.getInput()], result = define(op.getResult());
+    Value input = buffers.of(op.getInput()), result = define(op.getResult());
     bool rows = op.getDimension() == 0;
     int64_t reduced = rows ? op.getInput().getType().getRows() : op.getInput().getType().getCols();
-    forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
+    FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
       auto element = [&](OpBuilder &inner, Value k) {
         return read(inner, loc, input, rows ? ValueRange{k, point[1]} : ValueRange{point[0], k});
       };
@@ -298,14 +255,14 @@ private:
       if (isFragment(init)) {
         initial.push_back(init);
         arguments.push_back(define(argument));
-        buffers[result] = arguments.back();
+        buffers.define(result, arguments.back());
       } else if (!isGone(init)) {
         kept.push_back(init);
       }
     }
     if (kept.size() == loop.getInitArgs().size())
       return lowerBlock(*loop.getBody());
-    copyAll(rewriter, loc, initial, arguments);
+    buffers.copyAll(rewriter, loc, initial, arguments);
     auto plain = scf::ForOp::create(rewriter, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), kept);
     if (failed(lowerBlock(*loop.getBody())))
       return failure();
@@ -319,7 +276,7 @@ private:
       else if (!isGone(value))
         next.push_back(value);
     }
-    copyAll(builder, yield.getLoc(), carried, arguments);
+    buffers.copyAll(builder, yield.getLoc(), carried, arguments);
     // Arguments of the plain loop in place of the kept ones.
     SmallVector<Value> keptArguments(plain.getRegionIterArgs()), keptResults(plain.getResults());
     loop.getInductionVar().replaceAllUsesWith(plain.getInductionVar());
@@ -354,7 +311,7 @@ private:
     for (Region *region : {&choice.getThenRegion(), &choice.getElseRegion()}) {
       Operation *yield = region->front().getTerminator();
       OpBuilder builder(yield);
-      copyAll(builder, yield->getLoc(), yield->getOperands(), targets);
+      buffers.copyAll(builder, yield->getLoc(), yield->getOperands(), targets);
       yield->setOperands({});
     }
     auto plain = scf::IfOp::create(rewriter, choice.getLoc(), choice.getCondition(), /*withElseRegion=*/true);
@@ -386,7 +343,7 @@ private:
   LogicalResult lowerOther(Operation *op) {
     if (auto parallel = dyn_cast<scf::ParallelOp>(op)) {
       // Threads must not share buffers.
-      llvm::SaveAndRestore saved(frame, parallel.getBody());
+      llvm::SaveAndRestore saved(buffers.frame, parallel.getBody());
       return lowerBlock(*parallel.getBody());
     }
     for (Region &region : op->getRegions())
@@ -409,7 +366,7 @@ private:
     else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
       lower(broadcast);
     else if (auto convert = dyn_cast<tile::ConvertOp>(op))
-      buffers[convert.getResult()] = buffers.lookup(convert.getSource());
+      buffers.define(convert.getResult(), buffers.of(convert.getSource()));
     else if (auto load = dyn_cast<tile::LoadOp>(op))
       lower(load);
     else if (auto store = dyn_cast<tile::StoreOp>(op))
@@ -454,8 +411,7 @@ private:
 
   func::FuncOp function;
   IRRewriter rewriter;
-  Block *frame = nullptr;
-  DenseMap<Value, Value> buffers;
+  FragmentBuffers buffers;
   SmallVector<Operation *> dead;
 };
 
