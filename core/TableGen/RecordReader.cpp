@@ -11,12 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/TableGen/RecordReader.h"
+#include "core/TableGen/RecordFields.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/TableGen/Error.h"
-#include "llvm/TableGen/Record.h"
 #include <map>
 
 using namespace tilewright;
@@ -27,27 +27,14 @@ using llvm::StringRef;
 namespace {
 
 /// Reads one file's records and counts the errors.
-class Reader {
+class Reader : public RecordFields {
 public:
   Reader(StringRef target) : target(target) {}
   Records read(const llvm::RecordKeeper &keeper);
-  bool failed = false;
 
 private:
-  void error(const Record &record, const llvm::Twine &message) {
-    llvm::PrintError(record.getLoc(), message);
-    failed = true;
-  }
-  /// The record in `field`, or null with an error if it is unset.
-  const Record *required(const Record &record, StringRef field);
-  const Record *optional(const Record &record, StringRef field) { return record.getValueAsOptionalDef(field); }
-  double ratio(const Record &record, StringRef field, bool needed = true);
-  std::string source(const Record &record);
-  std::vector<std::string> strings(const Record &record, StringRef field);
-  ElementKind element(const Record &record);
   std::vector<Position> bases(const Record &owner, const llvm::ListInit *list);
   Layout layout(const Record &owner, const Record &record, int64_t rows, int64_t cols);
-  Emission emission(const Record &record);
   State state(const Record &record);
   std::shared_ptr<const OpaqueRegister> opaque(const Record &record);
   UnitOperand operand(const Record &unit, StringRef field, int64_t rows, int64_t cols);
@@ -62,64 +49,6 @@ private:
 };
 
 } // namespace
-
-const Record *Reader::required(const Record &record, StringRef field) {
-  const Record *value = record.getValueAsOptionalDef(field);
-  if (!value)
-    error(record, "record '" + record.getName() + "': field '" + field + "' is not set");
-  return value;
-}
-
-double Reader::ratio(const Record &record, StringRef field, bool needed) {
-  const Record *value = needed ? required(record, field) : optional(record, field);
-  if (!value)
-    return 0;
-  int64_t den = value->getValueAsInt("den");
-  if (den <= 0) {
-    error(record, "record '" + record.getName() + "': the denominator of field '" + field + "' must be above 0");
-    return 0;
-  }
-  return double(value->getValueAsInt("num")) / double(den);
-}
-
-std::string Reader::source(const Record &record) {
-  const Record *value = required(record, "source");
-  if (!value)
-    return "unset";
-  if (value->getValueAsString("kind").empty()) {
-    error(record, "record '" + record.getName() + "': field 'source' is not set");
-    return "unset";
-  }
-  return (value->getValueAsString("kind") + ": " + value->getValueAsString("text")).str();
-}
-
-std::vector<std::string> Reader::strings(const Record &record, StringRef field) {
-  std::vector<std::string> result;
-  for (StringRef text : record.getValueAsListOfStrings(field))
-    result.push_back(text.str());
-  return result;
-}
-
-ElementKind Reader::element(const Record &record) {
-  using enum ElementKind;
-  return llvm::StringSwitch<ElementKind>(record.getValueAsString("kind"))
-      .Case("F64", F64)
-      .Case("F32", F32)
-      .Case("TF32", TF32)
-      .Case("F16", F16)
-      .Case("BF16", BF16)
-      .Case("F8E4M3", F8E4M3)
-      .Case("F8E5M2", F8E5M2)
-      .Case("F8E4M3FNUZ", F8E4M3FNUZ)
-      .Case("F8E5M2FNUZ", F8E5M2FNUZ)
-      .Case("I32", I32)
-      .Case("I16", I16)
-      .Case("I8", I8)
-      .Case("U8", U8)
-      .Case("I4", I4)
-      .Case("U4", U4)
-      .Default(I1);
-}
 
 std::vector<Position> Reader::bases(const Record &owner, const llvm::ListInit *list) {
   std::vector<Position> result;
@@ -149,18 +78,6 @@ Layout Reader::layout(const Record &owner, const Record &record, int64_t rows, i
   for (const Record *repeat : record.getValueAsListOfDefs("repeats"))
     result.repeats.push_back(
         {repeat->getValueAsInt("count"), repeat->getValueAsInt("row"), repeat->getValueAsInt("col")});
-  return result;
-}
-
-Emission Reader::emission(const Record &record) {
-  Emission result;
-  result.kind = llvm::StringSwitch<EmissionKind>(record.getValueAsString("kind"))
-                    .Case("MlirOp", EmissionKind::MlirOp)
-                    .Case("LlvmIntrinsic", EmissionKind::LlvmIntrinsic)
-                    .Case("InlineAsm", EmissionKind::InlineAsm)
-                    .Default(EmissionKind::ExternalCall);
-  result.name = record.getValueAsString("name").str();
-  result.arguments = strings(record, "arguments");
   return result;
 }
 
@@ -254,10 +171,7 @@ MatrixUnit Reader::unit(const Record &record) {
                     .Case("ZeroFlag", UnitInit::ZeroFlag)
                     .Case("NoAccumulate", UnitInit::NoAccumulate)
                     .Default(UnitInit::AccumulateAlways);
-  result.completion = llvm::StringSwitch<Completion>(record.getValueAsDef("completion")->getValueAsString("kind"))
-                          .Case("WaitGroup", Completion::WaitGroup)
-                          .Case("Barrier", Completion::Barrier)
-                          .Default(Completion::AtOnce);
+  result.completion = completion(record);
   result.saturates = record.getValueAsBit("saturates");
   result.takesValid = record.getValueAsBit("valid");
   StringRef stationary = record.getValueAsString("stationary");
@@ -307,10 +221,7 @@ CopyEngine Reader::copy(const Record &record) {
   result.from = record.getValueAsString("from").str();
   result.to = record.getValueAsString("to").str();
   result.asynchronous = record.getValueAsBit("asynchronous");
-  result.completion = llvm::StringSwitch<Completion>(record.getValueAsDef("completion")->getValueAsString("kind"))
-                          .Case("WaitGroup", Completion::WaitGroup)
-                          .Case("Barrier", Completion::Barrier)
-                          .Default(Completion::AtOnce);
+  result.completion = completion(record);
   result.maxRank = record.getValueAsInt("maxRank");
   result.alignBytes = record.getValueAsInt("alignBytes");
   result.accessBytes = record.getValueAsListOfInts("accessBytes");

@@ -1,0 +1,102 @@
+//===- RecordFields.cpp - Fields of records -------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One function per kind of field.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/TableGen/RecordFields.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/TableGen/Error.h"
+
+using namespace tilewright;
+using namespace tilewright::tablegen;
+using llvm::Record;
+using llvm::StringRef;
+
+void RecordFields::error(const Record &record, const llvm::Twine &message) {
+  llvm::PrintError(record.getLoc(), message);
+  failed = true;
+}
+
+const Record *RecordFields::required(const Record &record, StringRef field) {
+  const Record *value = record.getValueAsOptionalDef(field);
+  if (!value)
+    error(record, "record '" + record.getName() + "': field '" + field + "' is not set");
+  return value;
+}
+
+double RecordFields::ratio(const Record &record, StringRef field, bool needed) {
+  const Record *value = needed ? required(record, field) : optional(record, field);
+  if (!value)
+    return 0;
+  int64_t den = value->getValueAsInt("den");
+  if (den <= 0) {
+    error(record, "record '" + record.getName() + "': the denominator of field '" + field + "' must be above 0");
+    return 0;
+  }
+  return double(value->getValueAsInt("num")) / double(den);
+}
+
+std::string RecordFields::source(const Record &record) {
+  const Record *value = required(record, "source");
+  if (!value)
+    return "unset";
+  if (value->getValueAsString("kind").empty()) {
+    error(record, "record '" + record.getName() + "': field 'source' is not set");
+    return "unset";
+  }
+  return (value->getValueAsString("kind") + ": " + value->getValueAsString("text")).str();
+}
+
+std::vector<std::string> RecordFields::strings(const Record &record, StringRef field) {
+  std::vector<std::string> result;
+  for (StringRef text : record.getValueAsListOfStrings(field))
+    result.push_back(text.str());
+  return result;
+}
+
+ElementKind RecordFields::element(const Record &record) {
+  using enum ElementKind;
+  return llvm::StringSwitch<ElementKind>(record.getValueAsString("kind"))
+      .Case("F64", F64)
+      .Case("F32", F32)
+      .Case("TF32", TF32)
+      .Case("F16", F16)
+      .Case("BF16", BF16)
+      .Case("F8E4M3", F8E4M3)
+      .Case("F8E5M2", F8E5M2)
+      .Case("F8E4M3FNUZ", F8E4M3FNUZ)
+      .Case("F8E5M2FNUZ", F8E5M2FNUZ)
+      .Case("I32", I32)
+      .Case("I16", I16)
+      .Case("I8", I8)
+      .Case("U8", U8)
+      .Case("I4", I4)
+      .Case("U4", U4)
+      .Default(I1);
+}
+
+Completion RecordFields::completion(const Record &record) {
+  return llvm::StringSwitch<Completion>(record.getValueAsDef("completion")->getValueAsString("kind"))
+      .Case("WaitGroup", Completion::WaitGroup)
+      .Case("Barrier", Completion::Barrier)
+      .Default(Completion::AtOnce);
+}
+
+Emission RecordFields::emission(const Record &record) {
+  Emission result;
+  result.kind = llvm::StringSwitch<EmissionKind>(record.getValueAsString("kind"))
+                    .Case("MlirOp", EmissionKind::MlirOp)
+                    .Case("LlvmIntrinsic", EmissionKind::LlvmIntrinsic)
+                    .Case("InlineAsm", EmissionKind::InlineAsm)
+                    .Default(EmissionKind::ExternalCall);
+  result.name = record.getValueAsString("name").str();
+  result.arguments = strings(record, "arguments");
+  return result;
+}
