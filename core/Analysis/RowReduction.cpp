@@ -18,8 +18,7 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// Whether the scalar op computes the same on zeros beyond the row, whatever is done with the result.
-static bool isHarmless(Operation *op) {
+bool tilewright::isRowOperation(Operation *op) {
   return op->hasTrait<OpTrait::ConstantLike>() ||
          (OpTrait::hasElementwiseMappableTraits(op) && isPure(op) &&
           !isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
@@ -92,7 +91,7 @@ std::unique_ptr<RowReduction> tilewright::recognizeRows(AffineForOp root, bool m
   for (Operation &op : rows.nest.body->without_terminator()) {
     if (isa<AffineLoadOp, AffineStoreOp>(op))
       continue;
-    if (!isHarmless(&op) || llvm::is_contained(op.getOperands(), laneIndex))
+    if (!isRowOperation(&op) || llvm::is_contained(op.getOperands(), laneIndex))
       return nullptr;
     for (unsigned dim : rows.inner)
       if (llvm::is_contained(op.getOperands(), rows.nest.loops[dim].getInductionVar()))

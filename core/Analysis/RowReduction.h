@@ -49,6 +49,9 @@ struct RowReduction {
   }
 };
 
+/// Whether lanes beyond the end of a row may execute the scalar op, too, whatever their operands are.
+bool isRowOperation(mlir::Operation *op);
+
 /// The nest at `root` if it is such a one; null else. `mayReassociate`: sums of floats may take another order.
 std::unique_ptr<RowReduction> recognizeRows(mlir::affine::AffineForOp root, bool mayReassociate);
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/RowModel.h"
+#include "core/CostModel/LaneContractionModel.h"
 #include "core/CostModel/Sectors.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -27,7 +28,7 @@ llvm::json::Object RowPlan::toJSON() const {
                             {"clocks_with_a_lane_a_row", lanesClocks}};
 }
 
-/// Registers that a lane of such a kernel takes, at most.
+/// Registers that a lane of such a kernel takes, at most; of a row program beside its elements.
 static constexpr int64_t registersOfLane = 32;
 /// Loads of one lane that are under way at a time.
 static constexpr double loadsUnderWay = 4;
@@ -80,6 +81,64 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
       best = plan;
   }
   if (!best || best->clocks >= lanesClocks)
+    return std::nullopt;
+  return best;
+}
+
+llvm::json::Object RowProgramPlan::toJSON() const {
+  return llvm::json::Object{{"subgroups_per_row", subgroups}, {"rows_per_block", rows}, {"vector", vector},
+                            {"elements", elements},           {"keeps_inputs", keepsInputs}, {"clocks", clocks},
+                            {"seconds", seconds}};
+}
+
+std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &task, const TargetDescription &chip,
+                                                         const LaneHierarchy &hierarchy,
+                                                         std::vector<RowProgramPlan> *considered) {
+  const Memory *global = chip.memory("global"), *l2 = chip.memory("l2"), *file = chip.memory("registers"),
+               *own = chip.memory("register"), *shared = chip.memory(hierarchy.scratchpad);
+  if (!global || !file || !own || !shared || task.rows <= 0 || task.length <= 0)
+    return std::nullopt;
+  double elements = double(task.rows) * task.length;
+  std::optional<RowProgramPlan> best;
+  auto consider = [&](int64_t subgroups, int64_t rows, bool keepsInputs) {
+    RowProgramPlan plan;
+    plan.subgroups = subgroups;
+    plan.rows = rows;
+    plan.keepsInputs = keepsInputs;
+    plan.elements = llvm::PowerOf2Ceil(llvm::divideCeil(task.length, subgroups * hierarchy.lanes));
+    plan.vector = std::min(task.vector, plan.elements);
+    int64_t lanes = subgroups * rows * hierarchy.lanes, padded = subgroups * hierarchy.lanes * plan.elements;
+    int64_t kept = task.betweenBytes + (keepsInputs ? task.inputBytes : 0);
+    int64_t scratchpad = rows * (padded * kept + task.sums * subgroups * 8);
+    int64_t registers = registersOfLane + llvm::divideCeil(plan.elements * task.registerBytes, own->entryBytes);
+    if (scratchpad > hierarchy.scratchpadBytes || registers > own->entries || lanes * registers > file->entries)
+      return;
+    int64_t resident = std::max<int64_t>(1, std::min(file->entries / (lanes * registers),
+                                                     scratchpad ? shared->bytes / scratchpad : file->entries));
+    double waves = std::max(1.0, double(llvm::divideCeil(task.rows, rows)) / (double(hierarchy.blocks) * resident));
+    // Every lane combines the subgroups' parts, which it reads one by one.
+    double combining = exchangeClocks * llvm::Log2_64(hierarchy.lanes) + barrierClocks + shared->latency + subgroups;
+    double chain = global->latency + (task.phases - 1) * (combining + (keepsInputs ? shared->latency : 0));
+    if (!keepsInputs && task.againBytes)
+      chain += (task.phases - 1) * (l2 ? l2->latency : global->latency);
+    double again = keepsInputs ? 0 : elements * task.againBytes / (l2 ? l2->bytesPerClock : global->bytesPerClock);
+    double inside = elements * (2 * task.betweenBytes + (keepsInputs ? task.inputBytes + task.againBytes : 0)) /
+                    (double(hierarchy.blocks) * std::max<double>(1, shared->bytesPerClock));
+    plan.clocks =
+        launchClocks + std::max({elements * task.bytes / global->bytesPerClock + again, inside, waves * chain});
+    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    if (considered)
+      considered->push_back(plan);
+    if (!best || plan.clocks < best->clocks)
+      best = plan;
+  };
+  for (bool keepsInputs : {true, false})
+    for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2)
+      for (int64_t rows = 1; rows <= (subgroups == 1 ? std::min<int64_t>(8, hierarchy.subgroups) : 1); rows *= 2)
+        if ((keepsInputs || task.inputBytes) && (rows == 1 || (task.rowsAreKnown && task.rows % rows == 0)) &&
+            (subgroups == 1 || (subgroups / 2) * hierarchy.lanes < task.length))
+          consider(subgroups, rows, keepsInputs);
+  if (!best || best->clocks >= task.apartClocks)
     return std::nullopt;
   return best;
 }

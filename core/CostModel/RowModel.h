@@ -13,6 +13,13 @@
 ///                                      waves x (steps x latency / loads under way + combining))
 ///   rows over lanes       the same with a 32-byte sector for each element: lanes are a row apart
 ///
+/// and of a row program (RowProgram.h), whose rows stay in the scratchpad between its phases:
+///
+///   clocks = launch + max(bytes / bandwidth of global memory, bytes in the scratchpad / its bandwidth,
+///                         waves x (latency + phases x (latency of the scratchpad + combining)))
+///
+/// against a launch for each of its nests, with what lies between them in global memory.
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_COSTMODEL_ROWMODEL_H
@@ -22,6 +29,7 @@
 #include "tilewright/TargetDescription.h"
 #include "llvm/Support/JSON.h"
 #include <optional>
+#include <vector>
 
 namespace tilewright {
 
@@ -39,6 +47,37 @@ struct RowPlan {
 };
 
 /// What is to be reduced: `rows` rows of `pieces` pieces of `length` neighbouring elements.
+/// How lanes share the rows of a row program.
+struct RowProgramPlan {
+  int64_t subgroups = 1;   // of one row; a power of two
+  int64_t rows = 1;        // of one block; 1 if several subgroups share a row
+  int64_t vector = 1;      // neighbouring elements of one lane
+  int64_t elements = 1;    // of one lane, a power of two
+  bool keepsInputs = true; // what several phases read of global memory stays in the scratchpad, too
+  double clocks = 0, seconds = 0;
+
+  llvm::json::Object toJSON() const;
+};
+
+/// A row program, in bytes for each element of a row.
+struct RowProgramTask {
+  int64_t rows = 1, length = 1;
+  bool rowsAreKnown = true; // when compiling
+  int64_t phases = 1, sums = 1;
+  int64_t bytes = 0;       // of arrays in global memory that are read or written, each once
+  int64_t againBytes = 0;  // of those that later phases read again, in the phases together
+  int64_t inputBytes = 0;  // the same, each array once
+  int64_t betweenBytes = 0; // of rows that one phase computes and later ones read
+  int64_t registerBytes = 0; // of rows that a nest reads and writes, in the nest with the most
+  int64_t vector = 16;     // as in RowTask
+  double apartClocks = 0;  // of a launch for each nest
+};
+
+/// The plan with the fewest clocks; nullopt if rows do not fit a block, or launches for each nest are faster.
+std::optional<RowProgramPlan> planRowProgram(const RowProgramTask &task, const TargetDescription &chip,
+                                             const LaneHierarchy &hierarchy,
+                                             std::vector<RowProgramPlan> *considered = nullptr);
+
 struct RowTask {
   int64_t rows = 1, pieces = 1, length = 1;
   int64_t bytes = 0;     // read for each element by all arrays together

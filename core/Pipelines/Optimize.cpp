@@ -38,6 +38,7 @@ void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createParallelForToNestedForsPass()); // of programs on memrefs: one lane walks them
   pm.addNestedPass<func::FuncOp>(createSplitReductions());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
+  pm.addNestedPass<func::FuncOp>(createMapRowProgramsToLanes());
   pm.addNestedPass<func::FuncOp>(createMapRowsToLanes());
   pm.addNestedPass<func::FuncOp>(createMapTransposesToLanes());
   pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());

@@ -34,6 +34,34 @@ def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
+def MapRowProgramsToLanes : Pass<"map-row-programs-to-lanes", "::mlir::func::FuncOp"> {
+  let summary = "Run nests over the same rows in one launch";
+  let description = [{
+    Soft-max, layer norm and the like: nests over the same rows of contiguous elements, of which no row reads what
+    another one writes (RowProgram.h), become one grid. A block takes a row through all nests; rows that a later phase
+    reads again are kept in the scratchpad. RowModel.h says how many subgroups share a row, or that a launch for each
+    nest is faster; those are left to map-rows-to-lanes and map-nests-to-lanes. The length of a row must be known.
+
+    ```mlir
+    affine.for %i = 0 to %m { s[%i] = 0 }
+    affine.for %i = 0 to %m { affine.for %j = 0 to 4096 { s[%i] += a[%i, %j] } }
+    affine.for %i = 0 to %m { affine.for %j = 0 to 4096 { r[%i, %j] = a[%i, %j] / s[%i] } }
+    // becomes, with 8 subgroups of 32 lanes
+    tile.parallel (%i) to (%m) level "grid" {
+      %k = tile.alloc() : memref<1x4096xf32, "shared">
+      %p = tile.alloc() : memref<1x8xf32, "shared">
+      tile.parallel (%w) to (8) level "block" {
+        %x = tile.load a[%i, %w * 512]
+        tile.store %x, %k[0, %w * 512]
+        tile.store (tile.reduce %x), %p[0, %w] }
+      tile.parallel (%w) to (8) level "block" {
+        %s = 0 + %p[0, 0] + .. + %p[0, 7]
+        tile.store (tile.load %k[0, %w * 512] / %s), r[%i, %w * 512] } }
+    ```
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
 def MapRowsToLanes : Pass<"map-rows-to-lanes", "::mlir::func::FuncOp"> {
   let summary = "Share the rows of a reduction out over subgroups";
   let description = [{

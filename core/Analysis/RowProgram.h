@@ -1,0 +1,79 @@
+//===- RowProgram.h - Nests that work on the same rows ----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Soft-max, layer norm and the like are some nests, one behind the other, over the same rows of contiguous elements:
+///
+///   for %i {           s[%i] = 0 }                                  Scalar       one value a row
+///   for %i { for %j {  e[%i, %j] = exp(a[%i, %j] - m[%i]) } }       Elementwise  a row from rows
+///   for %i { for %j {  s[%i] = s[%i] + e[%i, %j] } }                Reduction    one value from a row
+///   for %i { for %j {  r[%i, %j] = e[%i, %j] / s[%i] } }            Elementwise
+///
+/// If no row reads what another one writes, each row can take all of the nests
+/// before the next row begins: what lies between them stays where the row is.
+/// A row has to be whole before what a reduction of it gives can be used, so the
+/// nests are in *phases*: a nest stands in the first phase behind those of the
+/// reductions that it uses, and not before the nests in front of it.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_ANALYSIS_ROWPROGRAM_H
+#define TILEWRIGHT_CORE_ANALYSIS_ROWPROGRAM_H
+
+#include "core/Analysis/RowReduction.h"
+#include "llvm/ADT/DenseMap.h"
+#include <vector>
+
+namespace tilewright {
+
+class BufferOrigins;
+
+/// One nest of a row program.
+struct RowStep {
+  enum class Kind { Scalar, Elementwise, Reduction };
+
+  Kind kind = Kind::Scalar;
+  Nest own;                                // unless it is a reduction
+  std::unique_ptr<RowReduction> reduction; // else null
+  unsigned phase = 0;                      // of Elementwise and Reduction
+  unsigned available = 0;                  // the first phase that can use what the step gives
+  /// The step whose value a load reads; null: an array as it was before the program. Loads of a sum that a reduction
+  /// adds to are among them.
+  llvm::DenseMap<mlir::Operation *, RowStep *> definitions;
+
+  const Nest &nest() const { return reduction ? reduction->nest : own; }
+  /// Whether `load` reads an element for each of the row's.
+  bool isAlongRow(const Access &load) const { return kind != Kind::Scalar && load.stride(nest().depth() - 1) == 1; }
+  /// Whether `load` is that of a sum the reduction adds to.
+  bool isSum(const Access &load) const { return reduction && reduction->sumOf(load.op); }
+  /// The store to `memref`.
+  const Access *storeTo(mlir::Value memref) const;
+};
+
+/// Nests over the same rows, with at least one reduction and one more nest over the rows' elements.
+struct RowProgram {
+  std::vector<std::unique_ptr<RowStep>> steps;
+  llvm::SmallVector<mlir::Value> results; // arrays written that are used outside of the program
+  unsigned phases = 1;
+  int64_t length = 0; // elements of a row
+
+  /// The loops over rows and, as the last, over a row's elements.
+  llvm::ArrayRef<mlir::affine::AffineForOp> loops() const;
+  /// Dimensions of the rows.
+  unsigned outer() const { return loops().size() - 1; }
+  /// The step that gives the array its last value; null if none does.
+  RowStep *lastWriter(mlir::Value memref) const;
+};
+
+/// The longest such program that begins with the nest at `root`; null if there is none. `mayReassociate`: sums of
+/// floats may take another order. `origins` are those of the function.
+std::unique_ptr<RowProgram> recognizeRowProgram(mlir::affine::AffineForOp root, bool mayReassociate,
+                                                const BufferOrigins &origins);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_ANALYSIS_ROWPROGRAM_H
