@@ -171,11 +171,12 @@ static void findResults(RowProgram &program) {
   for (const auto &step : program.steps)
     for (const Access &store : step->nest().stores) {
       Value memref = store.memref;
-      bool isOutside = !memref.getDefiningOp<memref::AllocOp>() || llvm::any_of(memref.getUsers(), [&](Operation *user) {
-        Block *block = step->nest().loops.front()->getBlock();
-        Operation *top = block->findAncestorOpInBlock(*user);
-        return !isa<memref::DeallocOp>(user) && !nests.contains(top);
-      });
+      bool isOutside =
+          !memref.getDefiningOp<memref::AllocOp>() || llvm::any_of(memref.getUsers(), [&](Operation *user) {
+            Block *block = step->nest().loops.front()->getBlock();
+            Operation *top = block->findAncestorOpInBlock(*user);
+            return !isa<memref::DeallocOp>(user) && !nests.contains(top);
+          });
       if (isOutside && !llvm::is_contained(program.results, memref))
         program.results.push_back(memref);
     }

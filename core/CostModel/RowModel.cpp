@@ -86,9 +86,9 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
 }
 
 llvm::json::Object RowProgramPlan::toJSON() const {
-  return llvm::json::Object{{"subgroups_per_row", subgroups}, {"rows_per_block", rows}, {"vector", vector},
-                            {"elements", elements},           {"keeps_inputs", keepsInputs}, {"clocks", clocks},
-                            {"seconds", seconds}};
+  return llvm::json::Object{
+      {"subgroups_per_row", subgroups}, {"rows_per_block", rows}, {"vector", vector},  {"elements", elements},
+      {"keeps_inputs", keepsInputs},    {"clocks", clocks},       {"seconds", seconds}};
 }
 
 std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &task, const TargetDescription &chip,
@@ -113,19 +113,25 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     int64_t registers = registersOfLane + llvm::divideCeil(plan.elements * task.registerBytes, own->entryBytes);
     if (scratchpad > hierarchy.scratchpadBytes || registers > own->entries || lanes * registers > file->entries)
       return;
-    int64_t resident = std::max<int64_t>(1, std::min(file->entries / (lanes * registers),
-                                                     scratchpad ? shared->bytes / scratchpad : file->entries));
+    int64_t resident = std::max<int64_t>(
+        1, std::min(file->entries / (lanes * registers), scratchpad ? shared->bytes / scratchpad : file->entries));
     double waves = std::max(1.0, double(llvm::divideCeil(task.rows, rows)) / (double(hierarchy.blocks) * resident));
-    // Every lane combines the subgroups' parts, which it reads one by one.
-    double combining = exchangeClocks * llvm::Log2_64(hierarchy.lanes) + barrierClocks + shared->latency + subgroups;
-    double chain = global->latency + (task.phases - 1) * (combining + (keepsInputs ? shared->latency : 0));
-    if (!keepsInputs && task.againBytes)
-      chain += (task.phases - 1) * (l2 ? l2->latency : global->latency);
+    // Every lane reads the subgroups' parts one by one and combines them.
+    double exchanges = llvm::Log2_64(hierarchy.lanes), barriers = task.phases - 1;
+    double accesses = double(plan.elements) / plan.vector * (task.accesses + (keepsInputs ? task.keptAccesses : 0));
+    double issued = plan.elements * double(task.operations) + accesses + task.sums * (2 * exchanges + 2 * subgroups);
+    double chain = global->latency + issued +
+                   barriers * (exchangeClocks * exchanges + barrierClocks + shared->latency +
+                               (keepsInputs || !task.againBytes ? 0
+                                : l2                            ? l2->latency
+                                                                : global->latency));
+    double issuing = task.rows * subgroups * issued / (hierarchy.blocks * chip.rate("issue").value_or(1));
     double again = keepsInputs ? 0 : elements * task.againBytes / (l2 ? l2->bytesPerClock : global->bytesPerClock);
     double inside = elements * (2 * task.betweenBytes + (keepsInputs ? task.inputBytes + task.againBytes : 0)) /
                     (double(hierarchy.blocks) * std::max<double>(1, shared->bytesPerClock));
-    plan.clocks =
-        launchClocks + std::max({elements * task.bytes / global->bytesPerClock + again, inside, waves * chain});
+    plan.clocks = launchClocks +
+                  std::max({elements * task.bytes / global->bytesPerClock + again, inside, issuing, waves * chain}) +
+                  chain;
     plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
     if (considered)
       considered->push_back(plan);

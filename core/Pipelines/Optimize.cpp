@@ -36,6 +36,7 @@ void tilewright::buildMapPipeline(OpPassManager &pm) { pm.addNestedPass<func::Fu
 
 void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createParallelForToNestedForsPass()); // of programs on memrefs: one lane walks them
+  pm.addPass(createShareSizes());
   pm.addNestedPass<func::FuncOp>(createSplitReductions());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   pm.addNestedPass<func::FuncOp>(createMapRowProgramsToLanes());

@@ -34,6 +34,21 @@ def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
+def ShareSizes : Pass<"share-sizes", "::mlir::ModuleOp"> {
+  let summary = "Give sizes that are equal the same value";
+  let description = [{
+    A kernel that is called once, by a public function: sizes of its arrays, and indices, that have one name in the
+    function's `tilewright.shapes` become one value. Calls begin with the check that they are equal.
+
+    ```mlir
+    %m = memref.dim %a, %c0    // s0
+    %n = memref.dim %b, %c0    // s0, too
+    affine.for %i = 0 to %m { .. }
+    affine.for %i = 0 to %n { .. }    // becomes: to %m
+    ```
+  }];
+}
+
 def MapRowProgramsToLanes : Pass<"map-row-programs-to-lanes", "::mlir::func::FuncOp"> {
   let summary = "Run nests over the same rows in one launch";
   let description = [{

@@ -33,6 +33,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -73,9 +74,11 @@ static llvm::MapVector<RowSource, SmallVector<unsigned>> usesOf(const RowProgram
 static int64_t bytesOf(Type element) { return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8); }
 static Type elementOf(Value memref) { return cast<MemRefType>(memref.getType()).getElementType(); }
 
+/// Instructions of a function that is expanded: a polynomial and what makes its argument small.
+static constexpr int64_t expandedOperations = 16;
+
 /// What the model asks for; extents that only the run shows count as `assumedExtent`.
-static RowProgramTask taskOf(const RowProgram &program, const TargetDescription &chip,
-                             const LaneHierarchy &hierarchy) {
+static RowProgramTask taskOf(const RowProgram &program, const TargetDescription &chip, const LaneHierarchy &hierarchy) {
   RowProgramTask task;
   task.length = program.length;
   task.phases = program.phases;
@@ -94,11 +97,14 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
     int64_t bytes = bytesOf(elementOf(source.second));
     if (source.first) {
       task.betweenBytes += phases.size() > 1 ? bytes : 0;
+      task.accesses += phases.size() > 1 ? phases.size() : 0;
     } else {
       align(source.second);
       task.bytes += bytes;
       task.inputBytes += phases.size() > 1 ? bytes : 0;
       task.againBytes += (phases.size() - 1) * bytes;
+      task.accesses += phases.size();
+      task.keptAccesses += phases.size() > 1 ? 1 : 0;
     }
   }
   double bandwidth = chip.memory("global")->bytesPerClock, elements = double(task.rows) * task.length;
@@ -117,11 +123,15 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
         if (llvm::is_contained(program.results, store.memref) && program.lastWriter(store.memref) == step.get()) {
           align(store.memref);
           task.bytes += bytesOf(elementOf(store.memref));
+          ++task.accesses;
         }
       }
+    if (step->kind != RowStep::Kind::Scalar)
+      for (Operation &op : nest.body->without_terminator())
+        task.operations += isa<math::MathDialect>(op.getDialect()) ? expandedOperations : 1;
     if (step->reduction)
       task.sums += step->reduction->sums.size();
-    task.registerBytes = std::max(task.registerBytes, 2 * alongRow);
+    task.registerBytes = std::max(task.registerBytes, alongRow);
     task.apartClocks += launchClocks + elements * moved / bandwidth;
   }
   return task;
@@ -135,8 +145,8 @@ class RowProgramEmitter {
 public:
   RowProgramEmitter(OpBuilder &builder, const RowProgram &program, const RowProgramPlan &plan,
                     const LaneHierarchy &hierarchy)
-      : program(program), plan(plan), hierarchy(hierarchy), loc(program.steps.front()->nest().root().getLoc()), space(builder, loc),
-        width(hierarchy.lanes * plan.elements), uses(usesOf(program)) {}
+      : program(program), plan(plan), hierarchy(hierarchy), loc(program.steps.front()->nest().root().getLoc()),
+        space(builder, loc), width(hierarchy.lanes * plan.elements), uses(usesOf(program)) {}
   void emit();
 
 private:
@@ -184,11 +194,11 @@ private:
   IterationSpace space;
   int64_t width; // elements of one subgroup
   llvm::MapVector<RowSource, SmallVector<unsigned>> uses;
-  llvm::DenseMap<RowSource, Value> kept;             // rows in the scratchpad
-  llvm::DenseMap<const RowSum *, Value> parts;       // of sums, one of each subgroup
-  AffineExpr own, subgroup;                          // of the block's rows, of the row's subgroups
-  unsigned now = 0;                                  // the phase
-  llvm::DenseMap<RowSource, Value> rows;             // fragments of this phase
+  llvm::DenseMap<RowSource, Value> kept;                      // rows in the scratchpad
+  llvm::DenseMap<const RowSum *, Value> parts;                // of sums, one of each subgroup
+  AffineExpr own, subgroup;                                   // of the block's rows, of the row's subgroups
+  unsigned now = 0;                                           // the phase
+  llvm::DenseMap<RowSource, Value> rows;                      // fragments of this phase
   llvm::DenseMap<std::pair<RowStep *, Value>, Value> scalars; // of this phase
 };
 
@@ -220,9 +230,8 @@ void RowProgramEmitter::emit() {
           else if (step->kind == RowStep::Kind::Elementwise && step->phase == now)
             compute(*step);
       });
-    if (llvm::any_of(program.results, [&](Value result) {
-          return program.lastWriter(result)->kind != RowStep::Kind::Elementwise;
-        }))
+    if (llvm::any_of(program.results,
+                     [&](Value result) { return program.lastWriter(result)->kind != RowStep::Kind::Elementwise; }))
       region([&] { storeScalars(); });
   });
 }
@@ -288,9 +297,8 @@ Value RowProgramEmitter::scalarOf(RowStep &step, Value memref) {
     IRMapping mapping;
     for (Operation &op : step.nest().body->without_terminator())
       if (isa<AffineLoadOp>(op))
-        mapping.map(op.getResult(0), scalar(step, *llvm::find_if(step.nest().loads, [&](const Access &load) {
-                                              return load.op == &op;
-                                            })));
+        mapping.map(op.getResult(0), scalar(step, *llvm::find_if(step.nest().loads,
+                                                                 [&](const Access &load) { return load.op == &op; })));
       else if (!isa<AffineStoreOp>(op))
         builder().clone(op, mapping);
     result = mapping.lookupOrDefault(cast<AffineStoreOp>(store.op).getValueToStore());
@@ -301,9 +309,10 @@ Value RowProgramEmitter::scalarOf(RowStep &step, Value memref) {
 Value RowProgramEmitter::loadKept(Value buffer) {
   MLIRContext *context = builder().getContext();
   auto [map, operands] = space.map({own, subgroup * width});
-  return tile::LoadOp::create(builder(), loc, rowOf(elementOf(buffer)), buffer, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, context)}, context)),
-                              AffineMapAttr(), ValueRange());
+  return tile::LoadOp::create(
+      builder(), loc, rowOf(elementOf(buffer)), buffer, operands, AffineMapAttr::get(map),
+      AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, context)}, context)), AffineMapAttr(),
+      ValueRange());
 }
 
 /// Writes the fragment to the scratchpad, the elements beyond the row's end, too, if a later phase reads it.
@@ -332,9 +341,8 @@ Value RowProgramEmitter::row(RowStep &user, const Access &load) {
   if (program.length != width * plan.subgroups)
     valid = space.validAttr(constant(1), constant(program.length) - space.at[program.outer()], validOperands);
   auto [map, operands] = space.address(load);
-  Value fragment =
-      tile::LoadOp::create(builder(), loc, rowOf(elementOf(load.memref)), load.memref, operands,
-                           AffineMapAttr::get(map), AffineMapAttr::get(along(load)), valid, validOperands);
+  Value fragment = tile::LoadOp::create(builder(), loc, rowOf(elementOf(load.memref)), load.memref, operands,
+                                        AffineMapAttr::get(map), AffineMapAttr::get(along(load)), valid, validOperands);
   keep(source, fragment);
   return fragment;
 }
@@ -343,9 +351,9 @@ Value RowProgramEmitter::row(RowStep &user, const Access &load) {
 
 /// The step's body for the subgroup's elements; `results` says what it yields, from the mapping of its values and the
 /// elements of `more`.
-SmallVector<Value> RowProgramEmitter::mapped(
-    RowStep &step, TypeRange types, ArrayRef<Value> more,
-    function_ref<void(OpBuilder &, IRMapping &, ValueRange, SmallVectorImpl<Value> &)> results) {
+SmallVector<Value>
+RowProgramEmitter::mapped(RowStep &step, TypeRange types, ArrayRef<Value> more,
+                          function_ref<void(OpBuilder &, IRMapping &, ValueRange, SmallVectorImpl<Value> &)> results) {
   IRMapping outside;
   SmallVector<Value> loaded, inputs;
   for (const Access &load : step.nest().loads) {
@@ -359,19 +367,20 @@ SmallVector<Value> RowProgramEmitter::mapped(
     }
   }
   llvm::append_range(inputs, more);
-  auto map = tile::MapOp::create(builder(), loc, types, inputs, [&](OpBuilder &inside, Location loc, ValueRange arguments) {
-    IRMapping mapping = outside;
-    mapping.map(loaded, arguments.take_front(loaded.size()));
-    for (Operation &op : step.nest().body->without_terminator()) {
-      bool combines = step.reduction && llvm::any_of(step.reduction->sums,
-                                                     [&](const RowSum &sum) { return sum.combine == &op; });
-      if (!isa<AffineLoadOp, AffineStoreOp>(op) && !combines)
-        inside.clone(op, mapping);
-    }
-    SmallVector<Value> yielded;
-    results(inside, mapping, arguments.drop_front(loaded.size()), yielded);
-    tile::YieldOp::create(inside, loc, yielded);
-  });
+  auto map =
+      tile::MapOp::create(builder(), loc, types, inputs, [&](OpBuilder &inside, Location loc, ValueRange arguments) {
+        IRMapping mapping = outside;
+        mapping.map(loaded, arguments.take_front(loaded.size()));
+        for (Operation &op : step.nest().body->without_terminator()) {
+          bool combines = step.reduction &&
+                          llvm::any_of(step.reduction->sums, [&](const RowSum &sum) { return sum.combine == &op; });
+          if (!isa<AffineLoadOp, AffineStoreOp>(op) && !combines)
+            inside.clone(op, mapping);
+        }
+        SmallVector<Value> yielded;
+        results(inside, mapping, arguments.drop_front(loaded.size()), yielded);
+        tile::YieldOp::create(inside, loc, yielded);
+      });
   return SmallVector<Value>(map.getResults());
 }
 
@@ -388,20 +397,20 @@ void RowProgramEmitter::reduce(RowStep &step) {
     left = arith::IndexCastOp::create(builder(), loc, builder().getI32Type(),
                                       space.value(constant(program.length) - space.at[program.outer()]));
   }
-  SmallVector<Value> values = mapped(
-      step, types, columns,
-      [&](OpBuilder &inside, IRMapping &mapping, ValueRange column, SmallVectorImpl<Value> &yielded) {
-        for (const RowSum &sum : reduction.sums) {
-          bool first = sum.combine->getOperand(0) == sum.load->op->getResult(0);
-          Value element = mapping.lookupOrDefault(sum.combine->getOperand(first ? 1 : 0));
-          if (left) {
-            Value exists = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, column[0], left);
-            Value neutral = arith::ConstantOp::create(inside, loc, sum.neutral);
-            element = arith::SelectOp::create(inside, loc, exists, element, neutral);
-          }
-          yielded.push_back(element);
-        }
-      });
+  SmallVector<Value> values =
+      mapped(step, types, columns,
+             [&](OpBuilder &inside, IRMapping &mapping, ValueRange column, SmallVectorImpl<Value> &yielded) {
+               for (const RowSum &sum : reduction.sums) {
+                 bool first = sum.combine->getOperand(0) == sum.load->op->getResult(0);
+                 Value element = mapping.lookupOrDefault(sum.combine->getOperand(first ? 1 : 0));
+                 if (left) {
+                   Value exists = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, column[0], left);
+                   Value neutral = arith::ConstantOp::create(inside, loc, sum.neutral);
+                   element = arith::SelectOp::create(inside, loc, exists, element, neutral);
+                 }
+                 yielded.push_back(element);
+               }
+             });
   for (auto [sum, value] : llvm::zip(reduction.sums, values)) {
     Value total = tile::ReduceOp::create(builder(), loc, oneOf(sum.type()), value, 1,
                                          [&](OpBuilder &inside, Location loc, ValueRange pair) {

@@ -1,0 +1,127 @@
+"""Nests over the same rows on chips that run lanes: one launch that reads and writes global memory once."""
+
+import json
+
+import pytest
+
+from conftest import FULL
+from lane_texts import reduction
+from lanes import emulate, kernels
+
+CHIPS = ["nvidia:A100", "amd:MI300X", "amd:RX7900"]
+#: Batch, rows and length: one element, a prime, no multiple of a vector, more than a subgroup's, several subgroups'.
+SHAPES = [(2, 3, 1), (2, 5, 97), (3, 4, 1000), (1, 7, 4097), (1, 3, 8192)]
+
+
+def run(tool, folder, text, chip, *words):
+    path = folder / "rows.mlir"
+    path.write_text(text)
+    return kernels(emulate(tool, path, chip, "--modes", *words))
+
+
+def count_global(kernel):
+    return next(m for m in kernel["memories"] if m["memory"] == "global")
+
+
+@pytest.mark.parametrize("chip, op, kind, shape", [
+    (chip, op, kind, shape) for i, chip in enumerate(CHIPS) for j, op in enumerate(("softmax", "norm"))
+    for k, kind in enumerate(("f32", "bf16", "f16", "f64")) for n, shape in enumerate(SHAPES)
+    if FULL or (i + j + k + n) % 4 == 0])
+def test_one_launch(chip, op, kind, shape, tool, tmp_path):
+    found = run(tool, tmp_path, reduction(op, kind, "last", *shape), chip)
+    # What does not fit the scratchpad keeps a launch for each nest.
+    assert len(found) == 1 or shape[2] * (8 if kind == "f64" else 4) > 32768
+    assert all(m["conflict_cycles"] == 0 for kernel in found for m in kernel["memories"]), found
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("op", ["softmax", "norm"])
+def test_memory_is_read_and_written_once(chip, op, tool, tmp_path):
+    kernel, = kernels(emulate(tool, write(tmp_path, reduction(op, "f32", "last", 1, 16, 2048)), chip))
+    counted, bytes_each_way = count_global(kernel), 16 * 2048 * 4
+    assert counted["read_bytes"] == counted["written_bytes"] == bytes_each_way
+    assert counted["transactions"] == 2 * bytes_each_way / 32
+
+
+def write(folder, text):
+    path = folder / "rows.mlir"
+    path.write_text(text)
+    return path
+
+
+#: A residual that is added first and used again by others, with the row's mean and the reciprocal of its deviation.
+TRAINING = """
+#row = affine_map<(i, j) -> (i, j)>
+#one = affine_map<(i, j) -> (i)>
+#gain = affine_map<(i, j) -> (j)>
+func.func @norm(%x: tensor<ROWSxLENGTHxbf16>, %r: tensor<ROWSxLENGTHxbf16>, %g: tensor<LENGTHxf32>)
+    -> (tensor<ROWSxLENGTHxbf16>, tensor<ROWSxLENGTHxf32>, tensor<ROWSxf32>, tensor<ROWSxf32>) {
+  %zero = arith.constant 0.0 : f32
+  %count = arith.constant LENGTH.0 : f32
+  %tiny = arith.constant 1.0e-5 : f32
+  %e = EMPTY : tensor<ROWSxLENGTHxf32>
+  %h = EMPTY : tensor<ROWSxLENGTHxbf16>
+  %o = EMPTYROW : tensor<ROWSxf32>
+  %y = linalg.generic {indexing_maps = [#row, #row, #row], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %r : tensor<ROWSxLENGTHxbf16>, tensor<ROWSxLENGTHxbf16>) outs(%e : tensor<ROWSxLENGTHxf32>) {
+  ^bb0(%a: bf16, %b: bf16, %c: f32):
+    %u = arith.extf %a : bf16 to f32
+    %v = arith.extf %b : bf16 to f32
+    %s = arith.addf %u, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<ROWSxLENGTHxf32>
+  %f = linalg.fill ins(%zero : f32) outs(%o : tensor<ROWSxf32>) -> tensor<ROWSxf32>
+  %sum = linalg.reduce { arith.addf } ins(%y : tensor<ROWSxLENGTHxf32>) outs(%f : tensor<ROWSxf32>) dimensions = [1]
+  %mean = linalg.map ins(%sum : tensor<ROWSxf32>) outs(%o : tensor<ROWSxf32>) (%a: f32, %p: f32) {
+    %s = arith.divf %a, %count : f32
+    linalg.yield %s : f32
+  }
+  %squares = linalg.generic {indexing_maps = [#row, #one, #one], iterator_types = ["parallel", "reduction"]}
+      ins(%y, %mean : tensor<ROWSxLENGTHxf32>, tensor<ROWSxf32>) outs(%f : tensor<ROWSxf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.subf %a, %b : f32
+    %q = arith.mulf %d, %d : f32
+    %s = arith.addf %c, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<ROWSxf32>
+  %scale = linalg.map ins(%squares : tensor<ROWSxf32>) outs(%o : tensor<ROWSxf32>) (%a: f32, %p: f32) {
+    %s = arith.divf %a, %count : f32
+    %t = arith.addf %s, %tiny : f32
+    %q = math.rsqrt %t : f32
+    linalg.yield %q : f32
+  }
+  %z = linalg.generic {indexing_maps = [#row, #one, #one, #gain, #row], iterator_types = ["parallel", "parallel"]}
+      ins(%y, %mean, %scale, %g : tensor<ROWSxLENGTHxf32>, tensor<ROWSxf32>, tensor<ROWSxf32>, tensor<LENGTHxf32>)
+      outs(%h : tensor<ROWSxLENGTHxbf16>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %w: f32, %p: bf16):
+    %d = arith.subf %a, %b : f32
+    %q = arith.mulf %d, %c : f32
+    %t = arith.mulf %q, %w : f32
+    %s = arith.truncf %t : f32 to bf16
+    linalg.yield %s : bf16
+  } -> tensor<ROWSxLENGTHxbf16>
+  return %z, %y, %mean, %scale : tensor<ROWSxLENGTHxbf16>, tensor<ROWSxLENGTHxf32>, tensor<ROWSxf32>, tensor<ROWSxf32>
+}
+"""
+
+
+@pytest.mark.parametrize("rows, length, chip", [(rows, length, chip) for rows in ("5", "?") for length in (96, 1500) for chip in CHIPS])
+def test_values_of_rows_leave_too(rows, length, chip, tool, tmp_path):
+    dynamic = rows == "?"
+    text = TRAINING.replace("EMPTYROW", "tensor.empty(%n)" if dynamic else "tensor.empty()")
+    text = text.replace("EMPTY", "tensor.empty(%n)" if dynamic else "tensor.empty()")
+    if dynamic:
+        text = text.replace("  %zero =", "  %first = arith.constant 0 : index\n  %n = tensor.dim %x, %first : tensor<ROWSxLENGTHxbf16>\n  %zero =")
+    text = text.replace("ROWS", rows).replace("LENGTH", str(length))
+    found = run(tool, tmp_path, text, chip, *(["--sizes", "5"] if dynamic else []))
+    assert len(found) == 1
+
+
+def test_the_decision_is_explained(tool, tmp_path):
+    path = write(tmp_path, reduction("softmax", "f32", "last", 8, 64, 2048))
+    decision = next(d for d in json.loads(tool("tw-compile", path, "--target", "nvidia:H200", "--explain=json"))
+                    if d["decision"] == "row-program")
+    assert decision["inputs"]["phases"] == 3 and decision["inputs"]["rows"] == 512
+    lanes = decision["choice"]["subgroups_per_row"] * 32
+    assert lanes * decision["choice"]["elements"] == 2048
+    assert decision["choice"]["clocks"] < decision["inputs"]["clocks_of_a_launch_each"]
