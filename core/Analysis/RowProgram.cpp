@@ -42,6 +42,20 @@ RowStep *RowProgram::lastWriter(Value memref) const {
   return nullptr;
 }
 
+llvm::MapVector<RowSource, SmallVector<unsigned>> RowProgram::uses() const {
+  llvm::MapVector<RowSource, SmallVector<unsigned>> uses;
+  for (const auto &step : steps) {
+    for (const Access &load : step->nest().loads)
+      if (step->isAlongRow(load))
+        if (auto &phases = uses[step->sourceOf(load)]; phases.empty() || phases.back() != step->phase)
+          phases.push_back(step->phase);
+    if (step->kind == RowStep::Kind::Elementwise)
+      for (const Access &store : step->nest().stores)
+        uses[{step.get(), store.memref}].push_back(step->phase);
+  }
+  return uses;
+}
+
 static bool sameExtent(AffineForOp a, AffineForOp b) {
   return a.getUpperBoundMap() == b.getUpperBoundMap() &&
          llvm::equal(a.getUpperBoundOperands(), b.getUpperBoundOperands());

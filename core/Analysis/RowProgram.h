@@ -25,12 +25,18 @@
 #define TILEWRIGHT_CORE_ANALYSIS_ROWPROGRAM_H
 
 #include "core/Analysis/RowReduction.h"
-#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 #include <vector>
 
 namespace tilewright {
 
 class BufferOrigins;
+
+struct RowStep;
+
+/// Where a row's elements come from: the step that computes them and the array that it writes, or an array as it was
+/// before the program.
+using RowSource = std::pair<RowStep *, mlir::Value>;
 
 /// One nest of a row program.
 struct RowStep {
@@ -50,6 +56,7 @@ struct RowStep {
   bool isAlongRow(const Access &load) const { return kind != Kind::Scalar && load.stride(nest().depth() - 1) == 1; }
   /// Whether `load` is that of a sum the reduction adds to.
   bool isSum(const Access &load) const { return reduction && reduction->sumOf(load.op); }
+  RowSource sourceOf(const Access &load) const { return {definitions.lookup(load.op), load.memref}; }
   /// The store to `memref`.
   const Access *storeTo(mlir::Value memref) const;
 };
@@ -65,6 +72,8 @@ struct RowProgram {
   llvm::ArrayRef<mlir::affine::AffineForOp> loops() const;
   /// Dimensions of the rows.
   unsigned outer() const { return loops().size() - 1; }
+  /// Phases in which each row of elements is used, in the order of the program. The first one of a step's is its own.
+  llvm::MapVector<RowSource, llvm::SmallVector<unsigned>> uses() const;
   /// The step that gives the array its last value; null if none does.
   RowStep *lastWriter(mlir::Value memref) const;
 };
