@@ -6,14 +6,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Positions are affine expressions over the indices entered so far. Two rings
-/// run through all tiles of a core: steps of k, and slices of finished tiles.
+/// The tiles of a core and their steps of k.
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Transforms/ScratchpadContractionEmitter.h"
-#include "core/Analysis/ElementType.h"
-#include "core/Transforms/IterationSpace.h"
+#include "core/Transforms/ScratchpadContractionNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,115 +19,10 @@ using namespace mlir;
 using namespace mlir::affine;
 
 namespace tilewright {
-namespace {
-
-/// An array that the tail reads or writes, by slices of rows through a ring of two.
-struct TailBuffer {
-  Access access; // over the dimensions of the contraction
-  Type element;
-  bool rows = true, cols = true; // it differs between rows, between columns
-  Value buffer;
-};
-
-class Emitter {
-public:
-  Emitter(OpBuilder &builder, Location loc, const ContractionTask &task, const ScratchpadContractionPlan &plan,
-          const CoreHierarchy &cores)
-      : task(task), c(task.contraction), p(plan), unit(*plan.unit), cores(cores), space(builder, loc) {}
-  void emit();
-
-private:
-  using Body = function_ref<SmallVector<Value>()>;
-  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, space.builder.getContext()); }
-  AffineExpr dim(unsigned i) { return getAffineDimExpr(i, space.builder.getContext()); }
-  OpBuilder &builder() { return space.builder; }
-  AffineMap elements(ArrayRef<AffineExpr> results) { return AffineMap::get(2, 0, results, builder().getContext()); }
-
-  Value alloc(ArrayRef<int64_t> shape, Type element, const Memory &memory);
-  Value below(AffineExpr position, AffineExpr end);
-  SmallVector<Value> onlyIf(Value condition, ValueRange otherwise, Body body);
-  void enterTile(AffineExpr tile);
-  void core(AffineExpr number, int64_t working);
-  SmallVector<Value> steps(AffineExpr count, ValueRange tokens);
-  SmallVector<Value> stageCopies(AffineExpr position);
-  Value stageCopy(const ContractionOperand &operand, Value buffer, bool isA, AffineExpr stage);
-  Value multiply(AffineExpr tile, AffineExpr step);
-  SmallVector<Value> tailCopies(AffineExpr tile, AffineExpr slice);
-  Value tailCopy(const TailBuffer &tail, AffineExpr slot, AffineExpr slice, bool in);
-  SmallVector<Value> tailSlice(AffineExpr tile, AffineExpr slice, AffineExpr count, ValueRange tokens);
-  void finishRow(AffineExpr half, AffineExpr slot, AffineExpr slice, AffineExpr row, AffineExpr col);
-  void clear(ArrayRef<AffineExpr> at);
-  Value loadVector(Value buffer, Type element, ArrayRef<AffineExpr> at, bool cols);
-
-  const ContractionTask &task;
-  const Contraction &c;
-  const ScratchpadContractionPlan &p;
-  const MatrixUnit &unit;
-  const CoreHierarchy &cores;
-  IterationSpace space;
-  SmallVector<TailBuffer> loads, stores;
-  Value stageA, stageB, sums;
-  AffineExpr number, stride; // of the core; of its tiles
-  AffineExpr tilesM, tilesN, kBlocks, stepCount;
-};
-
-/// The arrays of the tail in the order in which emitEpilogue asks for them.
-void collectTail(const ContractionTask &task, SmallVectorImpl<TailBuffer> &loads, SmallVectorImpl<TailBuffer> &stores) {
-  const Contraction &c = task.contraction;
-  auto add = [&](SmallVectorImpl<TailBuffer> &list, const Access &access, Type element) {
-    list.push_back({access, element, true, true, Value()});
-  };
-  if (!task.zeroInit)
-    add(loads, c.c, c.accumulator);
-  if (task.keepC)
-    add(stores, c.c, c.accumulator);
-  SmallVector<Value> written{c.c.memref};
-  for (const EpilogueStep &step : task.epilogue) {
-    for (const Access &access : step.nest.loads)
-      if (!llvm::is_contained(written, access.memref))
-        add(loads, onContraction(access, step, c), access.op->getResult(0).getType());
-    for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
-      written.push_back(access.memref);
-      if (keep)
-        add(stores, onContraction(access, step, c), cast<AffineStoreOp>(access.op).getValueToStore().getType());
-    }
-  }
-}
-
-} // namespace
-
-TailShape tailShapeOf(const ContractionTask &task) {
-  SmallVector<TailBuffer> loads, stores;
-  collectTail(task, loads, stores);
-  const Contraction &c = task.contraction;
-  auto differs = [](const Access &access, ArrayRef<unsigned> dims) {
-    return llvm::any_of(dims, [&](unsigned dim) { return access.dims().test(dim); });
-  };
-  TailShape shape;
-  auto stepsByOne = [](const Access &access, ArrayRef<unsigned> dims) {
-    return llvm::any_of(dims, [&](unsigned dim) { return access.stride(dim) == 1; });
-  };
-  for (auto [from, to] : {std::pair(&loads, &shape.loads), {&stores, &shape.stores}})
-    for (const TailBuffer &each : *from) {
-      int64_t bytes = std::max<int64_t>(1, each.element.getIntOrFloatBitWidth() / 8);
-      bool constant = !differs(each.access, c.m) && !differs(each.access, c.n);
-      TileOrder order = constant || stepsByOne(each.access, c.n) ? TileOrder::Rows
-                        : stepsByOne(each.access, c.m)           ? TileOrder::Columns
-                                                                 : TileOrder::Scattered;
-      to->push_back({bytes, differs(each.access, c.m), differs(each.access, c.n), order,
-                     pitchBitsOf(each.access, c.nest, bytes)});
-    }
-  for (const EpilogueStep &step : task.epilogue)
-    for (Operation &op : step.nest.body->without_terminator())
-      shape.operations += !isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>();
-  return shape;
-}
 
 //===-- Structure ---------------------------------------------------------===//
 
-namespace {
-
-void Emitter::emit() {
+void ScratchpadContractionNest::emit() {
   for (AffineForOp loop : c.nest.loops)
     space.addDimension(loop);
   tilesM = space.extent(p.mDim).ceilDiv(p.tileM);
@@ -167,17 +59,17 @@ void Emitter::emit() {
   });
 }
 
-Value Emitter::alloc(ArrayRef<int64_t> shape, Type element, const Memory &memory) {
+Value ScratchpadContractionNest::alloc(ArrayRef<int64_t> shape, Type element, const Memory &memory) {
   auto type = MemRefType::get(shape, element, AffineMap(), builder().getStringAttr(memory.name));
   return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), tile::ArrangementAttr());
 }
 
-Value Emitter::below(AffineExpr position, AffineExpr end) {
+Value ScratchpadContractionNest::below(AffineExpr position, AffineExpr end) {
   return arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::slt, space.value(position),
                                space.value(end));
 }
 
-SmallVector<Value> Emitter::onlyIf(Value condition, ValueRange otherwise, Body body) {
+SmallVector<Value> ScratchpadContractionNest::onlyIf(Value condition, ValueRange otherwise, Body body) {
   auto choice = scf::IfOp::create(builder(), space.loc, otherwise.getTypes(), condition, !otherwise.empty());
   OpBuilder::InsertionGuard guard(builder());
   if (otherwise.empty()) {
@@ -194,7 +86,7 @@ SmallVector<Value> Emitter::onlyIf(Value condition, ValueRange otherwise, Body b
 }
 
 /// Sets the position to the first element of the core's tile `tile`.
-void Emitter::enterTile(AffineExpr tile) {
+void ScratchpadContractionNest::enterTile(AffineExpr tile) {
   AffineExpr rest = number + tile * stride;
   space.at[p.nDim] = rest % tilesN * p.tileN;
   rest = rest.floorDiv(tilesN);
@@ -209,7 +101,7 @@ void Emitter::enterTile(AffineExpr tile) {
 }
 
 /// The program of one core for its `count` tiles.
-void Emitter::core(AffineExpr count, int64_t working) {
+void ScratchpadContractionNest::core(AffineExpr count, int64_t working) {
   const Memory &sumMemory = unit.c.residence == Residence::Accumulator ? *cores.accumulator : *cores.scratchpad;
   stageA = alloc({p.stages, p.tileM, p.tileK}, c.a.element, *cores.scratchpad);
   stageB = alloc({p.stages, p.tileK, p.tileN}, c.b.element, *cores.scratchpad);
@@ -252,7 +144,7 @@ void Emitter::core(AffineExpr count, int64_t working) {
 }
 
 /// All tiles, and all steps of k of each.
-SmallVector<Value> Emitter::steps(AffineExpr count, ValueRange tokens) {
+SmallVector<Value> ScratchpadContractionNest::steps(AffineExpr count, ValueRange tokens) {
   size_t ring = 2 * (p.stages - 1);
   return space.reduce(constant(0), count, tokens, [&](AffineExpr tile, ValueRange outside) {
     return space.reduce(constant(0), stepCount, outside, [&](AffineExpr step, ValueRange args) {
@@ -277,7 +169,7 @@ SmallVector<Value> Emitter::steps(AffineExpr count, ValueRange tokens) {
 //===-- Steps of k --------------------------------------------------------===//
 
 /// Starts the copies of both operands for the step at `position` of the core's sequence.
-SmallVector<Value> Emitter::stageCopies(AffineExpr position) {
+SmallVector<Value> ScratchpadContractionNest::stageCopies(AffineExpr position) {
   enterTile(position.floorDiv(stepCount));
   AffineExpr step = position % stepCount;
   space.at[p.kDim] = (p.otherK.empty() ? step : step % kBlocks) * p.tileK;
@@ -293,14 +185,7 @@ SmallVector<Value> Emitter::stageCopies(AffineExpr position) {
   return {a, stageCopy(c.b, stageB, false, stage)};
 }
 
-/// One dimension of a copy: `size` elements of a tile that has `tile`.
-struct Span {
-  unsigned dim;
-  int64_t size, tile;
-};
-
-/// Extents from the current position to the end of the array; null where all tiles are whole.
-std::pair<AffineMap, SmallVector<Value>> validFrom(IterationSpace &space, ArrayRef<Span> spans) {
+std::pair<AffineMap, SmallVector<Value>> ScratchpadContractionNest::validFrom(ArrayRef<Span> spans) const {
   SmallVector<AffineExpr> left;
   bool whole = true;
   for (const Span &span : spans) {
@@ -313,7 +198,8 @@ std::pair<AffineMap, SmallVector<Value>> validFrom(IterationSpace &space, ArrayR
   return whole ? std::pair<AffineMap, SmallVector<Value>>() : space.map(left);
 }
 
-Value Emitter::stageCopy(const ContractionOperand &operand, Value buffer, bool isA, AffineExpr stage) {
+Value ScratchpadContractionNest::stageCopy(const ContractionOperand &operand, Value buffer, bool isA,
+                                           AffineExpr stage) {
   std::pair<unsigned, int64_t> rows(isA ? p.mDim : p.kDim, isA ? p.tileM : p.tileK),
       cols(isA ? p.kDim : p.nDim, isA ? p.tileK : p.tileN);
   auto [map, operands] = space.address(operand.access);
@@ -322,13 +208,13 @@ Value Emitter::stageCopy(const ContractionOperand &operand, Value buffer, bool i
   for (AffineExpr result : operand.access.map.getResults())
     from.push_back(dim(0) * *linearCoefficient(result, rows.first) + dim(1) * *linearCoefficient(result, cols.first));
   auto [valid, validOperands] =
-      validFrom(space, {Span{rows.first, rows.second, rows.second}, Span{cols.first, cols.second, cols.second}});
+      validFrom({Span{rows.first, rows.second, rows.second}, Span{cols.first, cols.second, cols.second}});
   return tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands, elements(from), buffer,
                               target, targetOperands, elements({constant(0), dim(0), dim(1)}),
                               {rows.second, cols.second}, valid, validOperands);
 }
 
-Value Emitter::multiply(AffineExpr tile, AffineExpr step) {
+Value ScratchpadContractionNest::multiply(AffineExpr tile, AffineExpr step) {
   Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
   Value stage = space.value((tile * stepCount + step) % p.stages), half = space.value(tile % 2);
   // Without a flag C holds zeros: the core clears what it has read.
@@ -342,130 +228,9 @@ Value Emitter::multiply(AffineExpr tile, AffineExpr step) {
       builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}), builder().getStringAttr(unit.name));
 }
 
-//===-- Finished tiles ----------------------------------------------------===//
-
-/// Copies one slice of an array of the tail; the position is that of the tile.
-Value Emitter::tailCopy(const TailBuffer &tail, AffineExpr slot, AffineExpr slice, bool in) {
-  int64_t rows = p.tileM / p.slices;
-  AffineExpr top = space.at[p.mDim];
-  space.at[p.mDim] = top + slice * rows;
-  auto [map, operands] = space.address(tail.access);
-  auto [place, placeOperands] = space.map({slot, constant(0), constant(0)});
-  SmallVector<AffineExpr> outside;
-  for (AffineExpr result : tail.access.map.getResults())
-    outside.push_back(dim(0) * *linearCoefficient(result, p.mDim) + dim(1) * *linearCoefficient(result, p.nDim));
-  auto [valid, validOperands] = validFrom(space, {Span{p.mDim, rows, p.tileM}, Span{p.nDim, p.tileN, p.tileN}});
-  SmallVector<int64_t> shape{tail.rows ? rows : 1, tail.cols ? p.tileN : 1};
-  if (valid && (!tail.rows || !tail.cols)) {
-    AffineExpr one = constant(1);
-    valid = AffineMap::get(valid.getNumDims(), valid.getNumSymbols(),
-                           {tail.rows ? valid.getResult(0) : one, tail.cols ? valid.getResult(1) : one},
-                           builder().getContext());
-  }
-  AffineMap there = elements(outside), here = elements({constant(0), dim(0), dim(1)});
-  space.at[p.mDim] = top;
-  if (in)
-    return tile::CopyOp::create(builder(), space.loc, tail.access.memref, map, operands, there, tail.buffer, place,
-                                placeOperands, here, shape, valid, validOperands);
-  auto copy = tile::CopyOp::create(builder(), space.loc, tail.buffer, place, placeOperands, here, tail.access.memref,
-                                   map, operands, there, shape, valid, validOperands);
-  copy.setClipped(bool(valid));
-  return copy;
-}
-
-/// Starts the loads of what slice `slice` of tile `tile` reads.
-SmallVector<Value> Emitter::tailCopies(AffineExpr tile, AffineExpr slice) {
-  enterTile(tile);
-  SmallVector<Value> tokens;
-  for (const TailBuffer &load : loads)
-    tokens.push_back(tailCopy(load, (tile * p.slices + slice) % 2, slice, true));
-  return tokens;
-}
-
-/// Tokens: of the loads of this slice, of the stores of the slice before the last, of those of the last.
-SmallVector<Value> Emitter::tailSlice(AffineExpr tile, AffineExpr slice, AffineExpr count, ValueRange tokens) {
-  size_t in = loads.size(), out = stores.size();
-  AffineExpr next = tile * p.slices + slice + 1, slot = (tile * p.slices + slice) % 2;
-  tile::WaitOp::create(builder(), space.loc, tokens.take_front(in + out));
-  space.loop(constant(0), constant(p.tileM / p.slices), [&](AffineExpr row) {
-    space.loop(constant(0), constant(p.tileN / p.width),
-               [&](AffineExpr col) { finishRow(tile % 2, slot, slice, row, col * p.width); });
-  });
-  SmallVector<Value> result(tokens.take_front(in)), stored;
-  enterTile(tile);
-  for (const TailBuffer &store : stores)
-    stored.push_back(tailCopy(store, slot, slice, false));
-  if (in)
-    result = onlyIf(below(next.floorDiv(p.slices), count), result,
-                    [&] { return tailCopies(next.floorDiv(p.slices), next % p.slices); });
-  llvm::append_range(result, tokens.take_back(out));
-  llvm::append_range(result, stored);
-  return result;
-}
-
-/// Writes zeros to one vector of the accumulators.
-void Emitter::clear(ArrayRef<AffineExpr> at) {
-  auto [map, operands] = space.map(at);
-  auto type = tile::FragmentType::get(1, p.width, c.accumulator, rowMajorLayout(1, p.width));
-  Value zero = tile::ZeroOp::create(builder(), space.loc, type);
-  tile::StoreOp::create(builder(), space.loc, zero, sums, operands, AffineMapAttr::get(map),
-                        AffineMapAttr::get(elements({constant(0), constant(0), dim(1)})), AffineMapAttr(), ValueRange(),
-                        UnitAttr());
-}
-
-Value Emitter::loadVector(Value buffer, Type element, ArrayRef<AffineExpr> at, bool cols) {
-  auto [map, operands] = space.map(at);
-  auto type = tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
-  return tile::LoadOp::create(builder(), space.loc, type, buffer, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(elements({constant(0), constant(0), cols ? dim(1) : constant(0)})),
-                              AffineMapAttr(), ValueRange());
-}
-
-/// One vector of one row of a slice, from the accumulators to the buffers that leave.
-void Emitter::finishRow(AffineExpr half, AffineExpr slot, AffineExpr slice, AffineExpr row, AffineExpr col) {
-  auto fragment = [&](Type element) {
-    return tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
-  };
-  auto load = [&](const Access &access, tile::FragmentType) {
-    const TailBuffer &tail = *llvm::find_if(loads, [&](const TailBuffer &each) { return each.access.op == access.op; });
-    return loadVector(tail.buffer, tail.element, {slot, tail.rows ? row : constant(0), tail.cols ? col : constant(0)},
-                      tail.cols);
-  };
-  auto store = [&](Value value, const Access &access) {
-    const TailBuffer &tail =
-        *llvm::find_if(stores, [&](const TailBuffer &each) { return each.access.op == access.op; });
-    auto [map, operands] = space.map({slot, row, col});
-    tile::StoreOp::create(builder(), space.loc, value, tail.buffer, operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(elements({constant(0), constant(0), dim(1)})), AffineMapAttr(),
-                          ValueRange(), UnitAttr());
-  };
-  AffineExpr place[] = {half, slice * (p.tileM / p.slices) + row, col};
-  Value sum = loadVector(sums, c.accumulator, place, true);
-  if (unit.init != UnitInit::ZeroFlag)
-    clear(place);
-  if (!task.zeroInit) {
-    Value before = load(c.c, fragment(c.accumulator));
-    auto add = tile::MapOp::create(builder(), space.loc, TypeRange{sum.getType()}, ValueRange{sum, before},
-                                   [&](OpBuilder &inner, Location loc, ValueRange values) {
-                                     Value both =
-                                         isa<FloatType>(c.accumulator)
-                                             ? arith::AddFOp::create(inner, loc, values[0], values[1]).getResult()
-                                             : arith::AddIOp::create(inner, loc, values[0], values[1]).getResult();
-                                     tile::YieldOp::create(inner, loc, both);
-                                   });
-    sum = add.getResult(0);
-  }
-  if (task.keepC)
-    store(sum, c.c);
-  if (!task.epilogue.empty())
-    emitEpilogue(builder(), space.loc, task, sum, fragment, load, store);
-}
-
-} // namespace
-
 void emitScratchpadContraction(OpBuilder &builder, Location loc, const ContractionTask &task,
                                const ScratchpadContractionPlan &plan, const CoreHierarchy &cores) {
-  Emitter(builder, loc, task, plan, cores).emit();
+  ScratchpadContractionNest(builder, loc, task, plan, cores).emit();
 }
 
 } // namespace tilewright
