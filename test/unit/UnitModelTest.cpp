@@ -14,6 +14,7 @@
 
 #include "tilewright/UnitModel.h"
 #include "tilewright/Target.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -21,6 +22,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
+#include <cmath>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -29,19 +31,19 @@ using namespace tilewright;
 
 namespace {
 
-/// A fragment of small whole numbers (every sum is exact) and the matrix that it holds.
+/// A fragment of small whole numbers times `scale` (every sum is exact) and the matrix that it holds.
 struct Fragment {
   std::vector<char> bytes;
   std::vector<double> matrix;
 };
 
-Fragment randomFragment(const UnitOperand &operand, std::mt19937 &random) {
+Fragment randomFragment(const UnitOperand &operand, std::mt19937 &random, double scale = 1) {
   Fragment fragment;
   fragment.bytes.resize(fragmentBytes(operand) + 64);
   fragment.matrix.resize(operand.rows * operand.cols);
   int low = isSigned(operand.element) ? -8 : 0, high = operand.element == ElementKind::I4 ? 7 : 8;
   for (double &value : fragment.matrix)
-    value = std::uniform_int_distribution<int>(low, high)(random);
+    value = scale * std::uniform_int_distribution<int>(low, high)(random);
   int64_t elements = operand.layout.numElements();
   for (int64_t lane = 0; lane < operand.layout.numLanes(); ++lane) {
     for (int64_t element = 0; element < elements; ++element) {
@@ -148,18 +150,33 @@ Instruction compile(llvm::orc::LLJIT &jit, const MatrixUnit &unit, const Codegen
 
 TEST(UnitModel, MultipliesMatrices) {
   std::mt19937 random(1);
+  int64_t fractions = 0; // results that are no whole numbers
   for (const MatrixUnit &unit : allUnits()) {
-    Fragment a = randomFragment(unit.a, random), b = randomFragment(unit.b, random), c = randomFragment(unit.c, random);
+    // Eighths, where the type of C holds every sum of their products.
+    bool exact = isFloat(unit.a.element) && isFloat(unit.b.element) && bitWidth(unit.c.element) >= 32;
+    double scale = exact ? 0.125 : 1;
+    Fragment a = randomFragment(unit.a, random, scale), b = randomFragment(unit.b, random, scale);
+    Fragment c = randomFragment(unit.c, random, scale * scale);
     runUnit(unit, a.bytes.data(), b.bytes.data(), c.bytes.data());
+    std::vector<double> expected = c.matrix;
+    for (int64_t i = 0; i < unit.m; ++i)
+      for (int64_t j = 0; j < unit.n; ++j)
+        for (int64_t k = 0; k < unit.k; ++k)
+          expected[i * unit.n + j] += a.matrix[i * unit.k + k] * b.matrix[k * unit.n + j];
     int64_t elements = unit.c.layout.numElements();
-    for (int64_t element = 0; element < elements; ++element) {
-      Position p = unit.c.layout.at(0, element);
-      double expected = c.matrix[p.row * unit.n + p.col];
-      for (int64_t k = 0; k < unit.k; ++k)
-        expected += a.matrix[p.row * unit.k + k] * b.matrix[k * unit.n + p.col];
-      EXPECT_EQ(readElement(unit.c.element, c.bytes.data(), element), expected) << unit.name << " element " << element;
-    }
+    std::vector<bool> seen(expected.size());
+    for (int64_t lane = 0; lane < unit.c.layout.numLanes(); ++lane)
+      for (int64_t element = 0; element < elements; ++element) {
+        Position p = unit.c.layout.at(lane, element);
+        int64_t place = p.row * unit.n + p.col;
+        seen[place] = true;
+        fractions += expected[place] != std::floor(expected[place]);
+        EXPECT_EQ(readElement(unit.c.element, c.bytes.data(), lane * elements + element), expected[place])
+            << unit.name << " lane " << lane << " element " << element;
+      }
+    EXPECT_EQ(llvm::count(seen, false), 0) << unit.name << ": lanes hold not all of C";
   }
+  EXPECT_GT(fractions, 0);
 }
 
 TEST(UnitModel, AgreesWithTheInstructionsOfThisMachine) {
