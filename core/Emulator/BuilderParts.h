@@ -31,6 +31,8 @@ int64_t bytesOf(const mlir::DataLayout &layout, mlir::Type type);
 /// Memory of one lane for the operands of a call. All calls of a function share it: each has done with it when it
 /// returns, and an unrolled kernel has thousands.
 mlir::Value frame(mlir::Operation *op, int64_t bytes);
+/// On the allocation of that memory.
+inline constexpr llvm::StringLiteral frameAttr = "tilewright.frame";
 
 /// In a method of EmulationBuilder: a call of the runtime, whose first operand is the lane.
 #define CALL(name, result, ...)                                                                                        \

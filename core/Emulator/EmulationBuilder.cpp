@@ -52,9 +52,8 @@ static LLVM::AllocaOp slot(Operation *op, int64_t bytes) {
 }
 
 Value tilewright::frame(Operation *op, int64_t bytes) {
-  constexpr const char *attribute = "tilewright.frame";
   for (auto shared : op->getParentOfType<LLVM::LLVMFuncOp>().front().getOps<LLVM::AllocaOp>()) {
-    if (!shared->hasAttr(attribute))
+    if (!shared->hasAttr(frameAttr))
       continue;
     auto size = shared.getArraySize().getDefiningOp<LLVM::ConstantOp>();
     if (int64_t have = cast<IntegerAttr>(size.getValue()).getInt(); have < bytes)
@@ -62,7 +61,7 @@ Value tilewright::frame(Operation *op, int64_t bytes) {
     return shared;
   }
   LLVM::AllocaOp memory = slot(op, bytes);
-  memory->setAttr(attribute, UnitAttr::get(op->getContext()));
+  memory->setAttr(frameAttr, UnitAttr::get(op->getContext()));
   return memory;
 }
 
@@ -117,6 +116,7 @@ void EmulationBuilder::clusterWait() {
   CALL("cluster_barrier", {}, constant(32, impl.site(op)), constant(32, stepValue(BarrierStep::Wait)));
 }
 void EmulationBuilder::fenceEngines() { CALL("fence_engines", {}, constant(32, impl.site(op))); }
+void EmulationBuilder::fenceUnits() { CALL("fence_units", {}, constant(32, impl.site(op))); }
 
 //===----------------------------------------------------------------------===//
 // Values between lanes

@@ -101,6 +101,7 @@ void EmulationTable::primitives(StringRef prefix) {
   on("cluster_arrive", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.clusterArrive(); }));
   on("cluster_wait", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.clusterWait(); }));
   on("fence_engines", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.fenceEngines(); }));
+  on("fence_units", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.fenceUnits(); }));
   static constexpr std::pair<const char *, Shuffle> shuffles[] = {
       {"shuffle_index", Shuffle::Index},
       {"shuffle_up", Shuffle::Up},

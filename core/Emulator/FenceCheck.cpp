@@ -242,7 +242,7 @@ LogicalResult FenceCheck::run(LLVM::LLVMFuncOp function) {
 
 LogicalResult tilewright::checkEngineFences(ModuleOp module, std::shared_ptr<const TargetDescription> chip,
                                             const EmulationTable &table) {
-  if (!table.fencedEngines)
+  if (!table.fencedEngines && !table.fencedRegisters)
     return success();
   std::string unknown;
   FailureOr<RewrittenKernels> kernels = failure();
@@ -260,7 +260,9 @@ LogicalResult tilewright::checkEngineFences(ModuleOp module, std::shared_ptr<con
   bool sound = true;
   FenceCheck check(*kernels);
   for (auto function : kernels->module->getOps<LLVM::LLVMFuncOp>())
-    if (!function.isExternal() && !function.getName().ends_with(kernelEntrySuffix))
-      sound &= succeeded(check.run(function));
+    if (!function.isExternal() && !function.getName().ends_with(kernelEntrySuffix)) {
+      sound &= !table.fencedEngines || succeeded(check.run(function));
+      sound &= !table.fencedRegisters || succeeded(checkRegisterFences(*kernels, function));
+    }
   return success(sound);
 }

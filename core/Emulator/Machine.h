@@ -111,6 +111,7 @@ struct EngineQueue {
   double lastEnd = 0;
   std::vector<double> ends; // of the commands that may be in the queue, oldest first
   uint32_t lastSite = 0;
+  uint32_t lastCopy = 0; // clock of the last command that a group awaits: tiles complete at a phase barrier
 };
 
 enum class Waiting : uint8_t { No, Subgroup, Barrier, Phase, Cluster, Split };

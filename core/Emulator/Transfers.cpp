@@ -89,8 +89,8 @@ void tilewright::copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer tr
   Machine &machine = *lane.machine;
   unsigned e = static_cast<unsigned>(engine);
   EngineQueue &queue = lane.engines[e];
-  transfer.stamp = ++queue.issued;
-  transfer.site = site;
+  transfer.stamp = queue.lastCopy = ++queue.issued;
+  transfer.site = queue.lastSite = site;
   uint32_t valid = std::min(transfer.valid, transfer.rowBytes);
   struct {
     uint32_t rows, rowBytes;
@@ -198,6 +198,12 @@ void tilewright::drain(Lane &lane) {
         return formatv("{0} ends before this {1} has read the scratchpad; a wait is missing", machine.name(lane),
                        isUnit ? "unit" : "store")
             .str();
+      });
+    // The scratchpad is another block's when this one has ended.
+    if (static_cast<Engine>(e) == Engine::Copy && queue.lastCopy > lane.order.waited[e] &&
+        !machine.kernels->table.endAwaitsCopies)
+      machine.report(FindingKind::InFlight, queue.lastSite, queue.lastSite, [&] {
+        return formatv("{0} ends before this copy has come; a wait is missing", machine.name(lane)).str();
       });
   }
 }

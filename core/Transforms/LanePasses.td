@@ -144,12 +144,13 @@ def PlaceHostCode : Pass<"place-host-code", "::mlir::ModuleOp"> {
 //===-- Stage 5: lower ----------------------------------------------------===//
 
 def CheckEngineFences : Pass<"check-engine-fences", "::mlir::ModuleOp"> {
-  let summary = "Prove that lanes publish what engines read";
+  let summary = "Prove that lanes publish what engines and units read";
   let description = [{
     On the final kernels of chips whose engines go their own way to the scratchpad: along each path of the control flow,
     what lanes write to the scratchpad, and the phase objects that they make, are behind a fence before engines, and handed
     on behind it, when an engine uses the scratchpad. What an op means tells the target's emulation table. A missing fence is
-    an error, since no run on a host shows it for certain.
+    an error, since no run on a host shows it for certain. Where units of a group work beside the lanes, each access of the
+    lanes to registers that such a unit takes has a fence of units' registers behind it, and so has the kernel's beginning.
 
     ```mlir
     llvm.store %v, %tile : f32, !llvm.ptr<3>

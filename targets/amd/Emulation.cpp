@@ -98,6 +98,7 @@ void amd::emulate(EmulationTable &table) {
     return success();
   });
   table.ignore(LLVM::FenceOp::getOperationName());
+  table.endAwaitsCopies = true; // s_endpgm waits until all counters are 0
   table.on(ROCDL::DsBpermuteOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto permute = cast<ROCDL::DsBpermuteOp>(op);
     Value lane = LLVM::LShrOp::create(b.ir(), b.loc(), permute.getIndex(), b.constant(32, 2));

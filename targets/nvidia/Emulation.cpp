@@ -95,8 +95,12 @@ static void emulateRings(EmulationTable &table) {
       b.fenceEngines();
     return success();
   });
-  for (StringRef name : {NVVM::SetMaxRegisterOp::getOperationName(), NVVM::WgmmaFenceAlignedOp::getOperationName()})
-    table.ignore(name);
+  table.ignore(NVVM::SetMaxRegisterOp::getOperationName());
+  table.fencedRegisters = true;
+  table.on(NVVM::WgmmaFenceAlignedOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
+    b.fenceUnits();
+    return success();
+  });
   table.on(NVVM::WgmmaGroupSyncAlignedOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
     b.commit(Engine::Unit);
     return success();

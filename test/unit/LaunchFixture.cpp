@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LaunchFixture.h"
+#include "core/CostModel/LaneContractionModel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -152,3 +153,36 @@ std::string test::gemmText(const Gemm &g, int64_t m, int64_t n, int64_t k) {
                        g.in, widen("xw", "x"), widen("yw", "y"), isFloating ? "arith.mulf" : "arith.muli",
                        widens ? "%xw" : "%x", widens ? "%yw" : "%y", isFloating ? "arith.addf" : "arith.addi");
 }
+
+test::Product::Product(const Gemm &g, int64_t m, int64_t n, int64_t k, std::mt19937 &random)
+    : a(g.kind, m * k, &random), b(g.kind, k * n, &random), c(g.result, m * n, nullptr), expected(m * n) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t l = 0; l < k; ++l)
+        expected[i * n + j] += a.values[g.transA ? l * m + i : i * k + l] * b.values[g.transB ? j * k + l : l * n + j];
+}
+
+std::vector<std::string> test::ringChips() {
+  programContext();
+  std::vector<std::string> names;
+  size_t units = 0;
+  for (const Target *target : TargetRegistry::get().targets())
+    for (const std::string &chip : target->chips()) {
+      auto description = llvm::cantFail(target->describe(chip));
+      auto hierarchy = laneHierarchy(*description);
+      bool groups = llvm::any_of(description->units(), [](const MatrixUnit &unit) {
+        return unit.scopeCount > 1 && unit.a.residence == Residence::Scratchpad;
+      });
+      if (hierarchy && groups && tileEngine(*description, *hierarchy) && description->units().size() != units) {
+        units = description->units().size();
+        names.push_back((target->name() + ":" + chip).str());
+      }
+    }
+  return names;
+}
+
+std::string test::forceTile(int64_t m, int64_t n) {
+  return llvm::formatv("group=4,block_m={0},block_n={1}", m, n).str();
+}
+
+bool test::usesRing(const Compiled &compiled) { return compiled.lanes.find("tensor_map") != std::string::npos; }

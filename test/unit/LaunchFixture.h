@@ -61,6 +61,20 @@ struct Gemm {
 };
 std::string gemmText(const Gemm &g, int64_t m, int64_t n, int64_t k);
 
+/// The arrays of a product, and its result in float64.
+struct Product {
+  Array a, b, c;
+  std::vector<double> expected;
+  Product(const Gemm &g, int64_t m, int64_t n, int64_t k, std::mt19937 &random);
+};
+
+/// Chips whose units are issued by a group of subgroups on matrices that an engine copies: one for each list of units.
+std::vector<std::string> ringChips();
+/// The plan of a ring with tiles of `m` x `n`.
+std::string forceTile(int64_t m, int64_t n);
+/// What a program for the ring must contain, or the test is about something else.
+bool usesRing(const Compiled &compiled);
+
 } // namespace tilewright::test
 
 #endif // TILEWRIGHT_TEST_UNIT_LAUNCHFIXTURE_H

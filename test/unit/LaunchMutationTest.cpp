@@ -8,7 +8,7 @@
 /// \file
 /// Takes single barriers, waits, commits and arrangements out of kernels that the
 /// compiler made: the emulator reports each one, so that none is emitted in vain,
-/// and none that is needed could be missing unnoticed. RingTest.cpp does it for rings.
+/// and none that is needed could be missing unnoticed. RingMutationTest.cpp does it for rings.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -56,12 +56,10 @@ static bool awaitsCopies(mlir::Operation *op) {
   return copies && field && (field.getInt() & loads) != loads;
 }
 
-/// Barriers, waits and commits; not the wait for everything at a block's end, without which a copy that nobody reads
-/// goes on.
+/// Barriers, waits and commits; the wait for everything at a block's end, too, without which a copy that nobody reads
+/// comes into the scratchpad of the next one.
 static bool orders(mlir::Operation *op) {
   llvm::StringRef name = op->getName().getStringRef();
-  if (auto groups = op->getAttrOfType<mlir::IntegerAttr>("n"); groups && groups.getInt() == 0)
-    return false;
   if (name == "rocdl.s.waitcnt")
     return awaitsCopies(op);
   return name == "nvvm.barrier0" || name == "nvvm.barrier" || name == "nvvm.cp.async.wait.group" ||

@@ -7,16 +7,13 @@
 ///
 /// \file
 /// Chips whose units read the scratchpad and whose engine copies tiles: products
-/// of all orders that the units take, edges, tiles that blocks take in turn; and
-/// that each wait and each arrival is needed.
+/// of all orders that the units take, edges, tiles that blocks take in turn. That
+/// each wait and each arrival is needed: RingMutationTest.cpp.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "LaunchFixture.h"
 #include "core/CostModel/LaneContractionModel.h"
-#include "core/Emulator/FenceCheck.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -24,48 +21,6 @@
 
 using namespace tilewright;
 using namespace tilewright::test;
-
-namespace {
-
-/// Chips whose units are issued by a group of subgroups on matrices that an engine copies: one for each list of units.
-std::vector<std::string> ringChips() {
-  programContext();
-  std::vector<std::string> names;
-  size_t units = 0;
-  for (const Target *target : TargetRegistry::get().targets())
-    for (const std::string &chip : target->chips()) {
-      auto description = llvm::cantFail(target->describe(chip));
-      auto hierarchy = laneHierarchy(*description);
-      bool groups = llvm::any_of(description->units(), [](const MatrixUnit &unit) {
-        return unit.scopeCount > 1 && unit.a.residence == Residence::Scratchpad;
-      });
-      if (hierarchy && groups && tileEngine(*description, *hierarchy) && description->units().size() != units) {
-        units = description->units().size();
-        names.push_back((target->name() + ":" + chip).str());
-      }
-    }
-  return names;
-}
-
-struct Product {
-  Array a, b, c;
-  std::vector<double> expected;
-  Product(const Gemm &g, int64_t m, int64_t n, int64_t k, std::mt19937 &random)
-      : a(g.kind, m * k, &random), b(g.kind, k * n, &random), c(g.result, m * n, nullptr), expected(m * n) {
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j)
-        for (int64_t l = 0; l < k; ++l)
-          expected[i * n + j] +=
-              a.values[g.transA ? l * m + i : i * k + l] * b.values[g.transB ? j * k + l : l * n + j];
-  }
-};
-
-std::string force(int64_t m, int64_t n) { return llvm::formatv("group=4,block_m={0},block_n={1}", m, n).str(); }
-
-/// What a program for the ring must contain, or the test is about something else.
-bool usesRing(const Compiled &compiled) { return compiled.lanes.find("tensor_map") != std::string::npos; }
-
-} // namespace
 
 TEST(Ring, ProductsOfAllOrders) {
   using enum ElementKind;
@@ -81,7 +36,7 @@ TEST(Ring, ProductsOfAllOrders) {
   for (const std::string &chip : ringChips())
     for (const Gemm &g : gemms) {
       int64_t m = 200, n = 144, k = 208; // no multiple of a tile
-      Compiled compiled = compileFor(gemmText(g, m, n, k), chip, force(128, 64));
+      Compiled compiled = compileFor(gemmText(g, m, n, k), chip, forceTile(128, 64));
       ASSERT_TRUE(usesRing(compiled)) << chip << " " << g.in << compiled.lanes;
       Product p(g, m, n, k, random);
       std::string what = llvm::formatv("{0} {1}{2}{3}", chip, g.in, g.transA ? " A^T" : "", g.transB ? " B^T" : "");
@@ -104,7 +59,7 @@ TEST(Ring, AllTiles) {
                           {256, 64}})
       for (int64_t k : {128, 1096}) {
         int64_t m = k == 128 ? bm : bm + 8, n = k == 128 ? bn : bn + 8;
-        Compiled compiled = compileFor(gemmText(g, m, n, k), chip, force(bm, bn));
+        Compiled compiled = compileFor(gemmText(g, m, n, k), chip, forceTile(bm, bn));
         ASSERT_TRUE(usesRing(compiled)) << compiled.lanes;
         Product p(g, m, n, k, random);
         std::string what = llvm::formatv("{0} {1}x{2} k {3}", chip, bm, bn, k);
@@ -119,7 +74,7 @@ TEST(Ring, BlocksTakeTilesInTurn) {
   std::mt19937 random(7);
   for (const std::string &chip : ringChips()) {
     int64_t m = 1000, n = 160, k = 136;
-    Compiled compiled = compileFor(gemmText(g, m, n, k), chip, force(64, 16) + ",cluster=1");
+    Compiled compiled = compileFor(gemmText(g, m, n, k), chip, forceTile(64, 16) + ",cluster=1");
     ASSERT_TRUE(usesRing(compiled));
     Product p(g, m, n, k, random);
     auto counters = check(compiled, chip + " in turn", {}, {p.a, p.b, p.c, p.c}, p.expected, 1e-6);
@@ -149,7 +104,7 @@ TEST(Ring, ClustersShareCopies) {
         Product p(g, m, n, 136, random);
         std::string text = gemmText(g, m, n, 136);
         auto readBytes = [&](const char *cluster) {
-          Compiled compiled = compileFor(text, chip, force(64, 64) + cluster);
+          Compiled compiled = compileFor(text, chip, forceTile(64, 64) + cluster);
           EXPECT_TRUE(usesRing(compiled));
           auto counters = check(compiled, chip + cluster, {}, {p.a, p.b, p.c, p.c}, p.expected, 1e-6);
           uint64_t bytes = 0;
@@ -177,7 +132,7 @@ TEST(Ring, DynamicRows) {
           -> tensor<?x64xf32>
         return %r : tensor<?x64xf32>
       })";
-    Compiled compiled = compileFor(text, chip, force(128, 64));
+    Compiled compiled = compileFor(text, chip, forceTile(128, 64));
     ASSERT_TRUE(usesRing(compiled)) << compiled.lanes;
     const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32};
     for (int64_t m : {1, 130}) {
@@ -224,7 +179,7 @@ TEST(Ring, Epilogue) {
       return %r : tensor<136x72xf16>
     })";
   for (const std::string &chip : ringChips()) {
-    Compiled compiled = compileFor(text, chip, force(128, 64));
+    Compiled compiled = compileFor(text, chip, forceTile(128, 64));
     ASSERT_TRUE(usesRing(compiled)) << compiled.lanes;
     const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
     Product p(g, m, n, k, random);
@@ -233,157 +188,4 @@ TEST(Ring, Epilogue) {
       p.expected[i] = std::max(0.0, p.expected[i] + bias.values[i % n]) + x.values[i];
     check(compiled, chip + " epilogue", {}, {p.a, p.b, bias, x, c, c}, p.expected, 1e-3);
   }
-}
-
-namespace {
-
-/// Ops whose removal must show, by number; `take` removes the one of number `which`, -1 none. Returns how many there
-/// are.
-int visitSteps(mlir::ModuleOp module, int which, std::string &what) {
-  int count = 0, made = 0;
-  llvm::SmallVector<mlir::Operation *> steps;
-  module.walk([&](mlir::Operation *op) {
-    llvm::StringRef name = op->getName().getStringRef();
-    auto assembly = llvm::dyn_cast<mlir::LLVM::InlineAsmOp>(op);
-    bool waits = assembly && assembly.getAsmString().contains("wait");
-    for (llvm::StringRef part :
-         {"arrive", "try_wait", "commit", "barrier0", "wait_group", "cluster.wait", "fence.proxy"})
-      waits |= name.contains(part);
-    bool makes = name.contains("mbarrier.init"); // the objects of one stage stand for all
-    if (waits || name == "nvvm.barrier" || (makes && made++ < 2))
-      steps.push_back(op);
-  });
-  count = steps.size();
-  if (which < 0)
-    return count;
-  mlir::Operation *op = steps[which];
-  what = op->getName().getStringRef().str() + " " + std::to_string(which);
-  mlir::OpBuilder builder(op);
-  if (op->getNumResults() && !op->getResult(0).use_empty()) { // a wait that carries registers: they go past it
-    mlir::Value result = mlir::LLVM::UndefOp::create(builder, op->getLoc(), op->getResult(0).getType());
-    for (auto [i, value] : llvm::enumerate(op->getOperands()))
-      result = mlir::LLVM::InsertValueOp::create(builder, op->getLoc(), result, value, int64_t(i));
-    op->getResult(0).replaceAllUsesWith(result);
-  }
-  op->erase();
-  return count;
-}
-
-/// Modes in which something is found or a result is wrong.
-int modesThatShow(const Compiled &compiled, const Product &p) {
-  int modes = 0;
-  for (const EmulatorMode &mode : allModes(compiled.kernels->engines())) {
-    Emulator device(compiled.kernels);
-    device.mode = mode;
-    device.counting = false;
-    std::string error;
-    std::vector<Array> arrays{p.a, p.b, p.c, p.c};
-    std::vector<void *> memory;
-    for (Array &array : arrays) {
-      memory.push_back(device.allocate(array.bytes.size(), error));
-      device.copyIn(memory.back(), array.bytes.data(), array.bytes.size(), error);
-    }
-    EXPECT_TRUE(compiled.program->run(device, {}, memory, error)) << error;
-    device.copyOut(arrays.back().bytes.data(), memory.back(), arrays.back().bytes.size(), error);
-    bool wrong = !device.findings().empty();
-    for (size_t i = 0; i < p.expected.size() && !wrong; ++i)
-      wrong = arrays.back().at(i) != p.expected[i];
-    modes += wrong;
-    for (void *each : memory)
-      device.release(each);
-  }
-  return modes;
-}
-
-void eachStepIsNeeded(const std::string &chip, int64_t m, int64_t n, int64_t k, const std::string &plan) {
-  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
-  std::mt19937 random(10);
-  Product p(g, m, n, k, random);
-  int steps = 0;
-  std::string what;
-  Compiled whole = compileFor(gemmText(g, m, n, k), chip, plan,
-                              [&](mlir::ModuleOp module) { steps = visitSteps(module, -1, what); });
-  ASSERT_TRUE(usesRing(whole));
-  EXPECT_EQ(modesThatShow(whole, p), 0);
-  EXPECT_GE(steps, 8);
-  for (int which = 0; which < steps; ++which) {
-    Compiled without =
-        compileFor(gemmText(g, m, n, k), chip, plan, [&](mlir::ModuleOp module) { visitSteps(module, which, what); });
-    ASSERT_TRUE(without.kernels);
-    EXPECT_GT(modesThatShow(without, p), 0) << chip << " without " << what;
-  }
-}
-
-} // namespace
-
-/// Each fence before engines, removed or put behind the barrier that follows it, is found by the static check alone.
-TEST(Ring, EachFenceIsNeededStatically) {
-  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
-  for (const std::string &chipName : ringChips())
-    for (const char *cluster : {",cluster=1", ",cluster=2"}) {
-      auto chip = llvm::cantFail(TargetRegistry::get().describe(chipName));
-      EmulationTable table;
-      llvm::cantFail(TargetRegistry::get().target(chip->target()))->emulate(table);
-      auto fencesOf = [](mlir::ModuleOp module) {
-        llvm::SmallVector<mlir::Operation *> fences;
-        module.walk([&](mlir::Operation *op) {
-          if (op->getName().getStringRef().contains("fence.proxy"))
-            fences.push_back(op);
-        });
-        return fences;
-      };
-      int faults = 0;
-      compileFor(gemmText(g, 128, 128, 128), chipName, force(64, 128) + cluster, [&](mlir::ModuleOp module) {
-        auto messageOf = [&](mlir::ModuleOp changed) {
-          std::string message;
-          mlir::ScopedDiagnosticHandler handler(
-              changed.getContext(), [&](mlir::Diagnostic &diagnostic) { message += diagnostic.str() + "\n"; });
-          bool sound = mlir::succeeded(checkEngineFences(changed, chip, table));
-          EXPECT_EQ(sound, message.empty()) << message;
-          return message;
-        };
-        EXPECT_EQ(messageOf(module), "");
-        size_t fences = fencesOf(module).size();
-        EXPECT_GE(fences, 2u) << "of the phase objects and of what leaves";
-        for (size_t which = 0; which < fences; ++which) {
-          auto without = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
-          fencesOf(*without)[which]->erase();
-          EXPECT_NE(messageOf(*without).find("is missing behind the write"), std::string::npos) << chipName << which;
-          auto late = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
-          mlir::Operation *fence = fencesOf(*late)[which];
-          for (mlir::Operation *next = fence->getNextNode(); next; next = next->getNextNode())
-            if (next->getName().getStringRef().starts_with("nvvm.barrier")) {
-              fence->moveAfter(next);
-              EXPECT_NE(messageOf(*late).find("stands behind the barrier"), std::string::npos) << chipName << which;
-              ++faults;
-              break;
-            }
-        }
-      });
-      EXPECT_GT(faults, 0);
-    }
-}
-
-/// More steps than stages, two groups.
-TEST(Ring, EachStepIsNeeded) {
-  for (const std::string &chip : ringChips())
-    eachStepIsNeeded(chip, 128, 16, 256, force(128, 16) + ",cluster=1,stages=3");
-}
-
-/// Results leave through two buffers in turn.
-TEST(Ring, EachStepOfStoresIsNeeded) {
-  for (const std::string &chip : ringChips())
-    eachStepIsNeeded(chip, 64, 128, 256, force(64, 128) + ",stages=2");
-}
-
-/// Two blocks that share what they copy.
-TEST(Ring, EachStepIsNeededInClusters) {
-  for (const std::string &chip : ringChips())
-    eachStepIsNeeded(chip, 128, 16, 256, force(64, 16) + ",cluster=2,stages=2");
-}
-
-/// What hands the ring on from one tile to the next.
-TEST(Ring, EachStepIsNeededBetweenTiles) {
-  for (const std::string &chip : ringChips())
-    eachStepIsNeeded(chip, 128, 32, 192, force(64, 16) + ",cluster=1,stages=2,workers=2");
 }

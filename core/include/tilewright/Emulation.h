@@ -130,6 +130,9 @@ public:
   /// What the lane has written, and phase barriers that it has made, become visible to engines that go their own way to
   /// the scratchpad (`fencedEngines`).
   void fenceEngines();
+  /// Registers that the lanes of a group have read or written are in order with the units that the group issues from
+  /// here on (`fencedRegisters`).
+  void fenceUnits();
 
   //===-- Values between the lanes of a subgroup --------------------------===//
   // All its lanes take part. Orders no memory access.
@@ -264,6 +267,11 @@ public:
   /// Engines that copy tiles and units that read descriptors see what a lane wrote to a scratchpad only behind its
   /// fence.
   bool fencedEngines = false;
+  /// Units of a group of subgroups see what lanes did with their registers, A, B or C, only behind the lanes' fence;
+  /// and the first one needs a fence in any case. What a unit of the same record gave is in order by itself.
+  bool fencedRegisters = false;
+  /// The hardware lets no lane end while its copies are under way.
+  bool endAwaitsCopies = false;
   /// Lanes of a subgroup see each other's accesses in program order without a barrier.
   bool inOrderSubgroups = false;
   /// Lanes whose scratchpad access of `bytes` is served together, one group after the other; empty or null: consecutive

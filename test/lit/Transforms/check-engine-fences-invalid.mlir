@@ -161,6 +161,99 @@ llvm.func @called(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
 
 // -----
 
+// Registers of units: no fence at all.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.func @tilewright.primitive.fence_units()
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @first(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  // expected-error @below {{kernel first: 'nvidia.wgmma_m64n16k16_f16_f32' takes registers from lanes without a fence: a fence of units' registers is missing before the kernel's first unit}}
+  %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.store %0, %out : vector<8xf32>, !llvm.ptr<1>
+  llvm.return
+}
+}
+
+// -----
+
+// Lanes change a sum between two units; the fence stands on one of two paths.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.func @tilewright.primitive.fence_units()
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @written(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %some: i1, %out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  // expected-note @below {{'llvm.fadd' is the access}}
+  %1 = llvm.fadd %0, %sum : vector<8xf32>
+  llvm.cond_br %some, ^fence, ^go
+^fence:
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  llvm.br ^go
+^go:
+  // expected-error @below {{kernel written: 'nvidia.wgmma_m64n16k16_f16_f32' takes registers from lanes without a fence: a fence of units' registers is missing behind an access by lanes}}
+  %2 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %1) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.store %2, %out : vector<8xf32>, !llvm.ptr<1>
+  llvm.return
+}
+}
+
+// -----
+
+// Lanes read a sum that goes on.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.func @tilewright.primitive.fence_units()
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @read(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  // expected-note @below {{'llvm.store' is the access}}
+  llvm.store %0, %out : vector<8xf32>, !llvm.ptr<1>
+  // expected-error @below {{a fence of units' registers is missing behind an access by lanes}}
+  %1 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %0) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.return
+}
+}
+
+// -----
+
+// Sums that a branch passes on are written at the branch, behind this fence.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.func @tilewright.primitive.fence_units()
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @branch(%a: i64, %b: i64, %k: i64, %more: i1, %out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  %zero = llvm.mlir.constant(dense<0.0> : vector<8xf32>) : vector<8xf32>
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  // expected-note @below {{'llvm.br' is the access}}
+  llvm.br ^loop(%zero : vector<8xf32>)
+^loop(%sum: vector<8xf32>):
+  // expected-error @below {{a fence of units' registers is missing behind an access by lanes}}
+  %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.cond_br %more, ^loop(%0 : vector<8xf32>), ^end
+^end:
+  llvm.store %0, %out : vector<8xf32>, !llvm.ptr<1>
+  llvm.return
+}
+}
+
+// -----
+
+// Another record's unit takes the sums.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.func @tilewright.primitive.fence_units()
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_bf16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @other(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  // expected-note @below {{'llvm.call' is the access}}
+  %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  // expected-error @below {{'nvidia.wgmma_m64n16k16_bf16_f32' takes registers from lanes without a fence: a fence of units' registers is missing behind an access by lanes}}
+  %1 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_bf16_f32(%a, %k, %b, %k, %0) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.store %1, %out : vector<8xf32>, !llvm.ptr<1>
+  llvm.return
+}
+}
+
+// -----
+
 // expected-error @below {{the module has no attribute 'tilewright.target'; give one such as "target:chip"}}
 module {
 }

@@ -58,6 +58,33 @@ llvm.func @late_and_handed_on_again(%map: !llvm.ptr, %v: f32, %out: !llvm.ptr<1>
 
 // -----
 
+// Registers of units: a fence in each step of a loop, then sums that lanes read, then new sums behind another fence. Units of one
+// record are in order by themselves.
+//
+// CHECK-LABEL: llvm.func @registers
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.func @tilewright.primitive.fence_units()
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @registers(%a: i64, %b: i64, %k: i64, %more: i1, %out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  %zero = llvm.mlir.constant(dense<0.0> : vector<8xf32>) : vector<8xf32>
+  llvm.br ^loop(%zero : vector<8xf32>)
+^loop(%sum: vector<8xf32>):
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  %1 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %0) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.cond_br %more, ^loop(%1 : vector<8xf32>), ^end
+^end:
+  llvm.store %1, %out : vector<8xf32>, !llvm.ptr<1>
+  %2 = llvm.fadd %1, %zero : vector<8xf32>
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  %3 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %2) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.store %3, %out : vector<8xf32>, !llvm.ptr<1>
+  llvm.return
+}
+}
+
+// -----
+
 // Chips without such engines have no fences.
 //
 // CHECK-LABEL: llvm.func @other_chip

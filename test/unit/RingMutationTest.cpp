@@ -1,0 +1,285 @@
+//===- RingMutationTest.cpp - Rings that lack one step ------------------------ ===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Takes single steps, fences and arrangements out of products through rings: each
+/// one is missed, by the emulator, the static checks, a wrong result or the counter of
+/// conflicts.
+///
+//===----------------------------------------------------------------------===//
+
+#include "LaunchFixture.h"
+#include "core/Emulator/FenceCheck.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tilewright/LaneOps.h"
+#include "tilewright/Target.h"
+
+using namespace tilewright;
+using namespace tilewright::test;
+
+namespace {
+
+/// Ops whose removal must show, by number; `take` removes the one of number `which`, -1 none. Returns how many there
+/// are.
+int visitSteps(mlir::ModuleOp module, int which, std::string &what) {
+  int count = 0;
+  llvm::SmallVector<mlir::Operation *> steps;
+  module.walk([&](mlir::Operation *op) {
+    llvm::StringRef name = op->getName().getStringRef();
+    auto assembly = llvm::dyn_cast<mlir::LLVM::InlineAsmOp>(op);
+    bool waits = assembly && assembly.getAsmString().contains("wait");
+    for (llvm::StringRef part :
+         {"arrive", "try_wait", "commit", "barrier0", "wait_group", "cluster.wait", "fence.proxy", "mbarrier.init"})
+      waits |= name.contains(part);
+    if (waits || name == "nvvm.barrier")
+      steps.push_back(op);
+  });
+  count = steps.size();
+  if (which < 0)
+    return count;
+  mlir::Operation *op = steps[which];
+  what = op->getName().getStringRef().str() + " " + std::to_string(which);
+  mlir::OpBuilder builder(op);
+  if (op->getNumResults() && !op->getResult(0).use_empty()) { // a wait that carries registers: they go past it
+    mlir::Value result = mlir::LLVM::UndefOp::create(builder, op->getLoc(), op->getResult(0).getType());
+    for (auto [i, value] : llvm::enumerate(op->getOperands()))
+      result = mlir::LLVM::InsertValueOp::create(builder, op->getLoc(), result, value, int64_t(i));
+    op->getResult(0).replaceAllUsesWith(result);
+  }
+  op->erase();
+  return count;
+}
+
+/// Modes in which something is found or a result is wrong.
+int modesThatShow(const Compiled &compiled, const Product &p) {
+  int modes = 0;
+  for (const EmulatorMode &mode : allModes(compiled.kernels->engines())) {
+    Emulator device(compiled.kernels);
+    device.mode = mode;
+    device.counting = false;
+    std::string error;
+    std::vector<Array> arrays{p.a, p.b, p.c, p.c};
+    std::vector<void *> memory;
+    for (Array &array : arrays) {
+      memory.push_back(device.allocate(array.bytes.size(), error));
+      device.copyIn(memory.back(), array.bytes.data(), array.bytes.size(), error);
+    }
+    EXPECT_TRUE(compiled.program->run(device, {}, memory, error)) << error;
+    device.copyOut(arrays.back().bytes.data(), memory.back(), arrays.back().bytes.size(), error);
+    bool wrong = !device.findings().empty();
+    for (size_t i = 0; i < p.expected.size() && !wrong; ++i)
+      wrong = arrays.back().at(i) != p.expected[i];
+    modes += wrong;
+    for (void *each : memory)
+      device.release(each);
+  }
+  return modes;
+}
+
+void eachStepIsNeeded(const std::string &chip, int64_t m, int64_t n, int64_t k, const std::string &plan) {
+  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  std::mt19937 random(10);
+  Product p(g, m, n, k, random);
+  int steps = 0;
+  std::string what;
+  Compiled whole = compileFor(gemmText(g, m, n, k), chip, plan,
+                              [&](mlir::ModuleOp module) { steps = visitSteps(module, -1, what); });
+  ASSERT_TRUE(usesRing(whole));
+  EXPECT_EQ(modesThatShow(whole, p), 0);
+  EXPECT_GE(steps, 8);
+  for (int which = 0; which < steps; ++which) {
+    Compiled without =
+        compileFor(gemmText(g, m, n, k), chip, plan, [&](mlir::ModuleOp module) { visitSteps(module, which, what); });
+    ASSERT_TRUE(without.kernels);
+    EXPECT_GT(modesThatShow(without, p), 0) << chip << " without " << what;
+  }
+}
+
+} // namespace
+
+namespace {
+
+/// Ops of `module` whose name contains `part`.
+llvm::SmallVector<mlir::Operation *> opsNamed(mlir::ModuleOp module, llvm::StringRef part) {
+  llvm::SmallVector<mlir::Operation *> found;
+  module.walk([&](mlir::Operation *op) {
+    if (op->getName().getStringRef().contains(part))
+      found.push_back(op);
+  });
+  return found;
+}
+
+/// What the static check says of the kernels of `module`.
+std::string messageOf(mlir::ModuleOp module, const std::string &chipName) {
+  auto chip = llvm::cantFail(TargetRegistry::get().describe(chipName));
+  EmulationTable table;
+  llvm::cantFail(TargetRegistry::get().target(chip->target()))->emulate(table);
+  std::string message;
+  mlir::ScopedDiagnosticHandler handler(module.getContext(),
+                                        [&](mlir::Diagnostic &diagnostic) { message += diagnostic.str() + "\n"; });
+  bool sound = mlir::succeeded(checkEngineFences(module, chip, table));
+  EXPECT_EQ(sound, message.empty()) << message;
+  return message;
+}
+
+/// A product whose results leave by the engine, after stage 5.
+void onLowered(const std::string &chip, const std::string &plan, llvm::function_ref<void(mlir::ModuleOp)> work) {
+  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  compileFor(gemmText(g, 128, 128, 128), chip, forceTile(64, 128) + plan, work);
+}
+
+} // namespace
+
+/// Each fence before engines, removed or put behind the barrier that follows it, is found by the static check alone.
+TEST(Ring, EachFenceIsNeededStatically) {
+  for (const std::string &chip : ringChips())
+    for (const char *cluster : {",cluster=1", ",cluster=2"}) {
+      int faults = 0;
+      onLowered(chip, cluster, [&](mlir::ModuleOp module) {
+        EXPECT_EQ(messageOf(module, chip), "");
+        size_t fences = opsNamed(module, "fence.proxy").size();
+        EXPECT_GE(fences, 2u) << "of the phase objects and of what leaves";
+        for (size_t which = 0; which < fences; ++which) {
+          auto without = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
+          opsNamed(*without, "fence.proxy")[which]->erase();
+          EXPECT_NE(messageOf(*without, chip).find("is missing behind the write"), std::string::npos) << chip << which;
+          auto late = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
+          mlir::Operation *fence = opsNamed(*late, "fence.proxy")[which];
+          for (mlir::Operation *next = fence->getNextNode(); next; next = next->getNextNode())
+            if (next->getName().getStringRef().starts_with("nvvm.barrier")) {
+              fence->moveAfter(next);
+              EXPECT_NE(messageOf(*late, chip).find("stands behind the barrier"), std::string::npos) << chip << which;
+              ++faults;
+              break;
+            }
+        }
+      });
+      EXPECT_GT(faults, 0);
+    }
+}
+
+/// Each fence of the units' registers, removed or put where no sum has begun yet, is found by the static check alone:
+/// the emulator gives units their registers at once.
+TEST(Ring, EachFenceOfRegistersIsNeededStatically) {
+  for (const std::string &chip : ringChips()) {
+    size_t fences = 0;
+    onLowered(chip, ",cluster=1", [&](mlir::ModuleOp module) {
+      fences = opsNamed(module, "wgmma.fence").size();
+      for (size_t which = 0; which < fences; ++which) {
+        auto without = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
+        opsNamed(*without, "wgmma.fence")[which]->erase();
+        EXPECT_NE(
+            messageOf(*without, chip).find("a fence of units' registers is missing before the kernel's first unit"),
+            std::string::npos)
+            << chip << which;
+        auto early = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
+        mlir::Operation *fence = opsNamed(*early, "wgmma.fence")[which];
+        mlir::Block &entry = fence->getParentOfType<mlir::LLVM::LLVMFuncOp>().front();
+        fence->moveBefore(&entry, entry.begin());
+        EXPECT_NE(messageOf(*early, chip).find("a fence of units' registers is missing behind an access by lanes"),
+                  std::string::npos)
+            << chip << which << messageOf(*early, chip);
+      }
+    });
+    EXPECT_GT(fences, 0u) << chip;
+  }
+}
+
+/// The swizzle of each map of tiles and of each description of a unit's operand: another one shows.
+TEST(Ring, EachSwizzleIsNeeded) {
+  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  const int64_t m = 64, n = 128, k = 128;
+  std::mt19937 random(12);
+  Product p(g, m, n, k, random);
+  const std::string text = gemmText(g, m, n, k);
+  for (const std::string &chip : ringChips()) {
+    auto compile = [&](llvm::function_ref<void(mlir::ModuleOp)> edit) {
+      return compileFor(text, chip, forceTile(64, 128) + ",cluster=1,stages=2", edit);
+    };
+    const std::string key = "\"swizzle\":";
+    auto manifestOf = [](mlir::ModuleOp module) {
+      auto manifests = module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr);
+      return mlir::cast<mlir::StringAttr>(manifests[0]).getValue().str();
+    };
+    // Of the maps: A, B, and what the result leaves by.
+    std::vector<size_t> maps;
+    std::vector<int64_t> descriptions;
+    auto isDescription = [](int64_t bits) { return (bits >> 62) != 0 && ((bits >> 46) & 0xffff) == 0; };
+    auto eachDescription = [&](mlir::ModuleOp module, llvm::function_ref<void(mlir::LLVM::ConstantOp, int64_t)> visit) {
+      module.walk([&](mlir::LLVM::ConstantOp constant) {
+        auto number = mlir::dyn_cast<mlir::IntegerAttr>(constant.getValue());
+        if (number && constant.getType().isInteger(64) && isDescription(number.getInt()))
+          visit(constant, number.getInt());
+      });
+    };
+    Compiled whole = compile([&](mlir::ModuleOp module) {
+      std::string manifest = manifestOf(module);
+      for (size_t at = manifest.find(key); at != std::string::npos; at = manifest.find(key, at + 1))
+        maps.push_back(at + key.size());
+      eachDescription(module, [&](mlir::LLVM::ConstantOp, int64_t bits) { descriptions.push_back(bits); });
+    });
+    ASSERT_TRUE(usesRing(whole));
+    EXPECT_EQ(modesThatShow(whole, p), 0);
+    EXPECT_EQ(maps.size(), 3u);
+    EXPECT_GE(descriptions.size(), 1u);
+    for (size_t which = 0; which < maps.size(); ++which)
+      for (int64_t swizzle : {0, 32, 64, 128}) {
+        bool same = false;
+        Compiled other = compile([&](mlir::ModuleOp module) {
+          std::string manifest = manifestOf(module);
+          size_t end = manifest.find_first_not_of("0123456789", maps[which]);
+          same = manifest.substr(maps[which], end - maps[which]) == std::to_string(swizzle);
+          manifest.replace(maps[which], end - maps[which], std::to_string(swizzle));
+          mlir::Builder builder(module.getContext());
+          module->setAttr(manifestsAttr, builder.getArrayAttr({builder.getStringAttr(manifest)}));
+        });
+        ASSERT_TRUE(other.kernels);
+        EXPECT_EQ(modesThatShow(other, p) > 0, !same) << chip << ": map " << which << " of " << swizzle << " bytes";
+      }
+    for (size_t which = 0; which < descriptions.size(); ++which)
+      for (uint64_t mode : {0, 1, 2, 3}) {
+        bool same = false;
+        Compiled other = compile([&](mlir::ModuleOp module) {
+          size_t number = 0;
+          eachDescription(module, [&](mlir::LLVM::ConstantOp constant, int64_t bits) {
+            if (number++ != which)
+              return;
+            int64_t changed = int64_t((uint64_t(bits) & ~(uint64_t(3) << 62)) | mode << 62);
+            same = changed == bits;
+            constant.setValueAttr(mlir::IntegerAttr::get(constant.getType(), changed));
+          });
+        });
+        ASSERT_TRUE(other.kernels);
+        EXPECT_EQ(modesThatShow(other, p) > 0, !same) << chip << ": description " << which << ", mode " << mode;
+      }
+  }
+}
+
+/// More steps than stages, two groups.
+TEST(Ring, EachStepIsNeeded) {
+  for (const std::string &chip : ringChips())
+    eachStepIsNeeded(chip, 128, 16, 256, forceTile(128, 16) + ",cluster=1,stages=3");
+}
+
+/// Results leave through two buffers in turn.
+TEST(Ring, EachStepOfStoresIsNeeded) {
+  for (const std::string &chip : ringChips())
+    eachStepIsNeeded(chip, 64, 128, 256, forceTile(64, 128) + ",stages=2");
+}
+
+/// Two blocks that share what they copy.
+TEST(Ring, EachStepIsNeededInClusters) {
+  for (const std::string &chip : ringChips())
+    eachStepIsNeeded(chip, 128, 16, 256, forceTile(64, 16) + ",cluster=2,stages=2");
+}
+
+/// What hands the ring on from one tile to the next.
+TEST(Ring, EachStepIsNeededBetweenTiles) {
+  for (const std::string &chip : ringChips())
+    eachStepIsNeeded(chip, 128, 32, 192, forceTile(64, 16) + ",cluster=1,stages=2,workers=2");
+}
