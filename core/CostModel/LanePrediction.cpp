@@ -13,12 +13,34 @@
 #include "core/CostModel/LanePrediction.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
+#include <set>
 
 using namespace mlir;
 using namespace tilewright;
 
+int64_t tilewright::requestedElements(const UnitOperand &c, const TailRead &read, int64_t together, int64_t rows,
+                                      int64_t cols) {
+  int64_t count = c.layout.numElements(), each = together > 0 && count % together == 0 ? together : count, requests = 0;
+  auto check = [&](Position p) { return std::pair(rows ? p.row / rows : 0, cols ? p.col / cols : 0); };
+  for (int64_t lane = 0; lane < c.layout.numLanes(); ++lane) {
+    std::set<SmallVector<int64_t, 4>> asked;
+    std::pair<int64_t, int64_t> shared;
+    for (int64_t e = 0; e < count; ++e) {
+      Position p = c.layout.at(lane, e);
+      if (e % each == 0 || check(p) != shared) {
+        requests += asked.size();
+        asked.clear();
+        shared = check(p);
+      }
+      asked.insert(read.elements.compose({p.row, p.col}));
+    }
+    requests += asked.size();
+  }
+  return requests;
+}
+
 std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPlan &plan, const Contraction &c,
-                                                        bool engine, int64_t resultBytes) {
+                                                        bool engine, const LaneTail &tail) {
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     if (!trips)
       return std::nullopt;
@@ -41,18 +63,30 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   result.unitCycles = double(result.unitIssues) * plan.unit->issue;
   // All rows of A once for each column of tiles, all columns of B once for each row of clusters.
   result.globalBytesRead = outer * otherK * k * (m * columns * bytesA + n * clusters * bytesB);
-  // Asynchronous copies of lanes into a ring run ahead of the steps: those beyond the end write zeros.
-  bool runsAhead = engine && plan.stages > 1 && plan.engine.empty() && !(plan.a.held && plan.b.held);
-  auto copies = [&](const StagedTile &tile) { return steps + (!runsAhead ? 0 : tile.held ? 1 : plan.stages - 1); };
-  int64_t results = tiles * plan.blockM() * plan.blockN() * resultBytes;
+  auto together = [](int64_t extent, int64_t block) { return extent % block == 0 ? 0 : extent & -extent; };
+  for (const TailRead &read : tail.reads)
+    result.globalBytesRead += outer * m * n * read.bytes *
+                              requestedElements(plan.unit->c, read, tail.together,
+                                                together(m, plan.blockM() * plan.cluster), together(n, plan.blockN())) /
+                              (plan.unit->m * plan.unit->n);
+  result.globalBytesWritten = outer * m * n * tail.writtenBytes;
+  // Copies into a ring that lanes fill run ahead of the steps, those beyond the end write zeros: asynchronous ones all
+  // stages but one, those that wait in registers one, but where the last step is multiplied behind the loop.
+  bool asynchronous = engine && !(plan.a.held && plan.b.held);
+  bool runsAhead = plan.stages > 1 && plan.engine.empty() && (asynchronous || !plan.lastApart);
+  auto copies = [&](const StagedTile &tile) {
+    return steps + otherK * (!runsAhead ? 0 : tile.held || !asynchronous ? 1 : plan.stages - 1);
+  };
+  int64_t results = tiles * plan.blockM() * plan.blockN() * tail.scratchpadBytes;
   result.scratchpadBytesWritten =
       tiles * plan.depth * (copies(plan.a) * plan.blockM() * bytesA + copies(plan.b) * plan.blockN() * bytesB) +
       results;
   // Units that read the scratchpad themselves read both operands each time; fragments are read once a step.
   const MatrixUnit &unit = *plan.unit;
   bool byLanes = plan.engine.empty();
-  int64_t readA = byLanes ? loadedElements(unit.a) : plan.tilesN * unit.m * unit.k,
-          readB = byLanes ? loadedElements(unit.b) : plan.tilesM * unit.n * unit.k;
+  auto ofLanes = [](const UnitOperand &own) { return own.layout.numLanes() * own.layout.numElements(); };
+  int64_t readA = byLanes ? ofLanes(unit.a) : plan.tilesN * unit.m * unit.k,
+          readB = byLanes ? ofLanes(unit.b) : plan.tilesM * unit.n * unit.k;
   result.scratchpadBytesRead = tiles * subgroups * steps * (plan.depth / unit.k) *
                                    (readA * plan.tilesM * bytesA + readB * plan.tilesN * bytesB) +
                                results;
@@ -64,6 +98,7 @@ DictionaryAttr tilewright::toAttribute(const LanePrediction &p, MLIRContext *con
   Builder b(context);
   return b.getDictionaryAttr({b.getNamedAttr("blocks", b.getI64IntegerAttr(p.blocks)),
                               b.getNamedAttr("global_read_bytes", b.getI64IntegerAttr(p.globalBytesRead)),
+                              b.getNamedAttr("global_written_bytes", b.getI64IntegerAttr(p.globalBytesWritten)),
                               b.getNamedAttr("scratchpad_read_bytes", b.getI64IntegerAttr(p.scratchpadBytesRead)),
                               b.getNamedAttr("scratchpad_written_bytes", b.getI64IntegerAttr(p.scratchpadBytesWritten)),
                               b.getNamedAttr("seconds", b.getF64FloatAttr(p.seconds)),

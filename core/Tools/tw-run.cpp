@@ -221,9 +221,10 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
           memory.readBytes, memory.writtenBytes, memory.transactions, memory.cycles, memory.conflictCycles);
     if (predicted)
       llvm::outs() << llvm::formatv(
-          "  predicted: {0} unit issues, {1} bytes from global memory, {2} written to and {3} "
-          "read from the scratchpad, {4:f1} us\n",
+          "  predicted: {0} unit issues, {1} bytes from and {2} to global memory, {3} written to and {4} "
+          "read from the scratchpad, {5:f1} us\n",
           *predicted->getInteger("unit_issues"), *predicted->getInteger("global_read_bytes"),
+          *predicted->getInteger("global_written_bytes"),
           *predicted->getInteger("scratchpad_written_bytes"), *predicted->getInteger("scratchpad_read_bytes"),
           *predicted->getNumber("seconds") * 1e6);
     for (const UnitCounters &unit : counters.units)

@@ -16,6 +16,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Transforms/LaneTail.h"
 #include "core/Transforms/LaneWriter.h"
 #include "core/Transforms/TileRegionLowering.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -26,6 +27,8 @@ using namespace tilewright;
 
 /// Elements at a time: as many as hide the latency of an operation, and no less than one access moves.
 static constexpr int64_t leastTogether = 8, vectorBytes = 16;
+
+int64_t tilewright::elementsTogether(int64_t bytes) { return std::max(leastTogether, vectorBytes / bytes); }
 
 /// The store to which all of this value goes, by maps of the same block; null: there is none.
 static tile::StoreOp storeOf(Value value) {
@@ -64,7 +67,7 @@ std::optional<int64_t> LaneWriter::partOfResult(Value stored) {
     for (Value input : op->getOperands())
       ofSum |= isa<tile::FragmentType>(input.getType()) && input.getDefiningOp<scf::ForOp>();
   }
-  int64_t together = std::max(leastTogether, vectorBytes / bytes);
+  int64_t together = elementsTogether(bytes);
   if (!ofSum || count <= together || count % together != 0)
     return std::nullopt;
   return together;

@@ -21,7 +21,7 @@
 #include "core/Transforms/ContractionEmitter.h"
 #include "core/Transforms/ContractionGroup.h"
 #include "core/Transforms/LaneContractionEmitter.h"
-#include "core/Transforms/LaneRings.h"
+#include "core/Transforms/LaneTail.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/ScratchpadContractionEmitter.h"
@@ -180,16 +180,10 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     bool engine = hasCopyEngine(target, *lanes);
     emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
     Operation *grid = root->getPrevNode();
-    int64_t resultBytes = 0;
-    grid->walk([&](tile::StoreOp store) {
-      if (storeLine(store, lanes->lanes))
-        resultBytes += elementBytes(store.getMemRefType().getElementType());
-    });
-    // One group's tile is stored by as many ops.
-    resultBytes /= lanePlan->tilesM * lanePlan->tilesN;
     if (lanePlan->engine.empty())
       grid->setAttr(residencyAttr, builder.getI64IntegerAttr(lanePlan->blocksAtATime));
-    if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine, resultBytes))
+    if (std::optional<LanePrediction> prediction =
+            predictLaunch(*lanePlan, c, engine, tailOf(grid, *lanePlan, *lanes)))
       grid->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
   } else if (corePlan) {
     emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);

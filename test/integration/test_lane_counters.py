@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, FULL, SOURCE
-from lane_texts import convolution, product
+from lane_texts import TAILS, convolution, product
 from lanes import CHIPS, emulate, kernels, with_chips
 
 
@@ -40,6 +40,35 @@ def test_product(chip, case, tool, tmp_path):
     units = kernel["units"]
     assert [u["unit"] for u in units] == [predicted["unit"]]
     assert units[0]["issues"] == predicted["unit_issues"]
+
+
+#: Products of which every byte that blocks ask for is counted: m, n, k, batch, and a plan (tilewright.force, as far as a chip
+#: has it). In order: tiles of one unit; odd; batched; split; fragments of 32 x 32 or of 128 lanes, of several units each.
+COUNTED = [(128, 128, 32, None, ""), (101, 75, 64, None, ""), (47, 61, 40, 3, ""), (32, 32, 4096, None, ""),
+           (128, 256, 64, None, "block_m=128,block_n=128"), (130, 132, 128, None, "block_m=128,block_n=128")]
+TAILED = [(kind, tail, *sizes) for sizes in COUNTED for kind in ("f16", "bf16", "f32", "f64", "i8") for tail in TAILS[1:]
+          if (kind[0] != "i" or tail != "gelu") and (kind in ("f16", "bf16") or not sizes[-1])]
+ALL_LANES = [*CHIPS, "amd:RX7900", "amd:MI250", "amd:MI350", "nvidia:B200"]
+RINGS = [("nvidia:H200", "f16", tail, 200, 136, 128, None, f"group=4,block_m=128,block_n=128,cluster={cluster}")
+         for tail in TAILS for cluster in (1, 2)]
+TAILED = ([(chip, *case) for case in TAILED for chip in ALL_LANES] + RINGS if FULL else
+          [(ALL_LANES[i % len(ALL_LANES)], *case) for i, case in enumerate(TAILED) if i % 5 == 0] + RINGS[2:6:3] +
+          [("amd:MI300X", "f64", "none", 101, 75, 64, None, ""), ("amd:MI300X", "f16", "gelu", 128, 256, 64, None, COUNTED[4][4]),
+           ("nvidia:H100", "f16", "residual", 128, 128, 128, None, "")])
+
+
+@pytest.mark.parametrize("chip, kind, tail, m, n, k, batch, force", TAILED)
+def test_every_byte_is_predicted(chip, kind, tail, m, n, k, batch, force, tool, tmp_path):
+    """What a block reads, its tail among it, and what it writes: the cost model's closed forms say the very numbers."""
+    path = tmp_path / "mm.mlir"
+    path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{\n{product(kind, m, n, k, batch=batch, tail=tail)}}}')
+    counted = [each for each in kernels(emulate(tool, path, chip)) if "predicted" in each]
+    assert counted
+    for kernel in counted:
+        predicted, far, pad = kernel["predicted"], memory(kernel, "global"), memory(kernel, "scratchpad")
+        assert (far["read_bytes"], far["written_bytes"], pad["read_bytes"], pad["written_bytes"]) == tuple(
+            predicted[name] for name in ("global_read_bytes", "global_written_bytes", "scratchpad_read_bytes",
+                                         "scratchpad_written_bytes"))
 
 
 #: Chips of one vendor whose copies turn tiles of 8-bit elements, and sizes whose tiles the model chooses differently; types, with
