@@ -57,10 +57,13 @@ int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
 
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
   static constexpr StringLiteral names[] = {
-      "rows",    "vectors",     "k_block",      "row_block",    "lane_block",   "k_unroll",        "lanes_on_m",
-      "split",   "split_piece", "pack_vectors", "pack_scalars", "rows_outside", "prefetch_panels", "prefetch_result",
-      "unit_m",  "unit_n",      "unit_k",       "tile_m",       "tile_n",       "tile_k",          "stages",
-      "block_m", "block_n",     "group",        "cluster",      "workers",      "block_k",         "fuse_producers"};
+      "rows",         "vectors",      "k_block",         "row_block",       "lane_block",
+      "k_unroll",     "lanes_on_m",   "split",           "split_piece",     "pack_vectors",
+      "pack_scalars", "rows_outside", "prefetch_panels", "prefetch_result", "unit_m",
+      "unit_n",       "unit_k",       "tile_m",          "tile_n",          "tile_k",
+      "stages",       "block_m",      "block_n",         "group",           "cluster",
+      "workers",      "block_k",      "fuse_producers",  "subgroups_m",     "subgroups_n",
+      "raster_rows"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);

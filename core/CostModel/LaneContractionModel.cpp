@@ -123,6 +123,8 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
     return (field.first != "block_m" || plan.blockM() == field.second) &&
            (field.first != "block_n" || plan.blockN() == field.second) &&
            (field.first != "block_k" || plan.depth == field.second) &&
+           (field.first != "subgroups_m" || plan.subgroupsM == field.second) &&
+           (field.first != "subgroups_n" || plan.subgroupsN == field.second) &&
            (field.first != "group" || plan.unit->scopeCount == field.second) &&
            (field.first != "cluster" || plan.cluster == field.second);
   });

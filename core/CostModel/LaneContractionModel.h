@@ -93,8 +93,9 @@ struct LaneContractionPlan {
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit of the chip computes this contraction.
 /// `fast`: units that round their operands (tf32) may be used.
-/// `overrides`: only candidates that agree with "block_m", "block_n", "block_k" (elements), "group" (subgroups that
-/// hold a fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are the most of a ring.
+/// `overrides`: only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n"
+/// (of a block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages" and "workers"
+/// are the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
 /// `considered` receives every candidate with its time, for --explain.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 std::optional<LaneContractionPlan> planLaneContraction(const Contraction &contraction, const TargetDescription &chip,

@@ -137,11 +137,13 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction 
   int64_t m = extent(base.mDim), n = extent(base.nDim), k = extent(base.kDim);
   if (k <= depth)
     return std::nullopt; // one step: nothing runs ahead
-  auto atMost = [&](StringRef field, int64_t most) {
+  auto forced = [&](StringRef field) -> std::optional<int64_t> {
     for (const auto &[name, value] : overrides)
-      most = name == field ? std::min(most, value) : most;
-    return most;
+      if (name == field)
+        return value;
+    return std::nullopt;
   };
+  auto atMost = [&](StringRef field, int64_t most) { return std::min(most, forced(field).value_or(most)); };
   bool isStatic = llvm::all_of(base.outer, [&](unsigned dim) { return c.nest.tripCounts[dim].has_value(); }) &&
                   c.nest.tripCounts[base.mDim] && c.nest.tripCounts[base.nDim];
 
@@ -225,7 +227,11 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction 
           if (isStatic && tiles > clusters)
             plan.workers = clusters;
           if (plan.workers)
-            plan.rasterRows = rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN());
+            plan.rasterRows =
+                forced("raster_rows")
+                    .value_or(rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN()));
+          if (plan.rasterRows < 1 || tilesM % plan.rasterRows != 0) // sweeps cover all rows of tiles
+            continue;
           if (considered)
             considered->push_back(plan);
           if (!best || plan.seconds < best->seconds)

@@ -224,9 +224,8 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
           "  predicted: {0} unit issues, {1} bytes from and {2} to global memory, {3} written to and {4} "
           "read from the scratchpad, {5:f1} us\n",
           *predicted->getInteger("unit_issues"), *predicted->getInteger("global_read_bytes"),
-          *predicted->getInteger("global_written_bytes"),
-          *predicted->getInteger("scratchpad_written_bytes"), *predicted->getInteger("scratchpad_read_bytes"),
-          *predicted->getNumber("seconds") * 1e6);
+          *predicted->getInteger("global_written_bytes"), *predicted->getInteger("scratchpad_written_bytes"),
+          *predicted->getInteger("scratchpad_read_bytes"), *predicted->getNumber("seconds") * 1e6);
     for (const UnitCounters &unit : counters.units)
       llvm::outs() << llvm::formatv("  {0}: {1} issues, {2} cycles\n", unit.unit, unit.issues, unit.cycles);
     for (const EngineCounters &engine : counters.engines)

@@ -182,8 +182,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     Operation *grid = root->getPrevNode();
     if (lanePlan->engine.empty())
       grid->setAttr(residencyAttr, builder.getI64IntegerAttr(lanePlan->blocksAtATime));
-    if (std::optional<LanePrediction> prediction =
-            predictLaunch(*lanePlan, c, engine, tailOf(grid, *lanePlan, *lanes)))
+    if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine, tailOf(grid, *lanePlan, *lanes)))
       grid->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
   } else if (corePlan) {
     emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);

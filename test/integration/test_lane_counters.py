@@ -51,7 +51,7 @@ TAILED = [(kind, tail, *sizes) for sizes in COUNTED for kind in ("f16", "bf16", 
 ALL_LANES = [*CHIPS, "amd:RX7900", "amd:MI250", "amd:MI350", "nvidia:B200"]
 RINGS = [("nvidia:H200", "f16", tail, 200, 136, 128, None, f"group=4,block_m=128,block_n=128,cluster={cluster}")
          for tail in TAILS for cluster in (1, 2)]
-TAILED = ([(chip, *case) for case in TAILED for chip in ALL_LANES] + RINGS if FULL else
+TAILED = ([(chip, *case) for case in TAILED for chip in ALL_LANES if (chip, case[0]) != ("nvidia:T4", "bf16")] + RINGS if FULL else
           [(ALL_LANES[i % len(ALL_LANES)], *case) for i, case in enumerate(TAILED) if i % 5 == 0] + RINGS[2:6:3] +
           [("amd:MI300X", "f64", "none", 101, 75, 64, None, ""), ("amd:MI300X", "f16", "gelu", 128, 256, 64, None, COUNTED[4][4]),
            ("nvidia:H100", "f16", "residual", 128, 128, 128, None, "")])
