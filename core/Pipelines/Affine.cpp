@@ -45,6 +45,7 @@ void tilewright::buildAffinePipeline(OpPassManager &pm) {
   results.hoistStaticAllocs = results.hoistDynamicAllocs = results.modifyPublicFunctions = true;
   pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
   pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  pm.addPass(memref::createExpandReallocPass());
   pm.addPass(memref::createResolveShapedTypeResultDimsPass());
   simplify();
 

@@ -14,7 +14,6 @@
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 
-#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -34,8 +33,14 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
 
 void tilewright::buildMapPipeline(OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(createLowerTileParallel()); }
 
+/// What programs on memrefs have beside kernels.
+static void simplifyHostCode(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(tilewright::createSimplifyHostCode());
+  pm.addNestedPass<func::FuncOp>(tilewright::createMapParallelToLanes());
+}
+
 void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
-  pm.addNestedPass<func::FuncOp>(createParallelForToNestedForsPass()); // of programs on memrefs: one lane walks them
+  simplifyHostCode(pm);
   pm.addPass(createShareSizes());
   pm.addNestedPass<func::FuncOp>(createSplitReductions());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
@@ -56,6 +61,7 @@ void tilewright::buildMapLanesPipeline(OpPassManager &pm) {
 }
 
 void tilewright::buildOptimizeCoresPipeline(OpPassManager &pm, bool vectors) {
+  simplifyHostCode(pm);
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createUnrollTaps());

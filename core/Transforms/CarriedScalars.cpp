@@ -15,24 +15,56 @@
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tilewright;
 
 Value tilewright::scalarCell(func::FuncOp function, Type type, Location loc) {
   OpBuilder builder = OpBuilder::atBlockBegin(&function.front());
-  return memref::AllocOp::create(builder, loc, MemRefType::get({}, type));
+  auto vector = dyn_cast<VectorType>(type);
+  MemRefType memory = vector ? MemRefType::get(vector.getShape(), vector.getElementType()) : MemRefType::get({}, type);
+  return memref::AllocOp::create(builder, loc, memory);
+}
+
+/// Calls `visit` with each position in a vector and the indices of its element in a cell.
+static void forEachElement(OpBuilder &builder, Location loc, VectorType type,
+                           llvm::function_ref<void(ArrayRef<int64_t>, ArrayRef<Value>)> visit) {
+  SmallVector<int64_t> strides = computeStrides(type.getShape());
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    SmallVector<int64_t> position = delinearize(i, strides);
+    visit(position, llvm::map_to_vector(position, [&](int64_t at) -> Value {
+            return arith::ConstantIndexOp::create(builder, loc, at);
+          }));
+  }
 }
 
 void tilewright::storeCell(OpBuilder &builder, Location loc, Value value, Value cell) {
-  memref::StoreOp::create(builder, loc, value, cell, ValueRange());
+  auto vector = dyn_cast<VectorType>(value.getType());
+  if (!vector) {
+    memref::StoreOp::create(builder, loc, value, cell, ValueRange());
+    return;
+  }
+  forEachElement(builder, loc, vector, [&](ArrayRef<int64_t> position, ArrayRef<Value> indices) {
+    memref::StoreOp::create(builder, loc, vector::ExtractOp::create(builder, loc, value, position), cell, indices);
+  });
 }
 
 Value tilewright::loadCell(OpBuilder &builder, Location loc, Value cell) {
-  return memref::LoadOp::create(builder, loc, cell, ValueRange());
+  auto memory = cast<MemRefType>(cell.getType());
+  if (memory.getRank() == 0)
+    return memref::LoadOp::create(builder, loc, cell, ValueRange());
+  auto vector = VectorType::get(memory.getShape(), memory.getElementType());
+  Value result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vector));
+  forEachElement(builder, loc, vector, [&](ArrayRef<int64_t> position, ArrayRef<Value> indices) {
+    Value element = memref::LoadOp::create(builder, loc, cell, indices);
+    result = vector::InsertOp::create(builder, loc, element, result, position);
+  });
+  return result;
 }
 
-/// Control flow that the host walks: it launches grids, or brings arrays into being.
+/// Control flow that the host walks: it launches grids, brings arrays into being, or may end the call.
 bool tilewright::isHostControl(Operation *op) {
   if (!isa<scf::IfOp, scf::ForOp, scf::WhileOp>(op))
     return false;
@@ -40,7 +72,8 @@ bool tilewright::isHostControl(Operation *op) {
     return true;
   return op
       ->walk([&](Operation *inner) {
-        return isa<tile::ParallelOp, memref::AllocOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+        bool isHosts = isa<tile::ParallelOp, tile::RequireSizeOp, memref::AllocOp>(inner);
+        return isHosts ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

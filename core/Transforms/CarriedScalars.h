@@ -22,12 +22,13 @@
 
 namespace tilewright {
 
-/// Control flow that the host walks: it launches grids, or brings arrays into being.
+/// Control flow that the host walks: it launches grids, brings arrays into being, or may end the call.
 bool isHostControl(mlir::Operation *op);
 /// Rewrites all of `function`'s host control flow so that it carries arrays and integers of the host only.
 void carryThroughCells(mlir::func::FuncOp function);
 
-/// An array of one element for a value of `type`, at the start of `function`; its store and load.
+/// An array of one element for a value of `type`, at the start of `function`, of a vector's elements for a vector; its
+/// store and load.
 mlir::Value scalarCell(mlir::func::FuncOp function, mlir::Type type, mlir::Location loc);
 void storeCell(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Value cell);
 mlir::Value loadCell(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value cell);

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Settings.h"
+#include "core/Transforms/ParallelLoops.h"
 #include "core/Transforms/Passes.h"
 
 #include "mlir/Conversion/SCFToOpenMP/SCFToOpenMP.h"
@@ -35,36 +36,6 @@ namespace {
 struct LowerParallel : tilewright::impl::LowerParallelBase<LowerParallel> {
   void runOnOperation() override;
 };
-
-/// Writes a parallel loop as a nest of sequential ones. Reductions run in the order of the iterations, so that the
-/// result does not depend on the number of threads.
-void makeSequential(scf::ParallelOp parallel) {
-  IRRewriter rewriter(parallel);
-  Location loc = parallel.getLoc();
-  auto terminator = cast<scf::ReduceOp>(parallel.getBody()->getTerminator());
-  scf::LoopNest nest =
-      scf::buildLoopNest(rewriter, loc, parallel.getLowerBound(), parallel.getUpperBound(), parallel.getStep(),
-                         parallel.getInitVals(), [&](OpBuilder &builder, Location, ValueRange ivs, ValueRange carried) {
-                           Block *body = builder.getInsertionBlock();
-                           for (auto [from, to] : llvm::zip_equal(parallel.getInductionVars(), ivs))
-                             rewriter.replaceAllUsesWith(from, to);
-                           auto &source = parallel.getBody()->getOperations();
-                           body->getOperations().splice(body->end(), source, source.begin(), terminator->getIterator());
-                           builder.setInsertionPointToEnd(body);
-                           SmallVector<Value> results;
-                           for (auto [index, operand] : llvm::enumerate(terminator.getOperands())) {
-                             Block &combine = terminator.getReductions()[index].front();
-                             IRMapping mapping;
-                             mapping.map(combine.getArgument(0), carried[index]);
-                             mapping.map(combine.getArgument(1), operand);
-                             for (Operation &op : combine.without_terminator())
-                               builder.clone(op, mapping);
-                             results.push_back(mapping.lookupOrDefault(combine.getTerminator()->getOperand(0)));
-                           }
-                           return results;
-                         });
-  rewriter.replaceOp(parallel, nest.results);
-}
 
 /// Stack buffers inside loops would take new stack each iteration: they move to the start of their thread's body or of
 /// the function.
@@ -115,7 +86,7 @@ void LowerParallel::runOnOperation() {
   for (scf::ParallelOp loop : loops) {
     bool inner = loop->getParentOfType<scf::ParallelOp>() != nullptr;
     if (single || inner || loop.getNumReductions() != 0 || allocates(loop))
-      makeSequential(loop);
+      tilewright::makeSequential(loop); // results never depend on the number of threads
     else
       any = true;
   }

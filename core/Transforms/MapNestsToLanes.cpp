@@ -15,6 +15,7 @@
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Sectors.h"
+#include "core/Transforms/LaneGrid.h"
 #include "core/Transforms/NestPass.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
@@ -39,9 +40,6 @@ namespace tilewright {
 
 using namespace mlir;
 using namespace tilewright;
-
-/// Lanes of a block: enough to hide latencies, few enough for any register file.
-static constexpr int64_t blockLanes = 256;
 
 /// The loops from `root` inwards, each the only op of the one before, whose bounds are known outside.
 static SmallVector<affine::AffineForOp> perfectLoops(affine::AffineForOp root) {
@@ -237,49 +235,17 @@ static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, Sm
     total = total && extents.size() > 1 ? arith::MulIOp::create(builder, loc, total, extent).getResult() : extent;
   }
 
-  // One block for each `lanes` iterations.
-  int64_t lanes = std::min(blockLanes, hierarchy.subgroups * hierarchy.lanes);
-  AffineExpr count = builder.getAffineSymbolExpr(0);
-  tile::ParallelOp::create(builder, loc, AffineMap::get(0, 1, count.ceilDiv(lanes)), total, hierarchy.grid,
-                           [&](OpBuilder &builder, Location loc, ValueRange block) {
-                             auto constant = [&](int64_t value) { return builder.getAffineConstantExpr(value); };
-                             tile::ParallelOp::create(
-                                 builder, loc, AffineMap::get(0, 0, constant(lanes / hierarchy.lanes)), ValueRange(),
-                                 hierarchy.block, [&](OpBuilder &builder, Location loc, ValueRange subgroup) {
-                                   tile::ParallelOp::create(
-                                       builder, loc, AffineMap::get(0, 0, constant(hierarchy.lanes)), ValueRange(),
-                                       hierarchy.subgroup, [&](OpBuilder &builder, Location loc, ValueRange lane) {
-                                         AffineExpr b = builder.getAffineDimExpr(0), s = builder.getAffineDimExpr(1),
-                                                    l = builder.getAffineDimExpr(2);
-                                         Value id = affine::AffineApplyOp::create(
-                                             builder, loc, AffineMap::get(3, 0, b * lanes + s * hierarchy.lanes + l),
-                                             ValueRange{block[0], subgroup[0], lane[0]});
-                                         Value rest = id;
-                                         SmallVector<Value> indices(band.size());
-                                         for (unsigned i : llvm::reverse(order)) {
-                                           if (i == order.front()) {
-                                             indices[i] = rest;
-                                             break;
-                                           }
-                                           indices[i] = arith::RemUIOp::create(builder, loc, rest, extents[i]);
-                                           rest = arith::DivUIOp::create(builder, loc, rest, extents[i]);
-                                         }
-                                         Value inside =
-                                             arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, id, total);
-                                         auto branch = scf::IfOp::create(builder, loc, inside);
-                                         OpBuilder body(branch.thenBlock()->getTerminator());
-                                         IRMapping mapping;
-                                         for (auto [loop, index] : llvm::zip(band, indices))
-                                           mapping.map(loop.getInductionVar(), index);
-                                         if (band.empty())
-                                           carrySums(cast<affine::AffineForOp>(body.clone(*root, mapping)));
-                                         else
-                                           for (Operation &op : band.back().getBody()->without_terminator())
-                                             body.clone(op, mapping);
-                                         bodies.push_back(branch);
-                                       });
-                                 });
-                           });
+  auto iteration = [&](OpBuilder &body, Value id, ArrayRef<Value> indices) {
+    IRMapping mapping;
+    for (auto [loop, index] : llvm::zip(band, indices))
+      mapping.map(loop.getInductionVar(), index);
+    if (band.empty())
+      carrySums(cast<affine::AffineForOp>(body.clone(*root, mapping)));
+    else
+      for (Operation &op : band.back().getBody()->without_terminator())
+        body.clone(op, mapping);
+  };
+  bodies.push_back(laneGrid(builder, loc, hierarchy, total, {extents, order}, iteration));
   root.erase();
 }
 

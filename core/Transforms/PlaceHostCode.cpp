@@ -237,11 +237,12 @@ void HostPlacer::toGrid(Run &run, MutableArrayRef<Run> later) {
         while (isa<tile::MapOp, tile::ReduceOp>(reader->getParentOp()))
           reader = reader->getParentOp();
         OpBuilder before(reader);
-        Value loaded = loadCell(before, user->getLoc(), memory);
-        use.set(loaded);
+        Operation *last = reader->getPrevNode();
+        use.set(loadCell(before, user->getLoc(), memory));
         for (Run &other : later)
-          if (auto place = llvm::find(other, user); place != other.end())
-            other.insert(place, loaded.getDefiningOp());
+          for (Operation *op = reader->getPrevNode(); op != last; op = op->getPrevNode()) // loads, the last one first
+            if (auto place = llvm::find(other, op->getNextNode()); place != other.end())
+              other.insert(place, op);
       }
     }
 }
@@ -312,7 +313,9 @@ struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
         function.emitOpError() << "has several blocks; the host of a program on lanes walks structured control flow";
         return signalPassFailure();
       }
-      if (failed(inlineKernels(function, module)) || failed(HostPlacer(function, target->hierarchy).run()))
+      if (failed(inlineKernels(function, module)))
+        return signalPassFailure();
+      if (failed(HostPlacer(function, target->hierarchy).run()))
         return signalPassFailure();
     }
     for (func::FuncOp function : privates)
