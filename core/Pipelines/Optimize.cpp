@@ -56,6 +56,7 @@ void tilewright::buildMapLanesPipeline(OpPassManager &pm) {
   pm.addPass(createPlaceHostCode());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createOutlineLaunches());
+  pm.addPass(createDropSignedness());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }

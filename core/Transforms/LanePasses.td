@@ -178,6 +178,20 @@ def PlaceHostCode : Pass<"place-host-code", "::mlir::ModuleOp"> {
                            "::tilewright::tile::TileDialect"];
 }
 
+def DropSignedness : Pass<"drop-signedness", "::mlir::ModuleOp"> {
+  let summary = "Drop the signs of integer types in launches";
+  let description = [{
+    Arrays of ui8 or si16 are arrays of i8 and i16 to a lane: which numbers their bits mean, the ops say. Manifests keep
+    the program's types, which callers see.
+
+    ```mlir
+    func.func private @main_launch_0(%a: memref<8xui8>) { %x = memref.load %a[%i] : memref<8xui8> }
+    // becomes
+    func.func private @main_launch_0(%a: memref<8xi8>) { %x = memref.load %a[%i] : memref<8xi8> }
+    ```
+  }];
+}
+
 //===-- Stage 5: lower ----------------------------------------------------===//
 
 def CheckEngineFences : Pass<"check-engine-fences", "::mlir::ModuleOp"> {
