@@ -115,12 +115,12 @@ LogicalResult CPrinter::call(func::CallOp call) {
   return success();
 }
 
-/// Bytes, all of one row.
+/// Bytes, all of one row; of a program's state others, later.
 LogicalResult CPrinter::global(LLVM::GlobalOp global) {
   auto bytes = dyn_cast_or_null<StringAttr>(global.getValueOrNull());
-  if (!bytes || !global.getConstant())
-    return global.emitError("is no constant of bytes, which alone has a form in C code");
-  os << "\nstatic const _Alignas(64) unsigned char " << global.getSymName() << "[" << std::max<size_t>(1, bytes.size())
+  if (!bytes)
+    return global.emitError("is no array of bytes, which alone has a form in C code");
+  os << "\nstatic " << (global.getConstant() ? "const " : "") << "_Alignas(64) unsigned char " << global.getSymName() << "[" << std::max<size_t>(1, bytes.size())
      << "] = {";
   for (auto [i, byte] : llvm::enumerate(bytes.getValue()))
     os << (i % 32 ? "" : "\n  ") << unsigned(static_cast<unsigned char>(byte)) << ",";

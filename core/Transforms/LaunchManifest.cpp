@@ -80,18 +80,28 @@ LogicalResult LaunchManifest::allocate(memref::AllocOp op, Array &into) {
 
 LogicalResult LaunchManifest::constant(memref::GetGlobalOp op) {
   auto global = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(op, op.getNameAttr());
-  auto elements = global ? dyn_cast_or_null<ElementsAttr>(global.getInitialValueAttr()) : ElementsAttr();
-  if (!elements || !global.getConstant())
-    return op.emitOpError() << "of '" << op.getName() << "' is no constant; a program keeps no state between calls";
+  if (!global || global.isExternal())
+    return op.emitOpError() << "of '" << op.getName()
+                            << "', which has no value here; an array of another module is an argument";
+  bool isState = !global.getConstant();
+  auto module = function->getParentOfType<ModuleOp>();
+  for (func::FuncOp other : publicFunctions(module))
+    if (isState && other != function && !SymbolTable::symbolKnownUseEmpty(global, other))
+      return op.emitOpError() << "of '" << op.getName() << "', which '" << other.getName()
+                              << "' uses, too; what a program of launches keeps between calls is its own: make it an "
+                                 "argument of both";
   auto [found, isNew] = constantOf.try_emplace(op.getName(), numBuffers);
   buffers[op.getResult()] = found->second;
   if (!isNew)
     return success();
   ++numBuffers;
-  Type type = elements.getElementType();
-  int64_t size = elementBytes(type), count = elements.getNumElements();
+  auto elements = dyn_cast_or_null<ElementsAttr>(global.getInitialValueAttr());
+  Type type = global.getType().getElementType();
+  int64_t size = elementBytes(type), count = global.getType().getNumElements();
   std::string data;
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
+  if (!elements) {
+    data.resize(size); // anything is right: zeros, as a loader gives them
+  } else if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
     ArrayRef<char> raw = resource.getData();
     if (int64_t(raw.size()) < size * count)
       return op.emitOpError() << "has a constant of " << size * count << " bytes whose resource has " << raw.size();
@@ -108,7 +118,10 @@ LogicalResult LaunchManifest::constant(memref::GetGlobalOp op) {
   } else {
     return op.emitOpError() << "has a constant that is neither dense nor a resource";
   }
-  constants.push_back(Object{{"buffer", found->second}, {"bytes", size * count}, {"data", llvm::encodeBase64(data)}});
+  Object constant{{"buffer", found->second}, {"bytes", size * count}, {"data", llvm::encodeBase64(data)}};
+  if (isState)
+    constant["written"] = true;
+  constants.push_back(std::move(constant));
   return success();
 }
 

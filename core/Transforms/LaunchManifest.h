@@ -36,8 +36,9 @@
 ///                                                data, and the caller's
 ///
 /// An expression E is a number, {"size": i}, {"variable": i}, or [op, a, b] with op one of
-/// + - * floordiv ceildiv mod max min < ==. A constant's data is repeated until its bytes are full. Temporaries are as
-/// large as the sizes say and live as long as the call; other memory until no buffer stands for it. Sizes disagree
+/// + - * floordiv ceildiv mod max min < ==. A constant's data is repeated until its bytes are full; it is
+/// copied to the device once, when the program is loaded, and one with "written": true keeps what a call has written to it.
+/// Temporaries are as large as the sizes say and live as long as the call; other memory until no buffer stands for it. Sizes disagree
 /// where one of "constraints": [{"zero": E}, {"nonnegative": E}, ..] does not hold.
 ///
 /// The C runtime (core/Runtime/C/Manifest.c) reads it, for devices and for the emulator. A reader ignores keys that it

@@ -55,6 +55,22 @@ static LogicalResult lowerAffine(ArrayRef<Operation *> kernels, MLIRContext *con
   return applyPartialConversion(kernels, legality, std::move(patterns));
 }
 
+/// One name for each global, at the start: launches take it as an argument, once.
+static void hoistGlobals(func::FuncOp function) {
+  llvm::StringMap<memref::GetGlobalOp> first;
+  SmallVector<memref::GetGlobalOp> all;
+  function.walk([&](memref::GetGlobalOp op) { all.push_back(op); });
+  for (memref::GetGlobalOp op : all) {
+    auto [found, isNew] = first.try_emplace(op.getName(), op);
+    if (isNew) {
+      op->moveBefore(&function.front(), function.front().begin());
+    } else {
+      op.replaceAllUsesWith(found->second.getResult());
+      op.erase();
+    }
+  }
+}
+
 /// Whether `function` may come to call itself.
 static bool isRecursive(func::FuncOp function, ModuleOp module) {
   llvm::SetVector<Operation *> reached;
@@ -315,6 +331,7 @@ struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
       }
       if (failed(inlineKernels(function, module)))
         return signalPassFailure();
+      hoistGlobals(function);
       if (failed(HostPlacer(function, target->hierarchy).run()))
         return signalPassFailure();
     }

@@ -58,10 +58,14 @@ LogicalResult HostWriter::constants(const Array &list) {
     std::vector<char> data;
     if (!buffer || !bytes || !text || llvm::errorToBool(llvm::decodeBase64(*text, data)))
       return refuse("constants of another form");
+    size_t period = data.size();
+    bool isWritten = object->getBoolean("written").value_or(false); // a state, which stays where it is
+    while (isWritten && !data.empty() && int64_t(data.size()) < *bytes)
+      data.push_back(data[data.size() - period]);
     auto type = LLVM::LLVMArrayType::get(b.getI8Type(), data.size());
     std::string name = (function.getName() + "_constant_" + llvm::Twine(*buffer)).str();
     OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    LLVM::GlobalOp::create(top, b.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+    LLVM::GlobalOp::create(top, b.getLoc(), type, /*isConstant=*/!isWritten, LLVM::Linkage::Internal, name,
                            b.getStringAttr(StringRef(data.data(), data.size())), /*alignment=*/64);
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
     Value address = LLVM::AddressOfOp::create(b, pointer, name);

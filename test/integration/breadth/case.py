@@ -16,7 +16,7 @@ FLOATS8 = {"f8E4M3FN": (ml_dtypes.float8_e4m3fn, 2.0**-3, 2.0**-9), "f8E5M2": (m
            "f8E4M3FNUZ": (ml_dtypes.float8_e4m3fnuz, 2.0**-3, 2.0**-10),
            "f8E5M2FNUZ": (ml_dtypes.float8_e5m2fnuz, 2.0**-2, 2.0**-17)}
 NUMPY = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i1": np.bool_, "i8": np.int8, "i16": np.int16,
-         "i32": np.int32, "i64": np.int64, "index": np.int64}
+         "i32": np.int32, "i64": np.int64, "index": np.int64, "ui8": np.uint8, "si16": np.int16, "ui32": np.uint32}
 
 
 def is_float(kind):

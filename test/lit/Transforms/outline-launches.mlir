@@ -109,11 +109,38 @@ func.func @store(%a: memref<8xi32>) attributes {tilewright.inputs = 1 : i64, til
 
 // -----
 
+// What a program keeps between calls: the data of the first one, and a mark that calls write it.
+// CHECK: tilewright.manifest = "{{.*}}\22constants\22:[{\22buffer\22:1,\22bytes\22:16,\22data\22:\22AACAPw==\22,\22written\22:true}]
 module attributes {tilewright.target = "nvidia:A100"} {
-memref.global "private" @state : memref<4xf32> = dense<0.0>
+memref.global "private" @state : memref<4xf32> = dense<1.0>
 func.func @global(%a: memref<4xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (4)>]} {
-  // expected-error @+1 {{of 'state' is no constant; a program keeps no state between calls}}
   %t = memref.get_global @state : memref<4xf32>
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:A100"} {
+memref.global "private" @state : memref<4xf32> = uninitialized
+func.func @put(%a: memref<4xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (4)>]} {
+  // expected-error @+1 {{of 'state', which 'get' uses, too; what a program of launches keeps between calls is its own: make it an argument of both}}
+  %t = memref.get_global @state : memref<4xf32>
+  return
+}
+func.func @get(%a: memref<4xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (4)>]} {
+  %t = memref.get_global @state : memref<4xf32>
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:A100"} {
+memref.global "private" @elsewhere : memref<4xf32>
+func.func @global(%a: memref<4xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (4)>]} {
+  // expected-error @+1 {{of 'elsewhere', which has no value here; an array of another module is an argument}}
+  %t = memref.get_global @elsewhere : memref<4xf32>
   return
 }
 }
