@@ -150,11 +150,24 @@ bool NestVectorizer::laneIsPossible(unsigned dim) const {
   });
 }
 
+/// Counts `load` of a lane loop `dim` if it is a gather; a row of such lines may be longer than the nearest cache.
+void NestVectorizer::countGather(const Access &load, unsigned dim, LaneCost &cost) const {
+  int64_t stride = load.stride(dim).value_or(lanes);
+  if (stride == 0 || stride == 1 || model.deinterleaves(stride, lanes) ||
+      llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
+    return;
+  ++cost.gathers;
+  int64_t width = llvm::divideCeil(cast<MemRefType>(load.memref.getType()).getElementTypeBitWidth(), 8);
+  bool ownLines = std::abs(stride) * width >= model.lineBytes();
+  cost.returns += ownLines && !model.staysNear(nest.tripCounts[dim].value_or(1 << 20) * model.lineBytes());
+}
+
 /// A strided load costs one access a lane, or loads side by side and shuffles; one that is turned its part of a square.
 NestVectorizer::LaneCost NestVectorizer::laneCost(unsigned dim) const {
   LaneCost cost;
   auto turn = turnOver(dim);
   for (const Access &load : nest.loads) {
+    countGather(load, dim, cost);
     if (turn && llvm::is_contained(turn->loads, &load)) {
       cost.loads += model.turnedLoads(turn->side) * static_cast<double>(lanes) / static_cast<double>(turn->side);
       continue;

@@ -64,7 +64,10 @@ public:
   /// Accesses of one vector of iterations of a loop, in vector loads.
   struct LaneCost {
     double loads = 0, stores = 0;
-    double idle = 1; // vectors over those without idle lanes, at least 1
+    double idle = 1;     // vectors over those without idle lanes, at least 1
+    int64_t gathers = 0; // loads of what is only read that take one access a lane
+    int64_t returns = 0; // of these, whose lines have left the nearest cache when the loop begins anew
+    /// Accesses alone: the loops of a nest compare by what each reads itself, and scalars wait for the same lines.
     double total() const { return (loads + stores + 0.01) * idle; }
   };
   /// What the iterations of each loop cost as lanes, nothing for those that cannot be; nothing at all where the body
@@ -113,6 +116,7 @@ private:
   bool laneIsPossible(unsigned dim) const;
   bool keepsApart(unsigned dim);
   LaneCost laneCost(unsigned dim) const;
+  void countGather(const Access &load, unsigned dim, LaneCost &cost) const;
   void findVarying();
   void chooseSteps();
   double arithmetic() const;

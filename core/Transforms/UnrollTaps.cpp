@@ -252,15 +252,8 @@ struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
       return llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; });
     };
     question.loads = costs[*lane]->loads - static_cast<double>(llvm::count_if(nest.loads, isResult));
-    for (const Access &load : nest.loads) {
-      int64_t stride = load.stride(*lane).value_or(question.lanes);
-      if (isResult(load) || stride == 0 || stride == 1 || model.deinterleaves(stride, question.lanes))
-        continue;
-      ++question.gathers;
-      int64_t width = llvm::divideCeil(cast<MemRefType>(load.memref.getType()).getElementTypeBitWidth(), 8);
-      bool ownLines = std::abs(stride) * width >= model.lineBytes();
-      question.returns += ownLines && !model.staysNear(nest.tripCounts[*lane].value_or(1 << 20) * model.lineBytes());
-    }
+    question.gathers = costs[*lane]->gathers;
+    question.returns = costs[*lane]->returns;
     question.idle = costs[*lane]->idle;
     question.scalar = static_cast<double>(nest.loads.size() + nest.stores.size());
     TapAnswer answer = chooseTaps(question, model);
