@@ -15,9 +15,11 @@
 #include "core/Conformance/Units.h"
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Transforms/Passes.h"
+#include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "tilewright/UnitModel.h"
 
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -48,6 +50,7 @@ Outcome Runner::runUnit(const CaseUnit &one) {
 static llvm::Error emitUnit(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.addPass(createEmitUnits());
+  pm.addPass(createConvertToLLVMPass()); // ops of a target that are LLVM or assembly
   return failed(pm.run(module)) ? llvm::make_error<Reported>() : llvm::Error::success();
 }
 
@@ -101,9 +104,16 @@ static llvm::Error callOnHost(ModuleOp module, void *a, void *b, void *c) {
 }
 
 /// Launches `tw_unit` on a device: copies in, launches, copies out.
-static llvm::Error callOnDevice(Device &device, int64_t lanes, UnitProblem &problem, std::vector<char> &c) {
+static llvm::Error callOnDevice(Device &device, ModuleOp module, const MatrixUnit &unit, UnitProblem &problem,
+                                std::vector<char> &c) {
   std::string error;
-  Launch launch{unitEntry, {1, 1, 1}, {static_cast<uint32_t>(lanes), 1, 1}}; // lanes: 1 for a function
+  Launch launch{unitEntry, {1, 1, 1}, {static_cast<uint32_t>(unitLanes(unit)), 1, 1}}; // lanes: 1 for a function
+  if (int64_t bytes = unitScratchpadBytes(unit)) {
+    auto ops = laneOpsOf(module);
+    if (!ops)
+      return ops.takeError();
+    launch.dynamicScratchpadBytes = (*ops)->dynamicScratchpad() ? bytes : 0;
+  }
   std::vector<char> *fragments[] = {&problem.a, &problem.b, &c};
   void *memory[3] = {};
   for (int i = 0; i < 3; ++i) {
@@ -149,7 +159,7 @@ Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
     } else if (device) {
       error = loadOn(*device, **module);
       if (!error)
-        error = callOnDevice(*device, unitLanes(unit), problem, c);
+        error = callOnDevice(*device, **module, unit, problem, c);
     } else {
       auto target = TargetRegistry::get().target(description->target());
       if (!target)
@@ -160,7 +170,7 @@ Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
       if (!kernels)
         return wrong(messages.take(kernels.takeError()));
       Emulator emulator(*kernels);
-      error = callOnDevice(emulator, unitLanes(unit), problem, c);
+      error = callOnDevice(emulator, **module, unit, problem, c);
       if (!emulator.findings().empty())
         finding = emulator.findings().front().str();
     }

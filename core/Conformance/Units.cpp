@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Conformance/Units.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/UnitModel.h"
@@ -136,7 +137,7 @@ int64_t conformance::unitLanes(const MatrixUnit &unit) {
 }
 
 std::string conformance::whyNoProgram(const MatrixUnit &unit) {
-  if (isOfLanes(unit))
+  if (isOfLanes(unit) || isOfGroup(unit))
     return "";
   for (const UnitOperand *operand : {&unit.a, &unit.b, &unit.c}) {
     if (operand->residence == Residence::Scratchpad || operand->residence == Residence::Accumulator)
@@ -162,6 +163,9 @@ static std::string vectorOf(ElementKind kind, int64_t count) {
 
 llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit &unit, llvm::StringRef target,
                                                                MLIRContext &context) {
+  if (isOfGroup(unit))
+    return groupUnitProgram(
+        unit, target, cast<VectorType>(parseType(vectorOf(unit.c.element, 1), &context)).getElementType(), context);
   bool lanes = isOfLanes(unit);
   // A broadcast operand is a whole vector for the instruction: its group of k once for each column.
   bool broadcast = unit.a.residence == Residence::BroadcastScalar;

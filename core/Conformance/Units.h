@@ -40,8 +40,15 @@ std::string whyNoProgram(const MatrixUnit &unit);
 /// `tw_unit` in the LLVM dialect, with the instruction as a call by record. For a chip that runs lanes it is a launch.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> unitProgram(const MatrixUnit &unit, llvm::StringRef target,
                                                               mlir::MLIRContext &context);
-/// Lanes of that launch.
+/// Lanes of that launch, and bytes of its scratchpad.
 int64_t unitLanes(const MatrixUnit &unit);
+int64_t unitScratchpadBytes(const MatrixUnit &unit);
+/// Whether a group of subgroups issues the unit on A and B in the scratchpad, whose lines along k a description can
+/// say.
+bool isOfGroup(const MatrixUnit &unit);
+/// unitProgram for such a unit; `element`: of C's registers.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> groupUnitProgram(const MatrixUnit &unit, llvm::StringRef target,
+                                                                   mlir::Type element, mlir::MLIRContext &context);
 inline constexpr const char *unitEntry = "tw_unit";
 
 } // namespace tilewright::conformance

@@ -20,6 +20,11 @@ CHIPS = {
     "nvidia:A100": ("emulator", []),
     "accelerator:npu": ("emulator", []),
 }
+#: Chips that run lanes, for `unit/*`: half a second each, those with units of groups eight, of which one stands for both in
+#: continuous integration.
+GPUS = {"nvidia": ["A10", "A100", "B200", "H100", "H200", "L4", "L40S", "RTX4090", "RTX5090", "T4"],
+        "amd": ["MI250", "MI300X", "MI350", "RX7900", "RX9070"]}
+LONG = {"nvidia:H200"}
 #: What loads a chip that the commands are not linked with: the template of a target with scratchpads.
 LOADS = {"accelerator:npu": [f"--load-target={BUILD}/lib/tilewright/libtilewright-target-accelerator.so"]}
 #: Wall clock of a loaded machine: what hangs is found all the same.
@@ -73,6 +78,24 @@ def test_conformance(tool, tmp_path, chip):
     assert 0 < max(ratios) <= 1
     parsed = Page(page.read_text())
     assert parsed.open == [] and parsed.loaded == [] and parsed.dots == len(report["cases"])
+
+
+@pytest.mark.parametrize("chip", [name for target, chips in GPUS.items() for chip in chips
+                                  if (name := f"{target}:{chip}") and (FULL or name not in LONG)])
+def test_units_of_each_gpu(tool, chip):
+    """Model, code and run of every record: none is skipped, also not the units of groups on operands in the scratchpad."""
+    report = json.loads(tool("tw-conformance", "--target", chip, "--json", "--filter=unit/*", PATIENT))
+    assert report["device"] == "emulator"
+    assert not [(case["name"], case.get("message")) for case in report["cases"] if case["status"] != "passed"]
+    units = {unit["name"] for unit in json.loads(tool("tw-targets", chip, "--json"))["units"]}
+    for kind in ("model", "code", "run"):
+        assert {case["op"] for case in report["cases"] if case["name"].endswith(f"/{kind}")} == units, kind
+
+
+def test_all_gpus_are_listed(tool):
+    targets = {target["target"]: target["chips"] for target in json.loads(tool("tw-targets", "--json"))["targets"]}
+    for target, chips in GPUS.items():
+        assert sorted(targets[target]) == sorted(chips)
 
 
 def test_one_case_is_named_and_kept(tool, tmp_path):
