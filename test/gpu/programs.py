@@ -1,7 +1,8 @@
-"""Writes the programs that test/gpu/run.py measures, and an index of them. `python programs.py FOLDER [--small]`
+"""Writes the programs that test/gpu/run.py measures, and an index of them. `python programs.py FOLDER [--small] [--experiments]`
 
-Products of f16 and bf16 with sums in f32 (square ones, and those of transformer layers), products with epilogues, soft-max and
-layer normalisation. --small: one of each kind, small, for the tests of the script itself.
+Products of f16 and bf16 with sums in f32 (square ones, and those of transformer layers), products with epilogues, convolutions of
+a residual network, soft-max and layer normalisation; with --experiments, those of experiments.py. --small: one of each kind, small,
+for the tests of the script itself. Words for tw-compile stand in NAME.words.
 """
 
 import argparse
@@ -10,6 +11,8 @@ import json
 import pathlib
 import sys
 
+from experiments import experiments
+
 BENCHMARK = pathlib.Path(__file__).resolve().parents[1] / "benchmark"
 
 #: m, n, k of the products in layers of models of 7, 13 and 70 billion parameters: queries to values, output, both halves of
@@ -17,6 +20,10 @@ BENCHMARK = pathlib.Path(__file__).resolve().parents[1] / "benchmark"
 MODEL_SHAPES = [(4096, 12288, 4096), (4096, 4096, 4096), (4096, 11008, 4096), (4096, 4096, 11008),
                 (512, 15360, 5120), (512, 5120, 5120), (512, 13824, 5120), (512, 5120, 13824),
                 (4096, 10240, 8192), (4096, 57344, 8192), (4096, 8192, 28672), (16, 8192, 8192)]
+
+#: Images, rows and columns, channels, filters, taps and stride of convolutions in a residual network of 50 layers.
+CONVOLUTIONS = [(64, 56, 64, 64, 3, 1), (64, 28, 128, 128, 3, 1), (64, 14, 256, 256, 3, 1), (64, 7, 512, 512, 3, 1),
+                (64, 56, 64, 256, 1, 1), (64, 56, 128, 128, 3, 2)]
 
 
 def gemm(shape):
@@ -44,6 +51,45 @@ def gemm(shape):
 """
 
 
+def conv(shape):
+    """Images and filters with the channels last, zeros around the image; rounded once to the type of the inputs."""
+    n, h, w, c, f, taps, stride, pad, t = (shape[key] for key in ("images", "h", "w", "c", "f", "taps", "stride", "padding", "type"))
+    oh, ow = ((extent + 2 * pad - taps) // stride + 1 for extent in (h, w))
+    x, padded = f"tensor<{n}x{h}x{w}x{c}x{t}>", f"tensor<{n}x{h + 2 * pad}x{w + 2 * pad}x{c}x{t}>"
+    y, filters = f"tensor<{n}x{oh}x{ow}x{f}x{t}>", f"tensor<{taps}x{taps}x{c}x{f}x{t}>"
+    around = "" if pad == 0 else f"""
+  %p = tensor.pad %X low[0, {pad}, {pad}, 0] high[0, {pad}, {pad}, 0] {{
+    ^bb0(%i: index, %j: index, %k: index, %l: index):
+      tensor.yield %zero : {t}
+  }} : {x} to {padded}"""
+    return f"""func.func @compute(%X: {x}, %W: {filters}) -> {y} {{
+  %zero = arith.constant 0.0 : {t}{around}
+  %empty = tensor.empty() : {y}
+  %init = linalg.fill ins(%zero : {t}) outs(%empty : {y}) -> {y}
+  %r = linalg.conv_2d_nhwc_hwcf {{dilations = dense<1> : tensor<2xi64>, strides = dense<{stride}> : tensor<2xi64>}}
+      ins(%{'p' if pad else 'X'}, %W : {padded}, {filters}) outs(%init : {y}) -> {y}
+  return %r : {y}
+}}
+"""
+
+
+def increment(shape):
+    """y = x + 1."""
+    x = f"tensor<{shape['m']}x{shape['type']}>"
+    return f"""func.func @compute(%X: {x}) -> {x} {{
+  %one = arith.constant 1.0 : {shape['type']}
+  %empty = tensor.empty() : {x}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}}
+      ins(%X : {x}) outs(%empty : {x}) {{
+    ^bb0(%v: {shape['type']}, %o: {shape['type']}):
+      %s = arith.addf %v, %one : {shape['type']}
+      linalg.yield %s : {shape['type']}
+  }} -> {x}
+  return %r : {x}
+}}
+"""
+
+
 def row_program(shape):
     """Soft-max and layer normalisation as the benchmarks of CPUs have them."""
     sys.path.append(str(BENCHMARK))
@@ -60,14 +106,21 @@ def shapes(small):
     def rows(kind, m, n):
         return {"name": f"{kind}-f32-{m}x{n}", "kind": kind, "type": "f32", "m": m, "n": n}
 
+    def images(t, n, h, c, f, taps, stride):
+        out = (h + 2 * (taps // 2) - taps) // stride + 1
+        return {"name": f"conv-{t}-{n}x{h}x{h}x{c}-{f}x{taps}x{taps}-{stride}", "kind": "conv", "type": t, "images": n, "h": h,
+                "w": h, "c": c, "f": f, "taps": taps, "stride": stride, "padding": taps // 2, "results": n * out * out * f,
+                "terms": taps * taps * c}
+
     if small:
         return [product("gemm", "f16", 64, 128, 64), product("gemm-bias-relu", "bf16", 128, 64, 64),
-                rows("softmax", 8, 64), rows("layernorm", 8, 64)]
-    squares = [product("gemm", t, s, s, s) for t in ("f16", "bf16") for s in (4096, 8192)]
-    models = [product("gemm", "f16", *shape) for shape in MODEL_SHAPES]
+                images("f16", 1, 6, 16, 16, 3, 1), rows("softmax", 8, 64), rows("layernorm", 8, 64)]
+    squares = [product("gemm", t, 8192, 8192, 8192) for t in ("f16", "bf16")]  # 4096 is among those of models
+    models = [product("gemm", t, *shape) for t in ("f16", "bf16") for shape in MODEL_SHAPES]
+    convolutions = [images(t, *shape) for t in ("f16", "bf16") for shape in CONVOLUTIONS]
     epilogues = [product("gemm-bias-relu", t, *shape) for t in ("f16", "bf16") for shape in ((4096, 4096, 4096),
                                                                                             (4096, 11008, 4096))]
-    return squares + models + epilogues + [rows(kind, *s) for kind in ("softmax", "layernorm")
+    return squares + models + epilogues + convolutions + [rows(kind, *s) for kind in ("softmax", "layernorm")
                                            for s in ((4096, 4096), (16384, 1024), (1024, 32768))]
 
 
@@ -75,12 +128,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--experiments", action="store_true")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    all_shapes = shapes(options.small)
+    all_shapes = shapes(options.small) + (experiments(options.small) if options.experiments else [])
     for shape in all_shapes:
-        text = gemm(shape) if shape["kind"].startswith("gemm") else row_program(shape)
+        writer = {"gemm": gemm, "gemm-bias-relu": gemm, "conv": conv, "increment": increment}.get(shape["kind"], row_program)
+        text = writer(shape)
+        if shape.get("force"):
+            text = f'module attributes {{tilewright.force = "{shape["force"]}"}} {{\n{text}}}\n'
         (options.folder / f"{shape['name']}.mlir").write_text(text)
+        (options.folder / f"{shape['name']}.words").write_text(" ".join(shape.get("words", [])))
     (options.folder / "index.json").write_text(json.dumps(all_shapes, indent=1) + "\n")
 
 

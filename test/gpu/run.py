@@ -1,261 +1,261 @@
 """Runs artifacts on the device of this machine, checks them against float64, and measures them beside libraries.
 
-  python3 run.py FOLDER [--launch tw-launch] [--only TEXT] [--json FILE] [--no-peers]
+  python3 run.py FOLDER [--launch tw-launch] [--library libtilewright-runtime.so] [--only TEXT] [--json FILE] [--no-peers]
 
 FOLDER is what test/gpu/make-artifacts.sh made for one chip: artifacts and index.json. Nothing is built. Python's standard library
 is enough; with NumPy more elements are checked, with PyTorch there are columns for its libraries (cuBLASLt and cuDNN, or those of
-ROCm) and for torch.compile (Triton). The exit status is 1 if a program failed and 2 if a result is wrong.
+ROCm) and for torch.compile (Triton).
+
+Each program is run by tw-launch on normal random data, and a sample of its result compared with float64. Then this process calls
+the artifact and the libraries in turn, on the same arrays and stream: medians of 9 samples of at least a millisecond each. The exit
+status is 1 if a program failed and 2 if a result is wrong.
 """
 
 import argparse
-import array
 import json
 import math
 import pathlib
-import random
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
-try:
-    import numpy
-except ImportError:
-    numpy = None
-try:
-    import torch
-    if not torch.cuda.is_available():
-        torch = None
-except ImportError:
-    torch = None
+import checks
+import device as devices
+import peers
+from experiments import QUESTIONS
 
-EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}
-BYTES = {"f16": 2, "bf16": 2, "f32": 4}
-
-
-class Array:
-    """A .npy file in memory; rows and single elements as Python floats."""
-
-    def __init__(self, path, kind):
-        data = path.read_bytes()
-        begin = 10 + struct.unpack_from("<H", data, 8)[0]
-        header = eval(data[10:begin], {"__builtins__": {}})  # a literal dictionary, written by tw-launch
-        self.kind, self.shape, self.data = kind, header["shape"], memoryview(data)[begin:]
-
-    def at(self, *index):
-        offset = 0
-        for i, extent in zip(index, self.shape):
-            offset = offset * extent + i
-        return self.run(offset, 1)[0]
-
-    def row(self, i):
-        return self.run(i * self.shape[1], self.shape[1])
-
-    def run(self, first, count):
-        raw = self.data[first * BYTES[self.kind]:(first + count) * BYTES[self.kind]]
-        if self.kind == "f32":
-            return array.array("f", bytes(raw))
-        if self.kind == "f16":
-            return struct.unpack(f"<{count}e", raw)
-        return [struct.unpack("<f", b"\0\0" + bytes(raw[2 * i:2 * i + 2]))[0] for i in range(count)]
-
-    def numpy(self):
-        if self.kind == "bf16":
-            bits = numpy.frombuffer(self.data, numpy.uint16).astype(numpy.uint32) << 16
-            return bits.view(numpy.float32).reshape(self.shape)
-        return numpy.frombuffer(self.data, {"f16": numpy.float16, "f32": numpy.float32}[self.kind]).reshape(self.shape)
-
-
-def sampled(count, most, chooser):
-    """Up to `most` numbers below `count`, the first and the last among them."""
-    if count <= most:
-        return list(range(count))
-    return sorted({0, count - 1, *chooser.sample(range(count), most - 2)})
-
-
-def pairs(shape, inputs, output):
-    """(got, expected in float64) for a sample of the elements."""
-    chooser = random.Random(1)
-    if shape["kind"].startswith("gemm"):
-        relu = shape["kind"] == "gemm-bias-relu"
-        rows = sampled(shape["m"], 64 if numpy else 16, chooser)
-        columns = sampled(shape["n"], 16, chooser)
-        a, b = inputs[0], inputs[1]
-        if numpy:
-            wide = a.numpy()[rows].astype(numpy.float64) @ b.numpy().astype(numpy.float64)
-            if relu:
-                wide = numpy.maximum(wide + inputs[2].numpy().astype(numpy.float64), 0)
-            return list(zip(output.numpy()[rows].astype(numpy.float64).ravel().tolist(), wide.ravel().tolist()))
-        result = []
-        wanted = {j: [b.at(k, j) for k in range(shape["k"])] for j in columns}
-        for i in rows:
-            row = a.row(i)
-            for j in columns:
-                value = math.fsum(x * y for x, y in zip(row, wanted[j]))
-                result.append((output.at(i, j), max(value + inputs[2].at(j), 0.0) if relu else value))
-        return result
-    result = []
-    for i in sampled(shape["m"], 16, chooser):
-        row = inputs[0].row(i)
-        if shape["kind"] == "softmax":
-            top = max(row)
-            powers = [math.exp(x - top) for x in row]
-            total = math.fsum(powers)
-            expected = [x / total for x in powers]
-        else:  # layernorm
-            mean = math.fsum(row) / len(row)
-            scale = 1 / math.sqrt(math.fsum((x - mean) ** 2 for x in row) / len(row) + 1e-5)
-            expected = [(x - mean) * scale * g + b for x, g, b in
-                        zip(row, inputs[1].run(0, len(row)), inputs[2].run(0, len(row)))]
-        result += zip(output.row(i), expected)
-    return result
-
-
-def worst(shape, values):
-    """The largest error over the tolerance of `tw-run --verify` (docs/tools.md)."""
-    scale = max(abs(expected) for _, expected in values)
-    largest = max(shape["m"], shape["n"], shape.get("k", 1))
-    result = 0.0
-    for got, expected in values:
-        tolerance = (EPSILON[shape["type"]] * (4 * abs(expected) + 2 * scale)
-                     + 2.0**-23 * (16 + 2 * largest) * scale)
-        error = abs(got - expected)
-        result = max(result, error / tolerance if tolerance > 0 else 0.0) if error == error else math.inf
-        if result == math.inf:
-            break
-    return result
+SAMPLES, LEAST_SECONDS = 9, 1e-3
+#: What products should reach of cuBLASLt, as a geometric mean.
+GOAL = 0.90
+#: Arrays that programs read.
+INPUTS = {"gemm": 2, "gemm-bias-relu": 3, "conv": 2, "increment": 1, "softmax": 1, "layernorm": 3}
 
 
 def work(shape):
-    """(number, unit) of one call: flop for products, bytes for the others."""
+    """(number, unit) of one call: flop for products and convolutions, bytes for the others."""
+    if shape["kind"] == "conv":
+        return 2.0 * shape["results"] * shape["terms"], "Tflop/s"
     m, n = shape["m"], shape["n"]
     return (2.0 * m * n * shape["k"], "Tflop/s") if "k" in shape else (8.0 * m * n, "TB/s")
 
 
-def measure(shape, path, launch, folder):
-    """Runs one artifact; returns (error over tolerance, seconds)."""
+def evaluate(shape, path, launch, folder):
+    """Runs one artifact by tw-launch; (inputs, output, error over tolerance)."""
     suffix = ".bf16.npy" if shape["type"] == "bf16" else ".npy"
-    count = {"gemm": 2, "gemm-bias-relu": 3, "softmax": 1, "layernorm": 3}[shape["kind"]]
-    names = [folder / f"in{i}{suffix}" for i in range(count)]
+    names = [folder / f"in{i}{suffix}" for i in range(INPUTS[shape["kind"]])]
     output = folder / f"out{suffix}"
-    command = [str(launch), str(path), "--seed", "1", "--benchmark", "--json", "--output", str(output)]
+    command = [str(launch), str(path), "--seed", "1", "--output", str(output)]
     for name in names:
         command += ["--save-input", str(name)]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         raise RuntimeError(result.stderr.strip().removeprefix("tw-launch: error: "))
-    report = json.loads(result.stdout)
-    inputs = [Array(name, shape["type"]) for name in names]
-    return worst(shape, pairs(shape, inputs, Array(output, shape["type"]))), report["benchmark"]["seconds"]
+    inputs, got = [checks.Array(name, shape["type"]) for name in names], checks.Array(output, shape["type"])
+    return inputs, got, checks.worst(shape, checks.pairs(shape, inputs, got))
 
 
-def peer_calls(shape):
-    """Functions of PyTorch that compute the shape, on arrays of its own: {column: call}."""
-    kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[shape["type"]]
-    def new(*size): return torch.randn(*size, device="cuda", dtype=kind)
-    m, n = shape["m"], shape["n"]
-    functional = torch.nn.functional
-    if "k" in shape:
-        a, b, bias = new(m, shape["k"]), new(shape["k"], n), new(n)
-        if shape["kind"] == "gemm":
-            def plain(): return a @ b
-        else:
-            def plain(): return torch.relu(torch.addmm(bias, a, b))
+def medians(calls, seconds):
+    """{name: seconds of a call}. `calls`: {name: function that starts one}; their samples take turns, so that the clock of the
+    device and its temperature are the same for all."""
+    counts = {}
+    for name, call in calls.items():
+        call()
+        counts[name] = 1
+        while seconds(lambda: repeat(call, counts[name])) < LEAST_SECONDS:
+            counts[name] *= 2
+    samples = {name: [] for name in calls}
+    for _ in range(SAMPLES):
+        for name, call in calls.items():
+            samples[name].append(seconds(lambda: repeat(call, counts[name])) / counts[name])
+    return {name: sorted(each)[SAMPLES // 2] for name, each in samples.items()}
+
+
+def repeat(call, count):
+    for _ in range(count):
+        call()
+
+
+def measure(shape, path, inputs, expected, device, with_peers):
+    """({column: seconds}, whether the result in this process has the bytes of `expected`)."""
+    program = devices.Program(device, path)
+    owned, zeros = [], shape.get("zeros")
+    data = [bytes(len(each.data)) if zeros else bytes(each.data) for each in inputs]
+    unwritten = b"\xff" * program.arguments[-1][2]  # NaN: what no kernel writes shows
+    use_torch = peers.torch is not None
+    if use_torch:
+        tensors = [peers.tensor(each, kind, size)
+                   for each, (kind, size, _, output) in zip(data, program.arguments) if not output]
+        result = peers.tensor(unwritten, *program.arguments[-1][:2])
+        space = peers.torch.empty(max(1, program.workspace()), dtype=peers.torch.uint8, device="cuda")
+        addresses, stream = [each.data_ptr() for each in (*tensors, result)], peers.stream()
+        workspace = space.data_ptr()
     else:
-        x, gain, bias = new(m, n), new(n), new(n)
-        if shape["kind"] == "softmax":
-            def plain(): return functional.softmax(x, 1)
-        else:
-            def plain(): return functional.layer_norm(x, (n,), gain, bias)
-    calls = {"libraries": plain}
+        owned = [device.array(each) for each in (*data, unwritten, bytes(program.workspace()))]
+        addresses, workspace, stream = owned[:-1], owned[-1], None
     try:
-        calls["compiled"] = torch.compile(plain, mode="max-autotune-no-cudagraphs")
-        calls["compiled"]()
-    except Exception as problem:  # no Triton, no compiler: the column stays empty
-        print(f"torch.compile: {shape['name']}: {str(problem).splitlines()[0]}", file=sys.stderr)
-        del calls["compiled"]
-    return calls
+        calls = {"tilewright": program.call(addresses, workspace, stream)}
+        calls["tilewright"]()
+        device.wait(stream)
+        same = zeros or device.bytes_of(addresses[-1], program.arguments[-1][2]) == bytes(expected.data)
+        if use_torch and with_peers:
+            calls.update(peers.calls(shape, tensors))
+        times = medians(calls, peers.seconds if use_torch else lambda calls: device.seconds(calls, stream))
+    finally:
+        for address in owned:
+            device.release(address)
+        program.close()
+    return times, same
 
 
-def peer_seconds(call):
-    """Median of 9 samples of at least a millisecond, as tw-launch measures."""
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+def clocks():
+    """What the driver's tool says of clock, power and temperature; empty where there is none."""
+    fields = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
+    try:
+        said = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"], capture_output=True, text=True,
+                              timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return said.stdout.strip().splitlines()[0] if said.returncode == 0 and said.stdout.strip() else ""
 
-    def sample(calls):
-        begin.record()
-        for _ in range(calls):
-            call()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) * 1e-3
 
-    call()
-    calls = 1
-    while sample(calls) < 1e-3:
-        calls *= 2
-    return sorted(sample(calls) / calls for _ in range(9))[4]
+def modelled(path):
+    """Seconds that the cost model expects of the contraction, from the decisions beside the artifact; None: it has none."""
+    try:
+        decisions = json.loads(path.with_suffix(".json").read_text())
+    except (OSError, ValueError):
+        return None
+    return next((d["choice"].get("seconds") for d in decisions if d.get("decision") == "contraction"), None)
+
+
+COLUMNS = ["program", "us", "speed", "model us", "error/tol.", "libraries us", "torch.compile us", "of libraries", "of the best"]
+
+
+def row_of(record):
+    row = {"program": record["name"], "us": "failed"}
+    if "seconds" not in record:
+        return row
+    amount, unit = work(record)
+    row["us"] = f"{record['seconds'] * 1e6:.1f}"
+    row["speed"] = f"{amount / record['seconds'] * 1e-12:.2f} {unit}"
+    if record["model_seconds"] is not None:
+        row["model us"] = f"{record['model_seconds'] * 1e6:.1f}"
+    row["error/tol."] = f"{record['error_over_tolerance']:.3f}" if record["right"] else "WRONG"
+    times = record.get("peers", {})
+    for name, column in (("libraries", "libraries us"), ("compiled", "torch.compile us")):
+        if name in times:
+            row[column] = f"{times[name] * 1e6:.1f}"
+    if times:
+        row["of libraries"] = f"{times['libraries'] / record['seconds']:.2f}"
+        row["of the best"] = f"{min(times.values()) / record['seconds']:.2f}"
+    return row
 
 
 def table(rows):
-    columns = ["program", "us", "speed", "error/tol.", "libraries us", "torch.compile us", "of the best"]
-    cells = [columns] + [[row.get(column, "") for column in columns] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
+    cells = [COLUMNS] + [[row.get(column, "") for column in COLUMNS] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(COLUMNS))]
     for line in cells:
         print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
                         for i, (cell, width) in enumerate(zip(line, widths))).rstrip())
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def summaries(records):
+    """Lines that compare with the libraries: products, convolutions and rows each."""
+    lines = []
+    for title, kinds, goal in (("products against cuBLASLt or hipBLASLt", ("gemm", "gemm-bias-relu"), GOAL),
+                               ("convolutions against cuDNN or MIOpen", ("conv",), None),
+                               ("soft-max and layer norm against PyTorch", ("softmax", "layernorm"), None)):
+        shares = {r["name"]: r["peers"]["libraries"] / r["seconds"] for r in records
+                  if r["kind"] in kinds and "group" not in r and r.get("peers") and r["right"]}
+        if shares:
+            least = min(shares, key=shares.get)
+            lines.append(f"{title}: geometric mean {geometric_mean(shares.values()):.3f} of {len(shares)}"
+                         + (f" (goal {goal:.2f})" if goal else "") + f", least {shares[least]:.3f} ({least})")
+    return lines
+
+
+def shown(records):
+    """The table of the programs, and one for each question of experiments.py."""
+    for question in [None, *QUESTIONS]:
+        some = [record for record in records if record.get("group") == question]
+        if some:
+            if question:
+                print(f"\n{question}: {QUESTIONS[question]}")
+            table([row_of(record) for record in some])
+
+
+def run_one(shape, path, launch, device, with_peers):
+    """The record of one program; RuntimeError if it failed."""
+    if not path.exists():
+        raise RuntimeError("was not compiled")
+    with tempfile.TemporaryDirectory() as folder:
+        inputs, output, error = evaluate(shape, path, launch, pathlib.Path(folder))
+        times, same = measure(shape, path, inputs, output, device, with_peers)
+    if error <= 1 and not same:
+        print(f"{shape['name']}: tw-launch and this process have different results", file=sys.stderr)
+    return {"error_over_tolerance": error, "right": same and error <= 1, "seconds": times.pop("tilewright"), "peers": times,
+            "model_seconds": modelled(path), "clocks": clocks()}
+
+
+def find(options, parser, given, names, what):
+    found = given or next((each for each in names if each and pathlib.Path(each).exists()), None)
+    if not found:
+        parser.error(f"no {what} in FOLDER or on the path; name it")
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--launch", type=pathlib.Path, help="default: tw-launch in FOLDER, then on the path")
+    parser.add_argument("--library", type=pathlib.Path, help="default: libtilewright-runtime.so in FOLDER")
     parser.add_argument("--only", default="", help="programs whose name contains this")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--no-peers", action="store_true")
     options = parser.parse_args()
-    launch = options.launch or next((found for found in (options.folder / "tw-launch", shutil.which("tw-launch"))
-                                     if found and pathlib.Path(found).exists()), None)
-    if not launch:
-        parser.error("no tw-launch in FOLDER or on the path; name it with --launch")
+    launch = find(options, parser, options.launch, (options.folder / "tw-launch", shutil.which("tw-launch")), "tw-launch (--launch)")
+    library = find(options, parser, options.library, (options.folder / "libtilewright-runtime.so",),
+                   "libtilewright-runtime.so (--library)")
     shapes = [shape for shape in json.loads((options.folder / "index.json").read_text()) if options.only in shape["name"]]
-    rows, records, status = [], [], 0
+    records, status, device = [], 0, None
+    if peers.torch:
+        peers.prepare()
     for shape in shapes:
-        row, record = {"program": shape["name"]}, dict(shape)
-        path = options.folder / f"{shape['name']}.tw"
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                if not path.exists():
-                    raise RuntimeError("was not compiled")
-                record["error_over_tolerance"], record["seconds"] = measure(shape, path, launch, pathlib.Path(folder))
-            except RuntimeError as problem:
-                record["problem"] = str(problem)
-                print(f"{shape['name']}: {problem}", file=sys.stderr)
-                status = status or 1
-        if "seconds" in record:
-            amount, unit = work(shape)
-            row["us"] = f"{record['seconds'] * 1e6:.1f}"
-            row["speed"] = f"{amount / record['seconds'] * 1e-12:.2f} {unit}"
-            right = record["error_over_tolerance"] <= 1
-            row["error/tol."] = f"{record['error_over_tolerance']:.3f}" if right else "WRONG"
-            status = status if right else 2
-            if torch and not options.no_peers:
-                times = {name: peer_seconds(call) for name, call in peer_calls(shape).items()}
-                record["peers"] = times
-                row["libraries us"] = f"{times['libraries'] * 1e6:.1f}"
-                if "compiled" in times:
-                    row["torch.compile us"] = f"{times['compiled'] * 1e6:.1f}"
-                row["of the best"] = f"{min(times.values()) / record['seconds']:.2f}"
-        else:
-            row["us"] = "failed"
-        rows.append(row)
+        record, path = dict(shape), options.folder / f"{shape['name']}.tw"
+        try:
+            if device is None and path.exists():
+                device = open_device(library, path)
+            record.update(run_one(shape, path, launch, device, not options.no_peers))
+            status = status if record["right"] else 2
+        except RuntimeError as problem:
+            record["problem"] = str(problem)
+            print(f"{shape['name']}: {problem}", file=sys.stderr)
+            status = status or 1
         records.append(record)
-    table(rows)
-    if not torch and not options.no_peers:
+    shown(records)
+    if not peers.torch and not options.no_peers:
         print("PyTorch is not installed or sees no device: no columns of libraries")
+    for line in summaries(records):
+        print(line)
+    if device:
+        device.close()
     if options.json:
         options.json.write_text(json.dumps(records, indent=1) + "\n")
     return status
+
+
+def open_device(library, path):
+    """The device of an artifact's target."""
+    loaded = devices.Library(library)
+    artifact = devices.got(loaded.artifact_open, devices.POINTER, str(path).encode())
+    try:
+        return devices.Device(loaded, loaded.artifact_target(artifact).decode())
+    finally:
+        loaded.artifact_close(artifact)
 
 
 if __name__ == "__main__":

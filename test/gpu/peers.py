@@ -1,0 +1,76 @@
+"""PyTorch on the same arrays and the same stream: its libraries (cuBLASLt and cuDNN, or those of ROCm) and torch.compile."""
+
+import sys
+
+try:
+    import torch
+    if not torch.cuda.is_available():
+        torch = None
+except ImportError:
+    torch = None
+
+
+def prepare():
+    """The libraries at their best: cuBLASLt for products, cuDNN's own search for convolutions."""
+    choose = getattr(torch.backends.cuda, "preferred_blas_library", None)
+    if choose and getattr(torch.version, "cuda", None):
+        choose("cublaslt")
+    torch.backends.cudnn.benchmark = True
+
+
+def kind_of(name):
+    return {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[name]
+
+
+def tensor(data, kind, shape):
+    """Of the bytes of an array, on the device."""
+    return torch.frombuffer(bytearray(data), dtype=kind_of(kind)).reshape(shape).cuda()
+
+
+def stream():
+    """The driver's handle of the stream that PyTorch uses now."""
+    return torch.cuda.current_stream().cuda_stream
+
+
+def seconds(work):
+    """Of what `work()` puts on PyTorch's stream, on the device's clock."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e-3
+
+
+def calls(shape, inputs):
+    """{column: function that computes the shape}, on tensors of the arrays that the artifact gets."""
+    functional = torch.nn.functional
+    kind = shape["kind"]
+    if kind == "gemm":
+        a, b = inputs
+        def plain(): return a @ b
+    elif kind == "gemm-bias-relu":
+        a, b, bias = inputs
+        def plain(): return torch.relu(torch.addmm(bias, a, b))
+    elif kind == "conv":
+        # Channels last in memory for both; PyTorch writes sizes in the order images, channels, rows, columns.
+        x = inputs[0].permute(0, 3, 1, 2)
+        w = inputs[1].permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+        def plain(): return functional.conv2d(x, w, stride=shape["stride"], padding=shape["padding"])
+    elif kind == "softmax":
+        (x,) = inputs
+        def plain(): return functional.softmax(x, 1)
+    elif kind == "layernorm":
+        x, gain, bias = inputs
+        def plain(): return functional.layer_norm(x, (shape["n"],), gain, bias)
+    else:
+        (x,) = inputs
+        def plain(): return x + 1
+    result = {"libraries": plain}
+    try:
+        result["compiled"] = torch.compile(plain, mode="max-autotune-no-cudagraphs")
+        result["compiled"]()
+    except Exception as problem:  # no Triton, no compiler: the column stays empty
+        print(f"torch.compile: {shape['name']}: {(str(problem).splitlines() or [''])[0]}", file=sys.stderr)
+        result.pop("compiled", None)
+    return result
