@@ -299,7 +299,17 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               }
               // Compilers load ahead as far as a barrier lets them.
               plan.keepsOrder = !plan.loadsAhead && plan.registers + (plan.depth / unit.k - 2) * eachK > limit;
+              // Products of one lane each would move from behind the loop into the branches that check stores of C, and
+              // all fragments would live until then.
+              auto whole = [&](unsigned dim, int64_t block) {
+                return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % block == 0;
+              };
+              plan.lastApart = unit.k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
               int64_t steps = llvm::divideCeil(k, plan.depth);
+              if (!plan.lastApart && plan.keepsOrder && steps == 1 && c.nest.tripCounts[plan.kDim]) {
+                shortage.lacksRegisters(plan.registers + (plan.depth / unit.k - 2) * eachK); // there is no loop
+                continue;
+              }
               plan.across = plan.loadsAhead && !engine && plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
               bool longer = plan.across && tileA.direct && tileB.direct && most <= steps;
               if (bySubgroup && most > 2 && !longer)
@@ -332,12 +342,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               double held = plan.registers;
               if (!plan.loadsAhead)
                 held += plan.stages * staged + addressRegisters * plan.instructions.globalLoads;
-              // Products of one lane each would move from behind the loop into the branches that check stores of C, and
-              // all fragments would live until then.
-              auto whole = [&](unsigned dim, int64_t block) {
-                return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % block == 0;
-              };
-              plan.lastApart = unit.k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
               if (!engine && plan.stages > 1 && plan.lastApart && c.nest.tripCounts[plan.kDim] && held <= limit) {
                 plan.round = plan.stages;
                 plan.instructions = tiles.instructions(plan, tileA, tileB);

@@ -184,8 +184,8 @@ public:
 
 private:
   /// Registers beyond 256 are for sums alone. Where those that a loop carries are more than half of that half, they
-  /// take it; LLVM else moves them to and fro. It splits what begins as a constant into its elements: it shall not know
-  /// that.
+  /// take it; LLVM else moves them to and fro. So do those of few steps, without a loop. It splits what begins as a
+  /// constant into its elements: it shall not know that.
   static void keepSums(LLVM::LLVMFuncOp function) {
     constexpr int64_t half = 256, words = 4;
     auto wordsOf = [](Value value) -> int64_t {
@@ -194,14 +194,43 @@ private:
       count *= count ? type.getElementTypeBitWidth() / 32 : 0;
       return count >= words ? count : 0;
     };
+    auto hold = [&](Operation *user, OpOperand &constant) {
+      OpBuilder b(user);
+      Value value = constant.get();
+      auto held =
+          LLVM::InlineAsmOp::create(b, user->getLoc(), value.getType(), value, amd::heldBase, "=a,0",
+                                    /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                    LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+      constant.set(held.getResult(0));
+    };
+    Builder builder(function.getContext());
+    auto allocate = [&] {
+      function.setPassthroughAttr(builder.getArrayAttr(builder.getStrArrayAttr({"amdgpu-agpr-alloc", "256"})));
+    };
+    // A sum of few steps has no loop: its first products begin with constants.
+    for (Block &block : function.getBody()) {
+      SmallVector<OpOperand *> begins;
+      int64_t words = 0;
+      for (auto unit : block.getOps<LLVM::CallOp>())
+        for (OpOperand &operand : unit->getOpOperands())
+          if (unit.getNumResults() && operand.get().getType() == unit.getResult().getType() &&
+              matchPattern(operand.get(), m_Constant()) && wordsOf(operand.get())) {
+            begins.push_back(&operand);
+            words += wordsOf(operand.get());
+          }
+      if (2 * words <= half)
+        continue;
+      allocate();
+      for (OpOperand *operand : begins)
+        hold(operand->getOwner(), *operand);
+    }
     for (Block &block : function.getBody()) {
       int64_t carried = 0;
       for (Value argument : block.getArguments())
         carried += wordsOf(argument);
       if (block.hasNoPredecessors() || block.getSinglePredecessor() || 2 * carried <= half)
         continue;
-      Builder builder(function.getContext());
-      function.setPassthroughAttr(builder.getArrayAttr(builder.getStrArrayAttr({"amdgpu-agpr-alloc", "256"})));
+      allocate();
       for (Block *from : block.getPredecessors()) {
         auto branch = cast<BranchOpInterface>(from->getTerminator());
         for (unsigned i = 0; i < branch->getNumSuccessors(); ++i) {
@@ -212,12 +241,7 @@ private:
             Value value = passed[j];
             if (!value || !wordsOf(value) || !matchPattern(value, m_Constant()))
               continue;
-            OpBuilder b(branch);
-            auto held =
-                LLVM::InlineAsmOp::create(b, branch.getLoc(), value.getType(), value, amd::heldBase, "=a,0",
-                                          /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                          LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-            branch->setOperand(passed.getOperandIndex(j), held.getResult(0));
+            hold(branch, branch->getOpOperand(passed.getOperandIndex(j)));
           }
         }
       }

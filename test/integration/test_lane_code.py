@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import FULL
+from conftest import FULL, SOURCE
 from lane_texts import REDUCTIONS, TAILS, convolution, is_float, product, reduction
 
 LLVM = "/usr/lib/llvm-22/bin"
@@ -114,6 +114,14 @@ def kernels():
             for axis in ("last", "first", "middle", "two", "all")[:3 if op in ("softmax", "norm") else 5]:
                 if j < 2 and axis == "last" or (i + j) % 5 == ("last", "first", "middle", "two", "all").index(axis):
                     programs[f"{op}-{name}-{axis}"] = reduction(op, KINDS[name], axis, 8, 33, 1031)
+    for name in ("f32", "f64", "f16"):  # one step of k and no loop, with stores that are checked
+        for k in (8, 13, 16, 20, 32):
+            programs[f"{name}-short-{k}"] = product(name, 1001, 1003, k, trans_b=True, batch=4)
+    for op in ("softmax", "norm"):  # rows in one launch, with the most elements a lane
+        for name in ("f32", "bf16", "f64"):
+            programs[f"{op}-{name}-long"] = reduction(op, KINDS[name], "last", 64, 64, 8192)
+    for path in [*(SOURCE / "examples").glob("*.mlir"), *(SOURCE / "test/integration/lane_programs").glob("*.mlir")]:
+        programs[path.stem] = path.read_text()
     for axis in ("last", "first"):
         programs[f"sum-i8-{axis}"] = reduction("sum", "i8", axis, 8, 32, 1024)
     return programs
@@ -135,6 +143,8 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("H100", "f16-gelu"), ("H100", "f16-large-gelu"), ("L4", "f16-gelu"), ("L4", "f32-residual"), ("T4", "f64-batched"),
              ("T4", "f32-large-residual"), ("RTX5090", "f64-residual"), ("T4", "bf8-narrow"), ("L4", "bf8-narrow"),
              ("H100", "f8-large-narrow"), ("H200", "f8-large-none"), ("H200", "f8-nn"),
+             ("A100", "transformer-block"), ("RX7900", "transformer-block"), ("RX7900", "f32-short-16"), ("H100", "f32-short-16"),
+             ("H100", "norm-f32-long"), ("MI300X", "softmax-bf16-long"), ("RX9070", "decode-attention"),
              ("B200", "f8-large-gelu"), ("RX9070", "i8-batched"), ("RX9070", "nchw-f64-grouped")]
 
 
