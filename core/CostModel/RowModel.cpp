@@ -87,8 +87,8 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
 
 llvm::json::Object RowProgramPlan::toJSON() const {
   return llvm::json::Object{
-      {"subgroups_per_row", subgroups}, {"rows_per_block", rows}, {"vector", vector},  {"elements", elements},
-      {"keeps_inputs", keepsInputs},    {"clocks", clocks},       {"seconds", seconds}};
+      {"subgroups_per_row", subgroups},    {"rows_per_block", rows},      {"vector", vector}, {"elements", elements},
+      {"blocks_at_a_time", blocksAtATime}, {"keeps_inputs", keepsInputs}, {"clocks", clocks}, {"seconds", seconds}};
 }
 
 std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &task, const TargetDescription &chip,
@@ -113,9 +113,10 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     int64_t registers = registersOfLane + llvm::divideCeil(plan.elements * task.registerBytes, own->entryBytes);
     if (scratchpad > hierarchy.scratchpadBytes || registers > own->entries || lanes * registers > file->entries)
       return;
-    int64_t resident = std::max<int64_t>(
+    plan.blocksAtATime = std::max<int64_t>(
         1, std::min(file->entries / (lanes * registers), scratchpad ? shared->bytes / scratchpad : file->entries));
-    double waves = std::max(1.0, double(llvm::divideCeil(task.rows, rows)) / (double(hierarchy.blocks) * resident));
+    double waves =
+        std::max(1.0, double(llvm::divideCeil(task.rows, rows)) / (double(hierarchy.blocks) * plan.blocksAtATime));
     // Every lane reads the subgroups' parts one by one and combines them.
     double exchanges = llvm::Log2_64(hierarchy.lanes), barriers = task.phases - 1;
     double accesses = double(plan.elements) / plan.vector * (task.accesses + (keepsInputs ? task.keptAccesses : 0));

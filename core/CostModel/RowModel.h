@@ -51,11 +51,12 @@ struct RowPlan {
 /// What is to be reduced: `rows` rows of `pieces` pieces of `length` neighbouring elements.
 /// How lanes share the rows of a row program.
 struct RowProgramPlan {
-  int64_t subgroups = 1;   // of one row; a power of two
-  int64_t rows = 1;        // of one block; 1 if several subgroups share a row
-  int64_t vector = 1;      // neighbouring elements of one lane
-  int64_t elements = 1;    // of one lane, a power of two
-  bool keepsInputs = true; // what several phases read of global memory stays in the scratchpad, too
+  int64_t subgroups = 1;     // of one row; a power of two
+  int64_t rows = 1;          // of one block; 1 if several subgroups share a row
+  int64_t vector = 1;        // neighbouring elements of one lane
+  int64_t elements = 1;      // of one lane, a power of two
+  int64_t blocksAtATime = 1; // of one multiprocessor
+  bool keepsInputs = true;   // what several phases read of global memory stays in the scratchpad, too
   double clocks = 0, seconds = 0;
 
   llvm::json::Object toJSON() const;

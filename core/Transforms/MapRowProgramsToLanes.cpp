@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/Explain.h"
+#include "tilewright/Residency.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_MAPROWPROGRAMSTOLANES
@@ -148,6 +149,7 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
                                    })}});
     OpBuilder builder(last);
     RowProgramEmitter(builder, program, *plan, target.hierarchy).emit();
+    last->getPrevNode()->setAttr(residencyAttr, builder.getI64IntegerAttr(plan->blocksAtATime));
     for (const auto &step : program.steps) {
       mapped.insert(step->nest().root());
       step->nest().root()->erase();
