@@ -46,6 +46,7 @@ void tilewright::buildAffinePipeline(OpPassManager &pm) {
   pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
   pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
   pm.addPass(memref::createExpandReallocPass());
+  pm.addNestedPass<func::FuncOp>(createLowerVectorAccesses());
   pm.addPass(memref::createResolveShapedTypeResultDimsPass());
   simplify();
 

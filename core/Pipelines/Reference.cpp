@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -42,6 +43,8 @@ void tilewright::buildReferencePipeline(OpPassManager &pm) {
   results.modifyPublicFunctions = true;
   pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
   pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
+  pm.addPass(memref::createExpandReallocPass());
+  pm.addNestedPass<func::FuncOp>(createLowerVectorAccesses());
   pm.addNestedPass<func::FuncOp>(createExpandCopies());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
 }

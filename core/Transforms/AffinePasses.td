@@ -75,6 +75,20 @@ def ExpandCopies : Pass<"expand-copies", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def LowerVectorAccesses : Pass<"lower-vector-accesses", "::mlir::func::FuncOp"> {
+  let summary = "Write accesses of vectors that LLVM lacks with elements";
+  let description = [{
+    Loads, stores and transfers of vectors of several dimensions, across the order of the array, or of i1, in programs on
+    vectors. All others become LLVM's; on chips with lanes `simplify-host-code` writes those with elements, too.
+
+    ```mlir
+    %v = vector.load %a[%i, %j] : memref<?x?xf32>, vector<2x2xf32>   // four memref.load, four vector.insert
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def OutlineKernels : Pass<"outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Outline maximal sequences of linalg operations and affine nests into kernels";
   let description = [{

@@ -23,7 +23,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/DialectConversion.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_SIMPLIFYHOSTCODE
@@ -32,6 +31,23 @@ namespace tilewright {
 
 using namespace mlir;
 using namespace tilewright;
+
+/// Arrays of a launch hold numbers.
+static LogicalResult checkArrays(func::FuncOp function) {
+  WalkResult result = function.walk([](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto array = dyn_cast<MemRefType>(type))
+        if (auto vector = dyn_cast<VectorType>(array.getElementType())) {
+          SmallVector<int64_t> shape(array.getShape());
+          llvm::append_range(shape, vector.getShape());
+          op->emitOpError() << "makes an array of vectors; on lanes arrays hold numbers: make it "
+                            << MemRefType::get(shape, vector.getElementType()) << ", with vector.load and vector.store";
+          return WalkResult::interrupt();
+        }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
 
 /// Affine control flow and accesses become those of scf and memref; sums of indices stay, which the host knows.
 static LogicalResult lowerAffine(func::FuncOp function) {
@@ -83,6 +99,23 @@ static void expand(memref::GenericAtomicRMWOp op) {
   op.erase();
 }
 
+/// One of the dimensions, chosen by a number.
+static void expand(memref::DimOp op) {
+  auto type = dyn_cast<MemRefType>(op.getSource().getType());
+  if (!type || op.getConstantIndex() || type.getRank() == 0)
+    return;
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  Value size = memref::DimOp::create(b, loc, op.getSource(), 0);
+  for (int64_t d = 1; d < type.getRank(); ++d) {
+    Value isIt = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, op.getIndex(),
+                                       arith::ConstantIndexOp::create(b, loc, d));
+    size = arith::SelectOp::create(b, loc, isIt, memref::DimOp::create(b, loc, op.getSource(), d), size);
+  }
+  op.replaceAllUsesWith(size);
+  op.erase();
+}
+
 /// The body of a scope in its place; what it allocates lives as long as the call.
 static void inlineScope(memref::AllocaScopeOp scope) {
   if (!llvm::hasSingleElement(scope.getBodyRegion()))
@@ -114,9 +147,8 @@ struct SimplifyHostCode : tilewright::impl::SimplifyHostCodeBase<SimplifyHostCod
     func::FuncOp function = getOperation();
     if (function.isExternal() || isKernel(function) || function->hasAttr("tilewright.opaque"))
       return;
-    RewritePatternSet patterns(&getContext());
-    populateVectorAccesses(patterns);
-    if (failed(lowerAffine(function)) || failed(applyPatternsGreedily(function, std::move(patterns))))
+    if (failed(checkArrays(function)) || failed(lowerAffine(function)) ||
+        failed(lowerVectorAccesses(function, /*all=*/true)))
       return signalPassFailure();
 
     SmallVector<scf::ParallelOp> loops;
@@ -130,6 +162,8 @@ struct SimplifyHostCode : tilewright::impl::SimplifyHostCodeBase<SimplifyHostCod
       if (auto each = dyn_cast<memref::AtomicRMWOp>(op))
         return expand(each);
       if (auto each = dyn_cast<memref::GenericAtomicRMWOp>(op))
+        return expand(each);
+      if (auto each = dyn_cast<memref::DimOp>(op))
         return expand(each);
       if (isa<memref::PrefetchOp, memref::DeallocOp>(op)) // arrays live as long as the call
         return op->erase();

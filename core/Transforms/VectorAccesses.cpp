@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 
@@ -72,11 +73,26 @@ void forEachPosition(VectorType type, llvm::function_ref<void(SmallVector<int64_
     visit(delinearize(i, strides));
 }
 
-/// Whether its elements are single numbers of a known count in a memref of numbers.
-bool isPlain(VectorType vector, Type array) {
-  auto memref = dyn_cast<MemRefType>(array);
-  return memref && memref.getElementType().isIntOrIndexOrFloat() && !vector.isScalable();
-}
+/// A pattern for accesses of one kind.
+template <typename Op> struct AccessPattern : OpRewritePattern<Op> {
+  AccessPattern(MLIRContext *context, bool all) : OpRewritePattern<Op>(context), all(all) {}
+
+  /// Whether `op` is written with elements: those are numbers, of a known count. `across`: it has an order of its own.
+  bool applies(Op op, VectorType vector, Type array, bool across = false) const {
+    auto memref = dyn_cast<MemRefType>(array);
+    return memref && memref.getElementType().isIntOrIndexOrFloat() && !vector.isScalable() &&
+           !isa<vector::MaskOp>(op->getParentOp()) &&
+           (all || across || vector.getRank() != 1 || vector.getElementType().isInteger(1));
+  }
+  /// The same for a transfer.
+  bool appliesTo(Op op) const {
+    AffineMap map = op.getPermutationMap();
+    return applies(op, op.getVectorType(), op.getShapedType(), !map.isMinorIdentity()) &&
+           (!op.getMask() || inversePermutation(compressUnusedDims(map)));
+  }
+
+  bool all;
+};
 
 /// Replaces `op` by a vector of what `element` gives for each position.
 void replaceByElements(PatternRewriter &b, Operation *op, VectorType type,
@@ -111,15 +127,10 @@ template <typename Op> Element transferred(ElementWriter &w, Op op, ArrayRef<int
   return result;
 }
 
-template <typename Op> bool isTransfer(Op op) {
-  return isPlain(op.getVectorType(), op.getShapedType()) &&
-         (!op.getMask() || inversePermutation(compressUnusedDims(op.getPermutationMap())));
-}
-
-struct TransferRead : OpRewritePattern<vector::TransferReadOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct TransferRead : AccessPattern<vector::TransferReadOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::TransferReadOp op, PatternRewriter &b) const override {
-    if (!isTransfer(op))
+    if (!appliesTo(op))
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
@@ -129,10 +140,10 @@ struct TransferRead : OpRewritePattern<vector::TransferReadOp> {
   }
 };
 
-struct TransferWrite : OpRewritePattern<vector::TransferWriteOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct TransferWrite : AccessPattern<vector::TransferWriteOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::TransferWriteOp op, PatternRewriter &b) const override {
-    if (!isTransfer(op))
+    if (!appliesTo(op))
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
@@ -153,10 +164,10 @@ Element along(ElementWriter &w, ValueRange indices, Value mask, ArrayRef<int64_t
   return result;
 }
 
-struct Load : OpRewritePattern<vector::LoadOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct Load : AccessPattern<vector::LoadOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::LoadOp op, PatternRewriter &b) const override {
-    if (!isPlain(op.getVectorType(), op.getMemRefType()))
+    if (!applies(op, op.getVectorType(), op.getMemRefType()))
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
@@ -166,10 +177,10 @@ struct Load : OpRewritePattern<vector::LoadOp> {
   }
 };
 
-struct Store : OpRewritePattern<vector::StoreOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct Store : AccessPattern<vector::StoreOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::StoreOp op, PatternRewriter &b) const override {
-    if (!isPlain(op.getVectorType(), op.getMemRefType()))
+    if (!applies(op, op.getVectorType(), op.getMemRefType()))
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
@@ -180,10 +191,10 @@ struct Store : OpRewritePattern<vector::StoreOp> {
   }
 };
 
-struct MaskedLoad : OpRewritePattern<vector::MaskedLoadOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct MaskedLoad : AccessPattern<vector::MaskedLoadOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::MaskedLoadOp op, PatternRewriter &b) const override {
-    if (!isPlain(op.getVectorType(), op.getMemRefType()))
+    if (!applies(op, op.getVectorType(), op.getMemRefType()))
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
@@ -193,10 +204,10 @@ struct MaskedLoad : OpRewritePattern<vector::MaskedLoadOp> {
   }
 };
 
-struct MaskedStore : OpRewritePattern<vector::MaskedStoreOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct MaskedStore : AccessPattern<vector::MaskedStoreOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::MaskedStoreOp op, PatternRewriter &b) const override {
-    if (!isPlain(op.getVectorType(), op.getMemRefType()))
+    if (!applies(op, op.getVectorType(), op.getMemRefType()))
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
@@ -217,10 +228,10 @@ Element gathered(ElementWriter &w, ValueRange offsets, Value distances, Value ma
   return result;
 }
 
-struct Gather : OpRewritePattern<vector::GatherOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct Gather : AccessPattern<vector::GatherOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::GatherOp op, PatternRewriter &b) const override {
-    if (!isPlain(op.getVectorType(), op.getBase().getType()) || op.getOffsets().empty())
+    if (!applies(op, op.getVectorType(), op.getBase().getType()) || op.getOffsets().empty())
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
@@ -231,10 +242,10 @@ struct Gather : OpRewritePattern<vector::GatherOp> {
   }
 };
 
-struct Scatter : OpRewritePattern<vector::ScatterOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct Scatter : AccessPattern<vector::ScatterOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::ScatterOp op, PatternRewriter &b) const override {
-    if (!isPlain(op.getVectorType(), op.getBase().getType()) || op.getOffsets().empty())
+    if (!applies(op, op.getVectorType(), op.getBase().getType()) || op.getOffsets().empty())
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
@@ -264,10 +275,10 @@ private:
   SmallVector<Value> indices;
 };
 
-struct ExpandLoad : OpRewritePattern<vector::ExpandLoadOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct ExpandLoad : AccessPattern<vector::ExpandLoadOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::ExpandLoadOp op, PatternRewriter &b) const override {
-    if (!isPlain(op.getVectorType(), op.getMemRefType()) || op.getVectorType().getRank() != 1)
+    if (!applies(op, op.getVectorType(), op.getMemRefType()) || op.getVectorType().getRank() != 1)
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     Packed packed(w, op.getIndices());
@@ -278,10 +289,10 @@ struct ExpandLoad : OpRewritePattern<vector::ExpandLoadOp> {
   }
 };
 
-struct CompressStore : OpRewritePattern<vector::CompressStoreOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct CompressStore : AccessPattern<vector::CompressStoreOp> {
+  using AccessPattern::AccessPattern;
   LogicalResult matchAndRewrite(vector::CompressStoreOp op, PatternRewriter &b) const override {
-    if (!isPlain(op.getVectorType(), op.getMemRefType()) || op.getVectorType().getRank() != 1)
+    if (!applies(op, op.getVectorType(), op.getMemRefType()) || op.getVectorType().getRank() != 1)
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
     Packed packed(w, op.getIndices());
@@ -295,8 +306,16 @@ struct CompressStore : OpRewritePattern<vector::CompressStoreOp> {
 
 } // namespace
 
-void tilewright::populateVectorAccesses(RewritePatternSet &patterns) {
-  patterns.add<TransferRead, TransferWrite, Load, Store, MaskedLoad, MaskedStore, Gather, Scatter, ExpandLoad,
-               CompressStore>(patterns.getContext());
-  vector::populateVectorMaskLoweringPatternsForSideEffectingOps(patterns);
+LogicalResult tilewright::lowerVectorAccesses(func::FuncOp function, bool all) {
+  bool any = false;
+  function.walk([&](Operation *op) { any |= isa<vector::VectorDialect>(op->getDialect()); });
+  if (!any)
+    return success();
+  MLIRContext *context = function.getContext();
+  RewritePatternSet masks(context), accesses(context);
+  vector::populateVectorMaskLoweringPatternsForSideEffectingOps(masks);
+  accesses.add<TransferRead, TransferWrite, Load, Store, MaskedLoad, MaskedStore, Gather, Scatter, ExpandLoad,
+               CompressStore>(context, all);
+  return success(succeeded(applyPatternsGreedily(function, std::move(masks))) &&
+                 succeeded(applyPatternsGreedily(function, std::move(accesses))));
 }

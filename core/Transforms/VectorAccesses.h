@@ -16,13 +16,15 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_VECTORACCESSES_H
 #define TILEWRIGHT_CORE_TRANSFORMS_VECTORACCESSES_H
 
-#include "mlir/IR/PatternMatch.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace tilewright {
 
-/// Patterns that make loads and stores of single elements of all accesses of vectors to memrefs: of any rank, with
-/// permutations, masks, ends of arrays and gathered positions. What computes with vectors stays.
-void populateVectorAccesses(mlir::RewritePatternSet &patterns);
+/// Makes loads and stores of single elements of accesses of vectors to memrefs: of any rank, with permutations, masks,
+/// ends of arrays and gathered positions. What computes with vectors stays. Unless `all` is set, only of those that LLVM
+/// has no form for: of several dimensions, across the order of the array, and of i1, which are bytes in memory and bits in
+/// vectors.
+mlir::LogicalResult lowerVectorAccesses(mlir::func::FuncOp function, bool all);
 
 } // namespace tilewright
 

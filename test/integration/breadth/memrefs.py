@@ -183,6 +183,44 @@ def vectors(random):
   %v = vector.load %a0[%c0] : {a0}, vector<8xf32>
   %m = arith.cmpf ogt, %v, %none : vector<8xf32>
   vector.compressstore %a1[%c0], %m, %v : {a1}, vector<8xi1>, vector<8xf32>""")
+    m = random("f32", 5, 8)
+    column = np.zeros(8)
+    column[:3] = m.data[2:5, 1]
+    yield program("vector.transfer-boxes", [m, Tensor("f32", np.zeros((8, 4))), Tensor("f32", np.zeros(8))],
+                  {1: m.data[:4].T, 2: column}, """
+  %v = vector.transfer_read %a0[%c0, %c0], %zero : {a0}, vector<4x8xf32>
+  %t = vector.transpose %v, [1, 0] : vector<4x8xf32> to vector<8x4xf32>
+  vector.transfer_write %t, %a1[%c0, %c0] : vector<8x4xf32>, {a1}
+  %w = vector.transfer_read %a0[%c2, %c1], %zero {permutation_map = affine_map<(d0, d1) -> (d0)>} : {a0}, vector<8xf32>
+  vector.store %w, %a2[%c0] : {a2}, vector<8xf32>""")
+    x, y, z = random("f32", 4, 8), random("f32", 8, 4), random("f32", 4, 4)
+    yield program("vector.contract", [x, y, z], {2: z.data + x.data @ y.data}, """
+  %x = vector.transfer_read %a0[%c0, %c0], %zero : {a0}, vector<4x8xf32>
+  %y = vector.load %a1[%c0, %c0] : {a1}, vector<8x4xf32>
+  %z = vector.transfer_read %a2[%c0, %c0], %zero {in_bounds = [true, true]} : {a2}, vector<4x4xf32>
+  %r = vector.contract {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>],
+      iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %y, %z : vector<4x8xf32>, vector<8x4xf32> into vector<4x4xf32>
+  vector.store %r, %a2[%c0, %c0] : {a2}, vector<4x4xf32>""", units=32)
+    flags = Tensor("i1", a.data > 0)
+    yield program("vector.mask", [a, b, Tensor("i1", np.zeros(8))], {1: np.where(mask, a.data, b.data), 2: flags.data}, """
+  %none = arith.constant dense<0.0> : vector<8xf32>
+  %m = vector.create_mask %c5 : vector<8xi1>
+  %v = vector.mask %m { vector.transfer_read %a0[%c0], %zero {in_bounds = [true]} : {a0}, vector<8xf32> } : vector<8xi1> -> vector<8xf32>
+  vector.mask %m { vector.transfer_write %v, %a1[%c0] {in_bounds = [true]} : vector<8xf32>, {a1} } : vector<8xi1>
+  %w = vector.load %a0[%c0] : {a0}, vector<8xf32>
+  %p = arith.cmpf ogt, %w, %none : vector<8xf32>
+  vector.store %p, %a2[%c0] : {a2}, vector<8xi1>""")
+    t = m.type()
+    yield Case("vector.tensors", f"""
+func.func @main(%a0: {t}) -> {t} {{
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {t}
+  %v = vector.transfer_read %a0[%c0, %c0], %zero : {t}, vector<5x8xf32>
+  %w = arith.addf %v, %v : vector<5x8xf32>
+  %r = vector.transfer_write %w, %e[%c0, %c0] : vector<5x8xf32>, {t}
+  return %r : {t}
+}}""", [m], [Tensor("f32", m.data * 2)])
     yield program("affine.vector_load", [a, b], {1: -a.data}, """
   affine.for %i = 0 to 8 step 4 {
     %v = affine.vector_load %a0[%i] : {a0}, vector<4xf32>
@@ -229,6 +267,12 @@ def memory(random):
       memref.atomic_yield %m : i32
     }
   }""")
+    d = random("f32", 4, 3, dynamic=True)
+    for k in (0, 1):
+        yield program(f"memref.dim-{k}", [d, Tensor("index", k), Tensor("index", 0)], {2: (4, 3)[k]}, """
+  %k = memref.load %a1[] : {a1}
+  %n = memref.dim %a0, %k : {a0}
+  memref.store %n, %a2[] : {a2}""")
     yield program("memref.realloc", [random("f32", 8), Tensor("f32", np.zeros(8))], {1: np.full(8, 3.0)}, """
   %b = memref.alloc(%c5) : memref<?xf32>
   %three = arith.constant 3.0 : f32

@@ -109,6 +109,21 @@ func.func @store(%a: memref<8xi32>) attributes {tilewright.inputs = 1 : i64, til
 
 // -----
 
+module attributes {tilewright.target = "nvidia:A100"} {
+func.func @bytes(%a: memref<32xi8>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (32)>]} {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  %v = memref.view %a[%c0][] : memref<32xi8> to memref<8xf32>
+  // expected-error @+1 {{uses an array that is neither an argument nor a temporary, but comes from 'memref.view'}}
+  tile.parallel (%b) to (4) level "grid" {
+    memref.store %z, %v[%b] : memref<8xf32>
+  }
+  return
+}
+}
+
+// -----
+
 // What a program keeps between calls: the data of the first one, and a mark that calls write it.
 // CHECK: tilewright.manifest = "{{.*}}\22constants\22:[{\22buffer\22:1,\22bytes\22:16,\22data\22:\22AACAPw==\22,\22written\22:true}]
 module attributes {tilewright.target = "nvidia:A100"} {

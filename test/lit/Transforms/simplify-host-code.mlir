@@ -1,6 +1,6 @@
 // What programs on memrefs have for CPUs becomes what one lane and the host of launches have.
 //
-// RUN: tw-opt %s -simplify-host-code | FileCheck %s
+// RUN: tw-opt %s -split-input-file -verify-diagnostics -simplify-host-code | FileCheck %s
 
 // The stack is an array, one for all iterations; a scope leaves its body, a hint nothing.
 // CHECK-LABEL: func.func @stack
@@ -117,5 +117,23 @@ func.func private @kernel(%a: memref<8xf32>) attributes {tilewright.kernel} {
   affine.for %i = 0 to 8 {
     affine.store %z, %a[%i] : memref<8xf32>
   }
+  return
+}
+
+// A dimension that only the run names.
+// CHECK-LABEL: func.func @dimension
+// CHECK: memref.dim %{{.*}}, %c0
+// CHECK: arith.cmpi eq, %{{.*}}, %c1
+// CHECK: arith.select
+func.func @dimension(%a: memref<?x6xf32>, %d: index) -> index {
+  %n = memref.dim %a, %d : memref<?x6xf32>
+  return %n : index
+}
+
+// -----
+
+func.func @vectors(%a: memref<8xf32>) {
+  // expected-error @+1 {{makes an array of vectors; on lanes arrays hold numbers: make it 'memref<2x4xf32>', with vector.load and vector.store}}
+  %t = memref.alloca() : memref<2xvector<4xf32>>
   return
 }
