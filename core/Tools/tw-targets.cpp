@@ -9,6 +9,7 @@
 ///   tw-targets                          all targets and their chips
 ///   tw-targets cpu                      the chips of one target with their units
 ///   tw-targets acme:one                 all facts of one chip
+///   tw-targets acme:one --draw=UNIT:c [--as=UNIT:a]   the layout of an operand; its conversion to another
 ///   tw-targets cpu --measure [--save]   measures the machine that this runs on
 ///
 /// `--json` prints the same for scripts; `--load-target=lib.so` adds a plugin.
@@ -16,7 +17,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pages/ChipPage.h"
+#include "core/Pages/LayoutText.h"
 #include "core/Tools/Command.h"
+#include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -36,6 +39,10 @@ struct Arguments {
   cl::opt<std::string> what{cl::Positional, cl::desc("[TARGET[:CHIP]]"), cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print JSON"), cl::cat(category)};
   cl::opt<bool> html{"html", cl::desc("Print one page that draws the chip"), cl::cat(category)};
+  cl::opt<std::string> draw{"draw", cl::desc("Draw the layout of an operand (a, b or c) of a unit of the chip"),
+                            cl::value_desc("UNIT:OPERAND"), cl::cat(category)};
+  cl::opt<std::string> as{"as", cl::desc("With --draw: how its elements become those of another operand"),
+                          cl::value_desc("UNIT:OPERAND"), cl::cat(category)};
   cl::opt<bool> measure{"measure", cl::desc("Measure the machine that this program runs on (about a minute)"),
                         cl::cat(category)};
   cl::opt<bool> save{"save", cl::desc("With --measure: keep the numbers where the target finds them"),
@@ -132,6 +139,40 @@ static int list(llvm::ArrayRef<const Target *> targets, bool withUnits, bool asJ
   return 0;
 }
 
+/// The operand that "UNIT:c" names, the unit with or without its target.
+static llvm::Expected<const UnitOperand *> operandOf(const TargetDescription &chip, llvm::StringRef name) {
+  auto [unitName, which] = name.rsplit(':');
+  for (const MatrixUnit &unit : chip.units()) {
+    llvm::StringRef own = unit.name;
+    if (own != unitName && own.split('.').second != unitName)
+      continue;
+    if (which == "a" || which == "b" || which == "c")
+      return which == "a" ? &unit.a : which == "b" ? &unit.b : &unit.c;
+    return llvm::createStringError("'" + name + "' names no operand: UNIT:a, UNIT:b or UNIT:c");
+  }
+  return llvm::createStringError(chip.target() + ":" + chip.chip() + " has no unit '" + unitName + "'; tw-targets " +
+                                 chip.target() + ":" + chip.chip() + " lists them");
+}
+
+static int draw(const TargetDescription &chip, const std::string &name, const std::string &other) {
+  auto operand = operandOf(chip, name);
+  if (!operand)
+    return fail(operand.takeError());
+  if (other.empty()) {
+    auto lanes = laneHierarchy(chip);
+    llvm::outs() << drawLayout(name, **operand, lanes ? chip.memory(lanes->scratchpad) : nullptr);
+    return 0;
+  }
+  auto to = operandOf(chip, other);
+  if (!to)
+    return fail(to.takeError());
+  auto drawing = drawConversion(name, **operand, other, **to);
+  if (!drawing)
+    return fail(drawing.takeError());
+  llvm::outs() << *drawing;
+  return 0;
+}
+
 static int run(const Arguments &arguments) {
   llvm::StringRef what = arguments.what;
   TargetRegistry &registry = TargetRegistry::get();
@@ -143,6 +184,11 @@ static int run(const Arguments &arguments) {
     llvm::errs() << "tw-targets: warning: " << llvm::toString(std::move(error)) << "\n";
   if (arguments.html && (arguments.json || arguments.measure || !what.contains(':')))
     return fail(llvm::createStringError("--html draws one chip: tw-targets TARGET:CHIP --html"));
+  if (!arguments.draw.empty() && (arguments.json || arguments.html || arguments.measure || !what.contains(':')))
+    return fail(llvm::createStringError("--draw draws an operand of one chip's unit: tw-targets TARGET:CHIP "
+                                        "--draw=UNIT:OPERAND"));
+  if (!arguments.as.empty() && arguments.draw.empty())
+    return fail(llvm::createStringError("--as says what becomes of the operand of --draw; give both"));
   if (arguments.save && !arguments.measure)
     return fail(llvm::createStringError("--save keeps what --measure finds; give both"));
 
@@ -168,6 +214,8 @@ static int run(const Arguments &arguments) {
   auto chip = registry.describe(what);
   if (!chip)
     return fail(chip.takeError());
+  if (!arguments.draw.empty())
+    return draw(**chip, arguments.draw, arguments.as);
   if (arguments.json)
     llvm::outs() << formatv("{0:2}", json::Value(toJson(**chip))) << "\n";
   else if (arguments.html)

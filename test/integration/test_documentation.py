@@ -74,3 +74,11 @@ def test_json_says_its_units(tool):
     assert times["flop"] >= 2 * 3 * 256 * 1024 * 1024 and times["bytes"] >= 4 * (256 * 1024 * 2 + 3 * 1024 * 1024)
     parts = report["compile"]
     assert parts["seconds"] == pytest.approx(sum(parts[f"{part}_seconds"] for part in ("parse", "pass", "llvm", "link")), rel=0.01)
+
+
+def test_drawings_are_what_the_tool_draws(tool):
+    """Each block of a page that begins with a call of tw-targets is what that prints."""
+    blocks = re.findall(r"^```\n\$ (tw-targets [^\n]*)\n(.*?)^```$", (SOURCE / "docs" / "layouts.md").read_text(), re.M | re.S)
+    assert len(blocks) == 4
+    for command, shown in blocks:
+        assert tool(*command.split()) == shown, command
