@@ -1,5 +1,6 @@
 """What the emulator counts for compiled kernels: no bank conflicts, whole sectors, and what the cost model predicted."""
 
+import json
 import re
 import subprocess
 
@@ -215,3 +216,37 @@ def test_tolerance_knows_units_that_round_operands(tool, tmp_path):
     tolerance = exact["max_error"] / exact["error_over_tolerance"]
     assert out["max_error"] > tolerance, "cut operands would pass without"
     assert out["max_error"] / out["error_over_tolerance"] > 2 * tolerance
+
+
+#: Chip, type ("tf32": f32 with --fp=fast) and transpositions of products of 4096 cubed.
+LARGE = [("nvidia:A100", "f16", False, False), ("amd:MI300X", "i8", True, False), ("nvidia:H200", "bf16", False, True)]
+if FULL:
+    LARGE = [(chip, kind, a, b) for chip in [*CHIPS, "nvidia:H200", "nvidia:B200", "nvidia:RTX4090", "amd:MI250", "amd:MI350"]
+             for kind in KINDS for a in (False, True) for b in (False, True) if (chip, kind) != ("nvidia:T4", "bf16")]
+
+
+def plan_of(tool, path, chip, *words):
+    """What the model chooses for the contraction of a program."""
+    decisions = json.loads(tool("tw-compile", path, "--target", chip, "-o", path.with_suffix(".ll"), "--explain=json", *words))
+    return next(each["choice"] for each in decisions if each["decision"] == "contraction")
+
+
+@pytest.mark.parametrize("chip, kind, trans_a, trans_b", LARGE)
+def test_large_tiles_meet_in_no_bank(chip, kind, trans_a, trans_b, tool, tmp_path):
+    """The tile that is chosen for a large product, in a product of one such tile (or of a cluster's) and a few steps."""
+    path, words = tmp_path / "mm.mlir", ["--fp=fast"] if kind == "tf32" else []
+    kind = "f32" if kind == "tf32" else kind
+    path.write_text(product(kind, 4096, 4096, 4096, trans_a, trans_b))
+    large = plan_of(tool, path, chip, *words)
+    (rows, columns, depth), cluster = large["block"], large["cluster"]
+    fields = {"block_m": rows, "block_n": columns, "block_k": depth, "cluster": cluster, "subgroups_m": large["subgroups"][0],
+              "subgroups_n": large["subgroups"][1], **({"group": 4} if large["engine"] else {})}
+    force = ",".join(f"{name}={value}" for name, value in fields.items())
+    path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{\n'
+                    f'{product(kind, rows * cluster, columns, 5 * depth, trans_a, trans_b)}}}')
+    small = plan_of(tool, path, chip, *words)
+    same = ("block", "unit", "subgroups", "units_per_subgroup", "cluster", "engine", "stages")
+    assert {name: small[name] for name in same} == {name: large[name] for name in same}
+    for kernel in kernels(emulate(tool, path, chip, *words)):
+        met = [s for s in kernel["sites"] if s["conflict_cycles"]]
+        assert met == [], "(of the main loop, or of results on their way through the scratchpad)"
