@@ -13,6 +13,7 @@
 
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/LaneDimensions.h"
 #include "core/CostModel/PlanShortage.h"
 #include "core/CostModel/Sectors.h"
 #include "core/CostModel/StagedTiles.h"
@@ -50,7 +51,11 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
 //===-- Operands ----------------------------------------------------------===//
 
 bool tilewright::isContiguousAlong(const Access &access, unsigned dim) {
-  auto results = access.map.getResults();
+  // The dimension inside is the last one of more than one element.
+  auto type = cast<MemRefType>(access.memref.getType());
+  ArrayRef<AffineExpr> results = access.map.getResults();
+  while (results.size() > 1 && type.getDimSize(results.size() - 1) == 1)
+    results = results.drop_back();
   if (results.empty() || linearCoefficient(results.back(), dim) != 1)
     return false;
   return llvm::none_of(results.drop_back(), [&](AffineExpr result) { return result.isFunctionOfDim(dim); });
@@ -182,30 +187,21 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
     return std::nullopt;
   }
   auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
-  auto largest = [&](ArrayRef<unsigned> dims) {
-    return *std::max_element(dims.begin(), dims.end(), [&](unsigned a, unsigned b) { return extent(a) < extent(b); });
-  };
-  LaneContractionPlan base;
-  base.mDim = largest(c.m);
-  base.nDim = largest(c.n);
-  SmallVector<unsigned> shareable;
-  for (unsigned dim : c.k)
-    if (c.a.access.dims().test(dim) && c.b.access.dims().test(dim))
-      shareable.push_back(dim);
-  if (shareable.empty()) {
+  std::optional<TiledDimensions> dims = tiledDimensions(c);
+  if (!dims) {
     reason = "no dimension of the sum is in both operands";
     return std::nullopt;
   }
-  base.kDim = largest(shareable);
-  for (unsigned dim : shareable) // a contiguous one, if it is not tiny
-    if ((isContiguousAlong(c.a.access, dim) || isContiguousAlong(c.b.access, dim)) && extent(dim) >= 16)
-      base.kDim = dim;
+  LaneContractionPlan base;
+  base.mDim = dims->m;
+  base.nDim = dims->n;
+  base.kDim = dims->k;
   for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
-    bool isK = llvm::is_contained(c.k, dim);
-    if (isK && dim != base.kDim)
-      base.otherK.push_back(dim);
-    else if (!isK && dim != base.mDim && dim != base.nDim)
-      base.outer.push_back(dim);
+    if (dim == base.mDim || dim == base.nDim || dim == base.kDim)
+      continue;
+    // A single tap is no loop: the steps of k are a ring.
+    bool isLoop = llvm::is_contained(c.k, dim) && c.nest.tripCounts[dim] != 1;
+    (isLoop ? base.otherK : base.outer).push_back(dim);
   }
   for (auto [access, dims] : {std::pair(&c.a.access, std::pair(base.mDim, base.kDim)),
                               {&c.b.access, std::pair(base.kDim, base.nDim)},

@@ -113,7 +113,7 @@ std::optional<LaneContractionPlan> planGroupUnits(const Contraction &contraction
 bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
 /// Whether the elements of these operands and this accumulator are those of `unit`. `fast`: it may round them.
 bool takesElements(const MatrixUnit &unit, const Contraction &contraction, bool fast);
-/// The memory dimension inside has step 1 along `dim`, and no other memory dimension moves.
+/// The memory dimension inside, but for those of one element, has step 1 along `dim`, and no other one moves.
 bool isContiguousAlong(const Access &access, unsigned dim);
 /// Size that a dynamic extent counts as: large enough that no edge decides.
 inline constexpr int64_t assumedExtent = 4096;

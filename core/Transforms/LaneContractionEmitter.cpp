@@ -69,6 +69,10 @@ void LaneContractionNest::tile(ArrayRef<AffineExpr> block) {
   if (!p.outer.empty()) {
     AffineExpr rest = block.front();
     for (unsigned i = p.outer.size(); i-- > 0;) {
+      if (c.nest.tripCounts[p.outer[i]] == 1) {
+        space.at[p.outer[i]] = constant(0);
+        continue;
+      }
       space.at[p.outer[i]] = i == 0 ? rest : rest % space.extent(p.outer[i]);
       if (i > 0)
         rest = rest.floorDiv(space.extent(p.outer[i]));

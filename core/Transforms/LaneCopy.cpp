@@ -20,9 +20,11 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// The dimension of the box along which an array with these element offsets is contiguous; -1 if none.
-static int contiguousDimension(AffineMap elements, ArrayRef<int64_t> shape) {
-  unsigned inner = elements.getNumResults() - 1;
+/// The dimension of the box along which `array` is contiguous, whose offsets these are; -1 if none.
+static int contiguousDimension(MemRefType array, AffineMap elements, ArrayRef<int64_t> shape) {
+  unsigned inner = elements.getNumResults() - 1; // but for dimensions of one element
+  while (inner > 0 && array.getDimSize(inner) == 1)
+    --inner;
   for (unsigned d = 0; d < shape.size(); ++d) {
     if (shape[d] == 1 || linearCoefficient(elements.getResult(inner), d) != 1)
       continue;
@@ -250,8 +252,8 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
                               << "; lanes share out boxes whose extents are powers of two";
   if (!llvm::isPowerOf2_64(request.threads))
     return op.emitOpError() << "is shared by " << request.threads << " lanes; their number must be a power of two";
-  int to = contiguousDimension(op.getDestinationElements(), shape);
-  int from = contiguousDimension(op.getSourceElements(), shape);
+  int to = contiguousDimension(request.destination.type, op.getDestinationElements(), shape);
+  int from = contiguousDimension(request.source.type, op.getSourceElements(), shape);
   unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
   int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8);
   int64_t perLane = std::max<int64_t>(1, ShapedType::getNumElements(shape) / request.threads);

@@ -162,10 +162,10 @@ def epilogue(text, value, shape, kind, narrow, tail, sizes):
     return text.generic(rank, [], [(value, shape, kind, every), *other], (empty, shape, to, every), body), to
 
 
-def convolution(layout, kind, stride, dilation, groups, padding, taps=3, channels=8, filters=12):
-    """2 images of 13 x 11 points, `filters` filters of `taps` x `taps`. Channels and filters: of all groups."""
+def convolution(layout, kind, stride, dilation, groups, padding, taps=3, channels=8, filters=12, points=(13, 11)):
+    """2 images of `points`, `filters` filters of `taps` x `taps`. Channels and filters: of all groups."""
     wide = WIDE.get(kind, kind)
-    n, c, h, w, f = 2, channels, 13, 11, filters
+    n, c, (h, w), f = 2, channels, points, filters
     oh, ow = ((x + 2 * padding - dilation * (taps - 1) - 1) // stride + 1 for x in (h, w))
     ph, pw = h + 2 * padding, w + 2 * padding
     if layout == "nchw":
