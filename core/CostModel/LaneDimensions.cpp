@@ -87,3 +87,13 @@ std::optional<TiledDimensions> tilewright::tiledDimensions(const Contraction &c)
     }
   return best;
 }
+
+void tilewright::orientToResult(Contraction &c) {
+  if (c.m.empty() || c.n.empty() || c.a.element != c.b.element || c.a.isUnsigned != c.b.isUnsigned)
+    return;
+  std::optional<TiledDimensions> dims = tiledDimensions(c);
+  if (!dims || !isContiguousAlong(c.c, dims->m) || isContiguousAlong(c.c, dims->n))
+    return;
+  std::swap(c.a, c.b);
+  std::swap(c.m, c.n);
+}

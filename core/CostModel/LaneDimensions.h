@@ -34,6 +34,11 @@ struct TiledDimensions {
 /// operands. `c` has dimensions m and n.
 std::optional<TiledDimensions> tiledDimensions(const Contraction &c);
 
+/// Exchanges A and B, m and n, where the result is contiguous along m: C^T = B^T A^T. Rows of tiles are rows of the
+/// result then, whose neighbours the layouts of units hold in neighbouring lanes. Not where the types of A and B
+/// differ, since a unit may have one order of them alone.
+void orientToResult(Contraction &c);
+
 /// Sectors of global memory that a tile of `rows` steps of `rowDim` and `cols` of `colDim` touches, from the beginning
 /// of the array on. `elementBytes`: of an element. Where sizes are dynamic, rows are far apart.
 int64_t tileSectors(const Access &access, unsigned rowDim, int64_t rows, unsigned colDim, int64_t cols,

@@ -25,10 +25,13 @@ static constexpr int64_t leastEngineBytes = 4;
 /// Registers beside the data of a load that is shorter than a vector: an address of 64 bits, and a check.
 static constexpr int64_t shortLoadRegisters = 3;
 
-/// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once.
-static int64_t piecesAlong(const Access &access, unsigned dim, int64_t elementBytes) {
+/// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once. Loops of one
+/// iteration move nothing.
+static int64_t piecesAlong(const Nest &nest, const Access &access, unsigned dim, int64_t elementBytes) {
   int64_t bytes = 16;
   for (unsigned other = 0; other < access.map.getNumDims(); ++other) {
+    if (nest.tripCounts[other] == 1)
+      continue;
     std::optional<int64_t> stride = access.stride(other);
     if (!stride)
       return elementBytes;
@@ -104,7 +107,7 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   use.mayPad = !hasEngine;
   use.lanes = hierarchy.lanes;
   result.elements = std::max<int64_t>(1, rows * cols / threads);
-  int64_t piece = piecesAlong(given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
+  int64_t piece = piecesAlong(c.nest, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
   use.pieceBytes = use.transposed ? bytes : piece;
   use.wholeSectors = piece > bytes;
@@ -141,13 +144,21 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
     best.clocks = arrangeTile(best.tile, operand.use, *shared);
   } else if (isNew) {
     best.clocks = std::numeric_limits<double>::infinity();
-    for (const TurnShape &turn : turnShapes(operand.elements, bytes, operand.use.along, operand.use.rowBytes / bytes)) {
-      StagedTile arranged;
-      double clocks = arrangeTile(arranged, shaped(turn), *shared);
-      if (clocks < best.clocks)
-        best = {arranged, turn, clocks};
-      if (clocks == 1)
+    // Where rows begin anywhere, lanes that leave sectors in parts are the last resort.
+    for (bool wholeSectors : {true, false}) {
+      if (best.clocks == 1 || (!wholeSectors && operand.use.wholeSectors))
         break;
+      for (const TurnShape &turn :
+           turnShapes(operand.elements, bytes, operand.use.along, operand.use.rowBytes / bytes)) {
+        StagedTile arranged;
+        TileUse use = shaped(turn);
+        use.wholeSectors = wholeSectors;
+        double clocks = arrangeTile(arranged, use, *shared);
+        if (clocks < best.clocks)
+          best = {arranged, turn, clocks};
+        if (clocks == 1)
+          break;
+      }
     }
   }
   if (operand.turns) {

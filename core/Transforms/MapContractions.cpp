@@ -17,6 +17,7 @@
 #include "core/CostModel/BatchLanes.h"
 #include "core/CostModel/ContractionModel.h"
 #include "core/CostModel/Footprint.h"
+#include "core/CostModel/LaneDimensions.h"
 #include "core/CostModel/LanePrediction.h"
 #include "core/Transforms/ContractionEmitter.h"
 #include "core/Transforms/ContractionGroup.h"
@@ -253,8 +254,11 @@ void MapContractions::runOnOperation() {
       if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target)) {
         if (widenOperands(*contraction, **target))
           contraction = recognizeContraction(*analyzeNest(root));
-        if (turnOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides))
+        orientToResult(*contraction);
+        if (turnOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides)) {
           contraction = recognizeContraction(*analyzeNest(root));
+          orientToResult(*contraction);
+        }
       }
       rewrite(*contraction, **target, options);
       changed = true;

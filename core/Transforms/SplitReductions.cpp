@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/Candidates.h"
+#include "core/CostModel/LaneDimensions.h"
 #include "core/CostModel/SplitModel.h"
 #include "core/Transforms/LanePasses.h"
 #include "core/Transforms/NestPass.h"
@@ -139,6 +140,7 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
     FailureOr<Contraction> c = succeeded(nest) ? recognizeContraction(*nest) : FailureOr<Contraction>(failure());
     if (failed(c) || (!settings.mayReassociate() && isa<FloatType>(c->accumulator)))
       return;
+    orientToResult(*c);
     std::string reason;
     auto plan = planLaneContraction(*c, *target.chip, target.hierarchy, settings.mayRoundOperands(), {}, reason);
     if (!plan)

@@ -75,12 +75,13 @@ foreach ea = [f8e4m3, f8e5m2] in {
 }
 def mma_m8n8k4_f64_f64 : Mma<8, 4, f64, f64, f64, 1, 16, "f64">;
 
-/// One multiply-add per lane, seen as an 8 x 4 outer product: what contractions of other types use.
-class LaneFma<Elem e> : MatrixUnit<8, 4, 1> {
+/// One multiply-add per lane, seen as a 4 x 8 outer product: what contractions of other types use. 8 lanes of f32 along a
+/// row of C are a whole sector of it.
+class LaneFma<Elem e> : MatrixUnit<4, 8, 1> {
   let scope = Group<"subgroup", 1>;
-  let a = Operand<e, InRegisters<Layout<[[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], []>>>;
-  let b = Operand<e, InRegisters<Layout<[[0, 1], [0, 2], [0, 0], [0, 0], [0, 0]], []>>>;
-  let c = Operand<e, InRegisters<Layout<[[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], []>>>;
+  let a = Operand<e, InRegisters<Layout<[[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], []>>>;
+  let b = Operand<e, InRegisters<Layout<[[0, 1], [0, 2], [0, 4], [0, 0], [0, 0]], []>>>;
+  let c = Operand<e, InRegisters<Layout<[[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]], []>>>;
   let issue = Cycles<2>;
   let latency = Cycles<4>;
   let source = Cited<"CUDA C++ programming guide, throughput of arithmetic instructions; latency of 4 clocks since Volta">;
