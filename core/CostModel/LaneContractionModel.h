@@ -45,7 +45,8 @@ struct StagedTile {
   bool direct = false; // copied past the registers
   bool held = false;   // its elements wait in registers, though the chip has an engine for copies of lanes
   TurnShape turn;      // of lanes that transpose it while they copy
-  int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
+  int64_t near = 0;   // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
+  int64_t beside = 0; // those along a row before the next ones lie along the array again
 };
 
 /// Instructions of a lane for one step; those of copies and of the loop only where lanes copy.

@@ -26,11 +26,13 @@ static constexpr int64_t leastEngineBytes = 4;
 static constexpr int64_t shortLoadRegisters = 3;
 
 /// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once. Loops of one
-/// iteration move nothing.
-static int64_t piecesAlong(const Nest &nest, const Access &access, unsigned dim, int64_t elementBytes) {
+/// iteration around the tile's move nothing.
+static int64_t piecesAlong(const Nest &nest, const LaneContractionPlan &plan, const Access &access, unsigned dim,
+                           int64_t elementBytes) {
   int64_t bytes = 16;
   for (unsigned other = 0; other < access.map.getNumDims(); ++other) {
-    if (nest.tripCounts[other] == 1)
+    bool isTiled = other == plan.mDim || other == plan.nDim || other == plan.kDim;
+    if (nest.tripCounts[other] == 1 && !isTiled)
       continue;
     std::optional<int64_t> stride = access.stride(other);
     if (!stride)
@@ -107,7 +109,8 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   use.mayPad = !hasEngine;
   use.lanes = hierarchy.lanes;
   result.elements = std::max<int64_t>(1, rows * cols / threads);
-  int64_t piece = piecesAlong(c.nest, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
+  int64_t piece =
+      piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
   use.pieceBytes = use.transposed ? bytes : piece;
   use.wholeSectors = piece > bytes;

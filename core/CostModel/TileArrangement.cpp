@@ -32,15 +32,14 @@ static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t r
   int64_t piece = std::min<int64_t>(use.pieceBytes, pitch & -pitch);
   if (tile.swizzleBits)
     piece = std::min(piece, int64_t(1) << tile.swizzleBase);
-  int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes),
-          blocks = std::max<int64_t>(1, use.rows / use.along);
-  int64_t near = std::min(tile.near, blocks);
+  int64_t blocks = std::max<int64_t>(1, use.rows / use.along);
+  int64_t near = std::clamp<int64_t>(tile.near, 1, blocks), beside = near < blocks ? tile.beside : 1;
   for (int64_t lane = 0; lane < use.lanes; ++lane) {
     int64_t row = lane * piece / use.rowBytes, column = lane * piece % use.rowBytes;
-    if (use.transposed) { // lanes along the array, then along the row, then the rest of the array
-      int64_t outside = near < blocks ? lane / near / pieces * near : 0;
-      row = (lane % near + outside) * use.along;
-      column = lane / near % (near < blocks ? pieces : lane + 1) * use.pieceBytes;
+    if (use.transposed) { // lanes along the array, then along the row, then the rest of the array and of the row
+      int64_t block = lane % near + lane / near / beside * near;
+      row = block % blocks * use.along;
+      column = (lane / near % beside + block / blocks * beside) * use.pieceBytes;
     }
     if (row < use.rows && column < use.rowBytes)
       writes.push_back(at(row, column));
@@ -76,6 +75,8 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   plain.kInner = tile.kInner;
   plain.swizzleBase = 4;
   plain.near = use.transposed ? std::max<int64_t>(1, use.rows / use.along) : 0;
+  int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes);
+  plain.beside = use.transposed ? pieces : 0;
   StagedTile best = plain;
   BankClocks clocks = clocksOf(plain, use, readBytes, memory);
   auto consider = [&](const StagedTile &candidate) {
@@ -89,7 +90,7 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   // apart, inside as many rows as all banks hold.
   int64_t log = Log2_64(use.rowBytes);
   int64_t skips = std::max<int64_t>(2, int64_t(Log2_64(std::max<int64_t>(1, memory.banks * memory.bankBytes))) - log);
-  auto swizzles = [&](int64_t near, int64_t span, bool again = false) {
+  auto swizzles = [&](int64_t near, int64_t beside, int64_t span, bool again = false) {
     for (int64_t base : {4, 5, 6, 3, 2}) {
       if ((int64_t(1) << base) < (use.matrices ? 16 : readBytes)) // reads stay whole
         continue;
@@ -99,6 +100,7 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
         for (int64_t skip = 0; skip <= skips; ++skip) {
           StagedTile candidate = plain;
           candidate.near = near;
+          candidate.beside = beside;
           candidate.swizzleBits = bits;
           candidate.swizzleBase = base;
           candidate.swizzleShift = log + skip - base;
@@ -115,42 +117,46 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
         }
     }
   };
-  auto paddings = [&](int64_t near) {
+  auto paddings = [&](int64_t near, int64_t beside) {
     if (!use.mayPad || use.matrices || use.placed)
       return;
     for (int64_t bytes = std::max(readBytes, use.elementBytes); bytes <= 16; bytes *= 2) {
       StagedTile candidate = plain;
       candidate.near = near;
+      candidate.beside = beside;
       candidate.padding = bytes / use.elementBytes;
       consider(candidate);
     }
   };
-  swizzles(plain.near, use.rowBytes);
+  swizzles(plain.near, plain.beside, use.rowBytes);
   if (clocks.taken > clocks.least)
-    paddings(plain.near);
+    paddings(plain.near, plain.beside);
   int64_t sector = std::max<int64_t>(1, 32 / (use.along * use.elementBytes)); // lanes that fill one of global memory
-  auto nearer = [&](bool again) {
-    for (int64_t near = plain.near; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
+  auto nearer = [&](int64_t first, int64_t beside, bool again) {
+    for (int64_t near = first; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
       // Fewer lanes along the array only where others of the same access fill its sectors.
-      int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes);
-      if (use.wholeSectors && near < plain.near && near < sector && use.lanes / pieces < sector)
+      if (use.wholeSectors && near < plain.near && near < sector && use.lanes / beside < sector)
         break;
       int64_t span = std::max(use.rowBytes, memory.banks * memory.bankBytes);
-      swizzles(near, again && near == plain.near ? use.rowBytes : span, again);
+      swizzles(near, beside, again && near == plain.near ? use.rowBytes : span, again);
       if (again)
         continue;
       if (near < plain.near) {
         StagedTile candidate = plain;
         candidate.near = near;
+        candidate.beside = beside;
         consider(candidate);
       }
-      paddings(near);
+      paddings(near, beside);
     }
   };
-  nearer(/*again=*/false);
+  nearer(plain.near, pieces, /*again=*/false);
   // Reads of matrices keep neighbouring rows apart, writes of blocks those that are blocks apart. Last, since the rows
   // of neighbouring fragments may then need addresses of their own.
-  nearer(/*again=*/true);
+  nearer(plain.near, pieces, /*again=*/true);
+  // A part of a row, then the array again: lanes that share banks' clocks write the one, all lanes fill sectors.
+  for (int64_t beside = pieces / 2; beside > 1; beside /= 2)
+    nearer(plain.near / 2, beside, /*again=*/false);
   if (!best.swizzleBits)
     best.swizzleBase = 0;
   tile = best;

@@ -19,7 +19,9 @@
 /// Of neighbouring lanes the first `near` lie along the array, the next ones
 /// along the tile's rows: the fewer, the more rows of the array one load touches
 /// (whole sectors of each still), and the more pieces of a row one write fills,
-/// which keeps banks apart.
+/// which keeps banks apart. After `beside` pieces of a row lanes lie along the
+/// array again: lanes that write in one clock keep banks apart, all of a subgroup
+/// fill sectors.
 ///
 //===----------------------------------------------------------------------===//
 

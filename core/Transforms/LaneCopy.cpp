@@ -39,11 +39,12 @@ static int contiguousDimension(MemRefType array, AffineMap elements, ArrayRef<in
 
 /// How a copy is shared out: each worker takes `turn.across` elements along `vector` at once, neighbouring workers lie
 /// along `workers`. Both are the same dimension unless the copy transposes; then a worker takes `turn.along` of them
-/// that follow each other along `workers`, and after `near` workers the next ones lie along `vector`.
+/// that follow each other along `workers`; after `near` workers the next `beside` ones lie along `vector`, then along
+/// `workers` again.
 struct CopyShape {
   unsigned vector, workers;
   TurnShape turn;
-  int64_t near;
+  int64_t near, beside;
   bool transposes() const { return vector != workers; }
 };
 
@@ -82,11 +83,10 @@ static std::pair<Distribution, Distribution> share(ArrayRef<int64_t> shape, cons
     int64_t near = std::min(shape[how.workers], along * how.near);
     steps(how.workers, 1, along, block);
     steps(how.workers, along, near, rest);
-    if (near < shape[how.workers])
-      steps(how.vector, across, shape[how.vector], rest);
+    int64_t beside = near < shape[how.workers] ? std::min(shape[how.vector], across * how.beside) : across;
+    steps(how.vector, across, beside, rest);
     steps(how.workers, near, shape[how.workers], rest);
-    if (near == shape[how.workers])
-      steps(how.vector, across, shape[how.vector], rest);
+    steps(how.vector, beside, shape[how.vector], rest);
   } else {
     steps(how.vector, across, shape[how.vector], rest);
   }
@@ -257,22 +257,25 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
   unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
   int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8);
   int64_t perLane = std::max<int64_t>(1, ShapedType::getNumElements(shape) / request.threads);
-  CopyShape how{along, along, {}, shape[along]};
+  CopyShape how{along, along, {}, shape[along], shape[along]};
   if (to == from && to >= 0) {
     how.turn.across = std::min<int64_t>(16 / elementBytes, shape[along]);
   } else if (to >= 0 && from >= 0 && !(context.ops.countsGroups() && elementBytes >= 4)) {
     // A transposition through registers. An engine moves single elements, but no smaller ones than 4 bytes.
     how.vector = to;
     auto given = op->getAttrOfType<DenseI64ArrayAttr>(turnAttr);
-    if (given && (given.size() != 3 || !llvm::all_of(given.asArrayRef(), llvm::isPowerOf2_64) ||
+    if (given && (given.size() != 4 || !llvm::all_of(given.asArrayRef(), llvm::isPowerOf2_64) ||
                   given[0] * given[1] > perLane || given[0] > shape[from] || given[1] > shape[to]))
       return op.emitOpError() << "has the attribute '" << turnAttr << "' = " << given
-                              << "; three powers of two are right, the block of the first two with at most " << perLane
+                              << "; four powers of two are right, the block of the first two with at most " << perLane
                               << " elements";
     how.turn =
         given ? TurnShape{given[0], given[1]} : turnShapes(perLane, elementBytes, shape[from], shape[to]).front();
-    if (given)
+    how.beside = shape[to];
+    if (given) {
       how.near = given[2];
+      how.beside = given[3];
+    }
   }
   asynchronous = false;
   if (int64_t issued = request.firstThread ? issueDirect(context, request, how) : 0) {

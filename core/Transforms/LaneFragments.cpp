@@ -66,6 +66,17 @@ ValidExtents LaneWriter::extentsOf(std::optional<AffineMap> map, ValueRange oper
   return extents;
 }
 
+/// How lanes exchange the elements of an access to global memory that moves a matrix one by one; nullopt: not at all.
+std::optional<LaneExchange> LaneWriter::exchangeFor(tile::FragmentType type, const LaneArray &array,
+                                                    const LaneAccess &access, const Distribution &part,
+                                                    AffineMap elements) {
+  bool single = llvm::all_of(access.runs(2 * access.elementBytes()), [](LaneRun run) { return run.count == 1; });
+  if (array.scratchpad || !single || type.getRows() == 1 || type.getCols() == 1 ||
+      int64_t(1) << part.bits.size() != hierarchy.lanes)
+    return std::nullopt;
+  return fillsSectors(part, elements, access.elementBytes());
+}
+
 LogicalResult LaneWriter::load(tile::LoadOp op) {
   // A matrix that units read in the scratchpad is described where it is multiplied.
   auto isRead = [&](Operation *user) {
@@ -98,6 +109,13 @@ FailureOr<Value> LaneWriter::loadSome(tile::LoadOp op, ArrayRef<int64_t> element
     return op.emitOpError() << "has an element map that is not linear over the lanes";
   ValidExtents valid = extentsOf(op.getValidMap(), op.getValidOperands(), op.constantValid(), op.getType());
   auto type = VectorType::get(int64_t(elements.size()), op.getType().getElementType());
+  if (std::optional<LaneExchange> exchange = exchangeFor(op.getType(), *array, *access, part, op.getElements())) {
+    part = exchanged(part, *exchange);
+    access = LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), part);
+    if (failed(access))
+      return op.emitOpError() << "has an element map that is not linear over the lanes";
+    return exchangeElements(context, loadElements(context, *access, part, valid, type), lane, *exchange);
+  }
   return loadElements(context, *access, part, valid, type);
 }
 
@@ -143,6 +161,14 @@ LogicalResult LaneWriter::store(tile::StoreOp op) {
     FailureOr<Value> stored = someOf(op.getValue(), some);
     if (failed(stored))
       return failure();
+    if (std::optional<LaneExchange> exchange =
+            same ? std::nullopt : exchangeFor(type, *array, *access, part, op.getElements())) {
+      part = exchanged(part, *exchange);
+      access = LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), part);
+      if (failed(access))
+        return op.emitOpError() << "has an element map that is not linear over the lanes";
+      *stored = exchangeElements(context, *stored, lane, *exchange);
+    }
     storeElements(context, *access, part, valid, *stored);
   }
   return success();

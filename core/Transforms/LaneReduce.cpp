@@ -17,8 +17,7 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// The value of lane `lane`, of any type of up to 64 bits.
-static Value exchange(const LaneContext &context, Value value, Value lane) {
+Value tilewright::valueOfLane(const LaneContext &context, Value value, Value lane) {
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
   Type type = value.getType();
@@ -75,7 +74,7 @@ FailureOr<Value> tilewright::emitReduce(const LaneContext &context, tile::Reduce
     if (bit[1] == 0)
       continue; // both hold the same columns
     Value other = arith::XOrIOp::create(builder, loc, distribution.number, context.i32(int64_t(1) << b));
-    total = combine(total, exchange(context, total, other));
+    total = combine(total, valueOfLane(context, total, other));
   }
   return vector::BroadcastOp::create(builder, loc, VectorType::get(1, total.getType()), total).getResult();
 }

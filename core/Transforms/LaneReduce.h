@@ -21,6 +21,9 @@
 
 namespace tilewright {
 
+/// The value of lane `lane` (i32) of the subgroup, of any number type of up to 64 bits. All lanes come here.
+mlir::Value valueOfLane(const LaneContext &context, mlir::Value value, mlir::Value lane);
+
 /// The combination of all columns of `vector`, one lane's elements of op's input, as a vector of one element. Failure
 /// with a diagnostic where the op combines rows, or has more than one.
 mlir::FailureOr<mlir::Value> emitReduce(const LaneContext &context, tile::ReduceOp op, mlir::Value vector,

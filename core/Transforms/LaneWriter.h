@@ -16,6 +16,7 @@
 
 #include "core/Transforms/LaneBarriers.h"
 #include "core/Transforms/LaneCopy.h"
+#include "core/Transforms/LaneExchange.h"
 #include "core/Transforms/LaneRings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -78,6 +79,8 @@ private:
   mlir::FailureOr<LaneArray> arrayOf(mlir::Operation *op, mlir::Value memref);
   /// How a fragment's elements are shared out over the lanes of a subgroup.
   mlir::FailureOr<Distribution> distributionOf(mlir::Operation *op, tile::FragmentType type);
+  std::optional<LaneExchange> exchangeFor(tile::FragmentType type, const LaneArray &array, const LaneAccess &access,
+                                          const Distribution &part, mlir::AffineMap elements);
   ValidExtents extentsOf(std::optional<mlir::AffineMap> map, mlir::ValueRange operands,
                          std::pair<std::optional<int64_t>, std::optional<int64_t>> constant, tile::FragmentType type);
   mlir::VectorType vectorOf(tile::FragmentType type) {

@@ -41,12 +41,12 @@ func.func private @held(%A: memref<64x512xi8>, %B: memref<512x64xi8>, %C: memref
     %sb = tile.alloc() : memref<3x64x32xi8, "shared">
     tile.parallel (%w) to (4) level "block" {
       %zero = tile.zero : !c
-      %b0 = tile.copy %B[0, 0] elements affine_map<(r, c) -> (c, r)> to %sb[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 32] {held, turn = array<i64: 4, 4, 16>} : memref<512x64xi8>, memref<3x64x32xi8, "shared">
+      %b0 = tile.copy %B[0, 0] elements affine_map<(r, c) -> (c, r)> to %sb[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 32] {held, turn = array<i64: 4, 4, 16, 1>} : memref<512x64xi8>, memref<3x64x32xi8, "shared">
       %a0 = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %sa[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 32] : memref<64x512xi8>, memref<3x64x32xi8, "shared">
       %a1 = tile.copy %A[0, 32] elements affine_map<(r, c) -> (r, c)> to %sa[1, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 32] : memref<64x512xi8>, memref<3x64x32xi8, "shared">
       tile.wait %b0
       %r:3 = affine.for %k = 0 to 16 iter_args(%acc = %zero, %ta0 = %a0, %ta1 = %a1) -> (!c, !tile.token, !tile.token) {
-        %tb = tile.copy %B[%k * 32 + 32, 0] elements affine_map<(r, c) -> (c, r)> to %sb[(%k + 1) mod 3, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 32] valid(64, %k * -32 + 480) {held, turn = array<i64: 4, 4, 16>} : memref<512x64xi8>, memref<3x64x32xi8, "shared">
+        %tb = tile.copy %B[%k * 32 + 32, 0] elements affine_map<(r, c) -> (c, r)> to %sb[(%k + 1) mod 3, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 32] valid(64, %k * -32 + 480) {held, turn = array<i64: 4, 4, 16, 1>} : memref<512x64xi8>, memref<3x64x32xi8, "shared">
         tile.wait %ta0
         %ta2 = tile.copy %A[0, %k * 32 + 64] elements affine_map<(r, c) -> (r, c)> to %sa[(%k + 2) mod 3, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 32] valid(64, %k * -32 + 448) : memref<64x512xi8>, memref<3x64x32xi8, "shared">
         %a = tile.load %sa[%k mod 3, %w * 16, 0] elements affine_map<(r, c) -> (0, r, c)> : memref<3x64x32xi8, "shared"> -> !a

@@ -7,8 +7,8 @@ func.func private @too_large_a_block(%A: memref<32x64xi8>) attributes {tilewrigh
   tile.parallel (%g) to (1) level "grid" {
     %s = tile.alloc() : memref<64x32xi8, "shared">
     tile.parallel (%w) to (2) level "block" {
-      // expected-error@+1 {{has the attribute 'turn' = array<i64: 8, 8, 1>; three powers of two are right, the block of the first two with at most 16 elements}}
-      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [64, 32] {turn = array<i64: 8, 8, 1>} : memref<32x64xi8>, memref<64x32xi8, "shared">
+      // expected-error@+1 {{has the attribute 'turn' = array<i64: 8, 8, 1, 1>; four powers of two are right, the block of the first two with at most 16 elements}}
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [64, 32] {turn = array<i64: 8, 8, 1, 1>} : memref<32x64xi8>, memref<64x32xi8, "shared">
       tile.wait %t
     }
   }

@@ -242,7 +242,7 @@ func.func private @transposed_in_bytes(%A: memref<32x64xi8>) attributes {tilewri
   tile.parallel (%g) to (1) level "grid" {
     %s = tile.alloc() : memref<64x32xi8, "shared">
     tile.parallel (%w) to (2) level "block" {
-      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [64, 32] {turn = array<i64: 1, 16, 64>} : memref<32x64xi8>, memref<64x32xi8, "shared">
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [64, 32] {turn = array<i64: 1, 16, 64, 1>} : memref<32x64xi8>, memref<64x32xi8, "shared">
       tile.wait %t
     }
   }
@@ -428,7 +428,7 @@ func.func private @swizzled_again(%A: memref<128x32xi8>) attributes {tilewright.
   tile.parallel (%g) to (1) level "grid" {
     %s = tile.alloc() {arrangement = #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 3, swizzleAgain = 5>} : memref<32x128xi8, "shared">
     tile.parallel (%w) to (1) level "block" {
-      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [32, 128] {turn = array<i64: 8, 1, 4>} : memref<128x32xi8>, memref<32x128xi8, "shared">
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (c, r)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [32, 128] {turn = array<i64: 8, 1, 4, 128>} : memref<128x32xi8>, memref<32x128xi8, "shared">
       tile.wait %t
     }
   }

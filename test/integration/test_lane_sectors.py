@@ -1,0 +1,87 @@
+"""Sectors of global memory that the kernels of products and convolutions touch, against those of the row pieces that they
+copy."""
+
+import json
+
+import pytest
+
+from conftest import FULL
+from lane_texts import convolution, product
+from lanes import emulate, kernels, with_chips
+from test_lane_counters import memory
+
+SECTOR = 32
+
+
+def touched(pieces, size):
+    """Distinct sectors of row pieces, each given as the elements of an array that it consists of."""
+    return sum(len({x * size // SECTOR for x in piece}) for piece in pieces)
+
+
+def tiles(extent, size):
+    return [range(first, min(extent, first + size)) for first in range(0, extent, size)]
+
+
+def sectors_of_convolution(layout, size, channels, filters, taps, points, block):
+    """Of all pieces that blocks of `block` copy for 2 images: the taps one after the other; of a tap the points of a row for each
+    channel, or the channels of each point, whichever lie together, and the filters' channels or the channels' filters. Rows of C
+    are filters where its columns, which lie together, are points."""
+    h, w = points
+    of_points, of_filters, block = *(block[1::-1] if layout == "nchw" else block[:2]), block[2]
+    rows, cols = h - taps + 1, w - taps + 1
+    image, weights = [], []
+    for tap in range(taps * taps):
+        y, x = divmod(tap, taps)
+        for c in tiles(channels, block):
+            for f in tiles(filters, of_filters):
+                weights += ([[(i * channels + j) * taps * taps + tap for j in c] for i in f] if layout == "nchw" else
+                            [[(tap * channels + j) * filters + i for i in f] for j in c])
+            for p in tiles(cols, of_points):
+                for row in range(rows):
+                    image += ([[(j * h + row + y) * w + x + i for i in p] for j in c] if layout == "nchw" else
+                              [[((row + y) * w + x + i) * channels + j for j in c] for i in p])
+    return 2 * (len(tiles(filters, of_filters)) * touched(image, size) + rows * len(tiles(cols, of_points)) * touched(weights, size))
+
+
+#: Type and transpositions; all of them in the full mode.
+PRODUCTS = [("f16", False, False), ("f16", False, True), ("bf16", True, False), ("i8", False, True), ("f32", False, False)]
+if FULL:
+    PRODUCTS = [(kind, a, b) for kind in ("f16", "bf16", "i8", "f32", "f64") for a in (False, True) for b in (False, True)]
+
+
+@pytest.mark.parametrize("chip, case", [*with_chips(PRODUCTS, each=2), ("amd:RX7900", ("f16", True, False)),
+                                        ("amd:RX7900", ("f16", False, False)), ("nvidia:A100", ("f16", False, False))])
+def test_product_of_unknown_sizes(chip, case, tool, tmp_path):
+    """Copies and stores of results move single elements, and lanes side by side fill sectors; those that turn tiles, too."""
+    kind, trans_a, trans_b = case
+    path = tmp_path / "mm.mlir"
+    path.write_text(product(kind, 128, 128, 128, trans_a, trans_b, dynamic=True))
+    report = emulate(tool, path, chip, *["--sizes=128"] * 3)
+    kernel = max(kernels(report), key=lambda each: len(each["sites"]))
+    assert memory(kernel, "scratchpad")["conflict_cycles"] == 0
+    for writes in (False, True):
+        far = [s for s in kernel["sites"] if s["memory"] == "global" and s["writes"] == writes]
+        assert sum(s["transactions"] for s in far) * SECTOR <= 1.05 * sum(s["bytes"] for s in far)
+
+
+#: Layout, type, taps along a side and points of the image. Its rows begin at whole sectors; those of a window's second tap do not.
+WINDOWS = [(layout, kind, taps, points) for taps, points in ((1, (16, 16)), (1, (4, 32)), (3, (6, 32)))
+           for layout in ("nchw", "nhwc") for kind in ("f16", "f32")]
+
+
+@pytest.mark.parametrize("chip, case", with_chips(WINDOWS, each=2))
+def test_convolution(chip, case, tool, tmp_path):
+    """Copies touch the sectors of the row pieces that they copy once, whichever dimension of the image lies inside."""
+    layout, kind, taps, points = case
+    path = tmp_path / "conv.mlir"
+    path.write_text(convolution(layout, kind, 1, 1, 1, 0, taps, channels=64, filters=64, points=points))
+    decisions = json.loads(tool("tw-compile", path, "--target", chip, "-o", tmp_path / "conv.ll", "--explain=json"))
+    (block,) = (d["choice"]["block"] for d in decisions if d["decision"] == "contraction")
+    (kernel,) = (k for k in kernels(emulate(tool, path, chip)) if k["units"])
+    assert memory(kernel, "scratchpad")["conflict_cycles"] == 0
+    far = [s for s in kernel["sites"] if s["memory"] == "global"]
+    moved = sum(s["transactions"] for s in far if not s["writes"])
+    least = sectors_of_convolution(layout, int(kind[1:]) // 8, 64, 64, taps, points, block)
+    assert least <= moved <= 1.05 * least
+    if taps == 1:  # rows of results begin at whole sectors, too
+        assert sum(s["transactions"] for s in far) * SECTOR <= 1.05 * sum(s["bytes"] for s in far)

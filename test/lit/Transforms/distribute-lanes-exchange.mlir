@@ -1,0 +1,47 @@
+// Rows that begin anywhere: lanes of two rows exchange an element of each pair, and single elements of 8 lanes fill a sector of a
+// row. Where pairs are proved aligned nothing is exchanged, nor where lanes lie along the row already.
+//
+// RUN: tw-opt %s -lower-affine -distribute-lanes -canonicalize -cse | FileCheck %s
+
+!c = !tile.fragment<16x8xf32, #tile.layout<lanes = [0, 2, 0, 4, 1, 0, 2, 0, 4, 0], elements = [0, 1, 8, 0]>>
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func private @any_pitch(
+// CHECK: arith.andi %[[LANE:.*]], %c4_i32
+// CHECK: arith.xori %[[LANE]], %c4_i32
+// CHECK-COUNT-2: nvvm.shfl.sync idx
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK-COUNT-4: llvm.store {{.*}} : f32, !llvm.ptr
+func.func private @any_pitch(%C: memref<16x?xf32>, %n: index) attributes {tilewright.launch = {threads = 32 : i64, shared = 0 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      %x = tile.zero : !c
+      tile.store %x, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<16x?xf32>
+    }
+  }
+  return
+}
+// CHECK-LABEL: func.func private @known_pitch(
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK-COUNT-2: llvm.store {{.*}} : vector<2xf32>, !llvm.ptr
+func.func private @known_pitch(%C: memref<16x64xf32>) attributes {tilewright.launch = {threads = 32 : i64, shared = 0 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      %x = tile.zero : !c
+      tile.store %x, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<16x64xf32>
+    }
+  }
+  return
+}
+// CHECK-LABEL: func.func private @along(
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: return
+func.func private @along(%C: memref<8x?xf32>, %n: index) attributes {tilewright.launch = {threads = 32 : i64, shared = 0 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      %x = tile.zero : !tile.fragment<8x8xf32, #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 1, 0, 2, 0], elements = [4, 0]>>
+      tile.store %x, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !tile.fragment<8x8xf32, #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 1, 0, 2, 0], elements = [4, 0]>>, memref<8x?xf32>
+    }
+  }
+  return
+}
+}
