@@ -13,6 +13,7 @@
 #include "core/Transforms/EngineCommands.h"
 #include "core/Transforms/Descriptor.h"
 #include "core/Transforms/EngineNumbers.h"
+#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -72,10 +73,10 @@ void EngineWriter::wait(OpBuilder &builder, Location loc, Command engine, Value 
 
 FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op) {
   Location loc = op.getLoc();
-  const MatrixUnit *unit = chip.unit(op.getUnit());
-  if (!unit)
-    return op.emitOpError() << "chip " << chip.target() << ":" << chip.chip() << " has no unit \"" << op.getUnit()
-                            << "\"";
+  FailureOr<const MatrixUnit *> named = requireUnit(op, chip, op.getUnit());
+  if (failed(named))
+    return failure();
+  const MatrixUnit *unit = *named;
   int64_t units[] = {unit->m, unit->n, unit->k};
   for (unsigned d = 0; d < 3; ++d)
     if (op.getShape()[d] % units[d])

@@ -13,6 +13,7 @@
 
 #include "core/Transforms/FragmentBuffers.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/TileBufferLowering.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -21,7 +22,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
-#include "tilewright/TargetDescription.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -162,16 +162,15 @@ private:
     bool isFloat = isa<FloatType>(type), unsignedA = false, unsignedB = false;
     if (!isFloat) {
       // Only the record knows which factors are unsigned.
-      auto target = targetOf(op);
-      if (!target)
-        return op.emitError() << llvm::toString(target.takeError());
-      const MatrixUnit *unit = (*target)->unit(op.getUnit());
-      if (!unit)
-        return op.emitOpError() << "chip " << (*target)->target() << ":" << (*target)->chip() << " has no unit \""
-                                << op.getUnit() << "\"";
+      auto target = requireTarget(op);
+      if (failed(target))
+        return failure();
+      FailureOr<const MatrixUnit *> unit = requireUnit(op, **target, op.getUnit());
+      if (failed(unit))
+        return failure();
       auto isUnsigned = [](ElementKind kind) { return kind == ElementKind::U8 || kind == ElementKind::U4; };
-      unsignedA = isUnsigned(unit->a.element);
-      unsignedB = isUnsigned(unit->b.element);
+      unsignedA = isUnsigned((*unit)->a.element);
+      unsignedB = isUnsigned((*unit)->b.element);
     }
     Value a = buffers.of(op.getA()), b = buffers.of(op.getB()), c = buffers.of(op.getC()),
           result = define(op.getResult());

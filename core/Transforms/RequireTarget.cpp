@@ -47,3 +47,10 @@ llvm::FailureOr<LaunchTarget> tilewright::requireLaunches(mlir::Operation *op) {
 llvm::FailureOr<CoreTarget> tilewright::requireCores(mlir::Operation *op) {
   return require(op, coreHierarchy, " has no cores with a scratchpad");
 }
+
+llvm::FailureOr<const MatrixUnit *> tilewright::requireUnit(mlir::Operation *op, const TargetDescription &chip,
+                                                            llvm::StringRef name) {
+  if (const MatrixUnit *unit = chip.unit(name))
+    return unit;
+  return op->emitOpError() << "chip " << chip.target() << ":" << chip.chip() << " has no unit \"" << name << "\"";
+}

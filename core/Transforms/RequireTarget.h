@@ -44,6 +44,10 @@ llvm::FailureOr<LaunchTarget> requireLaunches(mlir::Operation *op);
 /// The same for chips whose cores program engines.
 llvm::FailureOr<CoreTarget> requireCores(mlir::Operation *op);
 
+/// The unit that `op` names as `name`; a diagnostic where `chip` has none of this name.
+llvm::FailureOr<const MatrixUnit *> requireUnit(mlir::Operation *op, const TargetDescription &chip,
+                                                llvm::StringRef name);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_REQUIRETARGET_H

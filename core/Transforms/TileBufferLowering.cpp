@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/TileBufferLowering.h"
+#include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -128,13 +129,13 @@ void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
 
 LogicalResult tilewright::emitMultiplyAsLoops(OpBuilder &builder, tile::MultiplyOp op) {
   Location loc = op.getLoc();
-  auto target = targetOf(op); // only the record knows which factors are unsigned
-  if (!target)
-    return op.emitError() << llvm::toString(target.takeError());
-  const MatrixUnit *unit = (*target)->unit(op.getUnit());
-  if (!unit)
-    return op.emitOpError() << "chip " << (*target)->target() << ":" << (*target)->chip() << " has no unit \""
-                            << op.getUnit() << "\"";
+  auto target = requireTarget(op); // only the record knows which factors are unsigned
+  if (failed(target))
+    return failure();
+  FailureOr<const MatrixUnit *> named = requireUnit(op, **target, op.getUnit());
+  if (failed(named))
+    return failure();
+  const MatrixUnit *unit = *named;
   Type sum = cast<MemRefType>(op.getC().getType()).getElementType();
   ArrayRef<int64_t> shape = op.getShape();
   auto number = [&](OpBuilder &at, int64_t value) -> Value { return arith::ConstantIndexOp::create(at, loc, value); };

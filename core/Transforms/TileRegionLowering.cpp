@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/TileRegionLowering.h"
+#include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/TileAccessLowering.h"
 #include "core/Transforms/UnitRegisters.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -86,10 +87,10 @@ static LogicalResult checkOperand(tile::MmaOp op, StringRef role, tile::Fragment
 
 FailureOr<Value> tilewright::callUnit(OpBuilder &builder, tile::MmaOp op, const TargetDescription &target,
                                       ModuleOp module, Value a, Value b, Value c) {
-  const MatrixUnit *unit = target.unit(op.getUnit());
-  if (!unit)
-    return op.emitOpError() << "chip " << target.target() << ":" << target.chip() << " has no unit \"" << op.getUnit()
-                            << "\"";
+  FailureOr<const MatrixUnit *> named = requireUnit(op, target, op.getUnit());
+  if (failed(named))
+    return failure();
+  const MatrixUnit *unit = *named;
   if (failed(checkOperand(op, "a", op.getA().getType(), unit->a)) ||
       failed(checkOperand(op, "b", op.getB().getType(), unit->b)) ||
       failed(checkOperand(op, "c", op.getC().getType(), unit->c)))
