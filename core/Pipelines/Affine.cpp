@@ -11,10 +11,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pipelines/Bufferization.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
-#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
@@ -33,17 +33,10 @@ void tilewright::buildAffinePipeline(OpPassManager &pm) {
   pm.addPass(createPrepareBufferization());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addNestedPass<func::FuncOp>(createCopyYieldedSlices());
-  bufferization::OneShotBufferizePassOptions bufferize;
-  bufferize.bufferizeFunctionBoundaries = true;
-  bufferize.functionBoundaryTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
-  bufferize.unknownTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
-  bufferize.allowReturnAllocsFromLoops = true;
-  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  addBufferization(pm);
   simplify();
   pm.addPass(createCheckResultSizes());
-  bufferization::BufferResultsToOutParamsPassOptions results;
-  results.hoistStaticAllocs = results.hoistDynamicAllocs = results.modifyPublicFunctions = true;
-  pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
+  addOutParameters(pm);
   pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
   pm.addPass(memref::createExpandReallocPass());
   pm.addNestedPass<func::FuncOp>(createLowerVectorAccesses());

@@ -13,12 +13,11 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pipelines/Bufferization.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 
 #include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
-#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -30,18 +29,9 @@ using namespace mlir;
 void tilewright::buildReferencePipeline(OpPassManager &pm) {
   pm.addPass(createPrepareBufferization());
   pm.addNestedPass<func::FuncOp>(createCopyYieldedSlices());
-  bufferization::OneShotBufferizePassOptions bufferize;
-  bufferize.bufferizeFunctionBoundaries = true;
-  bufferize.functionBoundaryTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
-  bufferize.unknownTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
-  bufferize.allowReturnAllocsFromLoops = true;
-  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  addBufferization(pm);
   pm.addPass(createCheckResultSizes());
-  bufferization::BufferResultsToOutParamsPassOptions results;
-  results.hoistStaticAllocs = true;
-  results.hoistDynamicAllocs = true;
-  results.modifyPublicFunctions = true;
-  pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
+  addOutParameters(pm);
   pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
   pm.addPass(memref::createExpandReallocPass());
   pm.addNestedPass<func::FuncOp>(createLowerVectorAccesses());
