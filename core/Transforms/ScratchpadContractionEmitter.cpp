@@ -93,10 +93,15 @@ void ScratchpadContractionNest::enterTile(AffineExpr tile) {
   space.at[p.mDim] = (p.outer.empty() ? rest : rest % tilesM) * p.tileM;
   if (!p.outer.empty())
     rest = rest.floorDiv(tilesM);
-  for (unsigned i = p.outer.size(); i-- > 0;) {
-    space.at[p.outer[i]] = i == 0 ? rest : rest % space.extent(p.outer[i]);
+  enter(p.outer, rest);
+}
+
+/// Sets the position along `dims`, the last of which runs fastest, to their iteration `index`.
+void ScratchpadContractionNest::enter(ArrayRef<unsigned> dims, AffineExpr index) {
+  for (unsigned i = dims.size(); i-- > 0;) {
+    space.at[dims[i]] = i == 0 ? index : index % space.extent(dims[i]);
     if (i > 0)
-      rest = rest.floorDiv(space.extent(p.outer[i]));
+      index = index.floorDiv(space.extent(dims[i]));
   }
 }
 
@@ -175,11 +180,7 @@ SmallVector<Value> ScratchpadContractionNest::stageCopies(AffineExpr position) {
   space.at[p.kDim] = (p.otherK.empty() ? step : step % kBlocks) * p.tileK;
   if (!p.otherK.empty())
     step = step.floorDiv(kBlocks);
-  for (unsigned i = p.otherK.size(); i-- > 0;) {
-    space.at[p.otherK[i]] = i == 0 ? step : step % space.extent(p.otherK[i]);
-    if (i > 0)
-      step = step.floorDiv(space.extent(p.otherK[i]));
-  }
+  enter(p.otherK, step);
   AffineExpr stage = position % p.stages;
   Value a = stageCopy(c.a, stageA, true, stage);
   return {a, stageCopy(c.b, stageB, false, stage)};

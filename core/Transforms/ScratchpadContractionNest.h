@@ -55,6 +55,7 @@ private:
   mlir::Value below(mlir::AffineExpr position, mlir::AffineExpr end);
   llvm::SmallVector<mlir::Value> onlyIf(mlir::Value condition, mlir::ValueRange otherwise, Body body);
   void enterTile(mlir::AffineExpr tile);
+  void enter(llvm::ArrayRef<unsigned> dims, mlir::AffineExpr index);
   void core(mlir::AffineExpr number, int64_t working);
   llvm::SmallVector<mlir::Value> steps(mlir::AffineExpr count, mlir::ValueRange tokens);
   llvm::SmallVector<mlir::Value> stageCopies(mlir::AffineExpr position);
