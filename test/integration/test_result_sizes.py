@@ -110,9 +110,8 @@ def compiled(tool, folder, text, name, *options):
     return ctypes.CDLL(str(folder / f"{name}.so"))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_loop_that_shrinks(tool, tmp_path, threads):
-    library = compiled(tool, tmp_path, SHRINK, "shrink", f"--threads={threads}")
+def check_shrink(library):
+    """Calls with the right size and with wrong ones: only the right one is accepted, and nothing beyond it is written."""
     a = np.arange(9, dtype="f4")
     for k in (0, 1, 4, 9):
         for n in range(12):
@@ -121,6 +120,12 @@ def test_a_loop_that_shrinks(tool, tmp_path, threads):
             assert status == (n != k), (k, n)
             assert out.untouched() if n == k else out.unwritten(), (k, n)
             assert n != k or (out.array == shrunk(a, k)).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_loop_that_shrinks(tool, tmp_path, threads):
+    library = compiled(tool, tmp_path, SHRINK, "shrink", f"--threads={threads}")
+    check_shrink(library)
     assert "requires n1 to be what the program makes of its data" in (tmp_path / "shrink.h").read_text()
 
 
@@ -188,14 +193,8 @@ def test_code_for_other_compilers(source_of):
 
 def test_a_loop_that_shrinks_in_source(source_of, tmp_path):
     """Arrays whose sizes follow from data, which a loop allocates and hands on; nothing is left behind, also of refused calls."""
-    library, a = source_of(SHRINK, "shrink"), np.arange(9, dtype="f4")
-    for k in (0, 1, 4, 9):
-        for n in range(12):
-            out = Guarded(n, "f4")
-            status = library.shrink(size(9), size(n), pointer(a), pointer(np.array([k], "i8")), pointer(out.array))
-            assert status == (n != k), (k, n)
-            assert out.untouched() if n == k else out.unwritten(), (k, n)
-            assert n != k or (out.array == shrunk(a, k)).all()
+    library = source_of(SHRINK, "shrink")
+    check_shrink(library)
     result = subprocess.run([sys.executable, "-c", LEAKS, library._name], capture_output=True, text=True)
     assert result.stdout == "ok\n", result
 
