@@ -109,3 +109,56 @@ std::map<FindingKind, int> test::inAllModes(const std::shared_ptr<EmulatedKernel
   }
   return kinds;
 }
+
+std::string test::kernel(const std::string &body) {
+  return R"(
+llvm.mlir.global internal @tile() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x i32>
+llvm.func @tilewright.primitive.lane_x() -> i32
+llvm.func @tilewright.primitive.block_x() -> i32
+llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.subgroup_barrier()
+llvm.func @tilewright.primitive.named_barrier(i32, i32)
+llvm.func @tilewright.primitive.shuffle_xor(i32, i32) -> i32
+llvm.func @tilewright.primitive.ballot(i1) -> i64
+llvm.func @tilewright.primitive.copy(!llvm.ptr<3>, !llvm.ptr<1>, i32)
+llvm.func @tilewright.primitive.store(!llvm.ptr<1>, !llvm.ptr<3>, i32)
+llvm.func @tilewright.primitive.commit_copy()
+llvm.func @tilewright.primitive.wait_copy(i32)
+llvm.func @tilewright.primitive.commit_store()
+llvm.func @tilewright.primitive.wait_store(i32)
+llvm.func @tilewright.primitive.phase_init(!llvm.ptr<3>, i32)
+llvm.func @tilewright.primitive.phase_arrive(!llvm.ptr<3>)
+llvm.func @tilewright.primitive.phase_wait(!llvm.ptr<3>, i32)
+llvm.func @k(%out: !llvm.ptr<1>, %in: !llvm.ptr<1>) attributes {tilewright.kernel} {
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %three = llvm.mlir.constant(3 : i32) : i32
+  %four = llvm.mlir.constant(4 : i32) : i32
+  %sixteen = llvm.mlir.constant(16 : i32) : i32
+  %thirtytwo = llvm.mlir.constant(32 : i32) : i32
+  %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
+  %lane = llvm.call @tilewright.primitive.lane_x() : () -> i32
+  %own = llvm.getelementptr %tile[%lane] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  %source = llvm.getelementptr %in[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  %place = llvm.getelementptr %out[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  )" + body +
+         R"(
+  llvm.return
+})";
+}
+
+void test::runKernel(Emulator &device, unsigned blocks, std::vector<int32_t> *result, unsigned cluster) {
+  std::string error;
+  void *out = device.allocate(256, error), *in = device.allocate(256, error);
+  std::vector<int32_t> values(64);
+  for (int i = 0; i < 64; ++i)
+    values[i] = i;
+  device.copyIn(in, values.data(), 256, error);
+  Launch launch{"k", {blocks, 1, 1}, {64, 1, 1}, cluster};
+  launch.pointer(out);
+  launch.pointer(in);
+  ASSERT_TRUE(device.launch(launch, error)) << error;
+  device.copyOut(values.data(), out, 256, error);
+  if (result)
+    *result = values;
+}

@@ -42,6 +42,12 @@ std::map<FindingKind, int> inAllModes(const std::shared_ptr<EmulatedKernels> &ke
                                       const std::function<void(Emulator &)> &body,
                                       std::vector<Finding> *findings = nullptr);
 
+/// A kernel of 64 lanes around `body`; %lane, %out, %in (global) and %tile (64 words of scratchpad) are known.
+std::string kernel(const std::string &body);
+inline constexpr const char *barrierCall = "llvm.call @tilewright.primitive.barrier() : () -> ()\n";
+/// Runs the kernel on 64 lanes and two arrays of 64 words, %in holding 0, 1, ...; `blocks` of them.
+void runKernel(Emulator &device, unsigned blocks = 1, std::vector<int32_t> *result = nullptr, unsigned cluster = 1);
+
 } // namespace tilewright::test
 
 #endif // TILEWRIGHT_TEST_UNIT_EMULATORFIXTURE_H
