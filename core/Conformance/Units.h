@@ -46,7 +46,7 @@ int64_t unitScratchpadBytes(const MatrixUnit &unit);
 /// Whether a group of subgroups issues the unit on A and B in the scratchpad, whose lines along k a description can
 /// say.
 bool isOfGroup(const MatrixUnit &unit);
-/// unitProgram for such a unit; `element`: of C's registers.
+/// unitProgram for such a unit; `element`: of C's registers. `context` has the dialects of the target loaded.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> groupUnitProgram(const MatrixUnit &unit, llvm::StringRef target,
                                                                    mlir::Type element, mlir::MLIRContext &context);
 inline constexpr const char *unitEntry = "tw_unit";

@@ -11,7 +11,12 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "LaunchFixture.h"
 #include "core/Conformance/Case.h"
+#include "core/Conformance/Units.h"
+#include "core/Emulator/FenceCheck.h"
+#include "mlir/IR/Diagnostics.h"
+#include "tilewright/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -83,4 +88,44 @@ TEST(ConformanceCases, HaveNamesOfTheirOwnAndExpectTheirOutput) {
     }
   }
   EXPECT_EQ(quick, full) << "the quick run takes every operation";
+}
+
+/// The program around a unit of a group has the fences that the chip needs, which no run on the emulator shows for
+/// certain.
+TEST(ConformanceUnits, ProgramsOfGroupsAreFenced) {
+  std::vector<std::string> chips = test::ringChips();
+  test::programContext().loadAllAvailableDialects();
+  for (const std::string &name : chips) {
+    auto chip = llvm::cantFail(TargetRegistry::get().describe(name));
+    EmulationTable table;
+    llvm::cantFail(TargetRegistry::get().target(chip->target()))->emulate(table);
+    int groups = 0, fences = 0;
+    for (const MatrixUnit &unit : chip->units()) {
+      if (!isOfGroup(unit))
+        continue;
+      ++groups;
+      EXPECT_EQ(whyNoProgram(unit), "");
+      auto program = unitProgram(unit, name, test::programContext());
+      ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+      std::string message;
+      mlir::ScopedDiagnosticHandler handler(&test::programContext(),
+                                            [&](mlir::Diagnostic &diagnostic) { message += diagnostic.str(); });
+      EXPECT_TRUE(mlir::succeeded(checkEngineFences(**program, chip, table)) && message.empty()) << message;
+      llvm::SmallVector<mlir::Operation *> found;
+      (*program)->walk([&](mlir::Operation *op) {
+        if (op->getName().getStringRef().contains("fence"))
+          found.push_back(op);
+      });
+      for (size_t which = 0; which < found.size() && groups == 1; ++which) {
+        mlir::Operation *fence = found[which];
+        mlir::Operation *next = fence->getNextNode();
+        fence->remove();
+        EXPECT_TRUE(mlir::failed(checkEngineFences(**program, chip, table))) << name << " " << unit.name;
+        next->getBlock()->getOperations().insert(next->getIterator(), fence);
+        ++fences;
+      }
+    }
+    EXPECT_GT(groups, 0) << name;
+    EXPECT_EQ(fences, 2) << name << ": before engines, and of registers";
+  }
 }
