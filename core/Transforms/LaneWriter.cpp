@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaneWriter.h"
+#include "core/Transforms/LaunchArrays.h"
 #include "core/Transforms/TileRegionLowering.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -51,12 +52,11 @@ LogicalResult LaneWriter::run() {
   func::ReturnOp::create(builder, context.loc);
   old->dropAllReferences();
   old->erase();
-  // Arrays of a launch do not overlap.
+  bool overlaps = bool(function->removeAttr(overlapsAttr));
   SmallVector<DictionaryAttr> attributes;
+  NamedAttribute apart = builder.getNamedAttr(LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
   for (Type type : entry->getArgumentTypes())
-    attributes.push_back(type == pointer ? builder.getDictionaryAttr(builder.getNamedAttr(
-                                               LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr()))
-                                         : DictionaryAttr());
+    attributes.push_back(type == pointer && !overlaps ? builder.getDictionaryAttr(apart) : DictionaryAttr());
   for (size_t i = attributes.size() - maps.size(); i < attributes.size(); ++i) {
     constexpr int64_t words = 16, align = 64; // a description of tiles, by value
     auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), words);

@@ -14,6 +14,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/LanePrediction.h"
 #include "core/Transforms/LaneRings.h"
+#include "core/Transforms/LaunchArrays.h"
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireTarget.h"
@@ -92,8 +93,9 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
       return failure();
     unsigned count = 0;
     LaunchManifest manifest(function, *signature, dynamicScratchpad, hierarchy.grid);
+    BufferOrigins origins(function);
     auto toFunction = [&](tile::ParallelOp grid) {
-      return launch(grid, (function.getName() + "_launch_" + Twine(count++)).str(), module, hierarchy);
+      return launch(grid, (function.getName() + "_launch_" + Twine(count++)).str(), module, hierarchy, origins);
     };
     if (failed(manifest.write(toFunction)))
       return failure();
@@ -110,7 +112,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
 
   /// Makes a function of one grid.
   FailureOr<OutlinedLaunch> launch(tile::ParallelOp grid, StringRef name, ModuleOp module,
-                                   const LaneHierarchy &hierarchy) {
+                                   const LaneHierarchy &hierarchy, const BufferOrigins &origins) {
     Location loc = grid.getLoc();
     llvm::SetVector<Value> captured;
     getUsedValuesDefinedAbove(grid->getRegions(), captured);
@@ -149,6 +151,8 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     for (Value value : captured)
       if (isa<MemRefType>(value.getType()))
         pass(value);
+    if (mayOverlap(grid, result.arguments, origins))
+      function->setAttr(overlapsAttr, builder.getUnitAttr());
     for (Value value : captured) {
       Operation *def = value.getDefiningOp();
       if (mapping.contains(value))

@@ -435,3 +435,24 @@ func.func private @swizzled_again(%A: memref<128x32xi8>) attributes {tilewright.
   return
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func private @apart
+// CHECK-SAME: !llvm.ptr<1> {llvm.noalias}, %{{.*}}: !llvm.ptr<1> {llvm.noalias}
+func.func private @apart(%a: memref<8xf32>, %b: memref<8xf32>) attributes {tilewright.launch = {shared = 0 : i64, threads = 32 : i64}} {
+  %c0 = arith.constant 0 : index
+  %x = memref.load %a[%c0] : memref<8xf32>
+  memref.store %x, %b[%c0] : memref<8xf32>
+  return
+}
+// CHECK-LABEL: func.func private @overlapping
+// CHECK-SAME: (%{{.*}}: !llvm.ptr<1>, %{{.*}}: !llvm.ptr<1>)
+func.func private @overlapping(%a: memref<8xf32>, %b: memref<8xf32>) attributes {tilewright.launch = {shared = 0 : i64, threads = 32 : i64}, tilewright.overlaps} {
+  %c0 = arith.constant 0 : index
+  %x = memref.load %a[%c0] : memref<8xf32>
+  memref.store %x, %b[%c0] : memref<8xf32>
+  return
+}
+}

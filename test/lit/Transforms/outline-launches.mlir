@@ -124,6 +124,37 @@ func.func @bytes(%a: memref<32xi8>) attributes {tilewright.inputs = 1 : i64, til
 
 // -----
 
+// Two names of one memory, of which one is written: lanes may not take them for two arrays.
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK: func.func private @views_launch_0{{.*}} attributes {{{.*}}tilewright.overlaps}
+// CHECK: func.func private @views_launch_1
+// CHECK-NOT: tilewright.overlaps
+// CHECK: func.func private @views_launch_2
+// CHECK-NOT: tilewright.overlaps
+// CHECK: return
+func.func @views(%a: memref<16xf32>, %b: memref<16xf32>) attributes {tilewright.inputs = 2 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (16)>, affine_map<() -> (16)>]} {
+  %c0 = arith.constant 0 : index
+  %e = memref.expand_shape %a [[0, 1]] output_shape [2, 8] : memref<16xf32> into memref<2x8xf32>
+  tile.parallel (%i) to (4) level "grid" {
+    %x = memref.load %a[%i] : memref<16xf32>
+    memref.store %x, %e[%c0, %i] : memref<2x8xf32>
+  }
+  tile.parallel (%i) to (4) level "grid" {
+    %x = memref.load %a[%i] : memref<16xf32>
+    memref.store %x, %b[%i] : memref<16xf32>
+  }
+  tile.parallel (%i) to (4) level "grid" {
+    %x = memref.load %a[%i] : memref<16xf32>
+    %y = memref.load %e[%c0, %i] : memref<2x8xf32>
+    %z = arith.addf %x, %y : f32
+    memref.store %z, %b[%i] : memref<16xf32>
+  }
+  return
+}
+}
+
+// -----
+
 // What a program keeps between calls: the data of the first one, and a mark that calls write it.
 // CHECK: tilewright.manifest = "{{.*}}\22constants\22:[{\22buffer\22:1,\22bytes\22:16,\22data\22:\22AACAPw==\22,\22written\22:true}]
 module attributes {tilewright.target = "nvidia:A100"} {
