@@ -49,8 +49,19 @@ if FULL:
     PRODUCTS = [(kind, a, b) for kind in ("f16", "bf16", "i8", "f32", "f64") for a in (False, True) for b in (False, True)]
 
 
-@pytest.mark.parametrize("chip, case", [*with_chips(PRODUCTS, each=2), ("amd:RX7900", ("f16", True, False)),
-                                        ("amd:RX7900", ("f16", False, False)), ("nvidia:A100", ("f16", False, False))])
+def has_whole_sectors(chip, case):
+    """Not bytes that lanes turn one by one for units which read 16 of a row at once: 32 lanes along the array would write the
+    same few banks. And T4 has no unit for bf16."""
+    kind, trans_a, trans_b = case
+    turned = kind == "i8" and (trans_a or not trans_b)
+    return not (chip.startswith("nvidia") and turned) and (chip, kind) != ("nvidia:T4", "bf16")
+
+
+UNKNOWN = [*with_chips(PRODUCTS, each=2), ("amd:RX7900", ("f16", True, False)), ("amd:RX7900", ("f16", False, False)),
+           ("nvidia:A100", ("f16", False, False))]
+
+
+@pytest.mark.parametrize("chip, case", [each for each in UNKNOWN if has_whole_sectors(*each)])
 def test_product_of_unknown_sizes(chip, case, tool, tmp_path):
     """Copies and stores of results move single elements, and lanes side by side fill sectors; those that turn tiles, too."""
     kind, trans_a, trans_b = case
