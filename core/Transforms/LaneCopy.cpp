@@ -257,21 +257,23 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
   unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
   int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8);
   int64_t perLane = std::max<int64_t>(1, ShapedType::getNumElements(shape) / request.threads);
+  bool movesElements = context.ops.countsGroups() && elementBytes >= 4;
   CopyShape how{along, along, {}, shape[along], shape[along]};
   if (to == from && to >= 0) {
     how.turn.across = std::min<int64_t>(16 / elementBytes, shape[along]);
-  } else if (to >= 0 && from >= 0 && !(context.ops.countsGroups() && elementBytes >= 4)) {
-    // A transposition through registers. An engine moves single elements, but no smaller ones than 4 bytes.
+  } else if (to >= 0 && from >= 0) {
     how.vector = to;
+    how.beside = shape[to];
     auto given = op->getAttrOfType<DenseI64ArrayAttr>(turnAttr);
     if (given && (given.size() != 4 || !llvm::all_of(given.asArrayRef(), llvm::isPowerOf2_64) ||
                   given[0] * given[1] > perLane || given[0] > shape[from] || given[1] > shape[to]))
       return op.emitOpError() << "has the attribute '" << turnAttr << "' = " << given
                               << "; four powers of two are right, the block of the first two with at most " << perLane
                               << " elements";
-    how.turn =
-        given ? TurnShape{given[0], given[1]} : turnShapes(perLane, elementBytes, shape[from], shape[to]).front();
-    how.beside = shape[to];
+    // A transposition through registers. An engine moves single elements, but no smaller ones than 4 bytes.
+    if (!movesElements)
+      how.turn =
+          given ? TurnShape{given[0], given[1]} : turnShapes(perLane, elementBytes, shape[from], shape[to]).front();
     if (given) {
       how.near = given[2];
       how.beside = given[3];
@@ -332,7 +334,7 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     }
     if (works)
       builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, works).thenBlock());
-    if (!how.transposes() && width * elementBytes >= 4 &&
+    if ((!how.transposes() || movesElements) && width * elementBytes >= 4 &&
         issue(context, request, *source, *destination, writes, width, along)) {
       asynchronous = true;
       return std::optional<StagedCopy>();
