@@ -43,6 +43,7 @@ SHARES = [("MI300X", "f16", (256, 128), (False, True), 0.88), ("MI300X", "i8", (
           ("MI350", "f16", (256, 128), (True, False), 0.82), ("MI350", "f16", (256, 128), (False, False), 0.84),
           ("MI350", "i8", (256, 128), (True, True), 0.84), ("MI350", "f16", (256, 256), (True, False), 0.84),
           ("MI300X", "f16", (256, 128), (True, False), 0.80), ("MI300X", "i8", (256, 128), (True, False), 0.72),
+          ("MI300X", "i8", (128, 256), (True, True), 0.82),
           ("MI350", "i8", (256, 256), (False, False), 0.86)]
 if FULL:
     SHARES = [("MI250", kind, tile, (a, b), 0.89) for kind in ("f16", "bf16", "i8") for tile in TILES for a in BOTH for b in BOTH]
@@ -51,6 +52,7 @@ if FULL:
     SHARES += [("MI300X", "i8", (256, 256), (a, b), 0.81) for a in BOTH for b in BOTH]
     SHARES += [("MI300X", "i8", (256, 128), (False, b), 0.82) for b in BOTH]
     SHARES += [("MI300X", "i8", (256, 128), (True, True), 0.78), ("MI300X", "i8", (256, 128), (True, False), 0.72)]
+    SHARES += [("MI300X", "i8", (128, 256), (True, True), 0.82), ("MI300X", "i8", (128, 256), (False, False), 0.78)]
 
 
 def main_loop(chip, kind, tile, orders, tool, tmp_path):
