@@ -83,8 +83,10 @@ bool BufferOrigins::mayAlias(Value a, Value b) const {
         return true;
       if (isa<BlockArgument>(x) && isa<BlockArgument>(y) && !distinctArguments)
         return true;
-      // Two names of one constant: only a write through one of them, which bufferization never makes, would matter.
+      // Two names of one global, which programs on memrefs write; a caller inside may pass one, too.
       auto g = x.getDefiningOp<memref::GetGlobalOp>(), h = y.getDefiningOp<memref::GetGlobalOp>();
+      if (!distinctArguments && ((g && isa<BlockArgument>(y)) || (h && isa<BlockArgument>(x))))
+        return true;
       if (g && h && g.getName() == h.getName())
         return true;
     }

@@ -42,16 +42,32 @@ RowStep *RowProgram::lastWriter(Value memref) const {
   return nullptr;
 }
 
+/// Whether both are of the same element of an array at each iteration.
+static bool samePlace(const Access &a, const Access &b) {
+  return a.memref == b.memref && llvm::equal(a.map.getResults(), b.map.getResults()) &&
+         llvm::equal(a.symbols, b.symbols);
+}
+
+RowSource RowProgram::sourceOf(const RowStep &step, const Access &load) const {
+  if (RowStep *definition = step.definitions.lookup(load.op))
+    return {definition, definition->storeTo(load.memref)};
+  for (const auto &other : steps)
+    for (const Access &first : other->nest().loads)
+      if (other->isAlongRow(first) && !other->definitions.lookup(first.op) && samePlace(first, load))
+        return {nullptr, &first};
+  llvm_unreachable("a load of a step is among those of all steps");
+}
+
 llvm::MapVector<RowSource, SmallVector<unsigned>> RowProgram::uses() const {
   llvm::MapVector<RowSource, SmallVector<unsigned>> uses;
   for (const auto &step : steps) {
     for (const Access &load : step->nest().loads)
       if (step->isAlongRow(load))
-        if (auto &phases = uses[step->sourceOf(load)]; phases.empty() || phases.back() != step->phase)
+        if (auto &phases = uses[sourceOf(*step, load)]; phases.empty() || phases.back() != step->phase)
           phases.push_back(step->phase);
     if (step->kind == RowStep::Kind::Elementwise)
       for (const Access &store : step->nest().stores)
-        uses[{step.get(), store.memref}].push_back(step->phase);
+        uses[{step.get(), &store}].push_back(step->phase);
   }
   return uses;
 }
@@ -110,6 +126,11 @@ static std::unique_ptr<RowStep> readStep(AffineForOp root, ArrayRef<AffineForOp>
   unsigned outer = loops.size() - 1;
   if (nest.depth() != (step->kind == RowStep::Kind::Scalar ? outer : loops.size()) || !isPlainBody(nest))
     return nullptr;
+  // Loads read what the steps before have left.
+  for (const Access &store : nest.stores)
+    for (const Access &load : nest.loads)
+      if (load.memref == store.memref && store.op->isBeforeInBlock(load.op))
+        return nullptr;
   for (auto [own, other] : llvm::zip(nest.loops, loops))
     if (!sameExtent(own, other))
       return nullptr;
@@ -135,9 +156,7 @@ static bool append(RowProgram &program, std::unique_ptr<RowStep> step, const Buf
   auto apart = [&](const Access &a, const Access &b) {
     if (!a.isStore && !b.isStore)
       return true;
-    if (a.memref != b.memref)
-      return !origins.mayAlias(a.memref, b.memref);
-    return llvm::equal(a.map.getResults(), b.map.getResults()) && llvm::equal(a.symbols, b.symbols);
+    return a.memref == b.memref ? samePlace(a, b) : !origins.mayAlias(a.memref, b.memref);
   };
   auto isApart = [&](const RowStep &a, const RowStep &b) {
     return all(a, [&](const Access &x) { return all(b, [&](const Access &y) { return apart(x, y); }); });

@@ -34,9 +34,9 @@ class BufferOrigins;
 
 struct RowStep;
 
-/// Where a row's elements come from: the step that computes them and the array that it writes, or an array as it was
-/// before the program.
-using RowSource = std::pair<RowStep *, mlir::Value>;
+/// Where a row's elements come from: the step that computes them and its store, or none and the first load of that
+/// place of an array as it was before the program.
+using RowSource = std::pair<RowStep *, const Access *>;
 
 /// One nest of a row program.
 struct RowStep {
@@ -56,7 +56,6 @@ struct RowStep {
   bool isAlongRow(const Access &load) const { return kind != Kind::Scalar && load.stride(nest().depth() - 1) == 1; }
   /// Whether `load` is that of a sum the reduction adds to.
   bool isSum(const Access &load) const { return reduction && reduction->sumOf(load.op); }
-  RowSource sourceOf(const Access &load) const { return {definitions.lookup(load.op), load.memref}; }
   /// The store to `memref`.
   const Access *storeTo(mlir::Value memref) const;
 };
@@ -72,6 +71,8 @@ struct RowProgram {
   llvm::ArrayRef<mlir::affine::AffineForOp> loops() const;
   /// Dimensions of the rows.
   unsigned outer() const { return loops().size() - 1; }
+  /// What `load` of `step`, along the row, reads. Loads of one place of an array have the same source.
+  RowSource sourceOf(const RowStep &step, const Access &load) const;
   /// Phases in which each row of elements is used, in the order of the program. The first one of a step's is its own.
   llvm::MapVector<RowSource, llvm::SmallVector<unsigned>> uses() const;
   /// The step that gives the array its last value; null if none does.

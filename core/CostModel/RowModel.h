@@ -48,7 +48,6 @@ struct RowPlan {
   llvm::json::Object toJSON() const;
 };
 
-/// What is to be reduced: `rows` rows of `pieces` pieces of `length` neighbouring elements.
 /// How lanes share the rows of a row program.
 struct RowProgramPlan {
   int64_t subgroups = 1;     // of one row; a power of two
@@ -84,6 +83,7 @@ std::optional<RowProgramPlan> planRowProgram(const RowProgramTask &task, const T
                                              const LaneHierarchy &hierarchy,
                                              std::vector<RowProgramPlan> *considered = nullptr);
 
+/// What is to be reduced: `rows` rows of `pieces` pieces of `length` neighbouring elements.
 struct RowTask {
   int64_t rows = 1, pieces = 1, length = 1;
   int64_t bytes = 0;     // read for each element by all arrays together

@@ -240,7 +240,7 @@ LogicalResult RegisterFenceCheck::run() {
   for (mlir::Block &block : function.getBody()) {
     Accesses open = before[&block];
     advance(block, open, [&](Operation *use, const Accesses &now) {
-      Operation *missing = nullptr; // the first one in the kernel's text
+      Operation *missing = nullptr; // of those of one block the first
       bool first = now.contains(nullptr), found = first;
       for (Operation *access : accessesOf[use])
         if (!first && now.contains(access) &&

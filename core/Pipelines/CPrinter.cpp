@@ -115,13 +115,13 @@ LogicalResult CPrinter::call(func::CallOp call) {
   return success();
 }
 
-/// Bytes, all of one row; of a program's state others, later.
+/// The bytes of a constant, or those with which a program's state begins.
 LogicalResult CPrinter::global(LLVM::GlobalOp global) {
   auto bytes = dyn_cast_or_null<StringAttr>(global.getValueOrNull());
   if (!bytes)
     return global.emitError("is no array of bytes, which alone has a form in C code");
-  os << "\nstatic " << (global.getConstant() ? "const " : "") << "_Alignas(64) unsigned char " << global.getSymName() << "[" << std::max<size_t>(1, bytes.size())
-     << "] = {";
+  os << "\nstatic " << (global.getConstant() ? "const " : "") << "_Alignas(64) unsigned char " << global.getSymName()
+     << "[" << std::max<size_t>(1, bytes.size()) << "] = {";
   for (auto [i, byte] : llvm::enumerate(bytes.getValue()))
     os << (i % 32 ? "" : "\n  ") << unsigned(static_cast<unsigned char>(byte)) << ",";
   os << (bytes.size() ? "" : "0") << "\n};\n";

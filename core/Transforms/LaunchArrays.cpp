@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaunchArrays.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
@@ -18,6 +20,7 @@ using namespace mlir;
 
 bool tilewright::mayOverlap(Operation *grid, ArrayRef<Value> arrays, const BufferOrigins &origins) {
   llvm::SmallPtrSet<Value, 4> written;
+  bool any = false; // a write to one of several arrays, which a branch has chosen
   grid->walk([&](MemoryEffectOpInterface op) {
     for (Value operand : op->getOperands())
       if (op.getEffectOnValue<MemoryEffects::Write>(operand)) {
@@ -27,11 +30,12 @@ bool tilewright::mayOverlap(Operation *grid, ArrayRef<Value> arrays, const Buffe
           operand = view.getViewSource();
         }
         written.insert(operand);
+        bool isInside = grid->isAncestor(operand.getParentRegion()->getParentOp());
+        any |= isInside && !isa_and_present<memref::AllocOp, memref::AllocaOp, tile::AllocOp>(operand.getDefiningOp());
       }
   });
   return llvm::any_of(arrays, [&](Value array) {
-    return written.contains(array) && llvm::any_of(arrays, [&](Value other) {
-             return array != other && origins.mayAlias(array, other);
-           });
+    return (any || written.contains(array)) &&
+           llvm::any_of(arrays, [&](Value other) { return array != other && origins.mayAlias(array, other); });
   });
 }

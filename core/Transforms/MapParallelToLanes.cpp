@@ -24,6 +24,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tilewright/TargetDescription.h"
 
 namespace tilewright {
@@ -43,6 +44,11 @@ static bool isForLanes(scf::ParallelOp parallel) {
     if (!isa<scf::IfOp, scf::ForOp, scf::WhileOp, scf::IndexSwitchOp>(parent))
       return false;
   if (!llvm::all_of(parallel.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); }))
+    return false;
+  // Partial results are combined behind the loop, where values of an iteration are not known.
+  llvm::SetVector<Value> used;
+  getUsedValuesDefinedAbove(parallel.getBody()->getTerminator()->getRegions(), used);
+  if (llvm::any_of(used, [&](Value value) { return parallel.getRegion().isAncestor(value.getParentRegion()); }))
     return false;
   return !parallel
               ->walk([&](Operation *op) {
@@ -121,24 +127,23 @@ void ParallelMapper::reduce(Value total) {
     SmallVector<Value> values = iteration(inside, indices);
     if (!known || *known > partialLanes) {
       Value next = arith::AddIOp::create(inside, loc, id, lanes);
-      auto loop = scf::ForOp::create(inside, loc, next, total, lanes, values,
-                                     [&](OpBuilder &body, Location, Value i, ValueRange carried) {
-                                       SmallVector<Value> more = iteration(body, space().indices(body, loc, i));
-                                       scf::YieldOp::create(body, loc, combineReductions(body, parallel, carried, more));
-                                     });
+      auto loop = scf::ForOp::create(
+          inside, loc, next, total, lanes, values, [&](OpBuilder &body, Location, Value i, ValueRange carried) {
+            SmallVector<Value> more = iteration(body, space().indices(body, loc, i));
+            scf::YieldOp::create(body, loc, combineReductions(body, parallel, carried, more));
+          });
       values = llvm::to_vector_of<Value>(loop.getResults());
     }
     for (auto [value, memory] : llvm::zip_equal(values, partial))
       memref::StoreOp::create(inside, loc, value, memory, id);
   });
-  auto loop = scf::ForOp::create(
-      builder, loc, number(0), count, number(1), parallel.getInitVals(),
-      [&](OpBuilder &body, Location, Value i, ValueRange carried) {
-        SmallVector<Value> values;
-        for (Value memory : partial)
-          values.push_back(memref::LoadOp::create(body, loc, memory, i));
-        scf::YieldOp::create(body, loc, combineReductions(body, parallel, carried, values));
-      });
+  auto loop = scf::ForOp::create(builder, loc, number(0), count, number(1), parallel.getInitVals(),
+                                 [&](OpBuilder &body, Location, Value i, ValueRange carried) {
+                                   SmallVector<Value> values;
+                                   for (Value memory : partial)
+                                     values.push_back(memref::LoadOp::create(body, loc, memory, i));
+                                   scf::YieldOp::create(body, loc, combineReductions(body, parallel, carried, values));
+                                 });
   parallel.replaceAllUsesWith(loop.getResults());
 }
 

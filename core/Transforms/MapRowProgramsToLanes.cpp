@@ -60,12 +60,12 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
       task.vector /= 2;
   };
   for (const auto &[source, phases] : program.uses()) {
-    int64_t bytes = bytesOf(elementOf(source.second));
+    int64_t bytes = bytesOf(elementOf(source.second->memref));
     if (source.first) {
       task.betweenBytes += phases.size() > 1 ? bytes : 0;
       task.accesses += phases.size() > 1 ? phases.size() : 0;
     } else {
-      align(source.second);
+      align(source.second->memref);
       task.bytes += bytes;
       task.inputBytes += phases.size() > 1 ? bytes : 0;
       task.againBytes += (phases.size() - 1) * bytes;

@@ -79,7 +79,7 @@ Value RowProgramEmitter::allocate(int64_t columns, Type element) {
 void RowProgramEmitter::allocateBuffers() {
   for (const auto &[source, phases] : uses)
     if (phases.size() > 1 && (source.first || plan.keepsInputs))
-      kept[source] = allocate(width * plan.subgroups, elementOf(source.second));
+      kept[source] = allocate(width * plan.subgroups, elementOf(source.second->memref));
   for (const auto &step : program.steps)
     if (step->reduction)
       for (const RowSum &sum : step->reduction->sums)
@@ -170,7 +170,7 @@ void RowProgramEmitter::keep(RowSource source, Value fragment) {
 }
 
 Value RowProgramEmitter::row(RowStep &user, const Access &load) {
-  RowSource source = user.sourceOf(load);
+  RowSource source = program.sourceOf(user, load);
   if (Value known = rows.lookup(source))
     return known;
   Value buffer = kept.lookup(source);
@@ -269,7 +269,7 @@ void RowProgramEmitter::compute(RowStep &step) {
           yielded.push_back(mapping.lookupOrDefault(cast<AffineStoreOp>(store.op).getValueToStore()));
       });
   for (auto [store, value] : llvm::zip(step.nest().stores, values)) {
-    keep({&step, store.memref}, value);
+    keep({&step, &store}, value);
     if (!llvm::is_contained(program.results, store.memref) || program.lastWriter(store.memref) != &step)
       continue;
     SmallVector<Value> validOperands;

@@ -133,7 +133,8 @@ static bool isHandedOn(Value array) {
   SmallVector<Value> views{array};
   while (!views.empty())
     for (Operation *user : views.pop_back_val().getUsers()) {
-      if (user->hasTrait<OpTrait::IsTerminator>() || isa<scf::ForOp, scf::WhileOp, arith::SelectOp>(user))
+      if (user->hasTrait<OpTrait::IsTerminator>() || isa<scf::ForOp, scf::WhileOp, arith::SelectOp>(user) ||
+          (isa<func::CallOp>(user) && llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>)))
         return true;
       if (isa<ViewLikeOpInterface>(user))
         llvm::append_range(views, user->getResults());

@@ -117,6 +117,41 @@ def test_values_of_rows_leave_too(rows, length, chip, tool, tmp_path):
     assert len(found) == 1
 
 
+#: Two places of one array in a row: neighbours, the first row of all, the row of the other index.
+PLACES = {
+    "neighbours": ("12x1025", "12x1024", """
+  %p = tensor.extract_slice %a[0, 0] [12, 1024] [1, 1] : tensor<12x1025xf32> to tensor<12x1024xf32>
+  %q = tensor.extract_slice %a[0, 1] [12, 1024] [1, 1] : tensor<12x1025xf32> to tensor<12x1024xf32>""",
+                   "(i, j) -> (i, j)", "(i, j) -> (i, j)", "12x1024", "12x1024"),
+    "first row": ("12x256", "12x256", """
+  %p = tensor.extract_slice %a[0, 0] [12, 256] [1, 1] : tensor<12x256xf32> to tensor<12x256xf32>
+  %q = tensor.extract_slice %a[0, 0] [1, 256] [1, 1] : tensor<12x256xf32> to tensor<256xf32>""",
+                  "(i, j) -> (i, j)", "(i, j) -> (j)", "12x256", "256"),
+    "other index": ("5x5x256", "5x5x256", """
+  %p = tensor.extract_slice %a[0, 0, 0] [5, 5, 256] [1, 1, 1] : tensor<5x5x256xf32> to tensor<5x5x256xf32>
+  %q = tensor.extract_slice %a[0, 0, 0] [5, 5, 256] [1, 1, 1] : tensor<5x5x256xf32> to tensor<5x5x256xf32>""",
+                    "(i, j, k) -> (i, j, k)", "(i, j, k) -> (j, i, k)", "5x5x256", "5x5x256")}
+
+
+@pytest.mark.parametrize("place, chip", [(place, CHIPS[i]) for i, place in enumerate(PLACES)])
+def test_places_of_one_array(place, chip, tool, tmp_path):
+    source, result, slices, first, second, p, q = PLACES[place]
+    identity = "(i, j, k) -> (i, j, k)" if result.count("x") == 2 else "(i, j) -> (i, j)"
+    iterators = ", ".join(['"parallel"'] * (result.count("x") + 1))
+    found = run(tool, tmp_path, f"""func.func @f(%a: tensor<{source}xf32>) -> tensor<{result}xf32> {{{slices}
+  %e = tensor.empty() : tensor<{result}xf32>
+  %d = linalg.generic {{indexing_maps = [affine_map<{first}>, affine_map<{second}>, affine_map<{identity}>],
+      iterator_types = [{iterators}]}} ins(%p, %q : tensor<{p}xf32>, tensor<{q}xf32>) outs(%e : tensor<{result}xf32>) {{
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %s = arith.subf %x, %y : f32
+    linalg.yield %s : f32
+  }} -> tensor<{result}xf32>
+  %r = linalg.softmax dimension({result.count("x")}) ins(%d : tensor<{result}xf32>) outs(%e : tensor<{result}xf32>) -> tensor<{result}xf32>
+  return %r : tensor<{result}xf32>
+}}""", chip)
+    assert len(found) == 1
+
+
 def test_the_decision_is_explained(tool, tmp_path):
     path = write(tmp_path, reduction("softmax", "f32", "last", 8, 64, 2048))
     decision = next(d for d in json.loads(tool("tw-compile", path, "--target", "nvidia:H200", "--explain=json"))

@@ -250,6 +250,6 @@ TEST(EmulatorGemm, IsFastEnoughForTests) {
   // Twice what they take where an addition takes two clocks (51 and 86 chains, under load 55 and 92).
   EXPECT_LT(counted, 105 * chain);
   EXPECT_LT(both, 175 * chain);
-  if (full && *full == '1')
+  if (full && *full == '1') // of a processor like that of docs/performance.md
     EXPECT_LT(counted, 0.030);
 }

@@ -241,7 +241,8 @@ inline constexpr llvm::StringLiteral manifestAttr = "tilewright.manifest", manif
 inline constexpr llvm::StringLiteral engineAttr = "engine";
 /// Of one that lanes transpose, four numbers: elements along the array and across it that a lane turns in its
 /// registers, how many neighbouring lanes lie along the array before the next ones lie along the rows of the
-/// scratchpad, and how many of those before the next ones lie along the array again. Without it stage 5 takes the block with the fewest instructions and all lanes along the array.
+/// scratchpad, and how many of those before the next ones lie along the array again. Without it stage 5 takes the block
+/// with the fewest instructions and all lanes along the array.
 inline constexpr llvm::StringLiteral turnAttr = "turn";
 
 /// Of one that the chip's engine of subgroups does past the registers of the lanes (`LaneOps::copyPlace`).

@@ -125,6 +125,28 @@ func.func @calls(%a: memref<40xf32>) {
   }
   return
 }
+
+// What combines uses a value of the iteration: partial results could not be combined behind the loop.
+// CHECK-LABEL: func.func @captures
+// CHECK-NOT: tile.parallel
+// CHECK: scf.for
+// CHECK: arith.mulf
+func.func @captures(%n: index, %a: memref<?xf32>, %r: memref<f32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %s = scf.parallel (%i) = (%c0) to (%n) step (%c1) init (%zero) -> f32 {
+    %v = memref.load %a[%i] : memref<?xf32>
+    scf.reduce(%v : f32) {
+    ^bb0(%x: f32, %y: f32):
+      %t = arith.mulf %y, %v : f32
+      %u = arith.addf %x, %t : f32
+      scf.reduce.return %u : f32
+    }
+  }
+  memref.store %s, %r[] : memref<f32>
+  return
+}
 }
 
 // -----

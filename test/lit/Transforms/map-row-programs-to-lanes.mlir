@@ -118,6 +118,67 @@ func.func private @mean_too(%a: memref<?x64xbf16>, %r: memref<?x64xbf16>, %mean:
   return
 }
 
+// Two places of one array in a row are two rows of elements.
+// CHECK-LABEL: @shifted
+// CHECK: tile.parallel {{.*}} level "grid"
+// CHECK-DAG: tile.load %{{.*}}[%{{[a-z0-9]*}}, %{{[a-z0-9]*}} * {{[0-9]*}}] elements
+// CHECK-DAG: tile.load %{{.*}}[%{{[a-z0-9]*}}, %{{[a-z0-9]*}} * {{[0-9]*}} + 1] elements
+// CHECK: tile.reduce
+// CHECK-NOT: affine.for
+func.func private @shifted(%a: memref<300x1025xf32>, %d: memref<300x1024xf32>, %s: memref<300xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 300 {
+    affine.for %j = 0 to 1024 {
+      %x = affine.load %a[%i, %j] : memref<300x1025xf32>
+      %y = affine.load %a[%i, %j + 1] : memref<300x1025xf32>
+      %z = arith.subf %y, %x : f32
+      affine.store %z, %d[%i, %j] : memref<300x1024xf32>
+    }
+  }
+  affine.for %i = 0 to 300 {
+    affine.store %zero, %s[%i] : memref<300xf32>
+  }
+  affine.for %i = 0 to 300 {
+    affine.for %j = 0 to 1024 {
+      %x = affine.load %d[%i, %j] : memref<300x1024xf32>
+      %t = affine.load %s[%i] : memref<300xf32>
+      %y = arith.addf %x, %t : f32
+      affine.store %y, %s[%i] : memref<300xf32>
+    }
+  }
+  return
+}
+
+// A load behind a store of its element in one nest.
+// CHECK-LABEL: @stored_before
+// CHECK-NOT: tile.parallel
+// CHECK: return
+func.func private @stored_before(%a: memref<64x256xf32>, %r: memref<64x256xf32>, %q: memref<64x256xf32>, %s: memref<64xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 64 {
+    affine.store %zero, %s[%i] : memref<64xf32>
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 256 {
+      %x = affine.load %a[%i, %j] : memref<64x256xf32>
+      %t = affine.load %s[%i] : memref<64xf32>
+      %y = arith.addf %x, %t : f32
+      affine.store %y, %s[%i] : memref<64xf32>
+    }
+  }
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 256 {
+      %x = affine.load %a[%i, %j] : memref<64x256xf32>
+      %t = affine.load %s[%i] : memref<64xf32>
+      %y = arith.divf %x, %t : f32
+      affine.store %y, %r[%i, %j] : memref<64x256xf32>
+      %z = affine.load %r[%i, %j] : memref<64x256xf32>
+      affine.store %z, %q[%i, %j] : memref<64x256xf32>
+    }
+  }
+  return
+}
+
 // The second nest reads sums of other rows.
 // CHECK-LABEL: @other_rows
 // CHECK-NOT: tile.parallel
