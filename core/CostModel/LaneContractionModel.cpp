@@ -18,6 +18,7 @@
 #include "core/CostModel/Sectors.h"
 #include "core/CostModel/StagedTiles.h"
 #include "core/CostModel/StepModel.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -171,10 +172,19 @@ static double fetchedOnce(int64_t m, int64_t n, int64_t k, double outer, const L
   return bytes;
 }
 
+/// Rows of a fragment that one lane has elements of.
+static int64_t rowsOfLane(const Layout &layout) {
+  llvm::SmallSet<int64_t, 16> rows;
+  for (int64_t element = 0; element < layout.numElements(); ++element)
+    rows.insert(layout.at(0, element).row);
+  return rows.size();
+}
+
 std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contraction &c, const TargetDescription &chip,
                                                                    const LaneHierarchy &hierarchy, bool fast,
                                                                    LanePlanOverrides overrides, std::string &reason,
-                                                                   std::vector<LaneContractionPlan> *considered) {
+                                                                   std::vector<LaneContractionPlan> *considered,
+                                                                   int64_t unknownPitches) {
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
     return std::nullopt;
@@ -291,6 +301,13 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contrac
               int64_t limit = std::min<int64_t>(own->entries, file->entries / threads);
               if (plan.registers > limit) {
                 shortage.lacksRegisters(plan.registers);
+                continue;
+              }
+              int64_t behind = tm * tn * accumulators + otherRegisters;
+              if (unknownPitches > 1 && tn > 1)
+                behind += 2 * (unknownPitches - 1) * tm * rowsOfLane(unit.c.layout);
+              if (behind > limit) {
+                shortage.lacksRegisters(behind);
                 continue;
               }
               // Compilers load ahead as far as a barrier lets them.

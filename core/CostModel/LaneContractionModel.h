@@ -45,7 +45,7 @@ struct StagedTile {
   bool direct = false; // copied past the registers
   bool held = false;   // its elements wait in registers, though the chip has an engine for copies of lanes
   TurnShape turn;      // of lanes that transpose it while they copy
-  int64_t near = 0;   // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
+  int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
   int64_t beside = 0; // those along a row before the next ones lie along the array again
 };
 
@@ -94,15 +94,18 @@ struct LaneContractionPlan {
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit of the chip computes this contraction.
 /// `fast`: units that round their operands (tf32) may be used.
-/// `overrides`: only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n"
-/// (of a block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages" and "workers"
-/// are the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
+/// `overrides`: only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m",
+/// "subgroups_n" (of a block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages"
+/// and "workers" are the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
 /// `considered` receives every candidate with its time, for --explain.
+/// `unknownPitches`: arrays that are read and written behind the sums, C among them, whose rows are apart as only the
+/// run shows. Compilers keep, for each but C, where the rows of a lane begin, 64 bits, for the columns that follow.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 std::optional<LaneContractionPlan> planLaneContraction(const Contraction &contraction, const TargetDescription &chip,
                                                        const LaneHierarchy &hierarchy, bool fast,
                                                        LanePlanOverrides overrides, std::string &reason,
-                                                       std::vector<LaneContractionPlan> *considered = nullptr);
+                                                       std::vector<LaneContractionPlan> *considered = nullptr,
+                                                       int64_t unknownPitches = 0);
 
 /// The best plan over units of a group of subgroups, its dimensions as in `base`; nullopt if the chip has none or the
 /// operands cannot be copied as tiles.

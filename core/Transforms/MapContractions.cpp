@@ -96,6 +96,18 @@ void fuseProducers(ContractionTask &task, ContractionPlan &plan, ArrayRef<Operat
                                     : reasons[i]);
 }
 
+/// Arrays of what follows the sums, C among them, whose rows are apart as only the run shows.
+int64_t unknownPitches(const ContractionTask &task) {
+  llvm::SmallSetVector<Value, 4> arrays;
+  for (const EpilogueStep &step : task.epilogue)
+    for (const auto *accesses : {&step.nest.loads, &step.nest.stores})
+      for (const Access &access : *accesses)
+        if (auto type = cast<MemRefType>(access.memref.getType());
+            type.getRank() > 1 && type.isDynamicDim(type.getRank() - 1))
+          arrays.insert(access.memref);
+  return arrays.size();
+}
+
 /// The trip count of each loop, null where it is not known.
 llvm::json::Array tripCountsOf(const Contraction &c) {
   llvm::json::Array shape;
@@ -125,7 +137,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   asked.considered = log ? &considered : nullptr;
   if (lanes)
     lanePlan = planLaneContraction(c, target, *lanes, Settings::of(root).mayRoundOperands(), options.overrides, reason,
-                                   log ? &consideredLanes : nullptr);
+                                   log ? &consideredLanes : nullptr, unknownPitches(task));
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
                                          log ? &consideredTiles : nullptr);

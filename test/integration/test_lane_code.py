@@ -219,7 +219,7 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("H100", "f16-gelu"), ("H100", "f16-large-gelu"), ("L4", "f16-gelu"), ("L4", "f32-residual"), ("T4", "f64-batched"),
              ("T4", "f32-large-residual"), ("RTX5090", "f64-residual"), ("T4", "bf8-narrow"), ("L4", "bf8-narrow"),
              ("H100", "f8-large-narrow"), ("H200", "f8-large-none"), ("H200", "f8-nn"),
-             ("A100", "transformer-block"), ("RX7900", "transformer-block"), ("RX7900", "f32-short-16"), ("H100", "f32-short-16"),
+             ("MI350", "f32-dynamic-residual"), ("A100", "transformer-block"), ("RX7900", "transformer-block"), ("RX7900", "f32-short-16"), ("H100", "f32-short-16"),
              ("H100", "norm-f32-long"), ("MI300X", "softmax-bf16-long"), ("RX9070", "decode-attention"),
              ("B200", "f8-large-gelu"), ("RX9070", "i8-batched"), ("RX9070", "nchw-f64-grouped")]
 
