@@ -65,7 +65,24 @@ struct Memory {
 };
 
 /// Element types that records name.
-enum class ElementKind { F64, F32, TF32, F16, BF16, F8E4M3, F8E5M2, I32, I16, I8, U8, I4, U4, I1 };
+enum class ElementKind {
+  F64,
+  F32,
+  TF32,
+  F16,
+  BF16,
+  F8E4M3, // OCP's, of which MLIR's f8E4M3FN is one, without infinities
+  F8E5M2,
+  I32,
+  I16,
+  I8,
+  U8,
+  I4,
+  U4,
+  I1,
+  F8E4M3FNUZ, // without infinities and negative zero, the exponent's bias one larger
+  F8E5M2FNUZ
+};
 unsigned bitWidth(ElementKind kind);
 bool isFloat(ElementKind kind);
 bool isSigned(ElementKind kind);
