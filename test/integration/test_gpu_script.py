@@ -47,8 +47,8 @@ def gemms(tmp_path):
             arguments=[{**array, "shape": [m, k]}, {**array, "shape": [k, n]},
                        {**array, "shape": [m, n], "written": True, "result": True}],
             launches=[{"kernel": entry, "threads": 32, "scratchpad": 0, "grid": [1, 1, 1],
-                       "arguments": [{"array": 0}, {"array": 1 if entry == "gemm_f32" else 2}, {"array": 2}]
-                       + [{"value": value} for value in (m, n, k)]}])])
+                       "arguments": [{"array": 0}, {"array": 1}, {"array": 2}, *({"value": value} for value in (m, n, k))]
+                       if entry == "gemm_f32" else [{"array": 0}, {"array": 2}, {"value": m * n}]}])])
         shapes.append({"name": name, "kind": "gemm", "type": "f32", "m": m, "n": n, "k": k})
     shapes[1:] = [shapes[1], {**shapes[1], "name": "missing"}]
     (tmp_path / "index.json").write_text(json.dumps(shapes))
