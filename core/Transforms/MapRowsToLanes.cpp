@@ -20,6 +20,7 @@
 #include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/LanePasses.h"
 #include "core/Transforms/NestPass.h"
+#include "core/Transforms/RowFragments.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -98,28 +99,18 @@ class RowEmitter {
 public:
   RowEmitter(OpBuilder &builder, const RowReduction &rows, const RowPlan &plan, const LaneHierarchy &hierarchy)
       : rows(rows), nest(rows.nest), plan(plan), hierarchy(hierarchy), loc(nest.root().getLoc()), space(builder, loc),
-        width(plan.width(hierarchy)), vector(plan.vector) {}
+        width(plan.width(hierarchy)), vector(plan.vector), fragments{hierarchy.lanes} {}
   void emit();
 
 private:
   OpBuilder &builder() { return space.builder; }
   AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, builder().getContext()); }
-  /// Lanes hold neighbouring vectors of `vector` columns, then the same a subgroup's width further on.
-  Layout rowLayout(int64_t vector, int64_t vectors);
-  tile::FragmentType rowOf(Type element) {
-    return tile::FragmentType::get(1, width, element, rowLayout(vector, width / hierarchy.lanes / vector));
-  }
-  /// One value that all lanes hold.
-  tile::FragmentType oneOf(Type element) {
-    Layout layout;
-    layout.lanes.assign(llvm::Log2_64(hierarchy.lanes), Position());
-    return tile::FragmentType::get(1, 1, element, layout);
-  }
+  /// One subgroup's width of the row.
+  tile::FragmentType rowOf(Type element) { return fragments.row(element, width / hierarchy.lanes, vector); }
   void row(AffineExpr subgroup, ArrayRef<Value> shared);
   void rowInVectors(AffineExpr subgroup, ArrayRef<Value> shared);
   SmallVector<Value> reduceInner(unsigned which, AffineExpr subgroup, ValueRange sums);
   SmallVector<Value> step(AffineExpr column, ValueRange sums);
-  Value reduced(const RowSum &sum, Value fragment);
   void finish(const RowSum &sum, Value total);
   Value access(const Access &access, tile::FragmentType type, AffineMap elements, AffineMapAttr valid,
                ValueRange validOperands);
@@ -131,23 +122,13 @@ private:
   Location loc;
   IterationSpace space;
   int64_t width;
-  int64_t vector;                   // of the version that is written
+  int64_t vector; // of the version that is written
+  RowFragments fragments;
   SmallVector<Value> pitches;       // that have to be multiples of the plan's vector, index
   bool pitchesAreMultiples = false; // in the version that is written
 };
 
 } // namespace
-
-Layout RowEmitter::rowLayout(int64_t vector, int64_t vectors) {
-  Layout layout;
-  for (int64_t lane = 1; lane < hierarchy.lanes; lane *= 2)
-    layout.lanes.push_back({0, lane * vector});
-  for (int64_t element = 1; element < vector; element *= 2)
-    layout.elements.push_back({0, element});
-  for (int64_t repeat = 1; repeat < vectors; repeat *= 2)
-    layout.elements.push_back({0, repeat * vector * hierarchy.lanes});
-  return layout;
-}
 
 void RowEmitter::emit() {
   for (AffineForOp loop : nest.loops)
@@ -214,7 +195,7 @@ void RowEmitter::emit() {
     space.parallel({constant(plan.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) { row(own[0], shared); });
     // All subgroups combine, the first one writes.
     space.parallel({constant(plan.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
-      Layout layout = rowLayout(1, 1);
+      Layout layout = fragments.layout(1, 1);
       int64_t held = std::min(plan.subgroups, hierarchy.lanes);
       for (Position &position : layout.lanes)
         if (position.col >= held)
@@ -228,7 +209,7 @@ void RowEmitter::emit() {
             builder(), loc, type, buffer, ValueRange(), AffineMapAttr::get(AffineMap::get(0, 0, constant(0))),
             AffineMapAttr::get(AffineMap::get(2, 0, getAffineDimExpr(1, builder().getContext()))), AffineMapAttr(),
             ValueRange());
-        totals.push_back(reduced(sum, parts));
+        totals.push_back(fragments.reduced(builder(), loc, sum, parts));
       }
       Value first = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, space.value(own[0]),
                                           arith::ConstantIndexOp::create(builder(), loc, 0));
@@ -270,7 +251,7 @@ void RowEmitter::rowInVectors(AffineExpr subgroup, ArrayRef<Value> shared) {
                                              arith::ConstantOp::create(builder(), loc, sum.neutral)));
   sums = reduceInner(0, subgroup, sums);
   for (unsigned i = 0; i < rows.sums.size(); ++i) {
-    Value total = reduced(rows.sums[i], sums[i]);
+    Value total = fragments.reduced(builder(), loc, rows.sums[i], sums[i]);
     if (shared.empty()) {
       finish(rows.sums[i], total);
       continue;
@@ -306,7 +287,6 @@ Value RowEmitter::access(const Access &access, tile::FragmentType type, AffineMa
 /// One subgroup's width of the row from `column` on.
 SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
   space.at[rows.lane] = column;
-  MLIRContext *context = builder().getContext();
   auto extent = dyn_cast<AffineConstantExpr>(space.extent(rows.lane));
   bool whole = extent && extent.getValue() % (width * plan.subgroups) == 0;
   AffineMapAttr valid;
@@ -338,11 +318,8 @@ SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
       space.at[rows.lane] = column;
       continue;
     }
-    SmallVector<AffineExpr> steps;
-    for (AffineExpr result : from.map.getResults())
-      steps.push_back(getAffineDimExpr(1, context) * *linearCoefficient(result, rows.lane));
     loaded.push_back({load.getResult(), inputs.size()});
-    inputs.push_back(access(from, rowOf(load.getType()), AffineMap::get(2, 0, steps, context), valid, validOperands));
+    inputs.push_back(access(from, rowOf(load.getType()), columnsAlong(from, rows.lane), valid, validOperands));
   }
   auto map = tile::MapOp::create(
       builder(), loc, sums.getTypes(), inputs, [&](OpBuilder &inside, Location loc, ValueRange arguments) {
@@ -368,15 +345,6 @@ SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
   return SmallVector<Value>(map.getResults());
 }
 
-Value RowEmitter::reduced(const RowSum &sum, Value fragment) {
-  return tile::ReduceOp::create(builder(), loc, oneOf(sum.type()), fragment, 1,
-                                [&](OpBuilder &inside, Location loc, ValueRange pair) {
-                                  Operation *combined = inside.clone(*sum.combine);
-                                  combined->setOperands(pair);
-                                  tile::YieldOp::create(inside, loc, combined->getResults());
-                                });
-}
-
 /// Combines `total` into the element of memory, by one lane: those that only read it would race with it.
 void RowEmitter::finish(const RowSum &sum, Value total) {
   space.at[rows.lane] = constant(0);
@@ -389,9 +357,7 @@ void RowEmitter::finish(const RowSum &sum, Value total) {
     Value before = access(*sum.load, type, elements, {}, {});
     auto result = tile::MapOp::create(builder(), loc, TypeRange(type), ValueRange{before, total},
                                       [&](OpBuilder &inside, Location loc, ValueRange pair) {
-                                        Operation *combined = inside.clone(*sum.combine);
-                                        combined->setOperands(pair);
-                                        tile::YieldOp::create(inside, loc, combined->getResults());
+                                        tile::YieldOp::create(inside, loc, combined(inside, sum, pair[0], pair[1]));
                                       });
     auto [map, operands] = space.address(*sum.store);
     tile::StoreOp::create(builder(), loc, result.getResult(0), sum.store->memref, operands, AffineMapAttr::get(map),

@@ -55,21 +55,6 @@ void RowProgramEmitter::emit() {
   });
 }
 
-tile::FragmentType RowProgramEmitter::rowOf(Type element) {
-  Layout layout;
-  for (int64_t lane = 1; lane < hierarchy.lanes; lane *= 2)
-    layout.lanes.push_back({0, lane * plan.vector});
-  for (int64_t each = 1; each < plan.elements; each *= 2)
-    layout.elements.push_back({0, each < plan.vector ? each : each * hierarchy.lanes});
-  return tile::FragmentType::get(1, width, element, layout);
-}
-
-tile::FragmentType RowProgramEmitter::oneOf(Type element) {
-  Layout layout;
-  layout.lanes.assign(llvm::Log2_64(hierarchy.lanes), Position());
-  return tile::FragmentType::get(1, 1, element, layout);
-}
-
 Value RowProgramEmitter::allocate(int64_t columns, Type element) {
   auto place = builder().getStringAttr(hierarchy.scratchpad);
   auto type = MemRefType::get({plan.rows, columns}, element, AffineMap(), place);
@@ -94,14 +79,6 @@ void RowProgramEmitter::goTo(AffineExpr number) {
       number = number.floorDiv(extent);
   }
   space.at[program.outer()] = subgroup * width;
-}
-
-AffineMap RowProgramEmitter::along(const Access &access) {
-  MLIRContext *context = builder().getContext();
-  SmallVector<AffineExpr> steps;
-  for (AffineExpr result : access.map.getResults())
-    steps.push_back(getAffineDimExpr(1, context) * *linearCoefficient(result, program.outer()));
-  return AffineMap::get(2, 0, steps, context);
 }
 
 AffineMapAttr RowProgramEmitter::valid(SmallVectorImpl<Value> &operands) {
@@ -131,9 +108,7 @@ Value RowProgramEmitter::scalarOf(RowStep &step, Value memref) {
     for (int64_t i = 0; i < plan.subgroups; ++i) {
       auto [map, operands] = space.map({own, constant(i)});
       Value part = AffineLoadOp::create(builder(), loc, parts[&sum], map, operands);
-      Operation *combined = builder().clone(*sum.combine);
-      combined->setOperands({result, part});
-      result = combined->getResult(0);
+      result = combined(builder(), sum, result, part);
     }
   } else {
     IRMapping mapping;
@@ -179,9 +154,9 @@ Value RowProgramEmitter::row(RowStep &user, const Access &load) {
   SmallVector<Value> validOperands;
   AffineMapAttr inside = valid(validOperands);
   auto [map, operands] = space.address(load);
-  Value fragment =
-      tile::LoadOp::create(builder(), loc, rowOf(elementOf(load.memref)), load.memref, operands,
-                           AffineMapAttr::get(map), AffineMapAttr::get(along(load)), inside, validOperands);
+  Value fragment = tile::LoadOp::create(builder(), loc, rowOf(elementOf(load.memref)), load.memref, operands,
+                                        AffineMapAttr::get(map),
+                                        AffineMapAttr::get(columnsAlong(load, program.outer())), inside, validOperands);
   keep(source, fragment);
   return fragment;
 }
@@ -246,12 +221,7 @@ void RowProgramEmitter::reduce(RowStep &step) {
                }
              });
   for (auto [sum, value] : llvm::zip(reduction.sums, values)) {
-    Value total = tile::ReduceOp::create(builder(), loc, oneOf(sum.type()), value, 1,
-                                         [&](OpBuilder &inside, Location loc, ValueRange pair) {
-                                           Operation *combined = inside.clone(*sum.combine);
-                                           combined->setOperands(pair);
-                                           tile::YieldOp::create(inside, loc, combined->getResults());
-                                         });
+    Value total = fragments.reduced(builder(), loc, sum, value);
     auto [map, operands] = space.map({own, subgroup});
     tile::StoreOp::create(builder(), loc, total, parts[&sum], operands, AffineMapAttr::get(map),
                           AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), constant(0)}, builder().getContext())),
@@ -276,7 +246,7 @@ void RowProgramEmitter::compute(RowStep &step) {
     AffineMapAttr inside = valid(validOperands);
     auto [map, operands] = space.address(store);
     tile::StoreOp::create(builder(), loc, value, store.memref, operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(along(store)), inside, validOperands, UnitAttr());
+                          AffineMapAttr::get(columnsAlong(store, program.outer())), inside, validOperands, UnitAttr());
   }
 }
 

@@ -25,6 +25,7 @@
 #include "core/Analysis/RowProgram.h"
 #include "core/CostModel/RowModel.h"
 #include "core/Transforms/IterationSpace.h"
+#include "core/Transforms/RowFragments.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -36,16 +37,14 @@ public:
   RowProgramEmitter(mlir::OpBuilder &builder, const RowProgram &program, const RowProgramPlan &plan,
                     const LaneHierarchy &hierarchy)
       : program(program), plan(plan), hierarchy(hierarchy), loc(program.steps.front()->nest().root().getLoc()),
-        space(builder, loc), width(hierarchy.lanes * plan.elements), uses(program.uses()) {}
+        space(builder, loc), fragments{hierarchy.lanes}, width(hierarchy.lanes * plan.elements), uses(program.uses()) {}
   void emit();
 
 private:
   mlir::OpBuilder &builder() { return space.builder; }
   mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, builder().getContext()); }
-  /// Elements of one subgroup: lanes hold neighbouring vectors, then the same a subgroup's width of them further on.
-  tile::FragmentType rowOf(mlir::Type element);
-  /// One value that all lanes hold.
-  tile::FragmentType oneOf(mlir::Type element);
+  /// Elements of one subgroup.
+  tile::FragmentType rowOf(mlir::Type element) { return fragments.row(element, plan.elements, plan.vector); }
   /// A buffer of the block with `columns` for each of its rows.
   mlir::Value allocate(int64_t columns, mlir::Type element);
   void allocateBuffers();
@@ -73,8 +72,6 @@ private:
   /// The step's body for the subgroup's elements, with `more` as further inputs.
   llvm::SmallVector<mlir::Value> mapped(RowStep &step, mlir::TypeRange types, llvm::ArrayRef<mlir::Value> more,
                                         Results results);
-  /// Columns of a fragment as indices of the array behind `access`.
-  mlir::AffineMap along(const Access &access);
   /// What exists of the subgroup's elements; null: all.
   mlir::AffineMapAttr valid(llvm::SmallVectorImpl<mlir::Value> &operands);
 
@@ -83,6 +80,7 @@ private:
   const LaneHierarchy &hierarchy;
   mlir::Location loc;
   IterationSpace space;
+  RowFragments fragments;
   int64_t width; // elements of one subgroup
   llvm::MapVector<RowSource, llvm::SmallVector<unsigned>> uses;
   llvm::DenseMap<RowSource, mlir::Value> kept;                            // rows in the scratchpad
