@@ -12,10 +12,10 @@
 
 #include "core/Transforms/CarriedScalars.h"
 #include "core/Transforms/HostExpressions.h"
+#include "core/Transforms/VectorAccesses.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -28,16 +28,10 @@ Value tilewright::scalarCell(func::FuncOp function, Type type, Location loc) {
   return memref::AllocOp::create(builder, loc, memory);
 }
 
-/// Calls `visit` with each position in a vector and the indices of its element in a cell.
-static void forEachElement(OpBuilder &builder, Location loc, VectorType type,
-                           llvm::function_ref<void(ArrayRef<int64_t>, ArrayRef<Value>)> visit) {
-  SmallVector<int64_t> strides = computeStrides(type.getShape());
-  for (int64_t i = 0; i < type.getNumElements(); ++i) {
-    SmallVector<int64_t> position = delinearize(i, strides);
-    visit(position, llvm::map_to_vector(position, [&](int64_t at) -> Value {
-            return arith::ConstantIndexOp::create(builder, loc, at);
-          }));
-  }
+/// The indices of the element at `position` of a vector in its cell.
+static SmallVector<Value> indicesOf(OpBuilder &builder, Location loc, ArrayRef<int64_t> position) {
+  return llvm::map_to_vector(position,
+                             [&](int64_t at) -> Value { return arith::ConstantIndexOp::create(builder, loc, at); });
 }
 
 void tilewright::storeCell(OpBuilder &builder, Location loc, Value value, Value cell) {
@@ -46,7 +40,8 @@ void tilewright::storeCell(OpBuilder &builder, Location loc, Value value, Value 
     memref::StoreOp::create(builder, loc, value, cell, ValueRange());
     return;
   }
-  forEachElement(builder, loc, vector, [&](ArrayRef<int64_t> position, ArrayRef<Value> indices) {
+  forEachPosition(vector, [&](ArrayRef<int64_t> position) {
+    SmallVector<Value> indices = indicesOf(builder, loc, position);
     memref::StoreOp::create(builder, loc, vector::ExtractOp::create(builder, loc, value, position), cell, indices);
   });
 }
@@ -57,8 +52,8 @@ Value tilewright::loadCell(OpBuilder &builder, Location loc, Value cell) {
     return memref::LoadOp::create(builder, loc, cell, ValueRange());
   auto vector = VectorType::get(memory.getShape(), memory.getElementType());
   Value result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vector));
-  forEachElement(builder, loc, vector, [&](ArrayRef<int64_t> position, ArrayRef<Value> indices) {
-    Value element = memref::LoadOp::create(builder, loc, cell, indices);
+  forEachPosition(vector, [&](ArrayRef<int64_t> position) {
+    Value element = memref::LoadOp::create(builder, loc, cell, indicesOf(builder, loc, position));
     result = vector::InsertOp::create(builder, loc, element, result, position);
   });
   return result;

@@ -16,10 +16,10 @@
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Sectors.h"
 #include "core/Transforms/LaneGrid.h"
+#include "core/Transforms/LowerAffine.h"
 #include "core/Transforms/NestPass.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -262,12 +262,7 @@ struct MapNestsToLanes : tilewright::impl::MapNestsToLanesBase<MapNestsToLanes> 
     if (failed(overLaneNests(getOperation(), map)))
       return signalPassFailure();
     // Quotients and remainders are no affine indices: inside, accesses and loops are plain ones.
-    RewritePatternSet patterns(&getContext());
-    populateAffineToStdConversionPatterns(patterns);
-    ConversionTarget legality(getContext());
-    legality.markUnknownOpDynamicallyLegal(
-        [](Operation *op) { return !isa_and_nonnull<affine::AffineDialect>(op->getDialect()); });
-    if (failed(applyPartialConversion(bodies, legality, std::move(patterns))))
+    if (failed(lowerAffine(bodies, &getContext())))
       return signalPassFailure();
   }
 };

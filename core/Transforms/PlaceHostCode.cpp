@@ -18,9 +18,9 @@
 #include "core/Transforms/HostExpressions.h"
 #include "core/Transforms/HostForms.h"
 #include "core/Transforms/LanePasses.h"
+#include "core/Transforms/LowerAffine.h"
 #include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -44,16 +44,6 @@ using namespace mlir;
 using namespace tilewright;
 
 //===-- Kernels -----------------------------------------------------------===//
-
-/// Affine ops become plain ones: their operands, once inlined under the host's loops, are no affine symbols any more.
-static LogicalResult lowerAffine(ArrayRef<Operation *> kernels, MLIRContext *context) {
-  RewritePatternSet patterns(context);
-  populateAffineToStdConversionPatterns(patterns);
-  ConversionTarget legality(*context);
-  legality.markUnknownOpDynamicallyLegal(
-      [](Operation *op) { return !isa_and_nonnull<affine::AffineDialect>(op->getDialect()); });
-  return applyPartialConversion(kernels, legality, std::move(patterns));
-}
 
 /// One name for each global, at the start: launches take it as an argument, once.
 static void hoistGlobals(func::FuncOp function) {
@@ -96,6 +86,7 @@ static LogicalResult inlineKernels(func::FuncOp function, ModuleOp module) {
     if (kernel && call->getParentOp() != function)
       inLoops.insert(kernel);
   });
+  // Under the host's loops their operands are no affine symbols any more.
   if (failed(lowerAffine(inLoops.getArrayRef(), module.getContext())))
     return failure();
   for (func::CallOp call : calls) {

@@ -12,9 +12,9 @@
 
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/LanePasses.h"
+#include "core/Transforms/LowerAffine.h"
 #include "core/Transforms/ParallelLoops.h"
 #include "core/Transforms/VectorAccesses.h"
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -47,19 +47,6 @@ static LogicalResult checkArrays(func::FuncOp function) {
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
-}
-
-/// Affine control flow and accesses become those of scf and memref; sums of indices stay, which the host knows.
-static LogicalResult lowerAffine(func::FuncOp function) {
-  RewritePatternSet patterns(function.getContext());
-  populateAffineToStdConversionPatterns(patterns);
-  populateAffineToVectorConversionPatterns(patterns);
-  ConversionTarget legality(*function.getContext());
-  legality.markUnknownOpDynamicallyLegal([](Operation *op) {
-    return !isa_and_nonnull<affine::AffineDialect>(op->getDialect()) ||
-           isa<affine::AffineApplyOp, affine::AffineMinOp, affine::AffineMaxOp>(op);
-  });
-  return applyPartialConversion(function, legality, std::move(patterns));
 }
 
 /// Updates that other iterations must not come between, and memory of one iteration.
@@ -148,7 +135,8 @@ struct SimplifyHostCode : tilewright::impl::SimplifyHostCodeBase<SimplifyHostCod
     func::FuncOp function = getOperation();
     if (function.isExternal() || isKernel(function) || function->hasAttr("tilewright.opaque"))
       return;
-    if (failed(checkArrays(function)) || failed(lowerAffine(function)) ||
+    // Sums of indices stay, which the host knows.
+    if (failed(checkArrays(function)) || failed(lowerAffine({function}, &getContext(), /*keepIndices=*/true)) ||
         failed(lowerVectorAccesses(function, /*all=*/true)))
       return signalPassFailure();
 

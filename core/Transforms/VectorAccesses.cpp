@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// One pattern for each op; all of them say where an element is, whether it is there, and what stands for it if not.
+/// A pattern for loads, one for stores; what each op says of where an element is, whether it is there, and what stands
+/// for it if not.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
+using namespace tilewright;
 
 namespace {
 
@@ -64,45 +66,8 @@ public:
   OpBuilder &b;
   Location loc;
   Value memref;
+  SmallVector<Value> next; // indices of the next of elements that lie side by side, whatever the mask leaves out
 };
-
-/// The positions in a vector, in order.
-void forEachPosition(VectorType type, llvm::function_ref<void(SmallVector<int64_t>)> visit) {
-  SmallVector<int64_t> strides = computeStrides(type.getShape());
-  for (int64_t i = 0; i < type.getNumElements(); ++i)
-    visit(delinearize(i, strides));
-}
-
-/// A pattern for accesses of one kind.
-template <typename Op> struct AccessPattern : OpRewritePattern<Op> {
-  AccessPattern(MLIRContext *context, bool all) : OpRewritePattern<Op>(context), all(all) {}
-
-  /// Whether `op` is written with elements: those are numbers, of a known count. `across`: it has an order of its own.
-  bool applies(Op op, VectorType vector, Type array, bool across = false) const {
-    auto memref = dyn_cast<MemRefType>(array);
-    return memref && memref.getElementType().isIntOrIndexOrFloat() && !vector.isScalable() &&
-           !isa<vector::MaskOp>(op->getParentOp()) &&
-           (all || across || vector.getRank() != 1 || vector.getElementType().isInteger(1));
-  }
-  /// The same for a transfer.
-  bool appliesTo(Op op) const {
-    AffineMap map = op.getPermutationMap();
-    return applies(op, op.getVectorType(), op.getShapedType(), !map.isMinorIdentity()) &&
-           (!op.getMask() || inversePermutation(compressUnusedDims(map)));
-  }
-
-  bool all;
-};
-
-/// Replaces `op` by a vector of what `element` gives for each position.
-void replaceByElements(PatternRewriter &b, Operation *op, VectorType type,
-                       llvm::function_ref<Value(ArrayRef<int64_t>)> element) {
-  Value result = arith::ConstantOp::create(b, op->getLoc(), b.getZeroAttr(type));
-  forEachPosition(type, [&](SmallVector<int64_t> position) {
-    result = vector::InsertOp::create(b, op->getLoc(), element(position), result, position);
-  });
-  b.replaceOp(op, result);
-}
 
 /// Element `position` of a transfer: its dimensions are those of the map, of which constants repeat one element.
 template <typename Op> Element transferred(ElementWriter &w, Op op, ArrayRef<int64_t> position) {
@@ -116,8 +81,8 @@ template <typename Op> Element transferred(ElementWriter &w, Op op, ArrayRef<int
     index = w.plus(index, position[d]);
     if (!op.isDimInBounds(d)) {
       Value size = memref::DimOp::create(w.b, w.loc, w.memref, dim.getPosition());
-      result.present = w.both(result.present,
-                              arith::CmpIOp::create(w.b, w.loc, arith::CmpIPredicate::slt, index, size));
+      result.present =
+          w.both(result.present, arith::CmpIOp::create(w.b, w.loc, arith::CmpIPredicate::slt, index, size));
     }
   }
   if (Value mask = op.getMask()) {
@@ -126,33 +91,6 @@ template <typename Op> Element transferred(ElementWriter &w, Op op, ArrayRef<int
   }
   return result;
 }
-
-struct TransferRead : AccessPattern<vector::TransferReadOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::TransferReadOp op, PatternRewriter &b) const override {
-    if (!appliesTo(op))
-      return failure();
-    ElementWriter w(b, op.getLoc(), op.getBase());
-    replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
-      return w.load(transferred(w, op, position), op.getPadding());
-    });
-    return success();
-  }
-};
-
-struct TransferWrite : AccessPattern<vector::TransferWriteOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::TransferWriteOp op, PatternRewriter &b) const override {
-    if (!appliesTo(op))
-      return failure();
-    ElementWriter w(b, op.getLoc(), op.getBase());
-    forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
-      w.store(transferred(w, op, position), w.at(op.getVector(), position));
-    });
-    b.eraseOp(op);
-    return success();
-  }
-};
 
 /// Element `position` of a vector along the last dimensions of an array.
 Element along(ElementWriter &w, ValueRange indices, Value mask, ArrayRef<int64_t> position) {
@@ -164,147 +102,139 @@ Element along(ElementWriter &w, ValueRange indices, Value mask, ArrayRef<int64_t
   return result;
 }
 
-struct Load : AccessPattern<vector::LoadOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::LoadOp op, PatternRewriter &b) const override {
-    if (!applies(op, op.getVectorType(), op.getMemRefType()))
-      return failure();
-    ElementWriter w(b, op.getLoc(), op.getBase());
-    replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
-      return w.load(along(w, op.getIndices(), {}, position), {});
-    });
-    return success();
-  }
-};
-
-struct Store : AccessPattern<vector::StoreOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::StoreOp op, PatternRewriter &b) const override {
-    if (!applies(op, op.getVectorType(), op.getMemRefType()))
-      return failure();
-    ElementWriter w(b, op.getLoc(), op.getBase());
-    forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
-      w.store(along(w, op.getIndices(), {}, position), w.at(op.getValueToStore(), position));
-    });
-    b.eraseOp(op);
-    return success();
-  }
-};
-
-struct MaskedLoad : AccessPattern<vector::MaskedLoadOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::MaskedLoadOp op, PatternRewriter &b) const override {
-    if (!applies(op, op.getVectorType(), op.getMemRefType()))
-      return failure();
-    ElementWriter w(b, op.getLoc(), op.getBase());
-    replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
-      return w.load(along(w, op.getIndices(), op.getMask(), position), w.at(op.getPassThru(), position));
-    });
-    return success();
-  }
-};
-
-struct MaskedStore : AccessPattern<vector::MaskedStoreOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::MaskedStoreOp op, PatternRewriter &b) const override {
-    if (!applies(op, op.getVectorType(), op.getMemRefType()))
-      return failure();
-    ElementWriter w(b, op.getLoc(), op.getBase());
-    forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
-      w.store(along(w, op.getIndices(), op.getMask(), position), w.at(op.getValueToStore(), position));
-    });
-    b.eraseOp(op);
-    return success();
-  }
-};
-
 /// Element `position` of a gather or scatter: that many elements behind the others.
-Element gathered(ElementWriter &w, ValueRange offsets, Value distances, Value mask, ArrayRef<int64_t> position) {
-  Element result{SmallVector<int64_t>(position), SmallVector<Value>(offsets), w.at(mask, position)};
-  Value distance = w.at(distances, position);
+template <typename Op> Element gathered(ElementWriter &w, Op op, ArrayRef<int64_t> position) {
+  Element result{SmallVector<int64_t>(position), SmallVector<Value>(op.getOffsets()), w.at(op.getMask(), position)};
+  Value distance = w.at(op.getIndices(), position);
   if (!distance.getType().isIndex())
     distance = arith::IndexCastOp::create(w.b, w.loc, w.b.getIndexType(), distance);
   result.indices.back() = arith::AddIOp::create(w.b, w.loc, result.indices.back(), distance);
   return result;
 }
 
-struct Gather : AccessPattern<vector::GatherOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::GatherOp op, PatternRewriter &b) const override {
-    if (!applies(op, op.getVectorType(), op.getBase().getType()) || op.getOffsets().empty())
-      return failure();
-    ElementWriter w(b, op.getLoc(), op.getBase());
-    replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
-      return w.load(gathered(w, op.getOffsets(), op.getIndices(), op.getMask(), position),
-                    w.at(op.getPassThru(), position));
-    });
-    return success();
+/// Element `position` of an access whose present elements lie side by side in the array.
+template <typename Op> Element packed(ElementWriter &w, Op op, ArrayRef<int64_t> position) {
+  if (w.next.empty())
+    w.next = op.getIndices();
+  Element result{SmallVector<int64_t>(position), w.next, w.at(op.getMask(), position)};
+  Value one = arith::ExtUIOp::create(w.b, w.loc, w.b.getI64Type(), result.present);
+  one = arith::IndexCastOp::create(w.b, w.loc, w.b.getIndexType(), one);
+  w.next.back() = arith::AddIOp::create(w.b, w.loc, w.next.back(), one);
+  return result;
+}
+
+template <typename Op>
+constexpr bool isTransfer = llvm::is_one_of<Op, vector::TransferReadOp, vector::TransferWriteOp>::value;
+template <typename Op> constexpr bool isGathered = llvm::is_one_of<Op, vector::GatherOp, vector::ScatterOp>::value;
+template <typename Op>
+constexpr bool isPacked = llvm::is_one_of<Op, vector::ExpandLoadOp, vector::CompressStoreOp>::value;
+template <typename Op> constexpr bool isWhole = llvm::is_one_of<Op, vector::LoadOp, vector::StoreOp>::value;
+
+/// A pattern for accesses of one kind.
+template <typename Op> struct AccessPattern : OpRewritePattern<Op> {
+  AccessPattern(MLIRContext *context, bool all) : OpRewritePattern<Op>(context), all(all) {}
+
+  /// Whether `op` is written with elements: those are numbers, of a known count.
+  bool applies(Op op) const {
+    VectorType vector = op.getVectorType();
+    auto memref = dyn_cast<MemRefType>(op.getBase().getType());
+    bool across = false; // elements have an order of their own
+    if constexpr (isTransfer<Op>) {
+      AffineMap map = op.getPermutationMap();
+      across = !map.isMinorIdentity();
+      if (op.getMask() && !inversePermutation(compressUnusedDims(map)))
+        return false;
+    }
+    if constexpr (isGathered<Op>)
+      if (op.getOffsets().empty())
+        return false;
+    if (isPacked<Op> && vector.getRank() != 1)
+      return false;
+    return memref && memref.getElementType().isIntOrIndexOrFloat() && !vector.isScalable() &&
+           !isa<vector::MaskOp>(op->getParentOp()) &&
+           (all || across || vector.getRank() != 1 || vector.getElementType().isInteger(1));
   }
+  Element element(ElementWriter &w, Op op, ArrayRef<int64_t> position) const {
+    if constexpr (isTransfer<Op>)
+      return transferred(w, op, position);
+    else if constexpr (isGathered<Op>)
+      return gathered(w, op, position);
+    else if constexpr (isPacked<Op>)
+      return packed(w, op, position);
+    else if constexpr (isWhole<Op>)
+      return along(w, op.getIndices(), {}, position);
+    else
+      return along(w, op.getIndices(), op.getMask(), position);
+  }
+
+  bool all;
 };
 
-struct Scatter : AccessPattern<vector::ScatterOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::ScatterOp op, PatternRewriter &b) const override {
-    if (!applies(op, op.getVectorType(), op.getBase().getType()) || op.getOffsets().empty())
+/// A vector of what each element is, or of what stands for it.
+template <typename Op> struct LoadPattern : AccessPattern<Op> {
+  using AccessPattern<Op>::AccessPattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &b) const override {
+    if (!this->applies(op))
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
-    forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
-      w.store(gathered(w, op.getOffsets(), op.getIndices(), op.getMask(), position),
-              w.at(op.getValueToStore(), position));
+    Value result = arith::ConstantOp::create(b, op.getLoc(), b.getZeroAttr(op.getVectorType()));
+    forEachPosition(op.getVectorType(), [&](ArrayRef<int64_t> position) {
+      Element element = this->element(w, op, position);
+      result = vector::InsertOp::create(b, op.getLoc(), w.load(element, otherwise(w, op, position)), result, position);
     });
-    b.eraseOp(op);
+    b.replaceOp(op, result);
     return success();
-  }
-};
-
-/// The elements that a mask lets through lie side by side in the array.
-class Packed {
-public:
-  Packed(ElementWriter &w, ValueRange indices) : w(w), indices(indices) {}
-  /// The next element of the vector.
-  Element next(Value mask, int64_t i) {
-    Element result{{i}, indices, w.at(mask, {i})};
-    Value one = arith::ExtUIOp::create(w.b, w.loc, w.b.getI64Type(), result.present);
-    one = arith::IndexCastOp::create(w.b, w.loc, w.b.getIndexType(), one);
-    indices.back() = arith::AddIOp::create(w.b, w.loc, indices.back(), one);
-    return result;
   }
 
 private:
-  ElementWriter &w;
-  SmallVector<Value> indices;
-};
-
-struct ExpandLoad : AccessPattern<vector::ExpandLoadOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::ExpandLoadOp op, PatternRewriter &b) const override {
-    if (!applies(op, op.getVectorType(), op.getMemRefType()) || op.getVectorType().getRank() != 1)
-      return failure();
-    ElementWriter w(b, op.getLoc(), op.getBase());
-    Packed packed(w, op.getIndices());
-    replaceByElements(b, op, op.getVectorType(), [&](ArrayRef<int64_t> position) {
-      return w.load(packed.next(op.getMask(), position[0]), w.at(op.getPassThru(), position));
-    });
-    return success();
+  /// What stands for an element that is absent; null: none is.
+  static Value otherwise(ElementWriter &w, Op op, ArrayRef<int64_t> position) {
+    if constexpr (isTransfer<Op>)
+      return op.getPadding();
+    else if constexpr (isWhole<Op>)
+      return {};
+    else
+      return w.at(op.getPassThru(), position);
   }
 };
 
-struct CompressStore : AccessPattern<vector::CompressStoreOp> {
-  using AccessPattern::AccessPattern;
-  LogicalResult matchAndRewrite(vector::CompressStoreOp op, PatternRewriter &b) const override {
-    if (!applies(op, op.getVectorType(), op.getMemRefType()) || op.getVectorType().getRank() != 1)
+template <typename Op> struct StorePattern : AccessPattern<Op> {
+  using AccessPattern<Op>::AccessPattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &b) const override {
+    if (!this->applies(op))
       return failure();
     ElementWriter w(b, op.getLoc(), op.getBase());
-    Packed packed(w, op.getIndices());
-    forEachPosition(op.getVectorType(), [&](SmallVector<int64_t> position) {
-      w.store(packed.next(op.getMask(), position[0]), w.at(op.getValueToStore(), position));
+    forEachPosition(op.getVectorType(), [&](ArrayRef<int64_t> position) {
+      Element element = this->element(w, op, position);
+      w.store(element, w.at(stored(op), position));
     });
     b.eraseOp(op);
     return success();
   }
+
+private:
+  static Value stored(Op op) {
+    if constexpr (isTransfer<Op>)
+      return op.getVector();
+    else
+      return op.getValueToStore();
+  }
 };
 
+template <typename... Ops> void addLoads(RewritePatternSet &patterns, bool all) {
+  patterns.add<LoadPattern<Ops>...>(patterns.getContext(), all);
+}
+template <typename... Ops> void addStores(RewritePatternSet &patterns, bool all) {
+  patterns.add<StorePattern<Ops>...>(patterns.getContext(), all);
+}
+
 } // namespace
+
+void tilewright::forEachPosition(VectorType type, llvm::function_ref<void(ArrayRef<int64_t>)> visit) {
+  SmallVector<int64_t> strides = computeStrides(type.getShape());
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    visit(delinearize(i, strides));
+}
 
 LogicalResult tilewright::lowerVectorAccesses(func::FuncOp function, bool all) {
   bool any = false;
@@ -314,8 +244,10 @@ LogicalResult tilewright::lowerVectorAccesses(func::FuncOp function, bool all) {
   MLIRContext *context = function.getContext();
   RewritePatternSet masks(context), accesses(context);
   vector::populateVectorMaskLoweringPatternsForSideEffectingOps(masks);
-  accesses.add<TransferRead, TransferWrite, Load, Store, MaskedLoad, MaskedStore, Gather, Scatter, ExpandLoad,
-               CompressStore>(context, all);
+  addLoads<vector::TransferReadOp, vector::LoadOp, vector::MaskedLoadOp, vector::GatherOp, vector::ExpandLoadOp>(
+      accesses, all);
+  addStores<vector::TransferWriteOp, vector::StoreOp, vector::MaskedStoreOp, vector::ScatterOp,
+            vector::CompressStoreOp>(accesses, all);
   return success(succeeded(applyPatternsGreedily(function, std::move(masks))) &&
                  succeeded(applyPatternsGreedily(function, std::move(accesses))));
 }

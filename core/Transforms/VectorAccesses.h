@@ -21,10 +21,13 @@
 namespace tilewright {
 
 /// Makes loads and stores of single elements of accesses of vectors to memrefs: of any rank, with permutations, masks,
-/// ends of arrays and gathered positions. What computes with vectors stays. Unless `all` is set, only of those that LLVM
-/// has no form for: of several dimensions, across the order of the array, and of i1, which are bytes in memory and bits in
-/// vectors.
+/// ends of arrays and gathered positions. What computes with vectors stays. Unless `all` is set, only of those that
+/// LLVM has no form for: of several dimensions, across the order of the array, and of i1, which are bytes in memory and
+/// bits in vectors.
 mlir::LogicalResult lowerVectorAccesses(mlir::func::FuncOp function, bool all);
+
+/// Calls `visit` with each position in a vector, in order.
+void forEachPosition(mlir::VectorType type, llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit);
 
 } // namespace tilewright
 
