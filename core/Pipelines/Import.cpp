@@ -43,6 +43,7 @@ static void computeFloat8InSingle(OpPassManager &pm) {
 void tilewright::buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createCheckSupported());
   pm.addPass(createLiftControlFlowToSCFPass()); // branches between blocks: all that follows reads regions
+  pm.addPass(createFlattenVectorElements());
   pm.addPass(createPadIntegers());
   // TOSA: upstream's conversions; they leave functions without TOSA as they are.
   {

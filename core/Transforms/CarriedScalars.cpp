@@ -46,11 +46,10 @@ void tilewright::storeCell(OpBuilder &builder, Location loc, Value value, Value 
   });
 }
 
-Value tilewright::loadCell(OpBuilder &builder, Location loc, Value cell) {
-  auto memory = cast<MemRefType>(cell.getType());
-  if (memory.getRank() == 0)
+Value tilewright::loadCell(OpBuilder &builder, Location loc, Value cell, Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
     return memref::LoadOp::create(builder, loc, cell, ValueRange());
-  auto vector = VectorType::get(memory.getShape(), memory.getElementType());
   Value result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vector));
   forEachPosition(vector, [&](ArrayRef<int64_t> position) {
     Value element = memref::LoadOp::create(builder, loc, cell, indicesOf(builder, loc, position));
@@ -95,12 +94,13 @@ private:
 static bool isCarried(Type type) { return isa<MemRefType>(type) || isHostType(type); }
 
 /// Results of type `isCarried` only: the others are read from `cells` behind the op.
-static void dropResults(Operation *op, ArrayRef<Value> cells, llvm::function_ref<Value(OpBuilder &, Value)> load) {
+static void dropResults(Operation *op, ArrayRef<Value> cells,
+                        llvm::function_ref<Value(OpBuilder &, Value, Type)> load) {
   OpBuilder builder(op);
   builder.setInsertionPointAfter(op);
   for (auto [result, cell] : llvm::zip(op->getResults(), cells))
     if (cell)
-      result.replaceAllUsesWith(load(builder, cell));
+      result.replaceAllUsesWith(load(builder, cell, result.getType()));
 }
 
 /// What `block` yields goes into the cells that there are; the rest stays in its terminator.
@@ -124,7 +124,7 @@ void CellCarrier::carried(scf::IfOp op) {
   SmallVector<Value> cells;
   for (Type type : op.getResultTypes())
     cells.push_back(isCarried(type) ? Value() : cell(type));
-  dropResults(op, cells, [&](OpBuilder &builder, Value cell) { return loadCell(builder, loc, cell); });
+  dropResults(op, cells, [&](OpBuilder &builder, Value cell, Type type) { return loadCell(builder, loc, cell, type); });
   SmallVector<unsigned> kept;
   for (auto [i, cell] : llvm::enumerate(cells))
     if (!cell)
@@ -145,12 +145,12 @@ void CellCarrier::carried(scf::IfOp op) {
 
 /// Replaces those of `block`'s arguments from `firstArgument` on that have a cell by what stands in it at the start.
 static void throughCells(Block &block, unsigned firstArgument, ArrayRef<Value> cells,
-                         llvm::function_ref<Value(OpBuilder &, Value)> load) {
+                         llvm::function_ref<Value(OpBuilder &, Value, Type)> load) {
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
   for (unsigned i = cells.size(); i-- > 0;)
     if (cells[i]) {
       BlockArgument argument = block.getArgument(firstArgument + i);
-      argument.replaceAllUsesWith(load(builder, cells[i]));
+      argument.replaceAllUsesWith(load(builder, cells[i], argument.getType()));
       block.eraseArgument(firstArgument + i);
     }
 }
@@ -160,7 +160,7 @@ void CellCarrier::carried(scf::ForOp op) {
     return;
   Location loc = op.getLoc();
   OpBuilder builder(op);
-  auto read = [&](OpBuilder &builder, Value cell) { return loadCell(builder, loc, cell); };
+  auto read = [&](OpBuilder &builder, Value cell, Type type) { return loadCell(builder, loc, cell, type); };
   SmallVector<Value> cells, init;
   SmallVector<unsigned> kept;
   for (auto [i, value] : llvm::enumerate(op.getInitArgs())) {
@@ -189,7 +189,7 @@ void CellCarrier::carried(scf::WhileOp op) {
     return;
   Location loc = op.getLoc();
   OpBuilder builder(op);
-  auto read = [&](OpBuilder &builder, Value cell) { return loadCell(builder, loc, cell); };
+  auto read = [&](OpBuilder &builder, Value cell, Type type) { return loadCell(builder, loc, cell, type); };
   auto cellsOf = [&](TypeRange types) {
     return llvm::map_to_vector(types, [&](Type type) { return isCarried(type) ? Value() : cell(type); });
   };

@@ -31,7 +31,7 @@ void carryThroughCells(mlir::func::FuncOp function);
 /// store and load.
 mlir::Value scalarCell(mlir::func::FuncOp function, mlir::Type type, mlir::Location loc);
 void storeCell(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Value cell);
-mlir::Value loadCell(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value cell);
+mlir::Value loadCell(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value cell, mlir::Type type);
 
 } // namespace tilewright
 

@@ -23,6 +23,24 @@ def CheckSupported : Pass<"check-supported", "::mlir::ModuleOp"> {
   }];
 }
 
+def FlattenVectorElements : Pass<"flatten-vector-elements", "::mlir::ModuleOp"> {
+  let summary = "Make arrays of vectors arrays of numbers";
+  let description = [{
+    The dimensions of the vectors become the last ones of the array; its elements are loaded and stored as vectors of numbers. Views
+    and what hands arrays on change their types. Other operations on such arrays are refused, and so are globals of vectors with a value.
+
+    ```mlir
+    %m = memref.alloc(%n) : memref<?xvector<4xf32>>
+    %v = memref.load %m[%i] : memref<?xvector<4xf32>>
+    // becomes
+    %m = memref.alloc(%n) : memref<?x4xf32>
+    %v = vector.load %m[%i, %c0] : memref<?x4xf32>, vector<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def PadIntegers : Pass<"pad-integers", "::mlir::ModuleOp"> {
   let summary = "Pass integers of odd widths as the next wider ones of C";
   let description = [{

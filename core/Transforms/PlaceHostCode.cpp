@@ -145,7 +145,7 @@ LogicalResult HostPlacer::signature() {
       continue;
     Type type = argument.getType();
     argument.setType(MemRefType::get({}, type));
-    Value loaded = loadCell(builder, loc, argument);
+    Value loaded = loadCell(builder, loc, argument, type);
     argument.replaceAllUsesExcept(loaded, loaded.getDefiningOp());
   }
   auto returned = cast<func::ReturnOp>(entry.getTerminator());
@@ -245,7 +245,7 @@ void HostPlacer::toGrid(Run &run, MutableArrayRef<Run> later) {
           reader = reader->getParentOp();
         OpBuilder before(reader);
         Operation *last = reader->getPrevNode();
-        use.set(loadCell(before, user->getLoc(), memory));
+        use.set(loadCell(before, user->getLoc(), memory, result.getType()));
         for (Run &other : later)
           for (Operation *op = reader->getPrevNode(); op != last; op = op->getPrevNode()) // loads, the last one first
             if (auto place = llvm::find(other, op->getNextNode()); place != other.end())

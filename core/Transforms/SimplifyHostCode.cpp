@@ -32,23 +32,6 @@ namespace tilewright {
 using namespace mlir;
 using namespace tilewright;
 
-/// Arrays of a launch hold numbers.
-static LogicalResult checkArrays(func::FuncOp function) {
-  WalkResult result = function.walk([](Operation *op) {
-    for (Type type : op->getResultTypes())
-      if (auto array = dyn_cast<MemRefType>(type))
-        if (auto vector = dyn_cast<VectorType>(array.getElementType())) {
-          SmallVector<int64_t> shape(array.getShape());
-          llvm::append_range(shape, vector.getShape());
-          op->emitOpError() << "makes an array of vectors; on lanes arrays hold numbers: make it "
-                            << MemRefType::get(shape, vector.getElementType()) << ", with vector.load and vector.store";
-          return WalkResult::interrupt();
-        }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
 /// Updates that other iterations must not come between, and memory of one iteration.
 static bool needsOrder(scf::ParallelOp parallel) {
   return parallel
@@ -136,7 +119,7 @@ struct SimplifyHostCode : tilewright::impl::SimplifyHostCodeBase<SimplifyHostCod
     if (function.isExternal() || isKernel(function) || function->hasAttr("tilewright.opaque"))
       return;
     // Sums of indices stay, which the host knows.
-    if (failed(checkArrays(function)) || failed(lowerAffine({function}, &getContext(), /*keepIndices=*/true)) ||
+    if (failed(lowerAffine({function}, &getContext(), /*keepIndices=*/true)) ||
         failed(lowerVectorAccesses(function, /*all=*/true)))
       return signalPassFailure();
 

@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 
-from breadth import control, convolutions, memrefs, relayout, stencils, structured, tensors, tosa, types
+from breadth import control, convolutions, memrefs, relayout, stencils, structured, tensors, tosa, types, views
 from conftest import BUILD, FULL
 
-MODULES = [structured, convolutions, relayout, stencils, tensors, control, memrefs, types, tosa]
+MODULES = [structured, convolutions, relayout, stencils, tensors, control, memrefs, views, types, tosa]
 CASES = [case for module in MODULES for case in module.cases() if FULL or not case.long]
 
 

@@ -160,6 +160,30 @@ func.func @reshape(%a: memref<?x4xf32>, %shape: memref<1xi32>) attributes {tilew
   return
 }
 
+// A vector without dimensions that a loop of the host hands on goes through a cell of its own, as one of the type of its number does.
+// CHECK-LABEL: func.func @carry
+// CHECK-DAG: memref.alloc() : memref<f32>
+// CHECK: scf.for
+// CHECK:   %[[V:.*]] = memref.load %[[CELL:.*]][] : memref<f32>
+// CHECK:   %[[VECTOR:.*]] = vector.insert %[[V]], %{{.*}} [] : f32 into vector<f32>
+// CHECK:   vector.extract %[[VECTOR]][] : f32 from vector<f32>
+// CHECK:   arith.addf %{{.*}}, %{{.*}} : vector<f32>
+// CHECK:   %[[W:.*]] = vector.extract %{{.*}}[] : f32 from vector<f32>
+// CHECK:   memref.store %[[W]], %[[CELL]][] : memref<f32>
+func.func @carry(%a: memref<?xf32>, %n: index, %first: f32) attributes {tilewright.shapes = [affine_map<()[s0] -> (s0)>, affine_map<()[s0] -> ()>, affine_map<()[s0] -> ()>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %init = arith.constant dense<1.0> : vector<f32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %init) -> vector<f32> {
+    func.call @kernel(%a) : (memref<?xf32>) -> ()
+    %w = arith.addf %v, %v : vector<f32>
+    scf.yield %w : vector<f32>
+  }
+  %x = vector.extract %r[] : f32 from vector<f32>
+  memref.store %x, %a[%c0] : memref<?xf32>
+  return
+}
+
 // An element of collapsed dimensions, of which only the run knows the sizes.
 // CHECK-LABEL: func.func @collapse
 // CHECK-NOT: extract_strided_metadata

@@ -129,11 +129,3 @@ func.func @dimension(%a: memref<?x6xf32>, %d: index) -> index {
   %n = memref.dim %a, %d : memref<?x6xf32>
   return %n : index
 }
-
-// -----
-
-func.func @vectors(%a: memref<8xf32>) {
-  // expected-error @+1 {{makes an array of vectors; on lanes arrays hold numbers: make it 'memref<2x4xf32>', with vector.load and vector.store}}
-  %t = memref.alloca() : memref<2xvector<4xf32>>
-  return
-}
