@@ -29,6 +29,18 @@ def test_on_the_emulator(chip, first):
     run(f"{first}:{first + count}", "--small", "--", "--target", chip, "--device", "emulator")
 
 
+#: Chains over rows, in every order of lanes and engines; the seeds begin where the other chip's end.
+@pytest.mark.parametrize("chip, first", [("nvidia:A100", 0), ("amd:MI300X", 500), ("amd:RX7900", 1000), ("nvidia:H200", 1500)])
+def test_rows_on_the_emulator(chip, first):
+    count = 500 if FULL else 12
+    run(f"{first}:{first + count}", "--rows", *([] if FULL else ["--small"]), "--", "--target", chip, "--device", "emulator",
+        "--modes")
+
+
+def test_rows_on_the_host():
+    run("0:300" if FULL else "0:40", "--rows")
+
+
 def test_after_each_stage():
     """Programs run as each stage leaves them, too. The judge is float64: seeds whose floats become integers near a tie are
     left to the comparisons above."""

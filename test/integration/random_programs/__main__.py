@@ -10,6 +10,7 @@ Comparisons and conversions to integers whose outcome the bound leaves open are 
     python -m random_programs --seeds 0:300              what CI runs
     python -m random_programs --seeds 0:2000             full mode
     python -m random_programs --seeds 0:30 --small -- --target nvidia:A100 --device emulator
+    python -m random_programs --seeds 0:500 --rows -- --target amd:MI300X --device emulator --modes
     python -m random_programs --seeds 17:18 --keep DIR   leaves the program and its arrays there
 """
 
@@ -23,12 +24,13 @@ import sys
 import tempfile
 
 from random_programs.program import Program
+from random_programs.rows import Rows
 from random_programs.values import compare, load, save
 
 
-def run_seed(seed, tool, options, keep=None, small=False):
+def run_seed(seed, tool, options, keep=None, small=False, rows=False):
     """None if the program of `seed` is right, else the reason."""
-    program = Program(seed, small)
+    program = (Rows if rows else Program)(seed, small)
     folder = pathlib.Path(keep) / str(seed) if keep else pathlib.Path(tempfile.mkdtemp(prefix="tw-random-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -72,25 +74,27 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="folder that keeps programs and arrays")
     parser.add_argument("--small", action="store_true", help="few operations on few elements")
+    parser.add_argument("--rows", action="store_true", help="chains of nests over the same rows")
     parser.add_argument("--print", action="store_true", help="print the programs and do not run them")
     parser.add_argument("options", nargs="*", help="further options of tw-run, after --")
     arguments = parser.parse_args()
     first, last = (int(x) for x in arguments.seeds.split(":"))
     if arguments.print:
         for seed in range(first, last):
-            print(f"// seed {seed}\n{Program(seed, arguments.small).text}")
+            print(f"// seed {seed}\n{(Rows if arguments.rows else Program)(seed, arguments.small).text}")
         return 0
     bad = 0
-    small = " --small" if arguments.small else ""
+    family = (" --rows" if arguments.rows else "") + (" --small" if arguments.small else "")
     further = " -- " + " ".join(arguments.options) if arguments.options else ""
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        work = {seed: pool.submit(run_seed, seed, arguments.tool, arguments.options, arguments.keep, arguments.small)
+        work = {seed: pool.submit(run_seed, seed, arguments.tool, arguments.options, arguments.keep, arguments.small,
+                                  arguments.rows)
                 for seed in range(first, last)}
         for seed, future in work.items():
             reason = future.result()
             if reason:
                 bad += 1
-                print(f"seed {seed}: {reason}\n  reproduce: python -m random_programs --seeds {seed}:{seed + 1}{small} --keep random-failures{further}",
+                print(f"seed {seed}: {reason}\n  reproduce: python -m random_programs --seeds {seed}:{seed + 1}{family} --keep random-failures{further}",
                       flush=True)
     print(f"{last - first - bad} of {last - first} programs right")
     return 1 if bad else 0

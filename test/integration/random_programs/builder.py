@@ -34,25 +34,31 @@ class Builder:
         self.emit(f"{name} = tensor.empty({sizes}) : {Value(name, axes, kind, np.zeros(0)).type()}")
         return name
 
-    def generic(self, inputs, maps, loops, reduction, init, result, body, extra_dims=0):
+    def generic(self, inputs, maps, loops, reduction, init, result, body):
         """One linalg.generic. `maps` are tuples of loop numbers, the last for the result; `body` gets argument names."""
+        return self.generics(inputs, maps, loops, reduction, [init], [result], lambda arguments: [body(arguments)])[0]
+
+    def generics(self, inputs, maps, loops, reduction, inits, results, body):
+        """The same with several results: `maps` ends with theirs, `body` gives what each becomes."""
         dims = ", ".join(f"d{i}" for i in range(loops))
         affine = ", ".join(f"affine_map<({dims}) -> ({', '.join('d%d' % d for d in m)})>" for m in maps)
         kinds = ", ".join('"reduction"' if i in reduction else '"parallel"' for i in range(loops))
         out = self.fresh()
         ins = f"ins({', '.join(v.name for v in inputs)} : {', '.join(v.type() for v in inputs)}) " if inputs else ""
-        self.emit(f"{out} = linalg.generic {{indexing_maps = [{affine}], iterator_types = [{kinds}]}} {ins}"
-                  f"outs({init} : {result.type()}) {{")
-        arguments = [self.fresh("x") for _ in inputs] + [self.fresh("o")]
-        types = [v.kind for v in inputs] + [result.kind]
-        self.emit("^bb0(" + ", ".join(f"{a}: {t}" for a, t in zip(arguments, types)) + "):")
+        types = ", ".join(v.type() for v in results)
+        several = f":{len(results)}" if len(results) > 1 else ""
+        self.emit(f"{out}{several} = linalg.generic {{indexing_maps = [{affine}], iterator_types = [{kinds}]}} {ins}"
+                  f"outs({', '.join(inits)} : {types}) {{")
+        arguments = [self.fresh("x") for _ in inputs] + [self.fresh("o") for _ in results]
+        self.emit("^bb0(" + ", ".join(f"{a}: {v.kind}" for a, v in zip(arguments, [*inputs, *results])) + "):")
         self.indent += "  "
         yielded = body(arguments)
-        self.emit(f"linalg.yield {yielded} : {result.kind}")
+        self.emit(f"linalg.yield {', '.join(yielded)} : {', '.join(v.kind for v in results)}")
         self.indent = self.indent[:-2]
-        self.emit(f"}} -> {result.type()}")
-        result.name = out
-        return result
+        self.emit(f"}} -> {f'({types})' if several else types}")
+        for index, value in enumerate(results):
+            value.name = f"{out}#{index}" if several else out
+        return results
 
     def fill(self, axes, kind, value):
         scalar, empty, out = self.scalar(kind, value), self.empty(axes, kind), self.fresh("f")
@@ -95,11 +101,15 @@ class Builder:
         shape = [a.size if a in value.axes else 1 for a in axes]
         return value.data.transpose(order).reshape(shape), value.error.transpose(order).reshape(shape)
 
+    def arrange(self, axes):
+        """The order of a result's dimensions."""
+        self.rng.shuffle(axes)
+
     def union(self, *values):
         axes = []
         for value in values:
             axes += [a for a in value.axes if a not in axes]
-        self.rng.shuffle(axes)
+        self.arrange(axes)
         if len(axes) > 5 or np.prod([a.size for a in axes], dtype=float) > self.most:
             raise Reject
         return axes

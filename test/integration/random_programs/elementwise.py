@@ -30,7 +30,7 @@ class Elementwise(Builder):
         else:
             error, local = slope(np.abs(a.data) + a.error if name == "math.exp" else a.data) * a.error, units * unit * np.abs(data)
         axes = list(a.axes)
-        self.rng.shuffle(axes)
+        self.arrange(axes)
         result = Value("", axes, a.kind, data, error + local)
         result.data, result.error = self.aligned(Value("", a.axes, a.kind, data, error + local), axes)
         result = self.finish(result, 4 * unit * 1e-3 if name == "math.sin" else 0)
