@@ -84,12 +84,6 @@ LogicalResult LaunchManifest::constant(memref::GetGlobalOp op) {
     return op.emitOpError() << "of '" << op.getName()
                             << "', which has no value here; an array of another module is an argument";
   bool isState = !global.getConstant();
-  auto module = function->getParentOfType<ModuleOp>();
-  for (func::FuncOp other : publicFunctions(module))
-    if (isState && other != function && !SymbolTable::symbolKnownUseEmpty(global, other))
-      return op.emitOpError() << "of '" << op.getName() << "', which '" << other.getName()
-                              << "' uses, too; what a program of launches keeps between calls is its own: make it an "
-                                 "argument of both";
   auto [found, isNew] = constantOf.try_emplace(op.getName(), numBuffers);
   buffers[op.getResult()] = found->second;
   if (!isNew)
@@ -121,6 +115,10 @@ LogicalResult LaunchManifest::constant(memref::GetGlobalOp op) {
   Object constant{{"buffer", found->second}, {"bytes", size * count}, {"data", llvm::encodeBase64(data)}};
   if (isState)
     constant["written"] = true;
+  if (isState && shared.contains(op.getName())) {
+    constant["shared"] = op.getName();
+    format = 4;
+  }
   constants.push_back(std::move(constant));
   return success();
 }
@@ -314,7 +312,7 @@ LogicalResult LaunchManifest::require(tile::RequireSizeOp op, Array &into) {
   FailureOr<Json> produced = expressions.of(op, op.getProduced()), given = expressions.of(op, op.getGiven());
   if (failed(produced) || failed(given))
     return failure();
-  format = 3;
+  format = std::max<int64_t>(format, 3);
   Object step{{"require", std::move(*produced)}, {"equals", std::move(*given)}};
   if (op.getOutput()) {
     int64_t inputs = llvm::count_if(signature.arguments, [](const SignatureArgument &each) { return !each.isResult; });

@@ -37,8 +37,9 @@
 ///
 /// An expression E is a number, {"size": i}, {"variable": i}, or [op, a, b] with op one of
 /// + - * floordiv ceildiv mod max min < ==. A constant's data is repeated until its bytes are full; it is
-/// copied to the device once, when the program is loaded, and one with "written": true keeps what a call has written to it.
-/// Temporaries are as large as the sizes say and live as long as the call; other memory until no buffer stands for it. Sizes disagree
+/// copied to the device once, when the program is loaded, and one with "written": true keeps what a call has written to
+/// it. Those of the programs of one artifact with the same "shared": name are one memory (format 4). Temporaries are as
+/// large as the sizes say and live as long as the call; other memory until no buffer stands for it. Sizes disagree
 /// where one of "constraints": [{"zero": E}, {"nonnegative": E}, ..] does not hold.
 ///
 /// The C runtime (core/Runtime/C/Manifest.c) reads it, for devices and for the emulator. A reader ignores keys that it
@@ -67,6 +68,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tilewright/LaneOps.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tilewright {
 
@@ -81,11 +83,12 @@ class LaunchManifest {
 public:
   using Outline = llvm::function_ref<mlir::FailureOr<OutlinedLaunch>(tile::ParallelOp)>;
 
-  /// `dynamicScratchpad`: a launch gives the size of its scratchpad. `gridLevel`: level of the grids.
+  /// `dynamicScratchpad`: a launch gives the size of its scratchpad. `gridLevel`: level of the grids. `shared`: globals
+  /// that several programs of the file keep.
   LaunchManifest(mlir::func::FuncOp function, const Signature &signature, bool dynamicScratchpad,
-                 llvm::StringRef gridLevel)
+                 llvm::StringRef gridLevel, const llvm::StringSet<> &shared)
       : function(function), signature(signature), dynamicScratchpad(dynamicScratchpad), gridLevel(gridLevel),
-        expressions(function, signature) {}
+        shared(shared), expressions(function, signature) {}
 
   /// Writes down the function, calling `outline` for each grid, and sets its attribute. Failure with a diagnostic at
   /// what no step does.
@@ -115,6 +118,7 @@ private:
   const Signature &signature;
   bool dynamicScratchpad;
   llvm::StringRef gridLevel;
+  const llvm::StringSet<> &shared;
   HostExpressions expressions;
   Outline *outline = nullptr;
   int64_t format = 2; // the oldest whose readers do all steps

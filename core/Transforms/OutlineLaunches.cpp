@@ -67,6 +67,17 @@ static LaunchShape shapeOf(tile::ParallelOp grid, const LaneHierarchy &hierarchy
   return shape;
 }
 
+/// Globals that are no constants and that several public functions use.
+static llvm::StringSet<> sharedStates(ModuleOp module) {
+  llvm::StringSet<> shared;
+  for (auto global : module.getOps<memref::GlobalOp>()) {
+    auto uses = [&](func::FuncOp function) { return !SymbolTable::symbolKnownUseEmpty(global, function); };
+    if (!global.getConstant() && llvm::count_if(publicFunctions(module), uses) > 1)
+      shared.insert(global.getName());
+  }
+  return shared;
+}
+
 namespace {
 struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> {
   void runOnOperation() override {
@@ -82,17 +93,19 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
       }
       dynamicScratchpad = (*ops)->dynamicScratchpad();
     }
+    llvm::StringSet<> shared = sharedStates(module);
     for (func::FuncOp function : publicFunctions(module))
-      if (failed(outline(function, module, target->hierarchy)))
+      if (failed(outline(function, module, target->hierarchy, shared)))
         return signalPassFailure();
   }
 
-  LogicalResult outline(func::FuncOp function, ModuleOp module, const LaneHierarchy &hierarchy) {
+  LogicalResult outline(func::FuncOp function, ModuleOp module, const LaneHierarchy &hierarchy,
+                        const llvm::StringSet<> &shared) {
     FailureOr<Signature> signature = Signature::of(function);
     if (failed(signature))
       return failure();
     unsigned count = 0;
-    LaunchManifest manifest(function, *signature, dynamicScratchpad, hierarchy.grid);
+    LaunchManifest manifest(function, *signature, dynamicScratchpad, hierarchy.grid, shared);
     BufferOrigins origins(function);
     auto toFunction = [&](tile::ParallelOp grid) {
       return launch(grid, (function.getName() + "_launch_" + Twine(count++)).str(), module, hierarchy, origins);

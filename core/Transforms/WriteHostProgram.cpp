@@ -63,10 +63,13 @@ LogicalResult HostWriter::constants(const Array &list) {
     while (isWritten && !data.empty() && int64_t(data.size()) < *bytes)
       data.push_back(data[data.size() - period]);
     auto type = LLVM::LLVMArrayType::get(b.getI8Type(), data.size());
-    std::string name = (function.getName() + "_constant_" + llvm::Twine(*buffer)).str();
+    auto shared = object->getString("shared"); // with other programs of the file
+    std::string name =
+        shared ? ("shared_" + *shared).str() : (function.getName() + "_constant_" + llvm::Twine(*buffer)).str();
     OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    LLVM::GlobalOp::create(top, b.getLoc(), type, /*isConstant=*/!isWritten, LLVM::Linkage::Internal, name,
-                           b.getStringAttr(StringRef(data.data(), data.size())), /*alignment=*/64);
+    if (!module.lookupSymbol(name))
+      LLVM::GlobalOp::create(top, b.getLoc(), type, /*isConstant=*/!isWritten, LLVM::Linkage::Internal, name,
+                             b.getStringAttr(StringRef(data.data(), data.size())), /*alignment=*/64);
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
     Value address = LLVM::AddressOfOp::create(b, pointer, name);
     if (int64_t(data.size()) >= *bytes) {

@@ -213,7 +213,7 @@ def damaged_artifacts():
     good = json.dumps({"format": 2, "target": "nvidia:H100", "programs": [], "images": []})
     yield b"", "is no artifact: it does not begin with 'TILEWRIGHT '; tw-compile -o NAME.tw writes one"
     yield b"\x7fELF....", "is no artifact: it does not begin with 'TILEWRIGHT '; tw-compile -o NAME.tw writes one"
-    yield (b"TILEWRIGHT 4 10\n", "has format 4; this library (0.1.0) reads formats up to 3: take a newer one, or compile "
+    yield (b"TILEWRIGHT 5 10\n", "has format 5; this library (0.1.0) reads formats up to 4: take a newer one, or compile "
                                  "again")
     yield b"TILEWRIGHT x 10\n", "is no intact artifact: it ends inside its header"
     yield b"TILEWRIGHT 1 100\n{}", "is no intact artifact: it ends inside its header"

@@ -218,10 +218,10 @@ TEST(RuntimeProgram, MalformedManifests) {
             "the manifest of a program cannot be read: too many nested values at byte 201");
   EXPECT_EQ(refusal("{}"), "the manifest of program '?' has no format");
   Manifest manifest;
-  manifest.format = "4";
+  manifest.format = "5";
   EXPECT_EQ(refusal(manifest.text(), TW_BAD_VERSION),
-            std::string("the manifest of a program has format 4; this library (") + tw_version() +
-                ") reads formats up to 3");
+            std::string("the manifest of a program has format 5; this library (") + tw_version() +
+                ") reads formats up to 4");
   auto broken = [](std::string Manifest::*part, const char *text) {
     Manifest manifest;
     manifest.*part = text;
@@ -292,6 +292,14 @@ TEST(RuntimeProgram, StepsWithControlFlow) {
   EXPECT_EQ(bytes, 16);
   EXPECT_EQ(data[3], 3);
   EXPECT_EQ(data[15], 7); // repeated
+  EXPECT_EQ(tw_program_constant_shared(program.get(), 0), nullptr);
+  EXPECT_EQ(tw_program_constant_shared(program.get(), 1), nullptr);
+}
+
+TEST(RuntimeProgram, SharedConstantsHaveAName) {
+  Program program = parse(stepsText("[]", R"("AAECAwQFBgc=", "written": true, "shared": "state")"));
+  ASSERT_TRUE(program);
+  EXPECT_STREQ(tw_program_constant_shared(program.get(), 0), "state");
 }
 
 /// A program whose result, buffer 1, has as many elements as element 0 of buffer 0 says.

@@ -163,13 +163,39 @@ static tw_status find_kernels(tw_module *module, tw_error *error) {
   return TW_OK;
 }
 
+/* The memory of what an earlier program, before number `count` of all constants, shares with this one; null if none. */
+static tw_status find_shared(const tw_module *module, const tw_constant *constant, size_t count, void **memory,
+                             tw_error *error) {
+  size_t number = 0;
+  *memory = NULL;
+  for (const tw_program *program = module->artifact->programs; constant->shared; ++program)
+    for (size_t i = 0; i < program->num_constants; ++i, ++number) {
+      const tw_constant *other = &program->constants[i];
+      if (number == count)
+        return TW_OK;
+      if (!other->shared || strcmp(other->shared, constant->shared) != 0)
+        continue;
+      if (other->bytes != constant->bytes)
+        return tw_fail(error, TW_BAD_FILE, "programs share '%s', which has %lld bytes in one and %lld in another",
+                       constant->shared, (long long)other->bytes, (long long)constant->bytes);
+      *memory = module->constants[number];
+      return TW_OK;
+    }
+  return TW_OK;
+}
+
 static tw_status copy_constants(tw_module *module, tw_error *error) {
   const tw_artifact *artifact = module->artifact;
   tw_status status = TW_OK;
   for (size_t p = 0; p < artifact->num_programs; ++p)
     for (size_t i = 0; i < artifact->programs[p].num_constants && !status; ++i) {
       int64_t bytes = artifact->programs[p].constants[i].bytes;
-      void **memory = &module->constants[module->num_constants++], *data = malloc((size_t)bytes + 1);
+      size_t number = module->num_constants++;
+      void **memory = &module->constants[number], *data;
+      status = find_shared(module, &artifact->programs[p].constants[i], number, memory, error);
+      if (status || *memory)
+        continue;
+      data = malloc((size_t)bytes + 1);
       status = data ? tw_program_constant(&artifact->programs[p], i, &bytes, data, error) : no_host_memory(error);
       if (!status)
         status = tw_device_allocate(module->device, bytes, memory, error);
@@ -226,8 +252,13 @@ void tw_module_unload(tw_module *module) {
     free_stream(module, module->streams);
     module->streams = next;
   }
-  for (size_t i = 0; i < module->num_constants; ++i)
-    tw_device_release(module->device, module->constants[i]);
+  for (size_t i = 0; i < module->num_constants; ++i) {
+    size_t first = 0; /* of those that share the memory */
+    while (module->constants[first] != module->constants[i])
+      ++first;
+    if (first == i)
+      tw_device_release(module->device, module->constants[i]);
+  }
   if (module->handle)
     module->device->driver->unload(module->device->context, module->handle);
   free(module->constants);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { newest_format = 3 };
+enum { newest_format = 4 };
 
 int tw_newest_format(void) { return newest_format; }
 const char *tw_version(void) { return TILEWRIGHT_VERSION; }
@@ -71,6 +71,7 @@ static tw_status read_constant(tw_reader *r, const tw_json *json, void *result) 
   if (constant->bytes > 0 && (constant->period == 0 || (uint64_t)constant->bytes % constant->period != 0))
     return tw_read_malformed(r, "has a constant whose bytes are no multiple of its data");
   constant->data = data;
+  constant->shared = tw_json_text(json, "shared");
   return TW_OK;
 }
 

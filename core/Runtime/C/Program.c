@@ -147,6 +147,10 @@ tw_status tw_program_workspace(const tw_program *program, const int64_t *sizes, 
   return TW_OK;
 }
 
+const char *tw_program_constant_shared(const tw_program *program, size_t index) {
+  return index < program->num_constants ? program->constants[index].shared : NULL;
+}
+
 tw_status tw_program_constant(const tw_program *program, size_t index, int64_t *bytes, void *data, tw_error *error) {
   tw_status status = check_index(program, index, program->num_constants, "constants", error);
   if (status)

@@ -57,6 +57,7 @@ typedef struct tw_constant {
   int64_t bytes;
   const char *data; /* repeated until `bytes` are full */
   size_t period;
+  const char *shared; /* one memory for all programs of an artifact that have this name; null: this program's own */
 } tw_constant;
 
 /* One argument of a launch. */

@@ -131,6 +131,9 @@ TW_API size_t tw_program_constants(const tw_program *program);
 /* Bytes of a constant and, where `data` is not null, these bytes. */
 TW_API tw_status tw_program_constant(const tw_program *program, size_t index, int64_t *bytes, void *data,
                                      tw_error *error);
+/* A name where the constant is memory that programs of one artifact share: all that give this name get one pointer.
+   Null where it is the program's own. */
+TW_API const char *tw_program_constant_shared(const tw_program *program, size_t index);
 
 /* What the host does for a program. Launches, reads and the use of allocated memory are in the order of the calls. */
 typedef struct tw_host {
