@@ -46,6 +46,7 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
                             {"workers", workers},
                             {"raster_rows", rasterRows},
                             {"cluster", cluster},
+                            {"turn_before", turnedBefore},
                             {"seconds", seconds}};
 }
 

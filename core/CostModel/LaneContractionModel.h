@@ -70,10 +70,11 @@ struct LaneContractionPlan {
   bool keepsOrder = false; // those loads stay there: all of a step at once would not fit the registers
   bool lastApart = true;   // where lanes fill a ring of a known size of k: its last step is multiplied behind the loop
   StagedTile a, b;
-  std::string engine;     // that copies tiles, in a role of its own; empty: lanes copy
-  int64_t workers = 0;    // clusters of blocks that take one tile each after the other; 0: each has one
-  int64_t cluster = 1;    // blocks one below the other that share what they copy of B
-  int64_t rasterRows = 1; // of tiles that a sweep over the columns covers
+  std::string engine;       // that copies tiles, in a role of its own; empty: lanes copy
+  int64_t workers = 0;      // clusters of blocks that take one tile each after the other; 0: each has one
+  int64_t cluster = 1;      // blocks one below the other that share what they copy of B
+  int64_t rasterRows = 1;   // of tiles that a sweep over the columns covers
+  int64_t turnedBefore = 0; // operands that a launch before has turned (TurnOperands.h)
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1; // per lane; per block; of one multiprocessor
   StepInstructions instructions; // of a step, where fragments lie over the lanes of a subgroup
   double stepClocks = 0, seconds = 0;

@@ -116,7 +116,13 @@ llvm::json::Array tripCountsOf(const Contraction &c) {
   return shape;
 }
 
-void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options) {
+/// Which operands of `c` are among `turned.buffers`.
+int64_t turnedBefore(const Contraction &c, const TurnedOperands &turned) {
+  return (llvm::is_contained(turned.buffers, c.a.access.memref) ? turnsA : 0) +
+         (llvm::is_contained(turned.buffers, c.b.access.memref) ? turnsB : 0);
+}
+
+void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, TurnedOperands turned) {
   AffineForOp root = c.nest.root();
   std::string reason;
   std::optional<LaneHierarchy> lanes = laneHierarchy(target);
@@ -135,9 +141,12 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   std::vector<ScratchpadContractionPlan> consideredTiles;
   PlanOptions asked = options;
   asked.considered = log ? &considered : nullptr;
-  if (lanes)
+  int64_t pitches = unknownPitches(task);
+  if (turned.plan && !log && pitches == 0)
+    lanePlan = std::move(turned.plan);
+  else if (lanes)
     lanePlan = planLaneContraction(c, target, *lanes, Settings::of(root).mayRoundOperands(), options.overrides, reason,
-                                   log ? &consideredLanes : nullptr, unknownPitches(task));
+                                   log ? &consideredLanes : nullptr, pitches);
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
                                          log ? &consideredTiles : nullptr);
@@ -147,6 +156,10 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
     return;
   }
+  if (lanePlan)
+    lanePlan->turnedBefore = turnedBefore(c, turned);
+  for (LaneContractionPlan &each : consideredLanes)
+    each.turnedBefore = lanePlan->turnedBefore;
   if (plan && options.overrides.empty())
     if (std::optional<double> seconds = secondsOverBatchLanes(c, target); seconds && *seconds < plan->seconds) {
       if (log)
@@ -183,6 +196,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
         {"fused_producers", int64_t(task.producerOfA.has_value()) + int64_t(task.producerOfB.has_value())}};
     if (plan && !task.epilogue.empty() && !plan->unit->c.opaque)
       decision["tail"] = task.tail.toJSON();
+    if (!turned.considered.empty())
+      decision["operand_orders"] = std::move(turned.considered);
     log->add("contraction", root.getLoc(), std::move(decision));
   }
 
@@ -242,8 +257,15 @@ void MapContractions::runOnOperation() {
   for (auto &[name, value] : *overrides)
     if (name == "fuse_producers")
       options.fuseProducers = value != 0;
+    else if (name == "turn_before")
+      options.turnBefore = value;
     else
       options.overrides.emplace_back(name, value);
+  if (options.turnBefore && (*options.turnBefore < 0 || *options.turnBefore > turnsA + turnsB)) {
+    getOperation().emitError() << "plan field 'turn_before' is " << *options.turnBefore
+                               << "; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)";
+    return signalPassFailure();
+  }
   const Settings settings = Settings::of(getOperation());
   options.threads = settings.threads;
   options.mayReassociate = settings.mayReassociate();
@@ -263,16 +285,22 @@ void MapContractions::runOnOperation() {
       if (failed(contraction) || seen.contains(root))
         continue;
       seen.insert(root);
+      TurnedOperands turned;
       if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target)) {
         if (widenOperands(*contraction, **target))
           contraction = recognizeContraction(*analyzeNest(root));
         orientToResult(*contraction);
-        if (turnOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides)) {
+        auto done = turnOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides,
+                                 options.turnBefore);
+        if (failed(done))
+          return signalPassFailure();
+        turned = std::move(*done);
+        if (!turned.buffers.empty()) {
           contraction = recognizeContraction(*analyzeNest(root));
           orientToResult(*contraction);
         }
       }
-      rewrite(*contraction, **target, options);
+      rewrite(*contraction, **target, options, std::move(turned));
       changed = true;
       break;
     }

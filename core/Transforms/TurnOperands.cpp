@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/TurnOperands.h"
+#include "core/CostModel/LaneDimensions.h"
+#include "core/CostModel/StagedTiles.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -31,14 +33,21 @@ static std::optional<unsigned> placeOf(const Access &access, unsigned dim) {
   return place;
 }
 
-/// The dimension of the operand's array that is k and changes places with the last one; nullopt where k is there
-/// already, or the array is no plain one of known sizes.
-static std::optional<unsigned> turnedPlace(const ContractionOperand &operand, unsigned k) {
+/// The dimension of the operand's array that is k and changes places with the last one; nullopt and `reason` where k is
+/// there already, or the array is no plain one of known sizes.
+static std::optional<unsigned> turnedPlace(const ContractionOperand &operand, unsigned k, std::string &reason) {
   auto type = cast<MemRefType>(operand.access.memref.getType());
   std::optional<unsigned> place = placeOf(operand.access, k);
-  if (!place || int64_t(*place) == type.getRank() - 1 || !type.getLayout().isIdentity() || !type.hasStaticShape())
-    return std::nullopt;
-  return place;
+  reason.clear();
+  if (isContiguousAlong(operand.access, k) || place == unsigned(type.getRank() - 1))
+    reason = "k is the fastest dimension of its array already";
+  else if (!place)
+    reason = "no dimension of its array is k alone";
+  else if (!type.hasStaticShape())
+    reason = "only the run shows the sizes of its array";
+  else if (!type.getLayout().isIdentity())
+    reason = "its array is part of another one, with strides";
+  return reason.empty() ? place : std::nullopt;
 }
 
 /// `list` with the element at `place` and the last one exchanged.
@@ -71,65 +80,232 @@ static void fill(Value buffer, Value from, unsigned place, AffineForOp root) {
   AffineStoreOp::create(b, root.getLoc(), element, buffer, exchanged(ArrayRef(indices), place));
 }
 
-bool tilewright::turnOperands(const Contraction &c, const TargetDescription &chip, const LaneHierarchy &hierarchy,
-                              bool fast, LanePlanOverrides overrides) {
-  const Memory *global = chip.memory("global");
-  bool isRead = llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
-    return unit.a.residence == Residence::Scratchpad && unit.b.residence == Residence::Scratchpad &&
-           takesElements(unit, c, fast);
-  });
-  if (!isRead || !tileEngine(chip, hierarchy) || !global)
-    return false;
-  std::string reason;
-  auto plan = [&](const Contraction &c) { return planLaneContraction(c, chip, hierarchy, fast, overrides, reason); };
-  std::optional<LaneContractionPlan> asItIs = plan(c);
-  if (asItIs && !asItIs->engine.empty())
-    return false;
-  std::optional<unsigned> k = asItIs ? std::optional(asItIs->kDim) : std::nullopt;
-  for (unsigned dim : c.k)
-    if (!k && c.a.access.dims().test(dim) && c.b.access.dims().test(dim))
-      k = dim;
-  if (!k)
-    return false;
+namespace {
 
-  AffineForOp root = Nest(c.nest).root();
-  OpBuilder b(root);
-  Contraction turned = c;
-  SmallVector<std::pair<const ContractionOperand *, unsigned>> operands;
-  double clocks = 0;
-  for (auto [own, other] : {std::pair(&c.a, &turned.a), {&c.b, &turned.b}})
-    if (std::optional<unsigned> place = turnedPlace(*own, *k)) {
-      auto type = cast<MemRefType>(own->access.memref.getType());
-      auto shape = MemRefType::get(exchanged(type.getShape(), *place), type.getElementType());
-      *other = readFrom(*own, memref::AllocOp::create(b, root.getLoc(), shape), *place);
-      operands.push_back({own, *place});
-      // Read and written once, in a launch of its own.
-      double bytes = double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
-      clocks += 2 * bytes / global->bytesPerClock + launchClocks;
+/// An operand that may be turned, and what the launch for it takes.
+struct Turn {
+  bool isA = true;
+  const ContractionOperand *own = nullptr;
+  unsigned place = 0;
+  double seconds = 0;
+
+  StringRef name() const { return isA ? "A" : "B"; }
+  int64_t bit() const { return isA ? turnsA : turnsB; }
+};
+
+/// One choice among them: the contraction that reads buffers, and its plan.
+struct Choice {
+  int64_t which = 0;
+  double seconds = std::numeric_limits<double>::infinity(); // of the product and the launches before it
+  std::optional<LaneContractionPlan> plan;
+};
+
+/// Compares plans with and without turned operands.
+class OperandTurner {
+public:
+  OperandTurner(const Contraction &c, const TargetDescription &chip, const LaneHierarchy &hierarchy, bool fast,
+                LanePlanOverrides overrides)
+      : c(c), chip(chip), hierarchy(hierarchy), fast(fast), overrides(overrides), root(Nest(c.nest).root()) {}
+  FailureOr<TurnedOperands> run(std::optional<int64_t> forced);
+
+private:
+  bool find(unsigned k, std::optional<int64_t> forced);
+  bool areTurnedByLanes(const Turn &turn, const LaneContractionPlan &plan) const;
+  bool isReadInPlace() const;
+  double least() const;
+  double turning(int64_t which) const;
+  Choice planned(int64_t which) const;
+  void remark(const Turn &turn, const Choice &best, bool isForced) const;
+  SmallVector<Value> rewrite(const Choice &best) const;
+
+  const Contraction &c;
+  const TargetDescription &chip;
+  const LaneHierarchy &hierarchy;
+  bool fast;
+  LanePlanOverrides overrides;
+  AffineForOp root;
+  SmallVector<Turn, 2> turns;
+  Choice asItIs;
+};
+
+} // namespace
+
+/// Fills `turns`; false, with an error, if one that is forced is none.
+bool OperandTurner::find(unsigned k, std::optional<int64_t> forced) {
+  const Memory *global = chip.memory("global");
+  for (bool isA : {true, false}) {
+    Turn turn{isA, isA ? &c.a : &c.b};
+    std::string reason;
+    std::optional<unsigned> place = turnedPlace(*turn.own, k, reason);
+    if (!place && forced && (*forced & turn.bit())) {
+      root.emitError() << "plan field 'turn_before' is " << *forced << ", but operand " << turn.name()
+                       << " of this contraction cannot be turned by a launch before it: " << reason;
+      return false;
     }
-  auto bufferOf = [&](const ContractionOperand *own) { return (own == &c.a ? turned.a : turned.b).access.memref; };
-  std::optional<LaneContractionPlan> inOrder = operands.empty() ? std::nullopt : plan(turned);
-  double turning = clocks / (chip.clockMHz() * 1e6);
-  if (!inOrder || inOrder->engine.empty() || (asItIs && inOrder->seconds + turning >= asItIs->seconds)) {
-    for (auto [own, place] : operands)
-      bufferOf(own).getDefiningOp()->erase();
-    return false;
+    if (!place || (forced && !(*forced & turn.bit())))
+      continue;
+    turn.place = *place;
+    // Read and written once.
+    auto type = cast<MemRefType>(turn.own->access.memref.getType());
+    double bytes = double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
+    turn.seconds = (2 * bytes / global->bytesPerClock + launchClocks) / (chip.clockMHz() * 1e6);
+    turns.push_back(turn);
   }
-  for (auto [own, place] : operands) {
-    InFlightDiagnostic remark = root.emitRemark();
-    remark << "operand " << (own == &c.a ? "A" : "B") << " of a contraction is turned into a buffer: unit "
-           << inOrder->unit->name << " reads " << own->element << " along k alone, and takes "
-           << llvm::formatv("{0:F1} us with the turning", (inOrder->seconds + turning) * 1e6).str();
-    if (asItIs)
-      remark << llvm::formatv(", {0:F1} us of ", asItIs->seconds * 1e6).str() << asItIs->unit->name;
-    fill(bufferOf(own), own->access.memref, place, root);
-    auto load = cast<AffineLoadOp>(own->access.op);
+  return true;
+}
+
+/// Whether tiles of the operand lie in another order than its array, so that the loop pays for it.
+bool OperandTurner::areTurnedByLanes(const Turn &turn, const LaneContractionPlan &plan) const {
+  return plan.engine.empty() && StagedTiles(c, chip, hierarchy).operand(plan, turn.isA).use.transposed;
+}
+
+/// Whether units take these elements where an engine puts tiles of them, in lines along k.
+bool OperandTurner::isReadInPlace() const {
+  return tileEngine(chip, hierarchy) && llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
+           return unit.a.residence == Residence::Scratchpad && unit.b.residence == Residence::Scratchpad &&
+                  takesElements(unit, c, fast);
+         });
+}
+
+/// Seconds that no plan goes below: all units busy all the time.
+double OperandTurner::least() const {
+  double products = 1, perClock = 0;
+  for (std::optional<int64_t> trips : c.nest.tripCounts)
+    products *= double(trips.value_or(assumedExtent));
+  for (const MatrixUnit &unit : chip.units())
+    if (takesElements(unit, c, fast))
+      perClock = std::max(perClock, double(unit.m) * unit.n * unit.k / unit.issue *
+                                        (unit.scopeCount > 1 ? 1 : chip.rate("issue").value_or(1)));
+  double clocks = perClock > 0 ? products / (perClock * double(hierarchy.blocks)) : 0;
+  return (clocks + launchClocks) / (chip.clockMHz() * 1e6);
+}
+
+double OperandTurner::turning(int64_t which) const {
+  double seconds = 0;
+  for (const Turn &turn : turns)
+    seconds += which & turn.bit() ? turn.seconds : 0;
+  return seconds;
+}
+
+/// A buffer for the turned operand, before the contraction.
+static Value bufferFor(const Turn &turn, AffineForOp root) {
+  OpBuilder b(root);
+  auto type = cast<MemRefType>(turn.own->access.memref.getType());
+  return memref::AllocOp::create(b, root.getLoc(),
+                                 MemRefType::get(exchanged(type.getShape(), turn.place), type.getElementType()));
+}
+
+Choice OperandTurner::planned(int64_t which) const {
+  Contraction turned = c;
+  SmallVector<Value> buffers; // plans look at their types alone
+  for (const Turn &turn : turns)
+    if (which & turn.bit()) {
+      buffers.push_back(bufferFor(turn, root));
+      (turn.isA ? turned.a : turned.b) = readFrom(*turn.own, buffers.back(), turn.place);
+    }
+  orientToResult(turned);
+  std::string reason;
+  Choice result;
+  result.which = which;
+  result.plan = planLaneContraction(turned, chip, hierarchy, fast, overrides, reason);
+  if (result.plan)
+    result.seconds = result.plan->seconds + turning(which);
+  for (Value buffer : buffers)
+    buffer.getDefiningOp()->erase();
+  return result;
+}
+
+void OperandTurner::remark(const Turn &turn, const Choice &best, bool isForced) const {
+  InFlightDiagnostic remark = AffineForOp(root).emitRemark();
+  remark << "operand " << turn.name() << " of a contraction is turned into a buffer";
+  if (isForced) {
+    remark << ", as 'turn_before' says";
+    return;
+  }
+  if (!best.plan->engine.empty())
+    remark << ": unit " << best.plan->unit->name << " reads " << turn.own->element << " along k alone, and takes ";
+  else
+    remark << ": unit " << best.plan->unit->name << " takes ";
+  remark << llvm::formatv("{0:F1} us with the turning", best.seconds * 1e6).str();
+  if (asItIs.plan)
+    remark << llvm::formatv(", {0:F1} us of ", asItIs.seconds * 1e6).str() << asItIs.plan->unit->name;
+}
+
+SmallVector<Value> OperandTurner::rewrite(const Choice &best) const {
+  SmallVector<Value> buffers;
+  for (const Turn &turn : turns) {
+    if (!(best.which & turn.bit()))
+      continue;
+    Value buffer = buffers.emplace_back(bufferFor(turn, root));
+    fill(buffer, turn.own->access.memref, turn.place, root);
+    auto load = cast<AffineLoadOp>(turn.own->access.op);
     OpBuilder at(load);
     AffineMap map = load.getAffineMap();
-    map = AffineMap::get(map.getNumDims(), map.getNumSymbols(), exchanged(map.getResults(), place), map.getContext());
-    Value element = AffineLoadOp::create(at, load.getLoc(), bufferOf(own), map, load.getMapOperands());
+    map = AffineMap::get(map.getNumDims(), map.getNumSymbols(), exchanged(map.getResults(), turn.place),
+                         map.getContext());
+    Value element = AffineLoadOp::create(at, load.getLoc(), buffer, map, load.getMapOperands());
     load.replaceAllUsesWith(element);
     load.erase();
   }
-  return true;
+  return buffers;
+}
+
+FailureOr<TurnedOperands> OperandTurner::run(std::optional<int64_t> forced) {
+  TurnedOperands result;
+  std::optional<TiledDimensions> dims;
+  if (!c.m.empty() && !c.n.empty())
+    dims = tiledDimensions(c);
+  if (!dims || !chip.memory("global") || forced == 0)
+    return result;
+  if (!find(dims->k, forced))
+    return failure();
+  if (turns.empty())
+    return result;
+
+  Choice best;
+  if (forced) {
+    best.which = *forced;
+  } else {
+    asItIs = planned(0);
+    if (asItIs.plan && !asItIs.plan->engine.empty()) {
+      result.plan = std::move(asItIs.plan);
+      return result;
+    }
+    if (!isReadInPlace())
+      llvm::erase_if(turns, [&](const Turn &turn) { return !asItIs.plan || !areTurnedByLanes(turn, *asItIs.plan); });
+    best = asItIs;
+    auto add = [&](const Choice &choice) {
+      result.considered.push_back(llvm::json::Object{{"turn_before", choice.which}, {"seconds", choice.seconds}});
+    };
+    int64_t all = 0;
+    for (const Turn &turn : turns)
+      all |= turn.bit();
+    for (int64_t which = 1; which <= all; ++which) {
+      if ((which & all) != which || least() + turning(which) >= best.seconds)
+        continue;
+      Choice choice = planned(which);
+      if (!choice.plan)
+        continue;
+      if (result.considered.empty() && asItIs.plan)
+        add(asItIs);
+      add(choice);
+      if (choice.seconds < best.seconds)
+        best = std::move(choice);
+    }
+  }
+  if (!best.which) {
+    result.plan = std::move(best.plan);
+    return result;
+  }
+  for (const Turn &turn : turns)
+    if (best.which & turn.bit())
+      remark(turn, best, forced.has_value());
+  result.buffers = rewrite(best);
+  return result;
+}
+
+FailureOr<TurnedOperands> tilewright::turnOperands(const Contraction &c, const TargetDescription &chip,
+                                                   const LaneHierarchy &hierarchy, bool fast,
+                                                   LanePlanOverrides overrides, std::optional<int64_t> forced) {
+  return OperandTurner(c, chip, hierarchy, fast, overrides).run(forced);
 }

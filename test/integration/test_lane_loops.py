@@ -55,9 +55,9 @@ if FULL:
     SHARES += [("MI300X", "i8", (128, 256), (True, True), 0.82), ("MI300X", "i8", (128, 256), (False, False), 0.78)]
 
 
-def main_loop(chip, kind, tile, orders, tool, tmp_path):
+def main_loop(chip, kind, tile, orders, tool, tmp_path, more=""):
     """What the compiler decided for a product in this block tile, and the instructions of its main loop."""
-    program, assembly = forced(tmp_path, kind, f"block_m={tile[0]},block_n={tile[1]}", *orders), tmp_path / "mm.s"
+    program, assembly = forced(tmp_path, kind, f"block_m={tile[0]},block_n={tile[1]}{more}", *orders), tmp_path / "mm.s"
     decisions = json.loads(tool("tw-compile", program, "--target", f"amd:{chip}", "-o", assembly, "--explain=json"))
     choice = next(d for d in decisions if d["decision"] == "contraction")["choice"]
     text = assembly.read_text()
@@ -70,6 +70,27 @@ def test_share_of_mfma(chip, kind, tile, orders, least, tool, tmp_path):
     """Cycles of products, of those and four for every other instruction of a wave: nothing overlaps inside it."""
     _, loop = main_loop(chip, kind, tile, orders, tool, tmp_path)
     assert all("32x32" in line for line in loop if "v_mfma" in line)
+    products = CLOCKS[chip] * sum("v_mfma" in line for line in loop)
+    others = 4 * sum("v_mfma" not in line for line in loop)
+    assert products / (products + others) >= least, "\n".join(loop)
+
+
+#: The same where launches turn these operands before: 1 is A, 2 is B.
+TURNED_BEFORE = [("MI300X", "i8", (256, 128), (True, False), 3, 0.88), ("MI300X", "i8", (256, 128), (True, False), 1, 0.82),
+                 ("MI300X", "i8", (256, 128), (True, True), 1, 0.88), ("MI300X", "f16", (256, 128), (True, False), 3, 0.88)]
+if FULL:
+    TURNED_BEFORE += [(chip, kind, tile, orders, orders[0] + 2 * (not orders[1]), least)
+                      for chip, least in (("MI250", 0.95), ("MI300X", 0.88), ("MI350", 0.86)) for kind in ("f16", "bf16", "i8")
+                      for tile in TILES for orders in ((True, False), (True, True), (False, False))]
+
+
+@pytest.mark.parametrize("chip, kind, tile, orders, which, least", TURNED_BEFORE)
+def test_share_where_launches_turn_operands(chip, kind, tile, orders, which, least, tool, tmp_path):
+    """The loop of operands in order, then: lanes permute what is left alone."""
+    choice, loop = main_loop(chip, kind, tile, orders, tool, tmp_path, f",turn_before={which}")
+    assert choice["turn_before"] == which
+    if which == orders[0] + 2 * (not orders[1]):
+        assert not any("v_perm" in line for line in loop), "\n".join(loop)
     products = CLOCKS[chip] * sum("v_mfma" in line for line in loop)
     others = 4 * sum("v_mfma" not in line for line in loop)
     assert products / (products + others) >= least, "\n".join(loop)

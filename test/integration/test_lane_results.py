@@ -97,6 +97,36 @@ def test_operands_are_turned_for_units_that_read_the_scratchpad(case, tool, tmp_
     assert not conflicts(report)
 
 
+def turns(case):
+    """The operands that are in another order than along k: 1 is A, 2 is B."""
+    return case["trans_a"] + 2 * (not case["trans_b"])
+
+
+@pytest.mark.parametrize("case", cases(
+    (CHIPS, ["f16", "bf16", "f32", "i8", "f8E4M3FN"]),
+    {"m": [97, 64, 13], "n": [97, 64, 30], "k": [97, 64, 13], "trans_a": [False, True], "trans_b": [False, True],
+     "batch": [None, 3], "tail": ["none", "bias-relu", "narrow"]},
+    lambda case: not {"trans_a", "trans_b"} <= case.keys() or turns(case)))
+def test_operands_that_a_launch_turns(case, tool, tmp_path):
+    """Forced, since the buffers of small products are not worth it."""
+    chip, which = case.pop("chip"), turns(case)
+    text = f'module attributes {{tilewright.force = "turn_before={which}"}} {{ {product(**case)} }}'
+    report = run(tool, tmp_path, chip, text)
+    assert len(kernels(report)) > which.bit_count() and not conflicts(report)
+    decisions = json.loads(tool("tw-compile", tmp_path / "program.mlir", "--target", chip, "--explain=json"))
+    found = [d["choice"]["turn_before"] for d in decisions if d["decision"] == "contraction"]
+    assert found in ([which], []), found  # none: no unit of the chip takes this type
+
+
+@pytest.mark.parametrize("chip", ["amd:MI300X", "amd:RX9070", "nvidia:A100"])
+@pytest.mark.parametrize("layout, which", [("nhwc", 2), ("nchw", 1)])
+def test_convolutions_whose_filters_or_images_a_launch_turns(chip, layout, which, tool, tmp_path):
+    """Channels lie behind the points of an image, or filters behind the channels."""
+    text = convolution(layout, "i8", 1, 1, 1, 1, channels=32, filters=64)
+    report = run(tool, tmp_path, chip, f'module attributes {{tilewright.force = "turn_before={which}"}} {{ {text} }}')
+    assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
+
+
 def has_channels(case):
     return case.get("groups", 1) == 1 or case.get("channels", 2) % 2 == 0 and case.get("filters", 2) % 2 == 0
 

@@ -112,3 +112,60 @@ func.func @both_orders(%a: memref<4096x4096xf16>, %b: memref<4096x4096xf16>, %c:
   return
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=2"} {
+// Where it is forced: B alone, lanes turn A.
+// CHECK-LABEL: func.func @forced_b
+// CHECK: %[[T:.*]] = memref.alloc() : memref<512x512xi8>
+// CHECK: affine.load %arg1
+// CHECK: affine.store %{{.*}}, %[[T]]
+// CHECK-DAG: tile.copy %arg0{{.*}}turn =
+// CHECK-DAG: tile.copy %[[T]]
+// CHECK: tile.mma
+func.func @forced_b(%a: memref<512x512xi8>, %b: memref<512x512xi8>, %c: memref<512x512xi32>) {
+  // expected-remark@+1 {{operand B of a contraction is turned into a buffer, as 'turn_before' says}}
+  affine.for %i = 0 to 512 {
+    affine.for %j = 0 to 512 {
+      affine.for %k = 0 to 512 {
+        %x = affine.load %a[%k, %i] : memref<512x512xi8>
+        %y = affine.load %b[%k, %j] : memref<512x512xi8>
+        %z = affine.load %c[%i, %j] : memref<512x512xi32>
+        %xe = arith.extsi %x : i8 to i32
+        %ye = arith.extsi %y : i8 to i32
+        %p = arith.muli %xe, %ye : i32
+        %s = arith.addi %z, %p : i32
+        affine.store %s, %c[%i, %j] : memref<512x512xi32>
+      }
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:H100", tilewright.force = "turn_before=0"} {
+// Forced off: units of one subgroup, whose tiles lanes turn.
+// CHECK-LABEL: func.func @forced_none
+// CHECK-NOT: memref.alloc
+// CHECK: tile.mma {{.*}}mma_m16n8k32_i8_i32
+func.func @forced_none(%a: memref<4096x4096xi8>, %b: memref<4096x4096xi8>, %c: memref<4096x4096xi32>) {
+  affine.for %i = 0 to 4096 {
+    affine.for %j = 0 to 4096 {
+      affine.for %k = 0 to 4096 {
+        %x = affine.load %a[%i, %k] : memref<4096x4096xi8>
+        %y = affine.load %b[%k, %j] : memref<4096x4096xi8>
+        %z = affine.load %c[%i, %j] : memref<4096x4096xi32>
+        %xe = arith.extsi %x : i8 to i32
+        %ye = arith.extsi %y : i8 to i32
+        %p = arith.muli %xe, %ye : i32
+        %s = arith.addi %z, %p : i32
+        affine.store %s, %c[%i, %j] : memref<4096x4096xi32>
+      }
+    }
+  }
+  return
+}
+}

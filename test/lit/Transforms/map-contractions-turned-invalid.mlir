@@ -1,0 +1,102 @@
+// What a launch before a contraction cannot turn, though it is forced to.
+//
+// RUN: tw-opt %s -split-input-file -map-contractions -verify-diagnostics -o /dev/null
+
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=3"} {
+func.func @in_order(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %c: memref<64x64xi32>) {
+  // expected-error@+1 {{plan field 'turn_before' is 3, but operand A of this contraction cannot be turned by a launch before it: k is the fastest dimension of its array already}}
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.for %k = 0 to 64 {
+        %x = affine.load %a[%i, %k] : memref<64x64xi8>
+        %y = affine.load %b[%k, %j] : memref<64x64xi8>
+        %z = affine.load %c[%i, %j] : memref<64x64xi32>
+        %xe = arith.extsi %x : i8 to i32
+        %ye = arith.extsi %y : i8 to i32
+        %p = arith.muli %xe, %ye : i32
+        %s = arith.addi %z, %p : i32
+        affine.store %s, %c[%i, %j] : memref<64x64xi32>
+      }
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=2"} {
+func.func @of_any_size(%a: memref<64x64xi8>, %b: memref<?x64xi8>, %c: memref<64x64xi32>) {
+  // expected-error@+1 {{operand B of this contraction cannot be turned by a launch before it: only the run shows the sizes of its array}}
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.for %k = 0 to 64 {
+        %x = affine.load %a[%i, %k] : memref<64x64xi8>
+        %y = affine.load %b[%k, %j] : memref<?x64xi8>
+        %z = affine.load %c[%i, %j] : memref<64x64xi32>
+        %xe = arith.extsi %x : i8 to i32
+        %ye = arith.extsi %y : i8 to i32
+        %p = arith.muli %xe, %ye : i32
+        %s = arith.addi %z, %p : i32
+        affine.store %s, %c[%i, %j] : memref<64x64xi32>
+      }
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=2"} {
+func.func @part(%a: memref<64x64xi8>, %b: memref<64x64xi8, strided<[128, 1]>>, %c: memref<64x64xi32>) {
+  // expected-error@+1 {{operand B of this contraction cannot be turned by a launch before it: its array is part of another one, with strides}}
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.for %k = 0 to 64 {
+        %x = affine.load %a[%i, %k] : memref<64x64xi8>
+        %y = affine.load %b[%k, %j] : memref<64x64xi8, strided<[128, 1]>>
+        %z = affine.load %c[%i, %j] : memref<64x64xi32>
+        %xe = arith.extsi %x : i8 to i32
+        %ye = arith.extsi %y : i8 to i32
+        %p = arith.muli %xe, %ye : i32
+        %s = arith.addi %z, %p : i32
+        affine.store %s, %c[%i, %j] : memref<64x64xi32>
+      }
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=2"} {
+func.func @two_of_k(%a: memref<64x64xi8>, %b: memref<127x64xi8>, %c: memref<64x64xi32>) {
+  // expected-error@+1 {{operand B of this contraction cannot be turned by a launch before it: no dimension of its array is k alone}}
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 64 {
+      affine.for %k = 0 to 64 {
+        %x = affine.load %a[%i, %k] : memref<64x64xi8>
+        %y = affine.load %b[%k + %j, %j] : memref<127x64xi8>
+        %z = affine.load %c[%i, %j] : memref<64x64xi32>
+        %xe = arith.extsi %x : i8 to i32
+        %ye = arith.extsi %y : i8 to i32
+        %p = arith.muli %xe, %ye : i32
+        %s = arith.addi %z, %p : i32
+        affine.store %s, %c[%i, %j] : memref<64x64xi32>
+      }
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=4"} {
+// expected-error@+1 {{plan field 'turn_before' is 4; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)}}
+func.func @no_operand() {
+  return
+}
+}
