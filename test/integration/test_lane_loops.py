@@ -96,6 +96,64 @@ def test_share_where_launches_turn_operands(chip, kind, tile, orders, which, lea
     assert products / (products + others) >= least, "\n".join(loop)
 
 
+#: Shapes of products by which plans are chosen: squares, those of language models, few rows, columns or products.
+SHAPES = [(1024, 1024, 1024), (2048, 2048, 2048), (3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 11008, 4096),
+          (4096, 4096, 11008), (2048, 128256, 4096), (8192, 1280, 8192), (16384, 16384, 512), (8192, 28672, 8192)]
+CHOSEN = [("MI300X", "i8", (True, False), [(4096, 4096, 4096), (2048, 128256, 4096)]), ("MI250", "f16", (True, True), [(2048, 2048, 2048)]),
+          ("MI300X", "f16", (False, False), [(4096, 11008, 4096)]), ("MI350", "bf16", (True, False), [(3072, 3072, 3072)]),
+          ("MI350", "i8", (False, True), [(8192, 8192, 8192)])]
+if FULL:
+    CHOSEN = [(chip, kind, (a, b), SHAPES) for chip in CLOCKS for kind in ("f16", "bf16", "i8") for a in BOTH for b in BOTH]
+
+
+@pytest.mark.parametrize("chip, kind, orders, shapes", CHOSEN)
+def test_share_of_chosen_plans(chip, kind, orders, shapes, tool, tmp_path):
+    """Blocks from 256 x 128 on that the model takes by itself. Where one wave has its SIMD alone nothing runs beside the instructions
+    that are none of products; where several share it, products of the others do."""
+    facts = json.loads(tool("tw-targets", f"amd:{chip}", "--json"))
+    compute_units, units = facts["levels"][0]["count"], {unit["name"]: unit["issue"] for unit in facts["units"]}
+    program, assembly, shares = tmp_path / "mm.mlir", tmp_path / "mm.s", {}
+    for shape in shapes:
+        program.write_text(product(kind, *shape, *orders))
+        decisions = json.loads(tool("tw-compile", program, "--target", f"amd:{chip}", "--explain=json"))
+        choice = next(d for d in decisions if d["decision"] == "contraction")["choice"]
+        block, subgroups = choice["block"], choice["subgroups"][0] * choice["subgroups"][1]
+        if min(block[:2]) < 128 or max(block[:2]) < 256:
+            continue
+        plan = (choice["unit"], *block, *choice["subgroups"], choice["stages"], choice["turn_before"])
+        if plan not in shares:
+            tool("tw-compile", program, "--target", f"amd:{chip}", "-o", assembly)
+            loop = amd_loop(assembly.read_text(), "v_mfma_")
+            products = units[choice["unit"]] * sum("v_mfma" in line for line in loop)
+            shares[plan] = products / (products + 4 * sum("v_mfma" not in line for line in loop))
+        blocks = -(-shape[0] // block[0]) * -(-shape[1] // block[1])
+        waves = subgroups / 4 * min(choice["blocks_at_a_time"], -(-blocks // compute_units))  # of a SIMD, on the fullest compute unit
+        assert shares[plan] * max(1, waves) >= 0.80, (shape, plan, shares[plan], waves)
+
+
+def alone(loop, clocks):
+    """Clocks of an iteration if nothing else runs on the SIMD: one instruction every four, in their order, and each product when the
+    unit is done with the one before. Memory is never late."""
+    time = unit = before = 0
+    for _ in range(3):
+        before = time
+        for line in loop:
+            if "v_mfma" in line:
+                time = max(time, unit)
+                unit = time + clocks
+            time += 4 * (1 + int(line.split()[1]) if line.startswith("s_nop") else 1)
+    return time - before
+
+
+@pytest.mark.parametrize("orders, which, most", [((True, False), 0, 1.18), ((True, False), 3, 1.03), ((False, True), 0, 1.03),
+                                                 ((True, True), 0, 1.09), ((False, False), 0, 1.09)])
+def test_clocks_of_a_wave_alone(orders, which, most, tool, tmp_path):
+    """What the unit waits for the other instructions of its wave, where these stand together: of bytes that lanes turn."""
+    _, loop = main_loop("MI300X", "i8", (256, 128), orders, tool, tmp_path, f",turn_before={which}")
+    products = sum("v_mfma" in line for line in loop)
+    assert alone(loop, 32) <= most * 32 * products, (alone(loop, 32), 32 * products)
+
+
 #: What the model counts: the words that the instructions begin with, and how far it may be off.
 COUNTED = {"products": (["v_mfma"], 0), "fragment_loads": (["ds_read"], 0.35), "global_loads": (["buffer_load", "global_load"], 0),
            "permutes": (["v_perm"], 0), "writes": (["ds_write"], 0.35)}
