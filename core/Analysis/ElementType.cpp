@@ -39,6 +39,14 @@ Type elementType(ElementKind kind, MLIRContext *context) {
   }
 }
 
+int64_t elementBytes(Type type) {
+  if (type.isIndex())
+    return 8;
+  // Integers of odd widths lie at distances of a power of two, as LLVM lays them out: i24 in 4 bytes.
+  return static_cast<int64_t>(
+      llvm::PowerOf2Ceil(std::max<uint64_t>(1, llvm::divideCeil(type.getIntOrFloatBitWidth(), 8))));
+}
+
 bool isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type, Float8E4M3FNUZType, Float8E5M2FNUZType>(type); }
 
 } // namespace tilewright

@@ -13,6 +13,7 @@
 
 #include "core/Analysis/RowProgram.h"
 #include "core/Analysis/Buffers.h"
+#include "core/Analysis/ElementType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -102,7 +103,7 @@ static bool isPlainBody(const Nest &nest) {
         return false;
   for (const auto *accesses : {&nest.loads, &nest.stores})
     for (const Access &access : *accesses) {
-      Type type = cast<MemRefType>(access.memref.getType()).getElementType();
+      Type type = elementOf(access.memref);
       if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() < 8)
         return false;
     }

@@ -21,14 +21,6 @@
 using namespace mlir;
 using namespace tilewright;
 
-int64_t tilewright::elementBytes(Type type) {
-  if (type.isIndex())
-    return 8;
-  // Integers of odd widths lie at distances of a power of two, as LLVM lays them out: i24 in 4 bytes.
-  return static_cast<int64_t>(
-      llvm::PowerOf2Ceil(std::max<uint64_t>(1, llvm::divideCeil(type.getIntOrFloatBitWidth(), 8))));
-}
-
 SmallVector<func::FuncOp> tilewright::publicFunctions(ModuleOp module) {
   SmallVector<func::FuncOp> result;
   for (auto function : module.getOps<func::FuncOp>())

@@ -19,6 +19,7 @@
 #ifndef TILEWRIGHT_CORE_ANALYSIS_SIGNATURE_H
 #define TILEWRIGHT_CORE_ANALYSIS_SIGNATURE_H
 
+#include "core/Analysis/ElementType.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/IntegerSet.h"
@@ -58,9 +59,6 @@ struct Signature {
   /// The dimensions of an argument for given sizes.
   static std::vector<int64_t> evaluate(mlir::AffineMap shape, llvm::ArrayRef<int64_t> sizes);
 };
-
-/// Bytes that one element takes in memory: i1 takes 1.
-int64_t elementBytes(mlir::Type type);
 
 /// The public functions with a body, in order.
 llvm::SmallVector<mlir::func::FuncOp> publicFunctions(mlir::ModuleOp module);

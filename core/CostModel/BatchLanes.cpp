@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/BatchLanes.h"
-#include "core/Analysis/Signature.h"
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionPlanner.h"
 #include "core/CostModel/MemoryModel.h"
 

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionPlanner.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -186,7 +187,7 @@ bool Planner::packsScalarsOnce(const ContractionPlan &p) const {
 /// than the latency of the level that holds C, and a line for each fragment is next to nothing beside the loop.
 bool Planner::prefetchesResult(int64_t fragments) const {
   constexpr int64_t leastSteps = 64; // one prefetch beside 64 units: below a hundredth on two load ports
-  double bytes = elementsOf(c.c) * bytesOf(c.accumulator);
+  double bytes = elementsOf(c.c) * elementBytes(c.accumulator);
   const Memory *first = machine.cache(0);
   if (!first || bytes <= Machine::cacheShare * first->bytes)
     return false;
@@ -210,12 +211,13 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
   };
   int64_t k = p.kBlock ? p.kBlock : trips(p.kDim);
   int64_t panels = llvm::divideCeil(trips(*p.laneDim), p.vectors * p.unit->n);
-  int64_t panelBytes = p.vectors * p.unit->n * k * bytesOf(elementType(p.unit->b.element, c.accumulator.getContext()));
+  int64_t panelBytes =
+      p.vectors * p.unit->n * k * elementBytes(elementType(p.unit->b.element, c.accumulator.getContext()));
   if (int64_t most = fitting(panelBytes);
       p.rowsOutside && p.packVectors && most > 1 && most < panels && (!p.packScalars || packsScalarsOnce(p)))
     result.push_back({evenly(panels, most), 0});
   int64_t rowTiles = llvm::divideCeil(trips(*p.rowDim), p.rows * p.unit->m);
-  int64_t tileBytes = p.rows * p.unit->m * k * bytesOf(p.scalarOperand(c).element);
+  int64_t tileBytes = p.rows * p.unit->m * k * elementBytes(p.scalarOperand(c).element);
   if (int64_t most = fitting(tileBytes); !p.rowsOutside && most > 0 && most < rowTiles)
     result.push_back({0, evenly(rowTiles, most)});
   return result;
@@ -228,7 +230,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
   int64_t rowExtent = p.rowDim ? llvm::divideCeil(trips(*p.rowDim), unit.m) : 1,
           vectorsExtent = llvm::divideCeil(trips(*p.laneDim), unit.n);
   const Memory *second = machine.cache(1) ? machine.cache(1) : machine.cache(0);
-  int64_t elementBytes = bytesOf(elementType(unit.b.element, c.accumulator.getContext()));
+  int64_t bytes = elementBytes(elementType(unit.b.element, c.accumulator.getContext()));
   auto consider = [&](ContractionPlan candidate) {
     for (auto &[name, value] : options.overrides) {
       if (name == "k_block")
@@ -283,7 +285,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.laneBlock = packVectors && !rowsOutside && (!packScalars || packsScalarsOnce(q)) ? 1 : 0;
             // All of k, or even blocks: panels of a fraction of the second cache; few rows at a time where each
             // element of the vector operand is used once.
-            int64_t panelRow = vectors * unit.n * elementBytes, k = trips(p.kDim);
+            int64_t panelRow = vectors * unit.n * bytes, k = trips(p.kDim);
             int64_t inner = product(c.k) / std::max<int64_t>(k, 1), unitSteps = unit.k * q.kUnroll;
             SmallVector<int64_t> limits{k};
             for (int64_t part : {2, 4, 8})
@@ -292,7 +294,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             if (rowExtent <= rows)
               limits.append({32, 16, 8});
             // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
-            double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c).element);
+            double vSource = elementsOf(p.vectorOperand(c).access) * elementBytes(p.vectorOperand(c).element);
             bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
             bool canPrefetch = !rowsOutside && (!packVectors || q.laneBlock == 1) && isStatic(p.kDim) &&
                                c.k.size() == 1 && vectorsExtent > vectors;

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionPlanner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -116,7 +117,7 @@ void Planner::splitTiles(ContractionPlan &p) const {
   };
   // What every core reads whole costs its bytes once more for each further core; a packed operand is written as well.
   auto apart = [&](const ContractionOperand &shared, bool packed) {
-    double bytes = elementsOf(shared.access) * bytesOf(shared.element);
+    double bytes = elementsOf(shared.access) * elementBytes(shared.element);
     double again = (threads - 1) * bytes * (packed ? 3 : 1) / machine.bandwidth(bytes) / machine.clockHz;
     return p.seconds / (p.seconds + again);
   };
@@ -147,8 +148,8 @@ llvm::SmallVector<int64_t, 2> Planner::piecesOf(unsigned dim) const {
 double Planner::contentionSeconds(const Planner &part, int64_t parts) const {
   double clocks = 0;
   for (auto [operand, ofPart] : {std::pair(&c.a, &part.c.a), std::pair(&c.b, &part.c.b)}) {
-    double bytes = elementsOf(operand->access) * bytesOf(operand->element);
-    double touched = part.elementsOf(ofPart->access) * bytesOf(operand->element);
+    double bytes = elementsOf(operand->access) * elementBytes(operand->element);
+    double touched = part.elementsOf(ofPart->access) * elementBytes(operand->element);
     clocks += std::max(0.0, touched - bytes / double(parts)) / machine.bandwidth(bytes) / 2;
   }
   return clocks / machine.clockHz;

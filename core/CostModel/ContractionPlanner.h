@@ -157,8 +157,6 @@ int64_t planField(const ContractionPlan &plan, llvm::StringRef name);
 /// A buffer displaces other data and needs translations of its own, which no term of the form counts.
 constexpr double copyMargin = 0.02;
 
-inline int64_t bytesOf(mlir::Type type) { return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8); }
-
 class Planner {
 public:
   Planner(const Contraction &c, const TargetDescription &target, const PlanOptions &options)

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionPlanner.h"
 #include "core/CostModel/Overlap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -49,7 +50,7 @@ double Planner::setPressure(const ContractionPlan &p, unsigned level) const {
   auto stride = strideOf(operand.access, p.kDim);
   if (!cache || !stride || *stride == 0)
     return 0;
-  int64_t bytes = bytesOf(operand.element);
+  int64_t bytes = elementBytes(operand.element);
   int64_t perRow = llvm::divideCeil(p.vectors * p.unit->n * bytes, cache->lineBytes);
   return linesOfSet(*cache, std::abs(*stride) * bytes, perRow, double(p.kBlock ? p.kBlock : product(c.k)));
 }
@@ -71,11 +72,11 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
   x.meanVectors = x.vectors / x.panels;
   x.kBlocks = p.kBlock ? std::ceil(double(trips(p.kDim)) / p.kBlock) : 1;
   x.kInBlock = x.k / x.kBlocks;
-  x.registerBytes = double(unit.n) * unit.k * bytesOf(elementType(unit.b.element, c.accumulator.getContext()));
-  x.rowBytes = double(unit.m) * unit.k * bytesOf(elementType(unit.a.element, c.accumulator.getContext()));
+  x.registerBytes = double(unit.n) * unit.k * elementBytes(elementType(unit.b.element, c.accumulator.getContext()));
+  x.rowBytes = double(unit.m) * unit.k * elementBytes(elementType(unit.a.element, c.accumulator.getContext()));
   x.panelBytes = x.kInBlock / unit.k * x.meanVectors * x.registerBytes;
-  x.vSource = elementsOf(v.access) * bytesOf(v.element);
-  x.sSource = elementsOf(s.access) * bytesOf(s.element);
+  x.vSource = elementsOf(v.access) * elementBytes(v.element);
+  x.sSource = elementsOf(s.access) * elementBytes(s.element);
   return x;
 }
 
@@ -83,7 +84,7 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
 double Planner::pageSteps(const ContractionPlan &p) const {
   const ContractionOperand &v = p.vectorOperand(c);
   auto stride = strideOf(v.access, p.kDim);
-  return stride ? std::min(1.0, double(std::abs(*stride)) * bytesOf(v.element) / machine.pageBytes) : 0;
+  return stride ? std::min(1.0, double(std::abs(*stride)) * elementBytes(v.element) / machine.pageBytes) : 0;
 }
 
 /// The part of a page that lies between two steps along `dim`.
@@ -114,8 +115,8 @@ double Planner::stridedLineClocks(double stride, double lines) const {
 double Planner::crossing(const ContractionPlan &p) const {
   auto stride = strideOf(p.vectorOperand(c).access, p.kDim);
   const Memory *cache = machine.cache(0);
-  bool crosses =
-      !p.packVectors && cache && (!stride || (*stride * bytesOf(p.vectorOperand(c).element)) % cache->lineBytes != 0);
+  bool crosses = !p.packVectors && cache &&
+                 (!stride || (*stride * elementBytes(p.vectorOperand(c).element)) % cache->lineBytes != 0);
   return crosses ? 2 : 1;
 }
 
@@ -135,15 +136,15 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   double held = x.panelBytes * (p.rowsOutside ? side : p.prefetchPanels ? 2 : 1);
   // A packed panel that fits the first cache beside the rows of a tile stays there: what is prefetched goes into the
   // second one.
-  double own = x.panelBytes + x.meanRows * p.unit->m * x.kInBlock * bytesOf(p.scalarOperand(c).element);
+  double own = x.panelBytes + x.meanRows * p.unit->m * x.kInBlock * elementBytes(p.scalarOperand(c).element);
   if (const Memory *first = machine.cache(0);
       first && p.packVectors && !p.isBlock() && !p.rowsOutside && side <= 1 && own <= 0.75 * first->bytes)
     return 1 / (1 / (x.rowTiles * machine.bandwidth(x.panelBytes + first->bytes)) +
                 (1 - 1 / x.rowTiles) / first->bytesPerClock);
   // With the row tiles outside, each of them reads all panels; between two reads of one lie the other panels, and the
   // row tile with its part of C.
-  double tile =
-      x.meanRows * p.unit->m * (x.kInBlock * bytesOf(p.scalarOperand(c).element) + x.lanes * bytesOf(c.accumulator));
+  double tile = x.meanRows * p.unit->m *
+                (x.kInBlock * elementBytes(p.scalarOperand(c).element) + x.lanes * elementBytes(c.accumulator));
   double bandwidth = p.rowsOutside ? machine.cyclic(held, tile) : machine.bandwidth(held);
   // Between the packing of a block of panels and their first use lies the packing of the others, whose sources pass
   // through the caches as well; they are not used again, so half of them counts.
@@ -158,7 +159,7 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   // Rows that share sets of the first cache come from the second each time.
   if (const Memory *first = machine.cache(0); setPressure(p, 0) > first->ways)
     bandwidth = std::min(bandwidth, second->bytesPerClock);
-  bool withinPage = stride && std::abs(*stride) * bytesOf(v.element) < machine.pageBytes;
+  bool withinPage = stride && std::abs(*stride) * elementBytes(v.element) < machine.pageBytes;
   if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25)) // caches behind it hash their addresses
     return std::min(bandwidth, machine.scattered(std::max<double>(x.panelBytes, second->bytes)));
   return bandwidth;
@@ -173,20 +174,20 @@ double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
     return x.rowBytes / machine.bandwidth(rows * x.rowBytes * x.kInBlock / p.unit->k);
   }
   // Every panel reads the rows of a block of k again, from the second cache if its sets hold them.
-  double rows = p.rowsOutside ? x.meanRows : x.rows, bytes = rows * x.kInBlock * bytesOf(s.element);
+  double rows = p.rowsOutside ? x.meanRows : x.rows, bytes = rows * x.kInBlock * elementBytes(s.element);
   if (const Memory *second = machine.cache(1); second && p.rowDim && !p.packScalars && !p.rowsOutside) {
-    double apart = double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * bytesOf(s.element);
-    double lines = std::max(1.0, x.kInBlock * bytesOf(s.element) / second->lineBytes);
+    double apart = double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * elementBytes(s.element);
+    double lines = std::max(1.0, x.kInBlock * elementBytes(s.element) / second->lineBytes);
     if (std::abs(strideOf(s.access, p.kDim).value_or(0)) == 1 &&
         linesOfSet(*second, int64_t(apart), lines, rows) > 0.75 * second->ways)
       bytes = std::max<double>(bytes, second->bytes);
   }
-  double clocks = bytesOf(s.element) * p.unit->k / machine.bandwidth(bytes);
+  double clocks = elementBytes(s.element) * p.unit->k / machine.bandwidth(bytes);
   // Rows whose distance is a multiple of a few lines share sets of the first cache: too many evict each other.
   const Memory *first = machine.cache(0);
   if (!first || !p.rowDim || p.packScalars)
     return clocks;
-  int64_t stride = std::abs(strideOf(s.access, *p.rowDim).value_or(0)) * bytesOf(s.element);
+  int64_t stride = std::abs(strideOf(s.access, *p.rowDim).value_or(0)) * elementBytes(s.element);
   int64_t sets = first->bytes / (first->lineBytes * first->ways);
   if (stride >= first->lineBytes && stride % first->lineBytes == 0) {
     double reached = double(sets) / std::gcd(stride / first->lineBytes, sets);
@@ -201,7 +202,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
   const MatrixUnit &unit = *p.unit;
   double bandwidth = vectorBandwidth(p, x), perRow = rowClocks(p, x);
   double loadsA = accesses(unit.a, x.rowBytes), loadsB = accesses(unit.b, x.registerBytes);
-  double resultBytes = double(unit.m) * unit.n * bytesOf(c.accumulator);
+  double resultBytes = double(unit.m) * unit.n * elementBytes(c.accumulator);
   double storesC =
       unit.c.opaque ? accesses(unit.c, resultBytes) : std::max<double>(unit.m, accesses(unit.c, resultBytes));
   // In place, each step of k may be on another page: those that do not stay translated are walked by every row tile.
@@ -248,7 +249,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
 /// C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
 /// prefetchers, pieces of rows are not. Half of it overlaps with the arithmetic.
 double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
-  double bytes = x.outer * x.rows * x.lanes * bytesOf(c.accumulator);
+  double bytes = x.outer * x.rows * x.lanes * elementBytes(c.accumulator);
   bool wholeRows = p.rowsOutside || x.rowTiles == 1 || x.panels == 1;
   // The lines of a tile register's rows leave while the next tile is computed.
   double pieces = p.unit->c.opaque ? std::min(machine.scattered(bytes), machine.writing(bytes))
@@ -259,15 +260,15 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double again = fetched ? 1 / (2 * machine.bandwidth(bytes)) + 1 / (4 * machine.writing(bytes)) : 2 / written;
   double total = bytes * (1 / written + (x.kBlocks - 1) * again);
   if (strideOf(c.c, *p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
-    double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * bytesOf(c.accumulator);
+    double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * elementBytes(c.accumulator);
     // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
     double away = stridedLineClocks(apart, x.meanVectors * p.unit->n);
     double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + 3 * away;
     total += x.outer * x.rows * x.lanes * x.kBlocks * each;
   } else if (p.rowDim && !wholeRows) { // the rows of a panel lie on pages of their own
-    double pages = pagesApart(c.c, *p.rowDim, bytesOf(c.accumulator));
+    double pages = pagesApart(c.c, *p.rowDim, elementBytes(c.accumulator));
     double others =
-        p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, bytesOf(p.scalarOperand(c).element));
+        p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, elementBytes(p.scalarOperand(c).element));
     double visits = x.outer * x.rows * x.panels * x.kBlocks;
     // The walks of pages that follow each other do not wait for each other.
     if ((pages + others) * x.rows + pageSteps(p) * x.kInBlock > machine.translations)

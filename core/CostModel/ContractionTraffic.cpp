@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionPlanner.h"
 #include "core/CostModel/Overlap.h"
 #include "llvm/ADT/bit.h"
@@ -73,7 +74,7 @@ double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) con
 
 /// Bytes of a panel's row that lie together in the source.
 double Planner::panelRun(const ContractionPlan &p, const Extents &x) const {
-  return x.meanVectors * p.unit->n * bytesOf(p.vectorOperand(c).element);
+  return x.meanVectors * p.unit->n * elementBytes(p.vectorOperand(c).element);
 }
 
 /// The same of all panels that are packed at once; 0 where the source is transposed.
@@ -124,8 +125,8 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
 /// of k of them stays; what no cache keeps is missed by every tile.
 double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const {
   const ContractionOperand &s = p.scalarOperand(c);
-  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * bytesOf(s.element);
-  double linesOfStep = std::max(1.0, x.meanRows * bytesOf(s.element) / machine.lineBytes);
+  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * elementBytes(s.element);
+  double linesOfStep = std::max(1.0, x.meanRows * elementBytes(s.element) / machine.lineBytes);
   double pages = std::min(1.0, apart / machine.pageBytes);
   double each = stridedLineClocks(apart, x.kInBlock * linesOfStep) + pages * machine.translation(pages * x.kInBlock);
   return passes * x.outer * x.rowTiles * x.kBlocks * x.kInBlock * linesOfStep * each;
@@ -139,11 +140,11 @@ double Planner::scalarTouchClocks(const ContractionPlan &p, const Extents &x) co
   const Memory &from = machine.level(x.sSource);
   if (&from == machine.cache(0) || &from == machine.cache(1))
     return 0;
-  double run = x.kInBlock * bytesOf(s.element), rows = x.meanRows * p.unit->m, waited = 0;
-  double apart = p.rowDim ? double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * bytesOf(s.element) : 0;
+  double run = x.kInBlock * elementBytes(s.element), rows = x.meanRows * p.unit->m, waited = 0;
+  double apart = p.rowDim ? double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * elementBytes(s.element) : 0;
   if (rows * std::max(run, apart) > machine.pageBytes) {
     double instructions = x.meanRows * x.meanVectors + x.meanVectors + (x.meanVectors > 1 ? x.meanRows : 0);
-    double ofLine = instructions * machine.lineBytes / (bytesOf(s.element) * p.unit->k);
+    double ofLine = instructions * machine.lineBytes / (elementBytes(s.element) * p.unit->k);
     double lines = std::min(machine.ramp, std::ceil(run / machine.lineBytes));
     waited = x.outer * x.rowTiles * x.kBlocks * lines / std::max(1.0, machine.window / ofLine) * from.latency;
   }
@@ -158,7 +159,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     // Rows along k come in long runs; blocks of other rows in pieces of a unit's rows, whose lines two blocks share.
     // Row tiles outside read all of it for each block of panels.
     bool runs = strideOf(s.access, p.kDim) == 1;
-    double piece = p.unit->m * bytesOf(s.element), lines = std::max(1.0, machine.lineBytes / piece);
+    double piece = p.unit->m * elementBytes(s.element), lines = std::max(1.0, machine.lineBytes / piece);
     double fromMemory =
         x.sSource / (runs ? machine.bandwidth(x.sSource)
                           : std::min(machine.scattered(x.sSource) / lines, machine.pieces(x.sSource, piece)));
@@ -168,7 +169,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
       return std::max(total, fromMemory) + 0.5 * std::min(total, fromMemory);
     // Vectors along k, or rows along the free dimension whose blocks are transposed.
     double perVector = 1 / machine.loadsPerClock + 1 / machine.storesPerClock;
-    double perElement = perVector * bytesOf(s.element) / machine.registerBytes;
+    double perElement = perVector * elementBytes(s.element) / machine.registerBytes;
     if (strideOf(s.access, p.kDim) != 1)
       perElement = p.rowDim && strideOf(s.access, *p.rowDim) == 1
                        ? perElement * (1 + std::log2(p.unit->m) / machine.shufflesPerClock)

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Footprint.h"
-#include "core/Analysis/Signature.h"
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/Candidates.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/LaneDimensions.h"
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/CostModel/Sectors.h"
 #include "llvm/ADT/STLExtras.h"
@@ -61,8 +62,7 @@ std::optional<TiledDimensions> tilewright::tiledDimensions(const Contraction &c)
     if ((isContiguousAlong(c.a.access, dim) || isContiguousAlong(c.b.access, dim)) && extent(dim) >= leastContiguous)
       best.k = dim;
 
-  auto bytesOf = [](Type type) { return std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8); };
-  int64_t operandBytes = bytesOf(c.a.element), sumBytes = bytesOf(c.accumulator);
+  int64_t operandBytes = elementBytes(c.a.element), sumBytes = elementBytes(c.accumulator);
   int64_t depth = std::min(comparedDepth, extent(best.k));
   // Of one multiply-add: a tile is read for each piece of k, and its part of C moved once.
   auto sectorsOf = [&](unsigned m, unsigned n) {

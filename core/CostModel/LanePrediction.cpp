@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/LanePrediction.h"
+#include "core/Analysis/ElementType.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 #include <set>
@@ -53,8 +54,7 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   int64_t clusters = llvm::divideCeil(m, plan.blockM() * plan.cluster), columns = llvm::divideCeil(n, plan.blockN());
   int64_t steps = otherK * llvm::divideCeil(k, plan.depth), subgroups = plan.subgroupsM * plan.subgroupsN;
   int64_t tiles = outer * clusters * plan.cluster * columns;
-  int64_t bytesA = std::max(1u, c.a.element.getIntOrFloatBitWidth() / 8),
-          bytesB = std::max(1u, c.b.element.getIntOrFloatBitWidth() / 8);
+  int64_t bytesA = elementBytes(c.a.element), bytesB = elementBytes(c.b.element);
 
   LanePrediction result;
   result.unit = plan.unit->name;

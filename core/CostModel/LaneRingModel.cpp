@@ -17,6 +17,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
@@ -120,7 +121,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction 
                *own = chip.memory("register"), *l2 = chip.memory("l2"), *global = chip.memory("global");
   if (!engine || !shared || !file || !own || !global)
     return std::nullopt;
-  int64_t elementBytes = std::max(1u, c.a.element.getIntOrFloatBitWidth() / 8);
+  int64_t elementBytes = tilewright::elementBytes(c.a.element);
   if (c.b.element.getIntOrFloatBitWidth() != c.a.element.getIntOrFloatBitWidth())
     return std::nullopt;
   int64_t line = lineBytes / elementBytes, depth = line;

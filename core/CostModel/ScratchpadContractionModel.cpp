@@ -175,7 +175,7 @@ struct Judge {
 /// The tile of an operand that has `rowDim` and `colDim` of the nest along the rows and columns of its scratchpad.
 TileTransfer Judge::operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
                             int64_t cols) const {
-  TileTransfer tile{rows, cols, std::max<int64_t>(1, operand.element.getIntOrFloatBitWidth() / 8)};
+  TileTransfer tile{rows, cols, tilewright::elementBytes(operand.element)};
   auto stepsByOne = [&](unsigned dim) { return operand.access.stride(dim) == 1; };
   tile.order = stepsByOne(colDim) ? TileOrder::Rows : stepsByOne(rowDim) ? TileOrder::Columns : TileOrder::Scattered;
   tile.pitchBits = pitchBitsOf(operand.access, c.nest, tile.elementBytes);
@@ -232,8 +232,8 @@ static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk
 /// Fills in times and bytes of `plan`; false where it does not fit and need not.
 bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   const MatrixUnit &unit = *plan.unit;
-  int64_t bytesA = std::max(1u, bitWidth(unit.a.element) / 8), bytesB = std::max(1u, bitWidth(unit.b.element) / 8),
-          bytesC = std::max(1u, bitWidth(unit.c.element) / 8);
+  int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element),
+          bytesC = elementBytes(unit.c.element);
   int64_t steps = llvm::divideCeil(k, plan.tileK) * otherK;
   plan.slices = 1; // of an unknown number of steps the first is sure
   while (knownSteps && plan.slices * 2 <= std::min(steps, mostSlices) && plan.tileM % (plan.slices * 2) == 0)

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/SplitModel.h"
+#include "core/Analysis/ElementType.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -38,8 +39,7 @@ SplitPlan tilewright::planSplit(const LaneContractionPlan &tiles, const Contract
     otherK *= extent(dim);
   best.tiles = outer * llvm::divideCeil(extent(tiles.mDim), tiles.blockM()) *
                llvm::divideCeil(extent(tiles.nDim), tiles.blockN());
-  double result =
-      double(outer) * extent(tiles.mDim) * extent(tiles.nDim) * std::max(1u, c.accumulator.getIntOrFloatBitWidth() / 8);
+  double result = double(outer) * extent(tiles.mDim) * extent(tiles.nDim) * elementBytes(c.accumulator);
   double atATime = double(hierarchy.blocks) * tiles.blocksAtATime;
   std::vector<SplitPlan> considered;
   for (int64_t parts = 1; parts <= k / tiles.depth && parts <= 64; ++parts) {

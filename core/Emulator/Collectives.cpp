@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/Collectives.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Emulator/Transfers.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -233,7 +234,7 @@ static bool checkMemory(Lane &lane, uint32_t site, const UnitRunner &runner, uin
     if (!runner.inMemory(i))
       continue;
     const UnitOperand &o = *operands[i];
-    uint64_t elementBytes = std::max(1u, bitWidth(o.element) / 8);
+    uint64_t elementBytes = tilewright::elementBytes(o.element);
     for (int64_t row = 0; row < o.rows && fits; ++row) {
       // Pieces of a row that lie side by side.
       for (int64_t col = 0; col < o.cols && fits;) {

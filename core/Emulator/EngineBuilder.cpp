@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Emulator/BuilderParts.h"
 #include "core/Emulator/Meetings.h"
 
@@ -229,7 +230,7 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
     if (!runner.inMemory(i))
       continue;
     const UnitOperand &o = i == 0 ? runner.unit.a : i == 1 ? runner.unit.b : runner.unit.c;
-    int64_t rowBytes = o.cols * std::max(1u, bitWidth(o.element) / 8);
+    int64_t rowBytes = o.cols * elementBytes(o.element);
     impl.narrow(Space::Scratchpad, rowBytes, 16);
     if (runner.unit.completion != Completion::AtOnce)
       impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Unit);

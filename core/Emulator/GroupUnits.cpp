@@ -18,6 +18,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Emulator/Collectives.h"
 #include "core/Emulator/Transfers.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -53,7 +54,7 @@ static bool readMatrix(Lane &lane, uint32_t site, const MatrixUnit &unit, int op
   Machine &machine = *lane.machine;
   constexpr int64_t pieceBytes = 16, groupLines = 8;
   const UnitOperand &o = operand == 0 ? unit.a : unit.b;
-  int64_t elementBytes = std::max(1u, bitWidth(o.element) / 8);
+  int64_t elementBytes = tilewright::elementBytes(o.element);
   auto [lines, length] = linesOf(unit, operand, matrix.kInner);
   uint32_t agent = lane.cluster->agents.engine(unitEngine, lane.number);
   for (int64_t line = 0; line < lines; line += groupLines)

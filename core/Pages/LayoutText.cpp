@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pages/LayoutText.h"
+#include "core/Analysis/ElementType.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -66,7 +67,7 @@ static void bits(llvm::StringRef name, llvm::ArrayRef<Position> bases, raw_ostre
 }
 
 static void banks(const UnitOperand &operand, const Memory &memory, raw_ostream &os) {
-  int64_t bytes = std::max<int64_t>(1, bitWidth(operand.element) / 8), dense = operand.cols * bytes;
+  int64_t bytes = elementBytes(operand.element), dense = operand.cols * bytes;
   os << formatv("bank phases: clocks in which all lanes read their element 0 from {0} banks of {1} bytes\n",
                 memory.banks, memory.bankBytes);
   // As the matrix lies densely, in whole lines of all banks, and in those with a piece of 16 bytes behind each.

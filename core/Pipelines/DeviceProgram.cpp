@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/DeviceProgram.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Pipelines/LaunchCode.h"
 #include "core/Target/ModuleTarget.h"
 #include "tilewright/LaneOps.h"

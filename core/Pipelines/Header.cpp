@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Header.h"
+#include "core/Analysis/ElementType.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

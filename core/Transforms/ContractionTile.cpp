@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/ContractionNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -228,7 +229,7 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
   if (!source)
     return;
   int64_t ahead = tileVectors * unit.n * p.prefetchPanels;
-  int64_t elementBytes = cast<MemRefType>(source->memref.getType()).getElementTypeBitWidth() / 8;
+  int64_t elementBytes = tilewright::elementBytes(elementOf(source->memref));
   int64_t perLine = std::max<int64_t>(cacheLineBytes / elementBytes, 1);
   int64_t depth = cast<AffineConstantExpr>(k.length).getValue(), width = tileVectors * unit.n;
   bool alongLanes = source->stride(*p.laneDim) == 1;
@@ -280,7 +281,7 @@ void ContractionNest::prefetchEpilogue() {
 void ContractionNest::prefetchTile(const Access &access) {
   if (!p.rowDim || !p.laneDim || !access.dims().test(*p.rowDim) || access.stride(*p.laneDim) != 1)
     return;
-  int64_t bytes = llvm::divideCeil(cast<MemRefType>(access.memref.getType()).getElementTypeBitWidth(), 8);
+  int64_t bytes = elementBytes(elementOf(access.memref));
   int64_t perLine = std::max<int64_t>(cacheLineBytes / bytes, 1);
   for (int64_t row = 0; row < tileRows * unit.m; ++row)
     for (int64_t lane = 0; lane < tileVectors * unit.n; lane += perLine) {

@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/Signature.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/LaneWriter.h"
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Transforms/Passes.h"

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/EngineCommands.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Descriptor.h"
 #include "core/Transforms/EngineNumbers.h"
 #include "core/Transforms/RequireTarget.h"
@@ -93,7 +94,7 @@ FailureOr<Value> EngineWriter::multiply(OpBuilder &builder, tile::MultiplyOp op)
   auto operand = [&](Value memref, ValueRange indices) {
     Numbers at{builder, loc};
     auto type = cast<MemRefType>(memref.getType());
-    int64_t bytes = bytesOf(type.getElementType());
+    int64_t bytes = elementBytes(type.getElementType());
     Value base = at.advance(pointerOf(builder, loc, memref), at.mul(at.linear(memref, indices), at.index(bytes)));
     return Operand{base, type.getShape().back() * bytes, bytes};
   };

@@ -67,9 +67,6 @@ struct Numbers {
   }
 };
 
-/// Bytes of an element in memory.
-inline int64_t bytesOf(mlir::Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
-
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_ENGINENUMBERS_H

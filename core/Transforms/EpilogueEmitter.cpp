@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Buffers.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/ContractionEmitter.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -55,7 +56,7 @@ Value findPlaceOfSums(const ContractionTask &task) {
     Access place = onContraction(store, step, c);
     if (place.map != c.c.map || place.symbols != c.c.symbols ||
         cast<AffineStoreOp>(store.op).getValueToStore().getType() != c.accumulator ||
-        cast<MemRefType>(c.c.memref.getType()).getElementType() != c.accumulator)
+        elementOf(c.c.memref) != c.accumulator)
       return false;
     auto isElsewhere = [&](const Access &load) {
       return load.memref == c.c.memref || !origins.mayAlias(load.memref, store.memref);

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaneAccess.h"
-#include "core/Analysis/Signature.h"
+#include "core/Analysis/ElementType.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -119,7 +120,7 @@ bool NestVectorizer::readBody(std::string &reason) {
       }
     // A bool in memory is a byte, in a vector a bit.
     if (auto *access = isa<AffineLoadOp, AffineStoreOp>(op) ? accessOf(&op) : nullptr) {
-      Type element = cast<MemRefType>(access->memref.getType()).getElementType();
+      Type element = elementOf(access->memref);
       if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0) {
         reason = "elements are no whole bytes";
         return false;
@@ -157,7 +158,7 @@ void NestVectorizer::countGather(const Access &load, unsigned dim, LaneCost &cos
       llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
     return;
   ++cost.gathers;
-  int64_t width = llvm::divideCeil(cast<MemRefType>(load.memref.getType()).getElementTypeBitWidth(), 8);
+  int64_t width = elementBytes(elementOf(load.memref));
   bool ownLines = std::abs(stride) * width >= model.lineBytes();
   cost.returns += ownLines && !model.staysNear(nest.tripCounts[dim].value_or(1 << 20) * model.lineBytes());
 }

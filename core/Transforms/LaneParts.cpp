@@ -16,6 +16,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/LaneTail.h"
 #include "core/Transforms/LaneWriter.h"
 #include "core/Transforms/TileRegionLowering.h"
@@ -52,9 +53,7 @@ std::optional<int64_t> LaneWriter::partOfResult(Value stored) {
   if (!store || store->getPrevNode() != last)
     return std::nullopt;
   auto typeOf = [](Value value) { return cast<tile::FragmentType>(value.getType()); };
-  auto bytesOf = [&](Value value) {
-    return std::max<int64_t>(1, typeOf(value).getElementType().getIntOrFloatBitWidth() / 8);
-  };
+  auto bytesOf = [&](Value value) { return elementBytes(typeOf(value).getElementType()); };
   int64_t count = typeOf(stored).getNumElements(), bytes = bytesOf(stored);
   bool ofSum = false;
   // Loads and maps before the store, and nothing else between them.

@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/Signature.h"
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Transforms/LaneWriter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaneRings.h"
-#include "core/Analysis/Signature.h"
+#include "core/Analysis/ElementType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;

@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/LaneWriter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -44,7 +45,7 @@ LogicalResult LaneWriter::alloc(tile::AllocOp op) {
     elements *= extent;
   if (array.arrangement && type.getRank())
     elements += elements / type.getShape().back() * array.arrangement.getPadding();
-  int64_t bytes = llvm::alignTo(elements * std::max(1u, type.getElementTypeBitWidth() / 8), 1024);
+  int64_t bytes = llvm::alignTo(elements * elementBytes(type.getElementType()), 1024);
   if (!shared)
     shared = context.ops.scratchpad(builder, context.loc, module, shape.sharedBytes);
   array.pointer = shared;

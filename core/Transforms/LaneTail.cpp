@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaneTail.h"
-#include "core/Analysis/Signature.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/LaneRings.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
@@ -58,7 +58,7 @@ LaneTail tilewright::tailOf(Operation *grid, const LaneContractionPlan &plan, co
   tail.writtenBytes /= fragments;
   tail.scratchpadBytes /= fragments;
   for (const auto &[read, ops] : reads) {
-    int64_t bytes = elementBytes(cast<MemRefType>(read.first.getType()).getElementType());
+    int64_t bytes = elementBytes(elementOf(read.first));
     tail.reads.append(ops / fragments, {read.second, bytes});
   }
   if (inParts)

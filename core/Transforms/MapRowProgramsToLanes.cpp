@@ -38,9 +38,6 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-static int64_t bytesOf(Type element) { return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8); }
-static Type elementOf(Value memref) { return cast<MemRefType>(memref.getType()).getElementType(); }
-
 /// Instructions of a function that is expanded: a polynomial and what makes its argument small.
 static constexpr int64_t expandedOperations = 16;
 
@@ -55,13 +52,13 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
   }
   auto align = [&](Value memref) {
     auto type = cast<MemRefType>(memref.getType());
-    task.vector = std::min(task.vector, 16 / bytesOf(type.getElementType()));
+    task.vector = std::min(task.vector, 16 / elementBytes(type.getElementType()));
     while (task.vector > 1 && type.getRank() > 1 &&
            (type.isDynamicDim(type.getRank() - 1) || type.getShape().back() % task.vector != 0))
       task.vector /= 2;
   };
   for (const auto &[source, phases] : program.uses()) {
-    int64_t bytes = bytesOf(elementOf(source.second->memref));
+    int64_t bytes = elementBytes(elementOf(source.second->memref));
     if (source.first) {
       task.betweenBytes += phases.size() > 1 ? bytes : 0;
       task.accesses += phases.size() > 1 ? phases.size() : 0;
@@ -80,16 +77,16 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
     int64_t moved = 0, alongRow = 0;
     for (const Access &load : nest.loads)
       if (step->isAlongRow(load)) {
-        alongRow += std::max<int64_t>(4, bytesOf(load.op->getResult(0).getType()));
-        moved += bytesOf(load.op->getResult(0).getType());
+        alongRow += std::max<int64_t>(4, elementBytes(load.op->getResult(0).getType()));
+        moved += elementBytes(load.op->getResult(0).getType());
       }
     if (step->kind == RowStep::Kind::Elementwise)
       for (const Access &store : nest.stores) {
-        alongRow += std::max<int64_t>(4, bytesOf(elementOf(store.memref)));
-        moved += bytesOf(elementOf(store.memref));
+        alongRow += std::max<int64_t>(4, elementBytes(elementOf(store.memref)));
+        moved += elementBytes(elementOf(store.memref));
         if (llvm::is_contained(program.results, store.memref) && program.lastWriter(store.memref) == step.get()) {
           align(store.memref);
-          task.bytes += bytesOf(elementOf(store.memref));
+          task.bytes += elementBytes(elementOf(store.memref));
           ++task.accesses;
         }
       }

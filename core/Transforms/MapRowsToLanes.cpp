@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Analysis/RowReduction.h"
-#include "core/Analysis/Signature.h"
 #include "core/CostModel/Candidates.h"
 #include "core/CostModel/RowModel.h"
 #include "core/CostModel/Sectors.h"
@@ -67,7 +67,7 @@ static RowTask taskOf(const RowReduction &rows) {
   for (unsigned dim : rows.outer) {
     int64_t bytes = 0, trips = rows.nest.tripCounts[dim].value_or(assumedExtent);
     for (const Access &load : rows.nest.loads) {
-      int64_t element = elementBytes(cast<MemRefType>(load.memref.getType()).getElementType());
+      int64_t element = elementBytes(elementOf(load.memref));
       std::optional<int64_t> stride = load.stride(dim);
       if (!rows.sumOf(load.op))
         bytes += !stride ? sectorBytes
@@ -80,7 +80,7 @@ static RowTask taskOf(const RowReduction &rows) {
     if (load.stride(rows.lane) != 1)
       continue;
     auto type = cast<MemRefType>(load.memref.getType());
-    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    int64_t bytes = elementBytes(type.getElementType());
     task.bytes += bytes;
     task.vector = std::min(task.vector, 16 / bytes);
     // Rows whose pitch is no multiple of the vector have unaligned beginnings.

@@ -14,6 +14,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Nest.h"
 #include "core/Transforms/IterationSpace.h"
@@ -57,7 +58,7 @@ static std::unique_ptr<Transposition> recognize(AffineForOp root, int64_t side) 
   const Nest &n = result.nest;
   const Access &store = n.stores.front();
   auto isPlain = [](const Access &access) {
-    Type type = cast<MemRefType>(access.memref.getType()).getElementType();
+    Type type = elementOf(access.memref);
     return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8;
   };
   auto isLong = [&](unsigned dim) { return n.tripCounts[dim].value_or(side) >= side; };
@@ -189,8 +190,8 @@ void Emitter::emit() {
     firstRead = block[0] * side;
     firstWritten = block[1] * side;
     for (const Access *load : task.staged) {
-      Type element = cast<MemRefType>(load->memref.getType()).getElementType();
-      int64_t bytes = element.getIntOrFloatBitWidth() / 8, padding = std::max<int64_t>(1, bankBytes / bytes);
+      Type element = elementOf(load->memref);
+      int64_t bytes = elementBytes(element), padding = std::max<int64_t>(1, bankBytes / bytes);
       auto type = MemRefType::get({side, side}, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
       buffers[load->op] =
           tile::AllocOp::create(builder(), loc, type, ValueRange(),
@@ -274,7 +275,7 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
       // A row of a tile fills the banks once, so that a row is written without conflicts, too.
       int64_t side = hierarchy.lanes, bytes = 0;
       for (const Access *load : task->staged) {
-        int64_t element = cast<MemRefType>(load->memref.getType()).getElementTypeBitWidth() / 8;
+        int64_t element = elementBytes(elementOf(load->memref));
         side = std::max(side, shared->banks * shared->bankBytes / element);
         bytes += element;
       }

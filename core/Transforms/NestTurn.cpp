@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/VectorTranspose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,7 +36,7 @@ static int64_t operationsOf(Block &body) {
 }
 
 static unsigned bitsOf(const Access &access) {
-  Type element = cast<MemRefType>(access.memref.getType()).getElementType();
+  Type element = elementOf(access.memref);
   return element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
 }
 
@@ -101,7 +102,7 @@ void NestVectorizer::emitTurned(OpBuilder &b, ArrayRef<Step> steps, Value base, 
   if (before)
     ivs[*jamLoop] = arith::SubIOp::create(b, loc, ivs[*jamLoop], index(before));
   for (const Access *load : turned) {
-    Type element = cast<MemRefType>(load->memref.getType()).getElementType();
+    Type element = elementOf(load->memref);
     VectorType type = vectorOf(element), bits = vectorOf(b.getIntegerType(bitsOf(*load)));
     SmallVector<Value> rows;
     for (int64_t lane = 0; lane < lanes; ++lane) {

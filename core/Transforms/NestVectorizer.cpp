@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/NestVectorizer.h"
+#include "core/Analysis/ElementType.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,7 +39,7 @@ Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value 
   SmallVector<Value> ivs = step.ivs;
   ivs[laneLoop] = begin;
   auto type = cast<MemRefType>(streamed->memref.getType());
-  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  int64_t bytes = elementBytes(type.getElementType());
   Value offset = arith::ConstantIndexOp::create(b, loc, 0);
   for (auto [dim, index] : llvm::enumerate(indices(b, *streamed, ivs))) {
     Value size = arith::ConstantIndexOp::create(b, loc, type.getDimSize(dim));

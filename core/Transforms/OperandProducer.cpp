@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/OperandProducer.h"
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionPlanner.h"
 #include "core/CostModel/MemoryModel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -226,7 +227,7 @@ public:
     for (auto trips : producer.nest.tripCounts)
       elements *= double(trips.value_or(assumedTrips));
     for (const Access &load : producer.nest.loads) {
-      double read = bytesOf(load.op->getResult(0).getType());
+      double read = elementBytes(load.op->getResult(0).getType());
       for (unsigned dim = 0; dim < producer.nest.depth(); ++dim)
         if (load.dims().test(dim))
           read *= double(producer.nest.tripCounts[dim].value_or(assumedTrips));
@@ -239,7 +240,7 @@ public:
 
   /// The nest of its own that fills the buffer.
   double buffer() const {
-    double written = elements * bytesOf(operand.element);
+    double written = elements * elementBytes(operand.element);
     double seconds = std::max(model.moveSeconds(sourceBytes, written), issue(elements, model.lanes(bits)));
     return model.parallel(seconds, threads) ? seconds / double(threads) : seconds;
   }
@@ -262,7 +263,7 @@ public:
                             unsigned dim = llvm::find(c.nest.loops, loop) - c.nest.loops.begin();
                             return (dim == plan.laneDim || dim == plan.rowDim) && operand.access.stride(dim) == 1;
                           });
-    double more = std::max(0.0, sourceBytes - elements * bytesOf(operand.element)) * packed / elements;
+    double more = std::max(0.0, sourceBytes - elements * elementBytes(operand.element)) * packed / elements;
     return (issue(packed, isCopied ? model.lanes(bits) : 1) + model.moveSeconds(more, 0, sourceBytes)) / parts;
   }
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/RowProgramEmitter.h"
+#include "core/Analysis/ElementType.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -20,8 +21,6 @@
 using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
-
-static Type elementOf(Value memref) { return cast<MemRefType>(memref.getType()).getElementType(); }
 
 void RowProgramEmitter::emit() {
   for (AffineForOp loop : program.loops())

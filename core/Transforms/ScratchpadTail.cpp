@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/ScratchpadContractionNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,7 +56,7 @@ TailShape tailShapeOf(const ContractionTask &task) {
   };
   for (auto [from, to] : {std::pair(&loads, &shape.loads), {&stores, &shape.stores}})
     for (const TailBuffer &each : *from) {
-      int64_t bytes = std::max<int64_t>(1, each.element.getIntOrFloatBitWidth() / 8);
+      int64_t bytes = elementBytes(each.element);
       bool constant = !differs(each.access, c.m) && !differs(each.access, c.n);
       TileOrder order = constant || stepsByOne(each.access, c.n) ? TileOrder::Rows
                         : stepsByOne(each.access, c.m)           ? TileOrder::Columns

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/StencilPair.h"
+#include "core/Analysis/ElementType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -51,9 +52,7 @@ static SmallVector<AffineExpr, 4> elementAt(const Access &access, ArrayRef<Affin
 
 static double bytesOf(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
-  return type.hasStaticShape()
-             ? static_cast<double>(type.getNumElements()) * llvm::divideCeil(type.getElementTypeBitWidth(), 8)
-             : 0;
+  return type.hasStaticShape() ? static_cast<double>(type.getNumElements()) * elementBytes(type.getElementType()) : 0;
 }
 
 /// Instructions of one element; loads of `without` are those of the buffer between.

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/TileBufferLowering.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/RequireTarget.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -92,7 +93,7 @@ void tilewright::lowerFill(RewriterBase &rewriter, tile::FillOp op) {
 void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> extents = getAsIndexOpFoldResult(builder.getContext(), op.getShape());
-  Type element = cast<MemRefType>(op.getSource().getType()).getElementType();
+  Type element = elementOf(op.getSource());
   buildLoops(builder, loc, extents, [&](OpBuilder &at, ValueRange point) {
     auto read = [&](OpBuilder &inner) -> Value {
       return memref::LoadOp::create(
@@ -136,7 +137,7 @@ LogicalResult tilewright::emitMultiplyAsLoops(OpBuilder &builder, tile::Multiply
   if (failed(named))
     return failure();
   const MatrixUnit *unit = *named;
-  Type sum = cast<MemRefType>(op.getC().getType()).getElementType();
+  Type sum = elementOf(op.getC());
   ArrayRef<int64_t> shape = op.getShape();
   auto number = [&](OpBuilder &at, int64_t value) -> Value { return arith::ConstantIndexOp::create(at, loc, value); };
   auto place = [&](OpBuilder &at, ValueRange base, Value row, Value col) {

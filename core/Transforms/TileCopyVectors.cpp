@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/TileAccessLowering.h"
 #include "core/Transforms/TileBufferLowering.h"
 #include "core/Transforms/VectorTranspose.h"
@@ -90,7 +91,7 @@ static CopyPlan planCopy(tile::CopyOp op, int64_t vectorBytes) {
   Type element = sourceType.getElementType();
   if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8)
     return plan;
-  int64_t elementBytes = element.getIntOrFloatBitWidth() / 8, lanes = std::max<int64_t>(vectorBytes / elementBytes, 1);
+  int64_t elementBytes = tilewright::elementBytes(element), lanes = std::max<int64_t>(vectorBytes / elementBytes, 1);
   ArrayRef<int64_t> shape = op.getShape();
   Side source{op.getSourceElements(), shape, sourceType.isLastDimUnitStride()};
   Side destination{op.getDestinationElements(), shape, destinationType.isLastDimUnitStride()};
@@ -238,7 +239,7 @@ private:
   }
 
   void emit(OpBuilder &builder, SmallVector<Value> point, ArrayRef<int64_t> counts) {
-    Type element = mlir::cast<MemRefType>(op.getSource().getType()).getElementType();
+    Type element = elementOf(op.getSource());
     int64_t sourceRank = mlir::cast<MemRefType>(op.getSource().getType()).getRank();
     int64_t destinationRank = mlir::cast<MemRefType>(op.getDestination().getType()).getRank();
     if (plan.form == CopyForm::Rows) {

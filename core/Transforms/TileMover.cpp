@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/TileMover.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Analysis/Nest.h"
 #include "core/Transforms/EngineNumbers.h"
 #include "core/Transforms/TileBufferLowering.h"
@@ -70,7 +71,7 @@ std::optional<CopyForm> tilewright::copyFormOf(tile::CopyOp op) {
       col = d;
   }
   form.col = col ? *col : within ? *within : shape.size() - 1;
-  form.tile.elementBytes = bytesOf(cast<MemRefType>(op.getSource().getType()).getElementType());
+  form.tile.elementBytes = elementBytes(elementOf(op.getSource()));
   form.tile.cols = shape[form.col];
   unsigned along = form.col;
   if (shape.size() == 2) {
@@ -92,8 +93,7 @@ std::optional<CopyForm> tilewright::copyFormOf(tile::CopyOp op) {
 //===-- Moves -------------------------------------------------------------===//
 
 TileMover::TileMover(OpBuilder &builder, tile::CopyOp op, const CopyForm &form, const TargetDescription &chip)
-    : op(op), form(form), chip(chip), loc(op.getLoc()),
-      element(cast<MemRefType>(op.getSource().getType()).getElementType()) {
+    : op(op), form(form), chip(chip), loc(op.getLoc()), element(elementOf(op.getSource())) {
   scalar = op->getParentOfType<ModuleOp>()->hasAttr(scalarCodeAttr) || !form.vectors ||
            element.getIntOrFloatBitWidth() % 8 != 0;
   lanes = std::max<int64_t>(1, chip.vectorRegisters().second / form.tile.elementBytes);

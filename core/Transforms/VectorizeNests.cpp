@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/BoolBytes.h"
 #include "core/Transforms/NestPass.h"
@@ -66,8 +67,8 @@ void flatten(AffineForOp root, const MemoryModel &model, int64_t threads) {
   int64_t bytes = 0, line = 1; // of all buffers; elements of the narrowest one in a line
   for (const auto &accesses : {ArrayRef(nest->loads), ArrayRef(nest->stores)})
     for (const Access &access : accesses) {
-      Type element = cast<MemRefType>(access.memref.getType()).getElementType();
-      int64_t width = element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 8;
+      Type element = elementOf(access.memref);
+      int64_t width = element.isIntOrFloat() ? elementBytes(element) : 8;
       bytes += buffers.insert(access.memref).second ? total * width : 0;
       line = std::max(line, model.lineBytes() / width);
     }
@@ -148,7 +149,7 @@ void jamSums(AffineForOp rows, const MemoryModel &model) {
     isShared |= !isOwn(load);
     if (!isOwn(load) || !type.hasStaticShape() || !nest->tripCounts[0])
       continue;
-    int64_t width = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    int64_t width = elementBytes(type.getElementType());
     isApart |= *nest->tripCounts[0] * width >= model.pageBytes();
     bytes += type.getNumElements() * width;
   }
@@ -206,7 +207,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       MemRefType type = buffer.getType();
       fits &= type.hasStaticShape();
       if (type.hasStaticShape())
-        stack += type.getNumElements() * std::max(type.getElementTypeBitWidth() / 8, 1u);
+        stack += type.getNumElements() * elementBytes(type.getElementType());
     });
     auto bytes = bytesTouched(loop);
     // Unknown sizes are taken for large ones: a small one pays the launch.
@@ -328,7 +329,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       buffer->moveBefore(outermost);
       if (!type.hasStaticShape())
         continue;
-      int64_t bytes = type.getNumElements() * std::max(type.getElementTypeBitWidth() / 8, 1u);
+      int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
       if (stack + bytes > model.stackBytes())
         continue;
       stack += bytes;

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/Signature.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/SizeProduct.h"
 #include "core/Transforms/WorkspacePlanner.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
