@@ -20,13 +20,11 @@
 #define TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONPLANNER_H
 
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/ContractionModel.h"
 #include <cmath>
 
 namespace tilewright {
-
-/// Iterations that the model assumes of a loop whose trip count is not known.
-constexpr int64_t assumedTrips = 256;
 
 /// The numbers of a chip that the form needs, read once.
 struct Machine {

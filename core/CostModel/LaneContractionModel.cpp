@@ -13,6 +13,7 @@
 
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneDimensions.h"
 #include "core/CostModel/PlanShortage.h"
 #include "core/CostModel/Sectors.h"
@@ -181,11 +182,11 @@ static int64_t rowsOfLane(const Layout &layout) {
   return rows.size();
 }
 
-std::optional<LaneContractionPlan> tilewright::planLaneContraction(const Contraction &c, const TargetDescription &chip,
-                                                                   const LaneHierarchy &hierarchy, bool fast,
-                                                                   LanePlanOverrides overrides, std::string &reason,
-                                                                   std::vector<LaneContractionPlan> *considered,
-                                                                   int64_t unknownPitches) {
+std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneContractionQuestion &question,
+                                                                   const TargetDescription &chip,
+                                                                   const LaneHierarchy &hierarchy, std::string &reason,
+                                                                   std::vector<LaneContractionPlan> *considered) {
+  const auto &[c, fast, overrides, unknownPitches] = question;
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
     return std::nullopt;

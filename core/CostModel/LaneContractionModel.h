@@ -93,20 +93,27 @@ struct LaneContractionPlan {
   llvm::json::Object toJSON() const;
 };
 
-/// The plan with the smallest modelled time; nullopt and `reason` if no unit of the chip computes this contraction.
-/// `fast`: units that round their operands (tf32) may be used.
-/// `overrides`: only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m",
-/// "subgroups_n" (of a block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages"
-/// and "workers" are the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
-/// `considered` receives every candidate with its time, for --explain.
-/// `unknownPitches`: arrays that are read and written behind the sums, C among them, whose rows are apart as only the
-/// run shows. Compilers keep, for each but C, where the rows of a lane begin, 64 bits, for the columns that follow.
+/// Only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n" (of a
+/// block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are the
+/// most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
-std::optional<LaneContractionPlan> planLaneContraction(const Contraction &contraction, const TargetDescription &chip,
-                                                       const LaneHierarchy &hierarchy, bool fast,
-                                                       LanePlanOverrides overrides, std::string &reason,
-                                                       std::vector<LaneContractionPlan> *considered = nullptr,
-                                                       int64_t unknownPitches = 0);
+
+/// What is to be planned.
+struct LaneContractionQuestion {
+  const Contraction &contraction;
+  bool fast = false; // units that round their operands (tf32) may be used
+  LanePlanOverrides overrides = {};
+  /// Arrays that are read and written behind the sums, C among them, whose rows are apart as only the run shows.
+  /// Compilers keep, for each but C, where the rows of a lane begin, 64 bits, for the columns that follow.
+  int64_t unknownPitches = 0;
+};
+
+/// The plan with the smallest modelled time; nullopt and `reason` if no unit of the chip computes this contraction.
+/// `considered` receives every candidate with its time, for --explain.
+std::optional<LaneContractionPlan> planLaneContraction(const LaneContractionQuestion &question,
+                                                       const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                                                       std::string &reason,
+                                                       std::vector<LaneContractionPlan> *considered = nullptr);
 
 /// The best plan over units of a group of subgroups, its dimensions as in `base`; nullopt if the chip has none or the
 /// operands cannot be copied as tiles.
@@ -120,8 +127,6 @@ bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
 bool takesElements(const MatrixUnit &unit, const Contraction &contraction, bool fast);
 /// The memory dimension inside, but for those of one element, has step 1 along `dim`, and no other one moves.
 bool isContiguousAlong(const Access &access, unsigned dim);
-/// Size that a dynamic extent counts as: large enough that no edge decides.
-inline constexpr int64_t assumedExtent = 4096;
 /// Registers of a lane beside accumulators and fragments: addresses, loop counters, predicates.
 inline constexpr int64_t otherRegisters = 40;
 /// Registers of a lane that only starts copies.

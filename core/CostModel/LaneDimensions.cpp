@@ -12,6 +12,7 @@
 
 #include "core/CostModel/LaneDimensions.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/CostModel/Sectors.h"
 #include "llvm/ADT/STLExtras.h"

@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"

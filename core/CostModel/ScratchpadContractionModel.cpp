@@ -12,6 +12,7 @@
 
 #include "core/CostModel/ScratchpadContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -41,8 +42,6 @@ llvm::json::Object ScratchpadContractionPlan::toJSON() const {
                             {"seconds", seconds}};
 }
 
-/// Size that a dynamic extent counts as: large enough that no edge decides.
-static constexpr int64_t assumedExtent = 4096;
 /// Instructions of the core for one turn of a loop around a unit's instructions and one step of the ring: addresses,
 /// counters, branches, commands; and of any other loop: counter, comparison, branches.
 static constexpr double issueClocks = 8, ringClocks = 150, loopClocks = 4;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/TapModel.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -18,7 +19,6 @@ static double sumOfRow(const TapQuestion &q, const MemoryModel &model) {
 }
 
 TapAnswer chooseTaps(const TapQuestion &q, const MemoryModel &model) {
-  constexpr int64_t assumedTaps = 1000; // of a loop whose trip count is not known
   int64_t taps = 1;
   for (std::optional<int64_t> trips : q.trips)
     taps *= std::max<int64_t>(trips.value_or(assumedTaps), 1);

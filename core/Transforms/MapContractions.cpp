@@ -145,8 +145,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   if (turned.plan && !log && pitches == 0)
     lanePlan = std::move(turned.plan);
   else if (lanes)
-    lanePlan = planLaneContraction(c, target, *lanes, Settings::of(root).mayRoundOperands(), options.overrides, reason,
-                                   log ? &consideredLanes : nullptr, pitches);
+    lanePlan = planLaneContraction({c, Settings::of(root).mayRoundOperands(), options.overrides, pitches}, target,
+                                   *lanes, reason, log ? &consideredLanes : nullptr);
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
                                          log ? &consideredTiles : nullptr);

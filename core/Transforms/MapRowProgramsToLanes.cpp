@@ -15,6 +15,7 @@
 #include "core/Analysis/RowProgram.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/Candidates.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/CostModel/RowModel.h"

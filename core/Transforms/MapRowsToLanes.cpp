@@ -14,6 +14,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/RowReduction.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/Candidates.h"
 #include "core/CostModel/RowModel.h"
 #include "core/CostModel/Sectors.h"
@@ -39,9 +40,6 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// Length that a dynamic extent counts as.
-static constexpr int64_t assumedExtent = 1024;
-
 /// The innermost sizes of arrays that have to be multiples of a vector, where only the run shows them.
 static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
   SmallVector<Value> arrays;
@@ -57,15 +55,15 @@ static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
 /// Rows, their length and what is known of their addresses, or can be checked in the kernel.
 static RowTask taskOf(const RowReduction &rows) {
   RowTask task;
-  task.length = rows.nest.tripCounts[rows.lane].value_or(assumedExtent);
+  task.length = rows.nest.tripCounts[rows.lane].value_or(assumedRowExtent);
   for (unsigned dim : rows.outer)
-    task.rows *= rows.nest.tripCounts[dim].value_or(assumedExtent);
+    task.rows *= rows.nest.tripCounts[dim].value_or(assumedRowExtent);
   for (unsigned dim : rows.inner)
-    task.pieces *= rows.nest.tripCounts[dim].value_or(assumedExtent);
+    task.pieces *= rows.nest.tripCounts[dim].value_or(assumedRowExtent);
   // Lanes that have a row each run along the dimension in which they move least.
   task.laneBytes = std::numeric_limits<int64_t>::max();
   for (unsigned dim : rows.outer) {
-    int64_t bytes = 0, trips = rows.nest.tripCounts[dim].value_or(assumedExtent);
+    int64_t bytes = 0, trips = rows.nest.tripCounts[dim].value_or(assumedRowExtent);
     for (const Access &load : rows.nest.loads) {
       int64_t element = elementBytes(elementOf(load.memref));
       std::optional<int64_t> stride = load.stride(dim);

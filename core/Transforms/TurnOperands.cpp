@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/TurnOperands.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneDimensions.h"
 #include "core/CostModel/StagedTiles.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -207,7 +208,7 @@ Choice OperandTurner::planned(int64_t which) const {
   std::string reason;
   Choice result;
   result.which = which;
-  result.plan = planLaneContraction(turned, chip, hierarchy, fast, overrides, reason);
+  result.plan = planLaneContraction({turned, fast, overrides}, chip, hierarchy, reason);
   if (result.plan)
     result.seconds = result.plan->seconds + turning(which);
   for (Value buffer : buffers)

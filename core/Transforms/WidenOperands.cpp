@@ -12,6 +12,7 @@
 
 #include "core/Transforms/WidenOperands.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
