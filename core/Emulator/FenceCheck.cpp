@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/FenceCheck.h"
+#include "core/Emulator/ForwardFlow.h"
 #include "core/Emulator/Meetings.h"
 #include "core/Emulator/Rewriter.h"
 #include "llvm/ADT/MapVector.h"
@@ -180,27 +181,17 @@ void FenceCheck::report(Operation *use, Operation *write, uint8_t state) {
 }
 
 LogicalResult FenceCheck::run(LLVM::LLVMFuncOp function) {
-  // The state before each block, until nothing changes.
-  llvm::DenseMap<mlir::Block *, Writes> before;
-  llvm::SetVector<mlir::Block *> open;
-  for (mlir::Block &block : function.getBody())
-    open.insert(&block);
-  while (!open.empty()) {
-    mlir::Block *block = open.front();
-    open.erase(open.begin());
-    Writes writes = before[block];
-    advance(*block, writes, {});
-    for (mlir::Block *next : block->getSuccessors()) {
-      bool grew = false;
-      for (auto [write, state] : writes) {
-        uint8_t &known = before[next][write];
-        grew |= (known | state) != known;
-        known |= state;
-      }
-      if (grew)
-        open.insert(next);
-    }
-  }
+  auto before = forwardFlow(
+      function, Writes(), [&](mlir::Block &block, Writes &writes) { advance(block, writes, {}); },
+      [](Writes &writes, const Writes &others) {
+        bool grew = false;
+        for (auto [write, state] : others) {
+          uint8_t &known = writes[write];
+          grew |= (known | state) != known;
+          known |= state;
+        }
+        return grew;
+      });
   bool sound = true;
   llvm::SmallVector<Operation *> uses;
   llvm::MapVector<Operation *, Operation *> leaks; // a write to the meeting that hands it on unfenced

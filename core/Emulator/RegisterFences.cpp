@@ -15,6 +15,7 @@
 
 #include "core/Emulator/BuilderParts.h"
 #include "core/Emulator/FenceCheck.h"
+#include "core/Emulator/ForwardFlow.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -53,6 +54,7 @@ private:
   llvm::DenseMap<Operation *, unsigned> taker;                // the exchange that a store into the frame is for
   llvm::SmallPtrSet<Operation *, 4> fences;
   llvm::DenseMap<Operation *, Accesses> accessesOf; // by unit
+  llvm::DenseMap<Operation *, unsigned> number;     // of each op, in the order of the function
   Accesses all;
   llvm::SetVector<Value> chain; // registers of the unit that is looked at, where they come through branches and waits
 };
@@ -83,6 +85,7 @@ void RegisterFenceCheck::collect() {
     llvm::SmallVector<LLVM::StoreOp> stores;
     bool fresh = false; // loads are results of the last exchange
     for (Operation &op : block) {
+      number.try_emplace(&op, number.size());
       if (auto store = dyn_cast<LLVM::StoreOp>(op); store && byteOf(store.getAddr()) >= 0)
         stores.push_back(store);
       if (auto load = dyn_cast<LLVM::LoadOp>(op); load && fresh && byteOf(load.getAddr()) >= 0) {
@@ -217,34 +220,24 @@ LogicalResult RegisterFenceCheck::run() {
   }
   if (accessesOf.empty())
     return success();
-  // The state before each block, until nothing changes.
-  llvm::DenseMap<mlir::Block *, Accesses> before;
-  before[&function.front()].insert(nullptr);
-  llvm::SetVector<mlir::Block *> changed;
-  for (mlir::Block &block : function.getBody())
-    changed.insert(&block);
-  while (!changed.empty()) {
-    mlir::Block *block = changed.front();
-    changed.erase(changed.begin());
-    Accesses open = before[block];
-    advance(*block, open, {});
-    for (mlir::Block *next : block->getSuccessors()) {
-      size_t had = before[next].size();
-      before[next].insert(open.begin(), open.end());
-      if (before[next].size() != had)
-        changed.insert(next);
-    }
-  }
+  Accesses entry;
+  entry.insert(nullptr);
+  auto before = forwardFlow(
+      function, entry, [&](mlir::Block &block, Accesses &open) { advance(block, open, {}); },
+      [](Accesses &open, const Accesses &others) {
+        size_t had = open.size();
+        open.insert(others.begin(), others.end());
+        return open.size() != had;
+      });
   bool sound = true;
   Accesses told;
   for (mlir::Block &block : function.getBody()) {
     Accesses open = before[&block];
     advance(block, open, [&](Operation *use, const Accesses &now) {
-      Operation *missing = nullptr; // of those of one block the first
+      Operation *missing = nullptr; // the first one as the function is written
       bool first = now.contains(nullptr), found = first;
       for (Operation *access : accessesOf[use])
-        if (!first && now.contains(access) &&
-            (!missing || (access->getBlock() == missing->getBlock() && access->isBeforeInBlock(missing)))) {
+        if (!first && now.contains(access) && (!missing || number[access] < number[missing])) {
           missing = access;
           found = true;
         }

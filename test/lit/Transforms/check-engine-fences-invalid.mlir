@@ -236,6 +236,30 @@ llvm.func @branch(%a: i64, %b: i64, %k: i64, %more: i1, %out: !llvm.ptr<1>) attr
 
 // -----
 
+// Of accesses on several paths the note names the first one as the function is written.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.func @tilewright.primitive.fence_units()
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @paths(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %some: i1, %out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  llvm.cond_br %some, ^doubled, ^squared
+^doubled:
+  // expected-note @below {{'llvm.fadd' is the access}}
+  %0 = llvm.fadd %sum, %sum : vector<8xf32>
+  llvm.br ^go(%0 : vector<8xf32>)
+^squared:
+  %1 = llvm.fmul %sum, %sum : vector<8xf32>
+  llvm.br ^go(%1 : vector<8xf32>)
+^go(%2: vector<8xf32>):
+  // expected-error @below {{a fence of units' registers is missing behind an access by lanes}}
+  %3 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %2) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.store %3, %out : vector<8xf32>, !llvm.ptr<1>
+  llvm.return
+}
+}
+
+// -----
+
 // Another record's unit takes the sums.
 module attributes {tilewright.target = "nvidia:H100"} {
 llvm.func @tilewright.primitive.fence_units()
