@@ -7,6 +7,11 @@ from conftest import FULL
 #: One chip per kind: asynchronous copies and loads of matrices, neither, wavefronts of 64 lanes, of 32.
 CHIPS = ["nvidia:A100", "nvidia:T4", "nvidia:H100", "amd:MI300X", "amd:RX9070"]
 
+#: Type and transpositions of products; all of them in the full mode.
+PRODUCTS = [("f16", False, False), ("f16", False, True), ("bf16", True, False), ("i8", False, True), ("f32", False, False)]
+if FULL:
+    PRODUCTS = [(kind, a, b) for kind in ("f16", "bf16", "i8", "f32", "f64") for a in (False, True) for b in (False, True)]
+
 
 def with_chips(cases, each=1):
     """(chip, case) for `each` chips a case, in turn; for all chips in the full mode."""
@@ -26,3 +31,8 @@ def emulate(tool, path, chip, *words):
 
 def kernels(report):
     return report["emulation"]["kernels"]
+
+
+def memory(kernel, name):
+    """The counters of a kernel's "global" memory, or of its scratchpad."""
+    return next(m for m in kernel["memories"] if (m["memory"] == "global") == (name == "global"))

@@ -8,17 +8,7 @@ import pytest
 
 from conftest import BUILD, FULL, SOURCE
 from lane_texts import TAILS, convolution, product
-from lanes import CHIPS, emulate, kernels, with_chips
-
-
-def memory(kernel, name):
-    return next(m for m in kernel["memories"] if (m["memory"] == "global") == (name == "global"))
-
-
-#: Type and transpositions; all of them in the full mode.
-PRODUCTS = [("f16", False, False), ("f16", False, True), ("bf16", True, False), ("i8", False, True), ("f32", False, False)]
-if FULL:
-    PRODUCTS = [(kind, a, b) for kind in ("f16", "bf16", "i8", "f32", "f64") for a in (False, True) for b in (False, True)]
+from lanes import CHIPS, PRODUCTS, emulate, kernels, memory, with_chips
 
 
 @pytest.mark.parametrize("chip, case", with_chips(PRODUCTS, each=2))

@@ -5,10 +5,8 @@ import json
 
 import pytest
 
-from conftest import FULL
 from lane_texts import convolution, product
-from lanes import emulate, kernels, with_chips
-from test_lane_counters import memory
+from lanes import PRODUCTS, emulate, kernels, memory, with_chips
 
 SECTOR = 32
 
@@ -41,12 +39,6 @@ def sectors_of_convolution(layout, size, channels, filters, taps, points, block)
                     image += ([[(j * h + row + y) * w + x + i for i in p] for j in c] if layout == "nchw" else
                               [[((row + y) * w + x + i) * channels + j for j in c] for i in p])
     return 2 * (len(tiles(filters, of_filters)) * touched(image, size) + rows * len(tiles(cols, of_points)) * touched(weights, size))
-
-
-#: Type and transpositions; all of them in the full mode.
-PRODUCTS = [("f16", False, False), ("f16", False, True), ("bf16", True, False), ("i8", False, True), ("f32", False, False)]
-if FULL:
-    PRODUCTS = [(kind, a, b) for kind in ("f16", "bf16", "i8", "f32", "f64") for a in (False, True) for b in (False, True)]
 
 
 def has_whole_sectors(chip, case):

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatorFixture.h"
+#include <numeric>
 
 using namespace tilewright;
 using namespace tilewright::test;
@@ -61,7 +62,8 @@ llvm.func @k(%out: !llvm.ptr<1>, %from: !llvm.ptr<1>, %to: !llvm.ptr<1>) attribu
   llvm.cond_br %first, ^copy, ^await
 ^copy:
   llvm.call @tilewright.primitive.phase_expect(%phase, %bytes) : (!llvm.ptr<3>, i32) -> ()
-  llvm.call @tilewright.primitive.copy_tensor(%tile, %from, %phase, %sixteen, %eight) : (!llvm.ptr<3>, !llvm.ptr<1>, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.call @tilewright.primitive.copy_tensor(%tile, %from, %phase, %sixteen, %eight)
+    : (!llvm.ptr<3>, !llvm.ptr<1>, !llvm.ptr<3>, i32, i32) -> ()
   llvm.call @tilewright.primitive.phase_arrive(%phase) : (!llvm.ptr<3>) -> ()
   llvm.br ^await
 ^await:
@@ -85,7 +87,8 @@ llvm.func @k(%out: !llvm.ptr<1>, %from: !llvm.ptr<1>, %to: !llvm.ptr<1>) attribu
   llvm.call @tilewright.primitive.barrier() : () -> ()
   llvm.cond_br %first, ^store, ^end
 ^store:
-  llvm.call @tilewright.primitive.store_tensor(%to, %tile, %sixteen, %eight) : (!llvm.ptr<1>, !llvm.ptr<3>, i32, i32) -> ()
+  llvm.call @tilewright.primitive.store_tensor(%to, %tile, %sixteen, %eight)
+    : (!llvm.ptr<1>, !llvm.ptr<3>, i32, i32) -> ()
   llvm.call @tilewright.primitive.commit_store() : () -> ()
   llvm.call @tilewright.primitive.wait_store(%zero) : (i32) -> ()
   llvm.br ^end
@@ -95,14 +98,9 @@ llvm.func @k(%out: !llvm.ptr<1>, %from: !llvm.ptr<1>, %to: !llvm.ptr<1>) attribu
 }
 
 void runTensor(Emulator &device, bool compare) {
-  std::string error;
-  std::vector<float> array(rows * cols), result(64), stored(rows * cols);
-  for (int i = 0; i < rows * cols; ++i)
-    array[i] = float(i + 1);
-  size_t bytes = array.size() * 4;
-  void *out = device.allocate(256, error), *from = device.allocate(bytes, error), *to = device.allocate(bytes, error);
-  device.copyIn(from, array.data(), bytes, error);
-  device.copyIn(to, array.data(), bytes, error);
+  std::vector<float> array(rows * cols);
+  std::iota(array.begin(), array.end(), 1.0f);
+  void *out = blank(device, 256), *from = upload(device, array), *to = upload(device, array);
   TensorDescriptor descriptors[2];
   for (int i = 0; i < 2; ++i) {
     descriptors[i].base = static_cast<char *>(i ? to : from);
@@ -115,15 +113,10 @@ void runTensor(Emulator &device, bool compare) {
     descriptors[i].pitches[0] = cols * 4;
     descriptors[i].swizzleBytes = 128;
   }
-  Launch launch{"k", {1, 1, 1}, {64, 1, 1}};
-  launch.pointer(out);
-  launch.pointer(&descriptors[0]);
-  launch.pointer(&descriptors[1]);
-  ASSERT_TRUE(device.launch(launch, error)) << error;
+  launch(device, {"k", {1, 1, 1}, {64, 1, 1}}, {out, &descriptors[0], &descriptors[1]});
   if (!compare)
     return;
-  device.copyOut(result.data(), out, 256, error);
-  device.copyOut(stored.data(), to, bytes, error);
+  std::vector<float> result = download<float>(device, out, 64), stored = download<float>(device, to, array.size());
   for (int lane = 0; lane < 64; ++lane) {
     int row = originRow + lane / 4, col = originCol + lane % 4 * 8;
     bool inside = row < rows && col < cols;
@@ -132,14 +125,6 @@ void runTensor(Emulator &device, bool compare) {
       array[row * cols + col] += 1;
   }
   EXPECT_EQ(stored, array) << device.mode.str();
-}
-
-std::string without(std::string text, const std::string &op, int skip = 0) {
-  size_t at = text.find("llvm.call @tilewright.primitive." + op);
-  for (; skip > 0; --skip)
-    at = text.find("llvm.call @tilewright.primitive." + op, at + 1);
-  EXPECT_NE(at, std::string::npos);
-  return text.replace(at, text.find('\n', at) - at, "");
 }
 
 } // namespace
@@ -153,7 +138,7 @@ TEST(EmulatorTensor, TilesArriveSwizzledAndLeaveClipped) {
 
 TEST(EmulatorTensor, EachRemovedStepIsFound) {
   auto kindsWithout = [](const std::string &op, int skip = 0) {
-    auto kernels = compileKernels(without(tensorKernel(), op, skip));
+    auto kernels = compileKernels(without(tensorKernel(), primitiveCall + op, skip));
     return inAllModes(kernels, [](Emulator &device) { runTensor(device, false); });
   };
   int modes = 8; // copies and stores
@@ -179,8 +164,9 @@ TEST(EmulatorTensor, EachRemovedFenceIsFound) {
   int modes = 8; // copies and stores
   EXPECT_TRUE(kindsOf(tensorKernel()).empty());
   using Kinds = std::map<FindingKind, int>;
-  EXPECT_EQ(kindsOf(without(tensorKernel(), "fence_engines")), (Kinds{{FindingKind::MissingFence, modes}}));
-  EXPECT_EQ(kindsOf(without(tensorKernel(), "fence_engines", 1)), (Kinds{{FindingKind::MissingFence, modes}}));
+  const std::string fence = primitiveCall + std::string("fence_engines");
+  EXPECT_EQ(kindsOf(without(tensorKernel(), fence)), (Kinds{{FindingKind::MissingFence, modes}}));
+  EXPECT_EQ(kindsOf(without(tensorKernel(), fence, 1)), (Kinds{{FindingKind::MissingFence, modes}}));
 }
 
 TEST(EmulatorCluster, BlocksSeeEachOthersScratchpad) {
@@ -213,13 +199,9 @@ llvm.func @k(%out: !llvm.ptr<1>) attributes {tilewright.kernel} {
   llvm.return
 })";
   auto run = [](Emulator &device) {
-    std::string error;
-    void *out = device.allocate(4 * 64 * 4, error);
-    Launch launch{"k", {4, 1, 1}, {64, 1, 1}, /*cluster=*/2};
-    launch.pointer(out);
-    ASSERT_TRUE(device.launch(launch, error)) << error;
-    std::vector<int32_t> result(256);
-    device.copyOut(result.data(), out, 1024, error);
+    void *out = blank(device, 4 * 64 * 4);
+    launch(device, {"k", {4, 1, 1}, {64, 1, 1}, /*cluster=*/2}, {out});
+    std::vector<int32_t> result = download<int32_t>(device, out, 256);
     if (!device.findings().empty())
       return;
     for (int i = 0; i < 256; ++i)
@@ -227,7 +209,8 @@ llvm.func @k(%out: !llvm.ptr<1>) attributes {tilewright.kernel} {
   };
   std::vector<Finding> findings;
   EXPECT_TRUE(inAllModes(compileKernels(text), run, &findings).empty()) << findings.front().str();
-  std::string unordered = without(without(text, "cluster_arrive"), "cluster_wait");
+  std::string unordered = without(without(text, primitiveCall + std::string("cluster_arrive")),
+                                  primitiveCall + std::string("cluster_wait"));
   auto found = inAllModes(compileKernels(unordered), run);
   EXPECT_EQ(found[FindingKind::Race], 2);
 }
@@ -266,13 +249,8 @@ llvm.func @k(%out: !llvm.ptr<1>) attributes {tilewright.kernel} {
 ^end:
   llvm.return
 })";
-  return inAllModes(compileKernels(text), [](Emulator &device) {
-    std::string error;
-    void *out = device.allocate(128, error);
-    Launch launch{"k", {1, 1, 1}, {64, 1, 1}};
-    launch.pointer(out);
-    ASSERT_TRUE(device.launch(launch, error)) << error;
-  });
+  return inAllModes(compileKernels(text),
+                    [](Emulator &device) { launch(device, {"k", {1, 1, 1}, {64, 1, 1}}, {blank(device, 128)}); });
 }
 
 std::string call(const std::string &name, const std::string &operands, const std::string &types) {

@@ -139,17 +139,19 @@ TEST(EmulatorFindings, DivergentCollective) {
             Kinds{FindingKind::DivergentCollective});
 }
 
-TEST(EmulatorFindings, Deadlock) {
-  // Nobody arrives at the phase that all wait for.
-  EXPECT_EQ(kindsOf(std::string(R"(
+/// Lane 0 makes a phase barrier that one arrival ends; then all lanes meet.
+static const std::string makePhase = std::string(R"(
   %first = llvm.icmp "eq" %lane, %zero : i32
   llvm.cond_br %first, ^make, ^go
 ^make:
   llvm.call @tilewright.primitive.phase_init(%tile, %one) : (!llvm.ptr<3>, i32) -> ()
   llvm.br ^go
 ^go:
-  )") + barrierCall +
-                    R"(
+  )") + barrierCall;
+
+TEST(EmulatorFindings, Deadlock) {
+  // Nobody arrives at the phase that all wait for.
+  EXPECT_EQ(kindsOf(makePhase + R"(
   llvm.call @tilewright.primitive.phase_wait(%tile, %zero) : (!llvm.ptr<3>, i32) -> ())"),
             Kinds{FindingKind::Deadlock});
 }
@@ -161,16 +163,8 @@ TEST(EmulatorFindings, MisuseOfAPhaseBarrier) {
 
 TEST(EmulatorFindings, PhaseBarrierOrders) {
   // Lane 0 writes and arrives, the others wait and read: no finding.
-  EXPECT_EQ(kindsOf(std::string(R"(
-  %first = llvm.icmp "eq" %lane, %zero : i32
+  EXPECT_EQ(kindsOf(makePhase + R"(
   %word = llvm.getelementptr %tile[2] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
-  llvm.cond_br %first, ^make, ^go
-^make:
-  llvm.call @tilewright.primitive.phase_init(%tile, %one) : (!llvm.ptr<3>, i32) -> ()
-  llvm.br ^go
-^go:
-  )") + barrierCall +
-                    R"(
   llvm.cond_br %first, ^write, ^read
 ^write:
   llvm.store %three, %word : i32, !llvm.ptr<3>

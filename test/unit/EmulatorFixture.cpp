@@ -16,25 +16,27 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include <numeric>
 
 using namespace tilewright;
+
+Memory test::memoryOf(const char *name, MemoryKind kind, int64_t bytes, int64_t banks, int64_t bankBytes) {
+  Memory memory;
+  memory.name = name;
+  memory.kind = kind;
+  memory.bytes = bytes;
+  memory.banks = banks;
+  memory.bankBytes = bankBytes;
+  return memory;
+}
 
 std::shared_ptr<const TargetDescription> test::simtChip(std::vector<MatrixUnit> units) {
   ChipTable table;
   table.name = "simt";
-  table.levels = {{"grid", LevelKind::Parallel, 4},
-                  {"block", LevelKind::Concurrent, 32},
-                  {"subgroup", LevelKind::Lockstep, 32}};
-  Memory global, shared;
-  global.name = "global";
-  global.kind = MemoryKind::Global;
-  global.bytes = int64_t(1) << 30;
-  shared.name = "shared";
-  shared.kind = MemoryKind::Scratchpad;
-  shared.bytes = 64 << 10;
-  shared.banks = 32;
-  shared.bankBytes = 4;
-  table.memories = {global, shared};
+  table.levels = {
+      {"grid", LevelKind::Parallel, 4}, {"block", LevelKind::Concurrent, 32}, {"subgroup", LevelKind::Lockstep, 32}};
+  table.memories = {memoryOf("global", MemoryKind::Global, int64_t(1) << 30),
+                    memoryOf("shared", MemoryKind::Scratchpad, 64 << 10, 32, 4)};
   table.units = std::move(units);
   return std::make_shared<TableDescription>("test", std::move(table));
 }
@@ -110,6 +112,35 @@ std::map<FindingKind, int> test::inAllModes(const std::shared_ptr<EmulatedKernel
   return kinds;
 }
 
+void *test::blank(Emulator &device, size_t bytes) {
+  std::string error;
+  void *memory = device.allocate(static_cast<int64_t>(bytes), error);
+  EXPECT_TRUE(memory) << error;
+  return memory;
+}
+
+void test::launch(Emulator &device, Launch launch, std::initializer_list<const void *> arguments) {
+  std::string error;
+  for (const void *argument : arguments)
+    launch.pointer(argument);
+  ASSERT_TRUE(device.launch(launch, error)) << error;
+}
+
+std::string test::without(std::string text, const std::string &begin, int skip) {
+  size_t at = text.find(begin);
+  for (; skip > 0; --skip)
+    at = text.find(begin, at + 1);
+  EXPECT_NE(at, std::string::npos) << begin;
+  return text.replace(at, text.find('\n', at) - at, "");
+}
+
+int test::countOf(const std::string &text, const std::string &part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
 std::string test::kernel(const std::string &body) {
   return R"(
 llvm.mlir.global internal @tile() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x i32>
@@ -148,17 +179,10 @@ llvm.func @k(%out: !llvm.ptr<1>, %in: !llvm.ptr<1>) attributes {tilewright.kerne
 }
 
 void test::runKernel(Emulator &device, unsigned blocks, std::vector<int32_t> *result, unsigned cluster) {
-  std::string error;
-  void *out = device.allocate(256, error), *in = device.allocate(256, error);
   std::vector<int32_t> values(64);
-  for (int i = 0; i < 64; ++i)
-    values[i] = i;
-  device.copyIn(in, values.data(), 256, error);
-  Launch launch{"k", {blocks, 1, 1}, {64, 1, 1}, cluster};
-  launch.pointer(out);
-  launch.pointer(in);
-  ASSERT_TRUE(device.launch(launch, error)) << error;
-  device.copyOut(values.data(), out, 256, error);
+  std::iota(values.begin(), values.end(), 0);
+  void *out = blank(device, 256);
+  launch(device, {"k", {blocks, 1, 1}, {64, 1, 1}, cluster}, {out, upload(device, values)});
   if (result)
-    *result = values;
+    *result = download<int32_t>(device, out, 64);
 }

@@ -46,14 +46,10 @@ llvm.func @neighbours(%out: !llvm.ptr<1>) attributes {tilewright.kernel} {
 })";
 }
 
-void run(Emulator &device, std::vector<int32_t> &result, int bytes = 256) {
-  std::string error;
-  void *out = device.allocate(bytes, error);
-  Launch launch{"neighbours", {1, 1, 1}, {64, 1, 1}};
-  launch.pointer(out);
-  ASSERT_TRUE(device.launch(launch, error)) << error;
-  result.resize(64);
-  device.copyOut(result.data(), out, bytes, error);
+void run(Emulator &device, std::vector<int32_t> &result) {
+  void *out = blank(device, 256);
+  launch(device, {"neighbours", {1, 1, 1}, {64, 1, 1}}, {out});
+  result = download<int32_t>(device, out, 64);
 }
 
 } // namespace
