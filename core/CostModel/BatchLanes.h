@@ -29,8 +29,8 @@
 
 namespace tilewright {
 
-/// Modelled seconds of `contraction` as a plain nest of vectors along such a dimension; nullopt where it has none, or the
-/// chip has no vectors. Unknown extents count as the planner assumes them.
+/// Modelled seconds of `contraction` as a plain nest of vectors along such a dimension; nullopt where it has none, or
+/// the chip has no vectors. Unknown extents count as the planner assumes them.
 std::optional<double> secondsOverBatchLanes(const Contraction &contraction, const TargetDescription &chip);
 
 } // namespace tilewright

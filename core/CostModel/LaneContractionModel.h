@@ -94,8 +94,8 @@ struct LaneContractionPlan {
 };
 
 /// Only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n" (of a
-/// block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are the
-/// most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
+/// block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are
+/// the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 
 /// What is to be planned.

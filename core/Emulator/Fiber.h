@@ -23,8 +23,8 @@
 
 /// Leaves the running stack, whose top goes to `*save`, and continues on the stack whose top is `load`.
 extern "C" void tilewright_fiber_switch(void **save, void *load);
-/// A stack below `end` (16-byte aligned) that begins with `function(argument)`; the function must never return. Gives the
-/// top for the first switch.
+/// A stack below `end` (16-byte aligned) that begins with `function(argument)`; the function must never return. Gives
+/// the top for the first switch.
 extern "C" void *tilewright_fiber_prepare(void *end, void (*function)(void *), void *argument);
 
 namespace tilewright {

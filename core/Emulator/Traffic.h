@@ -36,8 +36,8 @@ struct Banks {
   struct Cost {
     uint64_t cycles = 0, conflicts = 0;
   };
-  /// One access of `bytes` bytes a lane. `lanes`: number in the subgroup of each address's lane, ascending. `groups`: lanes
-  /// served together; empty: consecutive lanes, as many as count * bytes serves.
+  /// One access of `bytes` bytes a lane. `lanes`: number in the subgroup of each address's lane, ascending. `groups`:
+  /// lanes served together; empty: consecutive lanes, as many as count * bytes serves.
   Cost cost(llvm::ArrayRef<uint64_t> addresses, llvm::ArrayRef<unsigned> lanes, uint64_t accessBytes,
             llvm::ArrayRef<std::vector<unsigned>> groups = {}) const;
 };

@@ -34,10 +34,12 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; } p { margin: .4rem 0; max-width: 
 .lead, .soft { color: var(--soft); } a { color: var(--accent); }
 table { border-collapse: collapse; margin: .6rem 0; } .wide { overflow-x: auto; }
 th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid var(--line); vertical-align: middle; }
-th { font-weight: 600; color: var(--soft); } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th { font-weight: 600; color: var(--soft); }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .dense { font-size: 13px; } .dense th, .dense td { padding: .2rem .4rem; } .dense th.n { white-space: normal; }
 .row td { overflow-wrap: anywhere; } .row td.soft { overflow-wrap: normal; }
-.tight th, .tight td { padding: .25rem .55rem; } .tight td { white-space: nowrap; } .tight td.soft { white-space: normal; min-width: 11rem; }
+.tight th, .tight td { padding: .25rem .55rem; } .tight td { white-space: nowrap; }
+.tight td.soft { white-space: normal; min-width: 11rem; }
 code, pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem; margin: .5rem
   0;
@@ -63,7 +65,8 @@ svg { display: block; max-width: 100%; height: auto; }
 svg text { fill: var(--ink); font-size: 12px; }
 svg .soft { fill: var(--soft); } svg .tiny { font-size: 10px; }
 svg .halo { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
-svg .cells rect { width: 34px; height: 18px; stroke: var(--paper); } svg .cells text { font-size: 10px; text-anchor: middle; }
+svg .cells rect { width: 34px; height: 18px; stroke: var(--paper); }
+svg .cells text { font-size: 10px; text-anchor: middle; }
 )";
 
 std::string html::escape(llvm::StringRef text) {

@@ -53,8 +53,8 @@ public:
 
   const Signature &signature() const { return programSignature; }
   const CompileTimes &times() const { return compileTimes; }
-  /// The spacing of numbers around 1 to which chosen matrix units round elements of wider types that they read (2^-10 of
-  /// TF32, `--fp=fast`); 0 if none does.
+  /// The spacing of numbers around 1 to which chosen matrix units round elements of wider types that they read (2^-10
+  /// of TF32, `--fp=fast`); 0 if none does.
   double operandSpacing() const { return unitSpacing; }
   /// Calls the program: the sizes, then the address of each argument of the signature. An error says which status the
   /// program returned; it is OtherSizes where only the sizes of results are not what the program makes.

@@ -63,7 +63,8 @@ llvm::Error tilewright::checkRunsHere(llvm::StringRef targetAndChip) {
       runnable.push_back(((*target)->name() + ":" + name).str());
   }
   std::string offer = runnable.empty() ? "" : ", or run it here for " + llvm::join(runnable, ", ");
-  return llvm::createStringError(llvm::formatv("code for '{0}:{1}' does not run here: {2}; compile it with tw-compile for "
-                                               "a machine that has it{3}",
-                                               (*description)->target(), (*description)->chip(), reason, offer));
+  return llvm::createStringError(
+      llvm::formatv("code for '{0}:{1}' does not run here: {2}; compile it with tw-compile for "
+                    "a machine that has it{3}",
+                    (*description)->target(), (*description)->chip(), reason, offer));
 }

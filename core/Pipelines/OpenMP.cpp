@@ -19,7 +19,8 @@
 llvm::Expected<std::string> tilewright::openMPLibrary() {
   if (const char *chosen = std::getenv("TILEWRIGHT_OPENMP"))
     return std::string(chosen);
-  const std::string candidates[] = {TILEWRIGHT_LLVM_LIBRARY_DIR "/libomp.so.5", TILEWRIGHT_LLVM_LIBRARY_DIR "/libomp.so"};
+  const std::string candidates[] = {TILEWRIGHT_LLVM_LIBRARY_DIR "/libomp.so.5",
+                                    TILEWRIGHT_LLVM_LIBRARY_DIR "/libomp.so"};
   for (const std::string &path : candidates)
     if (llvm::sys::fs::exists(path))
       return path;

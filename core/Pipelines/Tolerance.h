@@ -39,7 +39,7 @@ namespace tilewright {
 
 class Tolerance {
 public:
-  /// Of the outputs of `program` with these arrays; `operandSpacing`: of numbers to which its units round what they read.
+  /// Of the outputs of `program` with these arrays; `operandSpacing`: of numbers to which its units round operands.
   Tolerance(mlir::ModuleOp program, const std::vector<Array> &arrays, double operandSpacing = 0);
 
   /// |got - expected| / tolerance of one element of an output of `type` whose largest magnitude is `scale`; `error` is

@@ -26,9 +26,9 @@ namespace {
 
 struct CheckImport : tilewright::impl::CheckImportBase<CheckImport> {
   void runOnOperation() override {
-    static const llvm::StringSet<> dialects = {"builtin", "func",  "linalg", "tensor", "arith",  "math",          "scf",
-                                               "ub",      "index", "affine", "memref", "vector", "bufferization", "tile",
-                                               "cf",      "llvm",  "omp"};
+    static const llvm::StringSet<> dialects = {"builtin",       "func", "linalg", "tensor", "arith",  "math",
+                                               "scf",           "ub",   "index",  "affine", "memref", "vector",
+                                               "bufferization", "tile", "cf",     "llvm",   "omp"};
     static const llvm::StringSet<> left = {"tensor.scatter", "tensor.pack", "tensor.unpack", "tensor.bitcast"};
     WalkResult result = getOperation().walk([](Operation *op) {
       StringRef name = op->getName().getStringRef();

@@ -168,5 +168,6 @@ struct LowerSinCos : OpRewritePattern<math::SincosOp> {
 
 void tilewright::populateScalarPatterns(RewritePatternSet &patterns) {
   patterns.add<LowerTest<math::IsNaNOp>, LowerTest<math::IsInfOp>, LowerTest<math::IsFiniteOp>,
-               LowerTest<math::IsNormalOp>, LowerClamp, LowerIntegerPower, LowerFloatPower, LowerSinCos>(patterns.getContext());
+               LowerTest<math::IsNormalOp>, LowerClamp, LowerIntegerPower, LowerFloatPower, LowerSinCos>(
+      patterns.getContext());
 }

@@ -52,7 +52,8 @@ public:
   /// The value of one expression.
   mlir::Value value(mlir::AffineExpr expr);
   /// (rows, cols) that exist, for a tile access.
-  mlir::AffineMapAttr validAttr(mlir::AffineExpr rows, mlir::AffineExpr cols, llvm::SmallVectorImpl<mlir::Value> &operands);
+  mlir::AffineMapAttr validAttr(mlir::AffineExpr rows, mlir::AffineExpr cols,
+                                llvm::SmallVectorImpl<mlir::Value> &operands);
   /// A buffer at the top of the kernel, or of the parallel body; null extents are not allowed.
   mlir::Value allocate(llvm::ArrayRef<mlir::AffineExpr> shape, mlir::Type element);
 

@@ -66,7 +66,8 @@ Value LaneContractionNest::copy(const ContractionOperand &operand, const StagedT
                                    AffineMap::get(2, 0, from, builder().getContext()), buffer, target, targetOperands,
                                    AffineMap::get(2, 0, into, builder().getContext()), shape, validMap, validOperands);
   if (tile.near)
-    copy->setAttr(turnAttr, builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near, tile.beside}));
+    copy->setAttr(turnAttr,
+                  builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near, tile.beside}));
   if (tile.direct)
     copy->setAttr(directAttr, builder().getUnitAttr());
   if (tile.held)

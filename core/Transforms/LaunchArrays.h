@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Kernels have arrays that do not overlap. What one lane does for a program on memrefs may meet one memory by two names,
-/// through a view or a choice.
+/// Kernels have arrays that do not overlap. What one lane does for a program on memrefs may meet one memory by two
+/// names, through a view or a choice.
 ///
 //===----------------------------------------------------------------------===//
 

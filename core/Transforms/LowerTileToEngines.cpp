@@ -91,7 +91,8 @@ struct LowerTileToEngines : tilewright::impl::LowerTileToEnginesBase<LowerTileTo
     if (failed(target))
       return signalPassFailure();
     for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isExternal() && launchShapeOf(function) && failed(lower(function, *target->chip, target->hierarchy)))
+      if (!function.isExternal() && launchShapeOf(function) &&
+          failed(lower(function, *target->chip, target->hierarchy)))
         return signalPassFailure();
 
     // Tokens in loops and branches are numbers too.

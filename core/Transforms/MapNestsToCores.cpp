@@ -179,8 +179,8 @@ struct MapNestsToCores : tilewright::impl::MapNestsToCoresBase<MapNestsToCores> 
     const CoreHierarchy &cores = target->hierarchy;
     for (const Work &work : workOf(function.front())) {
       if (!cores.reachesGlobal) {
-        work.front()->emitError() << "runs on the core itself, which does not reach the memory \""
-                                  << cores.global->name << "\" of " << target->chip->target() << ":" << target->chip->chip()
+        work.front()->emitError() << "runs on the core itself, which does not reach the memory \"" << cores.global->name
+                                  << "\" of " << target->chip->target() << ":" << target->chip->chip()
                                   << "; a copy engine from it to a register file would say so";
         return signalPassFailure();
       }

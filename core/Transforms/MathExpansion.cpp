@@ -141,7 +141,7 @@ Value MathExpansion::scale(Value x, const Reduced &reduced) {
     Type i32 = b.getI32Type();
     if (auto vector = dyn_cast<VectorType>(type))
       i32 = VectorType::get(vector.getShape(), i32);
-    // A NaN gives some integer here and a NaN in the product whatever it is; so does what is too small, and is replaced.
+    // A NaN gives some integer here and a NaN in the product whatever it is; what is too small does, too: replaced.
     Value n = toBits(reduced.rounded);
     n = arith::SubIOp::create(b, loc, n, toBits(constant(1.5 * std::ldexp(1.0, mantissa))));
     if (isDouble)

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Requantisation (Requantisation.h) by the `VectorOp` records of a chip: with a record of kind "requantize" from i32 to
-/// i8 that scales, adds a zero point and saturates, the end of a chain of vectors,
+/// Requantisation (Requantisation.h) by the `VectorOp` records of a chip: with a record of kind "requantize" from i32
+/// to i8 that scales, adds a zero point and saturates, the end of a chain of vectors,
 ///
 ///   %q = arith.fptosi %clamped : vector<64xf32> to vector<64xi8>
 ///

@@ -10,7 +10,7 @@
 /// and the accesses that move them:
 ///
 ///   %c = tile.zero : !tile.fragment<1x16xf32, #row16>
-///   %b = tile.load %B[%k, %j] elements affine_map<(r, c) -> (r, c)> : memref<64x64xf32> -> !tile.fragment<1x16xf32, #row16>
+///   %b = tile.load %B[%k, %j] elements affine_map<(r, c) -> (r, c)> : ... -> !tile.fragment<1x16xf32, #row16>
 ///   %d = tile.mma %a, %b, %c {unit = "acme.fma_f32"} : ...
 ///   tile.store %d, %C[%i, %j] elements affine_map<(r, c) -> (r, c)> : ...
 ///

@@ -21,8 +21,8 @@
 
 namespace {
 
-/// `__arm_tpidr2_save` of the procedure call standard: a function with a ZA of its own saves that of a caller first, into
-/// the block at TPIDR2 (address, number of slices, zeros). Weak: a library that has the routine may give it.
+/// `__arm_tpidr2_save` of the procedure call standard: a function with a ZA of its own saves that of a caller first,
+/// into the block at TPIDR2 (address, number of slices, zeros). Weak: a library that has the routine may give it.
 constexpr llvm::StringLiteral saveRoutine = R"(
   .arch_extension sme
   .text

@@ -7,8 +7,8 @@ using namespace tilewright;
 
 namespace {
 
-/// Each operation is a call of an external function `@NAME@.WORD`, which your back end or device library defines. Override
-/// those that your chip spells otherwise, as the barrier here, whose instruction is written as assembly.
+/// Each operation is a call of an external function `@NAME@.WORD`, which your back end or device library defines.
+/// Override those that your chip spells otherwise, as the barrier here, whose instruction is written as assembly.
 class @Name@LaneOps : public CallLaneOps {
 public:
   explicit @Name@LaneOps(const TargetDescription &chip) : CallLaneOps(chip, "@NAME@.") {}
@@ -22,4 +22,6 @@ public:
 
 } // namespace
 
-std::unique_ptr<LaneOps> @NAME@::laneOps(const TargetDescription &chip) { return std::make_unique<@Name@LaneOps>(chip); }
+std::unique_ptr<LaneOps> @NAME@::laneOps(const TargetDescription &chip) {
+  return std::make_unique<@Name@LaneOps>(chip);
+}

@@ -72,6 +72,18 @@ def test_core_includes_no_target():
     assert not wrong, wrong
 
 
+def test_lines_of_code_fit():
+    limit = int(re.search(r"^ColumnLimit: (\d+)$", (SOURCE / ".clang-format").read_text(), re.MULTILINE).group(1))
+    wide = [
+        f"{path.relative_to(SOURCE)}:{number}: {len(line)} columns"
+        for path in tracked("core", "dialects", "targets", "templates", "examples", "test")
+        if path.suffix in (".h", ".cpp", ".c")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > limit
+    ]
+    assert not wide, f"more than the {limit} columns of .clang-format:\n" + "\n".join(wide)
+
+
 def passes():
     text = "".join(path.read_text() for path in sorted((SOURCE / "core/Transforms").glob("*Passes.td")))
     return re.findall(r'def (\w+?)(?:Pass)? *: *Pass<"([\w-]+)"', text)

@@ -13,6 +13,7 @@
 #include "core/Pipelines/EmulatedProgram.h"
 #include "EmulatorFixture.h"
 #include "mlir/Parser/Parser.h"
+#include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 
 using namespace tilewright;
@@ -26,8 +27,16 @@ TEST(EmulatedProgram, RunsItsLaunchesInOrder) {
     GTEST_SKIP() << "target nvidia is not linked into this build";
   }
   // y = 4 x: two doublings over a temporary, 32 lanes a block, n = size 0.
+  const std::string manifest = R"({"format": 2, "entry": "four", "sizes": 1, "variables": 0, "buffers": 3,
+    "arguments": [{"type": "f32", "bytes": 4, "shape": [{"size": 0}], "written": false},
+                  {"type": "f32", "bytes": 4, "shape": [{"size": 0}], "written": true}],
+    "constants": [], "temporaries": [{"buffer": 2, "bytes": ["*", {"size": 0}, 4]}],
+    "steps": [{"launch": "twice", "threads": 32, "grid": [["ceildiv", {"size": 0}, 32], 1, 1],
+               "arguments": [{"buffer": 0}, {"buffer": 2}, {"value": {"size": 0}}]},
+              {"launch": "twice", "threads": 32, "grid": [["ceildiv", {"size": 0}, 32], 1, 1],
+               "arguments": [{"buffer": 2}, {"buffer": 1}, {"value": {"size": 0}}]}]})";
   const char *text = R"(
-module attributes {tilewright.target = "nvidia:A100", tilewright.manifests = ["{\"format\": 2, \"entry\": \"four\", \"sizes\": 1, \"variables\": 0, \"buffers\": 3, \"arguments\": [{\"type\": \"f32\", \"bytes\": 4, \"shape\": [{\"size\": 0}], \"written\": false}, {\"type\": \"f32\", \"bytes\": 4, \"shape\": [{\"size\": 0}], \"written\": true}], \"constants\": [], \"temporaries\": [{\"buffer\": 2, \"bytes\": [\"*\", {\"size\": 0}, 4]}], \"steps\": [{\"launch\": \"twice\", \"threads\": 32, \"grid\": [[\"ceildiv\", {\"size\": 0}, 32], 1, 1], \"arguments\": [{\"buffer\": 0}, {\"buffer\": 2}, {\"value\": {\"size\": 0}}]}, {\"launch\": \"twice\", \"threads\": 32, \"grid\": [[\"ceildiv\", {\"size\": 0}, 32], 1, 1], \"arguments\": [{\"buffer\": 2}, {\"buffer\": 1}, {\"value\": {\"size\": 0}}]}]}"]} {
+module attributes {tilewright.target = "nvidia:A100"} {
 llvm.func @tilewright.primitive.lane_x() -> i32
 llvm.func @tilewright.primitive.block_x() -> i32
 llvm.func @twice(%x: !llvm.ptr, %y: !llvm.ptr, %n: i64) attributes {tilewright.kernel} {
@@ -52,6 +61,8 @@ llvm.func @twice(%x: !llvm.ptr, %y: !llvm.ptr, %n: i64) attributes {tilewright.k
 })";
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &kernelContext());
   ASSERT_TRUE(module);
+  mlir::Builder builder(&kernelContext());
+  (*module)->setAttr(manifestsAttr, builder.getStrArrayAttr({manifest}));
   auto program = EmulatedProgram::compile(*module);
   ASSERT_TRUE(static_cast<bool>(program)) << llvm::toString(program.takeError());
   std::vector<float> x(50), y(50);

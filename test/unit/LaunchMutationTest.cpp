@@ -32,7 +32,8 @@ func.func @mm(%a: tensor<64x256xf16>, %b: tensor<256x64xf16>) -> tensor<64x64xf3
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64x64xf32>
   %f = linalg.fill ins(%z : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
-  %r = linalg.matmul ins(%a, %b : tensor<64x256xf16>, tensor<256x64xf16>) outs(%f : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<64x256xf16>, tensor<256x64xf16>) outs(%f : tensor<64x64xf32>)
+      -> tensor<64x64xf32>
   return %r : tensor<64x64xf32>
 })";
 

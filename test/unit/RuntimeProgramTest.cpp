@@ -378,7 +378,8 @@ TEST(RuntimeProgram, MalformedSteps) {
 
 TEST(RuntimeProgram, TextsWithEscapes) {
   Program program = parse(R"({"format": 1, "entry": "a\"\\\u0041\u00e9\ud83d\ude00\n", "sizes": 0, "arguments": [],
-                              "temporaries": [], "launches": [], "later": {"real": -1.5e3, "none": null, "yes": true}})");
+                              "temporaries": [], "launches": [],
+                              "later": {"real": -1.5e3, "none": null, "yes": true}})");
   ASSERT_TRUE(program);
   EXPECT_STREQ(tw_program_name(program.get()), "a\"\\A\xc3\xa9\xf0\x9f\x98\x80\n");
 }

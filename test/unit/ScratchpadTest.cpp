@@ -198,7 +198,8 @@ TEST(Scratchpad, SumsThatGoOnAndSeveralDimensions) {
     })");
   // Batches, and a convolution: its taps are dimensions of the sum, its operand is gathered by copies.
   run(R"(
-    func.func @batch(%a: tensor<3x40x64xbf16>, %b: tensor<3x64x48xbf16>, %c: tensor<3x40x48xf32>) -> tensor<3x40x48xf32> {
+    func.func @batch(%a: tensor<3x40x64xbf16>, %b: tensor<3x64x48xbf16>, %c: tensor<3x40x48xf32>)
+        -> tensor<3x40x48xf32> {
       %z = arith.constant 0.0 : f32
       %f = linalg.fill ins(%z : f32) outs(%c : tensor<3x40x48xf32>) -> tensor<3x40x48xf32>
       %r = linalg.batch_matmul ins(%a, %b : tensor<3x40x64xbf16>, tensor<3x64x48xbf16>)
@@ -207,7 +208,8 @@ TEST(Scratchpad, SumsThatGoOnAndSeveralDimensions) {
     })",
       {}, /*allModes=*/false);
   run(R"(
-    func.func @conv(%x: tensor<1x10x10x32xi8>, %w: tensor<3x3x32x32xi8>, %c: tensor<1x8x8x32xi32>) -> tensor<1x8x8x32xi32> {
+    func.func @conv(%x: tensor<1x10x10x32xi8>, %w: tensor<3x3x32x32xi8>, %c: tensor<1x8x8x32xi32>)
+        -> tensor<1x8x8x32xi32> {
       %z = arith.constant 0 : i32
       %f = linalg.fill ins(%z : i32) outs(%c : tensor<1x8x8x32xi32>) -> tensor<1x8x8x32xi32>
       %r = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<1x10x10x32xi8>, tensor<3x3x32x32xi8>)
@@ -224,7 +226,8 @@ TEST(Scratchpad, WhatNoUnitTakesRunsOnTheCores) {
         -> (tensor<20x33xf32>, tensor<33x20xf32>) {
       %z = arith.constant 0.0 : f32
       %f = linalg.fill ins(%z : f32) outs(%s : tensor<33x20xf32>) -> tensor<33x20xf32>
-      %p = linalg.matmul ins(%a, %b : tensor<33x47xf32>, tensor<47x20xf32>) outs(%f : tensor<33x20xf32>) -> tensor<33x20xf32>
+      %p = linalg.matmul ins(%a, %b : tensor<33x47xf32>, tensor<47x20xf32>) outs(%f : tensor<33x20xf32>)
+          -> tensor<33x20xf32>
       %r = linalg.transpose ins(%p : tensor<33x20xf32>) outs(%t : tensor<20x33xf32>) permutation = [1, 0]
       %e = tensor.empty() : tensor<33x20xf32>
       %m = linalg.softmax dimension(1) ins(%p : tensor<33x20xf32>) outs(%e : tensor<33x20xf32>) -> tensor<33x20xf32>
@@ -262,7 +265,8 @@ TEST(Scratchpad, RequantisationIsOneInstruction) {
       %least = arith.constant 0.0 : f32
       %most = arith.constant 127.0 : f32
       %f = linalg.fill ins(%z : i32) outs(%c : tensor<64x96xi32>) -> tensor<64x96xi32>
-      %p = linalg.matmul ins(%a, %b : tensor<64x64xi8>, tensor<64x96xi8>) outs(%f : tensor<64x96xi32>) -> tensor<64x96xi32>
+      %p = linalg.matmul ins(%a, %b : tensor<64x64xi8>, tensor<64x96xi8>) outs(%f : tensor<64x96xi32>)
+          -> tensor<64x96xi32>
       %r = linalg.generic {indexing_maps = [#ij, #j, #ij], iterator_types = ["parallel", "parallel"]}
           ins(%p, %scale : tensor<64x96xi32>, tensor<96xf32>) outs(%q : tensor<64x96xi8>) {
         ^bb0(%x: i32, %s: f32, %o: i8):

@@ -107,8 +107,8 @@ struct KernelCounters {
   std::vector<SiteCounters> sites;
   double seconds = 0; // of the emulation
 };
-/// A command on an engine, or a stretch of the core's own instructions ("core"), of a chip whose lanes are cores. Clocks
-/// since the first launch; launches follow each other, blocks of one launch run side by side.
+/// A command on an engine, or a stretch of the core's own instructions ("core"), of a chip whose lanes are cores.
+/// Clocks since the first launch; launches follow each other, blocks of one launch run side by side.
 struct TraceEvent {
   std::string kernel, engine;
   uint64_t block = 0, lane = 0;

@@ -30,8 +30,8 @@ double readElement(ElementKind kind, const void *data, int64_t index);
 /// Rounds `value` to nearest even (integers: wraps) and writes it.
 void writeElement(ElementKind kind, void *data, int64_t index, double value);
 
-/// c = a * b + c, or a * b if the unit does not accumulate. Products are summed in float64 (integers: exactly) and rounded
-/// once into c's type: an instruction that rounds in between may differ in the last bits, never on exact inputs.
+/// c = a * b + c, or a * b if the unit does not accumulate. Products are summed in float64 (integers: exactly) and
+/// rounded once into c's type: an instruction that rounds in between may differ in the last bits, not on exact inputs.
 void runUnit(const MatrixUnit &unit, const void *a, const void *b, void *c);
 
 } // namespace tilewright

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What memory-bound code is measured against. Forms: "memcpy", "copy" (vector loads and stores) and "stream" (vector
-// loads, stores past the caches) move A to C as a chain must, "stream" a quarter for windows of 2 x 2; "read" reads A as a
-// reduction must.
+// loads, stores past the caches) move A to C as a chain must, "stream" a quarter for windows of 2 x 2; "read" reads A
+// as a reduction must.
 //
 //===----------------------------------------------------------------------===//
 
