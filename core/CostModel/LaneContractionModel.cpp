@@ -249,7 +249,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
 
   std::optional<LaneContractionPlan> best;
   double bestBeside = 0;
-  bool bestKeeps = false;
+  int bestRank = 0;
   PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
     if (!computes(unit, c, hierarchy, fast))
@@ -402,22 +402,23 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               plan.seconds = clocks / (chip.clockMHz() * 1e6);
               if (considered)
                 considered->push_back(plan);
-              // Those whose conditions stay in registers before others.
+              // Those that touch sectors once before others, then those whose conditions stay in registers.
               bool keeps = shortLoads * plan.round * loadConditions * llvm::divideCeil(hierarchy.lanes, 32) <=
                            conditionRegisters;
+              int rank = 2 * (tileA.fillsSectors() && tileB.fillsSectors()) + keeps;
               // Of equal ones that which asks for the least beside a product.
               double beside = (load.issue + load.scratchpad + load.l2) /
                               (perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);
               bool ties =
-                  best && keeps == bestKeeps && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
+                  best && rank == bestRank && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
               double least = ties ? std::min(plan.seconds, best->seconds) : plan.seconds;
-              bool better = ties                         ? beside < bestBeside && plan.stages <= best->stages
-                            : best && keeps != bestKeeps ? keeps
-                                                         : best && plan.seconds < best->seconds;
+              bool better = ties                       ? beside < bestBeside && plan.stages <= best->stages
+                            : best && rank != bestRank ? rank > bestRank
+                                                       : best && plan.seconds < best->seconds;
               if (!best || better) {
                 best = plan;
                 bestBeside = beside;
-                bestKeeps = keeps;
+                bestRank = rank;
               }
               if (ties)
                 best->seconds = least;

@@ -22,8 +22,10 @@ using namespace tilewright;
 static constexpr int64_t vectorBytes = 16;
 /// Bytes that a copy engine of lanes moves at least at once (LaneOps::asyncCopy).
 static constexpr int64_t leastEngineBytes = 4;
-/// Registers beside the data of a load that is shorter than a vector: an address of 64 bits, and a check.
-static constexpr int64_t shortLoadRegisters = 3;
+/// Registers beside the data of a load that is shorter than a vector: an address of 64 bits, and a check. Loads of
+/// single elements of a tile that is turned share the check of the lane's place along the array, and that of the
+/// array's row with the subgroup's other lanes.
+static constexpr int64_t addressRegisters = 2, checkRegisters = 1;
 
 /// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once. Loops of one
 /// iteration around the tile's move nothing.
@@ -109,8 +111,7 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   use.mayPad = !hasEngine;
   use.lanes = hierarchy.lanes;
   result.elements = std::max<int64_t>(1, rows * cols / threads);
-  int64_t piece =
-      piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
+  int64_t piece = piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
   use.pieceBytes = use.transposed ? bytes : piece;
   use.wholeSectors = piece > bytes;
@@ -168,7 +169,10 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
     operand.turn = best.turn;
     operand.use = shaped(best.turn);
   }
+  if (isNew)
+    best.sectors = sectorsTouched(best.tile, operand.use);
   tile = best.tile;
+  operand.sectors = best.sectors;
   int64_t pitch = operand.use.rowBytes + tile.padding * bytes;
   operand.writeBytes = std::min(operand.use.pieceBytes, pitch & -pitch);
   if (tile.swizzleBits)
@@ -207,7 +211,8 @@ int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   bool byEngine = operand.direct || (hasEngine && !held(operand));
   // Loads by base and offsets: each of a whole vector has an offset that no loop changes.
   int64_t offsets = piece < vectorBytes ? 0 : loads * int64_t(chip.rate("offset.global").value_or(0));
-  return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * shortLoadRegisters;
+  int64_t beside = addressRegisters + (operand.turns && piece == bytes ? 0 : checkRegisters);
+  return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * beside;
 }
 
 /// Instructions that write a lane's part: two short ones a constant apart are one where the chip has such. Two are in a

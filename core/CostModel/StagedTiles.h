@@ -29,6 +29,11 @@ struct StagedOperand {
   bool direct = false;     // copied past the registers
   TurnShape turn;          // of a lane that does
   int64_t writeBytes = 16; // of one write into the tile as it is arranged
+  double sectors = 1;      // how many times copies touch those of the array's rows, as it is arranged
+
+  /// Whether copies touch each once, or the tile is not chosen by that: lanes that read vectors by themselves keep the
+  /// conditions of more loads in registers of their subgroup, which has too few.
+  bool fillsSectors() const { return sectors <= 1 || !use.matrices; }
 };
 
 /// The tiles of one contraction on one chip, for all plans that are looked at.
@@ -71,7 +76,7 @@ private:
   struct Arranged {
     StagedTile tile;
     TurnShape turn;
-    double clocks = 1;
+    double clocks = 1, sectors = 1;
   };
   std::map<std::pair<decltype(std::declval<TileUse>().key()), int64_t>, Arranged> known; // by use and elements
 };

@@ -12,12 +12,39 @@
 
 #include "core/CostModel/TileArrangement.h"
 #include "core/CostModel/BankClocks.h"
+#include "core/CostModel/Sectors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <set>
 
 using namespace llvm;
 using namespace tilewright;
+
+/// Where a lane that turns blocks writes its first one, as row and byte: lanes along the array, then along the row,
+/// then the rest of the array and of the row.
+static std::pair<int64_t, int64_t> blockOf(int64_t lane, const StagedTile &tile, const TileUse &use) {
+  int64_t blocks = std::max<int64_t>(1, use.rows / use.along);
+  int64_t near = std::clamp<int64_t>(tile.near, 1, blocks), beside = near < blocks ? tile.beside : 1;
+  int64_t block = lane % near + lane / near / beside * near;
+  return {block % blocks * use.along, (lane / near % beside + block / blocks * beside) * use.pieceBytes};
+}
+
+double tilewright::sectorsTouched(const StagedTile &tile, const TileUse &use) {
+  if (!use.transposed)
+    return 1;
+  std::set<std::pair<int64_t, int64_t>> sectors; // of one load: row of the array, sector of it
+  int64_t width = use.along * use.elementBytes, loaded = 0;
+  for (int64_t lane = 0; lane < use.lanes; ++lane) {
+    auto [row, column] = blockOf(lane, tile, use);
+    if (row >= use.rows || column >= use.rowBytes)
+      continue;
+    loaded += width;
+    for (int64_t byte = 0; byte < width; byte += use.elementBytes)
+      sectors.emplace(column, (row * use.elementBytes + byte) / sectorBytes);
+  }
+  return double(sectors.size()) * std::min(sectorBytes, use.rows * use.elementBytes) / loaded;
+}
 
 /// Clocks of the writes of a copy and, twice, of the reads of a fragment.
 static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t readBytes, const Memory &memory) {
@@ -32,15 +59,10 @@ static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t r
   int64_t piece = std::min<int64_t>(use.pieceBytes, pitch & -pitch);
   if (tile.swizzleBits)
     piece = std::min(piece, int64_t(1) << tile.swizzleBase);
-  int64_t blocks = std::max<int64_t>(1, use.rows / use.along);
-  int64_t near = std::clamp<int64_t>(tile.near, 1, blocks), beside = near < blocks ? tile.beside : 1;
   for (int64_t lane = 0; lane < use.lanes; ++lane) {
     int64_t row = lane * piece / use.rowBytes, column = lane * piece % use.rowBytes;
-    if (use.transposed) { // lanes along the array, then along the row, then the rest of the array and of the row
-      int64_t block = lane % near + lane / near / beside * near;
-      row = block % blocks * use.along;
-      column = (lane / near % beside + block / blocks * beside) * use.pieceBytes;
-    }
+    if (use.transposed)
+      std::tie(row, column) = blockOf(lane, tile, use);
     if (row < use.rows && column < use.rowBytes)
       writes.push_back(at(row, column));
   }
@@ -131,7 +153,8 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   swizzles(plain.near, plain.beside, use.rowBytes);
   if (clocks.taken > clocks.least)
     paddings(plain.near, plain.beside);
-  int64_t sector = std::max<int64_t>(1, 32 / (use.along * use.elementBytes)); // lanes that fill one of global memory
+  int64_t sector =
+      std::max<int64_t>(1, sectorBytes / (use.along * use.elementBytes)); // lanes that fill one of global memory
   auto nearer = [&](int64_t first, int64_t beside, bool again) {
     for (int64_t near = first; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
       // Fewer lanes along the array only where others of the same access fill its sectors.

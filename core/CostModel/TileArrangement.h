@@ -48,6 +48,10 @@ struct TileUse {
 /// conflicts its writes and reads take.
 double arrangeTile(StagedTile &tile, const TileUse &use, const Memory &memory);
 
+/// How many times the sectors of the array's rows that a tile covers are touched by the loads of lanes that turn it:
+/// more than once where the lanes of one load fill only parts of them.
+double sectorsTouched(const StagedTile &tile, const TileUse &use);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_COSTMODEL_TILEARRANGEMENT_H

@@ -173,10 +173,10 @@ def kernels():
     for name in ("f16", "bf16", "i8", "f8", "f32"):
         for tail in ("residual", "narrow"):
             programs[f"{name}-dynamic-{tail}"] = product(KINDS[name], 1000, 1016, 1024, tail=tail, dynamic=True)
-    for name in ("f16", "f32", "i8"):
+    for name in ("f16", "f32", "i8", "f8"):
         for order, (a, b) in ORDERS.items():
-            programs[f"{name}-odd-{order}"] = product(name, 1001, 1003, 1005, a, b)
-            programs[f"{name}-dynamic-{order}"] = product(name, 1000, 1016, 1024, a, b, dynamic=True)
+            programs[f"{name}-odd-{order}"] = product(KINDS[name], 1001, 1003, 1005, a, b)
+            programs[f"{name}-dynamic-{order}"] = product(KINDS[name], 1000, 1016, 1024, a, b, dynamic=True)
     for name in ("f16", "i8", "f8", "f32"):  # in the largest tiles
         for tail in TAILS:
             if tail != "gelu" or is_float(KINDS[name]):

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from lane_texts import convolution, product
+from conftest import FULL
+from lane_texts import convolution, product, product_sizes
 from lanes import PRODUCTS, emulate, kernels, memory, with_chips
 
 SECTOR = 32
@@ -41,30 +42,50 @@ def sectors_of_convolution(layout, size, channels, filters, taps, points, block)
     return 2 * (len(tiles(filters, of_filters)) * touched(image, size) + rows * len(tiles(cols, of_points)) * touched(weights, size))
 
 
-def has_whole_sectors(chip, case):
-    """Not bytes that lanes turn one by one for units which read 16 of a row at once: 32 lanes along the array would write the
-    same few banks. And T4 has no unit for bf16."""
-    kind, trans_a, trans_b = case
-    turned = kind == "i8" and (trans_a or not trans_b)
-    return not (chip.startswith("nvidia") and turned) and (chip, kind) != ("nvidia:T4", "bf16")
+ORDERS = [(a, b) for a in (False, True) for b in (False, True)]
 
-
+#: Of bytes lanes of these chips write 16 of a row at once, since fragments are loaded as matrices; 8-bit floats are widened before
+#: on the first two. Batched, whose pitch is known between the matrices alone, and of static sizes, too.
+BYTES = ["nvidia:T4", "nvidia:A100", "nvidia:RTX4090", "nvidia:H100", "nvidia:H200", "nvidia:B200", "nvidia:RTX5090"]
+SHORT = [(kind, *order) for order in ORDERS[::-1] for kind in ("i8", "f8E4M3FN")]
 UNKNOWN = [*with_chips(PRODUCTS, each=2), ("amd:RX7900", ("f16", True, False)), ("amd:RX7900", ("f16", False, False)),
-           ("nvidia:A100", ("f16", False, False))]
+           ("nvidia:A100", ("f16", False, False)),
+           *((chip, case) for i, chip in enumerate(BYTES) for j, case in enumerate(SHORT) if FULL or j == i),
+           *((chip, ("i8", True, False)) for chip in BYTES[:4:3])]
 
 
-@pytest.mark.parametrize("chip, case", [each for each in UNKNOWN if has_whole_sectors(*each)])
-def test_product_of_unknown_sizes(chip, case, tool, tmp_path):
-    """Copies and stores of results move single elements, and lanes side by side fill sectors; those that turn tiles, too."""
-    kind, trans_a, trans_b = case
-    path = tmp_path / "mm.mlir"
-    path.write_text(product(kind, 128, 128, 128, trans_a, trans_b, dynamic=True))
-    report = emulate(tool, path, chip, *["--sizes=128"] * 3)
+def has_unit(chip, case):
+    return (chip, case[0]) != ("nvidia:T4", "bf16")
+
+
+def whole_sectors(tool, path, chip, sizes):
+    """Runs the product at `path`; its lanes meet in no bank, and both its copies and its stores fill sectors."""
+    report = emulate(tool, path, chip, *(f"--sizes={size}" for size in sizes))
     kernel = max(kernels(report), key=lambda each: len(each["sites"]))
     assert memory(kernel, "scratchpad")["conflict_cycles"] == 0
     for writes in (False, True):
         far = [s for s in kernel["sites"] if s["memory"] == "global" and s["writes"] == writes]
         assert sum(s["transactions"] for s in far) * SECTOR <= 1.05 * sum(s["bytes"] for s in far)
+
+
+@pytest.mark.parametrize("chip, case", sorted({each for each in UNKNOWN if has_unit(*each)}))
+def test_product_of_unknown_sizes(chip, case, tool, tmp_path):
+    """Copies and stores of results move single elements, and lanes side by side fill sectors; those that turn tiles, too."""
+    kind, trans_a, trans_b = case
+    path = tmp_path / "mm.mlir"
+    path.write_text(product(kind, 128, 128, 128, trans_a, trans_b, dynamic=True))
+    whole_sectors(tool, path, chip, [128] * 3)
+
+
+@pytest.mark.parametrize("batch, dynamic", [(2, True), (2, False), (None, False)])
+@pytest.mark.parametrize("chip, case", [(chip, case) for i, chip in enumerate(BYTES) for j, case in enumerate(SHORT)
+                                        if FULL or (i, j) in ((1, 2), (3, 3))])
+def test_product_of_bytes(chip, case, batch, dynamic, tool, tmp_path):
+    """Batched, and of sizes that are known: a lane turns blocks of several rows of the array."""
+    kind, trans_a, trans_b = case
+    path = tmp_path / "mm.mlir"
+    path.write_text(product(kind, 128, 128, 128, trans_a, trans_b, batch=batch, dynamic=dynamic))
+    whole_sectors(tool, path, chip, product_sizes(128, 128, 128, trans_a, batch) if dynamic else [])
 
 
 #: Layout, type, taps along a side and points of the image. Its rows begin at whole sectors; those of a window's second tap do not.
