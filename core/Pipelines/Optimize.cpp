@@ -35,6 +35,7 @@ void tilewright::buildMapPipeline(OpPassManager &pm) { pm.addNestedPass<func::Fu
 
 /// What programs on memrefs have beside kernels.
 static void simplifyHostCode(OpPassManager &pm) {
+  pm.addPass(tilewright::createCopyByteViews());
   pm.addNestedPass<func::FuncOp>(tilewright::createSimplifyHostCode());
   pm.addNestedPass<func::FuncOp>(tilewright::createMapParallelToLanes());
 }

@@ -157,6 +157,8 @@ FailureOr<Json> HostExpressions::extent(Operation *user, mlir::Value array, int6
     return extent(user, cast.getSource(), d);
   if (auto expand = dyn_cast_or_null<memref::ExpandShapeOp>(def))
     return of(user, expand.getOutputShape()[type.getDynamicDimIndex(d)]);
+  if (auto view = dyn_cast_or_null<memref::ViewOp>(def))
+    return of(user, view.getSizes()[type.getDynamicDimIndex(d)]);
   if (auto shaped = dyn_cast_or_null<memref::ReinterpretCastOp>(def))
     return of(user, shaped.getSizes()[type.getDynamicDimIndex(d)]);
   if (auto collapse = dyn_cast_or_null<memref::CollapseShapeOp>(def)) {

@@ -39,6 +39,7 @@ struct LaneArray {
   llvm::SmallVector<mlir::Value> sizes; // index, one per dynamic dimension
   tile::ArrangementAttr arrangement;    // scratchpad only, may be null
   bool scratchpad = false;
+  int64_t alignment = 16;  // bytes that divide the address of its first element; less for views of bytes
   int64_t rowMultiple = 1; // divides the innermost size, where that is dynamic: what the program has checked
 };
 

@@ -248,8 +248,9 @@ LogicalResult LaneWriter::plainAccess(Operation &op, Value memref, ValueRange in
   Value address = access->pointer(0);
   Type element = array->type.getElementType(), carrier = carrierOf(element);
   Location loc = op.getLoc();
+  int64_t alignment = std::min(access->elementBytes(), array->alignment);
   if (!stored) {
-    Value result = LLVM::LoadOp::create(builder, loc, carrier, address, access->elementBytes());
+    Value result = LLVM::LoadOp::create(builder, loc, carrier, address, alignment);
     if (element.isIndex())
       result = arith::IndexCastOp::create(builder, loc, element, result);
     else if (carrier != element)
@@ -262,6 +263,6 @@ LogicalResult LaneWriter::plainAccess(Operation &op, Value memref, ValueRange in
     written = arith::IndexCastOp::create(builder, loc, carrier, written);
   else if (carrier != element)
     written = arith::BitcastOp::create(builder, loc, carrier, written);
-  LLVM::StoreOp::create(builder, loc, written, address, access->elementBytes());
+  LLVM::StoreOp::create(builder, loc, written, address, alignment);
   return success();
 }

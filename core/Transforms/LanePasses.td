@@ -136,6 +136,26 @@ def SimplifyHostCode : Pass<"simplify-host-code", "::mlir::func::FuncOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::affine::AffineDialect"];
 }
 
+def CopyByteViews : Pass<"copy-byte-views", "::mlir::ModuleOp"> {
+  let summary = "Give kernels arrays of their own for what memref.view makes of bytes";
+  let description = [{
+    Kernels load vectors and tiles of arrays that begin where memory of the device does; what memref.view makes may begin at any
+    byte. Lanes copy such an array before a kernel and, if the kernel writes it, back behind it. Loops of the program itself access
+    it where it is.
+
+    ```mlir
+    %v = memref.view %bytes[%shift][%n] : memref<?xi8> to memref<?xf32>
+    call @kernel(%v)
+    // becomes
+    %own = memref.alloc(%n)
+    scf.parallel (%i) ... { %own[%i] = %v[%i] }
+    call @kernel(%own)
+    scf.parallel (%i) ... { %v[%i] = %own[%i] }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
+}
+
 def MapParallelToLanes : Pass<"map-parallel-to-lanes", "::mlir::func::FuncOp"> {
   let summary = "Give each iteration of an scf.parallel a lane";
   let description = [{

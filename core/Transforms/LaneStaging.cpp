@@ -12,6 +12,8 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/LaneWriter.h"
+#include "core/Transforms/LaunchArrays.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -26,6 +28,24 @@ FailureOr<LaneArray> LaneWriter::arrayOf(Operation *op, Value memref) {
                        "the memory \""
                     << hierarchy.scratchpad << "\"";
   return failure();
+}
+
+/// An array of another type that begins so many bytes behind the start of one.
+LogicalResult LaneWriter::view(memref::ViewOp op) {
+  FailureOr<LaneArray> source = arrayOf(op, op.getSource());
+  if (failed(source))
+    return failure();
+  LaneArray array = *source;
+  array.type = op.getType();
+  array.pointer = LLVM::GEPOp::create(
+      builder, op.getLoc(), source->pointer.getType(), builder.getI8Type(), source->pointer,
+      ArrayRef<LLVM::GEPArg>{
+          Value(arith::IndexCastOp::create(builder, op.getLoc(), builder.getI64Type(), value(op.getByteShift())))});
+  array.sizes = valuesOf(op.getSizes());
+  auto multiple = op->getAttrOfType<IntegerAttr>(shiftMultipleAttr);
+  array.alignment = std::min(source->alignment, multiple ? multiple.getInt() : 1);
+  arrays.try_emplace(op.getResult(), array);
+  return success();
 }
 
 LogicalResult LaneWriter::alloc(tile::AllocOp op) {

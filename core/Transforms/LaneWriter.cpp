@@ -158,6 +158,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
     values.map(each.getResult(), array->sizes[array->type.getDynamicDimIndex(*d)]);
     return success();
   }
+  if (auto each = dyn_cast<memref::ViewOp>(op))
+    return view(each);
   if (auto each = dyn_cast<memref::LoadOp>(op))
     return plainAccess(op, each.getMemRef(), each.getIndices(), {});
   if (auto each = dyn_cast<memref::StoreOp>(op))

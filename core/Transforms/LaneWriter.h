@@ -19,6 +19,7 @@
 #include "core/Transforms/LaneExchange.h"
 #include "core/Transforms/LaneRings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace tilewright {
@@ -77,6 +78,7 @@ private:
     return llvm::map_to_vector(old, [&](mlir::Value each) { return value(each); });
   }
   mlir::FailureOr<LaneArray> arrayOf(mlir::Operation *op, mlir::Value memref);
+  mlir::LogicalResult view(mlir::memref::ViewOp op);
   /// How a fragment's elements are shared out over the lanes of a subgroup.
   mlir::FailureOr<Distribution> distributionOf(mlir::Operation *op, tile::FragmentType type);
   std::optional<LaneExchange> exchangeFor(tile::FragmentType type, const LaneArray &array, const LaneAccess &access,

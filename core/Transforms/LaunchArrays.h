@@ -21,8 +21,18 @@ namespace tilewright {
 /// A unit attribute of launches that write one of their arrays through two of their arguments.
 inline constexpr llvm::StringLiteral overlapsAttr = "tilewright.overlaps";
 
+/// Of a memref.view in a launch: a power of two that divides its shift, known by what the host computes it of.
+inline constexpr llvm::StringLiteral shiftMultipleAttr = "tilewright.shift_multiple";
+
 /// Whether `grid` writes one of `arrays`, which it captures, and may meet what it has written by another of them.
 bool mayOverlap(mlir::Operation *grid, llvm::ArrayRef<mlir::Value> arrays, const BufferOrigins &origins);
+
+/// Whether `array` is an array of another type that memref.view makes of bytes, or a view of one: it begins anywhere in
+/// its memory.
+bool isByteView(mlir::Value array);
+
+/// A power of two, at most 16, that divides `index`; 1 where nothing is known.
+int64_t knownMultiple(mlir::Value index);
 
 } // namespace tilewright
 

@@ -13,6 +13,7 @@
 #include "core/Transforms/LaunchManifest.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
+#include "core/Transforms/LaunchArrays.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -43,6 +44,9 @@ FailureOr<int64_t> LaunchManifest::bufferOf(Operation *user, mlir::Value array) 
   if (expressions.argumentOf(whole, index))
     return index;
   auto found = buffers.find(whole);
+  if (found == buffers.end() && isByteView(whole))
+    return user->emitOpError() << "hands on what memref.view makes of bytes; on lanes hand on the bytes, and make the "
+                                  "view where it is used";
   if (found == buffers.end())
     return user->emitOpError() << "uses an array that is neither an argument nor a temporary"
                                << (whole.getDefiningOp()

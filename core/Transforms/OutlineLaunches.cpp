@@ -161,11 +161,38 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
         result.arguments.push_back(value);
       }
     };
-    for (Value value : captured)
-      if (isa<MemRefType>(value.getType()))
-        pass(value);
-    if (mayOverlap(grid, result.arguments, origins))
+    // Launches take memory and make views of bytes themselves: those begin anywhere in it.
+    SmallVector<Value> arrays;
+    llvm::SetVector<Operation *> views;
+    for (Value value : captured) {
+      if (!isa<MemRefType>(value.getType()))
+        continue;
+      arrays.push_back(value);
+      SmallVector<Operation *> chain;
+      for (; isByteView(value); value = cast<ViewLikeOpInterface>(value.getDefiningOp()).getViewSource())
+        chain.push_back(value.getDefiningOp());
+      views.insert_range(llvm::reverse(chain));
+      pass(value);
+    }
+    if (mayOverlap(grid, arrays, origins))
       function->setAttr(overlapsAttr, builder.getUnitAttr());
+    for (Operation *view : views) {
+      for (Value operand : view->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (mapping.contains(operand))
+          continue;
+        if (def && def->hasTrait<OpTrait::ConstantLike>())
+          builder.clone(*def, mapping);
+        else if (isHostType(operand.getType()))
+          pass(operand);
+        else
+          return view->emitOpError() << "has an operand of type " << operand.getType()
+                                     << ", which launches do not take";
+      }
+      Operation *own = builder.clone(*view, mapping);
+      if (auto shifted = dyn_cast<memref::ViewOp>(view))
+        own->setAttr(shiftMultipleAttr, builder.getI64IntegerAttr(knownMultiple(shifted.getByteShift())));
+    }
     for (Value value : captured) {
       Operation *def = value.getDefiningOp();
       if (mapping.contains(value))

@@ -18,6 +18,7 @@
 #include "core/Transforms/HostExpressions.h"
 #include "core/Transforms/HostForms.h"
 #include "core/Transforms/LanePasses.h"
+#include "core/Transforms/LaunchArrays.h"
 #include "core/Transforms/LowerAffine.h"
 #include "core/Transforms/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
@@ -191,7 +192,7 @@ static bool isOnHost(Operation *op) {
 /// Only the host uses the element that `op` reads: it reads it itself.
 static bool isReadByHost(memref::LoadOp op) {
   Type type = op.getType();
-  if (!type.isIntOrIndex() || elementBytes(type) > 8)
+  if (!type.isIntOrIndex() || elementBytes(type) > 8 || isByteView(op.getMemRef()))
     return false;
   auto byHost = [](Operation *user) {
     bool selects = isa<arith::SelectOp>(user) && isa<MemRefType>(user->getResult(0).getType());

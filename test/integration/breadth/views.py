@@ -80,6 +80,110 @@ def vectors(random):
   memref.store %w, %to[] : memref<vector<3x4xf32>>""")
 
 
+def bytes_of(*arrays):
+    """Arrays one behind the other, as bytes of an argument."""
+    return Tensor("i8", np.concatenate([np.ascontiguousarray(array).view(np.int8).ravel() for array in arrays]))
+
+
+def of_bytes(random):
+    x, b = np.arange(1, 9, dtype=np.float32), random("f32", 8)
+    twice = (b.data * 2).astype(np.float32)
+    for shift in (8, 16, 3):  # a view begins at any byte
+        pad, rest = np.zeros(shift, np.int8), np.zeros(20 - shift, np.int8)
+        yield program(f"memref.view-{shift}", [bytes_of(pad, x, rest), b],
+                      {0: bytes_of(pad, twice, rest).data, 1: x}, f"""
+  %at = arith.constant {shift} : index
+  %v = memref.view %a0[%at][] : {{a0}} to memref<8xf32>
+  scf.parallel (%j) = (%c0) to (%c8) step (%c1) {{
+    %x = memref.load %v[%j] : memref<8xf32>
+    %y = memref.load %a1[%j] : {{a1}}
+    %s = arith.addf %y, %y : f32
+    memref.store %s, %v[%j] : memref<8xf32>
+    memref.store %x, %a1[%j] : {{a1}}
+  }}""")
+    # One memory for several arrays of the run's sizes, with linalg on them and parts of them.
+    a, b = random("f32", 37, dynamic=True), Tensor("f32", np.zeros(37), dynamic=True)
+    yield program("memref.view-workspace", [a, b, Tensor("index", 0)], {1: a.data + np.arange(37) + 36, 2: 36}, """
+  %n = memref.dim %a0, %c0 : {a0}
+  %four = arith.constant 4 : index
+  %bytes = arith.muli %n, %four : index
+  %more = arith.addi %bytes, %c1 : index
+  %two = arith.addi %more, %bytes : index
+  %m = memref.alloc(%two) : memref<?xi8>
+  %v = memref.view %m[%c0][%n] : memref<?xi8> to memref<?xf32>
+  %w = memref.view %m[%more][%n] : memref<?xi8> to memref<?xi32>
+  memref.copy %a0, %v : {a0} to memref<?xf32>
+  scf.parallel (%j) = (%c0) to (%n) step (%c1) {
+    %i = arith.index_cast %j : index to i32
+    memref.store %i, %w[%j] : memref<?xi32>
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%v, %w : memref<?xf32>, memref<?xi32>) outs(%a1 : {a1}) {
+    ^bb0(%x: f32, %i: i32, %o: f32):
+      %g = arith.sitofp %i : i32 to f32
+      %y = arith.addf %x, %g : f32
+      linalg.yield %y : f32
+  }
+  %end = arith.subi %n, %c1 : index
+  %tail = memref.subview %w[%end] [1] [1] : memref<?xi32> to memref<1xi32, strided<[1], offset: ?>>
+  %last = memref.load %tail[%c0] : memref<1xi32, strided<[1], offset: ?>>
+  %size = arith.index_cast %last : i32 to index
+  %none = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %sum = scf.for %i = %c0 to %size step %c1 iter_args(%s = %none) -> f32 {
+    %t = arith.addf %s, %one : f32
+    scf.yield %t : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%sum : f32) outs(%a1 : {a1}) {
+    ^bb0(%x: f32, %o: f32):
+      %y = arith.addf %x, %o : f32
+      linalg.yield %y : f32
+  }
+  memref.store %size, %a2[] : {a2}
+  memref.dealloc %m : memref<?xi8>""")
+    # Products of tiles that begin at odd places; the host's loop says which.
+    x, y = np.round(random("f32", 2, 8, 8).data), np.round(random("f32", 2, 8, 8).data)
+    pad = np.zeros(5, np.int8)
+    z = Tensor("f32", np.zeros((8, 8)))
+    yield program("memref.view-products", [bytes_of(pad, x.astype(np.float32), y.astype(np.float32)), z], {1: (x @ y).sum(0)}, """
+  %tile = arith.constant 256 : index
+  scf.for %i = %c0 to %c2 step %c1 {
+    %place = arith.muli %i, %tile : index
+    %p = arith.addi %place, %c5 : index
+    %all = arith.muli %c2, %tile : index
+    %q = arith.addi %p, %all : index
+    %x = memref.view %a0[%p][] : {a0} to memref<8x8xf32>
+    %y = memref.view %a0[%q][] : {a0} to memref<8x8xf32>
+    linalg.matmul ins(%x, %y : memref<8x8xf32>, memref<8x8xf32>) outs(%a1 : {a1})
+  }""")
+    # Two views that overlap, of which one is written, and the bits of a float.
+    a = random("f32", 8)
+    flipped = -a.data
+    raw = bytes_of(np.zeros(4, np.int8), flipped.astype(np.float32))
+    yield program("memref.view-overlap", [Tensor("i8", np.zeros(36)), a, Tensor("i8", np.zeros(3))],
+                  {0: raw.data, 1: flipped, 2: raw.data[17:20]}, """
+  %four = arith.constant 4 : index
+  %whole = memref.view %a0[%c0][] : {a0} to memref<9xi32>
+  %floats = memref.view %a0[%four][] : {a0} to memref<8xf32>
+  memref.copy %a1, %floats : {a1} to memref<8xf32>
+  %sign = arith.constant 0x80000000 : i32
+  scf.parallel (%j) = (%c0) to (%c8) step (%c1) {
+    %k = arith.addi %j, %c1 : index
+    %x = memref.load %whole[%k] : memref<9xi32>
+    %y = arith.xori %x, %sign : i32
+    memref.store %y, %whole[%k] : memref<9xi32>
+    %z = memref.load %floats[%j] : memref<8xf32>
+    memref.store %z, %a1[%j] : {a1}
+  }
+  scf.for %j = %c0 to %c3 step %c1 {
+    %k = arith.constant 17 : index
+    %l = arith.addi %j, %k : index
+    %x = memref.load %a0[%l] : {a0}
+    memref.store %x, %a2[%j] : {a2}
+  }""")
+
+
 def carried(random):
     a = random("f32", 8)
     data = a.data.copy()
@@ -105,5 +209,5 @@ def carried(random):
 
 def cases():
     random = Random(9)
-    for family in (vectors, carried):
+    for family in (vectors, of_bytes, carried):
         yield from family(random)

@@ -109,21 +109,6 @@ func.func @store(%a: memref<8xi32>) attributes {tilewright.inputs = 1 : i64, til
 
 // -----
 
-module attributes {tilewright.target = "nvidia:A100"} {
-func.func @bytes(%a: memref<32xi8>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (32)>]} {
-  %c0 = arith.constant 0 : index
-  %z = arith.constant 0.0 : f32
-  %v = memref.view %a[%c0][] : memref<32xi8> to memref<8xf32>
-  // expected-error @+1 {{uses an array that is neither an argument nor a temporary, but comes from 'memref.view'}}
-  tile.parallel (%b) to (4) level "grid" {
-    memref.store %z, %v[%b] : memref<8xf32>
-  }
-  return
-}
-}
-
-// -----
-
 // Two names of one memory, of which one is written: lanes may not take them for two arrays.
 module attributes {tilewright.target = "nvidia:A100"} {
 // CHECK: func.func private @views_launch_0{{.*}} attributes {{{.*}}tilewright.overlaps}
@@ -197,4 +182,45 @@ func.func @global(%a: memref<4xf32>) attributes {tilewright.inputs = 1 : i64, ti
 
 // expected-error @+1 {{chip cpu:x86-64 runs no lanes: it lacks levels grid, block and subgroup}}
 module attributes {tilewright.target = "cpu:x86-64"} {
+}
+
+// -----
+
+// A launch takes the bytes and makes the view of them; of the shift it knows what divides it.
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK: tilewright.manifest = "{{.*}}\22arguments\22:[{\22buffer\22:0},{\22value\22:{\22size\22:0}},{\22value\22:[\22*\22,{\22size\22:0},8]}]
+// CHECK-LABEL: func.func private @view_launch_0(
+// CHECK-SAME: %[[BYTES:.*]]: memref<?xi8>, %[[SHIFT:.*]]: index)
+// CHECK: %[[V:.*]] = memref.view %[[BYTES]][%[[SHIFT]]][] {tilewright.shift_multiple = 8 : i64} : memref<?xi8> to memref<4xf32>
+// CHECK: memref.store %{{.*}}, %[[V]][%{{.*}}]
+func.func @view(%a: memref<?xi8>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<()[s0] -> (s0)>]} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %n = memref.dim %a, %c0 : memref<?xi8>
+  %shift = arith.muli %n, %c8 : index
+  %v = memref.view %a[%shift][] : memref<?xi8> to memref<4xf32>
+  tile.parallel (%i) to (4) level "grid" {
+    memref.store %zero, %v[%i] : memref<4xf32>
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:A100"} {
+func.func @hand_on(%a: memref<64xi8>, %n: memref<index>) attributes {tilewright.inputs = 2 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (64)>, affine_map<() -> ()>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %v = memref.view %a[%c0][] : memref<64xi8> to memref<4xf32>
+  %w = memref.view %a[%c32][] : memref<64xi8> to memref<4xf32>
+  %end = memref.load %n[] : memref<index>
+  // expected-error @+1 {{hands on what memref.view makes of bytes; on lanes hand on the bytes, and make the view where it is used}}
+  %r = scf.for %i = %c0 to %end step %c1 iter_args(%x = %v) -> memref<4xf32> {
+    scf.yield %w : memref<4xf32>
+  }
+  return
+}
 }
