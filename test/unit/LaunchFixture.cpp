@@ -85,6 +85,22 @@ Compiled test::compileFor(const std::string &text, const std::string &target, co
   return result;
 }
 
+void test::runOnce(const Compiled &compiled, Emulator &device, const std::vector<int64_t> &sizes,
+                   std::vector<Array> &arrays) {
+  std::string error;
+  std::vector<void *> memory;
+  for (Array &array : arrays) {
+    memory.push_back(device.allocate(std::max<size_t>(1, array.bytes.size()), error));
+    EXPECT_TRUE(memory.back()) << error;
+    EXPECT_TRUE(device.copyIn(memory.back(), array.bytes.data(), array.bytes.size(), error)) << error;
+  }
+  EXPECT_TRUE(compiled.program->run(device, sizes, memory, error)) << error;
+  Array &result = arrays.back();
+  EXPECT_TRUE(device.copyOut(result.bytes.data(), memory.back(), result.bytes.size(), error)) << error;
+  for (void *each : memory)
+    device.release(each);
+}
+
 std::vector<KernelCounters> test::check(const Compiled &compiled, const std::string &what, std::vector<int64_t> sizes,
                                         std::vector<Array> arrays, const std::vector<double> &expected,
                                         double tolerance) {
@@ -94,17 +110,10 @@ std::vector<KernelCounters> test::check(const Compiled &compiled, const std::str
   for (const EmulatorMode &mode : allModes(compiled.kernels->engines())) {
     Emulator device(compiled.kernels);
     device.mode = mode;
-    std::string error;
-    std::vector<void *> memory;
-    for (Array &array : arrays) {
-      memory.push_back(device.allocate(std::max<size_t>(1, array.bytes.size()), error));
-      EXPECT_TRUE(memory.back()) << error;
-      EXPECT_TRUE(device.copyIn(memory.back(), array.bytes.data(), array.bytes.size(), error)) << error;
-    }
-    EXPECT_TRUE(compiled.program->run(device, sizes, memory, error)) << what << ": " << error;
+    SCOPED_TRACE(what);
+    runOnce(compiled, device, sizes, arrays);
     for (const Finding &finding : device.findings())
       ADD_FAILURE() << what << ", " << mode.str() << ": " << finding.str();
-    EXPECT_TRUE(device.copyOut(arrays.back().bytes.data(), memory.back(), arrays.back().bytes.size(), error)) << error;
     int wrong = 0;
     for (size_t i = 0; i < expected.size() && wrong < 3; ++i)
       if (!(std::abs(arrays.back().at(i) - expected[i]) <= tolerance * (1 + std::abs(expected[i])))) {
@@ -113,8 +122,6 @@ std::vector<KernelCounters> test::check(const Compiled &compiled, const std::str
         ++wrong;
       }
     counters = device.counters();
-    for (void *each : memory)
-      device.release(each);
   }
   return counters;
 }

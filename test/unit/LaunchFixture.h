@@ -48,6 +48,9 @@ Compiled compileFor(
     const std::string &text, const std::string &target, const std::string &force = "",
     llvm::function_ref<void(mlir::ModuleOp)> edit = [](mlir::ModuleOp) {});
 
+/// Runs once, with these arrays; the last one holds the result then.
+void runOnce(const Compiled &compiled, Emulator &device, const std::vector<int64_t> &sizes, std::vector<Array> &arrays);
+
 /// Runs in every mode; the last array is the result, compared with `expected`.
 std::vector<KernelCounters> check(const Compiled &compiled, const std::string &what, std::vector<int64_t> sizes,
                                   std::vector<Array> arrays, const std::vector<double> &expected, double tolerance);

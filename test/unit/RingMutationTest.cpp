@@ -62,21 +62,12 @@ int modesThatShow(const Compiled &compiled, const Product &p) {
     Emulator device(compiled.kernels);
     device.mode = mode;
     device.counting = false;
-    std::string error;
     std::vector<Array> arrays{p.a, p.b, p.c, p.c};
-    std::vector<void *> memory;
-    for (Array &array : arrays) {
-      memory.push_back(device.allocate(array.bytes.size(), error));
-      device.copyIn(memory.back(), array.bytes.data(), array.bytes.size(), error);
-    }
-    EXPECT_TRUE(compiled.program->run(device, {}, memory, error)) << error;
-    device.copyOut(arrays.back().bytes.data(), memory.back(), arrays.back().bytes.size(), error);
+    runOnce(compiled, device, {}, arrays);
     bool wrong = !device.findings().empty();
     for (size_t i = 0; i < p.expected.size() && !wrong; ++i)
       wrong = arrays.back().at(i) != p.expected[i];
     modes += wrong;
-    for (void *each : memory)
-      device.release(each);
   }
   return modes;
 }
