@@ -13,7 +13,7 @@
 
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
-#include "core/CostModel/AssumedSizes.h"
+#include "core/CostModel/ContractionExtents.h"
 #include "core/CostModel/LaneDimensions.h"
 #include "core/CostModel/PlanShortage.h"
 #include "core/CostModel/Sectors.h"
@@ -198,7 +198,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
     reason = "the chip's description lacks a scratchpad, or the memories 'registers', 'register' or 'global'";
     return std::nullopt;
   }
-  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
   std::optional<TiledDimensions> dims = tiledDimensions(c);
   if (!dims) {
     reason = "no dimension of the sum is in both operands";
@@ -232,12 +231,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
   StagedTiles tiles(c, chip, hierarchy);
   int64_t elementBytes = tiles.elementBytes();
   double issueSlots = chip.rate("issue").value_or(1);
-  double outerCount = 1, otherKCount = 1;
-  for (unsigned dim : base.outer)
-    outerCount *= extent(dim);
-  for (unsigned dim : base.otherK)
-    otherKCount *= extent(dim);
-  int64_t m = extent(base.mDim), n = extent(base.nDim), k = extent(base.kDim);
+  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base);
+  const double outerCount = double(outer), otherKCount = double(otherK);
 
   // Bytes of k in a step, and the most stages: as many as fit, but where a subgroup copies past its registers each
   // number is looked at, since more stages may leave room for fewer blocks.

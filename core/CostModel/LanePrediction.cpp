@@ -12,6 +12,7 @@
 
 #include "core/CostModel/LanePrediction.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/ContractionExtents.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 #include <set>
@@ -45,12 +46,7 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     if (!trips)
       return std::nullopt;
-  auto extent = [&](unsigned dim) { return *c.nest.tripCounts[dim]; };
-  int64_t m = extent(plan.mDim), n = extent(plan.nDim), k = extent(plan.kDim), outer = 1, otherK = 1;
-  for (unsigned dim : plan.outer)
-    outer *= extent(dim);
-  for (unsigned dim : plan.otherK)
-    otherK *= extent(dim);
+  const auto [m, n, k, outer, otherK] = ContractionExtents(c, plan);
   int64_t clusters = llvm::divideCeil(m, plan.blockM() * plan.cluster), columns = llvm::divideCeil(n, plan.blockN());
   int64_t steps = otherK * llvm::divideCeil(k, plan.depth), subgroups = plan.subgroupsM * plan.subgroupsN;
   int64_t tiles = outer * clusters * plan.cluster * columns;

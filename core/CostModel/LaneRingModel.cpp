@@ -18,7 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
-#include "core/CostModel/AssumedSizes.h"
+#include "core/CostModel/ContractionExtents.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
@@ -130,13 +130,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction 
   auto bInK = linesAlongK(c, c.b, base.nDim, base.kDim, *engine, depth, elementBytes);
   if (!aInK || !bInK)
     return std::nullopt;
-  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
-  double outerCount = 1, otherKCount = 1;
-  for (unsigned dim : base.outer)
-    outerCount *= extent(dim);
-  for (unsigned dim : base.otherK)
-    otherKCount *= extent(dim);
-  int64_t m = extent(base.mDim), n = extent(base.nDim), k = extent(base.kDim);
+  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base);
+  const double outerCount = double(outer), otherKCount = double(otherK);
   if (k <= depth)
     return std::nullopt; // one step: nothing runs ahead
   auto forced = [&](StringRef field) -> std::optional<int64_t> {

@@ -12,6 +12,7 @@
 
 #include "core/CostModel/SplitModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/ContractionExtents.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -31,15 +32,9 @@ SplitPlan tilewright::planSplit(const LaneContractionPlan &tiles, const Contract
       return best;
   if (!global)
     return best;
-  auto extent = [&](unsigned dim) { return *c.nest.tripCounts[dim]; };
-  int64_t outer = 1, otherK = 1, k = extent(tiles.kDim);
-  for (unsigned dim : tiles.outer)
-    outer *= extent(dim);
-  for (unsigned dim : tiles.otherK)
-    otherK *= extent(dim);
-  best.tiles = outer * llvm::divideCeil(extent(tiles.mDim), tiles.blockM()) *
-               llvm::divideCeil(extent(tiles.nDim), tiles.blockN());
-  double result = double(outer) * extent(tiles.mDim) * extent(tiles.nDim) * elementBytes(c.accumulator);
+  const auto [m, n, k, outer, otherK] = ContractionExtents(c, tiles);
+  best.tiles = outer * llvm::divideCeil(m, tiles.blockM()) * llvm::divideCeil(n, tiles.blockN());
+  double result = double(outer) * m * n * elementBytes(c.accumulator);
   double atATime = double(hierarchy.blocks) * tiles.blocksAtATime;
   std::vector<SplitPlan> considered;
   for (int64_t parts = 1; parts <= k / tiles.depth && parts <= 64; ++parts) {

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pages/ChipPage.h"
+#include "core/Pages/Html.h"
 #include "core/Pages/LayoutText.h"
 #include "core/Tools/Command.h"
 #include "tilewright/LaneOps.h"
@@ -52,18 +53,6 @@ struct Arguments {
 };
 } // namespace
 
-/// "32 KiB", "1.5 MiB", "64 bytes".
-static std::string size(int64_t bytes) {
-  static constexpr const char *names[] = {"bytes", "KiB", "MiB", "GiB"};
-  double value = bytes;
-  int unit = 0;
-  for (; value >= 1024 && unit < 3; ++unit)
-    value /= 1024;
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.4g %s", value, names[unit]);
-  return text;
-}
-
 static void printChip(const TargetDescription &chip, raw_ostream &os) {
   os << chip.target() << ":" << chip.chip() << "  " << llvm::format("%.0f MHz", chip.clockMHz()) << "\n";
   CodegenTarget codegen = chip.codegen();
@@ -74,7 +63,7 @@ static void printChip(const TargetDescription &chip, raw_ostream &os) {
     os << " " << level.count << " x " << level.name;
   os << "\n  memories, in bytes per clock and clocks\n";
   for (const Memory &memory : chip.memories()) {
-    os << llvm::format("    %-11s %-10s", memory.name.c_str(), size(memory.bytes).c_str());
+    os << llvm::format("    %-11s %-10s", memory.name.c_str(), html::bytes(memory.bytes).c_str());
     if (memory.kind == MemoryKind::RegisterFile)
       os << llvm::format(" %lld registers of %lld bytes\n", static_cast<long long>(memory.entries),
                          static_cast<long long>(memory.entryBytes));

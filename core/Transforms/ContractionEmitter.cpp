@@ -221,26 +221,32 @@ void ContractionNest::block(const KBlock &k) {
   }
 }
 
+/// What either operand is packed by: where it is, and what is taken of k.
+PackRequest ContractionNest::packRequest(const ContractionOperand &operand, const Section &section, const KBlock &k) {
+  PackRequest request;
+  request.operand = &operand;
+  request.producer = task.producerOf(operand);
+  request.kDim = p.kDim;
+  request.otherK = otherK;
+  request.kStep = unit.k;
+  request.first = section.first;
+  request.kBegin = k.begin;
+  request.kLength = k.length;
+  return request;
+}
+
 /// Panels from `begin` to the smallest of `ends`: packs them, then all rows against them.
 void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k) {
   packedVectors = {};
   if (p.packVectors) {
-    PackRequest request;
-    request.operand = &vectors;
-    request.producer = task.producerOf(vectors);
+    PackRequest request = packRequest(vectors, section, k);
     request.element = vectorElement;
     request.freeDim = p.laneDim.value_or(noDim);
-    request.kDim = p.kDim;
-    request.otherK = otherK;
     request.width = section.width * unit.n;
     request.vector = unit.n;
     request.group = interleaveOf(unit.b, /*freeIsColumn=*/true);
-    request.kStep = unit.k;
-    request.first = section.first;
     request.begin = begin;
     request.ends = llvm::to_vector(ends);
-    request.kBegin = k.begin;
-    request.kLength = k.length;
     request.valid = section.valid ? section.valid : section.tail ? constant(section.tail->n) : AffineExpr();
     packedVectors = packPanels(space, request);
   }
@@ -361,19 +367,13 @@ void ContractionNest::compensateOffset(const Section &section, AffineExpr begin,
 
 /// Packs row tiles [first, end), or one block of `rowBlock` tiles if `end` is null, of the scalar operand.
 void ContractionNest::packedRows(const Section &section, const KBlock &k, AffineExpr first, AffineExpr end) {
-  PackRequest request;
-  request.operand = &scalars;
-  request.producer = task.producerOf(scalars);
+  PackRequest request = packRequest(scalars, section, k);
   request.element = scalarElement;
   request.freeDim = p.rowDim.value_or(noDim);
-  request.kDim = p.kDim;
-  request.otherK = otherK;
   request.width = section.width * unit.m;
   request.vector = p.isBlock() ? unit.m : 0; // read as scalars: either order will do
   request.group = interleaveOf(unit.a, /*freeIsColumn=*/false);
-  request.kStep = unit.k;
   request.valid = section.valid;
-  request.first = section.first;
   request.begin = first;
   if (end)
     request.ends = {end};
@@ -381,8 +381,6 @@ void ContractionNest::packedRows(const Section &section, const KBlock &k, Affine
     request.ends = {first + p.rowBlock, section.count};
   request.capacity = end ? 0 : p.rowBlock;
   request.offset = p.offsetScalars;
-  request.kBegin = k.begin;
-  request.kLength = k.length;
   packedScalars = packPanels(space, request);
 }
 

@@ -70,6 +70,7 @@ private:
   mlir::Value elementwise(mlir::ValueRange inputs, llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
   llvm::SmallVector<PackedBuffer, 2> packAllRows(const KBlock &k);
   std::pair<mlir::AffineExpr, mlir::AffineExpr> rowRange(const Section &section);
+  PackRequest packRequest(const ContractionOperand &operand, const Section &section, const KBlock &k);
   void packedRows(const Section &rowSection, const KBlock &k, mlir::AffineExpr first, mlir::AffineExpr end);
   void registerTile(const Section &rowSection, mlir::AffineExpr row, const Section &panelSection,
                     mlir::AffineExpr panel, const KBlock &k);
@@ -106,7 +107,7 @@ private:
   const MatrixUnit &unit;
   IterationSpace space;
   const ContractionOperand &vectors, &scalars;
-  Access sums;                             // C, or what holds its sums between blocks of k
+  Access sums; // C, or what holds its sums between blocks of k
   mlir::Type vectorElement, scalarElement;
   llvm::SmallVector<unsigned> outerWithVectors, outerOther, otherK;
   llvm::SmallVector<Section> rowSections, panelSections;

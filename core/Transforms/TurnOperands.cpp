@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/TurnOperands.h"
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneDimensions.h"
 #include "core/CostModel/StagedTiles.h"
@@ -148,7 +149,7 @@ bool OperandTurner::find(unsigned k, std::optional<int64_t> forced) {
     turn.place = *place;
     // Read and written once.
     auto type = cast<MemRefType>(turn.own->access.memref.getType());
-    double bytes = double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
+    double bytes = double(type.getNumElements()) * elementBytes(type.getElementType());
     turn.seconds = (2 * bytes / global->bytesPerClock + launchClocks) / (chip.clockMHz() * 1e6);
     turns.push_back(turn);
   }

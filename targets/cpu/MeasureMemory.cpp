@@ -27,8 +27,11 @@ using namespace tilewright;
 using namespace tilewright::cpu;
 using namespace llvm;
 
-/// What memory that others use too takes: its best is a moment in which they did not.
-static double median(std::vector<double> values) {
+/// The median of some samples. What memory that others use too takes: its best is a moment in which they did not.
+static double median(unsigned samples, function_ref<double()> sample) {
+  std::vector<double> values;
+  for (unsigned i = 0; i < samples; ++i)
+    values.push_back(sample());
   llvm::sort(values);
   return values[values.size() / 2];
 }
@@ -84,14 +87,13 @@ static double chaseClocks(Bench &bench, Loop chase, void *buffer, int64_t count,
     int64_t number = order[i % count];
     return static_cast<char *>(buffer) + number * stride + number * lineBytes % stride;
   };
-  std::vector<double> times;
   int64_t steps = std::clamp<int64_t>(4 * count, 20000, 300000);
-  for (int run = 0; run < 7; ++run) {
+  double time = median(7, [&] {
     for (int64_t i = 0; i < count; ++i) // anew each time: the loop's end overwrites the first line
       *reinterpret_cast<void **>(place(i)) = place(i + 1);
-    times.push_back(seconds(chase, buffer, steps));
-  }
-  return median(std::move(times)) * bench.hertz / double(steps);
+    return seconds(chase, buffer, steps);
+  });
+  return time * bench.hertz / double(steps);
 }
 
 Expected<double> cpu::loadLatency(Bench &bench, int64_t bytes, int64_t lineBytes) {
@@ -128,10 +130,8 @@ static Expected<double> scatteredClocks(Bench &bench, void *buffer, int64_t coun
   });
   if (!loop)
     return loop.takeError();
-  std::vector<double> times;
-  for (int run = 0; run < 9; ++run)
-    times.push_back(seconds(*loop, buffer, iterations));
-  return median(std::move(times)) * bench.hertz / (iterations * perIteration);
+  double time = median(9, [&] { return seconds(*loop, buffer, iterations); });
+  return time * bench.hertz / (iterations * perIteration);
 }
 
 Expected<double> cpu::missClocks(Bench &bench, int64_t bytes, int64_t lineBytes, bool stores) {
@@ -165,10 +165,8 @@ static Expected<double> columnClocks(Bench &bench, int64_t bytes, int64_t lineBy
   });
   if (!loop)
     return loop.takeError();
-  std::vector<double> times;
-  for (int time = 0; time < 9; ++time)
-    times.push_back(seconds(*loop, bench.buffer, count));
-  return median(std::move(times)) * bench.hertz / double(count);
+  double time = median(9, [&] { return seconds(*loop, bench.buffer, count); });
+  return time * bench.hertz / double(count);
 }
 
 Expected<Prefetchers> cpu::measurePrefetchers(Bench &bench, int64_t bytes, int64_t lineBytes) {
@@ -275,11 +273,9 @@ Expected<double> cpu::streamShare(Bench &bench, int64_t registerBytes, int64_t b
       while (!ends)
         (*loop)(static_cast<char *>(bench.buffer) + (1 + i) % parts * bytes, bytes / (registerBytes * 4));
     });
-  std::vector<double> times;
-  for (int run = 0; run < 15; ++run)
-    times.push_back(seconds(*loop, bench.buffer, count) * bench.hertz);
+  double together = median(15, [&] { return seconds(*loop, bench.buffer, count) * bench.hertz; });
   ends = true;
   for (std::thread &reader : readers)
     reader.join();
-  return std::min(1.0, alone / median(std::move(times)));
+  return std::min(1.0, alone / together);
 }

@@ -1,0 +1,39 @@
+//===- ContractionExtents.h - How large a contraction is --------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Trip counts of the dimensions that a plan tiles and of those that it leaves.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONEXTENTS_H
+#define TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONEXTENTS_H
+
+#include "core/Analysis/Contraction.h"
+#include "core/CostModel/AssumedSizes.h"
+
+namespace tilewright {
+
+/// Extents of a contraction along the dimensions of a plan; dynamic ones as `assumedExtent`.
+struct ContractionExtents {
+  int64_t m, n, k;
+  int64_t outer = 1, otherK = 1; // iterations of the dimensions left, of C and of the sum
+
+  template <typename Plan>
+  ContractionExtents(const Contraction &c, const Plan &plan)
+      : m(of(c, plan.mDim)), n(of(c, plan.nDim)), k(of(c, plan.kDim)) {
+    for (unsigned dim : plan.outer)
+      outer *= of(c, dim);
+    for (unsigned dim : plan.otherK)
+      otherK *= of(c, dim);
+  }
+  static int64_t of(const Contraction &c, unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); }
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_CONTRACTIONEXTENTS_H
