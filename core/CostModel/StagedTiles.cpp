@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/StagedTiles.h"
+#include "core/Analysis/ElementType.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 #include <numeric>
@@ -59,7 +60,7 @@ static int64_t runAlong(const Layout &layout, bool rows) {
 
 StagedTiles::StagedTiles(const Contraction &contraction, const TargetDescription &chip, const LaneHierarchy &hierarchy)
     : c(contraction), chip(chip), hierarchy(hierarchy), shared(chip.memory(hierarchy.scratchpad)) {
-  bytes = std::max(1u, c.a.element.getIntOrFloatBitWidth() / 8);
+  bytes = tilewright::elementBytes(c.a.element);
   hasEngine = hasCopyEngine(chip, hierarchy);
   hasDirect = subgroupEngine(chip, hierarchy) != nullptr;
   for (const CopyEngine &copy : chip.copies())

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/LaneCopy.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Analysis/Nest.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -159,7 +160,7 @@ static int64_t issueDirect(const LaneContext &context, const CopyRequest &reques
   constexpr int64_t piece = 16;
   tile::CopyOp op = request.op;
   ArrayRef<int64_t> shape = op.getShape();
-  int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8), width = how.turn.across;
+  int64_t elementBytes = tilewright::elementBytes(request.source.type.getElementType()), width = how.turn.across;
   LaneArray plain = request.destination;
   if (how.transposes() || width * elementBytes != piece || how.vector != shape.size() - 1)
     return 0;
@@ -255,7 +256,7 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
   int to = contiguousDimension(request.destination.type, op.getDestinationElements(), shape);
   int from = contiguousDimension(request.source.type, op.getSourceElements(), shape);
   unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
-  int64_t elementBytes = std::max(1u, request.source.type.getElementTypeBitWidth() / 8);
+  int64_t elementBytes = tilewright::elementBytes(request.source.type.getElementType());
   int64_t perLane = std::max<int64_t>(1, ShapedType::getNumElements(shape) / request.threads);
   bool movesElements = context.ops.countsGroups() && elementBytes >= 4;
   CopyShape how{along, along, {}, shape[along], shape[along]};

@@ -16,6 +16,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/LaneCopy.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -47,7 +48,7 @@ Value tilewright::turnBlocks(const LaneContext &context, Value vector, const Tur
   auto type = cast<VectorType>(vector.getType());
   Type carrier = carrierOf(type.getElementType());
   int64_t count = type.getNumElements(), block = turn.along * turn.across;
-  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8), word = wordBytes / bytes;
+  int64_t bytes = elementBytes(type.getElementType()), word = wordBytes / bytes;
   auto carried = VectorType::get(type.getShape(), carrier);
   if (carried != type)
     vector = arith::BitcastOp::create(builder, loc, carried, vector);
