@@ -14,6 +14,7 @@
 #include "core/Emulator/BuilderParts.h"
 #include "core/Emulator/Collectives.h"
 #include "core/Emulator/Meetings.h"
+#include "tilewright/PointerOffset.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -23,8 +24,7 @@ LLVM::LLVMPointerType tilewright::plainPointer(OpBuilder &builder) {
 }
 
 Value tilewright::at(OpBuilder &builder, Location loc, Value base, int64_t offset) {
-  return LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI8Type(), base,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  return elementBehind(builder, loc, base, builder.getI8Type(), offset);
 }
 
 Value tilewright::loadInternal(OpBuilder &builder, Location loc, Type type, Value address) {

@@ -33,7 +33,12 @@ Value LaneContext::toI32(Value index) const {
   return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), index);
 }
 
-Value LaneContext::fromBits(Value number, ArrayRef<int64_t> bits) const {
+/// sum of bits[b] over the set bits b of `number`; null if it is zero for every number. `scale` makes a step of it: a
+/// field of neighbouring bits (i32) times what its lowest one contributes.
+static Value sumOfFields(const LaneContext &context, Value number, ArrayRef<int64_t> bits,
+                         llvm::function_ref<Value(Value, int64_t)> scale) {
+  OpBuilder &builder = context.builder;
+  Location loc = context.loc;
   Value sum;
   for (size_t b = 0; b < bits.size();) {
     if (bits[b] == 0) {
@@ -45,14 +50,36 @@ Value LaneContext::fromBits(Value number, ArrayRef<int64_t> bits) const {
       ++end;
     Value field = number;
     if (b > 0)
-      field = arith::ShRUIOp::create(builder, loc, field, i32(b));
-    field = arith::AndIOp::create(builder, loc, field, i32((int64_t(1) << (end - b)) - 1));
-    if (bits[b] != 1)
-      field = arith::MulIOp::create(builder, loc, field, i32(bits[b]));
+      field = arith::ShRUIOp::create(builder, loc, field, context.i32(b));
+    field = arith::AndIOp::create(builder, loc, field, context.i32((int64_t(1) << (end - b)) - 1));
+    field = scale(field, bits[b]);
     sum = sum ? arith::AddIOp::create(builder, loc, sum, field).getResult() : field;
     b = end;
   }
   return sum;
+}
+
+Value LaneContext::fromBits(Value number, ArrayRef<int64_t> bits) const {
+  return sumOfFields(*this, number, bits, [&](Value field, int64_t step) -> Value {
+    return step == 1 ? field : arith::MulIOp::create(builder, loc, field, i32(step)).getResult();
+  });
+}
+
+Value LaneContext::indexFromBits(Value number, ArrayRef<int64_t> bits) const {
+  int64_t largest = 0;
+  bool narrow = true;
+  for (int64_t bit : bits) {
+    largest += bit;
+    narrow &= bit >= 0 && largest < int64_t(1) << 31;
+  }
+  if (narrow) {
+    Value sum = fromBits(number, bits);
+    return sum ? toIndex(sum) : Value();
+  }
+  return sumOfFields(*this, number, bits, [&](Value field, int64_t step) -> Value {
+    field = toIndex(field);
+    return step == 1 ? field : arith::MulIOp::create(builder, loc, field, index(step)).getResult();
+  });
 }
 
 Type tilewright::carrierOf(Type element) {

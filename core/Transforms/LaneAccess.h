@@ -62,8 +62,12 @@ struct LaneContext {
   mlir::Value index(int64_t value) const;
   mlir::Value toIndex(mlir::Value i32) const;
   mlir::Value toI32(mlir::Value index) const;
-  /// sum of bits[b] over the set bits b of `number`; null if that is zero for every number.
+  /// sum of bits[b] over the set bits b of `number`, i32; null if that is zero for every number. The largest sum must
+  /// have 32 bits, as one of bytes in a scratchpad has.
   mlir::Value fromBits(mlir::Value number, llvm::ArrayRef<int64_t> bits) const;
+  /// The same as an index, of any size and either sign: of 64 bits all along where a sum may reach 2^31 or be negative,
+  /// else widened at the end, which takes fewer registers.
+  mlir::Value indexFromBits(mlir::Value number, llvm::ArrayRef<int64_t> bits) const;
 };
 
 /// Elements of one lane at consecutive addresses.

@@ -132,8 +132,9 @@ static bool issue(const LaneContext &context, const CopyRequest &request, const 
         SmallVector<int64_t> steps;
         for (const Point &bit : distribution.bits)
           steps.push_back(bit[along]);
-        Value lane = context.fromBits(distribution.number, steps);
-        Value position = lane ? context.toIndex(lane) : context.index(0);
+        Value position = context.indexFromBits(distribution.number, steps);
+        if (!position)
+          position = context.index(0);
         position = arith::AddIOp::create(builder, loc, position, context.index(distribution.elements[e][along]));
         Value left = arith::SubIOp::create(builder, loc, extent.end, position);
         left = arith::MaxSIOp::create(builder, loc, left, context.index(0));

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tilewright/PointerOffset.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -28,8 +29,7 @@ static Value offsetPointer(const LaneContext &context, Value pointer, Type eleme
     pointer = LLVM::GEPOp::create(context.builder, context.loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset});
   }
   if (constant)
-    pointer = LLVM::GEPOp::create(context.builder, context.loc, type, element, pointer,
-                                  ArrayRef<LLVM::GEPArg>{int32_t(constant)});
+    pointer = elementBehind(context.builder, context.loc, pointer, element, constant);
   return pointer;
 }
 
@@ -126,9 +126,9 @@ Value LaneAccess::general(unsigned e) const {
     SmallVector<int64_t> steps;
     for (const Point &bit : distribution.bits)
       steps.push_back(bit[d]);
-    Value lane = distribution.number ? context->fromBits(distribution.number, steps) : Value();
+    Value lane = distribution.number ? context->indexFromBits(distribution.number, steps) : Value();
     Value fixed = context->index(distribution.elements[e][d]);
-    position.push_back(lane ? arith::AddIOp::create(builder, loc, context->toIndex(lane), fixed).getResult() : fixed);
+    position.push_back(lane ? arith::AddIOp::create(builder, loc, lane, fixed).getResult() : fixed);
   }
   Value offset;
   for (auto [d, stride] : llvm::enumerate(stridesOf(*context, array))) {
@@ -159,11 +159,10 @@ Value LaneAccess::pointer(unsigned e) const {
     offset = offset ? arith::AddIOp::create(builder, loc, offset, term).getResult() : term;
   };
   if (number)
-    if (Value lanes = context->fromBits(number, bits))
-      add(context->toIndex(lanes));
+    if (Value lanes = context->indexFromBits(number, bits))
+      add(lanes);
   for (auto [i, stride] : llvm::enumerate(strides)) {
-    Value multiple = number ? context->fromBits(number, dynamicBits[i]) : Value();
-    Value total = multiple ? context->toIndex(multiple) : Value();
+    Value total = number ? context->indexFromBits(number, dynamicBits[i]) : Value();
     if (int64_t fixed = dynamicElements[i][e])
       total =
           total ? arith::AddIOp::create(builder, loc, total, context->index(fixed)).getResult() : context->index(fixed);

@@ -15,6 +15,7 @@
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Transforms/LaneWriter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tilewright/PointerOffset.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -26,14 +27,12 @@ LogicalResult LaneWriter::split(Operation *first) {
   bool stores = false;
   function.walk([&](tile::StoreOp op) { stores |= storeLine(op, hierarchy.lanes) != 0; });
   if (stores && shared) {
-    results = LLVM::GEPOp::create(builder, context.loc, shared.getType(), builder.getI8Type(), shared,
-                                  ArrayRef<LLVM::GEPArg>{int32_t(sharedUsed)});
+    results = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
     sharedUsed += 2 * groups * storeBytes;
   }
   if (!shared || sharedUsed + phaseBytes(ring->stages) > shape.sharedBytes)
     return ring->loop.emitOpError() << "is a ring, but the launch has no place for its phases in the scratchpad";
-  Value phases = LLVM::GEPOp::create(builder, context.loc, shared.getType(), builder.getI8Type(), shared,
-                                     ArrayRef<LLVM::GEPArg>{int32_t(sharedUsed)});
+  Value phases = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
   position.emplace(context, *ring, phases);
   position->makePhases(thread, groups, shape.cluster);
   Value isCopier =
@@ -168,7 +167,7 @@ LogicalResult LaneWriter::engineCopy(tile::CopyOp op) {
   Value to =
       LLVM::GEPOp::create(builder, context.loc, pointer, byte, destination->pointer, ArrayRef<LLVM::GEPArg>{offset});
   if (tile->offset)
-    to = LLVM::GEPOp::create(builder, context.loc, pointer, byte, to, ArrayRef<LLVM::GEPArg>{int32_t(tile->offset)});
+    to = elementBehind(builder, context.loc, to, byte, tile->offset);
   if (!context.ops.copyTile(builder, context.loc, to, describedBy(tile->map, op.getLoc()), tile->coordinates,
                             position->full(), isShared ? (int64_t(1) << shape.cluster) - 1 : 0))
     return op.emitOpError() << "names the engine \"" << op->getAttrOfType<StringAttr>(engineAttr).getValue()
@@ -221,8 +220,7 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
     buffer.pointer = LLVM::GEPOp::create(builder, context.loc, results.getType(), builder.getI8Type(), results,
                                          ArrayRef<LLVM::GEPArg>{place});
     if (stored % 2)
-      buffer.pointer = LLVM::GEPOp::create(builder, context.loc, results.getType(), builder.getI8Type(), buffer.pointer,
-                                           ArrayRef<LLVM::GEPArg>{int32_t(storeBytes)});
+      buffer.pointer = elementBehind(builder, context.loc, buffer.pointer, builder.getI8Type(), storeBytes);
     FailureOr<Value> line = someOf(op.getValue(), order);
     if (failed(line))
       return failure();

@@ -13,6 +13,7 @@
 #include "core/Transforms/LaneRings.h"
 #include "core/Analysis/ElementType.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tilewright/PointerOffset.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -88,10 +89,7 @@ Value RingPosition::object(Value stage, int64_t first) const {
   OpBuilder &builder = context.builder;
   Type word = builder.getI64Type();
   return LLVM::GEPOp::create(builder, context.loc, phases.getType(), word,
-                             first ? LLVM::GEPOp::create(builder, context.loc, phases.getType(), word, phases,
-                                                         ArrayRef<LLVM::GEPArg>{int32_t(first)})
-                                         .getResult()
-                                   : phases,
+                             first ? elementBehind(builder, context.loc, phases, word, first) : phases,
                              ArrayRef<LLVM::GEPArg>{stage});
 }
 

@@ -15,6 +15,7 @@
 #include "core/Transforms/LaunchArrays.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tilewright/PointerOffset.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -70,8 +71,7 @@ LogicalResult LaneWriter::alloc(tile::AllocOp op) {
     shared = context.ops.scratchpad(builder, context.loc, module, shape.sharedBytes);
   array.pointer = shared;
   if (sharedUsed)
-    array.pointer = LLVM::GEPOp::create(builder, context.loc, shared.getType(), builder.getI8Type(), shared,
-                                        ArrayRef<LLVM::GEPArg>{int32_t(sharedUsed)});
+    array.pointer = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
   sharedUsed += bytes;
   if (sharedUsed > shape.sharedBytes)
     return op.emitOpError() << "ends at byte " << sharedUsed << " of the scratchpad, but the launch has "

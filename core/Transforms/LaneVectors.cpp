@@ -42,8 +42,9 @@ Value tilewright::insideAll(const LaneContext &context, const Distribution &dist
     int64_t last = 0;
     for (unsigned e = first; e < first + count; ++e)
       last = std::max(last, firstOf(distribution.elements[e][d], extent));
-    Value lane = distribution.number ? context.fromBits(distribution.number, bits) : Value();
-    Value position = lane ? context.toIndex(lane) : context.index(0);
+    Value position = distribution.number ? context.indexFromBits(distribution.number, bits) : Value();
+    if (!position)
+      position = context.index(0);
     if (last)
       position = arith::AddIOp::create(context.builder, context.loc, position, context.index(last));
     Value below = arith::CmpIOp::create(context.builder, context.loc, arith::CmpIPredicate::slt, position, extent.end);

@@ -20,6 +20,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/PointerOffset.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tilewright {
@@ -177,8 +178,7 @@ struct PlanScratchpad : tilewright::impl::PlanScratchpadBase<PlanScratchpad> {
     auto there = LLVM::LLVMPointerType::get(builder.getContext(), scratchpadSpace);
     Value pointer = LLVM::AddressOfOp::create(builder, loc, there, name);
     if (buffer.offset)
-      pointer = LLVM::GEPOp::create(builder, loc, there, builder.getI8Type(), pointer,
-                                    ArrayRef<LLVM::GEPArg>{int32_t(buffer.offset)});
+      pointer = elementBehind(builder, loc, pointer, builder.getI8Type(), buffer.offset);
     pointer = LLVM::AddrSpaceCastOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), pointer);
     auto type = cast<MemRefType>(buffer.op.getMemref().getType());
     type = MemRefType::get(type.getShape(), type.getElementType());

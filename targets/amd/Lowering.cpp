@@ -15,6 +15,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "targets/amd/Chips.h"
+#include "tilewright/PointerOffset.h"
 #include "tilewright/TargetDescription.h"
 
 using namespace mlir;
@@ -82,8 +83,7 @@ public:
       shared = 0;
     moved.constant -= shared;
     if (behind != shared)
-      destination = LLVM::GEPOp::create(builder, loc, destination.getType(), builder.getI8Type(), destination,
-                                        ArrayRef<LLVM::GEPArg>{int32_t(behind - shared)});
+      destination = elementBehind(builder, loc, destination, builder.getI8Type(), behind - shared);
     Value offset = laneOffset(builder, loc, moved);
     if (inside) // what lies behind the range is zero
       offset = LLVM::SelectOp::create(builder, loc, inside, offset, i32(builder, loc, place.range));
