@@ -19,6 +19,7 @@
 #include "core/CostModel/Sectors.h"
 #include "core/CostModel/StagedTiles.h"
 #include "core/CostModel/StepModel.h"
+#include "core/CostModel/TileOrder.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -161,19 +162,6 @@ static constexpr int64_t mostStages = 4;
 /// Relative difference below which two modelled times are the same.
 static constexpr double equalTime = 1e-6;
 
-/// Bytes that `active` blocks in the order of their numbers read from global memory for one step: each row and column
-/// of tiles once, or where L2 holds both operands, its part of them.
-static double fetchedOnce(int64_t m, int64_t n, int64_t k, double outer, const LaneContractionPlan &plan, double active,
-                          int64_t elementBytes, const Memory *l2) {
-  double tilesM = llvm::divideCeil(m, plan.blockM()), tilesN = llvm::divideCeil(n, plan.blockN());
-  double rows = std::ceil(active / tilesN), columns = std::min(tilesN, active) * std::ceil(rows / tilesM);
-  double bytes = (rows * plan.blockM() + columns * plan.blockN()) * plan.depth * elementBytes;
-  double operands = (double(m) * k + double(k) * n) * outer * elementBytes;
-  if (l2 && operands <= l2->bytes)
-    bytes = std::min(bytes, operands * active / (tilesM * tilesN * outer) / llvm::divideCeil(k, plan.depth));
-  return bytes;
-}
-
 /// Rows of a fragment that one lane has elements of.
 static int64_t rowsOfLane(const Layout &layout) {
   llvm::SmallSet<int64_t, 16> rows;
@@ -243,6 +231,10 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
       sizes.emplace_back(depthBytes, most);
 
   std::optional<LaneContractionPlan> best;
+  std::optional<int64_t> sweep; // forced: rows of tiles of one
+  for (const auto &[name, value] : overrides)
+    if (name == "raster_rows")
+      sweep = value;
   double bestBeside = 0;
   int bestRank = 0;
   PlanShortage shortage;
@@ -343,6 +335,15 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
               double active = std::min(blocks, atATime);
               double perUnit = std::max(1.0, active / hierarchy.blocks); // blocks that share a multiprocessor
+              bool sized = c.nest.tripCounts[plan.mDim] && c.nest.tripCounts[plan.nDim];
+              int64_t tilesM = llvm::divideCeil(m, plan.blockM()), tilesN = llvm::divideCeil(n, plan.blockN());
+              if (sweep || (sized && active < double(tilesM) * tilesN))
+                plan.rasterRows =
+                    sweep.value_or(rasterRows(tilesM, tilesN, int64_t(active), plan.blockM(), plan.blockN()));
+              if (plan.rasterRows < 1 || (plan.rasterRows > 1 && (!sized || tilesM % plan.rasterRows))) {
+                shortage.sweeps = true;
+                continue;
+              }
               // Writes of turned blocks, and reads of what they wrote, may meet in a bank.
               double bytesA = double(plan.blockM()) * plan.depth * elementBytes, bytesB = stageBytes - bytesA;
               double meetA = tiles.arrange(tileA, plan.a), meetB = tiles.arrange(tileB, plan.b);

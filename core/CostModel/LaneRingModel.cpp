@@ -20,6 +20,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionExtents.h"
 #include "core/CostModel/LaneContractionModel.h"
+#include "core/CostModel/TileOrder.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -93,23 +94,6 @@ int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupL
   constexpr int64_t step = 8; // registers move between groups by so many
   int64_t share = (file->entries / groupLanes - copierRegisters) / groups;
   return std::min(share, own->entries) / step * step;
-}
-
-/// Tiles of M for one sweep over N: a divisor of `tilesM`, so that `atATime` blocks read the fewest rows and columns.
-static int64_t rasterRows(int64_t tilesM, int64_t tilesN, int64_t atATime, int64_t blockM, int64_t blockN) {
-  int64_t best = 1;
-  double least = 0;
-  for (int64_t rows = 1; rows <= std::min(tilesM, atATime); ++rows) {
-    if (tilesM % rows)
-      continue;
-    double columns = std::min<double>(tilesN, std::ceil(double(atATime) / rows));
-    double bytes = rows * blockM + columns * blockN;
-    if (rows == 1 || bytes < least) {
-      best = rows;
-      least = bytes;
-    }
-  }
-  return best;
 }
 
 std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip,

@@ -28,6 +28,9 @@ std::string PlanShortage::str(LanePlanOverrides overrides, bool f32, int64_t reg
         "the forced plan ({0}) is none that units of the chip can take: sides of blocks are powers of two, of "
         "1, 2 or 4 subgroups with up to 8 units each",
         forced);
+  if (sweeps)
+    return "the rows of tiles are no whole sweeps of the forced plan (" + forced +
+           "), or only the run shows how many there are";
   std::string which = forced.empty() ? "the smallest tile" : "the forced tile (" + forced + ")";
   if (bytes)
     return llvm::formatv("{0} needs {1} bytes of the scratchpad; a block has {2}", which, bytes, bytesThere);

@@ -20,6 +20,7 @@ namespace tilewright {
 
 struct PlanShortage {
   bool unit = false, tile = false;  // some unit computes the elements; some tile is as it was forced
+  bool sweeps = false;              // of forced rows of tiles, which some tile has not a whole number of
   int64_t registers = 0, bytes = 0; // the least that such tiles need beyond what there is; 0: none
 
   void lacksRegisters(int64_t needed) { registers = registers ? std::min(registers, needed) : needed; }

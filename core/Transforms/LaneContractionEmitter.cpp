@@ -42,23 +42,30 @@ void LaneContractionNest::emit() {
       allocate();
     });
   };
-  if (!p.workers) {
+  if (!p.workers && p.rasterRows == 1) {
     space.parallel(grid, hierarchy.grid, [&](ArrayRef<AffineExpr> place) { block([&] { tile(place); }); });
     return;
   }
   // Tiles in sweeps: `rasterRows` rows of tiles, column after column.
   AffineExpr tilesM = grid[grid.size() - 2], tilesN = grid.back();
   AffineExpr matrix = tilesM * tilesN, count = p.outer.empty() ? matrix : outer * matrix;
+  auto numbered = [&](AffineExpr number) {
+    AffineExpr inside = p.outer.empty() ? number : number % matrix, sweep = tilesN * p.rasterRows;
+    AffineExpr row = inside.floorDiv(sweep) * p.rasterRows + inside % p.rasterRows;
+    SmallVector<AffineExpr> place{row, (inside % sweep).floorDiv(p.rasterRows)};
+    if (tilesM == constant(p.rasterRows)) // one sweep
+      place = {inside % p.rasterRows, inside.floorDiv(p.rasterRows)};
+    if (!p.outer.empty())
+      place.insert(place.begin(), number.floorDiv(matrix));
+    tile(place);
+  };
+  if (!p.workers) {
+    space.parallel({count}, hierarchy.grid, [&](ArrayRef<AffineExpr> number) { block([&] { numbered(number[0]); }); });
+    return;
+  }
   auto rounds = [&](AffineExpr worker) {
     AffineExpr rounds = (count - worker + (p.workers - 1)).floorDiv(p.workers);
-    space.loop(constant(0), {rounds}, [&](AffineExpr round) {
-      AffineExpr number = round * p.workers + worker, inside = number % matrix, sweep = tilesN * p.rasterRows;
-      AffineExpr row = inside.floorDiv(sweep) * p.rasterRows + inside % p.rasterRows;
-      SmallVector<AffineExpr> place{row, (inside % sweep).floorDiv(p.rasterRows)};
-      if (!p.outer.empty())
-        place.insert(place.begin(), number.floorDiv(matrix));
-      tile(place);
-    });
+    space.loop(constant(0), {rounds}, [&](AffineExpr round) { numbered(round * p.workers + worker); });
   };
   space.parallel({constant(p.workers)}, hierarchy.grid,
                  [&](ArrayRef<AffineExpr> worker) { block([&] { rounds(worker[0]); }); });

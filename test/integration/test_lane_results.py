@@ -127,6 +127,16 @@ def test_convolutions_whose_filters_or_images_a_launch_turns(chip, layout, which
     assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
 
 
+@pytest.mark.parametrize("chip", ["amd:MI300X", "amd:RX9070", "nvidia:A100"])
+@pytest.mark.parametrize("rows, case", [(2, dict(m=120, n=100, k=64, tail="bias-relu")), (2, dict(m=60, n=130, k=40, batch=3)),
+                                        (5, dict(m=150, n=70, k=33, trans_a=True))])
+def test_tiles_in_sweeps(chip, rows, case, tool, tmp_path):
+    """Blocks that take tiles column after column, some rows of them at a time."""
+    text = f'module attributes {{tilewright.force = "block_m=32,block_n=32,raster_rows={rows}"}} {{ {product("f16", **case)} }}'
+    report = run(tool, tmp_path, chip, text)
+    assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
+
+
 def has_channels(case):
     return case.get("groups", 1) == 1 or case.get("channels", 2) % 2 == 0 and case.get("filters", 2) % 2 == 0
 
