@@ -15,6 +15,7 @@
 #include "core/CostModel/Sectors.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <numeric>
 
 using namespace tilewright;
 
@@ -99,6 +100,8 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
   if (!global || !file || !own || !shared || task.rows <= 0 || task.length <= 0)
     return std::nullopt;
   double elements = double(task.rows) * task.length;
+  int64_t inputBytes = std::accumulate(task.inputs.begin(), task.inputs.end(), int64_t(0)),
+          betweenBytes = std::accumulate(task.between.begin(), task.between.end(), int64_t(0));
   std::optional<RowProgramPlan> best;
   auto consider = [&](int64_t subgroups, int64_t rows, bool keepsInputs) {
     RowProgramPlan plan;
@@ -108,8 +111,11 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     plan.elements = llvm::PowerOf2Ceil(llvm::divideCeil(task.length, subgroups * hierarchy.lanes));
     plan.vector = std::min(task.vector, plan.elements);
     int64_t lanes = subgroups * rows * hierarchy.lanes, padded = subgroups * hierarchy.lanes * plan.elements;
-    int64_t kept = task.betweenBytes + (keepsInputs ? task.inputBytes : 0);
-    int64_t scratchpad = rows * (padded * kept + task.sums * subgroups * 8);
+    int64_t scratchpad = task.sums * llvm::alignTo(rows * subgroups * 8, scratchpadGranule);
+    for (const std::vector<int64_t> *arrays : {&task.between, &task.inputs})
+      for (int64_t bytes : *arrays)
+        if (keepsInputs || arrays == &task.between)
+          scratchpad += llvm::alignTo(rows * padded * bytes, scratchpadGranule);
     int64_t registers = registersOfLane + llvm::divideCeil(plan.elements * task.registerBytes, own->entryBytes);
     if (scratchpad > hierarchy.scratchpadBytes || registers > own->entries || lanes * registers > file->entries)
       return;
@@ -128,7 +134,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
                                                                 : global->latency));
     double issuing = task.rows * subgroups * issued / (hierarchy.blocks * chip.rate("issue").value_or(1));
     double again = keepsInputs ? 0 : elements * task.againBytes / (l2 ? l2->bytesPerClock : global->bytesPerClock);
-    double inside = elements * (2 * task.betweenBytes + (keepsInputs ? task.inputBytes + task.againBytes : 0)) /
+    double inside = elements * (2 * betweenBytes + (keepsInputs ? inputBytes + task.againBytes : 0)) /
                     (double(hierarchy.blocks) * std::max<double>(1, shared->bytesPerClock));
     plan.clocks = launchClocks +
                   std::max({elements * task.bytes / global->bytesPerClock + again, inside, issuing, waves * chain}) +
@@ -142,7 +148,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
   for (bool keepsInputs : {true, false})
     for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2)
       for (int64_t rows = 1; rows <= (subgroups == 1 ? std::min<int64_t>(8, hierarchy.subgroups) : 1); rows *= 2)
-        if ((keepsInputs || task.inputBytes) && (rows == 1 || (task.rowsAreKnown && task.rows % rows == 0)) &&
+        if ((keepsInputs || inputBytes) && (rows == 1 || (task.rowsAreKnown && task.rows % rows == 0)) &&
             (subgroups == 1 || (subgroups / 2) * hierarchy.lanes < task.length))
           consider(subgroups, rows, keepsInputs);
   if (!best || best->clocks >= task.apartClocks)

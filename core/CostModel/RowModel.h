@@ -66,16 +66,16 @@ struct RowProgramTask {
   int64_t rows = 1, length = 1;
   bool rowsAreKnown = true; // when compiling
   int64_t phases = 1, sums = 0;
-  int64_t bytes = 0;         // of arrays in global memory that are read or written, each once
-  int64_t againBytes = 0;    // of those that later phases read again, in the phases together
-  int64_t inputBytes = 0;    // the same, each array once
-  int64_t betweenBytes = 0;  // of rows that one phase computes and later ones read
-  int64_t registerBytes = 0; // of rows that a nest reads and writes, in the nest with the most
-  int64_t operations = 0;    // for each element, of all nests together
-  int64_t accesses = 0;      // loads and stores for each element, of arrays and rows between phases
-  int64_t keptAccesses = 0;  // more of them where inputs stay in the scratchpad
-  int64_t vector = 16;       // as in RowTask
-  double apartClocks = 0;    // of a launch for each nest
+  int64_t bytes = 0;            // of arrays in global memory that are read or written, each once
+  int64_t againBytes = 0;       // of those that later phases read again, in the phases together
+  std::vector<int64_t> inputs;  // the same, of each array
+  std::vector<int64_t> between; // of each row that one phase computes and later ones read
+  int64_t registerBytes = 0;    // of rows that a nest reads and writes, in the nest with the most
+  int64_t operations = 0;       // for each element, of all nests together
+  int64_t accesses = 0;         // loads and stores for each element, of arrays and rows between phases
+  int64_t keptAccesses = 0;     // more of them where inputs stay in the scratchpad
+  int64_t vector = 16;          // as in RowTask
+  double apartClocks = 0;       // of a launch for each nest
 };
 
 /// The plan with the fewest clocks; nullopt if rows do not fit a block, or launches for each nest are faster.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The granule of global memory on chips that run lanes.
+/// The granules of global memory and of the scratchpad on chips that run lanes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,10 @@ namespace tilewright {
 /// Bytes that the accesses of a subgroup's lanes are gathered into: a quarter of a 128-byte line, in the models, the
 /// counters of the emulator and the vendors' profilers alike.
 inline constexpr int64_t sectorBytes = 32;
+
+/// Each array of a block takes a multiple of these bytes of the scratchpad: swizzled patterns over eight rows of 128
+/// bytes begin at such an address.
+inline constexpr int64_t scratchpadGranule = 1024;
 
 } // namespace tilewright
 

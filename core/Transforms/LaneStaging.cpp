@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Sectors.h"
 #include "core/Transforms/LaneWriter.h"
 #include "core/Transforms/LaunchArrays.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -66,7 +67,7 @@ LogicalResult LaneWriter::alloc(tile::AllocOp op) {
     elements *= extent;
   if (array.arrangement && type.getRank())
     elements += elements / type.getShape().back() * array.arrangement.getPadding();
-  int64_t bytes = llvm::alignTo(elements * elementBytes(type.getElementType()), 1024);
+  int64_t bytes = llvm::alignTo(elements * elementBytes(type.getElementType()), scratchpadGranule);
   if (!shared)
     shared = context.ops.scratchpad(builder, context.loc, module, shape.sharedBytes);
   array.pointer = shared;

@@ -61,12 +61,14 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
   for (const auto &[source, phases] : program.uses()) {
     int64_t bytes = elementBytes(elementOf(source.second->memref));
     if (source.first) {
-      task.betweenBytes += phases.size() > 1 ? bytes : 0;
+      if (phases.size() > 1)
+        task.between.push_back(bytes);
       task.accesses += phases.size() > 1 ? phases.size() : 0;
     } else {
       align(source.second->memref);
       task.bytes += bytes;
-      task.inputBytes += phases.size() > 1 ? bytes : 0;
+      if (phases.size() > 1)
+        task.inputs.push_back(bytes);
       task.againBytes += (phases.size() - 1) * bytes;
       task.accesses += phases.size();
       task.keptAccesses += phases.size() > 1 ? 1 : 0;

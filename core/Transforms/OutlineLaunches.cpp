@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/LanePrediction.h"
+#include "core/CostModel/Sectors.h"
 #include "core/Transforms/LaneRings.h"
 #include "core/Transforms/LaunchArrays.h"
 #include "core/Transforms/LaunchManifest.h"
@@ -59,7 +60,7 @@ static LaunchShape shapeOf(tile::ParallelOp grid, const LaneHierarchy &hierarchy
       int64_t elements = type.getNumElements();
       if (std::optional<tile::ArrangementAttr> arrangement = alloc.getArrangement(); arrangement && type.getRank())
         elements += elements / type.getShape().back() * arrangement->getPadding();
-      shape.sharedBytes += llvm::alignTo(elements * elementBytes(type.getElementType()), 1024);
+      shape.sharedBytes += llvm::alignTo(elements * elementBytes(type.getElementType()), scratchpadGranule);
     }
   });
   shape.threads = subgroups * hierarchy.lanes;

@@ -22,7 +22,8 @@ RowProgramTask softmax(int64_t rows, int64_t length) {
   task.phases = 3;
   task.sums = 2;
   task.bytes = 8;
-  task.inputBytes = task.againBytes = task.betweenBytes = 4;
+  task.againBytes = 4;
+  task.inputs = task.between = {4};
   task.registerBytes = 8;
   task.operations = 20;
   task.accesses = 5;
@@ -56,6 +57,17 @@ TEST(RowModel, InputsAreReadAgainWhereTheScratchpadIsShort) {
   EXPECT_TRUE(small->keepsInputs);
   EXPECT_FALSE(large->keepsInputs); // 2 x 32 KiB and the parts, of 64 KiB that a block has
   EXPECT_FALSE(plan(softmax(256, 16384), "amd:MI300X"));
+}
+
+TEST(RowModel, PartsOfSumsTakeWholeGranulesOfTheScratchpad) {
+  // 5 rows of 32 KiB leave 3 KiB of the 163 KiB that a block has.
+  RowProgramTask task = softmax(256, 8192);
+  task.inputs = {};
+  task.between.assign(5, 4);
+  task.sums = 3;
+  EXPECT_TRUE(plan(task, "nvidia:A100"));
+  task.sums = 4;
+  EXPECT_FALSE(plan(task, "nvidia:A100"));
 }
 
 TEST(RowModel, BlocksTakeSeveralRowsOnlyWhereTheyDivide) {
