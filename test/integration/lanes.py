@@ -1,6 +1,7 @@
 """What the tests of chips that run lanes share: which chips, and a run on the emulator that has to be right."""
 
 import json
+import shutil
 
 from conftest import FULL
 
@@ -11,6 +12,9 @@ CHIPS = ["nvidia:A100", "nvidia:T4", "nvidia:H100", "amd:MI300X", "amd:RX9070"]
 PRODUCTS = [("f16", False, False), ("f16", False, True), ("bf16", True, False), ("i8", False, True), ("f32", False, False)]
 if FULL:
     PRODUCTS = [(kind, a, b) for kind in ("f16", "bf16", "i8", "f32", "f64") for a in (False, True) for b in (False, True)]
+
+#: NVIDIA's assembler; None where it is not installed.
+PTXAS = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
 
 
 def with_chips(cases, each=1):

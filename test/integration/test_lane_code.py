@@ -3,16 +3,15 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
 
 from conftest import BUILD, FULL, SOURCE
 from lane_texts import REDUCTIONS, TAILS, convolution, is_float, product, reduction
+from lanes import PTXAS
 
 LLVM = "/usr/lib/llvm-22/bin"
-PTXAS = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
 
 
 @pytest.fixture

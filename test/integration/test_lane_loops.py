@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from conftest import FULL
-from test_lane_code import PTXAS
 from lane_texts import product
+from lanes import PTXAS
 
 
 def forced(tmp_path, kind, fields, trans_a=False, trans_b=False):

@@ -24,6 +24,7 @@
 
 namespace tilewright::test {
 
+/// A context with all dialects, and those of every target that is linked.
 mlir::MLIRContext &programContext();
 
 /// An array of small whole numbers over 4.
@@ -62,6 +63,10 @@ struct Gemm {
   bool transA = false, transB = false;
   bool dynamic = false;
 };
+/// Of f16 with sums in f32.
+inline Gemm halfGemm(bool transB = false) {
+  return {"f16", "f32", ElementKind::F16, ElementKind::F32, /*transA=*/false, transB};
+}
 std::string gemmText(const Gemm &g, int64_t m, int64_t n, int64_t k);
 
 /// The arrays of a product, and its result in float64.

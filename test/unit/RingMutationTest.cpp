@@ -73,7 +73,7 @@ int modesThatShow(const Compiled &compiled, const Product &p) {
 }
 
 void eachStepIsNeeded(const std::string &chip, int64_t m, int64_t n, int64_t k, const std::string &plan) {
-  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  const Gemm g = halfGemm(/*transB=*/true);
   std::mt19937 random(10);
   Product p(g, m, n, k, random);
   int steps = 0;
@@ -120,7 +120,7 @@ std::string messageOf(mlir::ModuleOp module, const std::string &chipName) {
 
 /// A product whose results leave by the engine, after stage 5.
 void onLowered(const std::string &chip, const std::string &plan, llvm::function_ref<void(mlir::ModuleOp)> work) {
-  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  const Gemm g = halfGemm(/*transB=*/true);
   compileFor(gemmText(g, 128, 128, 128), chip, forceTile(64, 128) + plan, work);
 }
 
@@ -183,7 +183,7 @@ TEST(Ring, EachFenceOfRegistersIsNeededStatically) {
 
 /// The swizzle of each map of tiles and of each description of a unit's operand: another one shows.
 TEST(Ring, EachSwizzleIsNeeded) {
-  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  const Gemm g = halfGemm(/*transB=*/true);
   const int64_t m = 64, n = 128, k = 128;
   std::mt19937 random(12);
   Product p(g, m, n, k, random);

@@ -46,7 +46,7 @@ TEST(Ring, ProductsOfAllOrders) {
 
 /// All shapes of tiles, each unit once; whole tiles, one step, and many.
 TEST(Ring, AllTiles) {
-  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  const Gemm g = halfGemm(/*transB=*/true);
   std::mt19937 random(6);
   for (const std::string &chip : ringChips())
     for (auto [bm, bn] : {std::pair<int64_t, int64_t>(64, 16),
@@ -70,7 +70,7 @@ TEST(Ring, AllTiles) {
 
 /// More tiles than blocks: stage and parity run on from tile to tile.
 TEST(Ring, BlocksTakeTilesInTurn) {
-  const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+  const Gemm g = halfGemm(/*transB=*/true);
   std::mt19937 random(7);
   for (const std::string &chip : ringChips()) {
     int64_t m = 1000, n = 160, k = 136;
@@ -100,7 +100,7 @@ TEST(Ring, ClustersShareCopies) {
   for (const std::string &chip : ringChips())
     for (bool transposed : {true, false})
       for (auto [m, n] : {std::pair<int64_t, int64_t>(200, 144), {328, 64}}) {
-        const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, transposed};
+        const Gemm g = halfGemm(transposed);
         Product p(g, m, n, 136, random);
         std::string text = gemmText(g, m, n, 136);
         auto readBytes = [&](const char *cluster) {
@@ -134,7 +134,7 @@ TEST(Ring, DynamicRows) {
       })";
     Compiled compiled = compileFor(text, chip, forceTile(128, 64));
     ASSERT_TRUE(usesRing(compiled)) << compiled.lanes;
-    const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32};
+    const Gemm g = halfGemm();
     for (int64_t m : {1, 130}) {
       Product p(g, m, 64, 72, random);
       check(compiled, chip + " dynamic rows", {m}, {p.a, p.b, p.c, p.c}, p.expected, 1e-6);
@@ -181,7 +181,7 @@ TEST(Ring, Epilogue) {
   for (const std::string &chip : ringChips()) {
     Compiled compiled = compileFor(text, chip, forceTile(128, 64));
     ASSERT_TRUE(usesRing(compiled)) << compiled.lanes;
-    const Gemm g{"f16", "f32", ElementKind::F16, ElementKind::F32, false, true};
+    const Gemm g = halfGemm(/*transB=*/true);
     Product p(g, m, n, k, random);
     Array bias(ElementKind::F32, n, &random), x(ElementKind::F16, m * n, &random), c(ElementKind::F16, m * n, nullptr);
     for (int64_t i = 0; i < m * n; ++i)

@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "LaunchFixture.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -49,13 +50,7 @@ bool isOfLanes(const MatrixUnit &unit) {
 } // namespace
 
 TEST(UnitEmission, EveryUnitOfLanesIsSelectedByItsBackEnd) {
-  if (TargetRegistry::get().targets().empty())
-    registerLinkedTargets();
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  for (const Target *target : TargetRegistry::get().targets())
-    target->registerDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext &context = test::programContext();
   int emitted = 0;
   for (const Target *target : TargetRegistry::get().targets()) {
     for (const std::string &chip : target->chips()) {
@@ -65,7 +60,8 @@ TEST(UnitEmission, EveryUnitOfLanesIsSelectedByItsBackEnd) {
           continue;
         std::string types =
             llvm::formatv("({0}, {1}, {2}) -> {2}", vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c));
-        std::string text = llvm::formatv(R"(
+        std::string text =
+            llvm::formatv(R"(
           module attributes {{tilewright.target = "{0}:{1}"} {{
             llvm.func @tilewright.unit.{2}{3}
             llvm.func @f(%a: {4}, %b: {5}, %c: {6}) -> {6} {{
@@ -73,8 +69,7 @@ TEST(UnitEmission, EveryUnitOfLanesIsSelectedByItsBackEnd) {
               llvm.return %d : {6}
             }
           })",
-                                         target->name(), chip, unit.name, types, vectorOf(unit.a), vectorOf(unit.b),
-                                         vectorOf(unit.c));
+                          target->name(), chip, unit.name, types, vectorOf(unit.a), vectorOf(unit.b), vectorOf(unit.c));
         auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
         ASSERT_TRUE(module) << text;
         mlir::PassManager pm(&context);
