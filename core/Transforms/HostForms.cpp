@@ -49,6 +49,33 @@ struct SwitchToBranches : OpRewritePattern<scf::IndexSwitchOp> {
   }
 };
 
+/// Hosts count with index; the body converts.
+struct LoopOverIndex : OpRewritePattern<scf::ForOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(scf::ForOp op, PatternRewriter &b) const override {
+    auto type = dyn_cast<IntegerType>(op.getInductionVar().getType());
+    if (!type || type.getWidth() >= 64)
+      return failure();
+    Location loc = op.getLoc();
+    auto wide = [&](Value value, bool isUnsigned) -> Value {
+      return isUnsigned ? arith::IndexCastUIOp::create(b, loc, b.getIndexType(), value).getResult()
+                        : arith::IndexCastOp::create(b, loc, b.getIndexType(), value).getResult();
+    };
+    b.modifyOpInPlace(op, [&] {
+      for (OpOperand *bound : {&op.getLowerBoundMutable(), &op.getUpperBoundMutable(), &op.getStepMutable()})
+        bound->set(wide(bound->get(), op.getUnsignedCmp()));
+      op.setUnsignedCmp(false);
+      Value index = op.getInductionVar();
+      index.setType(b.getIndexType());
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(op.getBody());
+      Value narrow = arith::IndexCastOp::create(b, loc, type, index);
+      index.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
+    });
+    return success();
+  }
+};
+
 /// The same memory in another shape, of which only the run knows the sizes.
 struct ReshapeToCast : OpRewritePattern<memref::ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -89,8 +116,8 @@ struct MetadataToSizes : OpRewritePattern<memref::ExtractStridedMetadataOp> {
   LogicalResult matchAndRewrite(memref::ExtractStridedMetadataOp op, PatternRewriter &b) const override {
     Location loc = op.getLoc();
     MemRefType type = op.getSource().getType();
-    bool asksStrides = llvm::any_of(op.getStrides(), [](Value each) { return !each.use_empty(); }) ||
-                       !op.getOffset().use_empty();
+    bool asksStrides =
+        llvm::any_of(op.getStrides(), [](Value each) { return !each.use_empty(); }) || !op.getOffset().use_empty();
     if (!op.getBaseBuffer().use_empty() || (asksStrides && !type.getLayout().isIdentity()))
       return failure();
     Value stride = arith::ConstantIndexOp::create(b, loc, 1);
@@ -111,5 +138,5 @@ struct MetadataToSizes : OpRewritePattern<memref::ExtractStridedMetadataOp> {
 } // namespace
 
 void tilewright::populateHostForms(RewritePatternSet &patterns) {
-  patterns.add<SwitchToBranches, ReshapeToCast, MetadataToSizes>(patterns.getContext());
+  patterns.add<SwitchToBranches, LoopOverIndex, ReshapeToCast, MetadataToSizes>(patterns.getContext());
 }

@@ -13,6 +13,7 @@
 #include "core/Transforms/LowerAffine.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Transforms/Transforms.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 using namespace mlir;
@@ -21,6 +22,7 @@ LogicalResult tilewright::lowerAffine(ArrayRef<Operation *> roots, MLIRContext *
   RewritePatternSet patterns(context);
   populateAffineToStdConversionPatterns(patterns);
   populateAffineToVectorConversionPatterns(patterns);
+  affine::populateAffineExpandIndexOpsPatterns(patterns);
   ConversionTarget legality(*context);
   legality.markUnknownOpDynamicallyLegal([keepIndices](Operation *op) {
     return !isa_and_nonnull<affine::AffineDialect>(op->getDialect()) ||

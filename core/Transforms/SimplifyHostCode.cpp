@@ -137,6 +137,10 @@ struct SimplifyHostCode : tilewright::impl::SimplifyHostCodeBase<SimplifyHostCod
         return expand(each);
       if (auto each = dyn_cast<memref::DimOp>(op))
         return expand(each);
+      if (auto hint = dyn_cast<memref::AssumeAlignmentOp>(op)) {
+        hint.replaceAllUsesWith(hint.getMemref());
+        return op->erase();
+      }
       if (isa<memref::PrefetchOp, memref::DeallocOp>(op)) // arrays live as long as the call
         return op->erase();
       if (auto stack = dyn_cast<memref::AllocaOp>(op)) {

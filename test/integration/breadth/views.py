@@ -1,5 +1,5 @@
 """Programs on memrefs whose memory has two types, or whose elements are no numbers: arrays of vectors, vectors without dimensions
-that loops hand on."""
+that loops hand on; loops and hints that hosts of launches have no steps for."""
 
 import numpy as np
 
@@ -207,7 +207,50 @@ def carried(random):
   memref.store %e, %a1[] : {a1}""")
 
 
+def host_forms(random):
+    """What the host of launches has no steps for, and what only the optimiser of a CPU reads."""
+    a, b = random("f32", 8), Tensor("f32", np.zeros(8))
+    for kind, unsigned, first, end, places in (("i32", "", 1, 6, [1, 3, 5]), ("i16", "unsigned ", 0, 5, [0, 2, 4]),
+                                               ("i32", "", -3, 2, [0, 2, 4])):
+        shift = min(first, 0)
+        want = np.abs(a.data)
+        want[places] = 1
+        yield program(f"scf.for-{kind}-{unsigned.strip()}{first}", [a, b], {1: want}, f"""
+  %first = arith.constant {first} : {kind}
+  %end = arith.constant {end} : {kind}
+  %step = arith.constant 2 : {kind}
+  %shift = arith.constant {-shift} : {kind}
+  %one = arith.constant 1.0 : f32
+  scf.for {unsigned}%j = %first to %end step %step : {kind} {{
+    %k = arith.addi %j, %shift : {kind}
+    %i = arith.index_cast %k : {kind} to index
+    %whole = arith.cmpi eq, %j, %first : {kind}
+    scf.if %whole {{
+      linalg.map {{ math.absf }} ins(%a0 : {{a0}}) outs(%a1 : {{a1}})
+    }}
+    memref.store %one, %a1[%i] : {{a1}}
+  }}""")
+    yield program("memref.assume_alignment", [a, b], {1: a.data + 1}, """
+  %same = memref.assume_alignment %a0, 16 : {a0}
+  %one = arith.constant 1.0 : f32
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    %x = memref.load %same[%i] : {a0}
+    %y = arith.addf %x, %one : f32
+    memref.store %y, %a1[%i] : {a1}
+  }""")
+    a = random("f32", 4, 6)
+    yield program("affine.delinearize_index", [a, Tensor("f32", np.zeros((6, 4)))], {1: a.data.T}, """
+  %end = arith.constant 24 : index
+  scf.parallel (%i) = (%c0) to (%end) step (%c1) {
+    %p:2 = affine.delinearize_index %i into (4, 6) : index, index
+    %x = memref.load %a0[%p#0, %p#1] : {a0}
+    %q = affine.linearize_index [%p#1, %p#0] by (6, 4) : index
+    %r:2 = affine.delinearize_index %q into (6, 4) : index, index
+    memref.store %x, %a1[%r#0, %r#1] : {a1}
+  }""")
+
+
 def cases():
     random = Random(9)
-    for family in (vectors, of_bytes, carried):
+    for family in (vectors, of_bytes, carried, host_forms):
         yield from family(random)

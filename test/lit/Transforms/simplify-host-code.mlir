@@ -129,3 +129,16 @@ func.func @dimension(%a: memref<?x6xf32>, %d: index) -> index {
   %n = memref.dim %a, %d : memref<?x6xf32>
   return %n : index
 }
+
+// A promise about addresses goes; a place among several dimensions becomes arithmetic.
+// CHECK-LABEL: func.func @places
+// CHECK-SAME: %[[A:.*]]: memref<4x6xf32>, %[[I:.*]]: index
+// CHECK-NOT: memref.assume_alignment
+// CHECK-NOT: affine.delinearize_index
+// CHECK: memref.load %[[A]][%{{.*}}, %{{.*}}] : memref<4x6xf32>
+func.func @places(%a: memref<4x6xf32>, %i: index) -> f32 {
+  %same = memref.assume_alignment %a, 16 : memref<4x6xf32>
+  %p:2 = affine.delinearize_index %i into (4, 6) : index, index
+  %x = memref.load %same[%p#0, %p#1] : memref<4x6xf32>
+  return %x : f32
+}
