@@ -220,7 +220,9 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("H100", "f8-large-narrow"), ("H200", "f8-large-none"), ("H200", "f8-nn"),
              ("MI350", "f32-dynamic-residual"), ("A100", "transformer-block"), ("RX7900", "transformer-block"), ("RX7900", "f32-short-16"), ("H100", "f32-short-16"),
              ("H100", "norm-f32-long"), ("MI300X", "softmax-bf16-long"), ("RX9070", "decode-attention"),
-             ("B200", "f8-large-gelu"), ("RX9070", "i8-batched"), ("RX9070", "nchw-f64-grouped")]
+             ("B200", "f8-large-gelu"), ("RX9070", "i8-batched"), ("RX9070", "nchw-f64-grouped"),
+             # Bytes of both operands that lanes turn, 16 of a row.
+             ("RTX5090", "i8-dynamic-tn"), ("T4", "i8-dynamic-tn"), ("H100", "f8-dynamic-tn"), ("RX7900", "i8-dynamic-tn")]
 
 
 @pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")
