@@ -49,6 +49,7 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
                             {"raster_rows", rasterRows},
                             {"cluster", cluster},
                             {"turn_before", turnedBefore},
+                            {"results_together", together},
                             {"seconds", seconds}};
 }
 

@@ -75,6 +75,7 @@ struct LaneContractionPlan {
   int64_t cluster = 1;      // blocks one below the other that share what they copy of B
   int64_t rasterRows = 1;   // of tiles that a sweep over the columns covers
   int64_t turnedBefore = 0; // operands that a launch before has turned (TurnOperands.h)
+  int64_t together = 1;     // units of a row whose results are finished and stored as one
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1; // per lane; per block; of one multiprocessor
   StepInstructions instructions; // of a step, where fragments lie over the lanes of a subgroup
   double stepClocks = 0, seconds = 0;

@@ -60,11 +60,14 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   // All rows of A once for each column of tiles, all columns of B once for each row of clusters.
   result.globalBytesRead = outer * otherK * k * (m * columns * bytesA + n * clusters * bytesB);
   auto together = [](int64_t extent, int64_t block) { return extent % block == 0 ? 0 : extent & -extent; };
+  UnitOperand results = plan.unit->c;
+  results.layout = sideBySide(results.layout, results.cols, plan.together);
+  results.cols *= plan.together;
   for (const TailRead &read : tail.reads)
     result.globalBytesRead += outer * m * n * read.bytes *
-                              requestedElements(plan.unit->c, read, tail.together,
-                                                together(m, plan.blockM() * plan.cluster), together(n, plan.blockN())) /
-                              (plan.unit->m * plan.unit->n);
+                              requestedElements(results, read, tail.together, together(m, plan.blockM() * plan.cluster),
+                                                together(n, plan.blockN())) /
+                              (results.rows * results.cols);
   result.globalBytesWritten = outer * m * n * tail.writtenBytes;
   // Copies into a ring that lanes fill run ahead of the steps, those beyond the end write zeros: asynchronous ones all
   // stages but one, those that wait in registers one, but where the last step is multiplied behind the loop.
@@ -73,10 +76,10 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   auto copies = [&](const StagedTile &tile) {
     return steps + otherK * (!runsAhead ? 0 : tile.held || !asynchronous ? 1 : plan.stages - 1);
   };
-  int64_t results = tiles * plan.blockM() * plan.blockN() * tail.scratchpadBytes;
+  int64_t leaving = tiles * plan.blockM() * plan.blockN() * tail.scratchpadBytes;
   result.scratchpadBytesWritten =
       tiles * plan.depth * (copies(plan.a) * plan.blockM() * bytesA + copies(plan.b) * plan.blockN() * bytesB) +
-      results;
+      leaving;
   // Units that read the scratchpad themselves read both operands each time; fragments are read once a step.
   const MatrixUnit &unit = *plan.unit;
   bool byLanes = plan.engine.empty();
@@ -85,7 +88,7 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
           readB = byLanes ? ofLanes(unit.b) : plan.tilesM * unit.n * unit.k;
   result.scratchpadBytesRead = tiles * subgroups * steps * (plan.depth / unit.k) *
                                    (readA * plan.tilesM * bytesA + readB * plan.tilesN * bytesB) +
-                               results;
+                               leaving;
   result.seconds = plan.seconds;
   return result;
 }

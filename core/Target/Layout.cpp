@@ -171,6 +171,17 @@ Layout tilewright::transpose(Layout layout) {
   return layout;
 }
 
+Layout tilewright::sideBySide(Layout layout, int64_t cols, int64_t count) {
+  auto isPower = [](int64_t number) { return (number & (number - 1)) == 0; };
+  if (!layout.repeats.empty() || !isPower(cols) || !isPower(count)) {
+    layout.repeats.push_back({count, 0, cols});
+    return layout;
+  }
+  for (int64_t step = 1; step < count; step *= 2)
+    layout.elements.push_back({0, step * cols});
+  return layout;
+}
+
 /// True if every aligned group of `width` elements of every lane is a run of columns (rows).
 static bool isContiguous(const Layout &layout, int64_t width, bool alongRows) {
   for (int64_t lane = 0; lane < layout.numLanes(); ++lane) {

@@ -252,31 +252,46 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
       add(arith::MulIOp::create(builder, context.loc, value, strides[d].value), strides[d].divisor);
   }
 
-  // What each bit and each element adds.
-  SmallVector<unsigned> dynamic;
-  for (unsigned d = 0; d < strides.size(); ++d)
-    if (strides[d].value) {
-      dynamic.push_back(d);
-      access.strides.push_back(strides[d].value);
-      access.strideDivisors.push_back(strides[d].divisor);
+  for (const LaneStride &stride : strides) {
+    access.constantStrides.push_back(stride.value ? ShapedType::kDynamic : stride.constant);
+    if (stride.value) {
+      access.strides.push_back(stride.value);
+      access.strideDivisors.push_back(stride.divisor);
     }
-  auto split = [&](const Point &point, SmallVectorImpl<int64_t> &fixed,
-                   SmallVectorImpl<SmallVector<int64_t>> &multiples) {
-    SmallVector<int64_t> offsets = evaluate(elements, point);
-    int64_t total = 0;
-    multiples.resize(dynamic.size());
-    for (unsigned d = 0; d < offsets.size(); ++d)
-      if (!strides[d].value)
-        total += (offsets[d] - origin[d]) * strides[d].constant;
-    for (auto [i, d] : llvm::enumerate(dynamic))
-      multiples[i].push_back(offsets[d] - origin[d]);
-    fixed.push_back(total);
-  };
-  for (const Point &bit : distribution.bits)
-    split(bit, access.bits, access.dynamicBits);
-  for (const Point &element : distribution.elements)
-    split(element, access.elements, access.dynamicElements);
+  }
+  access.elementMap = elements;
+  access.distribute(distribution);
   return access;
+}
+
+/// What each bit and each element adds.
+void LaneAccess::distribute(const Distribution &distribution) {
+  SmallVector<int64_t> origin = evaluate(elementMap, Point(elementMap.getNumDims(), 0));
+  auto split = [&](ArrayRef<Point> points, SmallVectorImpl<int64_t> &fixed,
+                   SmallVectorImpl<SmallVector<int64_t>> &multiples) {
+    fixed.clear();
+    multiples.assign(strides.size(), {});
+    for (const Point &point : points) {
+      SmallVector<int64_t> offsets = evaluate(elementMap, point);
+      int64_t total = 0;
+      unsigned dynamic = 0;
+      for (unsigned d = 0; d < offsets.size(); ++d)
+        if (!ShapedType::isDynamic(constantStrides[d]))
+          total += (offsets[d] - origin[d]) * constantStrides[d];
+        else
+          multiples[dynamic++].push_back(offsets[d] - origin[d]);
+      fixed.push_back(total);
+    }
+  };
+  split(distribution.bits, bits, dynamicBits);
+  split(distribution.elements, elements, dynamicElements);
+}
+
+LaneAccess LaneAccess::over(const Distribution &distribution) const {
+  assert(linear && !array.scratchpad && "places that add up, of an array");
+  LaneAccess result = *this;
+  result.distribute(distribution);
+  return result;
 }
 
 int64_t LaneAccess::elementBytes() const { return tilewright::elementBytes(array.type.getElementType()); }

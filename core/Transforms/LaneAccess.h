@@ -25,6 +25,7 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_LANEACCESS_H
 #define TILEWRIGHT_CORE_TRANSFORMS_LANEACCESS_H
 
+#include "core/CostModel/ExchangeModel.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/IRMapping.h"
 #include "tilewright/LaneOps.h"
@@ -43,13 +44,12 @@ struct LaneArray {
   int64_t rowMultiple = 1; // divides the innermost size, where that is dynamic: what the program has checked
 };
 
-/// A position in the box or matrix that an access covers.
-using Point = llvm::SmallVector<int64_t, 4>;
+/// Bytes that one access of a lane moves at most.
+inline constexpr int64_t mostAccessBytes = 16;
 
-/// How points are shared out: bit b of the worker's number contributes `bits[b]`, element e `elements[e]`.
-struct Distribution {
+/// How points are shared out over workers.
+struct Distribution : SharedPoints {
   mlir::Value number; // i32; null: one worker
-  llvm::SmallVector<Point> bits, elements;
 };
 
 /// What the functions below need to know about the function that is written.
@@ -70,11 +70,6 @@ struct LaneContext {
   mlir::Value indexFromBits(mlir::Value number, llvm::ArrayRef<int64_t> bits) const;
 };
 
-/// Elements of one lane at consecutive addresses.
-struct LaneRun {
-  unsigned first = 0, count = 1; // elements
-};
-
 /// One access of a lane.
 class LaneAccess {
 public:
@@ -86,6 +81,11 @@ public:
 
   /// Runs of at most `maxBytes` whose addresses are proved aligned to their size.
   llvm::SmallVector<LaneRun> runs(int64_t maxBytes) const;
+  /// Whether the places of elements and of the worker's bits add up.
+  bool addsUp() const { return linear; }
+  /// The access to the same elements of an array shared out otherwise: `distribution` is the one before after an
+  /// exchange. Only where it is linear.
+  LaneAccess over(const Distribution &distribution) const;
   /// Pointer to element `e`.
   mlir::Value pointer(unsigned e) const;
   /// The part of element `e`'s place in a swizzled tile that is no constant behind the lane's own: accesses in which it
@@ -110,9 +110,10 @@ private:
   const LaneContext *context;
   LaneArray array;
   mlir::Value general(unsigned e) const;
+  void distribute(const Distribution &distribution);
 
   bool linear = true;
-  mlir::AffineMap map, elementMap; // not linear: evaluated per element
+  mlir::AffineMap map, elementMap; // `map`: not linear, evaluated per element
   llvm::SmallVector<mlir::Value> operands;
   Distribution distribution;
   mlir::Value number;
@@ -121,8 +122,9 @@ private:
   bool apart = false;      // of a scratchpad: no bit of `uniform` is one of lanes or elements, in any dimension
   int64_t uniformBits = 0; // elements; those that `uniform` may have
   int64_t constant = 0;    // elements
-  llvm::SmallVector<int64_t> bits, elements; // static part, elements
-  llvm::SmallVector<mlir::Value> strides;    // dynamic strides, index
+  llvm::SmallVector<int64_t> bits, elements;  // static part, elements
+  llvm::SmallVector<int64_t> constantStrides; // per dimension, or dynamic
+  llvm::SmallVector<mlir::Value> strides;     // dynamic strides, index
   llvm::SmallVector<int64_t> strideDivisors;
   llvm::SmallVector<llvm::SmallVector<int64_t>> dynamicBits, dynamicElements; // per dynamic stride: multiples
 };

@@ -125,7 +125,7 @@ AffineMapAttr LaneContractionNest::valid(int64_t tm, int64_t tn, SmallVectorImpl
   if (rows && cols)
     return {};
   auto [map, values] = space.map({rows ? constant(unit.m) : space.extent(p.mDim) - (row + tm * unit.m),
-                                  cols ? constant(unit.n) : space.extent(p.nDim) - (col + tn * unit.n)});
+                                  cols ? constant(unit.n * p.together) : space.extent(p.nDim) - (col + tn * unit.n)});
   operands.assign(values);
   return AffineMapAttr::get(map);
 }
@@ -160,9 +160,17 @@ void LaneContractionNest::subgroup() {
       sums.push_back(task.zeroInit || adds ? tile::ZeroOp::create(builder(), space.loc, type).getResult()
                                            : load(c.c, type, tm, tn));
   sums = reduce(0, sums);
+  // What follows takes units of a row together, where lanes fill more of a sector so.
+  auto joined = [&](Type element) {
+    tile::FragmentType own = fragment(unit.c, element);
+    return p.together == 1 ? own : tile::JoinOp::typeOf(own, p.together);
+  };
+  type = joined(c.accumulator);
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
-    for (int64_t tn = 0; tn < p.tilesN; ++tn) {
+    for (int64_t tn = 0; tn < p.tilesN; tn += p.together) {
       Value sum = sums[tm * p.tilesN + tn];
+      if (p.together > 1)
+        sum = tile::JoinOp::create(builder(), space.loc, ValueRange(sums).slice(tm * p.tilesN + tn, p.together));
       if (adds)
         sum = tile::MapOp::create(builder(), space.loc, type, ValueRange{load(c.c, type, tm, tn), sum},
                                   [&](OpBuilder &inner, Location loc, ValueRange values) {
@@ -177,7 +185,7 @@ void LaneContractionNest::subgroup() {
         store(sum, c.c, tm, tn);
       if (!task.epilogue.empty())
         emitEpilogue(
-            builder(), space.loc, task, sum, [&](Type element) { return fragment(unit.c, element); },
+            builder(), space.loc, task, sum, joined,
             [&](const Access &access, tile::FragmentType type) { return load(access, type, tm, tn); },
             [&](Value value, const Access &access) { store(value, access, tm, tn); });
     }

@@ -6,16 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Where rows of an array begin anywhere, lanes move single elements. If a lane
-/// holds two neighbours of a row, each access then leaves every other element of
-/// a sector to the next one. Lanes of two rows exchange elements, so that an
-/// access has all neighbours of one of them:
-///
-///   lane    0       1      ..   4       5              0    1     4    5
-///   holds   a0 a1   a2 a3       b0 b1   b2 b3     ->   a0   a2    a1   a3
-///                                                      b0   b2    b1   b3
-///
-/// One bit of the element's number changes places with one of the lane's.
+/// Writes the exchanges that the cost model chose (core/CostModel/ExchangeModel.h).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,20 +17,16 @@
 
 namespace tilewright {
 
-/// Bits of the element's number and of the lane's that change places.
-struct LaneExchange {
-  unsigned element = 0, lane = 0;
-};
-
-/// The exchange with which accesses of single elements at `elements(point)` of an array touch the fewest sectors;
-/// nullopt: none touches fewer than `distribution` as it is. `elementBytes`: of an element of the array.
-std::optional<LaneExchange> fillsSectors(const Distribution &distribution, mlir::AffineMap elements,
-                                         int64_t elementBytes);
-/// `distribution` after it.
+/// Where the elements of `points` lie, in all dimensions of an array from the first one's place on; nullopt: `elements`
+/// is no linear sum.
+std::optional<SharedPoints> placesOf(const SharedPoints &points, mlir::AffineMap elements);
+/// `distribution` after `exchange`.
 Distribution exchanged(const Distribution &distribution, const LaneExchange &exchange);
-/// The elements of a lane after it, or, of one after it, as they were before. All lanes of the subgroup come here.
+/// The elements of a lane after `exchange`, of type i8, i16, i32, i64 or a float of that size. All lanes of the
+/// subgroup come here. `lane`: its number there. `back`: `vector` has them as they are after it, and the result as they
+/// were before.
 mlir::Value exchangeElements(const LaneContext &context, mlir::Value vector, mlir::Value lane,
-                             const LaneExchange &exchange);
+                             const LaneExchange &exchange, bool back = false);
 
 } // namespace tilewright
 

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -66,15 +67,29 @@ ValidExtents LaneWriter::extentsOf(std::optional<AffineMap> map, ValueRange oper
   return extents;
 }
 
-/// How lanes exchange the elements of an access to global memory that moves a matrix one by one; nullopt: not at all.
+/// How lanes exchange the elements of an access to a matrix in global memory; nullopt: not at all.
 std::optional<LaneExchange> LaneWriter::exchangeFor(tile::FragmentType type, const LaneArray &array,
                                                     const LaneAccess &access, const Distribution &part,
                                                     AffineMap elements) {
-  bool single = llvm::all_of(access.runs(2 * access.elementBytes()), [](LaneRun run) { return run.count == 1; });
-  if (array.scratchpad || !single || type.getRows() == 1 || type.getCols() == 1 ||
-      int64_t(1) << part.bits.size() != hierarchy.lanes)
+  Type element = type.getElementType();
+  unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0, lanes = llvm::Log2_64(hierarchy.lanes);
+  if (array.scratchpad || !access.addsUp() || type.getRows() == 1 || type.getCols() == 1 || bits < 8 ||
+      !llvm::isPowerOf2_32(bits) || part.bits.size() < lanes || elements.getNumResults() == 0)
     return std::nullopt;
-  return fillsSectors(part, elements, access.elementBytes());
+  std::optional<SharedPoints> places = placesOf(part, elements);
+  if (!places || llvm::any_of(places->bits, standsStill)) // lanes that ask for the same
+    return std::nullopt;
+  LaneExchange exchange =
+      planExchange(*places, access.elementBytes(), lanes, exchangePrices(target, hierarchy),
+                   [&](const LaneExchange &each) { return access.over(exchanged(part, each)).runs(mostAccessBytes); });
+  return exchange.swaps.empty() ? std::nullopt : std::optional(exchange);
+}
+
+/// The lane's number in its subgroup; `lane` counts those of a group of several where units take one.
+Value LaneWriter::laneOfSubgroup() {
+  if (shape.groupLanes <= hierarchy.lanes)
+    return lane;
+  return arith::AndIOp::create(builder, context.loc, lane, context.i32(hierarchy.lanes - 1));
 }
 
 LogicalResult LaneWriter::load(tile::LoadOp op) {
@@ -111,10 +126,8 @@ FailureOr<Value> LaneWriter::loadSome(tile::LoadOp op, ArrayRef<int64_t> element
   auto type = VectorType::get(int64_t(elements.size()), op.getType().getElementType());
   if (std::optional<LaneExchange> exchange = exchangeFor(op.getType(), *array, *access, part, op.getElements())) {
     part = exchanged(part, *exchange);
-    access = LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), part);
-    if (failed(access))
-      return op.emitOpError() << "has an element map that is not linear over the lanes";
-    return exchangeElements(context, loadElements(context, *access, part, valid, type), lane, *exchange);
+    Value loaded = loadElements(context, access->over(part), part, valid, type);
+    return exchangeElements(context, loaded, laneOfSubgroup(), *exchange, /*back=*/true);
   }
   return loadElements(context, *access, part, valid, type);
 }
@@ -143,7 +156,7 @@ LogicalResult LaneWriter::store(tile::StoreOp op) {
   // Of lanes that hold the same elements the first writes.
   int64_t same = 0;
   for (auto [b, bit] : llvm::enumerate(distribution->bits))
-    if (llvm::all_of(bit, [](int64_t step) { return step == 0; }))
+    if (standsStill(bit))
       same |= int64_t(1) << b;
   OpBuilder::InsertionGuard guard(builder);
   if (same) {
@@ -164,10 +177,8 @@ LogicalResult LaneWriter::store(tile::StoreOp op) {
     if (std::optional<LaneExchange> exchange =
             same ? std::nullopt : exchangeFor(type, *array, *access, part, op.getElements())) {
       part = exchanged(part, *exchange);
-      access = LaneAccess::create(context, *array, op.getMap(), valuesOf(op.getMapOperands()), op.getElements(), part);
-      if (failed(access))
-        return op.emitOpError() << "has an element map that is not linear over the lanes";
-      *stored = exchangeElements(context, *stored, lane, *exchange);
+      access = access->over(part);
+      *stored = exchangeElements(context, *stored, laneOfSubgroup(), *exchange);
     }
     storeElements(context, *access, part, valid, *stored);
   }
@@ -192,6 +203,16 @@ LogicalResult LaneWriter::convert(tile::ConvertOp op) {
     }
   Value vector = value(op.getSource());
   values.map(op.getResult(), vector::ShuffleOp::create(builder, op.getLoc(), vector, vector, order));
+  return success();
+}
+
+LogicalResult LaneWriter::join(tile::JoinOp op) {
+  SmallVector<Value> parts = valuesOf(op.getParts());
+  Value all = constant(vectorOf(op.getType()), builder.getZeroAttr(vectorOf(op.getType())));
+  int64_t count = cast<VectorType>(parts.front().getType()).getNumElements();
+  for (auto [i, part] : llvm::enumerate(parts))
+    all = vector::InsertStridedSliceOp::create(builder, op.getLoc(), part, all, int64_t(i) * count, 1);
+  values.map(op.getResult(), all);
   return success();
 }
 

@@ -27,9 +27,9 @@ using namespace mlir;
 using namespace tilewright;
 
 /// Elements at a time: as many as hide the latency of an operation, and no less than one access moves.
-static constexpr int64_t leastTogether = 8, vectorBytes = 16;
+static constexpr int64_t leastTogether = 8;
 
-int64_t tilewright::elementsTogether(int64_t bytes) { return std::max(leastTogether, vectorBytes / bytes); }
+int64_t tilewright::elementsTogether(int64_t bytes) { return std::max(leastTogether, mostAccessBytes / bytes); }
 
 /// The store to which all of this value goes, by maps of the same block; null: there is none.
 static tile::StoreOp storeOf(Value value) {
@@ -45,6 +45,13 @@ static tile::StoreOp storeOf(Value value) {
     value = map->getResult(0);
   }
   return {};
+}
+
+/// Whether a loop gives this fragment, or fragments of which it is joined.
+static bool isOfLoop(Value fragment) {
+  if (auto join = fragment.getDefiningOp<tile::JoinOp>())
+    return llvm::any_of(join.getParts(), isOfLoop);
+  return bool(fragment.getDefiningOp<scf::ForOp>());
 }
 
 std::optional<int64_t> LaneWriter::partOfResult(Value stored) {
@@ -64,7 +71,7 @@ std::optional<int64_t> LaneWriter::partOfResult(Value stored) {
       return std::nullopt;
     bytes = std::min(bytes, bytesOf(op->getResult(0)));
     for (Value input : op->getOperands())
-      ofSum |= isa<tile::FragmentType>(input.getType()) && input.getDefiningOp<scf::ForOp>();
+      ofSum |= isa<tile::FragmentType>(input.getType()) && isOfLoop(input);
   }
   int64_t together = elementsTogether(bytes);
   if (!ofSum || count <= together || count % together != 0)

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// The tail of a contraction on lanes, as the cost model counts it: which arrays are
-/// read and written where C's fragments lie.
+/// read and written where C's fragments lie, and how many of these lie side by side.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_LANETAIL_H
 
 #include "core/CostModel/LanePrediction.h"
+#include "core/Transforms/ContractionEmitter.h"
 #include "mlir/IR/Operation.h"
 
 namespace tilewright {
@@ -26,6 +27,12 @@ LaneTail tailOf(mlir::Operation *grid, const LaneContractionPlan &plan, const La
 /// Elements of a lane that loads, maps and the store behind a sum take at a time, where the smallest element of them
 /// has `bytes`.
 int64_t elementsTogether(int64_t bytes);
+
+/// How many units of `plan`, neighbours in a row, shall give their results together: as many as make the stores of
+/// `task` the shortest for each, with what lanes exchange before (core/CostModel/ExchangeModel.h). A power of two that
+/// divides the units of a subgroup's row.
+int64_t unitsTogether(const ContractionTask &task, const LaneContractionPlan &plan, const TargetDescription &chip,
+                      const LaneHierarchy &hierarchy);
 
 } // namespace tilewright
 

@@ -160,7 +160,7 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     return llvm::to_vector_of<Value>(branch.getResults());
   };
   Value result;
-  SmallVector<LaneRun> runs = access.runs(16);
+  SmallVector<LaneRun> runs = access.runs(mostAccessBytes);
   for (ArrayRef<LaneRun> group : checkedTogether(runs, distribution, valid))
     for (auto [run, value] : llvm::zip(group, loadAll(group, loadAll))) {
       if (runs.size() == 1 && run.count > 1) {
@@ -190,7 +190,7 @@ void tilewright::storeElements(const LaneContext &context, const LaneAccess &acc
                             .getResult();
     LLVM::StoreOp::create(builder, loc, value, pointer, access.elementBytes() * count);
   };
-  SmallVector<LaneRun> runs = access.runs(16);
+  SmallVector<LaneRun> runs = access.runs(mostAccessBytes);
   if (llvm::none_of(valid, [](const ValidExtent &extent) { return bool(extent); })) {
     // Side by side those a constant apart: two may be one instruction.
     llvm::stable_sort(runs, [&](LaneRun a, LaneRun b) { return access.flipped(a.first) < access.flipped(b.first); });

@@ -118,6 +118,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
     return store(each);
   if (auto each = dyn_cast<tile::ConvertOp>(op))
     return convert(each);
+  if (auto each = dyn_cast<tile::JoinOp>(op))
+    return join(each);
   if (auto each = dyn_cast<tile::IndexOp>(op))
     return index(each);
   if (auto each = dyn_cast<tile::ReduceOp>(op))

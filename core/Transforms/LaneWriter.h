@@ -52,6 +52,7 @@ private:
   mlir::LogicalResult load(tile::LoadOp op);
   mlir::LogicalResult store(tile::StoreOp op);
   mlir::LogicalResult convert(tile::ConvertOp op);
+  mlir::LogicalResult join(tile::JoinOp op);
   mlir::LogicalResult index(tile::IndexOp op);
   mlir::LogicalResult reduce(tile::ReduceOp op);
   mlir::LogicalResult map(tile::MapOp op);
@@ -83,6 +84,7 @@ private:
   mlir::FailureOr<Distribution> distributionOf(mlir::Operation *op, tile::FragmentType type);
   std::optional<LaneExchange> exchangeFor(tile::FragmentType type, const LaneArray &array, const LaneAccess &access,
                                           const Distribution &part, mlir::AffineMap elements);
+  mlir::Value laneOfSubgroup();
   ValidExtents extentsOf(std::optional<mlir::AffineMap> map, mlir::ValueRange operands,
                          std::pair<std::optional<int64_t>, std::optional<int64_t>> constant, tile::FragmentType type);
   mlir::VectorType vectorOf(tile::FragmentType type) {

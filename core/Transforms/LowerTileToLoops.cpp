@@ -101,6 +101,20 @@ private:
     });
   }
 
+  void lower(tile::JoinOp op) {
+    Location loc = op.getLoc();
+    Value result = define(op.getResult());
+    auto part = cast<tile::FragmentType>(op.getParts().front().getType());
+    for (auto [i, from] : llvm::enumerate(op.getParts())) {
+      Value source = buffers.of(from);
+      FragmentBuffers::forEach(rewriter, loc, part, [&](OpBuilder &at, ValueRange point) {
+        Value first = arith::ConstantIndexOp::create(at, loc, int64_t(i) * part.getCols());
+        Value column = arith::AddIOp::create(at, loc, first, point[1]);
+        memref::StoreOp::create(at, loc, read(at, loc, source, point), result, ValueRange{point[0], column});
+      });
+    }
+  }
+
   void lower(tile::LoadOp op) {
     Location loc = op.getLoc();
     Value result = define(op.getResult());
@@ -366,6 +380,8 @@ private:
       lower(broadcast);
     else if (auto convert = dyn_cast<tile::ConvertOp>(op))
       buffers.define(convert.getResult(), buffers.of(convert.getSource()));
+    else if (auto join = dyn_cast<tile::JoinOp>(op))
+      lower(join);
     else if (auto load = dyn_cast<tile::LoadOp>(op))
       lower(load);
     else if (auto store = dyn_cast<tile::StoreOp>(op))

@@ -112,6 +112,20 @@ struct ConvertLowering : OpConversionPattern<tile::ConvertOp> {
   }
 };
 
+struct JoinLowering : OpConversionPattern<tile::JoinOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::JoinOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getType()));
+    Value all = arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getZeroAttr(type));
+    int64_t count = type.getNumElements() / int64_t(op.getParts().size());
+    for (auto [i, part] : llvm::enumerate(adaptor.getParts()))
+      all = vector::InsertStridedSliceOp::create(rewriter, op.getLoc(), part, all, int64_t(i) * count, 1);
+    rewriter.replaceOp(op, all);
+    return success();
+  }
+};
+
 struct LoadLowering : ChipPattern<tile::LoadOp> {
   using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -291,8 +305,8 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, legality);
-    patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, MapLowering, ReduceLowering>(converter,
-                                                                                                 &getContext());
+    patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, JoinLowering, MapLowering, ReduceLowering>(
+        converter, &getContext());
     patterns.add<ZeroLowering, LoadLowering, StoreLowering, MmaLowering>(converter, &getContext(), target.get(),
                                                                          module);
     if (failed(applyPartialConversion(module, legality, std::move(patterns))))

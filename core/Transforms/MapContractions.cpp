@@ -180,6 +180,9 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     }
   }
 
+  if (lanePlan)
+    lanePlan->together = unitsTogether(task, *lanePlan, target, *lanes);
+
   if (log) {
     llvm::json::Object decision{
         {"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},

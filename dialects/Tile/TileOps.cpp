@@ -52,6 +52,26 @@ LogicalResult ConvertOp::verify() {
   return success();
 }
 
+FragmentType JoinOp::typeOf(FragmentType part, int64_t count) {
+  return FragmentType::get(part.getRows(), count * part.getCols(), part.getElementType(),
+                           sideBySide(part.getLayout().getValue(), part.getCols(), count));
+}
+
+void JoinOp::build(OpBuilder &builder, OperationState &state, ValueRange parts) {
+  build(builder, state, typeOf(cast<FragmentType>(parts.front().getType()), parts.size()), parts);
+}
+
+LogicalResult JoinOp::verify() {
+  if (getParts().size() < 2)
+    return emitOpError() << "needs two fragments or more, got " << getParts().size();
+  auto part = cast<FragmentType>(getParts().front().getType());
+  if (part.isOpaque() || getType().isOpaque())
+    return emitOpError() << "takes fragments in the registers of lanes, got " << part << " and " << getType();
+  if (FragmentType expected = typeOf(part, getParts().size()); getType() != expected)
+    return emitOpError() << "of " << getParts().size() << " " << part << " is a " << expected << ", got " << getType();
+  return success();
+}
+
 //===-- mma ---------------------------------------------------------------===//
 
 LogicalResult MmaOp::verify() {

@@ -95,6 +95,31 @@ def Tile_ConvertOp : Tile_Op<"convert", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
+def Tile_JoinOp : Tile_Op<"join", [Pure, SameTypeOperands]> {
+  let summary = "Matrices side by side as one";
+  let description = [{
+    The inputs are of one type, two or more; their columns follow each other, and so do the elements of a lane. What a
+    lane has of units that are neighbours in a row can be finished and stored together.
+
+    ```mlir
+    %c = tile.join %a, %b : !tile.fragment<16x8xf32, #c8>, !tile.fragment<16x8xf32, #c8> -> !tile.fragment<16x16xf32, #c16>
+    // #c8  = #tile.layout<lanes = [0, 2, 0, 4, 1, 0, 2, 0, 4, 0], elements = [0, 1, 8, 0]>
+    // #c16 = #tile.layout<lanes = [0, 2, 0, 4, 1, 0, 2, 0, 4, 0], elements = [0, 1, 8, 0, 0, 8]>
+    ```
+
+    Lowers to one vector of the elements of all.
+  }];
+  let arguments = (ins Variadic<Tile_FragmentType>:$parts);
+  let results = (outs Tile_FragmentType:$result);
+  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$parts)>];
+  let extraClassDeclaration = [{
+    /// The type of `count` fragments of type `part` side by side.
+    static FragmentType typeOf(FragmentType part, int64_t count);
+  }];
+  let hasVerifier = 1;
+}
+
 //===-- Memory accesses ---------------------------------------------------===//
 
 class Tile_AccessOp<string mnemonic, list<Trait> traits = []>

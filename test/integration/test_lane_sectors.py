@@ -88,6 +88,80 @@ def test_product_of_bytes(chip, case, batch, dynamic, tool, tmp_path):
     whole_sectors(tool, path, chip, product_sizes(128, 128, 128, trans_a, batch) if dynamic else [])
 
 
+def stored(kernel):
+    """Bytes of the sectors that stores touch over those that they write."""
+    far = [s for s in kernel["sites"] if s["memory"] == "global" and s["writes"]]
+    return sum(s["transactions"] for s in far) * SECTOR / sum(s["bytes"] for s in far)
+
+
+#: Type, tail and tile for results of 2 bytes, and of 1 byte, four of whose units with 8 columns a subgroup has in a row.
+RESULTS = [("f16.f16", "none", "64,64,1"), ("f16", "narrow", "64,64,1"), ("f16.f16", "residual", "64,64,1"),
+           ("f16.f16", "bias-relu", "64,64,1"), ("i8", "narrow", "64,128,2")]
+if FULL:
+    RESULTS += [("bf16", "narrow", "64,64,1"), ("f16.f16", "gelu", "64,64,1"), ("ui8", "narrow", "64,128,2")]
+#: Beside the chips of all tests one of each other generation.
+RESULT_CHIPS = ["nvidia:A100", "nvidia:T4", "nvidia:L4", "nvidia:H100", "nvidia:B200", "nvidia:RTX5090"]
+
+
+@pytest.mark.parametrize("chip, case", [
+    (chip, case) for i, chip in enumerate(RESULT_CHIPS) for j, case in enumerate(RESULTS)
+    if (chip, case[0]) != ("nvidia:T4", "bf16") and (FULL or i == 0 or i % 3 == j % 3)])
+def test_stores_of_short_results(chip, case, tool, tmp_path):
+    """Units with 8 columns give lanes 2 neighbours of a row; what lanes store after an exchange fills sectors."""
+    kind, tail, tile = case
+    rows, cols, across = tile.split(",")
+    path = tmp_path / "mm.mlir"
+    path.write_text(f'module attributes {{tilewright.force = "block_m={rows},block_n={cols},subgroups_n={across},group=1"}} {{'
+                    f'{product(kind, 128, 128, 64, tail=tail)}}}')
+    report = emulate(tool, path, chip)
+    kernel = max(kernels(report), key=lambda each: len(each["sites"]))
+    assert kernel["units"] and memory(kernel, "scratchpad")["conflict_cycles"] == 0
+    assert stored(kernel) <= 1.05
+    far = memory(kernel, "global")  # the exchange asks for no byte more
+    assert kernel["predicted"]["global_read_bytes"] == far["read_bytes"]
+    assert kernel["predicted"]["global_written_bytes"] == far["written_bytes"] == 128 * 128 * (1 if "i8" in kind else 2)
+
+
+@pytest.mark.parametrize("chip, kind", [("nvidia:A100", "f16"), ("nvidia:H100", "bf16"), ("nvidia:T4", "f16")])
+def test_stores_of_short_results_of_unknown_pitch(chip, kind, tool, tmp_path):
+    """Lanes move single elements, those of 16 lanes a sector."""
+    path = tmp_path / "mm.mlir"
+    path.write_text('module attributes {tilewright.force = "block_m=64,block_n=64,subgroups_n=1"} {'
+                    f'{product(kind, 128, 128, 64, tail="narrow", dynamic=True)}}}')
+    report = emulate(tool, path, chip, "--sizes=128", "--sizes=64", "--sizes=128")
+    assert stored(max(kernels(report), key=lambda each: len(each["sites"]))) <= 1.05
+
+
+@pytest.mark.parametrize("case", [dict(n=200), dict(n=132), dict(n=196, kind="bf16")])
+def test_stores_of_a_group(case, tool, tmp_path):
+    """Units of a group of subgroups, in rows that begin at any multiple of 8 or 4 elements: lanes of one subgroup exchange."""
+    case = {"kind": "f16", **case}
+    path = tmp_path / "mm.mlir"
+    path.write_text('module attributes {tilewright.force = "group=4"} {'
+                    f'{product(case["kind"], 128, case["n"], 128, trans_b=True, tail="narrow")}}}')
+    (kernel,) = (k for k in kernels(emulate(tool, path, "nvidia:H100")) if k["units"])
+    assert "wgmma" in json.dumps(kernel["units"])
+    assert stored(kernel) <= 2  # 16 columns, 32 bytes of a row, lie in two sectors at most
+
+
+@pytest.mark.parametrize("case", [dict(m=120, n=126), dict(m=120, n=124, kind="bf16"), dict(m=97, n=99),
+                                  dict(m=120, n=112, kind="i8", tile="block_m=64,block_n=128,subgroups_n=2"),
+                                  dict(m=64, n=128, batch=3), dict(m=120, n=126, dynamic=True),
+                                  dict(m=64, n=64, k=2048, tile="")])
+@pytest.mark.parametrize("tail", ["narrow", "residual"])
+def test_short_results_at_edges(case, tail, tool, tmp_path):
+    """Results of tiles that the array cuts, of any pitch, of batches and of sizes that only the run shows are right."""
+    case = {"kind": "f16", "k": 64, "tile": "block_m=64,block_n=64", **case}
+    tile, kind = case.pop("tile"), case.pop("kind")
+    if tail == "residual" and kind == "f16":
+        kind = "f16.f16"
+    path = tmp_path / "mm.mlir"
+    path.write_text(f'module attributes {{tilewright.force = "{tile}"}} {{{product(kind, **case, tail=tail)}}}' if tile else
+                    product(kind, **case, tail=tail))
+    sizes = product_sizes(case["m"], case["n"], case["k"]) if case.get("dynamic") else []
+    emulate(tool, path, "nvidia:A100", *(f"--sizes={size}" for size in sizes))
+
+
 #: Layout, type, taps along a side and points of the image. Its rows begin at whole sectors; those of a window's second tap do not.
 WINDOWS = [(layout, kind, taps, points) for taps, points in ((1, (16, 16)), (1, (4, 32)), (3, (6, 32)))
            for layout in ("nchw", "nhwc") for kind in ("f16", "f32")]

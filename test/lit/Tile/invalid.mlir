@@ -170,6 +170,24 @@ func.func @convert(%a: !tile.fragment<1x2xf32, #row2>) {
 
 // -----
 
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @join(%a: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{needs two fragments or more, got 1}}
+  %0 = tile.join %a : !tile.fragment<1x2xf32, #row2> -> !tile.fragment<1x2xf32, #row2>
+  return
+}
+
+// -----
+
+#row2 = #tile.layout<elements = [0, 1]>
+func.func @join(%a: !tile.fragment<1x2xf32, #row2>) {
+  // expected-error@+1 {{of 2 '!tile.fragment<1x2xf32, #tile.layout<elements = [0, 1]>>' is a '!tile.fragment<1x4xf32, #tile.layout<elements = [0, 1, 0, 2]>>', got}}
+  %0 = tile.join %a, %a : !tile.fragment<1x2xf32, #row2>, !tile.fragment<1x2xf32, #row2> -> !tile.fragment<1x4xf32, #tile.layout<elements = [0, 2, 0, 1]>>
+  return
+}
+
+// -----
+
 // expected-error@+1 {{arrangement: swizzleAgain (3) must be above swizzleShift (3) of a swizzle}}
 #swizzle = #tile.arrangement<swizzleBits = 3, swizzleBase = 4, swizzleShift = 3, swizzleAgain = 3>
 
