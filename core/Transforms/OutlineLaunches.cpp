@@ -14,6 +14,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/LanePrediction.h"
 #include "core/CostModel/Sectors.h"
+#include "core/Transforms/LaneGrid.h"
 #include "core/Transforms/LaneRings.h"
 #include "core/Transforms/LaunchArrays.h"
 #include "core/Transforms/LaunchManifest.h"
@@ -105,6 +106,14 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     FailureOr<Signature> signature = Signature::of(function);
     if (failed(signature))
       return failure();
+    SmallVector<tile::ParallelOp> grids;
+    function.walk([&](tile::ParallelOp each) {
+      if (each.getLevel() == hierarchy.grid)
+        grids.push_back(each);
+    });
+    for (tile::ParallelOp grid : grids)
+      if (failed(fitGrid(grid, hierarchy)))
+        return failure();
     unsigned count = 0;
     LaunchManifest manifest(function, *signature, dynamicScratchpad, hierarchy.grid, shared);
     BufferOrigins origins(function);

@@ -10,6 +10,7 @@
  *
  *===----------------------------------------------------------------------===*/
 
+#include "core/Runtime/C/Limits.h"
 #include "core/Runtime/C/Program.h"
 
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static tw_status do_launch(call *c, const tw_step *step) {
                     step->cluster, step->scratchpad,    operands,  step->num_parameters};
   int empty = 0;
   for (int d = 0; d < 3; ++d) {
-    int64_t extent, most = d == 0 ? INT32_MAX : UINT16_MAX;
+    int64_t extent, most = d == 0 ? TW_MAX_BLOCKS_X : TW_MAX_BLOCKS_YZ;
     tw_status status = value_of(c, step->grid[d], &extent);
     if (status)
       return status;

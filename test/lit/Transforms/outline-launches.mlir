@@ -224,3 +224,95 @@ func.func @hand_on(%a: memref<64xi8>, %n: memref<index>) attributes {tilewright.
   return
 }
 }
+
+// -----
+
+// Devices start at most 65535 blocks along all dimensions but the fastest one. Those that may be more, and all that are faster, become
+// one; the kernel divides, by 32 bits.
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func @dynamic
+// CHECK-SAME: \22grid\22:{{\[\[}}\22*\22,[\22*\22,{\22size\22:0},[\22ceildiv\22,{\22size\22:1},64]],3],1,1]
+// CHECK: func.func private @dynamic_launch_0(%[[A:.*]]: memref<?x?x3xf32>)
+// CHECK: %[[D:.*]] = memref.dim %[[A]], %{{.*}}
+// CHECK: tile.parallel (%[[B:.*]]) to (1) level "grid" {
+// CHECK-NEXT: %[[I:.*]] = arith.index_castui %[[B]] : index to i32
+// CHECK-NEXT: %[[C3:.*]] = arith.constant 3 : i32
+// CHECK-NEXT: %[[X:.*]] = arith.remui %[[I]], %[[C3]] : i32
+// CHECK-NEXT: %[[R:.*]] = arith.divui %[[I]], %[[C3]] : i32
+// CHECK-NEXT: %[[XI:.*]] = arith.index_castui %[[X]] : i32 to index
+// CHECK-NEXT: %[[E:.*]] = affine.apply #{{.*}}()[%[[D]]]
+// CHECK-NEXT: %[[EI:.*]] = arith.index_castui %[[E]] : index to i32
+// CHECK-NEXT: %[[Y:.*]] = arith.remui %[[R]], %[[EI]] : i32
+// CHECK-NEXT: %[[Z:.*]] = arith.divui %[[R]], %[[EI]] : i32
+// CHECK-NEXT: %[[YI:.*]] = arith.index_castui %[[Y]] : i32 to index
+// CHECK-NEXT: %[[ZI:.*]] = arith.index_castui %[[Z]] : i32 to index
+// CHECK-NEXT: tile.parallel
+// CHECK-NEXT: memref.store %{{.*}}, %[[A]][%[[ZI]], %[[YI]], %[[XI]]]
+func.func @dynamic(%a: memref<?x?x3xf32>, %b: memref<f32>) attributes {tilewright.inputs = 2 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<()[s0, s1] -> (s0, s1, 3)>, affine_map<()[s0, s1] -> ()>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 0.0 : f32
+  %m = memref.dim %a, %c0 : memref<?x?x3xf32>
+  %n = memref.dim %a, %c1 : memref<?x?x3xf32>
+  tile.parallel (%z, %y, %x) to (%m, %n ceildiv 64, 3) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      memref.store %f, %a[%z, %y, %x] : memref<?x?x3xf32>
+    }
+  }
+  return
+}
+
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:A100"} {
+// As many as there are stay dimensions; of those of @rows the outermost does.
+// CHECK-LABEL: func.func @small
+// CHECK-SAME: \22grid\22:[3,65535,65535]
+// CHECK-LABEL: func.func @rows
+// CHECK-SAME: \22grid\22:[196608,2,1]
+// CHECK: func.func private @small_launch_0
+// CHECK: tile.parallel (%[[Z:.*]], %[[Y:.*]], %[[X:.*]]) to (1, 1, 1) level "grid" {
+// CHECK-NEXT: tile.parallel
+// CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[%[[Z]], %[[Y]], %[[X]]]
+// CHECK: func.func private @rows_launch_0
+// CHECK: tile.parallel (%[[Z:.*]], %[[B:.*]]) to (1, 1) level "grid" attributes {marked} {
+// CHECK: %[[X:.*]] = arith.index_castui %{{.*}} : i32 to index
+// CHECK-NEXT: %[[Y:.*]] = arith.index_castui %{{.*}} : i32 to index
+// CHECK-NEXT: tile.parallel
+// CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[%[[Z]], %[[Y]], %[[X]]]
+func.func @small(%a: memref<65535x65535x3xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (65535, 65535, 3)>]} {
+  %f = arith.constant 0.0 : f32
+  tile.parallel (%z, %y, %x) to (65535, 65535, 3) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      memref.store %f, %a[%z, %y, %x] : memref<65535x65535x3xf32>
+    }
+  }
+  return
+}
+func.func @rows(%a: memref<2x65536x3xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (2, 65536, 3)>]} {
+  %f = arith.constant 0.0 : f32
+  tile.parallel (%z, %y, %x) to (2, 65536, 3) level "grid" attributes {marked} {
+    tile.parallel (%w) to (1) level "block" {
+      memref.store %f, %a[%z, %y, %x] : memref<2x65536x3xf32>
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:A100"} {
+func.func @large(%a: memref<3xf32>) attributes {tilewright.inputs = 1 : i64, tilewright.outputs = 0 : i64, tilewright.shapes = [affine_map<() -> (3)>]} {
+  %f = arith.constant 0.0 : f32
+  // expected-error @+1 {{needs 3221225472 blocks along one dimension of its grid, launches have at most 2147483647; use smaller arrays}}
+  tile.parallel (%z, %y, %x) to (1073741824, 1, 3) level "grid" {
+    tile.parallel (%w) to (1) level "block" {
+      memref.store %f, %a[%w] : memref<3xf32>
+    }
+  }
+  return
+}
+}
