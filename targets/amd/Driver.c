@@ -204,6 +204,10 @@ static tw_status amd_launch(void *context_, void *kernel, const tw_start *start,
       return tw_fail(error, TW_BAD_FILE, "kernel '%s' wants a tensor map; %s has none", start->kernel, c->name);
     parameters[i] = operand->kind == TW_POINTER ? (void *)&operand->pointer : (void *)&operand->integer;
   }
+  uint64_t lanes = (uint64_t)start->grid[0] * start->threads; /* the packet of a launch counts them in 32 bits */
+  if (lanes > UINT32_MAX)
+    return tw_fail(error, TW_BAD_SIZES, "kernel '%s' needs %llu lanes along dimension 0 of its grid, %s has %llu",
+                   start->kernel, (unsigned long long)lanes, c->name, (unsigned long long)UINT32_MAX);
   char what[256];
   snprintf(what, sizeof(what), "launch kernel '%s' on %u x %u x %u blocks of %u threads", start->kernel, start->grid[0],
            start->grid[1], start->grid[2], start->threads);

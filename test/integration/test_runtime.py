@@ -103,6 +103,17 @@ def test_other_driver(launch, tmp_path):
     assert (numpy.load(tmp_path / "y.npy") == 4 * x).all()
 
 
+def test_lanes_that_packets_of_a_launch_do_not_count(launch, tmp_path):
+    """AMD's devices count lanes along the first dimension of a grid in 32 bits."""
+    n = {"size": 0}
+    x = {"type": "i8", "bytes": 1, "shape": [4], "written": True, "result": False}
+    step = {"kernel": "twice", "threads": 1024, "scratchpad": 0, "grid": [["floordiv", n, 1024], 1, 1], "arguments": []}
+    programs = [program(arguments=[x], temporaries=[], launches=[step])]
+    path = artifact(tmp_path / "amd.tw", programs, [("hsaco", b"\x7fELF")], "amd:MI300X", "gfx942")
+    assert launch(path, "--size", 2**32, expect=1) == (
+        "kernel 'twice' needs 4294967296 lanes along dimension 0 of its grid, Fake gfx1 GPU has 4294967295")
+
+
 def test_random_inputs_are_those_of_tw_run(launch, tool, tmp_path):
     source = tmp_path / "p.mlir"
     types = ["f32", "f16", "bf16", "f64", "i8", "i32", "ui8", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"]
