@@ -12,6 +12,7 @@
 
 #include "tilewright/Emulator.h"
 #include "core/Emulator/Machine.h"
+#include "core/Emulator/PoisonedMemory.h"
 #include "core/Emulator/Rewriter.h"
 #include "core/Emulator/Symbols.h"
 #include "core/Target/CopyPaths.h"
@@ -190,7 +191,8 @@ EmulatedKernels::compile(ModuleOp module, std::shared_ptr<const TargetDescriptio
 //===----------------------------------------------------------------------===//
 
 /// Space around a buffer where nothing lies, so that small overruns are found.
-static constexpr size_t bufferGap = 4096, bufferAlign = 256;
+static constexpr size_t bufferGap = 4096;
+static size_t mappedBytes(uint64_t bytes) { return bytes + 2 * bufferGap; }
 
 struct Emulator::Impl {
   std::shared_ptr<EmulatedKernels> kernels;
@@ -218,13 +220,11 @@ void *Emulator::allocate(int64_t bytes, std::string &error) {
     error = llvm::formatv("cannot allocate {0} bytes", bytes);
     return nullptr;
   }
-  size_t whole = llvm::alignTo(static_cast<size_t>(bytes) + 2 * bufferGap, bufferAlign);
-  auto *memory = static_cast<char *>(std::aligned_alloc(bufferAlign, whole));
+  char *memory = mapPoisoned(mappedBytes(bytes));
   if (!memory) {
     error = llvm::formatv("no memory for {0} bytes", bytes);
     return nullptr;
   }
-  std::memset(memory, 0xff, whole);
   auto buffer = std::make_unique<Buffer>();
   buffer->data = memory + bufferGap;
   buffer->bytes = bytes;
@@ -240,7 +240,7 @@ void Emulator::release(void *memory) {
   auto found = llvm::find_if(buffers, [&](const auto &buffer) { return buffer->data == memory; });
   if (found == buffers.end())
     return;
-  std::free((*found)->data - bufferGap);
+  unmapPoisoned((*found)->data - bufferGap, mappedBytes((*found)->bytes));
   buffers.erase(found);
 }
 

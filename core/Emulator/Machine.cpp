@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/Machine.h"
+#include "core/Emulator/PoisonedMemory.h"
 #include "core/Emulator/Transfers.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,8 +22,6 @@ using namespace tilewright;
 using llvm::formatv;
 
 static constexpr uint64_t windowBytes = Machine::windowStride * Machine::maxBlocksInCluster;
-/// What fills memory that nobody has written: a NaN in every float type.
-static constexpr int poisonByte = 0xff;
 static constexpr size_t poisonBytes = 1 << 16;
 
 /// A mapping whose addresses fit 32 bits, aligned to one scratchpad.

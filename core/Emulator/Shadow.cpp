@@ -11,8 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/Shadow.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <sys/mman.h>
 
 using namespace tilewright;
 
@@ -29,15 +31,23 @@ void Agents::raise(std::vector<uint32_t> &clocks, const Order &order, const std:
   }
 }
 
+void UnmapCells::operator()(ShadowCell *cells) const { munmap(cells, count * sizeof(ShadowCell)); }
+
 void ShadowMemory::reset(uint64_t bytes, unsigned granule) {
   shift = llvm::Log2_32(granule);
-  cells.assign((bytes >> shift) + 1, ShadowCell());
+  size_t count = (bytes >> shift) + 1;
+  cells.reset();
+  void *zeros = mmap(nullptr, count * sizeof(ShadowCell), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (zeros == MAP_FAILED)
+    llvm::report_bad_alloc_error("no memory for the emulator's shadow of an array");
+  cells = decltype(cells)(static_cast<ShadowCell *>(zeros), UnmapCells{count});
   readers.clear();
   freeReaders.clear();
 }
 
-void ShadowMemory::addReader(const Agents &agents, const Order &order, ShadowCell &cell, uint32_t agent,
-                             uint32_t clock, uint32_t run, uint32_t site) {
+void ShadowMemory::addReader(const Agents &agents, const Order &order, ShadowCell &cell, uint32_t agent, uint32_t clock,
+                             uint32_t run, uint32_t site) {
   bool replaces = cell.readRun != run;
   if (!replaces && cell.reader != ShadowCell::manyReaders)
     replaces = cell.reader == agent || agents.inOrder(order, cell.reader, cell.readClock);
@@ -76,8 +86,7 @@ Conflict ShadowMemory::access(const Agents &agents, const Order &order, uint32_t
                               AccessKind kind, uint64_t offset, uint64_t bytes, uint32_t site, bool needsWrite,
                               const llvm::DenseSet<uint32_t> &acquired) {
   Conflict conflict;
-  auto found = [&](Conflict::Kind what, uint64_t index, uint32_t who, uint32_t when, uint32_t where,
-                   bool otherRun) {
+  auto found = [&](Conflict::Kind what, uint64_t index, uint32_t who, uint32_t when, uint32_t where, bool otherRun) {
     if (conflict.kind == Conflict::None)
       conflict = {what, who, when, where, otherRun, index << shift};
   };

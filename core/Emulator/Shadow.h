@@ -89,6 +89,12 @@ struct ShadowCell {
   static constexpr uint32_t manyReaders = ~0u;     // `readClock` is then a number of ShadowMemory::readers
 };
 
+/// Pages of a mapping go back.
+struct UnmapCells {
+  size_t count = 0;
+  void operator()(ShadowCell *cells) const;
+};
+
 /// What is not in order.
 struct Conflict {
   enum Kind { None, AfterWrite, AfterRead, NeverWritten } kind = None;
@@ -97,12 +103,13 @@ struct Conflict {
   uint64_t offset = 0;                     // first byte concerned
 };
 
-/// The shadow of one scratchpad or buffer.
+/// The shadow of one scratchpad or buffer. Only what accesses touch takes memory and time: a launch that reads a corner
+/// of an array of many GiB costs what the corner does.
 class ShadowMemory {
 public:
   /// `granule`: bytes, a power of two.
   void reset(uint64_t bytes, unsigned granule);
-  bool empty() const { return cells.empty(); }
+  bool empty() const { return !cells; }
 
   /// Records an access stamped (agent, clock) by something that knows `order`; returns the first conflict.
   /// `needsWrite`: reading what nobody wrote is one. `acquired`: other runs that are known to have ended.
@@ -121,7 +128,7 @@ private:
                  uint32_t run, uint32_t site);
 
   unsigned shift = 0;
-  std::vector<ShadowCell> cells;
+  std::unique_ptr<ShadowCell[], UnmapCells> cells; // zeros at first
   /// Reads of a granule that are in no order with each other.
   struct Stamp {
     uint32_t agent, clock, site;

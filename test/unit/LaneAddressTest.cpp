@@ -1,0 +1,168 @@
+//===- LaneAddressTest.cpp - Offsets beyond 32 bits ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What a worker's number contributes to an address, folded to a constant for
+/// every number, constant steps of pointers around the width that a GEP holds, and
+/// programs that read corners of arrays of up to 64 GiB, emulated: of those only
+/// the pages that somebody touches exist.
+///
+//===----------------------------------------------------------------------===//
+
+#include "LaunchFixture.h"
+#include "core/Transforms/LaneAccess.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tilewright/CallLaneOps.h"
+#include "tilewright/PointerOffset.h"
+#include "tilewright/Target.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::test;
+
+namespace {
+
+/// The offset that `indexFromBits` computes for `number`, and whether it multiplied with 64 bits.
+std::pair<int64_t, bool> offsetOf(int64_t number, ArrayRef<int64_t> bits) {
+  MLIRContext &context = programContext();
+  context.loadDialect<func::FuncDialect, arith::ArithDialect>();
+  OpBuilder builder(&context);
+  Location loc = builder.getUnknownLoc();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  auto function = func::FuncOp::create(builder, loc, "f", builder.getFunctionType({}, builder.getIndexType()));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:A100"));
+  CallLaneOps ops(*chip, "lane.");
+  LaneContext lanes{builder, ops, loc};
+  auto result = func::ReturnOp::create(builder, loc, lanes.indexFromBits(lanes.i32(number), bits));
+  EXPECT_TRUE(succeeded(verify(*module)));
+  bool wide = false;
+  function.walk([&](arith::MulIOp op) { wide |= op.getType().isIndex(); });
+  EXPECT_TRUE(succeeded(applyPatternsGreedily(function, RewritePatternSet(&context))));
+  APInt value;
+  EXPECT_TRUE(matchPattern(result.getOperand(0), m_ConstantInt(&value)));
+  return {value.getSExtValue(), wide};
+}
+
+/// Every number's offset is the sum of its bits'.
+void expectSums(ArrayRef<int64_t> bits, bool wide) {
+  for (int64_t number = 0; number < int64_t(1) << bits.size(); ++number) {
+    int64_t sum = 0;
+    for (size_t b = 0; b < bits.size(); ++b)
+      sum += (number >> b) & 1 ? bits[b] : 0;
+    auto [offset, isWide] = offsetOf(number, bits);
+    EXPECT_EQ(offset, sum) << "number " << number;
+    EXPECT_EQ(isWide, wide) << "number " << number;
+  }
+}
+
+/// A program reads columns 64 and on of the rows of a `rows` x `columns` array, of which `width` are given values.
+struct Corner {
+  ElementKind kind;
+  int64_t rows, columns, width;
+  std::string text; // of the program
+};
+
+constexpr const char *transposition = R"(
+  func.func @f(%x: tensor<{0}x{1}x{2}>) -> tensor<{3}x{0}x{2}> {{
+    %s = tensor.extract_slice %x[0, 64] [{0}, {3}] [1, 1] : tensor<{0}x{1}x{2}> to tensor<{0}x{3}x{2}>
+    %e = tensor.empty() : tensor<{3}x{0}x{2}>
+    %r = linalg.transpose ins(%s : tensor<{0}x{3}x{2}>) outs(%e : tensor<{3}x{0}x{2}>) permutation = [1, 0]
+    return %r : tensor<{3}x{0}x{2}>
+  })";
+
+Corner cornerOf(ElementKind kind, int64_t rows, int64_t columns, int64_t width) {
+  return {kind, rows, columns, width,
+          llvm::formatv(transposition, rows, columns, elementName(kind).str(), width).str()};
+}
+
+} // namespace
+
+TEST(LaneAddress, SumsBelow31BitsStayNarrow) {
+  programContext();
+  expectSums({4, 8, 64, 128}, false);
+  const int64_t last = int64_t(1) << 30;
+  expectSums({last - 1, last}, false); // the largest is 2^31 - 1
+}
+
+TEST(LaneAddress, LargerSumsHave64Bits) {
+  programContext();
+  const int64_t row = int64_t(1) << 30;
+  expectSums({1, 2, row, 2 * row, 4 * row}, true);
+  expectSums({row, row}, true); // 2^31 by the sum alone
+  expectSums({3 * row + 5, 6 * row + 10, 7, 100 * row}, true);
+}
+
+TEST(LaneAddress, NegativeStepsHave64Bits) {
+  programContext();
+  expectSums({-4, -8, 64}, true);
+  expectSums({-(int64_t(1) << 40), 3}, true);
+}
+
+TEST(LaneAddress, ConstantStepsOfPointersAreKept) {
+  MLIRContext &context = programContext();
+  context.loadDialect<LLVM::LLVMDialect>();
+  const int64_t held = int64_t(1) << (LLVM::kGEPConstantBitWidth - 1);
+  for (int64_t count : {int64_t(1), held - 1, held, -held, -held - 1, 2 * held + 3, int64_t(1) << 31, int64_t(1) << 40,
+                        -(int64_t(1) << 33) - 7}) {
+    OpBuilder builder(&context);
+    Location loc = builder.getUnknownLoc();
+    OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+    builder.setInsertionPointToEnd(module->getBody());
+    Value base = LLVM::ZeroOp::create(builder, loc, LLVM::LLVMPointerType::get(&context));
+    auto gep = elementBehind(builder, loc, base, builder.getI8Type(), count).getDefiningOp<LLVM::GEPOp>();
+    ASSERT_EQ(gep.getIndices().size(), 1u);
+    llvm::PointerUnion<IntegerAttr, Value> index = gep.getIndices()[0];
+    APInt number;
+    if (auto constant = dyn_cast<IntegerAttr>(index))
+      number = constant.getValue();
+    else
+      ASSERT_TRUE(matchPattern(cast<Value>(index), m_ConstantInt(&number)));
+    EXPECT_EQ(number.getSExtValue(), count);
+    EXPECT_EQ(isa<IntegerAttr>(index), count >= -held && count < held) << count;
+  }
+}
+
+/// What a wrapped address would read is poison or another row.
+TEST(LaneAddress, CornersOfLargeArraysAreRead) {
+  using enum ElementKind;
+  std::mt19937 random(5);
+  const Corner corners[] = {cornerOf(I8, 128, 3000000, 128),          // rows 24,000,000 bytes apart, 366 MiB
+                            cornerOf(F16, 64, 8388608, 64),           // 2^28 elements behind 32 rows
+                            cornerOf(F32, 64, int64_t(1) << 28, 64)}; // bits of lanes beyond 2^31 elements, 64 GiB
+  for (const char *chip : {"nvidia:A100", "nvidia:H200", "amd:MI300X", "amd:RX9070"})
+    for (const Corner &corner : corners) {
+      Compiled compiled = compileFor(corner.text, chip);
+      ASSERT_TRUE(compiled.kernels);
+      Emulator device(compiled.kernels);
+      std::string error;
+      const int64_t bytes = bitWidth(corner.kind) / 8, count = corner.rows * corner.width;
+      auto *large = static_cast<char *>(device.allocate(corner.rows * corner.columns * bytes, error));
+      void *result = device.allocate(count * bytes, error);
+      ASSERT_TRUE(large && result) << error;
+      Array values(corner.kind, count, &random), turned(corner.kind, count, nullptr);
+      for (int64_t r = 0; r < corner.rows; ++r)
+        ASSERT_TRUE(device.copyIn(large + (r * corner.columns + 64) * bytes,
+                                  values.bytes.data() + r * corner.width * bytes, corner.width * bytes, error))
+            << error;
+      ASSERT_TRUE(compiled.program->run(device, {}, {large, result}, error)) << error;
+      for (const Finding &finding : device.findings())
+        ADD_FAILURE() << chip << ": " << finding.str();
+      ASSERT_TRUE(device.copyOut(turned.bytes.data(), result, count * bytes, error)) << error;
+      int64_t wrong = 0;
+      for (int64_t r = 0; r < corner.rows; ++r)
+        for (int64_t c = 0; c < corner.width; ++c)
+          wrong += turned.at(c * corner.rows + r) != values.values[r * corner.width + c];
+      EXPECT_EQ(wrong, 0) << chip << ": " << corner.text;
+    }
+}
