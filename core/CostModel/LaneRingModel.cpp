@@ -50,6 +50,10 @@ static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOp
   if (!type.getLayout().isIdentity() || rank < 2 || rank > engine.maxRank ||
       !(isa<BlockArgument>(access.memref) || access.memref.getDefiningOp<memref::AllocOp>()))
     return std::nullopt;
+  // Coordinates of tiles have 32 bits.
+  if (llvm::any_of(type.getShape(),
+                   [](int64_t size) { return !ShapedType::isDynamic(size) && !llvm::isInt<32>(size); }))
+    return std::nullopt;
   int freePlace = -1, kPlace = -1;
   for (auto [place, result] : llvm::enumerate(access.map.getResults()))
     for (auto [dim, found] : {std::pair(free, &freePlace), {k, &kPlace}}) {

@@ -108,6 +108,8 @@ static std::string cut(LaneContext &context, const LaneArray &array, AffineMap m
     bool isDynamic = array.type.isDynamicDim(d);
     OpFoldResult size = isDynamic ? OpFoldResult(array.sizes[--nextSize])
                                   : OpFoldResult(context.builder.getIndexAttr(array.type.getDimSize(d)));
+    if (!isDynamic && !llvm::isInt<32>(array.type.getDimSize(d)))
+      return "a dimension has more elements than coordinates of 32 bits tell apart";
     AffineExpr start = map.getResult(d);
     if (valid && boxOf[d] >= 0) {
       AffineExpr inside = valid->getResult(boxOf[d]);
@@ -189,6 +191,9 @@ int64_t tilewright::storeLine(tile::StoreOp op, int64_t subgroupLanes) {
     if (type.isDynamicDim(d) || pitch % 16)
       return 0;
   }
+  for (int64_t size : type.getShape())
+    if (!ShapedType::isDynamic(size) && !llvm::isInt<32>(size))
+      return 0; // coordinates of tiles have 32 bits
   AffineMap elements = op.getElements();
   if (linearCoefficient(elements.getResult(rank - 1), 1) != 1 || elements.getResult(rank - 1).isFunctionOfDim(0))
     return 0;

@@ -166,3 +166,29 @@ TEST(LaneAddress, CornersOfLargeArraysAreRead) {
       EXPECT_EQ(wrong, 0) << chip << ": " << corner.text;
     }
 }
+
+/// Coordinates of tiles have 32 bits: where sizes are known, lanes copy; others are refused when a call tells them.
+TEST(LaneAddress, TilesOfTooManyRowsAreRefused) {
+  constexpr const char *text = R"(
+    func.func @f(%a: tensor<256x256xf16>, %b: tensor<{0}x256xf16>, %c: tensor<256x{0}xf32>) -> tensor<256x{0}xf32> {{
+      %z = arith.constant 0.0 : f32
+      %f = linalg.fill ins(%z : f32) outs(%c : tensor<256x{0}xf32>) -> tensor<256x{0}xf32>
+      %r = linalg.matmul indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>,
+                                          affine_map<(i, j, k) -> (i, j)>]
+             ins(%a, %b : tensor<256x256xf16>, tensor<{0}x256xf16>)
+             outs(%f : tensor<256x{0}xf32>) -> tensor<256x{0}xf32>
+      return %r : tensor<256x{0}xf32>
+    })";
+  const int64_t most = (int64_t(1) << 31) - 1;
+  auto compiled = [&](const std::string &rows) { return compileFor(llvm::formatv(text, rows).str(), "nvidia:H200"); };
+  auto takesTiles = [](const Compiled &program) { return llvm::StringRef(program.lanes).contains("bulk.tensor"); };
+  EXPECT_TRUE(takesTiles(compiled("4096")));
+  EXPECT_FALSE(takesTiles(compiled(std::to_string(most + 1))));
+  Compiled dynamic = compiled("?");
+  ASSERT_TRUE(takesTiles(dynamic));
+  Emulator device(dynamic.kernels);
+  std::string error;
+  void *memory = device.allocate(256, error);
+  EXPECT_FALSE(dynamic.program->run(device, {most + 1}, {memory, memory, memory, memory}, error));
+  EXPECT_TRUE(llvm::StringRef(error).contains("expected at most 2147483647")) << error;
+}

@@ -61,6 +61,11 @@ static tw_status bind(call *c, const tw_parameter *parameter, tw_operand *operan
       return tw_fail(c->error, TW_BAD_SIZES, "a tile of program '%s' would have extent %lld in dimension %u",
                      c->program->name, (long long)extent, d);
     tensor->box[d] = (uint32_t)extent;
+    if (tensor->sizes[d] > INT32_MAX) /* coordinates of tiles have 32 bits */
+      return tw_fail(
+          c->error, TW_BAD_SIZES,
+          "an array of program '%s' has %lld elements along dimension %u of its tiles; expected at most %lld",
+          c->program->name, (long long)tensor->sizes[d], d, (long long)INT32_MAX);
   }
   return TW_OK;
 }
