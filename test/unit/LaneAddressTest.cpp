@@ -8,7 +8,7 @@
 /// \file
 /// What a worker's number contributes to an address, folded to a constant for
 /// every number, constant steps of pointers around the width that a GEP holds, and
-/// programs that read corners of arrays of up to 64 GiB, emulated: of those only
+/// programs that read corners of arrays of up to 256 GiB, emulated: of those only
 /// the pages that somebody touches exist.
 ///
 //===----------------------------------------------------------------------===//
@@ -139,7 +139,7 @@ TEST(LaneAddress, CornersOfLargeArraysAreRead) {
   std::mt19937 random(5);
   const Corner corners[] = {cornerOf(I8, 128, 3000000, 128),          // rows 24,000,000 bytes apart, 366 MiB
                             cornerOf(F16, 64, 8388608, 64),           // 2^28 elements behind 32 rows
-                            cornerOf(F32, 64, int64_t(1) << 28, 64)}; // bits of lanes beyond 2^31 elements, 64 GiB
+                            cornerOf(F32, 64, int64_t(1) << 30, 64)}; // bits of lanes beyond 2^31 elements, 256 GiB
   for (const char *chip : {"nvidia:A100", "nvidia:H200", "amd:MI300X", "amd:RX9070"})
     for (const Corner &corner : corners) {
       Compiled compiled = compileFor(corner.text, chip);
