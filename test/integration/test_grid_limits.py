@@ -102,6 +102,9 @@ RUN = {
     "turned-of-size": (transpose([2, None], [1, 0], "i8"), (2100000,), "amd:MI300X"),
 }
 
+RUN["clusters"] = (f'module attributes {{tilewright.force = "group=4,block_m=128,block_n=128,cluster=2"}} {{\n'
+                   f'{batch_of_size(384, 256, 128)}}}', (3,), "nvidia:H200")
+
 
 @pytest.mark.parametrize("name", RUN)
 def test_values(name, tool, tmp_path):
