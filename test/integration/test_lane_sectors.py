@@ -105,7 +105,7 @@ RESULT_CHIPS = ["nvidia:A100", "nvidia:T4", "nvidia:L4", "nvidia:H100", "nvidia:
 
 @pytest.mark.parametrize("chip, case", [
     (chip, case) for i, chip in enumerate(RESULT_CHIPS) for j, case in enumerate(RESULTS)
-    if (chip, case[0]) != ("nvidia:T4", "bf16") and (FULL or i == 0 or i % 3 == j % 3)])
+    if not (chip == "nvidia:T4" and case[0] in ("bf16", "ui8")) and (FULL or i == 0 or i % 3 == j % 3)])
 def test_stores_of_short_results(chip, case, tool, tmp_path):
     """Units with 8 columns give lanes 2 neighbours of a row; what lanes store after an exchange fills sectors."""
     kind, tail, tile = case
