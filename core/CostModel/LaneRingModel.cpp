@@ -211,10 +211,12 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction 
           plan.seconds = clocks / (chip.clockMHz() * 1e6);
           if (isStatic && tiles > clusters)
             plan.workers = clusters;
-          if (plan.workers)
+          if (plan.workers || forced("raster_rows"))
             plan.rasterRows =
                 forced("raster_rows")
                     .value_or(rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN()));
+          if (!plan.workers && plan.rasterRows > 1) // blocks of a grid, which follow its rows
+            continue;
           if (plan.rasterRows < 1 || tilesM % plan.rasterRows != 0) // sweeps cover all rows of tiles
             continue;
           if (considered)

@@ -225,7 +225,8 @@ void OperandTurner::remark(const Turn &turn, const Choice &best, bool isForced) 
     return;
   }
   if (!best.plan->engine.empty())
-    remark << ": unit " << best.plan->unit->name << " reads " << turn.own->element << " along k alone, and takes ";
+    remark << ": tiles that engine \"" << best.plan->engine << "\" copies from it as it lies are none that unit "
+           << best.plan->unit->name << " reads, which takes ";
   else
     remark << ": unit " << best.plan->unit->name << " takes ";
   remark << llvm::formatv("{0:F1} us with the turning", best.seconds * 1e6).str();

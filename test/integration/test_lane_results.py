@@ -115,7 +115,7 @@ def test_operands_that_a_launch_turns(case, tool, tmp_path):
     assert len(kernels(report)) > which.bit_count() and not conflicts(report)
     decisions = json.loads(tool("tw-compile", tmp_path / "program.mlir", "--target", chip, "--explain=json"))
     found = [d["choice"]["turn_before"] for d in decisions if d["decision"] == "contraction"]
-    assert found in ([which], []), found  # none: no unit of the chip takes this type
+    assert found == ([] if (chip, case["kind"]) == ("nvidia:T4", "bf16") else [which])  # T4 has no unit for bf16
 
 
 @pytest.mark.parametrize("chip", ["amd:MI300X", "amd:RX9070", "nvidia:A100"])

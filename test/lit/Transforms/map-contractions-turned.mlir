@@ -14,7 +14,7 @@ module attributes {tilewright.target = "nvidia:H100"} {
 // CHECK: tile.copy %[[T]]
 // CHECK: tile.mma {{.*}}wgmma
 func.func @large(%a: memref<4096x4096xi8>, %b: memref<4096x4096xi8>, %c: memref<4096x4096xi32>) {
-  // expected-remark@+1 {{operand B of a contraction is turned into a buffer: unit nvidia.wgmma_m64n256k32_i8_i32 reads 'i8' along k alone}}
+  // expected-remark@+1 {{operand B of a contraction is turned into a buffer: tiles that engine "TmaLoad" copies from it as it lies are none that unit nvidia.wgmma_m64n256k32_i8_i32 reads, which takes}}
   affine.for %i = 0 to 4096 {
     affine.for %j = 0 to 4096 {
       affine.for %k = 0 to 4096 {
