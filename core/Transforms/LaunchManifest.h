@@ -35,8 +35,8 @@
 ///                                                "dimension": d, an extent of a result that the program makes of its
 ///                                                data, and the caller's
 ///
-/// A grid has at most 2^31 - 1 blocks along x and 65535 along y and along z (core/Runtime/C/Limits.h). The compiler makes
-/// one dimension of those that may be longer (LaneGrid.h); a loader refuses calls whose grids are larger.
+/// A grid has at most 2^31 - 1 blocks along x and 65535 along y and along z (core/Runtime/C/Limits.h). The compiler
+/// makes one dimension of those that may be longer (LaneGrid.h); a loader refuses calls whose grids are larger.
 ///
 /// An expression E is a number, {"size": i}, {"variable": i}, or [op, a, b] with op one of
 /// + - * floordiv ceildiv mod max min < ==. A constant's data is repeated until its bytes are full; it is
