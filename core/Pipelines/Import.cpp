@@ -43,6 +43,7 @@ static void computeFloat8InSingle(OpPassManager &pm) {
 void tilewright::buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createCheckSupported());
   pm.addPass(createLiftControlFlowToSCFPass()); // branches between blocks: all that follows reads regions
+  pm.addPass(createCountWithIndex());           // before what asks how often a loop runs
   pm.addPass(createFlattenVectorElements());
   pm.addPass(createPadIntegers());
   // TOSA: upstream's conversions; they leave functions without TOSA as they are.

@@ -49,33 +49,6 @@ struct SwitchToBranches : OpRewritePattern<scf::IndexSwitchOp> {
   }
 };
 
-/// Hosts count with index; the body converts.
-struct LoopOverIndex : OpRewritePattern<scf::ForOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(scf::ForOp op, PatternRewriter &b) const override {
-    auto type = dyn_cast<IntegerType>(op.getInductionVar().getType());
-    if (!type || type.getWidth() >= 64)
-      return failure();
-    Location loc = op.getLoc();
-    auto wide = [&](Value value, bool isUnsigned) -> Value {
-      return isUnsigned ? arith::IndexCastUIOp::create(b, loc, b.getIndexType(), value).getResult()
-                        : arith::IndexCastOp::create(b, loc, b.getIndexType(), value).getResult();
-    };
-    b.modifyOpInPlace(op, [&] {
-      for (OpOperand *bound : {&op.getLowerBoundMutable(), &op.getUpperBoundMutable(), &op.getStepMutable()})
-        bound->set(wide(bound->get(), op.getUnsignedCmp()));
-      op.setUnsignedCmp(false);
-      Value index = op.getInductionVar();
-      index.setType(b.getIndexType());
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(op.getBody());
-      Value narrow = arith::IndexCastOp::create(b, loc, type, index);
-      index.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
-    });
-    return success();
-  }
-};
-
 /// The same memory in another shape, of which only the run knows the sizes.
 struct ReshapeToCast : OpRewritePattern<memref::ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -138,5 +111,5 @@ struct MetadataToSizes : OpRewritePattern<memref::ExtractStridedMetadataOp> {
 } // namespace
 
 void tilewright::populateHostForms(RewritePatternSet &patterns) {
-  patterns.add<SwitchToBranches, LoopOverIndex, ReshapeToCast, MetadataToSizes>(patterns.getContext());
+  patterns.add<SwitchToBranches, ReshapeToCast, MetadataToSizes>(patterns.getContext());
 }

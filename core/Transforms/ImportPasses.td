@@ -23,6 +23,26 @@ def CheckSupported : Pass<"check-supported", "::mlir::ModuleOp"> {
   }];
 }
 
+def CountWithIndex : Pass<"count-with-index", "::mlir::ModuleOp"> {
+  let summary = "Let loops over integers of less than 64 bits count with index";
+  let description = [{
+    The last value of a loop plus the step may pass the end of the loop's type, where a counter of that type begins anew
+    and a number of iterations in it is another one. Bounds are widened as the loop compares them, the step as the
+    positive number that it is.
+
+    ```mlir
+    scf.for unsigned %j = %first to %end step %step : i8 { use(%j) }
+    // becomes
+    %f = arith.index_castui %first : i8 to index // and so on
+    scf.for %i = %f to %e step %s {
+      %j = arith.index_cast %i : index to i8
+      use(%j)
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def FlattenVectorElements : Pass<"flatten-vector-elements", "::mlir::ModuleOp"> {
   let summary = "Make arrays of vectors arrays of numbers";
   let description = [{

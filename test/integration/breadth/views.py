@@ -207,6 +207,39 @@ def carried(random):
   memref.store %e, %a1[] : {a1}""")
 
 
+def past_the_end(random):
+    """Loops whose last value plus the step is none of their type; bounds are constants, or in an array. One loop stands around an
+    operation on arrays, which hosts of launches walk, one is arithmetic alone: both count, and add up their values."""
+    x, y = random("f32", 256), Tensor("f32", np.zeros(256))
+    for kind, sign, first, end, step in (("i8", "s", -128, 127, 100), ("i8", "u", 0, 255, 100), ("i16", "s", 32000, 32767, 500),
+                                         ("i32", "s", 2**31 - 5, 2**31 - 1, 3), ("i32", "u", 2**32 - 5, 2**32 - 1, 3)):
+        values = np.arange(first, end, step)
+        bounds = Tensor(kind, np.array([first, end, step]))
+        loop = f"""{'unsigned ' * (sign == 'u')}%j = %b0 to %b1 step %b2 iter_args(%n = %none, %s = %none) -> (i64, i64) : {kind} {{
+    %w = arith.ext{sign}i %j : {kind} to i64
+    %m = arith.addi %n, %one : i64
+    %t = arith.addi %s, %w : i64"""
+        for where in ("constants", "array"):
+            read = "".join(f"  %b{i} = arith.constant {value} : {kind}\n" if where == "constants" else
+                           f"  %b{i} = memref.load %a0[%c{i}] : {{a0}}\n" for i, value in enumerate(bounds.data))
+            sums = Tensor("i64", np.zeros((2, 2)))
+            want = {2: np.abs(x.data), 3: np.array([[values.size, values.sum()]] * 2)}
+            yield program(f"scf.for-past-{kind}{sign}-{where}", [bounds, x, y, sums], want, f"""
+{read}  %none = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %p:2 = scf.for {loop}
+    linalg.map {{ math.absf }} ins(%a1 : {{a1}}) outs(%a2 : {{a2}})
+    scf.yield %m, %t : i64, i64
+  }}
+  %q:2 = scf.for {loop}
+    scf.yield %m, %t : i64, i64
+  }}
+  memref.store %p#0, %a3[%c0, %c0] : {{a3}}
+  memref.store %p#1, %a3[%c0, %c1] : {{a3}}
+  memref.store %q#0, %a3[%c1, %c0] : {{a3}}
+  memref.store %q#1, %a3[%c1, %c1] : {{a3}}""")
+
+
 def host_forms(random):
     """What the host of launches has no steps for, and what only the optimiser of a CPU reads."""
     a, b = random("f32", 8), Tensor("f32", np.zeros(8))
@@ -230,6 +263,7 @@ def host_forms(random):
     }}
     memref.store %one, %a1[%i] : {{a1}}
   }}""")
+    yield from past_the_end(random)
     yield program("memref.assume_alignment", [a, b], {1: a.data + 1}, """
   %same = memref.assume_alignment %a0, 16 : {a0}
   %one = arith.constant 1.0 : f32

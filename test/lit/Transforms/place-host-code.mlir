@@ -184,22 +184,6 @@ func.func @carry(%a: memref<?xf32>, %n: index, %first: f32) attributes {tilewrig
   return
 }
 
-// The host counts with index.
-// CHECK-LABEL: func.func @narrow
-// CHECK: arith.index_castui %{{.*}} : i32 to index
-// CHECK: scf.for %[[I:.*]] = %c0 to %{{.*}} step %c1 {
-// CHECK: arith.index_cast %[[I]] : index to i32
-func.func @narrow(%a: memref<?xf32>, %n: memref<i32>) attributes {tilewright.shapes = [affine_map<()[s0] -> (s0)>, affine_map<()[s0] -> ()>]} {
-  %first = arith.constant 0 : i32
-  %step = arith.constant 1 : i32
-  %end = memref.load %n[] : memref<i32>
-  scf.for unsigned %i = %first to %end step %step : i32 {
-    func.call @kernel(%a) : (memref<?xf32>) -> ()
-    memref.store %i, %n[] : memref<i32>
-  }
-  return
-}
-
 // An element of collapsed dimensions, of which only the run knows the sizes.
 // CHECK-LABEL: func.func @collapse
 // CHECK-NOT: extract_strided_metadata
