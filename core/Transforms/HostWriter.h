@@ -21,15 +21,33 @@
 #include "core/Transforms/EngineCommands.h"
 #include "core/Transforms/HostArrays.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tilewright {
 
+/// The arrays that constants of a module's programs become: none takes a name that another symbol or a program has.
+class ProgramGlobals {
+public:
+  ProgramGlobals(mlir::ModuleOp module, llvm::StringSet<> entries) : module(module), entries(std::move(entries)) {}
+  /// An array of `bytes`, named like `name`.
+  mlir::LLVM::GlobalOp make(mlir::Location loc, llvm::StringRef name, llvm::StringRef bytes, bool isWritten);
+  /// The array of a constant that programs share by `name`: made where the first of them asks.
+  mlir::LLVM::GlobalOp share(mlir::Location loc, llvm::StringRef name, llvm::StringRef bytes, bool isWritten);
+
+private:
+  mlir::ModuleOp module;
+  llvm::StringSet<> entries; // functions of programs, also those that are not written yet
+  llvm::StringMap<mlir::LLVM::GlobalOp> shared;
+  unsigned count = 0;
+};
+
 class HostWriter {
 public:
-  HostWriter(mlir::ModuleOp module, const llvm::json::Object &manifest)
-      : module(module), manifest(manifest), b(module.getLoc(), module.getBodyRegion()), arrays(b) {}
+  HostWriter(mlir::ModuleOp module, const llvm::json::Object &manifest, ProgramGlobals &globals)
+      : module(module), manifest(manifest), globals(globals), b(module.getLoc(), module.getBodyRegion()), arrays(b) {}
   /// Adds the function to the module; a failure with a diagnostic where the manifest has what source cannot say.
   mlir::LogicalResult write();
 
@@ -43,7 +61,7 @@ private:
   //===-- Memory ----------------------------------------------------------===//
   Value pointerOf(int64_t buffer);
   void allocate(int64_t buffer, Value bytes);
-  mlir::LogicalResult fillConstant(int64_t buffer, int64_t bytes, llvm::StringRef data);
+  mlir::LogicalResult fillConstant(int64_t buffer, int64_t bytes, mlir::LLVM::GlobalOp pattern);
   mlir::LogicalResult constants(const llvm::json::Array &list);
 
   //===-- Integers and steps (HostSteps.cpp) ------------------------------===//
@@ -69,11 +87,12 @@ private:
 
   mlir::ModuleOp module;
   const llvm::json::Object &manifest;
+  ProgramGlobals &globals;
   mlir::ImplicitLocOpBuilder b;
   mlir::func::FuncOp function;
   llvm::DenseMap<int64_t, Value> buffers; // pointers
   llvm::SmallVector<Value> owned;         // of them: memory of this call
-  llvm::SmallVector<std::pair<int64_t, std::string>> patterns;
+  llvm::SmallVector<std::pair<int64_t, mlir::LLVM::GlobalOp>> patterns;
   HostArrays arrays;    // that steps allocate or rename
   Value variables;      // of the manifest, then the status that a loop ends with
   int64_t statusAt = 0; // its place

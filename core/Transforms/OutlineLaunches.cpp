@@ -117,8 +117,10 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     unsigned count = 0;
     LaunchManifest manifest(function, *signature, dynamicScratchpad, hierarchy.grid, shared);
     BufferOrigins origins(function);
+    auto isTaken = [&](StringRef name) { return module.lookupSymbol(name) != nullptr; };
     auto toFunction = [&](tile::ParallelOp grid) {
-      return launch(grid, (function.getName() + "_launch_" + Twine(count++)).str(), module, hierarchy, origins);
+      auto name = SymbolTable::generateSymbolName<128>((function.getName() + "_launch").str(), isTaken, count);
+      return launch(grid, name, module, hierarchy, origins);
     };
     if (failed(manifest.write(toFunction)))
       return failure();

@@ -17,6 +17,7 @@
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Base64.h"
 
 namespace tilewright {
@@ -33,6 +34,26 @@ using llvm::json::Object;
 LogicalResult HostWriter::refuse(const llvm::Twine &what) {
   return module.emitError() << "a program that is given out as source needs " << what
                             << ", which it cannot have; run it by its manifest (tw-run, tw-launch)";
+}
+
+//===-- Constants of all programs -----------------------------------------===//
+
+LLVM::GlobalOp ProgramGlobals::make(Location loc, StringRef name, StringRef bytes, bool isWritten) {
+  auto isTaken = [&](StringRef other) { return module.lookupSymbol(other) || entries.contains(other); };
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  auto unique = isTaken(name) ? SymbolTable::generateSymbolName<128>(name, isTaken, count) : SmallString<128>(name);
+  return LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()),
+                                /*isConstant=*/!isWritten, LLVM::Linkage::Internal, unique, b.getStringAttr(bytes),
+                                /*alignment=*/64);
+}
+
+LLVM::GlobalOp ProgramGlobals::share(Location loc, StringRef name, StringRef bytes, bool isWritten) {
+  LLVM::GlobalOp &global = shared[name];
+  if (global)
+    return global;
+  std::string word = ("shared_" + name).str(); // of C
+  std::replace_if(word.begin(), word.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
+  return global = make(loc, word, bytes, isWritten);
 }
 
 //===-- Memory ------------------------------------------------------------===//
@@ -62,33 +83,28 @@ LogicalResult HostWriter::constants(const Array &list) {
     bool isWritten = object->getBoolean("written").value_or(false); // a state, which stays where it is
     while (isWritten && !data.empty() && int64_t(data.size()) < *bytes)
       data.push_back(data[data.size() - period]);
-    auto type = LLVM::LLVMArrayType::get(b.getI8Type(), data.size());
+    StringRef elements(data.data(), data.size());
     auto shared = object->getString("shared"); // with other programs of the file
-    std::string name =
-        shared ? ("shared_" + *shared).str() : (function.getName() + "_constant_" + llvm::Twine(*buffer)).str();
-    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    if (!module.lookupSymbol(name))
-      LLVM::GlobalOp::create(top, b.getLoc(), type, /*isConstant=*/!isWritten, LLVM::Linkage::Internal, name,
-                             b.getStringAttr(StringRef(data.data(), data.size())), /*alignment=*/64);
-    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-    Value address = LLVM::AddressOfOp::create(b, pointer, name);
+    std::string own = (function.getName() + "_constant_" + llvm::Twine(*buffer)).str();
+    LLVM::GlobalOp global = shared ? globals.share(b.getLoc(), *shared, elements, isWritten)
+                                   : globals.make(b.getLoc(), own, elements, isWritten);
+    Value address = LLVM::AddressOfOp::create(b, global);
     if (int64_t(data.size()) >= *bytes) {
       buffers[*buffer] = address;
       continue;
     }
     allocate(*buffer, i64(*bytes));
-    patterns.emplace_back(*buffer, name);
+    patterns.emplace_back(*buffer, global);
   }
   return success();
 }
 
 /// Repeats the pattern of a constant.
-LogicalResult HostWriter::fillConstant(int64_t buffer, int64_t bytes, StringRef name) {
-  auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
-  int64_t period = cast<LLVM::LLVMArrayType>(global.getType()).getNumElements();
+LogicalResult HostWriter::fillConstant(int64_t buffer, int64_t bytes, LLVM::GlobalOp pattern) {
+  int64_t period = cast<LLVM::LLVMArrayType>(pattern.getType()).getNumElements();
   if (period == 0)
     return success();
-  Value address = LLVM::AddressOfOp::create(b, LLVM::LLVMPointerType::get(b.getContext()), name);
+  Value address = LLVM::AddressOfOp::create(b, pattern);
   auto array = [&](Value pointer, int64_t size) {
     return memrefFromPointer(b, b.getLoc(), MemRefType::get({size}, b.getI8Type()), pointer, {});
   };
@@ -125,10 +141,10 @@ LogicalResult HostWriter::program() {
     b.setInsertionPointToStart(work.thenBlock());
     scf::YieldOp::create(b, status(2));
     b.setInsertionPointToStart(work.elseBlock());
-    for (const auto &[buffer, name] : patterns)
+    for (const auto &[buffer, pattern] : patterns)
       for (const Json &each : *list)
         if (each.getAsObject()->getInteger("buffer") == buffer &&
-            failed(fillConstant(buffer, *each.getAsObject()->getInteger("bytes"), name)))
+            failed(fillConstant(buffer, *each.getAsObject()->getInteger("bytes"), pattern)))
           return failure();
     const Array &all = *manifest.getArray("steps");
     FailureOr<Value> ended = steps(all);
@@ -189,6 +205,8 @@ struct WriteHostProgram : tilewright::impl::WriteHostProgramBase<WriteHostProgra
     auto manifests = module->getAttrOfType<ArrayAttr>(manifestsAttr);
     if (!manifests)
       return;
+    SmallVector<Json> programs;
+    llvm::StringSet<> entries;
     for (Attribute each : manifests) {
       auto manifest = llvm::json::parse(cast<StringAttr>(each).getValue());
       if (!manifest || !manifest->getAsObject()) {
@@ -196,9 +214,14 @@ struct WriteHostProgram : tilewright::impl::WriteHostProgramBase<WriteHostProgra
         module.emitError() << "the manifest of the program cannot be read";
         return signalPassFailure();
       }
-      if (failed(HostWriter(module, *manifest->getAsObject()).write()))
-        return signalPassFailure();
+      if (auto entry = manifest->getAsObject()->getString("entry"))
+        entries.insert(*entry);
+      programs.push_back(std::move(*manifest));
     }
+    ProgramGlobals globals(module, std::move(entries));
+    for (const Json &program : programs)
+      if (failed(HostWriter(module, *program.getAsObject(), globals).write()))
+        return signalPassFailure();
   }
 };
 } // namespace

@@ -86,6 +86,79 @@ def test_source_has_one_array(compiled):  # noqa: F811
     assert a.tolist() == [7, 7, 7, 7]
 
 
+def function(name, state, update):
+    return f"""
+func.func @{name}(%a: memref<4xf32>) {{
+  %state = memref.get_global @{state} : memref<4xf32>
+  affine.for %i = 0 to 4 {{
+    %s = affine.load %state[%i] : memref<4xf32>
+{update}
+  }}
+  return
+}}
+"""
+
+
+def adds(name, state):
+    """A function that adds its argument to a global."""
+    return function(name, state, """    %x = affine.load %a[%i] : memref<4xf32>
+    %t = arith.addf %x, %s : f32
+    affine.store %t, %state[%i] : memref<4xf32>""")
+
+
+def gives(name, state):
+    """A function that copies a global to its argument."""
+    return function(name, state, "    affine.store %s, %a[%i] : memref<4xf32>")
+
+
+def globals_named(**values):
+    return "".join(f'memref.global "private" @{name} : memref<4xf32> = dense<{value}>\n' for name, value in values.items())
+
+
+#: What `add` and `get` share is named like a function's own constant, like a function behind a prefix, like a launch; what a
+#: function of the user's is called. Own constants begin at buffer 1.
+NAMESAKES = {
+    "constant": (globals_named(constant_1=1.0, w=50.0) + adds("add", "constant_1") + gives("get", "constant_1") + gives("shared", "w"),
+                 "shared", 50.0),
+    "constant-first": (globals_named(constant_1=1.0, w=50.0) + gives("shared", "w") + adds("add", "constant_1")
+                       + gives("get", "constant_1"), "shared", 50.0),
+    "function": (globals_named(state=1.0) + adds("add", "state") + gives("shared_state", "state") + gives("get", "state"),
+                 "shared_state", 7.0),
+    "launch": (globals_named(state=1.0, w=50.0) + adds("add", "state") + gives("get", "state") + gives("add_launch_0", "w"),
+               "add_launch_0", 50.0),
+    "function-as-constant": (globals_named(state=1.0, w=50.0) + adds("add", "state") + gives("get", "state") + gives("own", "w")
+                             + gives("own_constant_1", "state"), "own", 50.0),
+    "no-word-of-C": (globals_named(**{'"a.state-1"': 1.0}) + adds("add", '"a.state-1"') + gives("get", '"a.state-1"'), "get", 7.0),
+    "own-launch-as-global": (globals_named(add_launch_0=1.0) + adds("add", "add_launch_0") + gives("get", "add_launch_0"), "get", 7.0),
+}
+
+
+@pytest.mark.parametrize("text, name, value", NAMESAKES.values(), ids=NAMESAKES)
+def test_names_are_of_no_meaning(text, name, value, compiled):  # noqa: F811
+    library, _ = compiled(text)
+    a = numpy.full(4, 3, numpy.float32)
+    pointer = a.ctypes.data_as(ctypes.c_void_p)
+    for _ in range(2):
+        assert library.add(pointer) == 0
+    assert getattr(library, name)(pointer) == 0
+    assert a.tolist() == [value] * 4
+    assert library.get(pointer) == 0
+    assert a.tolist() == [7] * 4
+
+
+@pytest.mark.parametrize("chip", ["nvidia:A100", "amd:MI300X"])
+def test_launches_take_no_name_of_the_program(chip, tool, tmp_path):
+    text, name, _ = NAMESAKES["launch"]
+    source, out = tmp_path / "launch.mlir", tmp_path / "launch.tw"
+    source.write_text(text)
+    tool("tw-compile", source, "--target", chip, "-o", out)
+    header = out.read_bytes().split(b"\n", 2)[1]
+    launches = [step["launch"] for program in json.loads(header)["programs"] for step in program["steps"]]
+    assert len(launches) == len(set(launches)) == 3, launches
+    for function in ("add", name):
+        tool("tw-run", source, "--function", function, "--target", chip, "--device", "emulator", "--verify")
+
+
 #: Counts down what `a.tw` keeps with the first program, adds it up with the second and the third.
 CALLER = """
 import ctypes, sys

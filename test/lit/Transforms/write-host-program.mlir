@@ -86,3 +86,21 @@ module attributes {tilewright.manifests = ["{\22format\22:2,\22entry\22:\22f\22,
 
 // expected-error @+1 {{the manifest of the program cannot be read}}
 module attributes {tilewright.manifests = ["{"]} {}
+
+// -----
+
+// An array is another program's only where both share it: neither what it is called nor what functions are called counts.
+module attributes {tilewright.manifests = [
+    "{\22entry\22:\22add\22,\22buffers\22:2,\22arguments\22:[{\22written\22:true}],\22constants\22:[{\22buffer\22:1,\22bytes\22:2,\22data\22:\22AQI=\22,\22written\22:true,\22shared\22:\22constant_1\22}],\22steps\22:[{\22launch\22:\22k\22,\22grid\22:[1,1,1],\22arguments\22:[{\22buffer\22:0},{\22buffer\22:1}]}]}",
+    "{\22entry\22:\22shared\22,\22buffers\22:2,\22arguments\22:[{\22written\22:true}],\22constants\22:[{\22buffer\22:1,\22bytes\22:2,\22data\22:\22AwQ=\22}],\22steps\22:[{\22launch\22:\22k\22,\22grid\22:[1,1,1],\22arguments\22:[{\22buffer\22:0},{\22buffer\22:1}]}]}",
+    "{\22entry\22:\22shared_constant_1\22,\22buffers\22:2,\22arguments\22:[{\22written\22:true}],\22constants\22:[{\22buffer\22:1,\22bytes\22:2,\22data\22:\22AQI=\22,\22written\22:true,\22shared\22:\22constant_1\22}],\22steps\22:[{\22launch\22:\22k\22,\22grid\22:[1,1,1],\22arguments\22:[{\22buffer\22:0},{\22buffer\22:1}]}]}"]} {
+  // CHECK-DAG: llvm.mlir.global internal @[[SHARED:shared_constant_1_[0-9]+]]("\01\02")
+  // CHECK-DAG: llvm.mlir.global internal constant @[[OWN:shared_constant_1_[0-9]+]]("\03\04")
+  func.func private @k(%core: i32, %a: !llvm.ptr, %b: !llvm.ptr) { return }
+  // CHECK-LABEL: func.func @add(
+  // CHECK: llvm.mlir.addressof @[[SHARED]]
+  // CHECK-LABEL: func.func @shared(
+  // CHECK: llvm.mlir.addressof @[[OWN]]
+  // CHECK-LABEL: func.func @shared_constant_1(
+  // CHECK: llvm.mlir.addressof @[[SHARED]]
+}
