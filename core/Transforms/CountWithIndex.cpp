@@ -7,7 +7,8 @@
 ///
 /// \file
 /// The last value of a loop plus its step may pass the end of the loop's type.
-/// In a wider type it does not, so that the loop ends there as its bounds say.
+/// In a wider type it does not, so that the loop ends there as its bounds say;
+/// an unsigned loop of 64 bits counts its iterations.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -46,13 +47,43 @@ static void countWithIndex(scf::ForOp loop) {
   index.replaceAllUsesExcept(low, low);
 }
 
+/// Makes `loop`, whose bounds are 64 bits without a sign, count its iterations: ceildiv(max(end, first) - first, step).
+static void countIterations(scf::ForOp loop) {
+  Location loc = loop.getLoc();
+  Type type = loop.getInductionVar().getType();
+  Value first = loop.getLowerBound(), step = loop.getStep();
+  OpBuilder b(loop);
+  Value end = arith::MaxUIOp::create(b, loc, loop.getUpperBound(), first);
+  Value distance = arith::SubIOp::create(b, loc, end, first);
+  Value trips = arith::CeilDivUIOp::create(b, loc, distance, step);
+  if (!type.isIndex())
+    trips = arith::IndexCastOp::create(b, loc, b.getIndexType(), trips);
+  loop.setLowerBound(arith::ConstantIndexOp::create(b, loc, 0));
+  loop.setUpperBound(trips);
+  loop.setStep(arith::ConstantIndexOp::create(b, loc, 1));
+  loop.setUnsignedCmp(false);
+
+  Value index = loop.getInductionVar();
+  index.setType(b.getIndexType());
+  if (index.use_empty())
+    return;
+  SmallVector<OpOperand *> uses = llvm::map_to_vector(index.getUses(), [](OpOperand &use) { return &use; });
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = type.isIndex() ? index : arith::IndexCastOp::create(b, loc, type, index).getResult();
+  Value value = arith::AddIOp::create(b, loc, first, arith::MulIOp::create(b, loc, number, step));
+  for (OpOperand *use : uses)
+    use->set(value);
+}
+
 namespace {
 struct CountWithIndex : tilewright::impl::CountWithIndexBase<CountWithIndex> {
   void runOnOperation() override {
     getOperation().walk([](scf::ForOp loop) {
-      auto type = dyn_cast<IntegerType>(loop.getInductionVar().getType());
-      if (type && type.getWidth() < 64)
+      Type type = loop.getInductionVar().getType();
+      if (!type.isIndex() && type.getIntOrFloatBitWidth() < 64)
         countWithIndex(loop);
+      else if (loop.getUnsignedCmp())
+        countIterations(loop);
     });
   }
 };

@@ -28,7 +28,7 @@ def CountWithIndex : Pass<"count-with-index", "::mlir::ModuleOp"> {
   let description = [{
     The last value of a loop plus the step may pass the end of the loop's type, where a counter of that type begins anew
     and a number of iterations in it is another one. Bounds are widened as the loop compares them, the step as the
-    positive number that it is.
+    positive number that it is. Loops of 64 bits without a sign count their iterations.
 
     ```mlir
     scf.for unsigned %j = %first to %end step %step : i8 { use(%j) }

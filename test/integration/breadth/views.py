@@ -212,19 +212,22 @@ def past_the_end(random):
     operation on arrays, which hosts of launches walk, one is arithmetic alone: both count, and add up their values."""
     x, y = random("f32", 256), Tensor("f32", np.zeros(256))
     for kind, sign, first, end, step in (("i8", "s", -128, 127, 100), ("i8", "u", 0, 255, 100), ("i16", "s", 32000, 32767, 500),
-                                         ("i32", "s", 2**31 - 5, 2**31 - 1, 3), ("i32", "u", 2**32 - 5, 2**32 - 1, 3)):
-        values = np.arange(first, end, step)
-        bounds = Tensor(kind, np.array([first, end, step]))
+                                         ("i32", "s", 2**31 - 5, 2**31 - 1, 3), ("i32", "u", 2**32 - 5, 2**32 - 1, 3),
+                                         ("i64", "u", 1, 2**63 + 5, 2**62 + 5), ("i64", "u", 2**64 - 9, 2**64 - 1, 3),
+                                         ("index", "u", 1, 2**63 + 5, 2**62 + 5)):
+        values = np.array(range(first, end, step), np.uint64 if first >= 0 else np.int64)
+        bounds = Tensor(kind, np.array([first, end, step], values.dtype))
+        to_i64 = {"index": "arith.index_cast", "i64": "arith.bitcast"}.get(kind, f"arith.ext{sign}i")
         loop = f"""{'unsigned ' * (sign == 'u')}%j = %b0 to %b1 step %b2 iter_args(%n = %none, %s = %none) -> (i64, i64) : {kind} {{
-    %w = arith.ext{sign}i %j : {kind} to i64
+    %w = {to_i64} %j : {kind} to i64
     %m = arith.addi %n, %one : i64
     %t = arith.addi %s, %w : i64"""
         for where in ("constants", "array"):
             read = "".join(f"  %b{i} = arith.constant {value} : {kind}\n" if where == "constants" else
                            f"  %b{i} = memref.load %a0[%c{i}] : {{a0}}\n" for i, value in enumerate(bounds.data))
             sums = Tensor("i64", np.zeros((2, 2)))
-            want = {2: np.abs(x.data), 3: np.array([[values.size, values.sum()]] * 2)}
-            yield program(f"scf.for-past-{kind}{sign}-{where}", [bounds, x, y, sums], want, f"""
+            want = {2: np.abs(x.data), 3: np.array([[values.size, values.sum().astype(np.int64)]] * 2)}
+            yield program(f"scf.for-past-{kind}{sign}{first}-{where}", [bounds, x, y, sums], want, f"""
 {read}  %none = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %p:2 = scf.for {loop}

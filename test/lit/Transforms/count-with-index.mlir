@@ -50,6 +50,40 @@ func.func @wide(%first: i64, %end: i64, %step: i64, %x: index) -> index {
   return %sum : index
 }
 
+// A number of iterations has a sign where bounds have none.
+// CHECK-LABEL: func.func @wide_unsigned
+// CHECK-SAME: %[[FIRST:.*]]: i64, %[[END:.*]]: i64, %[[STEP:.*]]: i64
+// CHECK: %[[MAX:.*]] = arith.maxui %[[END]], %[[FIRST]] : i64
+// CHECK: %[[DISTANCE:.*]] = arith.subi %[[MAX]], %[[FIRST]] : i64
+// CHECK: %[[TRIPS:.*]] = arith.ceildivui %[[DISTANCE]], %[[STEP]] : i64
+// CHECK: %[[N:.*]] = arith.index_cast %[[TRIPS]] : i64 to index
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[N]] step
+// CHECK: %[[NUMBER:.*]] = arith.index_cast %[[I]] : index to i64
+// CHECK: %[[FROM:.*]] = arith.muli %[[NUMBER]], %[[STEP]] : i64
+// CHECK: %[[J:.*]] = arith.addi %[[FIRST]], %[[FROM]] : i64
+// CHECK: arith.addi %{{.*}}, %[[J]] : i64
+func.func @wide_unsigned(%first: i64, %end: i64, %step: i64) -> i64 {
+  %sum = scf.for unsigned %j = %first to %end step %step iter_args(%s = %first) -> i64 : i64 {
+    %t = arith.addi %s, %j : i64
+    scf.yield %t : i64
+  }
+  return %sum : i64
+}
+
+// From 0 by 1 a loop keeps its bound.
+// IMPORT-LABEL: func.func @plain
+// IMPORT-SAME: %[[N:[a-z0-9]+]]: index
+// IMPORT: scf.for %[[I:.*]] = %c0 to %[[N]] step %c1
+// IMPORT: memref.store %{{.*}}, %{{.*}}[%[[I]]]
+func.func @plain(%a: memref<?xf32>, %n: index, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for unsigned %i = %c0 to %n step %c1 {
+    memref.store %x, %a[%i] : memref<?xf32>
+  }
+  return
+}
+
 // Three times, -128, -28 and 72, which is no count of 8 bits: 255 / 100.
 // IMPORT-LABEL: func.func @known
 // IMPORT: scf.for %{{.*}} = %c-128 to %c127 step %c100
