@@ -47,7 +47,7 @@ static json::Object summary(const Contraction &c, json::Array footprints, const 
       {"footprints", std::move(footprints)}, {"operations", operations}, {"array_bytes", arrayBytes(c)}};
 }
 
-/// The register file of a thread or lane.
+/// The register file of a thread.
 static const Memory *registerFile(const TargetDescription &chip) {
   for (const Memory &memory : llvm::reverse(chip.memories()))
     if (memory.kind == MemoryKind::RegisterFile)
@@ -100,7 +100,7 @@ json::Object tilewright::traffic(const Contraction &c, const ContractionPlan &pl
 
 json::Object tilewright::traffic(const Contraction &c, const LaneContractionPlan &plan, const TargetDescription &chip) {
   json::Array footprints;
-  if (const Memory *file = registerFile(chip))
+  if (const Memory *file = chip.memory("register"))
     footprints.push_back(
         json::Object{{"memory", file->name},
                      {"what", formatv("{0} x {1} units of a subgroup", plan.tilesM, plan.tilesN).str()},

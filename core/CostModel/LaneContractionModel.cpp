@@ -142,10 +142,6 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
 
 /// Registers of an address in global memory.
 static constexpr int64_t addressRegisters = 2;
-/// Conditions of a short load: its row, its column, both, and what the step needs of them.
-static constexpr int64_t loadConditions = 4;
-/// Conditions of a lane that a subgroup keeps over the steps: registers of 32 lanes each.
-static constexpr int64_t conditionRegisters = 104;
 /// Registers beside fragments and sums where the chip computes products of 8-bit floats on wider ones: all of a step's
 /// `units` of k widened, since its compiler does that ahead, in place of one, and sums of the products that are under
 /// way. `fragments`: registers of one unit of k.
@@ -284,7 +280,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               // Operands that pass through registers run ahead by one step, and need no more stages.
               bool heldA = tiles.held(tileA), heldB = tiles.held(tileB), engine = tiles.engine() && !(heldA && heldB);
               int64_t staged = tiles.heldRegisters(tileA) + tiles.heldRegisters(tileB);
-              int64_t shortLoads = tiles.shortLoads(tileA) + tiles.shortLoads(tileB);
               int64_t eachK = tm * fragmentA + tn * fragmentB;
               plan.registers = tm * tn * accumulators + 2 * eachK + staged + otherRegisters +
                                widenedRegisters(unit, chip, plan.depth / unit.k, eachK, accumulators);
@@ -399,10 +394,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               plan.seconds = clocks / (chip.clockMHz() * 1e6);
               if (considered)
                 considered->push_back(plan);
-              // Those that touch sectors once before others, then those whose conditions stay in registers.
-              bool keeps = shortLoads * plan.round * loadConditions * llvm::divideCeil(hierarchy.lanes, 32) <=
-                           conditionRegisters;
-              int rank = 2 * (tileA.fillsSectors() && tileB.fillsSectors()) + keeps;
+              // Those that touch sectors once before others, then those whose addresses of rows stay in registers.
+              int rank = 2 * (tileA.fillsSectors() && tileB.fillsSectors()) +
+                         tiles.keepsRows(plan.round * (tiles.shortLoads(tileA) + tiles.shortLoads(tileB)));
               // Of equal ones that which asks for the least beside a product.
               double beside = (load.issue + load.scratchpad + load.l2) /
                               (perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);

@@ -27,6 +27,8 @@ static constexpr int64_t leastEngineBytes = 4;
 /// single elements of a tile that is turned share the check of the lane's place along the array, and that of the
 /// array's row with the subgroup's other lanes.
 static constexpr int64_t addressRegisters = 2, checkRegisters = 1;
+/// Scalar registers of a subgroup for all else: arrays, sizes of 64 bits, counters, and conditions under way.
+static constexpr int64_t otherScalars = 40;
 
 /// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once. Loops of one
 /// iteration around the tile's move nothing.
@@ -201,6 +203,11 @@ double StagedTiles::fragmentLoads(const MatrixUnit &unit, const UnitOperand &own
 int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
   int64_t piece = loadBytes(operand);
   return piece < vectorBytes ? llvm::divideCeil(operand.elements * bytes, piece) : 0;
+}
+
+bool StagedTiles::keepsRows(int64_t loads) const {
+  const Memory *scalars = chip.memory("scalar");
+  return !scalars || loads * addressRegisters + otherScalars <= scalars->entries;
 }
 
 bool StagedTiles::held(const StagedOperand &operand) const {

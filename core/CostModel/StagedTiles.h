@@ -31,9 +31,8 @@ struct StagedOperand {
   int64_t writeBytes = 16; // of one write into the tile as it is arranged
   double sectors = 1;      // how many times copies touch those of the array's rows, as it is arranged
 
-  /// Whether copies touch each once, or the tile is not chosen by that: lanes that read vectors by themselves keep the
-  /// conditions of more loads in registers of their subgroup, which has too few.
-  bool fillsSectors() const { return sectors <= 1 || !use.matrices; }
+  /// Whether copies touch each once.
+  bool fillsSectors() const { return sectors <= 1; }
 };
 
 /// The tiles of one contraction on one chip, for all plans that are looked at.
@@ -57,6 +56,9 @@ public:
   int64_t heldRegisters(const StagedOperand &operand) const;
   /// Loads shorter than a vector that a lane does for its part of one step.
   int64_t shortLoads(const StagedOperand &operand) const;
+  /// Whether a subgroup's scalar registers, where the chip has such, hold the addresses of the rows of so many short
+  /// loads: its lanes lie along one, so that it is the same for all.
+  bool keepsRows(int64_t loads) const;
   StepInstructions instructions(const LaneContractionPlan &plan, const StagedOperand &a, const StagedOperand &b) const;
 
   int64_t elementBytes() const { return bytes; }

@@ -10,70 +10,13 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Transforms/LaneAccess.h"
-#include "mlir/Dialect/Affine/Utils.h"
+#include "core/Transforms/LaneBounds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tilewright;
-
-ValidExtent tilewright::validExtent(const LaneContext &context, AffineMap map, unsigned result, ValueRange operands) {
-  AffineExpr extent = map.getResult(result);
-  int64_t divisor = std::max<int64_t>(1, extent.getLargestKnownDivisor());
-  return {affine::expandAffineExpr(context.builder, context.loc, extent, operands.take_front(map.getNumDims()),
-                                   operands.drop_front(map.getNumDims())),
-          divisor & -divisor};
-}
-
-/// The first of the neighbours that are inside or outside together with this position.
-static int64_t firstOf(int64_t position, const ValidExtent &extent) { return position & -extent.multiple; }
-
-Value tilewright::insideAll(const LaneContext &context, const Distribution &distribution, const ValidExtents &valid,
-                            unsigned first, unsigned count) {
-  Value inside;
-  for (auto [d, extent] : llvm::enumerate(valid)) {
-    if (!extent)
-      continue;
-    SmallVector<int64_t> bits; // no two share a bit of the position, nor do elements with them
-    for (const Point &bit : distribution.bits)
-      bits.push_back(firstOf(bit[d], extent));
-    int64_t last = 0;
-    for (unsigned e = first; e < first + count; ++e)
-      last = std::max(last, firstOf(distribution.elements[e][d], extent));
-    Value position = distribution.number ? context.indexFromBits(distribution.number, bits) : Value();
-    if (!position)
-      position = context.index(0);
-    if (last)
-      position = arith::AddIOp::create(context.builder, context.loc, position, context.index(last));
-    Value below = arith::CmpIOp::create(context.builder, context.loc, arith::CmpIPredicate::slt, position, extent.end);
-    inside = inside ? arith::AndIOp::create(context.builder, context.loc, inside, below).getResult() : below;
-  }
-  return inside;
-}
-
-/// Whether one condition says of elements [first, first + count) that they are inside.
-static bool areTogether(const Distribution &distribution, const ValidExtents &valid, unsigned first, unsigned count) {
-  for (auto [d, extent] : llvm::enumerate(valid))
-    for (unsigned e = first; extent && e < first + count; ++e)
-      if (firstOf(distribution.elements[e][d], extent) != firstOf(distribution.elements[first][d], extent))
-        return false;
-  return true;
-}
-
-/// Neighbouring runs that one condition covers; one that none covers is alone.
-static SmallVector<SmallVector<LaneRun>> checkedTogether(ArrayRef<LaneRun> runs, const Distribution &distribution,
-                                                         const ValidExtents &valid) {
-  SmallVector<SmallVector<LaneRun>> groups;
-  for (LaneRun run : runs) {
-    unsigned first = groups.empty() ? run.first : groups.back().front().first;
-    if (groups.empty() || !areTogether(distribution, valid, first, run.first + run.count - first))
-      groups.emplace_back();
-    groups.back().push_back(run);
-  }
-  return groups;
-}
 
 /// Type of one run: a scalar, or a vector.
 static Type runType(Type element, unsigned count) {
@@ -126,11 +69,13 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   auto zero = [&](unsigned count) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(runType(carrier, count)));
   };
+  SmallVector<LaneRun> runs = access.runs(mostAccessBytes);
+  LaneBounds bounds(context, distribution, valid, runs);
   // All runs or zeros; or single elements of the only one.
   auto loadAll = [&](ArrayRef<LaneRun> runs, auto &&self) -> SmallVector<Value> {
     LaneRun first = runs.front();
     unsigned count = runs.back().first + runs.back().count - first.first;
-    Value inside = insideAll(context, distribution, valid, first.first, count);
+    Value inside = bounds.inside(first.first, count);
     SmallVector<Address> addresses;
     SmallVector<Value> loaded;
     SmallVector<Type> types;
@@ -153,15 +98,14 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     SmallVector<Value> otherwise;
     for (LaneRun run : runs)
       otherwise.push_back(zero(run.count));
-    if (!areTogether(distribution, valid, first.first, count))
+    if (!bounds.areTogether(first.first, count))
       for (unsigned i = 0; i < count; ++i)
         otherwise[0] = insert(self(LaneRun{first.first + i, 1}, self)[0], otherwise[0], i, 1);
     scf::YieldOp::create(builder, loc, otherwise);
     return llvm::to_vector_of<Value>(branch.getResults());
   };
   Value result;
-  SmallVector<LaneRun> runs = access.runs(mostAccessBytes);
-  for (ArrayRef<LaneRun> group : checkedTogether(runs, distribution, valid))
+  for (ArrayRef<LaneRun> group : bounds.groups())
     for (auto [run, value] : llvm::zip(group, loadAll(group, loadAll))) {
       if (runs.size() == 1 && run.count > 1) {
         result = value;
@@ -198,9 +142,10 @@ void tilewright::storeElements(const LaneContext &context, const LaneAccess &acc
       store(run.first, run.count, access.pointer(run.first));
     return;
   }
-  for (ArrayRef<LaneRun> group : checkedTogether(runs, distribution, valid)) {
+  LaneBounds bounds(context, distribution, valid, runs);
+  for (ArrayRef<LaneRun> group : bounds.groups()) {
     unsigned first = group.front().first, count = group.back().first + group.back().count - first;
-    Value inside = insideAll(context, distribution, valid, first, count);
+    Value inside = bounds.inside(first, count);
     SmallVector<Value> pointers; // before the branch, as those of loads
     for (LaneRun run : group)
       pointers.push_back(access.pointer(run.first));
@@ -212,7 +157,7 @@ void tilewright::storeElements(const LaneContext &context, const LaneAccess &acc
       storeRuns();
       continue;
     }
-    bool divides = !areTogether(distribution, valid, first, count);
+    bool divides = !bounds.areTogether(first, count);
     auto branch = scf::IfOp::create(builder, loc, inside, /*withElseRegion=*/divides);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
@@ -221,7 +166,7 @@ void tilewright::storeElements(const LaneContext &context, const LaneAccess &acc
       continue;
     builder.setInsertionPointToStart(branch.elseBlock());
     for (unsigned i = 0; i < count; ++i) {
-      auto single = scf::IfOp::create(builder, loc, insideAll(context, distribution, valid, first + i, 1));
+      auto single = scf::IfOp::create(builder, loc, bounds.inside(first + i, 1));
       OpBuilder::InsertionGuard inner(builder);
       builder.setInsertionPointToStart(single.thenBlock());
       store(first + i, 1, access.pointer(first + i));

@@ -48,6 +48,7 @@ defvar Rdna4Units = [wmma_rdna4_f16_f32, wmma_rdna4_bf16_f32, wmma_rdna4_i8_i32,
                      wmma_rdna4_bf8_bf8_f32] # RdnaLaneUnits;
 
 /// `gbs`: bandwidth of global memory in GB/s; `registers`: 32-bit registers of a lane, `file` those of a compute unit.
+/// Scalar registers are those that a program names; VCC and what traps keep are others.
 class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib, int gbs, int l2MiB, int l2Rate,
           int ldsKiB, int registers, int file, int issues, Source sheet> : Chip<name> {
   let triple = "amdgcn-amd-amdhsa";
@@ -60,6 +61,7 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
     Cache<"l2", "grid", !mul(l2MiB, 1048576), PerClock<l2Rate>, Cycles<300>, 128, 16, CacheGuess>,
     Scratchpad<"shared", "block", !mul(ldsKiB, 1024), PerClock<128>, Cycles<64>, 32, 4, Manual>,
     RegisterFile<"registers", "block", file, 4>,
+    RegisterFile<"scalar", "subgroup", 106, 4>,
     RegisterFile<"register", "lane", registers, 4>
   ];
   let rates = [Rate<"issue", PerClock<issues>, Manual>, Rate<"fma.f32", PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>,

@@ -44,14 +44,16 @@ def sectors_of_convolution(layout, size, channels, filters, taps, points, block)
 
 ORDERS = [(a, b) for a in (False, True) for b in (False, True)]
 
-#: Of bytes lanes of these chips write 16 of a row at once, since fragments are loaded as matrices; 8-bit floats are widened before
-#: on the first two. Batched, whose pitch is known between the matrices alone, and of static sizes, too.
-BYTES = ["nvidia:T4", "nvidia:A100", "nvidia:RTX4090", "nvidia:H100", "nvidia:H200", "nvidia:B200", "nvidia:RTX5090"]
+#: Of bytes lanes of these chips write 16 of a row at once, since fragments are loaded as matrices, or 16 bytes of a row by a lane;
+#: 8-bit floats are widened before on the first two and the last but one. Batched, whose pitch is known between the matrices alone, and of
+#: static sizes, too.
+BYTES = ["nvidia:T4", "nvidia:A100", "nvidia:RTX4090", "nvidia:H100", "nvidia:H200", "nvidia:B200", "nvidia:RTX5090", "amd:RX7900", "amd:RX9070"]
 SHORT = [(kind, *order) for order in ORDERS[::-1] for kind in ("i8", "f8E4M3FN")]
 UNKNOWN = [*with_chips(PRODUCTS, each=2), ("amd:RX7900", ("f16", True, False)), ("amd:RX7900", ("f16", False, False)),
            ("nvidia:A100", ("f16", False, False)),
            *((chip, case) for i, chip in enumerate(BYTES) for j, case in enumerate(SHORT) if FULL or j == i),
-           *((chip, ("i8", True, False)) for chip in BYTES[:4:3])]
+           *((chip, ("i8", True, False)) for chip in BYTES[:4:3]),
+           *(("amd:RX7900", ("i8", *order)) for order in ORDERS), ("amd:RX9070", ("i8", True, False))]
 
 
 def has_unit(chip, case):
