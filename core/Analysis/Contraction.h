@@ -29,6 +29,8 @@ struct ContractionOperand {
   Access access;
   mlir::Type element;     // in memory
   bool isUnsigned = false; // integers: widened by zero extension
+  /// Dimensions of the array outside of which zeros are read (Padding.h).
+  llvm::SmallVector<unsigned, 4> bounded = {};
 };
 
 struct Contraction {

@@ -12,6 +12,7 @@
 
 #include "core/CostModel/LanePrediction.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Padding.h"
 #include "core/CostModel/ContractionExtents.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
@@ -58,7 +59,13 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   result.unitIssues = tiles * subgroups * plan.tilesM * plan.tilesN * steps * (plan.depth / plan.unit->k);
   result.unitCycles = double(result.unitIssues) * plan.unit->issue;
   // All rows of A once for each column of tiles, all columns of B once for each row of clusters.
-  result.globalBytesRead = outer * otherK * k * (m * columns * bytesA + n * clusters * bytesB);
+  std::optional<InsidePoints> insideA = pointsInside(c.a, c.nest.tripCounts),
+                              insideB = pointsInside(c.b, c.nest.tripCounts);
+  if (!insideA || !insideB)
+    return std::nullopt;
+  int64_t readsA = outer * otherK * k * m / insideA->all * insideA->inside,
+          readsB = outer * otherK * k * n / insideB->all * insideB->inside;
+  result.globalBytesRead = readsA * columns * bytesA + readsB * clusters * bytesB;
   auto together = [](int64_t extent, int64_t block) { return extent % block == 0 ? 0 : extent & -extent; };
   UnitOperand results = plan.unit->c;
   results.layout = sideBySide(results.layout, results.cols, plan.together);

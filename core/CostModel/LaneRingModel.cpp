@@ -87,6 +87,7 @@ static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOp
       isRange &= size && bound.getNumResults() == 1 && isa<AffineDimExpr, AffineSymbolExpr>(bound.getResult(0)) &&
                  (isa<BlockArgument>(size) || size.getDefiningOp<memref::DimOp>());
     }
+    isRange &= !llvm::is_contained(operand.bounded, unsigned(place)); // ends where the array does
     if (!isRange && (!extent || *extent % (dim == k ? depth : largestTile)))
       return std::nullopt;
   }

@@ -45,6 +45,19 @@ static int64_t piecesAlong(const Nest &nest, const LaneContractionPlan &plan, co
     if (other != dim)
       bytes = std::gcd(bytes, *stride * elementBytes);
   }
+  // Where the first row begins: before the array, by what pads it.
+  auto type = cast<MemRefType>(access.memref.getType());
+  SmallVector<AffineExpr> zeros(access.map.getNumDims(), getAffineConstantExpr(0, type.getContext()));
+  int64_t pitch = elementBytes;
+  for (int64_t i = type.getRank() - 1; i >= 0; --i) {
+    auto start = dyn_cast<AffineConstantExpr>(
+        simplifyAffineExpr(access.map.getResult(i).replaceDims(zeros), 0, access.map.getNumSymbols()));
+    if (start && start.getValue() != 0)
+      bytes = std::gcd(bytes, start.getValue() * pitch);
+    if (type.isDynamicDim(i))
+      break;
+    pitch *= type.getDimSize(i);
+  }
   return std::max(bytes & -bytes, elementBytes);
 }
 
@@ -187,6 +200,20 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
   return best.clocks;
 }
 
+/// Comparisons of indices with the sizes of the array, and what joins them: of each load where the tile moves the
+/// index.
+double StagedTiles::checks(const LaneContractionPlan &plan, bool isA, double loads) const {
+  constexpr double each = 2;
+  const ContractionOperand &operand = isA ? c.a : c.b;
+  double total = 0;
+  for (unsigned d : operand.bounded) {
+    AffineExpr index = operand.access.map.getResult(d);
+    bool moves = index.isFunctionOfDim(isA ? plan.mDim : plan.nDim) || index.isFunctionOfDim(plan.kDim);
+    total += each * (moves ? loads : 1);
+  }
+  return total;
+}
+
 /// Instructions that load one fragment.
 double StagedTiles::fragmentLoads(const MatrixUnit &unit, const UnitOperand &own, const StagedOperand &operand) const {
   double fragment = double(own.layout.numElements()) * bytes;
@@ -280,6 +307,7 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
       result.permutes += turnPermutes(each->turn, each->elements, bytes);
     }
     result.globalLoads += loads;
+    result.loop += checks(plan, each == &a, loads);
     pointers += each->turns ? 2 * loads : loads;
     if (each->direct)
       result.loop += loads * chip.rate("place.direct").value_or(0);

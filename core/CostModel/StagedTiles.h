@@ -66,6 +66,7 @@ public:
 
 private:
   double writesOf(const StagedOperand &operand, const StagedTile &tile) const;
+  double checks(const LaneContractionPlan &plan, bool isA, double loads) const;
   double fragmentLoads(const MatrixUnit &unit, const UnitOperand &own, const StagedOperand &operand) const;
 
   const Contraction &c;

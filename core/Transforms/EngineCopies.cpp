@@ -157,9 +157,10 @@ void TileMover::command(OpBuilder &builder, const TileCopyPlan &plan, Command en
 FailureOr<Value> EngineWriter::copy(OpBuilder &builder, tile::CopyOp op) {
   Location loc = op.getLoc();
   Value done = arith::ConstantIntOp::create(builder, loc, 0, 32);
-  std::optional<CopyForm> form = copyFormOf(op);
-  if (!form) { // another rank
-    if (op->getParentOfType<ModuleOp>()->hasAttr(scalarCodeAttr))
+  bool isPadded = !op.getBounded().empty();
+  std::optional<CopyForm> form = isPadded ? std::nullopt : copyFormOf(op);
+  if (!form) { // another rank, or zeros around the array
+    if (isPadded || op->getParentOfType<ModuleOp>()->hasAttr(scalarCodeAttr))
       emitCopyAsLoops(builder, op);
     else
       emitCopyAsVectors(builder, op, chip.vectorRegisters().second);

@@ -138,20 +138,30 @@ struct LaneStride {
 };
 llvm::SmallVector<LaneStride> stridesOf(const LaneContext &context, const LaneArray &array);
 
-/// How much of a dimension of a box lies inside the array.
+/// How much of a dimension of a box lies inside the array; or, with `steps`, an index of the array that has to be in
+/// [0, `end`): that of point p is `start` + `steps` p.
 struct ValidExtent {
   mlir::Value end;      // index; null: all of it
   int64_t multiple = 1; // a power of two that divides `end`: so many neighbours are inside or outside together
+  mlir::Value start;    // index
+  llvm::SmallVector<int64_t> steps = {};
   explicit operator bool() const { return bool(end); }
 };
-/// Per dimension of the box.
+/// Per dimension of the box; those of indices stand behind them.
 using ValidExtents = llvm::SmallVector<ValidExtent>;
 /// `extent` over these operands.
 ValidExtent validExtent(const LaneContext &context, mlir::AffineMap map, unsigned result, mlir::ValueRange operands);
+/// The index of dimension `d` of `array`, at `map(operands) + elements(point)`; failure if it is not linear in the
+/// point.
+mlir::FailureOr<ValidExtent> indexExtent(const LaneContext &context, const LaneArray &array, unsigned d,
+                                         mlir::AffineMap map, mlir::ValueRange operands, mlir::AffineMap elements);
 
 /// Whether the points of elements [first, first + count) of this worker are inside; null: always.
 mlir::Value insideAll(const LaneContext &context, const Distribution &distribution, const ValidExtents &valid,
                       unsigned first, unsigned count);
+
+/// Whether one condition says of elements [first, first + count) that they are inside.
+bool areTogether(const Distribution &distribution, const ValidExtents &valid, unsigned first, unsigned count);
 
 /// The vector of a lane's elements, zero beyond `valid`. `byPlace`: of an array, by `LaneOps::loadPlace` where the chip
 /// has it.

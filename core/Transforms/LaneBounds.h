@@ -15,7 +15,8 @@
 ///   element e is inside       : bound > place(e)           one comparison where it is used
 ///
 /// A comparison of each place with each end instead would be held over the loop
-/// around where nothing in it changes, a register of the subgroup each.
+/// around where nothing in it changes, a register of the subgroup each. Indices of
+/// the array that the lane's elements move are compared beside the bound.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,12 +43,14 @@ public:
 
 private:
   void bind();
+  Point othersOf(Point places) const;
 
   const LaneContext &context;
   const Distribution &distribution;
   const ValidExtents &valid;
   llvm::SmallVector<llvm::SmallVector<LaneRun>> together;
   unsigned along = 0;                  // the dimension in which elements differ the most
+  ValidExtents moving;                 // indices of the array that differ between elements
   std::map<Point, mlir::Value> bounds; // i32, by the place in the other dimensions; none: not worth it
 };
 

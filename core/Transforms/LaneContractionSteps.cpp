@@ -64,7 +64,8 @@ Value LaneContractionNest::copy(const ContractionOperand &operand, const StagedT
   }
   auto copy = tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands,
                                    AffineMap::get(2, 0, from, builder().getContext()), buffer, target, targetOperands,
-                                   AffineMap::get(2, 0, into, builder().getContext()), shape, validMap, validOperands);
+                                   AffineMap::get(2, 0, into, builder().getContext()), shape, validMap, validOperands,
+                                   llvm::to_vector_of<int64_t>(operand.bounded));
   if (tile.near)
     copy->setAttr(turnAttr,
                   builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near, tile.beside}));

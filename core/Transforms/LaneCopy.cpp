@@ -122,6 +122,11 @@ static bool issue(const LaneContext &context, const CopyRequest &request, const 
   Location loc = context.loc;
   int64_t bytes = width * source.elementBytes();
   bool checked = llvm::any_of(request.valid, [](const ValidExtent &extent) { return bool(extent); });
+  ValidExtents bounds = request.valid; // of the array: vectors are inside or outside as a whole
+  std::fill_n(bounds.begin(), tile::CopyOp(request.op).getShape().size(), ValidExtent());
+  for (unsigned e = 0; e < distribution.elements.size(); e += width)
+    if (!areTogether(distribution, bounds, e, width))
+      return false;
   for (unsigned e = 0; e < distribution.elements.size(); e += width) {
     Value valid, from = source.pointer(e);
     if (checked) {
@@ -182,6 +187,10 @@ static int64_t issueDirect(const LaneContext &context, const CopyRequest &reques
     again = arrangement.getSwizzleAgain();
     plain.arrangement = nullptr;
   }
+  if (llvm::any_of(ArrayRef(request.valid).drop_front(shape.size()), [&](const ValidExtent &index) {
+        return index.steps[how.vector] != 0 && index.multiple % width != 0;
+      }))
+    return 0;
   // Bits of a place: elements of the piece, lanes, the subgroup's other pieces, subgroups.
   unsigned rank = shape.size(), lanes = llvm::Log2_64(request.lanes);
   SmallVector<Point> steps;

@@ -48,7 +48,7 @@ struct CopyRequest {
   tile::CopyOp op;
   LaneArray source, destination;
   llvm::SmallVector<mlir::Value> sourceOperands, destinationOperands;
-  ValidExtents valid;      // one per dimension of the box
+  ValidExtents valid;      // one per dimension of the box, then those of bounded dimensions of the source
   mlir::Value thread;      // i32
   mlir::Value firstThread; // i32, of the subgroup; null: the copy does not go past the registers
   int64_t lanes = 1;       // of a subgroup

@@ -185,21 +185,23 @@ std::optional<ArrayPlace> LaneAccess::place(unsigned e) const {
       return std::nullopt;
   }
   ArrayPlace place;
-  place.constant = (constant + elements[e]) * elementBytes();
+  // What lies before the array, where lanes check indices, is behind a base that lies there too: offsets have no sign.
+  int64_t before = std::min<int64_t>(constant, 0);
+  place.constant = (constant - before + elements[e]) * elementBytes();
   if (place.constant < 0 || last + place.constant + 16 > limit)
     return std::nullopt;
   OpBuilder &builder = context->builder;
   Location loc = context->loc;
   place.lane = number ? context->fromBits(number, bytes) : Value();
-  place.base = array.pointer;
+  place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), {}, before);
   place.range = limit;
   if (!uniform)
     return place;
   int64_t size = limit + 1;
-  if (array.type.hasStaticShape() && array.type.getNumElements() <= limit)
-    size = array.type.getNumElements() * elementBytes();
+  if (array.type.hasStaticShape() && array.type.getNumElements() - before <= limit)
+    size = (array.type.getNumElements() - before) * elementBytes();
   if (size > limit) { // the shared part needs a pointer
-    place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), uniform, 0);
+    place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), uniform, before);
     return place;
   }
   place.uniform = context->toI32(uniform);

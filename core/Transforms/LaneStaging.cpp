@@ -106,6 +106,15 @@ LogicalResult LaneWriter::copy(tile::CopyOp op) {
         request.valid[d] = validExtent(context, *valid, d, operands);
     }
   }
+  for (int64_t d : op.getBounded()) {
+    FailureOr<ValidExtent> index =
+        indexExtent(context, *source, d, op.getSourceMap(), request.sourceOperands, op.getSourceElements());
+    if (failed(index))
+      return op.emitOpError() << "is bounded in dimension " << d
+                              << " of the source, along which its element map is not linear; lanes check sums of "
+                                 "constant steps";
+    request.valid.push_back(*index);
+  }
   request.thread = thread;
   request.threads = shape.threads;
   request.mayStage = barriers.landsAtWait(op);

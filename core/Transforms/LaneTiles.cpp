@@ -152,6 +152,15 @@ FailureOr<TileCopy> tilewright::asTile(LaneContext &context, tile::CopyOp op, co
   if (!why.empty())
     return refuse(why);
 
+  // The engine knows one end of each dimension: that of the array, or that of `valid`.
+  if (std::optional<AffineMap> valid = op.getValidMap())
+    for (int64_t d : op.getBounded())
+      if (boxOf[d] >= 0) {
+        auto known = dyn_cast<AffineConstantExpr>(valid->getResult(boxOf[d]));
+        if (!known || known.getValue() < op.getShape()[boxOf[d]])
+          return refuse("it is bounded by the array where `valid` ends too");
+      }
+
   // In the scratchpad the box is dense, in the order of the array.
   AffineMap to = op.getDestinationElements(), into = op.getDestinationMap();
   SmallVector<int64_t> strides = staticStrides(destination.type);

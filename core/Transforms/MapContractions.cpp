@@ -23,6 +23,7 @@
 #include "core/Transforms/ContractionGroup.h"
 #include "core/Transforms/LaneContractionEmitter.h"
 #include "core/Transforms/LaneTail.h"
+#include "core/Transforms/PaddedOperands.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/RequireTarget.h"
 #include "core/Transforms/ScratchpadContractionEmitter.h"
@@ -122,7 +123,8 @@ int64_t turnedBefore(const Contraction &c, const TurnedOperands &turned) {
          (llvm::is_contained(turned.buffers, c.b.access.memref) ? turnsB : 0);
 }
 
-void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, TurnedOperands turned) {
+void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, TurnedOperands turned,
+             PaddedOperands padded) {
   AffineForOp root = c.nest.root();
   std::string reason;
   std::optional<LaneHierarchy> lanes = laneHierarchy(target);
@@ -201,6 +203,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
       decision["tail"] = task.tail.toJSON();
     if (!turned.considered.empty())
       decision["operand_orders"] = std::move(turned.considered);
+    if (!padded.considered.empty())
+      decision["padding"] = std::move(padded.considered);
     log->add("contraction", root.getLoc(), std::move(decision));
   }
 
@@ -232,6 +236,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
         touched.push_back(store.memref);
   for (Operation *op : group)
     op->erase();
+  padded.eraseBuffers();
   // Buffers that nobody reads any more take no memory.
   for (Value memref : touched)
     if (auto buffer = memref.getDefiningOp<memref::AllocOp>();
@@ -289,10 +294,14 @@ void MapContractions::runOnOperation() {
         continue;
       seen.insert(root);
       TurnedOperands turned;
+      PaddedOperands padded;
       if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target)) {
         if (widenOperands(*contraction, **target))
           contraction = recognizeContraction(*analyzeNest(root));
         orientToResult(*contraction);
+        padded = findPaddedOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides,
+                                    options.turnBefore.value_or(0));
+        padded.apply(*contraction);
         auto done = turnOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides,
                                  options.turnBefore);
         if (failed(done))
@@ -301,9 +310,10 @@ void MapContractions::runOnOperation() {
         if (!turned.buffers.empty()) {
           contraction = recognizeContraction(*analyzeNest(root));
           orientToResult(*contraction);
+          padded.apply(*contraction);
         }
       }
-      rewrite(*contraction, **target, options, std::move(turned));
+      rewrite(*contraction, **target, options, std::move(turned), std::move(padded));
       changed = true;
       break;
     }

@@ -95,12 +95,15 @@ void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
   SmallVector<OpFoldResult> extents = getAsIndexOpFoldResult(builder.getContext(), op.getShape());
   Type element = elementOf(op.getSource());
   buildLoops(builder, loc, extents, [&](OpBuilder &at, ValueRange point) {
-    auto read = [&](OpBuilder &inner) -> Value {
-      return memref::LoadOp::create(
-          inner, loc, op.getSource(),
-          subscriptsAt(inner, loc, op.getSourceMap(), op.getSourceOperands(), op.getSourceElements(), point));
-    };
+    SmallVector<Value> from =
+        subscriptsAt(at, loc, op.getSourceMap(), op.getSourceOperands(), op.getSourceElements(), point);
+    auto read = [&](OpBuilder &inner) -> Value { return memref::LoadOp::create(inner, loc, op.getSource(), from); };
     Value value, inside = isValidAt(at, loc, op.getValidMap(), op.getValidOperands(), point);
+    for (int64_t d : op.getBounded()) { // not negative and below the size: one comparison without sign
+      Value size = getValueOrCreateConstantIndexOp(at, loc, memref::getMixedSize(at, loc, op.getSource(), d));
+      Value here = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ult, from[d], size);
+      inside = inside ? arith::AndIOp::create(at, loc, inside, here).getResult() : here;
+    }
     auto write = [&](OpBuilder &inner, Value value) {
       memref::StoreOp::create(inner, loc, value, op.getDestination(),
                               subscriptsAt(inner, loc, op.getDestinationMap(), op.getDestinationOperands(),

@@ -286,7 +286,7 @@ private:
 
 void tilewright::emitCopyAsVectors(OpBuilder &builder, tile::CopyOp op, int64_t vectorBytes) {
   CopyPlan plan = planCopy(op, vectorBytes);
-  if (plan.form == CopyForm::Scalars || op.getClipped())
+  if (plan.form == CopyForm::Scalars || op.getClipped() || !op.getBounded().empty())
     return emitCopyAsLoops(builder, op);
   SmallVector<OpFoldResult> extents;
   SmallVector<unsigned> loopDims;

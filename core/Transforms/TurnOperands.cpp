@@ -49,6 +49,8 @@ static std::optional<unsigned> turnedPlace(const ContractionOperand &operand, un
     reason = "only the run shows the sizes of its array";
   else if (!type.getLayout().isIdentity())
     reason = "its array is part of another one, with strides";
+  else if (!operand.bounded.empty())
+    reason = "it is read past the padding of its array";
   return reason.empty() ? place : std::nullopt;
 }
 

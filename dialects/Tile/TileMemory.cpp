@@ -53,11 +53,12 @@ LogicalResult FillOp::verify() {
 void CopyOp::build(OpBuilder &builder, OperationState &state, Value source, AffineMap sourceMap,
                    ValueRange sourceOperands, AffineMap sourceElements, Value destination, AffineMap destinationMap,
                    ValueRange destinationOperands, AffineMap destinationElements, ArrayRef<int64_t> shape,
-                   AffineMap validMap, ValueRange validOperands) {
+                   AffineMap validMap, ValueRange validOperands, ArrayRef<int64_t> bounded) {
   build(builder, state, TokenType::get(builder.getContext()), source, sourceOperands, destination, destinationOperands,
         validOperands, AffineMapAttr::get(sourceMap), AffineMapAttr::get(sourceElements),
         AffineMapAttr::get(destinationMap), AffineMapAttr::get(destinationElements),
-        builder.getDenseI64ArrayAttr(shape), validMap ? AffineMapAttr::get(validMap) : AffineMapAttr(), UnitAttr());
+        builder.getDenseI64ArrayAttr(shape), validMap ? AffineMapAttr::get(validMap) : AffineMapAttr(), UnitAttr(),
+        bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded));
 }
 
 static LogicalResult verifySide(CopyOp op, StringRef side, MemRefType type, AffineMap map, unsigned operands,
@@ -70,6 +71,20 @@ static LogicalResult verifySide(CopyOp op, StringRef side, MemRefType type, Affi
     return op.emitOpError() << "`elements` of the " << side << " must map the " << op.getShape().size()
                             << " dimensions of the box to " << type.getRank() << " offsets, got "
                             << AffineMapAttr::get(elements);
+  return success();
+}
+
+/// Dimensions of the source, of `rank`, in order.
+static LogicalResult verifyBounds(CopyOp op, int64_t rank) {
+  int64_t last = -1;
+  for (int64_t d : op.getBounded()) {
+    if (d <= last || d >= rank)
+      return op.emitOpError() << "`bounded` names dimensions of the source, of which there are " << rank
+                              << ", each at most once and in order; got " << op.getBoundedAttr();
+    last = d;
+  }
+  if (op.getClipped() && last >= 0)
+    return op.emitOpError() << "is `clipped` and `bounded`; points outside of the source are either left alone or zero";
   return success();
 }
 
@@ -87,7 +102,7 @@ LogicalResult CopyOp::verify() {
   if (std::optional<AffineMap> valid = getValidMap();
       valid && (valid->getNumResults() != getShape().size() || valid->getNumInputs() != getValidOperands().size()))
     return emitOpError() << "`valid` needs one extent per dimension of the box, " << getShape().size();
-  return success();
+  return verifyBounds(*this, source.getRank());
 }
 
 ParseResult CopyOp::parse(OpAsmParser &parser, OperationState &result) {

@@ -329,19 +329,32 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
 
     With `clipped` points beyond `valid` are left alone on both sides: a tile that leaves a scratchpad for the edge of
     an array.
+
+    `bounded` names dimensions of the source along which points of the box may lie outside, before its begin or behind
+    its end. Such points are not read and become zero, as those beyond `valid` do; it is how a copy pads. Here point p
+    is zero where %h - 1 is not in [0, 13) or %w - 1 + p not in [0, 11):
+
+    ```mlir
+    %t = tile.copy %x[%h - 1, %w - 1] elements affine_map<(p) -> (0, p)> to %tile[0] elements affine_map<(p) -> (p)>
+           shape [16] {bounded = array<i64: 0, 1>} : memref<13x11xf32>, memref<16xf32>
+    ```
+
+    All other points lie inside of the source, and of the destination all do.
   }];
   let arguments = (ins Arg<AnyMemRef, "source", [MemRead]>:$source, Variadic<Index>:$sourceOperands,
                        Arg<AnyMemRef, "destination", [MemWrite]>:$destination, Variadic<Index>:$destinationOperands,
                        Variadic<Index>:$validOperands, AffineMapAttr:$sourceMap, AffineMapAttr:$sourceElements,
                        AffineMapAttr:$destinationMap, AffineMapAttr:$destinationElements, DenseI64ArrayAttr:$shape,
-                       OptionalAttr<AffineMapAttr>:$validMap, UnitAttr:$clipped);
+                       OptionalAttr<AffineMapAttr>:$validMap, UnitAttr:$clipped,
+                       DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$bounded);
   let results = (outs Tile_TokenType:$token);
   let builders = [
     OpBuilder<(ins "::mlir::Value":$source, "::mlir::AffineMap":$sourceMap, "::mlir::ValueRange":$sourceOperands,
                    "::mlir::AffineMap":$sourceElements, "::mlir::Value":$destination,
                    "::mlir::AffineMap":$destinationMap, "::mlir::ValueRange":$destinationOperands,
                    "::mlir::AffineMap":$destinationElements, "::llvm::ArrayRef<int64_t>":$shape,
-                   CArg<"::mlir::AffineMap", "{}">:$validMap, CArg<"::mlir::ValueRange", "{}">:$validOperands)>
+                   CArg<"::mlir::AffineMap", "{}">:$validMap, CArg<"::mlir::ValueRange", "{}">:$validOperands,
+                   CArg<"::llvm::ArrayRef<int64_t>", "{}">:$bounded)>
   ];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

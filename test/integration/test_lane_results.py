@@ -150,6 +150,81 @@ def test_convolutions(case, tool, tmp_path):
     assert not conflicts(run(tool, tmp_path, chip, convolution(**case)))
 
 
+def is_padded(case):
+    return has_channels(case) and case.get("padding", 1) > 0
+
+
+@pytest.mark.parametrize("case", cases(
+    (CHIPS, ["f16", "bf16", "f32", "f64", "i8"]),
+    {"layout": ["nhwc", "nchw"], "stride": [1, 2, 3], "dilation": [1, 2], "groups": [1, 2], "padding": [1, 2, 3],
+     "taps": [3, 1, 2], "channels": [32, 8, 6], "filters": [64, 37], "points": [(13, 11), (16, 16), (3, 32)]}, is_padded))
+def test_padding_takes_no_launch(case, tool, tmp_path):
+    """Copies take zeros outside of the image, which no launch writes around it before; nothing there is read."""
+    chip = case.pop("chip")
+    decisions, report = padded(tool, tmp_path, chip, convolution(**case))
+    if (chip, case["kind"]) == ("nvidia:T4", "bf16"):  # no unit takes them
+        return
+    (times,) = (d["padding"] for d in decisions if d["decision"] == "contraction")
+    assert min(times, key=lambda each: each["seconds"])["padded"] == 0
+    assert not conflicts(report)
+    if "split" in [d["decision"] for d in decisions]:  # launches begin and end sums of parts
+        return
+    (kernel,) = kernels(report)
+    assert kernel["units"]
+    read = sum(s["bytes"] for s in kernel["sites"] if s["memory"] == "global" and not s["writes"])
+    assert read == report["emulation"]["runs"] * kernel["predicted"]["global_read_bytes"]
+
+
+def padded(tool, folder, chip, text):
+    report = run(tool, folder, chip, text)
+    return json.loads(tool("tw-compile", folder / "program.mlir", "--target", chip, "--explain=json")), report
+
+
+@pytest.mark.parametrize("chip", ["nvidia:A100", "amd:MI300X"])
+@pytest.mark.parametrize("low, high", [("0, 2, 0, 0", "0, 0, 3, 0"), ("0, 0, 3, 0", "0, 0, 0, 0"), ("0, 1, 1, 8", "0, 1, 1, 0")])
+def test_padding_on_some_sides(chip, low, high, tool, tmp_path):
+    """Rows before and columns behind, one side alone, and channels, whose sums go over them."""
+    rows, cols, channels = (n + a + b for n, a, b in zip((12, 16, 24), map(int, low.split(",")[1:]), map(int, high.split(",")[1:])))
+    text = f"""func.func @f(%x: tensor<2x12x16x24xf16>, %w: tensor<3x3x{channels}x64xf16>) -> tensor<2x{rows - 2}x{cols - 2}x64xf32> {{
+      %zero = arith.constant 0.0 : f16
+      %none = arith.constant 0.0 : f32
+      %p = tensor.pad %x low[{low}] high[{high}] {{
+      ^bb0(%a: index, %b: index, %c: index, %d: index):
+        tensor.yield %zero : f16
+      }} : tensor<2x12x16x24xf16> to tensor<2x{rows}x{cols}x{channels}xf16>
+      %e = tensor.empty() : tensor<2x{rows - 2}x{cols - 2}x64xf32>
+      %s = linalg.fill ins(%none : f32) outs(%e : tensor<2x{rows - 2}x{cols - 2}x64xf32>) -> tensor<2x{rows - 2}x{cols - 2}x64xf32>
+      %r = linalg.conv_2d_nhwc_hwcf ins(%p, %w : tensor<2x{rows}x{cols}x{channels}xf16>, tensor<3x3x{channels}x64xf16>)
+        outs(%s : tensor<2x{rows - 2}x{cols - 2}x64xf32>) -> tensor<2x{rows - 2}x{cols - 2}x64xf32>
+      return %r : tensor<2x{rows - 2}x{cols - 2}x64xf32>
+    }}"""
+    report = run(tool, tmp_path, chip, text)
+    assert len(kernels(report)) == 1 and not conflicts(report)
+
+
+@pytest.mark.parametrize("chip, force", [("nvidia:H100", "group=4"), ("amd:MI350", "")])
+@pytest.mark.parametrize("rows, k, cols, low, low_k", [(250, 120, 248, 3, 5), (256, 96, 256, 0, 0)])
+def test_products_of_padded_matrices(chip, force, rows, k, cols, low, low_k, tool, tmp_path):
+    """Engines that copy tiles write zeros outside of the array, before its begin, too."""
+    pad = """tensor.pad {0} low[{1}, {2}] high[{3}, {4}] {{
+      ^bb0(%a: index, %b: index):
+        tensor.yield %zero : f16
+      }} : tensor<{5}x{6}xf16> to tensor<{7}x{8}xf16>"""
+    text = f"""module attributes {{tilewright.force = "{force}"}} {{
+      func.func @f(%x: tensor<{rows}x{k}xf16>, %y: tensor<{k}x{cols}xf16>) -> tensor<256x256xf32> {{
+      %zero = arith.constant 0.0 : f16
+      %none = arith.constant 0.0 : f32
+      %p = {pad.format("%x", low, low_k, 256 - low - rows, 128 - low_k - k, rows, k, 256, 128)}
+      %q = {pad.format("%y", low_k, 0, 128 - low_k - k, 256 - cols, k, cols, 128, 256)}
+      %e = tensor.empty() : tensor<256x256xf32>
+      %s = linalg.fill ins(%none : f32) outs(%e : tensor<256x256xf32>) -> tensor<256x256xf32>
+      %r = linalg.matmul ins(%p, %q : tensor<256x128xf16>, tensor<128x256xf16>) outs(%s : tensor<256x256xf32>) -> tensor<256x256xf32>
+      return %r : tensor<256x256xf32>
+    }} }}"""
+    (kernel,) = kernels(run(tool, tmp_path, chip, text))
+    assert kernel["units"] and ("wgmma" in json.dumps(kernel["units"])) == bool(force)
+
+
 @pytest.mark.parametrize("chip, case", [
     # Fewer bytes than a block's lanes write at once: narrower writes take no longer, and the reads meet in no bank.
     ("amd:MI250", dict(groups=2, padding=1, channels=32, filters=64)),

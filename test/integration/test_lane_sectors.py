@@ -21,24 +21,25 @@ def tiles(extent, size):
     return [range(first, min(extent, first + size)) for first in range(0, extent, size)]
 
 
-def sectors_of_convolution(layout, size, channels, filters, taps, points, block):
+def sectors_of_convolution(layout, size, channels, filters, taps, points, padding, block):
     """Of all pieces that blocks of `block` copy for 2 images: the taps one after the other; of a tap the points of a row for each
     channel, or the channels of each point, whichever lie together, and the filters' channels or the channels' filters. Rows of C
-    are filters where its columns, which lie together, are points."""
+    are filters where its columns, which lie together, are points. Points of the padding are not copied."""
     h, w = points
     of_points, of_filters, block = *(block[1::-1] if layout == "nchw" else block[:2]), block[2]
-    rows, cols = h - taps + 1, w - taps + 1
+    rows, cols = (x + 2 * padding - taps + 1 for x in points)
     image, weights = [], []
     for tap in range(taps * taps):
-        y, x = divmod(tap, taps)
+        y, x = (i - padding for i in divmod(tap, taps))
         for c in tiles(channels, block):
             for f in tiles(filters, of_filters):
                 weights += ([[(i * channels + j) * taps * taps + tap for j in c] for i in f] if layout == "nchw" else
                             [[(tap * channels + j) * filters + i for i in f] for j in c])
             for p in tiles(cols, of_points):
-                for row in range(rows):
-                    image += ([[(j * h + row + y) * w + x + i for i in p] for j in c] if layout == "nchw" else
-                              [[((row + y) * w + x + i) * channels + j for j in c] for i in p])
+                for row in range(max(0, -y), min(rows, h - y)):
+                    inside = [x + i for i in p if 0 <= x + i < w]
+                    image += ([[(j * h + row + y) * w + i for i in inside] for j in c] if layout == "nchw" else
+                              [[((row + y) * w + i) * channels + j for j in c] for i in inside])
     return 2 * (len(tiles(filters, of_filters)) * touched(image, size) + rows * len(tiles(cols, of_points)) * touched(weights, size))
 
 
@@ -164,24 +165,26 @@ def test_short_results_at_edges(case, tail, tool, tmp_path):
     emulate(tool, path, "nvidia:A100", *(f"--sizes={size}" for size in sizes))
 
 
-#: Layout, type, taps along a side and points of the image. Its rows begin at whole sectors; those of a window's second tap do not.
-WINDOWS = [(layout, kind, taps, points) for taps, points in ((1, (16, 16)), (1, (4, 32)), (3, (6, 32)))
+#: Layout, type, taps along a side, points of the image and zeros around it. Its rows begin at whole sectors; those of a window's
+#: second tap do not, nor do those of the first one where zeros are around.
+WINDOWS = [(layout, kind, taps, points, padding)
+           for taps, points, padding in ((1, (16, 16), 0), (1, (4, 32), 0), (3, (6, 32), 0), (3, (6, 32), 1), (5, (3, 16), 2))
            for layout in ("nchw", "nhwc") for kind in ("f16", "f32")]
 
 
 @pytest.mark.parametrize("chip, case", with_chips(WINDOWS, each=2))
 def test_convolution(chip, case, tool, tmp_path):
     """Copies touch the sectors of the row pieces that they copy once, whichever dimension of the image lies inside."""
-    layout, kind, taps, points = case
+    layout, kind, taps, points, padding = case
     path = tmp_path / "conv.mlir"
-    path.write_text(convolution(layout, kind, 1, 1, 1, 0, taps, channels=64, filters=64, points=points))
+    path.write_text(convolution(layout, kind, 1, 1, 1, padding, taps, channels=64, filters=64, points=points))
     decisions = json.loads(tool("tw-compile", path, "--target", chip, "-o", tmp_path / "conv.ll", "--explain=json"))
     (block,) = (d["choice"]["block"] for d in decisions if d["decision"] == "contraction")
     (kernel,) = (k for k in kernels(emulate(tool, path, chip)) if k["units"])
     assert memory(kernel, "scratchpad")["conflict_cycles"] == 0
     far = [s for s in kernel["sites"] if s["memory"] == "global"]
     moved = sum(s["transactions"] for s in far if not s["writes"])
-    least = sectors_of_convolution(layout, int(kind[1:]) // 8, 64, 64, taps, points, block)
+    least = sectors_of_convolution(layout, int(kind[1:]) // 8, 64, 64, taps, points, padding, block)
     assert least <= moved <= 1.05 * least
     if taps == 1:  # rows of results begin at whole sectors, too
         assert sum(s["transactions"] for s in far) * SECTOR <= 1.05 * sum(s["bytes"] for s in far)

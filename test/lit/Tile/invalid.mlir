@@ -225,6 +225,22 @@ func.func @copy_valid(%m: memref<8x8xf32>, %p: memref<8x8xf32>, %n: index) {
 
 // -----
 
+func.func @copy_bounded(%m: memref<8x8xf32>, %p: memref<8xf32>) {
+  // expected-error@+1 {{`bounded` names dimensions of the source, of which there are 2, each at most once and in order; got array<i64: 0, 2>}}
+  %t = tile.copy %m[0, 0] elements affine_map<(p) -> (p, 0)> to %p[0] elements affine_map<(p) -> (p)> shape [8] {bounded = array<i64: 0, 2>} : memref<8x8xf32>, memref<8xf32>
+  return
+}
+
+// -----
+
+func.func @copy_clipped_and_bounded(%m: memref<8x8xf32>, %p: memref<8xf32>) {
+  // expected-error@+1 {{is `clipped` and `bounded`; points outside of the source are either left alone or zero}}
+  %t = tile.copy %m[0, 0] elements affine_map<(p) -> (p, 0)> to %p[0] elements affine_map<(p) -> (p)> shape [8] {bounded = array<i64: 0>, clipped} : memref<8x8xf32>, memref<8xf32>
+  return
+}
+
+// -----
+
 func.func @fill(%m: memref<8x8xf32>, %x: bf16) {
   // expected-error@+1 {{value must have the element type of the buffer, 'f32', got 'bf16'}}
   tile.fill %m, %x : memref<8x8xf32>, bf16

@@ -96,7 +96,10 @@ func.func @engines(%a: memref<2x64x32xi8, "scratchpad">, %b: memref<2x32x64xi8, 
   // CHECK: tile.copy {{.*}} shape [64, 64] valid(%{{.*}}, 64) {clipped} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
   %t = tile.copy %c[0, 0] elements affine_map<(p, q) -> (p, q)> to %out[%s, 0] elements affine_map<(p, q) -> (p, q)>
          shape [64, 64] valid(%n, 64) {clipped} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
-  tile.wait %t
+  // CHECK: tile.copy {{.*}} shape [32] {bounded = array<i64: 0, 1>} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
+  %v = tile.copy %c[%n - 1, %n - 1] elements affine_map<(p) -> (0, p)> to %out[%s, 0] elements affine_map<(p) -> (0, p)>
+         shape [32] {bounded = array<i64: 0, 1>} : memref<64x64xi32, "accumulator">, memref<?x64xi32>
+  tile.wait %t, %v
   return
 }
 

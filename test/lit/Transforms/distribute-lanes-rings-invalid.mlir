@@ -67,3 +67,21 @@ func.func private @moving_end(%A: memref<64x256xf16>) attributes {tilewright.lau
   return
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "nvidia:H100"} {
+func.func private @two_ends(%A: memref<64x256xf16>) attributes {tilewright.launch = {threads = 256 : i64, shared = 20480 : i64, copiers = 128 : i64, group = 128 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %sa = tile.alloc() : memref<2x64x64xf16, "shared">
+    tile.parallel (%w) to (1) level "block" {
+      affine.for %k = 0 to 4 {
+        // expected-error @+1 {{cannot be left to the engine "TmaLoad": it is bounded by the array where `valid` ends too}}
+        %t = tile.copy %A[0, %k * 64 - 1] elements affine_map<(r, c) -> (r, c)> to %sa[%k mod 2, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 64] valid(64, %k * -64 + 200) {bounded = array<i64: 1>, engine = "TmaLoad"} : memref<64x256xf16>, memref<2x64x64xf16, "shared">
+        tile.wait %t
+      }
+    }
+  }
+  return
+}
+}

@@ -1,0 +1,192 @@
+//===- Padding.cpp - Arrays with zeros around them ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The two nests that write a padded buffer, and that nothing else does.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Padding.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include <map>
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+Access PaddedArray::onSource(const Access &read) const {
+  Access result = read;
+  result.memref = source;
+  SmallVector<AffineExpr> indices;
+  for (auto [index, shift] : llvm::zip(read.map.getResults(), low))
+    indices.push_back(simplifyAffineExpr(index - shift, read.map.getNumDims(), read.map.getNumSymbols()));
+  result.map = AffineMap::get(read.map.getNumDims(), read.map.getNumSymbols(), indices, read.map.getContext());
+  return result;
+}
+
+/// Whether the only store of `nest` writes +0 to each element of its buffer.
+static bool fillsWithZero(const Nest &nest) {
+  if (nest.stores.size() != 1 || !nest.loads.empty())
+    return false;
+  const Access &store = nest.stores.front();
+  Value value = cast<AffineStoreOp>(store.op).getValueToStore();
+  if (!matchPattern(value, m_PosZeroFloat()) && !matchPattern(value, m_Zero()))
+    return false;
+  ArrayRef<int64_t> sizes = cast<MemRefType>(store.memref.getType()).getShape();
+  llvm::SmallBitVector used(nest.depth());
+  for (auto [index, size] : llvm::zip(store.map.getResults(), sizes)) {
+    auto dim = dyn_cast<AffineDimExpr>(index);
+    if (!dim && size == 1 && index == getAffineConstantExpr(0, index.getContext()))
+      continue;
+    if (!dim || used.test(dim.getPosition()) || nest.tripCounts[dim.getPosition()] != size)
+      return false;
+    used.set(dim.getPosition());
+  }
+  return true;
+}
+
+/// Where the only store of `nest` puts the first element of the array that the nest copies as a whole; nullopt if it
+/// does anything else. `source` becomes the array.
+static std::optional<SmallVector<int64_t, 4>> copiesWhole(const Nest &nest, Value &source) {
+  if (nest.stores.size() != 1 || nest.loads.size() != 1)
+    return std::nullopt;
+  const Access &load = nest.loads.front(), &store = nest.stores.front();
+  auto type = cast<MemRefType>(load.memref.getType());
+  if (cast<AffineStoreOp>(store.op).getValueToStore() != load.op->getResult(0) || !type.hasStaticShape() ||
+      !type.getLayout().isIdentity() || load.map.getNumResults() != store.map.getNumResults() ||
+      !load.symbols.empty() || !store.symbols.empty())
+    return std::nullopt;
+  SmallVector<int64_t, 4> low;
+  llvm::SmallBitVector used(nest.depth());
+  for (auto [from, to, size] : llvm::zip(load.map.getResults(), store.map.getResults(), type.getShape())) {
+    auto shift =
+        dyn_cast<AffineConstantExpr>(simplifyAffineExpr(to - from, load.map.getNumDims(), load.map.getNumSymbols()));
+    auto dim = dyn_cast<AffineDimExpr>(from);
+    bool single = size == 1 && from == getAffineConstantExpr(0, from.getContext());
+    if (!shift || shift.getValue() < 0 || (!dim && !single))
+      return std::nullopt;
+    if (dim && (used.test(dim.getPosition()) || nest.tripCounts[dim.getPosition()] != size))
+      return std::nullopt;
+    if (dim)
+      used.set(dim.getPosition());
+    low.push_back(shift.getValue());
+  }
+  source = load.memref;
+  return low;
+}
+
+/// Whether nothing writes `array` from `after` on, an operation of `block`, and it lives until `last`.
+static bool staysAsItIs(Value array, Operation *after, Operation *last) {
+  Block *block = after->getBlock();
+  if (!isa<BlockArgument>(array) && !array.getDefiningOp<memref::AllocOp>() &&
+      !array.getDefiningOp<memref::GetGlobalOp>())
+    return false;
+  return llvm::all_of(array.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner(), *top = block->findAncestorOpInBlock(*user);
+    if (!top)
+      return false;
+    if (isa<memref::DeallocOp>(user))
+      return last->isBeforeInBlock(top);
+    if (llvm::any_of(user->getResultTypes(), llvm::IsaPred<BaseMemRefType>)) // another name for it
+      return false;
+    if (isa<AffineLoadOp, memref::LoadOp, memref::DimOp>(user) || !after->isBeforeInBlock(top))
+      return true;
+    auto effects = dyn_cast<MemoryEffectOpInterface>(user);
+    return effects && !effects.getEffectOnValue<MemoryEffects::Write>(array) &&
+           effects.getEffectOnValue<MemoryEffects::Read>(array);
+  });
+}
+
+std::optional<PaddedArray> tilewright::findPadding(Value buffer, Operation *reader, std::string *reason) {
+  auto refuse = [&](StringRef why) -> std::optional<PaddedArray> {
+    if (reason)
+      *reason = why;
+    return std::nullopt;
+  };
+  auto type = cast<MemRefType>(buffer.getType());
+  auto alloc = buffer.getDefiningOp<memref::AllocOp>();
+  if (!alloc || alloc->getBlock() != reader->getBlock() || !type.hasStaticShape() || !type.getLayout().isIdentity())
+    return refuse("it is no buffer of known sizes");
+  PaddedArray result;
+  result.buffer = buffer;
+  SmallVector<Operation *, 2> writers;
+  for (Operation *user : buffer.getUsers()) {
+    if (isa<AffineLoadOp, memref::DimOp, memref::DeallocOp>(user))
+      continue;
+    if (!isa<AffineStoreOp>(user))
+      return refuse("it is used by more than loads and stores");
+    writers.push_back(reader->getBlock()->findAncestorOpInBlock(*user));
+  }
+  if (writers.size() != 2 || writers[0] == writers[1] || !writers[0] || !writers[1])
+    return refuse("it is not written by two nests");
+  if (writers[1]->isBeforeInBlock(writers[0]))
+    std::swap(writers[0], writers[1]);
+  result.fill = dyn_cast<AffineForOp>(writers[0]);
+  result.copy = dyn_cast<AffineForOp>(writers[1]);
+  if (!result.fill || !result.copy || !writers[1]->isBeforeInBlock(reader))
+    return refuse("it is not written by two nests before it is read");
+  FailureOr<Nest> fill = analyzeNest(result.fill), copy = analyzeNest(result.copy);
+  if (failed(fill) || failed(copy) || !fillsWithZero(*fill))
+    return refuse("it is not filled with zeros first");
+  auto low = copiesWhole(*copy, result.source);
+  if (!low || result.source == buffer)
+    return refuse("its inside is no copy of a whole array");
+  if (!staysAsItIs(result.source, writers[1], reader))
+    return refuse("the array inside it is written before it is read");
+  result.low = *low;
+  ArrayRef<int64_t> inner = cast<MemRefType>(result.source.getType()).getShape();
+  for (unsigned d = 0; d < result.low.size(); ++d) {
+    if (result.low[d] + inner[d] > type.getDimSize(d))
+      return refuse("the array inside it goes beyond its end");
+    if (inner[d] != type.getDimSize(d))
+      result.dimensions.push_back(d);
+  }
+  return result;
+}
+
+std::optional<InsidePoints> tilewright::pointsInside(const ContractionOperand &operand,
+                                                     ArrayRef<std::optional<int64_t>> tripCounts) {
+  constexpr size_t mostIndices = 1 << 20; // of one dimension of the array
+  InsidePoints result;
+  llvm::SmallBitVector used(tripCounts.size());
+  const Access &access = operand.access;
+  auto type = cast<MemRefType>(access.memref.getType());
+  for (unsigned d : operand.bounded) {
+    AffineExpr index = access.map.getResult(d);
+    if (type.isDynamicDim(d))
+      return std::nullopt;
+    SmallVector<AffineExpr> zeros(tripCounts.size(), getAffineConstantExpr(0, index.getContext()));
+    auto start =
+        dyn_cast<AffineConstantExpr>(simplifyAffineExpr(index.replaceDims(zeros), 0, access.map.getNumSymbols()));
+    if (!start)
+      return std::nullopt;
+    std::map<int64_t, int64_t> points{{start.getValue(), 1}}; // how often each index occurs
+    for (unsigned dim = 0; dim < tripCounts.size(); ++dim) {
+      std::optional<int64_t> step = linearCoefficient(index, dim), trips = tripCounts[dim];
+      if (!step || (*step != 0 && (!trips || used.test(dim) || points.size() * *trips > mostIndices)))
+        return std::nullopt;
+      if (*step == 0)
+        continue;
+      used.set(dim);
+      std::map<int64_t, int64_t> next;
+      for (auto [place, count] : points)
+        for (int64_t i = 0; i < *trips; ++i)
+          next[place + i * *step] += count;
+      points = std::move(next);
+    }
+    int64_t inside = 0, all = 0;
+    for (auto [place, count] : points) {
+      all += count;
+      if (place >= 0 && place < type.getDimSize(d))
+        inside += count;
+    }
+    result.inside *= inside;
+    result.all *= all;
+  }
+  return result;
+}

@@ -1,0 +1,56 @@
+//===- Padding.h - Arrays with zeros around them ----------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A convolution with padding reads a buffer that holds the image with zeros
+/// around it:
+///
+///   P[h, w] = 0                     all of the buffer
+///   P[h + 1, w + 1] = X[h, w]       its inside
+///   .. = P[h + r, w + s] * ..
+///
+/// Who can check indices while it copies reads the image itself, at
+/// [h + r - 1, w + s - 1], and takes zeros where an index is outside of X: then
+/// the buffer need not exist. What is checked are whole dimensions of X, from 0
+/// to their sizes, whatever the amounts of padding are.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_ANALYSIS_PADDING_H
+#define TILEWRIGHT_CORE_ANALYSIS_PADDING_H
+
+#include "core/Analysis/Contraction.h"
+
+namespace tilewright {
+
+/// A buffer that is an array with zeros around it, and nothing else.
+struct PaddedArray {
+  mlir::Value buffer, source;
+  llvm::SmallVector<int64_t, 4> low;         // zeros before the first element, per dimension
+  llvm::SmallVector<unsigned, 4> dimensions; // that have zeros before or behind
+  mlir::affine::AffineForOp fill, copy;      // the nests that write the buffer
+
+  /// `read`, an access to the buffer, as one to the array; its indices may lie outside.
+  Access onSource(const Access &read) const;
+};
+
+/// What `buffer` holds when `reader`, an operation of its block, begins; nullopt if it is no such buffer, its sizes are
+/// not known, or the array has not the same elements any more. `reason`, if not null, says which.
+std::optional<PaddedArray> findPadding(mlir::Value buffer, mlir::Operation *reader, std::string *reason = nullptr);
+
+/// Of all points of the loops that move bounded dimensions of `operand`, those at which no index is outside; nullopt
+/// where a trip count is not known, or an index is not linear, or a loop moves two bounded dimensions. `tripCounts`: of
+/// the nest.
+struct InsidePoints {
+  int64_t inside = 1, all = 1;
+};
+std::optional<InsidePoints> pointsInside(const ContractionOperand &operand,
+                                         llvm::ArrayRef<std::optional<int64_t>> tripCounts);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_ANALYSIS_PADDING_H

@@ -1,0 +1,87 @@
+// Lane code of copies whose points may lie outside of the array: each checks its indices and takes zeros there.
+//
+// RUN: tw-opt %s -split-input-file -lower-affine -distribute-lanes -canonicalize -cse | FileCheck %s
+
+module attributes {tilewright.target = "nvidia:A100"} {
+
+// Vectors of channels: asynchronous copies of as many bytes as lie inside, none or 16, from an address of the array. The
+// row is one for all lanes, the column one for each; both ends are one comparison without sign.
+//
+// CHECK-LABEL: func.func private @vectors
+// CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1>
+// CHECK-DAG: %[[ROW:.*]] = arith.cmpi ult, %{{.*}}, %c13 : index
+// CHECK-DAG: %[[COL:.*]] = arith.cmpi ult, %{{.*}}, %c11 : index
+// CHECK: %[[IN:.*]] = arith.andi %[[ROW]], %[[COL]]
+// CHECK: %[[BYTES:.*]] = arith.select %[[IN]], %c16_i32, %c0_i32
+// CHECK: %[[ANY:.*]] = arith.cmpi ne, %[[BYTES]], %c0_i32
+// CHECK: %[[FROM:.*]] = arith.select %[[ANY]], %{{.*}}, %[[X]] : !llvm.ptr<1>
+// CHECK: nvvm.cp.async.shared.global %{{.*}}, %[[FROM]], 16, cache = cg, %[[BYTES]]
+func.func private @vectors(%x: memref<13x11x32xf16>, %h: index, %w: index)
+    attributes {tilewright.launch = {threads = 32 : i64, shared = 1024 : i64}} {
+  tile.parallel (%g) to (13) level "grid" {
+    %s = tile.alloc() : memref<8x32xf16, "shared">
+    tile.parallel (%b) to (1) level "block" {
+      %t = tile.copy %x[%g - 1, %g - 2, 0] elements affine_map<(p, c) -> (0, p, c)> to %s[0, 0] elements affine_map<(p, c) -> (p, c)>
+             shape [8, 32] {bounded = array<i64: 0, 1>} : memref<13x11x32xf16>, memref<8x32xf16, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:A100"} {
+
+// Points of a row that begin anywhere: single elements behind a branch. Beyond `valid` nothing is read either, and of an
+// array of unknown size the end is the argument of the launch.
+//
+// CHECK-LABEL: func.func private @elements
+// CHECK-SAME: %arg1: index
+// CHECK-NOT: cp.async
+// CHECK-DAG: %[[VALID:.*]] = arith.cmpi slt
+// CHECK-DAG: %[[HERE:.*]] = arith.cmpi ult, %{{.*}}, %arg1 : index
+// CHECK: %[[IN:.*]] = arith.andi %[[VALID]], %[[HERE]]
+// CHECK: scf.if %[[IN]] -> (f16,
+// CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<1> -> f16
+// CHECK: else
+// CHECK-NEXT: scf.yield %cst
+func.func private @elements(%x: memref<16x?xf16>, %n: index)
+    attributes {tilewright.launch = {threads = 32 : i64, shared = 1024 : i64}} {
+  tile.parallel (%g) to (13) level "grid" {
+    %s = tile.alloc() : memref<16x32xf16, "shared">
+    tile.parallel (%b) to (1) level "block" {
+      %t = tile.copy %x[0, %g * 32 - 1] elements affine_map<(c, p) -> (c, p)> to %s[0, 0] elements affine_map<(c, p) -> (c, p)>
+             shape [16, 32] valid(16, %n - %g * 32) {bounded = array<i64: 1>} : memref<16x?xf16>, memref<16x32xf16, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+
+// Offsets of buffers have no sign: the buffer begins where the first lane's place is, 34 elements before the array.
+//
+// CHECK-LABEL: func.func private @before
+// CHECK: %[[BASE:.*]] = llvm.getelementptr %arg0[-34] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f16
+// CHECK: rocdl.make.buffer.rsrc %[[BASE]]
+// CHECK: scf.if
+// CHECK: rocdl.raw.ptr.buffer.load
+func.func private @before(%x: memref<16x32xf16>)
+    attributes {tilewright.launch = {threads = 64 : i64, shared = 1024 : i64}} {
+  tile.parallel (%g) to (4) level "grid" {
+    %s = tile.alloc() : memref<8x8xf16, "shared">
+    tile.parallel (%b) to (1) level "block" {
+      %t = tile.copy %x[%g - 1, %g * 8 - 2] elements affine_map<(q, p) -> (q, p)> to %s[0, 0] elements affine_map<(q, p) -> (q, p)>
+             shape [8, 8] {bounded = array<i64: 0, 1>} : memref<16x32xf16>, memref<8x8xf16, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}

@@ -1,0 +1,183 @@
+// Convolutions whose image has zeros around it read the image itself: copies take zeros outside of it, and the padded
+// buffer is not written.
+//
+// RUN: tw-opt %s -map-contractions | FileCheck %s
+
+module attributes {tilewright.target = "nvidia:A100"} {
+// CHECK-LABEL: func.func @rows
+// CHECK-NOT: memref.alloc
+// CHECK-NOT: affine.store
+// CHECK: tile.copy %arg0[{{.*}} - 1, 0] elements #{{.*}} shape [{{.*}}] {bounded = array<i64: 1, 2>}
+// CHECK: tile.mma
+func.func @rows(%x: memref<2x16x16x32xf16>, %w: memref<3x3x32x64xf16>, %y: memref<2x16x16x64xf32>) {
+  %zero = arith.constant 0.0 : f16
+  %p = memref.alloc() : memref<2x18x18x32xf16>
+  affine.for %n = 0 to 2 {
+    affine.for %h = 0 to 18 {
+      affine.for %v = 0 to 18 {
+        affine.for %c = 0 to 32 {
+          affine.store %zero, %p[%n, %h, %v, %c] : memref<2x18x18x32xf16>
+        }
+      }
+    }
+  }
+  affine.for %n = 0 to 2 {
+    affine.for %h = 0 to 16 {
+      affine.for %v = 0 to 16 {
+        affine.for %c = 0 to 32 {
+          %e = affine.load %x[%n, %h, %v, %c] : memref<2x16x16x32xf16>
+          affine.store %e, %p[%n, %h + 1, %v + 1, %c] : memref<2x18x18x32xf16>
+        }
+      }
+    }
+  }
+  affine.for %n = 0 to 2 {
+    affine.for %h = 0 to 16 {
+      affine.for %v = 0 to 16 {
+        affine.for %f = 0 to 64 {
+          affine.for %r = 0 to 3 {
+            affine.for %s = 0 to 3 {
+              affine.for %c = 0 to 32 {
+                %a = affine.load %p[%n, %h + %r, %v + %s, %c] : memref<2x18x18x32xf16>
+                %b = affine.load %w[%r, %s, %c, %f] : memref<3x3x32x64xf16>
+                %d = affine.load %y[%n, %h, %v, %f] : memref<2x16x16x64xf32>
+                %ae = arith.extf %a : f16 to f32
+                %be = arith.extf %b : f16 to f32
+                %m = arith.mulf %ae, %be : f32
+                %s0 = arith.addf %d, %m : f32
+                affine.store %s0, %y[%n, %h, %v, %f] : memref<2x16x16x64xf32>
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  return
+}
+
+// Other values around it than zeros; and an image that is written before the buffer is read.
+// CHECK-LABEL: func.func @ones
+// CHECK: %[[P:.*]] = memref.alloc
+// CHECK: tile.copy %[[P]]
+// CHECK-NOT: bounded
+func.func @ones(%x: memref<16x32xf16>, %w: memref<3x32x64xf16>, %y: memref<16x64xf32>) {
+  %one = arith.constant 1.0 : f16
+  %p = memref.alloc() : memref<18x32xf16>
+  affine.for %h = 0 to 18 {
+    affine.for %c = 0 to 32 {
+      affine.store %one, %p[%h, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %c = 0 to 32 {
+      %e = affine.load %x[%h, %c] : memref<16x32xf16>
+      affine.store %e, %p[%h + 1, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %f = 0 to 64 {
+      affine.for %r = 0 to 3 {
+        affine.for %c = 0 to 32 {
+          %a = affine.load %p[%h + %r, %c] : memref<18x32xf16>
+          %b = affine.load %w[%r, %c, %f] : memref<3x32x64xf16>
+          %d = affine.load %y[%h, %f] : memref<16x64xf32>
+          %ae = arith.extf %a : f16 to f32
+          %be = arith.extf %b : f16 to f32
+          %m = arith.mulf %ae, %be : f32
+          %s = arith.addf %d, %m : f32
+          affine.store %s, %y[%h, %f] : memref<16x64xf32>
+        }
+      }
+    }
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @written
+// CHECK: %[[P:.*]] = memref.alloc
+// CHECK: tile.copy %[[P]]
+// CHECK-NOT: bounded
+func.func @written(%x: memref<16x32xf16>, %w: memref<3x32x64xf16>, %y: memref<16x64xf32>) {
+  %zero = arith.constant 0.0 : f16
+  %p = memref.alloc() : memref<18x32xf16>
+  affine.for %h = 0 to 18 {
+    affine.for %c = 0 to 32 {
+      affine.store %zero, %p[%h, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %c = 0 to 32 {
+      %e = affine.load %x[%h, %c] : memref<16x32xf16>
+      affine.store %e, %p[%h + 1, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %c = 0 to 32 {
+      affine.store %zero, %x[%h, %c] : memref<16x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %f = 0 to 64 {
+      affine.for %r = 0 to 3 {
+        affine.for %c = 0 to 32 {
+          %a = affine.load %p[%h + %r, %c] : memref<18x32xf16>
+          %b = affine.load %w[%r, %c, %f] : memref<3x32x64xf16>
+          %d = affine.load %y[%h, %f] : memref<16x64xf32>
+          %ae = arith.extf %a : f16 to f32
+          %be = arith.extf %b : f16 to f32
+          %m = arith.mulf %ae, %be : f32
+          %s = arith.addf %d, %m : f32
+          affine.store %s, %y[%h, %f] : memref<16x64xf32>
+        }
+      }
+    }
+  }
+  return
+}
+
+// Something else reads the buffer: it stays for that.
+// CHECK-LABEL: func.func @shared
+// CHECK: %[[P:.*]] = memref.alloc
+// CHECK: affine.store %{{.*}}, %[[P]]
+// CHECK: tile.copy %arg0{{.*}}{bounded = array<i64: 0>}
+// CHECK: affine.load %[[P]]
+func.func @shared(%x: memref<16x32xf16>, %w: memref<3x32x64xf16>, %y: memref<16x64xf32>, %z: memref<18x32xf16>) {
+  %zero = arith.constant 0.0 : f16
+  %p = memref.alloc() : memref<18x32xf16>
+  affine.for %h = 0 to 18 {
+    affine.for %c = 0 to 32 {
+      affine.store %zero, %p[%h, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %c = 0 to 32 {
+      %e = affine.load %x[%h, %c] : memref<16x32xf16>
+      affine.store %e, %p[%h + 1, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %f = 0 to 64 {
+      affine.for %r = 0 to 3 {
+        affine.for %c = 0 to 32 {
+          %a = affine.load %p[%h + %r, %c] : memref<18x32xf16>
+          %b = affine.load %w[%r, %c, %f] : memref<3x32x64xf16>
+          %d = affine.load %y[%h, %f] : memref<16x64xf32>
+          %ae = arith.extf %a : f16 to f32
+          %be = arith.extf %b : f16 to f32
+          %m = arith.mulf %ae, %be : f32
+          %s = arith.addf %d, %m : f32
+          affine.store %s, %y[%h, %f] : memref<16x64xf32>
+        }
+      }
+    }
+  }
+  affine.for %h = 0 to 18 {
+    affine.for %c = 0 to 32 {
+      %e = affine.load %p[%h, %c] : memref<18x32xf16>
+      affine.store %e, %z[%h, %c] : memref<18x32xf16>
+    }
+  }
+  return
+}
+}
