@@ -168,15 +168,19 @@ bool LaneBarriers::conflict(const Event &a, const Event &b) {
 LogicalResult LaneBarriers::meet(Operation *op, Event event, bool diverges) {
   if (!isScratchpad(event.buffer))
     return success();
-  bool meets =
-      llvm::any_of(open, [&](const Event &other) { return (event.write || other.write) && conflict(event, other); });
+  // Copies of one wait write together: what one of them wrote stays open behind the barrier before the wait.
+  auto isOwn = [&](const Event &other) { return other.op == op && !other.earlier; };
+  bool meets = llvm::any_of(open, [&](const Event &other) {
+    return !isOwn(other) && (event.write || other.write) && conflict(event, other);
+  });
   if (meets && !before.contains(op)) {
     if (diverges)
       return op->emitOpError() << "needs a barrier, but stands in control flow that the lanes of a block do not share";
     before.insert(op);
   }
   if (meets)
-    open.clear();
+    llvm::erase_if(open, [&](const Event &other) { return !isOwn(other); });
+  event.op = op;
   open.push_back(std::move(event));
   return success();
 }

@@ -60,6 +60,7 @@ private:
   bool isAwaitedHere(tile::CopyOp copy) const;
   /// An access since the last barrier.
   struct Event {
+    mlir::Operation *op = nullptr; // null: what an engine writes until a wait
     mlir::Value buffer;
     mlir::AffineExpr stage; // first index, null: unknown
     llvm::SmallVector<mlir::Value> operands;
