@@ -72,11 +72,17 @@ std::pair<AffineMap, SmallVector<Value>> IterationSpace::map(ArrayRef<AffineExpr
   return {map, values};
 }
 
-std::pair<AffineMap, SmallVector<Value>> IterationSpace::address(const Access &access) const {
+std::pair<AffineMap, SmallVector<Value>> IterationSpace::address(const Access &access, unsigned result,
+                                                                         AffineExpr offset) const {
   SmallVector<AffineExpr> symbols;
   for (unsigned i = 0; i < access.symbols.size(); ++i)
     symbols.push_back(getAffineSymbolExpr(sizes.size() + i, builder.getContext()));
   AffineMap map = access.map.replaceDimsAndSymbols(at, symbols, ivs.size(), sizes.size() + access.symbols.size());
+  if (offset) {
+    SmallVector<AffineExpr> results(map.getResults());
+    results[result] = results[result] + offset;
+    map = AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, builder.getContext());
+  }
   SmallVector<Value> values = operands();
   llvm::append_range(values, access.symbols);
   map = simplifyAffineMap(map);

@@ -45,8 +45,9 @@ public:
   void parallel(llvm::ArrayRef<mlir::AffineExpr> bounds, llvm::StringRef level,
                 llvm::function_ref<void(llvm::ArrayRef<mlir::AffineExpr>)> body);
 
-  /// Map and operands of `access` at the current position.
-  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> address(const Access &access) const;
+  /// Map and operands of `access` at the current position; its index `result` is `offset` larger, unless that is null.
+  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> address(const Access &access, unsigned result = 0,
+                                                                     mlir::AffineExpr offset = {}) const;
   /// Map and operands that yield `results`.
   std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> map(llvm::ArrayRef<mlir::AffineExpr> results) const;
   /// The value of one expression.

@@ -87,7 +87,36 @@ Type tilewright::carrierOf(Type element) {
     return IntegerType::get(element.getContext(), 8);
   if (element.isIndex())
     return IntegerType::get(element.getContext(), 64);
+  if (element.isInteger(1))
+    return IntegerType::get(element.getContext(), 8);
   return element;
+}
+
+Value tilewright::toCarrier(const LaneContext &context, Value elements) {
+  Type type = elements.getType(), carrier = carrierOf(getElementTypeOrSelf(type));
+  if (auto vector = dyn_cast<VectorType>(type))
+    carrier = VectorType::get(vector.getShape(), carrier);
+  if (carrier == type)
+    return elements;
+  if (getElementTypeOrSelf(type).isIndex())
+    return arith::IndexCastOp::create(context.builder, context.loc, carrier, elements);
+  if (getElementTypeOrSelf(type).isInteger(1))
+    return arith::ExtUIOp::create(context.builder, context.loc, carrier, elements);
+  return arith::BitcastOp::create(context.builder, context.loc, carrier, elements);
+}
+
+Value tilewright::fromCarrier(const LaneContext &context, Value carrier, Type type) {
+  if (carrier.getType() == type)
+    return carrier;
+  OpBuilder &builder = context.builder;
+  if (getElementTypeOrSelf(type).isIndex())
+    return arith::IndexCastOp::create(builder, context.loc, type, carrier);
+  if (getElementTypeOrSelf(type).isInteger(1)) {
+    Value zero =
+        arith::ConstantOp::create(builder, context.loc, cast<TypedAttr>(builder.getZeroAttr(carrier.getType())));
+    return arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ne, carrier, zero);
+  }
+  return arith::BitcastOp::create(builder, context.loc, type, carrier);
 }
 
 SmallVector<LaneStride> tilewright::stridesOf(const LaneContext &context, const LaneArray &array) {

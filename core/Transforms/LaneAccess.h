@@ -177,8 +177,11 @@ void storeElements(const LaneContext &context, const LaneAccess &access, const D
 mlir::LogicalResult storeInOrder(const LaneContext &context, const LaneArray &box, const Distribution &distribution,
                                  mlir::Value vector, int64_t subgroupLanes, const Memory &memory, double issueSlots);
 
-/// The type that LLVM loads for an element: 8-bit floats travel as i8, indices as i64.
+/// The type that LLVM loads for an element: 8-bit floats and bools travel as i8, indices as i64.
 mlir::Type carrierOf(mlir::Type element);
+/// Elements, one or a vector of them, as their carrier; and a carrier as elements of `type`.
+mlir::Value toCarrier(const LaneContext &context, mlir::Value elements);
+mlir::Value fromCarrier(const LaneContext &context, mlir::Value carrier, mlir::Type type);
 
 } // namespace tilewright
 

@@ -330,7 +330,9 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     if (workers < request.threads)
       works =
           arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ult, request.thread, context.i32(workers));
-    auto type = VectorType::get(int64_t(loads.elements.size()), request.source.type.getElementType());
+    Type element = request.source.type.getElementType();
+    // Bytes of bools stay what they are.
+    auto type = VectorType::get(int64_t(loads.elements.size()), element.isInteger(1) ? carrierOf(element) : element);
     auto load = [&] { return loadElements(context, *source, loads, request.valid, type, /*byPlace=*/true); };
     if (request.mayStage) {
       if (!works)

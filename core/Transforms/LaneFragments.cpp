@@ -272,18 +272,10 @@ LogicalResult LaneWriter::plainAccess(Operation &op, Value memref, ValueRange in
   int64_t alignment = std::min(access->elementBytes(), array->alignment);
   if (!stored) {
     Value result = LLVM::LoadOp::create(builder, loc, carrier, address, alignment);
-    if (element.isIndex())
-      result = arith::IndexCastOp::create(builder, loc, element, result);
-    else if (carrier != element)
-      result = arith::BitcastOp::create(builder, loc, element, result);
-    values.map(op.getResult(0), result);
+    values.map(op.getResult(0), fromCarrier(context, result, element));
     return success();
   }
-  Value written = value(stored);
-  if (element.isIndex())
-    written = arith::IndexCastOp::create(builder, loc, carrier, written);
-  else if (carrier != element)
-    written = arith::BitcastOp::create(builder, loc, carrier, written);
+  Value written = toCarrier(context, value(stored));
   LLVM::StoreOp::create(builder, loc, written, address, alignment);
   return success();
 }

@@ -104,7 +104,9 @@ def MapTransposesToLanes : Pass<"map-transposes-to-lanes", "::mlir::func::FuncOp
   let description = [{
     An element-wise nest that writes along one dimension and reads an array along another: blocks copy square tiles of
     that array into the scratchpad, with rows padded by one bank, and read their columns, so that global memory is
-    read and written in whole sectors and no two lanes meet in a bank.
+    read and written in whole sectors and no two lanes meet in a bank. Short dimensions that lie inside are taken whole
+    (`Transposition.h`): a tile holds runs of them and of a part of the next one. Where the result has such runs, it
+    leaves through the scratchpad, too.
 
     ```mlir
     affine.for %i = 0 to %m { affine.for %j = 0 to %n { b[%i, %j] = a[%j, %i] } }

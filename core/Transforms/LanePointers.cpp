@@ -312,7 +312,5 @@ Value LaneAccess::fromWords(ValueRange words, Type resultType) const {
   auto result = cast<VectorType>(resultType);
   joined = vector::BitCastOp::create(context->builder, context->loc,
                                      VectorType::get(result.getShape(), carrierOf(result.getElementType())), joined);
-  if (joined.getType() != resultType)
-    joined = arith::BitcastOp::create(context->builder, context->loc, resultType, joined);
-  return joined;
+  return fromCarrier(*context, joined, resultType);
 }

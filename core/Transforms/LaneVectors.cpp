@@ -115,17 +115,14 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
         result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
       result = insert(value, result, run.first, run.count);
     }
-  return result.getType() == type ? result : arith::BitcastOp::create(builder, loc, type, result).getResult();
+  return fromCarrier(context, result, type);
 }
 
 void tilewright::storeElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
                                const ValidExtents &valid, Value vector) {
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
-  auto type = cast<VectorType>(vector.getType());
-  Type carrier = carrierOf(type.getElementType());
-  if (carrier != type.getElementType())
-    vector = arith::BitcastOp::create(builder, loc, VectorType::get(type.getShape(), carrier), vector);
+  vector = toCarrier(context, vector);
   auto store = [&](unsigned e, unsigned count, Value pointer) {
     Value value = count == 1
                       ? vector::ExtractOp::create(builder, loc, vector, int64_t(e)).getResult()

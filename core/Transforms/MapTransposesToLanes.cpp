@@ -6,20 +6,19 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// An element-wise nest that reads along one dimension and writes along another:
-/// square tiles are copied into the scratchpad in the order of the source and
-/// read in the order of the result, so that both sides of global memory take
-/// whole sectors. Rows of a tile are padded by one bank, so that a column of it
-/// lies in as many banks as it has elements.
+/// An element-wise nest whose arrays lie in two orders: blocks copy tiles into
+/// the scratchpad in the order of the source and read them in the order of the
+/// result, so that both sides of global memory take whole sectors. A result
+/// whose short dimensions lie inside goes through the scratchpad, too:
+///
+///   a (runs of x y c)  --copy-->  tile of a  --lanes along x-->  tile of b  --lanes along its runs-->  b
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/ElementType.h"
-#include "core/Analysis/LoopDependence.h"
-#include "core/Analysis/Nest.h"
 #include "core/Transforms/IterationSpace.h"
 #include "core/Transforms/LanePasses.h"
 #include "core/Transforms/NestPass.h"
+#include "core/Transforms/TransposeTiles.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,229 +37,280 @@ using namespace tilewright;
 
 namespace {
 
-struct Transposition {
-  Nest nest;
-  unsigned read = 0, written = 0; // the dimensions along which sources and result are contiguous
-  SmallVector<unsigned> outer;
-  SmallVector<const Access *, 2> staged; // loads contiguous along `read` only
-};
-
-} // namespace
-
-/// The nest at `root` if tiles in the scratchpad save sectors, else null; `side`: extent from which on they do.
-static std::unique_ptr<Transposition> recognize(AffineForOp root, int64_t side) {
-  FailureOr<Nest> nest = analyzeNest(root);
-  if (failed(nest) || nest->stores.size() != 1)
-    return nullptr;
-  auto found = std::make_unique<Transposition>(); // staged loads point into it
-  Transposition &result = *found;
-  result.nest = std::move(*nest);
-  const Nest &n = result.nest;
-  const Access &store = n.stores.front();
-  auto isPlain = [](const Access &access) {
-    Type type = elementOf(access.memref);
-    return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8;
-  };
-  auto isLong = [&](unsigned dim) { return n.tripCounts[dim].value_or(side) >= side; };
-  // Each iteration writes its own element.
-  llvm::SmallBitVector seen(n.depth());
-  for (AffineExpr expr : store.map.getResults()) {
-    auto dim = dyn_cast<AffineDimExpr>(expr);
-    if (isa<AffineConstantExpr>(expr))
-      continue;
-    if (!dim || seen.test(dim.getPosition()))
-      return nullptr;
-    seen.set(dim.getPosition());
-  }
-  if (!seen.all() || !isPlain(store))
-    return nullptr;
-  std::optional<unsigned> written, read;
-  for (unsigned dim = 0; dim < n.depth(); ++dim)
-    if (store.stride(dim) == 1 && isLong(dim))
-      written = dim;
-  if (!written)
-    return nullptr;
-  for (const Access &load : n.loads) {
-    if (load.memref == store.memref || !isPlain(load))
-      return nullptr;
-    for (AffineExpr expr : load.map.getResults())
-      for (unsigned dim = 0; dim < n.depth(); ++dim)
-        if (!linearCoefficient(expr, dim))
-          return nullptr;
-    std::optional<int64_t> along = load.stride(*written);
-    if (along == 0 || along == 1)
-      continue;
-    for (unsigned dim = 0; dim < n.depth(); ++dim)
-      if (dim != *written && load.stride(dim) == 1 && isLong(dim)) {
-        if (read && read != dim)
-          return nullptr;
-        read = dim;
-        result.staged.push_back(&load);
-      }
-  }
-  if (!read)
-    return nullptr;
-  for (Operation &op : n.body->without_terminator())
-    if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() &&
-        (!OpTrait::hasElementwiseMappableTraits(&op) || !isPure(&op)))
-      return nullptr;
-  for (AffineForOp loop : n.loops)
-    for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return nullptr;
-  result.read = *read;
-  result.written = *written;
-  for (unsigned dim = 0; dim < n.depth(); ++dim)
-    if (dim != *read && dim != *written)
-      result.outer.push_back(dim);
-  // Blocks for the outer dimensions: one index, all extents but the first constant.
-  for (unsigned i = 1; i < result.outer.size(); ++i)
-    if (!n.tripCounts[result.outer[i]])
-      return nullptr;
-  return found;
-}
-
-namespace {
-
 class Emitter {
 public:
-  Emitter(OpBuilder &builder, const Transposition &task, const LaneHierarchy &hierarchy, int64_t bankBytes,
-          int64_t side)
-      : task(task), hierarchy(hierarchy), bankBytes(bankBytes), side(side),
-        subgroups(std::min<int64_t>(8, hierarchy.subgroups)), loc(task.nest.root().getLoc()), space(builder, loc) {}
+  Emitter(OpBuilder &builder, const Transposition &task, const LaneHierarchy &hierarchy, const TransposePlan &plan)
+      : task(task), nest(task.nest), hierarchy(hierarchy), loc(task.nest.root().getLoc()), space(builder, loc),
+        shape(plan.shape), firstOf(task.nest.depth()), buffers(plan.buffers), result(plan.result) {}
   void emit();
 
 private:
   OpBuilder &builder() { return space.builder; }
-  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, builder().getContext()); }
-  AffineExpr dim(unsigned i) { return getAffineDimExpr(i, builder().getContext()); }
-  Value copy(const Access &load);
-  void rows(AffineExpr first);
-  /// Lanes along the columns, a subgroup's rows one after the other.
-  tile::FragmentType fragment(Type element) {
-    Layout layout;
-    for (int64_t lane = 1; lane < hierarchy.lanes; lane *= 2)
-      layout.lanes.push_back({0, lane});
-    for (int64_t column = hierarchy.lanes; column < side; column *= 2)
-      layout.elements.push_back({0, column});
-    for (int64_t row = 1; row < side / subgroups; row *= 2)
-      layout.elements.push_back({row, 0});
-    return tile::FragmentType::get(side / subgroups, side, element, layout);
+  MLIRContext *context() { return builder().getContext(); }
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context()); }
+  AffineExpr dim(unsigned i) { return getAffineDimExpr(i, context()); }
+  AffineExpr extent(unsigned d) {
+    AffineExpr product = space.extent(d);
+    for (unsigned other : task.merged[d])
+      product = product * space.extent(other);
+    return product;
   }
-  /// Rows are steps of `read`, columns of `written`.
-  AffineMap elements(const Access &access) {
+  /// What is left of the array from the tile on along a long dimension.
+  AffineExpr left(std::optional<unsigned> d) { return d ? extent(*d) - firstOf[*d] : constant(1); }
+
+  void allocate(TileBuffer &buffer);
+  SmallVector<Value> copies(const StagedLoad &staged, TileBuffer &buffer);
+  void compute(AffineExpr subgroup);
+  void leave(AffineExpr subgroup);
+  /// Calls `body` for all iterations of short dimensions, at which `space` then is.
+  void forAll(ArrayRef<unsigned> dims, llvm::function_ref<void()> body);
+  int64_t numberOf(ArrayRef<unsigned> dims);
+  void toTile() {
+    for (unsigned d : task.shorts)
+      space.at[d] = constant(0);
+    if (task.rows)
+      space.at[*task.rows] = firstOf[*task.rows];
+    space.at[task.columns] = firstOf[task.columns];
+  }
+
+  /// Lanes along the columns, `near` of which are a lane's, then along rows; a subgroup's other rows one after the
+  /// other.
+  tile::FragmentType fragment(Type element, int64_t rows, int64_t columns, int64_t near) {
+    Layout layout;
+    int64_t along = std::min(hierarchy.lanes * near, columns), beside = hierarchy.lanes * near / along;
+    for (int64_t column = 1; column < near; column *= 2)
+      layout.elements.push_back({0, column});
+    for (int64_t column = near; column < along; column *= 2)
+      layout.lanes.push_back({0, column});
+    for (int64_t row = 1; row < beside; row *= 2)
+      layout.lanes.push_back({row, 0});
+    for (int64_t column = along; column < columns; column *= 2)
+      layout.elements.push_back({0, column});
+    for (int64_t row = beside; row < rows; row *= 2)
+      layout.elements.push_back({row, 0});
+    return tile::FragmentType::get(rows, columns, element, layout);
+  }
+  /// By how much steps in a long dimension move the indices of `access`.
+  SmallVector<AffineExpr> steps(const Access &access, AffineExpr row, AffineExpr column) {
     SmallVector<AffineExpr> results;
-    for (AffineExpr result : access.map.getResults())
-      results.push_back(dim(0) * *linearCoefficient(result, task.read) +
-                        dim(1) * *linearCoefficient(result, task.written));
-    return AffineMap::get(2, 0, results, builder().getContext());
+    for (AffineExpr result : access.map.getResults()) {
+      AffineExpr sum = column * *linearCoefficient(result, task.columns);
+      if (task.rows)
+        sum = row * *linearCoefficient(result, *task.rows) + sum;
+      results.push_back(sum);
+    }
+    return results;
+  }
+  /// The place of (row, column) of the tile in a buffer, at the short dimensions of `space`.
+  SmallVector<AffineExpr> place(const TileBuffer &buffer, AffineExpr row, AffineExpr column) {
+    AffineExpr along = buffer.alongRows ? row : column, beside = buffer.alongRows ? column : row;
+    return {buffer.beside > 1 ? beside : constant(0), along * buffer.run->factor};
+  }
+  SmallVector<AffineExpr> placeOfShorts(const TileBuffer &buffer) {
+    return {constant(numberOf(buffer.others) * buffer.beside), constant(numberOf(buffer.run->shorts))};
   }
 
   const Transposition &task;
+  const Nest &nest;
   const LaneHierarchy &hierarchy;
-  int64_t bankBytes, side, subgroups;
   Location loc;
   IterationSpace space;
-  AffineExpr firstRead, firstWritten; // of the block
-  llvm::DenseMap<Operation *, Value> buffers;
+  TileShape shape;
+  SmallVector<AffineExpr> firstOf; // of the tile, per long dimension
+  SmallVector<TileBuffer> buffers;
+  std::optional<TileBuffer> result;
 };
 
 } // namespace
 
+void Emitter::allocate(TileBuffer &buffer) {
+  auto type = MemRefType::get({buffer.count * buffer.beside, buffer.length}, buffer.element, AffineMap(),
+                              builder().getStringAttr(hierarchy.scratchpad));
+  buffer.memref = tile::AllocOp::create(builder(), loc, type, ValueRange(), buffer.arrangement);
+}
+
+void Emitter::forAll(ArrayRef<unsigned> dims, llvm::function_ref<void()> body) {
+  if (dims.empty())
+    return body();
+  for (int64_t i = 0; i < *task.trips(dims.back()); ++i) {
+    space.at[dims.back()] = constant(i);
+    forAll(dims.drop_back(), body);
+  }
+}
+
+/// Which iteration of these short dimensions, the first one innermost, `space` is at.
+int64_t Emitter::numberOf(ArrayRef<unsigned> dims) {
+  int64_t number = 0;
+  for (unsigned d : llvm::reverse(dims))
+    number = number * *task.trips(d) + cast<AffineConstantExpr>(space.at[d]).getValue();
+  return number;
+}
+
+//===-- Code --------------------------------------------------------------===//
+
 void Emitter::emit() {
-  for (AffineForOp loop : task.nest.loops)
+  for (AffineForOp loop : nest.loops)
     space.addDimension(loop);
-  SmallVector<AffineExpr> grid{space.extent(task.read).ceilDiv(side), space.extent(task.written).ceilDiv(side)};
-  AffineExpr outer = constant(1);
-  for (unsigned dim : task.outer)
-    outer = outer * space.extent(dim);
-  if (!task.outer.empty())
-    grid.insert(grid.begin(), outer);
+  SmallVector<AffineExpr> grid;
+  if (!task.outer.empty()) {
+    AffineExpr outer = constant(1);
+    for (unsigned d : task.outer)
+      outer = outer * extent(d);
+    grid.push_back(outer);
+  }
+  if (task.rows)
+    grid.push_back(extent(*task.rows).ceilDiv(shape.rows));
+  grid.push_back(extent(task.columns).ceilDiv(shape.columns));
   space.parallel(grid, hierarchy.grid, [&](ArrayRef<AffineExpr> block) {
     if (!task.outer.empty()) {
       AffineExpr rest = block.front();
       for (unsigned i = task.outer.size(); i-- > 0;) {
-        AffineExpr extent = space.extent(task.outer[i]);
-        space.at[task.outer[i]] = i == 0 ? rest : rest % extent;
+        AffineExpr size = extent(task.outer[i]);
+        space.at[task.outer[i]] = i == 0 ? rest : rest % size;
         if (i > 0)
-          rest = rest.floorDiv(extent);
+          rest = rest.floorDiv(size);
       }
-      block = block.drop_front();
     }
-    firstRead = block[0] * side;
-    firstWritten = block[1] * side;
-    for (const Access *load : task.staged) {
-      Type element = elementOf(load->memref);
-      int64_t bytes = elementBytes(element), padding = std::max<int64_t>(1, bankBytes / bytes);
-      auto type = MemRefType::get({side, side}, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
-      buffers[load->op] =
-          tile::AllocOp::create(builder(), loc, type, ValueRange(),
-                                tile::ArrangementAttr::get(builder().getContext(), 0, 0, 0, 0, padding, 1));
-    }
-    space.parallel({constant(subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
+    if (task.rows)
+      firstOf[*task.rows] = block.drop_back().back() * shape.rows;
+    firstOf[task.columns] = block.back() * shape.columns;
+    for (TileBuffer &buffer : buffers)
+      allocate(buffer);
+    if (result)
+      allocate(*result);
+    space.parallel({constant(shape.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
       SmallVector<Value> tokens;
-      for (const Access *load : task.staged)
-        tokens.push_back(copy(*load));
-      tile::WaitOp::create(builder(), loc, tokens);
-      rows(own[0] * (side / subgroups));
+      for (auto [staged, buffer] : llvm::zip(task.staged, buffers))
+        llvm::append_range(tokens, copies(staged, buffer));
+      if (!tokens.empty())
+        tile::WaitOp::create(builder(), loc, tokens);
+      compute(own[0]);
     });
+    if (result)
+      space.parallel({constant(shape.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) { leave(own[0]); });
   });
 }
 
-/// The block's tile of `load`, in the order of its array.
-Value Emitter::copy(const Access &load) {
-  space.at[task.read] = firstRead;
-  space.at[task.written] = firstWritten;
-  auto [map, operands] = space.address(load);
-  SmallVector<AffineExpr> from;
-  for (AffineExpr result : load.map.getResults())
-    from.push_back(dim(0) * *linearCoefficient(result, task.written) + dim(1) * *linearCoefficient(result, task.read));
-  auto [valid, validOperands] =
-      space.map({space.extent(task.written) - firstWritten, space.extent(task.read) - firstRead});
-  MLIRContext *context = builder().getContext();
-  return tile::CopyOp::create(builder(), loc, load.memref, map, operands, AffineMap::get(2, 0, from, context),
-                              buffers[load.op], AffineMap::get(0, 0, {constant(0), constant(0)}, context), ValueRange(),
-                              AffineMap::getMultiDimIdentityMap(2, context), {side, side}, valid, validOperands);
+/// The block's tile of a load, in the order of its array. A run is a power of two of elements at a time.
+SmallVector<Value> Emitter::copies(const StagedLoad &staged, TileBuffer &buffer) {
+  const Access &load = *staged.load;
+  const TileRun &run = staged.run;
+  toTile();
+  SmallVector<AffineExpr> from = buffer.alongRows ? steps(load, dim(1), dim(0)) : steps(load, dim(0), dim(1));
+  if (run.factor > 1) { // along the run, whatever dimension that is
+    from = buffer.alongRows ? steps(load, constant(0), dim(0)) : steps(load, dim(0), constant(0));
+    from[run.inner] = from[run.inner] + dim(1);
+  }
+  std::optional<unsigned> other = buffer.alongRows ? std::optional(task.columns) : task.rows;
+  int64_t chunk = buffer.chunk();
+  SmallVector<Value> tokens;
+  forAll(buffer.others, [&] {
+    for (int64_t first = 0; first < buffer.length; first += chunk) {
+      auto [map, operands] = space.address(load, run.inner, constant(first));
+      auto [valid, validOperands] =
+          space.map({buffer.beside > 1 ? left(other) : constant(1), left(run.wide) * run.factor - constant(first)});
+      AffineMap to =
+          AffineMap::get(0, 0, {constant(numberOf(buffer.others) * buffer.beside), constant(first)}, context());
+      tokens.push_back(tile::CopyOp::create(
+          builder(), loc, load.memref, map, operands, AffineMap::get(2, 0, from, context()), buffer.memref, to,
+          ValueRange(), AffineMap::getMultiDimIdentityMap(2, context()), {buffer.beside, chunk}, valid, validOperands));
+    }
+  });
+  return tokens;
 }
 
-/// The rows of one subgroup, from `first` of the block's on.
-void Emitter::rows(AffineExpr first) {
-  space.at[task.read] = firstRead + first;
-  space.at[task.written] = firstWritten;
-  MLIRContext *context = builder().getContext();
-  auto [validMap, validOperands] =
-      space.map({space.extent(task.read) - space.at[task.read], space.extent(task.written) - space.at[task.written]});
+/// What a subgroup computes: some rows of the tile, or some of its columns where it has one row.
+void Emitter::compute(AffineExpr subgroup) {
+  int64_t rows = shape.rows, columns = shape.columns;
+  (task.rows ? rows : columns) /= shape.subgroups;
+  AffineExpr firstRow = task.rows ? subgroup * rows : constant(0);
+  AffineExpr firstColumn = task.rows ? constant(0) : subgroup * columns;
+  toTile();
+  if (task.rows)
+    space.at[*task.rows] = firstOf[*task.rows] + firstRow;
+  space.at[task.columns] = firstOf[task.columns] + firstColumn;
+  auto [validMap, validOperands] = space.map({left(task.rows) - firstRow, left(task.columns) - firstColumn});
   AffineMapAttr valid = AffineMapAttr::get(validMap);
-  SmallVector<Value> inputs;
-  SmallVector<Value> loaded;
-  for (const Access &load : task.nest.loads) {
-    tile::FragmentType type = fragment(load.op->getResult(0).getType());
-    loaded.push_back(load.op->getResult(0));
-    if (Value buffer = buffers.lookup(load.op)) {
-      auto [map, operands] = space.map({constant(0), first});
-      inputs.push_back(tile::LoadOp::create(builder(), loc, type, buffer, operands, AffineMapAttr::get(map),
-                                            AffineMapAttr::get(AffineMap::get(2, 0, {dim(1), dim(0)}, context)),
-                                            AffineMapAttr(), ValueRange()));
-      continue;
-    }
-    auto [map, operands] = space.address(load);
-    inputs.push_back(tile::LoadOp::create(builder(), loc, type, load.memref, operands, AffineMapAttr::get(map),
-                                          AffineMapAttr::get(elements(load)), valid, validOperands));
-  }
-  const Access &store = task.nest.stores.front();
+  auto inside = [&](const TileBuffer &buffer) {
+    SmallVector<AffineExpr> first = place(buffer, firstRow, firstColumn);
+    for (auto [at, shorts] : llvm::zip(first, placeOfShorts(buffer)))
+      at = at + shorts;
+    AffineMap elements = AffineMap::get(2, 0, place(buffer, dim(0), dim(1)), context());
+    return std::pair(space.map(first), AffineMapAttr::get(elements));
+  };
+  auto elements = [&](const Access &access) {
+    return AffineMapAttr::get(AffineMap::get(2, 0, steps(access, dim(0), dim(1)), context()));
+  };
+  const Access &store = nest.stores.front();
   Value stored = cast<AffineStoreOp>(store.op).getValueToStore();
-  auto result = tile::MapOp::create(builder(), loc, TypeRange(fragment(stored.getType())), inputs,
-                                    [&](OpBuilder &inside, Location loc, ValueRange arguments) {
-                                      IRMapping mapping;
-                                      mapping.map(loaded, arguments);
-                                      for (Operation &op : task.nest.body->without_terminator())
-                                        if (!isa<AffineLoadOp, AffineStoreOp>(op))
-                                          inside.clone(op, mapping);
-                                      tile::YieldOp::create(inside, loc, mapping.lookupOrDefault(stored));
-                                    });
-  auto [map, operands] = space.address(store);
-  tile::StoreOp::create(builder(), loc, result.getResult(0), store.memref, operands, AffineMapAttr::get(map),
-                        AffineMapAttr::get(elements(store)), valid, validOperands, UnitAttr());
+  forAll(task.shorts, [&] {
+    SmallVector<Value> inputs, loaded;
+    for (const Access &load : nest.loads) {
+      tile::FragmentType type = fragment(load.op->getResult(0).getType(), rows, columns, shape.near);
+      loaded.push_back(load.op->getResult(0));
+      auto staged = llvm::find_if(task.staged, [&](const StagedLoad &each) { return each.load == &load; });
+      if (staged != task.staged.end()) {
+        const TileBuffer &buffer = buffers[staged - task.staged.begin()];
+        auto [at, along] = inside(buffer);
+        inputs.push_back(tile::LoadOp::create(builder(), loc, type, buffer.memref, at.second,
+                                              AffineMapAttr::get(at.first), along, AffineMapAttr(), ValueRange()));
+        continue;
+      }
+      auto [map, operands] = space.address(load);
+      inputs.push_back(tile::LoadOp::create(builder(), loc, type, load.memref, operands, AffineMapAttr::get(map),
+                                            elements(load), valid, validOperands));
+    }
+    auto computed =
+        tile::MapOp::create(builder(), loc, TypeRange(fragment(stored.getType(), rows, columns, shape.near)), inputs,
+                            [&](OpBuilder &body, Location loc, ValueRange arguments) {
+                              IRMapping mapping;
+                              mapping.map(loaded, arguments);
+                              for (Operation &op : nest.body->without_terminator())
+                                if (!isa<AffineLoadOp, AffineStoreOp>(op))
+                                  body.clone(op, mapping);
+                              tile::YieldOp::create(body, loc, mapping.lookupOrDefault(stored));
+                            });
+    if (result) {
+      auto [at, along] = inside(*result);
+      tile::StoreOp::create(builder(), loc, computed.getResult(0), result->memref, at.second,
+                            AffineMapAttr::get(at.first), along, AffineMapAttr(), ValueRange(), UnitAttr());
+      return;
+    }
+    auto [map, operands] = space.address(store);
+    tile::StoreOp::create(builder(), loc, computed.getResult(0), store.memref, operands, AffineMapAttr::get(map),
+                          elements(store), valid, validOperands, UnitAttr());
+  });
+}
+
+/// Runs of the result leave the scratchpad.
+void Emitter::leave(AffineExpr subgroup) {
+  const Access &store = nest.stores.front();
+  const TileRun &run = task.stored;
+  int64_t chunk = shape.columns * (run.factor & -run.factor), rows = shape.rows, columns = chunk;
+  (task.rows ? rows : columns) /= shape.subgroups;
+  AffineExpr firstRow = task.rows ? subgroup * rows : constant(0);
+  toTile();
+  if (task.rows)
+    space.at[*task.rows] = firstOf[*task.rows] + firstRow;
+  SmallVector<AffineExpr> to = steps(store, dim(0), constant(0));
+  to[run.inner] = to[run.inner] + dim(1);
+  forAll(result->others, [&] {
+    for (int64_t begin = 0; begin < result->length; begin += chunk) {
+      AffineExpr first = task.rows ? constant(begin) : subgroup * columns + begin;
+      tile::FragmentType type = fragment(result->element, rows, columns, 1);
+      auto [from, fromOperands] =
+          space.map({(result->beside > 1 ? firstRow : constant(0)) + numberOf(result->others) * result->beside, first});
+      AffineExpr row = result->beside > 1 ? dim(0) : constant(0);
+      Value loaded = tile::LoadOp::create(builder(), loc, type, result->memref, fromOperands, AffineMapAttr::get(from),
+                                          AffineMapAttr::get(AffineMap::get(2, 0, {row, dim(1)}, context())),
+                                          AffineMapAttr(), ValueRange());
+      auto [valid, validOperands] = space.map({left(task.rows) - firstRow, left(task.columns) * run.factor - first});
+      auto [map, operands] = space.address(store, run.inner, first);
+      tile::StoreOp::create(builder(), loc, loaded, store.memref, operands, AffineMapAttr::get(map),
+                            AffineMapAttr::get(AffineMap::get(2, 0, to, context())), AffineMapAttr::get(valid),
+                            validOperands, UnitAttr());
+    }
+  });
 }
 
 namespace {
@@ -269,20 +319,14 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
     auto map = [](AffineForOp root, const LaunchTarget &target) {
       const LaneHierarchy &hierarchy = target.hierarchy;
       const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : target.chip->memory(hierarchy.scratchpad);
-      std::unique_ptr<Transposition> task = shared ? recognize(root, hierarchy.lanes / 2) : nullptr;
+      std::unique_ptr<Transposition> task = shared ? recognizeTransposition(root, hierarchy.lanes) : nullptr;
       if (!task)
         return;
-      // A row of a tile fills the banks once, so that a row is written without conflicts, too.
-      int64_t side = hierarchy.lanes, bytes = 0;
-      for (const Access *load : task->staged) {
-        int64_t element = elementBytes(elementOf(load->memref));
-        side = std::max(side, shared->banks * shared->bankBytes / element);
-        bytes += element;
-      }
-      if (2 * side * side * bytes > shared->bytes)
-        return;
       OpBuilder builder(root);
-      Emitter(builder, *task, hierarchy, shared->bankBytes, side).emit();
+      std::optional<TransposePlan> plan = planTransposition(*task, hierarchy, *shared, root.getContext());
+      if (!plan)
+        return;
+      Emitter(builder, *task, hierarchy, *plan).emit();
       root.erase();
     };
     if (failed(overLaneNests(getOperation(), map)))

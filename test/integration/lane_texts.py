@@ -275,3 +275,21 @@ def reduction(op, kind, axis, batch, rows, cols):
         return t.add(f"arith.mulf {d}, {t.add(f'math.rsqrt {v} : {wide}')} : {wide}")
 
     return text.function(each([all_x, total, variance], normal), shape, wide)
+
+
+def transposition(kind, shape, order, dynamic=(), operand=False):
+    """An array with its dimensions in another order; `operand`: plus one that lies as the result does. `dynamic`: dimensions of the
+    array that only the call knows."""
+    text, dims = Text(), range(len(shape))
+    have, want = ([None if d in dynamic else shape[d] for d in each] for each in (dims, order))
+    source = text.input(have, kind)
+    operands = [(source, have, kind, [order.index(d) for d in dims])]
+    if operand:
+        operands.append((text.input(want, kind), want, kind, dims))
+    sizes = [text.size(source, tensor(have, kind), d) for d in order if d in dynamic]
+    empty = text.add(f"tensor.empty({', '.join(sizes)}) : {tensor(want, kind)}")
+
+    def body(t, v):
+        return t.add(f"arith.add{'f' if is_float(kind) else 'i'} {v[0]}, {v[1]} : {kind}") if operand else v[0]
+
+    return text.function(text.generic(len(shape), [], operands, (empty, want, kind, dims), body), want, kind)

@@ -40,3 +40,22 @@ def kernels(report):
 def memory(kernel, name):
     """The counters of a kernel's "global" memory, or of its scratchpad."""
     return next(m for m in kernel["memories"] if (m["memory"] == "global") == (name == "global"))
+
+
+#: Bytes that accesses of lanes are gathered into.
+SECTOR = 32
+
+
+def touched(pieces, size):
+    """Distinct sectors of row pieces, each given as the elements of `size` bytes of an array that it consists of."""
+    return sum(len({x * size // SECTOR for x in piece}) for piece in pieces)
+
+
+def tiles(extent, size):
+    """The parts of `size`, the last one shorter, of 0 .. extent."""
+    return [range(first, min(extent, first + size)) for first in range(0, extent, size)]
+
+
+def sites(kernel, writes):
+    """Counters of the sites of a kernel in global memory that read, or that write."""
+    return [site for site in kernel["sites"] if site["memory"] == "global" and site["writes"] == writes]

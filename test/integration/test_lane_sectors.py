@@ -7,19 +7,7 @@ import pytest
 
 from conftest import FULL
 from lane_texts import convolution, product, product_sizes
-from lanes import PRODUCTS, emulate, kernels, memory, with_chips
-
-SECTOR = 32
-
-
-def touched(pieces, size):
-    """Distinct sectors of row pieces, each given as the elements of an array that it consists of."""
-    return sum(len({x * size // SECTOR for x in piece}) for piece in pieces)
-
-
-def tiles(extent, size):
-    return [range(first, min(extent, first + size)) for first in range(0, extent, size)]
-
+from lanes import PRODUCTS, SECTOR, emulate, kernels, memory, tiles, touched, with_chips
 
 def sectors_of_convolution(layout, size, channels, filters, taps, points, padding, block):
     """Of all pieces that blocks of `block` copy for 2 images: the taps one after the other; of a tap the points of a row for each
