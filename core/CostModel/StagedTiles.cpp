@@ -61,6 +61,14 @@ static int64_t piecesAlong(const Nest &nest, const LaneContractionPlan &plan, co
   return std::max(bytes & -bytes, elementBytes);
 }
 
+/// Whether the places of all elements are known, as seen from the first one.
+static bool hasKnownStrides(const Access &access) {
+  for (unsigned dim = 0; dim < access.map.getNumDims(); ++dim)
+    if (!access.stride(dim))
+      return false;
+  return true;
+}
+
 /// Elements of one lane that follow each other along the rows or the columns of a fragment.
 static int64_t runAlong(const Layout &layout, bool rows) {
   int64_t count = 1;
@@ -125,6 +133,7 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   use.columns = byColumns && !result.kInner;
   use.transposed = result.kInner ? inFree && !inK : inK && !inFree;
   use.mayPad = !hasEngine;
+  result.byPlace = chip.rate("offset.global") && hasKnownStrides(given.access);
   use.lanes = hierarchy.lanes;
   result.elements = std::max<int64_t>(1, rows * cols / threads);
   int64_t piece = piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
@@ -229,7 +238,7 @@ double StagedTiles::fragmentLoads(const MatrixUnit &unit, const UnitOperand &own
 
 int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
   int64_t piece = loadBytes(operand);
-  return piece < vectorBytes ? llvm::divideCeil(operand.elements * bytes, piece) : 0;
+  return piece < vectorBytes && !operand.byPlace ? llvm::divideCeil(operand.elements * bytes, piece) : 0;
 }
 
 bool StagedTiles::keepsRows(int64_t loads) const {
@@ -244,8 +253,10 @@ bool StagedTiles::held(const StagedOperand &operand) const {
 int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   int64_t piece = loadBytes(operand), loads = llvm::divideCeil(operand.elements * bytes, piece);
   bool byEngine = operand.direct || (hasEngine && !held(operand));
-  // Loads by base and offsets: each of a whole vector has an offset that no loop changes.
-  int64_t offsets = piece < vectorBytes ? 0 : loads * int64_t(chip.rate("offset.global").value_or(0));
+  // Loads by base and offsets: each has an offset that no loop changes, and that lies behind the array for lanes that
+  // are outside.
+  int64_t offsets =
+      piece < vectorBytes && !operand.byPlace ? 0 : loads * int64_t(chip.rate("offset.global").value_or(0));
   int64_t beside = addressRegisters + (operand.turns && piece == bytes ? 0 : checkRegisters);
   return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * beside;
 }

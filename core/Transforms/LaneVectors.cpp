@@ -23,6 +23,16 @@ static Type runType(Type element, unsigned count) {
   return count == 1 ? element : VectorType::get(int64_t(count), element);
 }
 
+/// `place` for lanes that are inside, the end of its range for others.
+static ArrayPlace onlyWhere(const LaneContext &context, Value inside, ArrayPlace place) {
+  Value own = context.i32(place.constant);
+  if (place.lane)
+    own = arith::AddIOp::create(context.builder, context.loc, place.lane, own);
+  place.lane = arith::SelectOp::create(context.builder, context.loc, inside, own, context.i32(int32_t(place.range)));
+  place.constant = 0;
+  return place;
+}
+
 Value tilewright::loadElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
                                const ValidExtents &valid, VectorType type, bool byPlace) {
   OpBuilder &builder = context.builder;
@@ -90,6 +100,14 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     };
     if (!inside)
       return loadRuns();
+    // Lanes outside load from where the chip reads zeros.
+    auto isByPlace = [](const Address &address) { return address.place.has_value(); };
+    if (context.ops.zerosBeyond() && areTogether(distribution, valid, first.first, count) &&
+        llvm::all_of(addresses, isByPlace)) {
+      for (Address &address : addresses)
+        address.place = onlyWhere(context, inside, *address.place);
+      return loadRuns();
+    }
     auto branch = scf::IfOp::create(builder, loc, types, inside, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());

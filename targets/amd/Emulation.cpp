@@ -24,8 +24,13 @@ static Value addressOf(EmulationBuilder &b, Value resource, Value offset) {
   return LLVM::GEPOp::create(b.ir(), b.loc(), base.getType(), b.ir().getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
 }
 
-/// Loads through descriptors. Lanes of which more than one address is compared with the size are not made here: an
-/// address beyond the array is a finding, zero on the device.
+static Value isInRange(EmulationBuilder &b, Value resource, Value offset) {
+  offset = LLVM::ZExtOp::create(b.ir(), b.loc(), b.ir().getI64Type(), offset);
+  return LLVM::ICmpOp::create(b.ir(), b.loc(), LLVM::ICmpPredicate::ult, offset, b.resourceBytes(resource));
+}
+
+/// Loads through descriptors: zeros where the lane's offset is not below the size. An address below it that is beyond
+/// the array is a finding.
 static void emulateBuffers(EmulationTable &table) {
   table.space(amd::resourceSpace, Space::Resource);
   table.on(ROCDL::MakeBufferRsrcOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
@@ -40,9 +45,7 @@ static void emulateBuffers(EmulationTable &table) {
     if (!size)
       return b.refuse("only copies of a constant size are known");
     int64_t bytes = cast<IntegerAttr>(size.getValue()).getInt();
-    Value inRange = LLVM::ICmpOp::create(b.ir(), b.loc(), LLVM::ICmpPredicate::ult,
-                                         LLVM::ZExtOp::create(b.ir(), b.loc(), b.ir().getI64Type(), copy.getVoffset()),
-                                         b.resourceBytes(copy.getRsrc()));
+    Value inRange = isInRange(b, copy.getRsrc(), copy.getVoffset());
     Value zero = b.constant(32, 0);
     Value offset = LLVM::SelectOp::create(b.ir(), b.loc(), inRange, copy.getVoffset(), zero);
     offset = LLVM::AddOp::create(b.ir(), b.loc(), offset, copy.getSoffset());
@@ -67,7 +70,7 @@ static void emulateBuffers(EmulationTable &table) {
     Value address = addressOf(b, load.getRsrc(), offset);
     Type type = load.getRes().getType();
     unsigned bits = isa<VectorType>(type) ? 32 : type.getIntOrFloatBitWidth();
-    b.replace(LLVM::LoadOp::create(b.ir(), b.loc(), type, address, bits / 8).getResult());
+    b.replace(b.load(type, address, bits / 8, isInRange(b, load.getRsrc(), load.getOffset())));
     return success();
   });
 }

@@ -71,6 +71,8 @@ public:
                                              ArrayAttr(), ArrayAttr(), ArrayAttr());
   }
 
+  bool zerosBeyond() const override { return true; }
+
   /// The offset in the instruction moves both sides, so that copies of neighbouring pieces share M0.
   bool copyPlace(OpBuilder &builder, Location loc, Value destination, int64_t behind, const ArrayPlace &place,
                  int64_t bytes, Value inside) const override {

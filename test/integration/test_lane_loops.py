@@ -131,6 +131,18 @@ def test_share_of_chosen_plans(chip, kind, orders, shapes, tool, tmp_path):
         assert shares[plan] * max(1, waves) >= 0.80, (shape, plan, shares[plan], waves)
 
 
+@pytest.mark.parametrize("chip, kind, orders", [("MI350", "i8", (False, True)), ("MI350", "i8", (True, False)),
+                                                ("MI300X", "f16", (False, False)), ("RX9070", "f16", (True, True))])
+def test_sizes_that_tiles_do_not_divide(chip, kind, orders, tool, tmp_path):
+    """Lanes beyond the arrays load from behind their range: the loop branches for nothing but its next iteration, and compares nothing."""
+    program, assembly = tmp_path / "mm.mlir", tmp_path / "mm.s"
+    program.write_text(product(kind, 4000, 5000, 3000, *orders))
+    tool("tw-compile", program, "--target", f"amd:{chip}", "-o", assembly)
+    loop = amd_loop(assembly.read_text(), "v_wmma" if chip.startswith("RX") else "v_mfma_")
+    assert not [line for line in loop if line.startswith(("v_cmp", "v_cndmask", "s_and_saveexec", "s_or_b64"))], "\n".join(loop)
+    assert sum("branch" in line for line in loop) == 1, "\n".join(loop)
+
+
 def alone(loop, clocks):
     """Clocks of an iteration if nothing else runs on the SIMD: one instruction every four, in their order, and each product when the
     unit is done with the one before. Memory is never late."""

@@ -56,7 +56,8 @@ struct ScratchpadTile {
 };
 
 /// Where one lane reads an array: `base` + `uniform` + `lane` + `constant` bytes. All but `lane` is the same for the
-/// lanes of a subgroup, `lane` + `constant` is not negative and below `range`.
+/// lanes of a subgroup, `lane` + `constant` is not negative and below `range`, or `range` itself where the chip reads zeros
+/// from there on (`zerosBeyond`).
 struct ArrayPlace {
   mlir::Value base;          // pointer
   int64_t range = 0;         // bytes behind `base` in which `lane` + `constant` may lie, less than 2^32
@@ -96,6 +97,9 @@ public:
                                 int64_t bytes) const {
     return {};
   }
+  /// Whether loadPlace compares `lane` + `constant` with `range` and gives zeros from there on: then a lane that is
+  /// outside of an array loads from `range`, and no branch has to be around the load.
+  virtual bool zerosBeyond() const { return false; }
   /// Copies `bytes` (16) of an array past the registers: those of lane i go to `destination` + `behind` + 16 i, a place
   /// that is the same for all lanes of the subgroup; zeros for lanes where `inside` (i1, null: true) is false. All
   /// lanes of the subgroup call it. It lands before the end of the next `awaitPlaces`, or of a `waitCopies` that counts
