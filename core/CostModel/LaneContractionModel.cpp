@@ -330,7 +330,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               double blocks = outerCount * llvm::divideCeil(m, plan.blockM()) * llvm::divideCeil(n, plan.blockN());
               double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
               double active = std::min(blocks, atATime);
-              double perUnit = std::max(1.0, active / hierarchy.blocks); // blocks that share a multiprocessor
+              double perUnit = std::max(1.0, std::ceil(active / hierarchy.blocks)); // blocks of the fullest one
               bool sized = c.nest.tripCounts[plan.mDim] && c.nest.tripCounts[plan.nDim];
               int64_t tilesM = llvm::divideCeil(m, plan.blockM()), tilesN = llvm::divideCeil(n, plan.blockN());
               if (sweep || (sized && active < double(tilesM) * tilesN))

@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: @kept
 // CHECK: tile.mma {{.*}}behind_loads
-module attributes {tilewright.target = "amd:RX7900"} {
+module attributes {tilewright.target = "amd:RX7900", tilewright.force = "block_m=128,block_n=64,block_k=16"} {
 func.func private @kept(%A: memref<1024x1024xf32>, %B: memref<1024x1024xf32>, %C: memref<1024x1024xf32>) attributes {tilewright.kernel} {
   affine.for %i = 0 to 1024 { affine.for %j = 0 to 1024 { affine.for %l = 0 to 1024 {
     %a = affine.load %A[%i, %l] : memref<1024x1024xf32>
