@@ -138,11 +138,18 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   result.elements = std::max<int64_t>(1, rows * cols / threads);
   int64_t piece = piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
+  int64_t asOne = piece; // that begin and end inside or outside of the array
+  // Along k a loop of whole steps has no ends, and vectors may begin wherever loads allow it.
+  bool isRing = plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
+  result.loose = result.byPlace && isRing && inK && result.kInner && piece < vectorBytes &&
+                 piece >= int64_t(chip.rate("align.global").value_or(vectorBytes));
+  if (result.loose)
+    piece = vectorBytes;
   use.pieceBytes = use.transposed ? bytes : piece;
   use.wholeSectors = piece > bytes;
   if (result.turns)
     use.along = std::min(rows, piece / bytes); // at most; `arrange` chooses
-  result.direct = hasDirect && !use.transposed && piece == vectorBytes && use.rowBytes >= vectorBytes &&
+  result.direct = hasDirect && !use.transposed && asOne == vectorBytes && use.rowBytes >= vectorBytes &&
                   rows * use.rowBytes % (threads * vectorBytes) == 0;
   use.placed = result.direct ? hierarchy.lanes * vectorBytes : 0;
   // Pieces of 16 bytes cannot keep all reads of shorter ones apart: then lanes write them, in smaller pieces or padded
@@ -205,6 +212,7 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
   tile.kInner = operand.kInner;
   tile.turn = operand.turn;
   tile.direct = operand.direct;
+  tile.loose = operand.loose;
   tile.held = held(operand);
   return best.clocks;
 }

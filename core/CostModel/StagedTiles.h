@@ -27,6 +27,7 @@ struct StagedOperand {
   int64_t elements = 0;    // that a lane copies
   bool turns = false;      // in registers
   bool direct = false;     // copied past the registers
+  bool loose = false;      // vectors of copies begin wherever loads by place allow it
   bool byPlace = false;    // loads take an offset of the lane that no loop changes, and check nothing
   TurnShape turn;          // of a lane that does
   int64_t writeBytes = 16; // of one write into the tile as it is arranged

@@ -338,9 +338,12 @@ SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
   auto fits = [&](unsigned first, unsigned count) {
     if (first + count > elements.size() || int64_t(count) * elementBytes() > maxBytes)
       return false;
-    if ((elements[first] + constant) % count != 0 || divisor % count != 0)
+    int64_t whole = count; // elements by which places are aligned
+    if (loosened && hasPlace(first))
+      whole = std::min(whole, std::max<int64_t>(1, context->ops.placeAlignment() / elementBytes()));
+    if ((elements[first] + constant) % whole != 0 || divisor % whole != 0)
       return false;
-    if (llvm::any_of(bits, [&](int64_t bit) { return bit % count != 0; }))
+    if (llvm::any_of(bits, [&](int64_t bit) { return bit % whole != 0; }))
       return false;
     for (auto [divisor, multiples] : llvm::zip(strideDivisors, dynamicBits))
       if (divisor % count != 0 && llvm::any_of(multiples, [](int64_t multiple) { return multiple != 0; }))

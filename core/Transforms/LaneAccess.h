@@ -79,8 +79,10 @@ public:
                                             mlir::ValueRange operands, mlir::AffineMap elements,
                                             const Distribution &distribution);
 
-  /// Runs of at most `maxBytes` whose addresses are proved aligned to their size.
+  /// Runs of at most `maxBytes` whose addresses are proved aligned to their size, or where that was `loosened`, to what
+  /// loads by place ask for.
   llvm::SmallVector<LaneRun> runs(int64_t maxBytes) const;
+  void loosen() { loosened = true; }
   /// Whether the places of elements and of the worker's bits add up.
   bool addsUp() const { return linear; }
   /// The access to the same elements of an array shared out otherwise: `distribution` is the one before after an
@@ -94,6 +96,8 @@ public:
   /// Where element `e` of an array lies, in the parts that the chip's loads may take; nullopt where an offset of a lane
   /// is not known to be a sum of constants that is small enough.
   std::optional<ArrayPlace> place(unsigned e) const;
+  /// Whether it lies so.
+  bool hasPlace(unsigned e) const;
   /// Loads the matrices of the subgroup that make up all elements in the order of the lanes; null if the layout or the
   /// chip does not allow it.
   mlir::Value loadMatrices(mlir::Type resultType) const;
@@ -112,7 +116,7 @@ private:
   mlir::Value general(unsigned e) const;
   void distribute(const Distribution &distribution);
 
-  bool linear = true;
+  bool linear = true, loosened = false;
   mlir::AffineMap map, elementMap; // `map`: not linear, evaluated per element
   llvm::SmallVector<mlir::Value> operands;
   Distribution distribution;

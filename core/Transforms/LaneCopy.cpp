@@ -305,6 +305,8 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
                                           request.destinationOperands, op.getDestinationElements(), writes);
     if (failed(source) || failed(destination))
       return op.emitOpError() << "has element maps that lanes cannot share out";
+    if (op->hasAttr(looseAttr))
+      source->loosen();
     // Into a swizzle, elements that wait in registers are written in its pieces; an engine writes what it reads.
     int64_t piece = width;
     if (tile::ArrangementAttr arrangement = request.destination.arrangement;

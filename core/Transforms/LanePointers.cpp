@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tilewright/PointerOffset.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tilewright;
@@ -172,24 +173,26 @@ Value LaneAccess::pointer(unsigned e) const {
   return offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), offset, constant + elements[e]);
 }
 
+/// Of offsets that 32 bits hold with a sign to spare.
+static constexpr int64_t limit = int64_t(1) << 31;
+
+bool LaneAccess::hasPlace(unsigned e) const {
+  if (!linear || array.scratchpad || !strides.empty() || llvm::any_of(bits, [](int64_t bit) { return bit < 0; }))
+    return false;
+  int64_t first = (std::max<int64_t>(constant, 0) + elements[e]) * elementBytes();
+  return first >= 0 && std::accumulate(bits.begin(), bits.end(), first / elementBytes()) * elementBytes() + 16 <= limit;
+}
+
 std::optional<ArrayPlace> LaneAccess::place(unsigned e) const {
-  constexpr int64_t limit = int64_t(1) << 31; // of offsets that 32 bits hold with a sign to spare
-  if (!linear || array.scratchpad || !strides.empty())
+  if (!hasPlace(e))
     return std::nullopt;
   SmallVector<int64_t> bytes;
-  int64_t last = 0;
-  for (int64_t bit : bits) {
+  for (int64_t bit : bits)
     bytes.push_back(bit * elementBytes());
-    last += bytes.back();
-    if (bit < 0)
-      return std::nullopt;
-  }
   ArrayPlace place;
   // What lies before the array, where lanes check indices, is behind a base that lies there too: offsets have no sign.
   int64_t before = std::min<int64_t>(constant, 0);
   place.constant = (constant - before + elements[e]) * elementBytes();
-  if (place.constant < 0 || last + place.constant + 16 > limit)
-    return std::nullopt;
   OpBuilder &builder = context->builder;
   Location loc = context->loc;
   place.lane = number ? context->fromBits(number, bytes) : Value();

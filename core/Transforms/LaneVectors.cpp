@@ -23,6 +23,27 @@ static Type runType(Type element, unsigned count) {
   return count == 1 ? element : VectorType::get(int64_t(count), element);
 }
 
+/// `runs`, those by place of which the end of the array may be inside in the longest parts of which it is not: a load for
+/// each costs less than a branch around all.
+static SmallVector<LaneRun> partsInside(ArrayRef<LaneRun> runs, const LaneAccess &access,
+                                        const Distribution &distribution, const ValidExtents &valid, bool byPlace) {
+  SmallVector<LaneRun> parts;
+  for (LaneRun run : runs) {
+    unsigned count = run.count;
+    auto arePartsInside = [&] {
+      for (unsigned e = run.first; e < run.first + run.count; e += count)
+        if (!areTogether(distribution, valid, e, count))
+          return false;
+      return true;
+    };
+    while (byPlace && access.hasPlace(run.first) && count > 1 && !arePartsInside())
+      count /= 2;
+    for (unsigned e = run.first; e < run.first + run.count; e += count)
+      parts.push_back({e, count});
+  }
+  return parts;
+}
+
 /// `place` for lanes that are inside, the end of its range for others.
 static ArrayPlace onlyWhere(const LaneContext &context, Value inside, ArrayPlace place) {
   Value own = context.i32(place.constant);
@@ -80,6 +101,8 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(runType(carrier, count)));
   };
   SmallVector<LaneRun> runs = access.runs(mostAccessBytes);
+  if (checked && context.ops.zerosBeyond())
+    runs = partsInside(runs, access, distribution, valid, byPlace);
   LaneBounds bounds(context, distribution, valid, runs);
   // All runs or zeros; or single elements of the only one.
   auto loadAll = [&](ArrayRef<LaneRun> runs, auto &&self) -> SmallVector<Value> {

@@ -69,9 +69,9 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
                Rate<"exp2.f32", PerClock<issues, 16>, Manual>, Rate<"load", PerClock<1, 4>, Manual>,
                Rate<"store", PerClock<1, 4>, Manual>, Rate<"shuffle", PerClock<1, 2>, Manual>,
                // Not clocks: short accesses of LDS in one instruction; of each access and permutation, waits; of each
-               // load, registers that hold its offset.
+               // load, registers that hold its offset; bytes that divide the addresses of its vectors.
                Rate<"pairs.shared", PerClock<2>, Manual>, Rate<"waits.permute", PerClock<1, 4>, Counted>, Rate<"waits.shared", PerClock<3, 4>, Counted>,
-               Rate<"offset.global", PerClock<1>, Manual>] #
+               Rate<"offset.global", PerClock<1>, Manual>, Rate<"align.global", PerClock<4>, Manual>] #
               // Of each copy past the registers, the scalar register that says where it goes; of a unit's k, waits for
               // its fragments.
               !if(!eq(wave, 64), [Rate<"place.direct", PerClock<1, 4>, Counted>,

@@ -25,7 +25,8 @@ namespace {
 
 class AmdLaneOps : public LaneOps {
 public:
-  explicit AmdLaneOps(const TargetDescription &chip) : rdna(chip.levels()[2].count == 32) {
+  explicit AmdLaneOps(const TargetDescription &chip)
+      : rdna(chip.levels()[2].count == 32), alignment(int64_t(chip.rate("align.global").value_or(16))) {
     for (const CopyEngine &engine : chip.copies()) {
       direct |= engine.name == "LoadToLds";
       columns |= engine.name == "DsReadTr";
@@ -72,6 +73,7 @@ public:
   }
 
   bool zerosBeyond() const override { return true; }
+  int64_t placeAlignment() const override { return alignment; }
 
   /// The offset in the instruction moves both sides, so that copies of neighbouring pieces share M0.
   bool copyPlace(OpBuilder &builder, Location loc, Value destination, int64_t behind, const ArrayPlace &place,
@@ -298,6 +300,7 @@ private:
 
   static constexpr uint32_t fragmentsArrived = 0xc07f; // lgkmcnt 0, the others as they are
   bool rdna, direct = false, columns = false;
+  int64_t alignment;
 };
 
 } // namespace
