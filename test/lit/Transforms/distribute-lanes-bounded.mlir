@@ -65,13 +65,15 @@ func.func private @elements(%x: memref<16x?xf16>, %n: index)
 
 module attributes {tilewright.target = "amd:MI300X"} {
 
-// Offsets of buffers have no sign: the buffer begins where the first lane's place is, 34 elements before the array.
+// Offsets of buffers have no sign: the buffer begins where the first lane's place is, 34 elements before the array. Lanes outside of it
+// read zeros behind the range of 2 GiB, without a branch around the load.
 //
 // CHECK-LABEL: func.func private @before
 // CHECK: %[[BASE:.*]] = llvm.getelementptr %arg0[-34] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f16
 // CHECK: rocdl.make.buffer.rsrc %[[BASE]]
-// CHECK: scf.if
-// CHECK: rocdl.raw.ptr.buffer.load
+// CHECK: %[[OWN:.*]] = arith.select {{.*}}, %c-2147483648_i32 : i32
+// CHECK-NEXT: %[[OFFSET:.*]] = llvm.add %[[OWN]]
+// CHECK-NEXT: rocdl.raw.ptr.buffer.load {{.*}}, %[[OFFSET]],
 func.func private @before(%x: memref<16x32xf16>)
     attributes {tilewright.launch = {threads = 64 : i64, shared = 1024 : i64}} {
   tile.parallel (%g) to (4) level "grid" {
