@@ -259,6 +259,11 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
         expr = binary.getLHS();
       }
     }
+    expr.walk([&](AffineExpr part) {
+      auto product = dyn_cast<AffineBinaryOpExpr>(part);
+      auto factor = product ? dyn_cast<AffineConstantExpr>(product.getRHS()) : AffineConstantExpr();
+      access.hasSign |= factor && product.getKind() == AffineExprKind::Mul && factor.getValue() < 0;
+    });
     Value value;
     if (!isa<AffineConstantExpr>(expr))
       value = affine::expandAffineExpr(builder, context.loc, expr, operands.take_front(map.getNumDims()),

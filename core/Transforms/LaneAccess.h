@@ -123,6 +123,7 @@ private:
   mlir::Value number;
   mlir::Value uniform;     // index, elements; null: 0
   int64_t divisor = 0;     // of `uniform`; 0: it is zero
+  bool hasSign = false;    // `uniform` may be negative
   bool apart = false;      // of a scratchpad: no bit of `uniform` is one of lanes or elements, in any dimension
   int64_t uniformBits = 0; // elements; those that `uniform` may have
   int64_t constant = 0;    // elements

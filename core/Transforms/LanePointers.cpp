@@ -203,7 +203,7 @@ std::optional<ArrayPlace> LaneAccess::place(unsigned e) const {
   int64_t size = limit + 1;
   if (array.type.hasStaticShape() && array.type.getNumElements() - before <= limit)
     size = (array.type.getNumElements() - before) * elementBytes();
-  if (size > limit) { // the shared part needs a pointer
+  if (size > limit || hasSign) { // the shared part needs a pointer
     place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), uniform, before);
     return place;
   }

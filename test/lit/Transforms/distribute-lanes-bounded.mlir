@@ -87,3 +87,30 @@ func.func private @before(%x: memref<16x32xf16>)
   return
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+
+// A window that is turned round begins at a place that may lie before the array without its constant: that is part of the
+// pointer, since offsets of buffers have no sign.
+//
+// CHECK-LABEL: func.func private @turned_round
+// CHECK: %[[AT:.*]] = arith.muli %{{.*}}, %c-8
+// CHECK: %[[FIRST:.*]] = arith.index_cast %[[AT]] : index to i64
+// CHECK: %[[BASE:.*]] = llvm.getelementptr %arg0[%[[FIRST]]]
+// CHECK: rocdl.make.buffer.rsrc %[[BASE]]
+// CHECK: rocdl.raw.ptr.buffer.load %{{.*}}, %{{.*}}, %[[NONE:.*]], %[[NONE]] : i32
+func.func private @turned_round(%x: memref<32xf16>)
+    attributes {tilewright.launch = {threads = 64 : i64, shared = 1024 : i64}} {
+  tile.parallel (%g) to (4) level "grid" {
+    %s = tile.alloc() : memref<64x2xf16, "shared">
+    tile.parallel (%b) to (1) level "block" {
+      %t = tile.copy %x[%g * -8 + 24] elements affine_map<(q, p) -> (p)> to %s[0, 0] elements affine_map<(q, p) -> (q, p)>
+             shape [64, 2] : memref<32xf16>, memref<64x2xf16, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}
