@@ -43,41 +43,72 @@ static bool fillsWithZero(const Nest &nest) {
     auto dim = dyn_cast<AffineDimExpr>(index);
     if (!dim && size == 1 && index == getAffineConstantExpr(0, index.getContext()))
       continue;
-    if (!dim || used.test(dim.getPosition()) || nest.tripCounts[dim.getPosition()] != size)
+    if (!dim || used.test(dim.getPosition()))
+      return false;
+    // What is not filled of a buffer of unknown size is not defined.
+    if (!ShapedType::isDynamic(size) && nest.tripCounts[dim.getPosition()] != size)
       return false;
     used.set(dim.getPosition());
   }
   return true;
 }
 
-/// Where the only store of `nest` puts the first element of the array that the nest copies as a whole; nullopt if it
-/// does anything else. `source` becomes the array.
-static std::optional<SmallVector<int64_t, 4>> copiesWhole(const Nest &nest, Value &source) {
-  if (nest.stores.size() != 1 || nest.loads.size() != 1)
-    return std::nullopt;
-  const Access &load = nest.loads.front(), &store = nest.stores.front();
-  auto type = cast<MemRefType>(load.memref.getType());
-  if (cast<AffineStoreOp>(store.op).getValueToStore() != load.op->getResult(0) || !type.hasStaticShape() ||
-      !type.getLayout().isIdentity() || load.map.getNumResults() != store.map.getNumResults() ||
-      !load.symbols.empty() || !store.symbols.empty())
-    return std::nullopt;
-  SmallVector<int64_t, 4> low;
+/// The value that ends `loop`; null if it is no value alone.
+static Value endOf(AffineForOp loop) {
+  AffineMap bound = loop.getUpperBoundMap();
+  bool isValue = bound.getNumResults() == 1 && bound.getNumInputs() == 1 &&
+                 isa<AffineDimExpr, AffineSymbolExpr>(bound.getResult(0));
+  return isValue ? loop.getUpperBoundOperands()[0] : Value();
+}
+
+/// Whether `size` is that of dimension `d` of `array`.
+static bool isSizeOf(Value size, Value array, unsigned d) {
+  auto dim = size.getDefiningOp<memref::DimOp>();
+  return dim && dim.getSource() == array && dim.getConstantIndex() == d;
+}
+
+/// Whether `nest` writes a box of the buffer of `store`, each element once, which becomes the inside of `result`.
+static bool writesBox(const Nest &nest, const Access &store, PaddedArray &result) {
   llvm::SmallBitVector used(nest.depth());
-  for (auto [from, to, size] : llvm::zip(load.map.getResults(), store.map.getResults(), type.getShape())) {
-    auto shift =
-        dyn_cast<AffineConstantExpr>(simplifyAffineExpr(to - from, load.map.getNumDims(), load.map.getNumSymbols()));
-    auto dim = dyn_cast<AffineDimExpr>(from);
-    bool single = size == 1 && from == getAffineConstantExpr(0, from.getContext());
-    if (!shift || shift.getValue() < 0 || (!dim && !single))
-      return std::nullopt;
-    if (dim && (used.test(dim.getPosition()) || nest.tripCounts[dim.getPosition()] != size))
-      return std::nullopt;
+  if (!store.symbols.empty())
+    return false;
+  for (AffineExpr index : store.map.getResults()) {
+    SmallVector<AffineExpr> zeros(nest.depth(), getAffineConstantExpr(0, index.getContext()));
+    auto first = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(index.replaceDims(zeros), 0, 0));
+    if (!first || first.getValue() < 0)
+      return false;
+    auto dim = dyn_cast<AffineDimExpr>(simplifyAffineExpr(index - first.getValue(), nest.depth(), 0));
+    if (!dim && !isa<AffineConstantExpr>(index))
+      return false;
+    std::optional<int64_t> size = dim ? nest.tripCounts[dim.getPosition()] : 1;
+    Value extent = size ? Value() : endOf(nest.loops[dim.getPosition()]);
+    if ((dim && used.test(dim.getPosition())) || (!size && !extent))
+      return false;
     if (dim)
       used.set(dim.getPosition());
-    low.push_back(shift.getValue());
+    result.low.push_back(first.getValue());
+    result.sizes.push_back(size.value_or(ShapedType::kDynamic));
+    result.extents.push_back(extent);
   }
-  source = load.memref;
-  return low;
+  for (unsigned loop = 0; loop < nest.depth(); ++loop)
+    if (!used.test(loop) && nest.tripCounts[loop] != 1)
+      return false;
+  return true;
+}
+
+/// The array of `sizes` that `nest` copies as a whole by `store`, to `low`; null if it does anything else.
+static Value copiedArray(const Nest &nest, const Access &store, ArrayRef<int64_t> low, ArrayRef<int64_t> sizes) {
+  if (nest.stores.size() != 1 || nest.loads.size() != 1)
+    return {};
+  const Access &load = nest.loads.front();
+  auto type = cast<MemRefType>(load.memref.getType());
+  if (cast<AffineStoreOp>(store.op).getValueToStore() != load.op->getResult(0) || type.getShape() != sizes ||
+      !type.getLayout().isIdentity() || !load.symbols.empty())
+    return {};
+  for (auto [from, to, first] : llvm::zip(load.map.getResults(), store.map.getResults(), low))
+    if (simplifyAffineExpr(to - from, load.map.getNumDims(), 0) != getAffineConstantExpr(first, from.getContext()))
+      return {};
+  return load.memref;
 }
 
 /// Whether nothing writes `array` from `after` on, an operation of `block`, and it lives until `last`.
@@ -102,7 +133,8 @@ static bool staysAsItIs(Value array, Operation *after, Operation *last) {
   });
 }
 
-std::optional<PaddedArray> tilewright::findPadding(Value buffer, Operation *reader, std::string *reason) {
+std::optional<PaddedArray> tilewright::findPadding(Value buffer, Operation *reader, std::string *reason,
+                                                   bool mayCompute) {
   auto refuse = [&](StringRef why) -> std::optional<PaddedArray> {
     if (reason)
       *reason = why;
@@ -110,8 +142,8 @@ std::optional<PaddedArray> tilewright::findPadding(Value buffer, Operation *read
   };
   auto type = cast<MemRefType>(buffer.getType());
   auto alloc = buffer.getDefiningOp<memref::AllocOp>();
-  if (!alloc || alloc->getBlock() != reader->getBlock() || !type.hasStaticShape() || !type.getLayout().isIdentity())
-    return refuse("it is no buffer of known sizes");
+  if (!alloc || alloc->getBlock() != reader->getBlock() || !type.getLayout().isIdentity())
+    return refuse("it is no buffer");
   PaddedArray result;
   result.buffer = buffer;
   SmallVector<Operation *, 2> writers;
@@ -133,17 +165,33 @@ std::optional<PaddedArray> tilewright::findPadding(Value buffer, Operation *read
   FailureOr<Nest> fill = analyzeNest(result.fill), copy = analyzeNest(result.copy);
   if (failed(fill) || failed(copy) || !fillsWithZero(*fill))
     return refuse("it is not filled with zeros first");
-  auto low = copiesWhole(*copy, result.source);
-  if (!low || result.source == buffer)
+  auto isInside = [&](const Access &access) { return access.memref == buffer; };
+  auto store = llvm::find_if(copy->stores, isInside);
+  if (!writesBox(*copy, *store, result))
+    return refuse("its inside is not written element by element");
+  result.source = copiedArray(*copy, *store, result.low, result.sizes);
+  if (result.source == buffer || llvm::any_of(copy->loads, isInside))
+    return refuse("its inside is computed from itself");
+  if (!result.source && !mayCompute)
     return refuse("its inside is no copy of a whole array");
-  if (!staysAsItIs(result.source, writers[1], reader))
+  if (result.source && !staysAsItIs(result.source, writers[1], reader))
     return refuse("the array inside it is written before it is read");
-  result.low = *low;
-  ArrayRef<int64_t> inner = cast<MemRefType>(result.source.getType()).getShape();
+  unsigned nextSize = 0;
   for (unsigned d = 0; d < result.low.size(); ++d) {
-    if (result.low[d] + inner[d] > type.getDimSize(d))
+    Value size = type.isDynamicDim(d) ? alloc.getDynamicSizes()[nextSize++] : Value();
+    if (size && result.extents[d] == size && result.low[d] == 0)
+      continue; // no padding
+    if (result.extents[d]) {
+      if (!size || !result.source || !isSizeOf(result.extents[d], result.source, d))
+        return refuse("it is not known where the array inside it ends");
+      result.dimensions.push_back(d);
+      continue;
+    }
+    if (size)
+      return refuse("the array inside it is a part of unknown size");
+    if (result.low[d] + result.sizes[d] > type.getDimSize(d))
       return refuse("the array inside it goes beyond its end");
-    if (inner[d] != type.getDimSize(d))
+    if (result.sizes[d] != type.getDimSize(d))
       result.dimensions.push_back(d);
   }
   return result;

@@ -13,6 +13,8 @@
 ///   P[h + 1, w + 1] = X[h, w]       its inside
 ///   .. = P[h + r, w + s] * ..
 ///
+/// or where the image is computed, P[h + 1, w + 1] = max(Y[h, w], 0).
+///
 /// Who can check indices while it copies reads the image itself, at
 /// [h + r - 1, w + s - 1], and takes zeros where an index is outside of X: then
 /// the buffer need not exist. What is checked are whole dimensions of X, from 0
@@ -27,20 +29,25 @@
 
 namespace tilewright {
 
-/// A buffer that is an array with zeros around it, and nothing else.
+/// A buffer that is an array with zeros around it, and nothing else; or, without `source`, that is what a nest computes
+/// with zeros around it.
 struct PaddedArray {
   mlir::Value buffer, source;
+  llvm::SmallVector<int64_t, 4> sizes;       // of what is inside
+  llvm::SmallVector<mlir::Value, 4> extents; // the same where only the run shows it, else null
   llvm::SmallVector<int64_t, 4> low;         // zeros before the first element, per dimension
   llvm::SmallVector<unsigned, 4> dimensions; // that have zeros before or behind
-  mlir::affine::AffineForOp fill, copy;      // the nests that write the buffer
+  mlir::affine::AffineForOp fill, copy;      // the nests that write the buffer, all of it and then its inside
 
   /// `read`, an access to the buffer, as one to the array; its indices may lie outside.
   Access onSource(const Access &read) const;
 };
 
-/// What `buffer` holds when `reader`, an operation of its block, begins; nullopt if it is no such buffer, its sizes are
-/// not known, or the array has not the same elements any more. `reason`, if not null, says which.
-std::optional<PaddedArray> findPadding(mlir::Value buffer, mlir::Operation *reader, std::string *reason = nullptr);
+/// What `buffer` holds when `reader`, an operation of its block, begins; nullopt if it is no such buffer, it is not
+/// known where the array ends, or that has not the same elements any more. `reason`, if not null, says which.
+/// `mayCompute`: the inside may be computed, by a nest that does not read the buffer.
+std::optional<PaddedArray> findPadding(mlir::Value buffer, mlir::Operation *reader, std::string *reason = nullptr,
+                                       bool mayCompute = false);
 
 /// Of all points of the loops that move bounded dimensions of `operand`, those at which no index is outside; nullopt
 /// where a trip count is not known, or an index is not linear, or a loop moves two bounded dimensions. `tripCounts`: of

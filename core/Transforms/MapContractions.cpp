@@ -277,6 +277,9 @@ void MapContractions::runOnOperation() {
   const Settings settings = Settings::of(getOperation());
   options.threads = settings.threads;
   options.mayReassociate = settings.mayReassociate();
+  if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target))
+    separateInsides(getOperation(),
+                    {**target, *lanes, settings.mayRoundOperands(), options.overrides, options.turnBefore.value_or(0)});
   // One at a time: a rewrite erases nests that another could have named.
   for (bool changed = true; changed;) {
     changed = false;
@@ -299,8 +302,8 @@ void MapContractions::runOnOperation() {
         if (widenOperands(*contraction, **target))
           contraction = recognizeContraction(*analyzeNest(root));
         orientToResult(*contraction);
-        padded = findPaddedOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides,
-                                    options.turnBefore.value_or(0));
+        padded = findPaddedOperands(*contraction, {**target, *lanes, settings.mayRoundOperands(), options.overrides,
+                                                   options.turnBefore.value_or(0)});
         padded.apply(*contraction);
         auto done = turnOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides,
                                  options.turnBefore);

@@ -12,8 +12,11 @@
 
 #include "core/Transforms/PaddedOperands.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/AssumedSizes.h"
+#include "core/CostModel/LaneDimensions.h"
 #include "core/Transforms/TurnOperands.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -43,40 +46,46 @@ void PaddedOperands::eraseBuffers() const {
   }
 }
 
-/// Seconds of the two launches that write the buffer, shared by those that read it.
-static double secondsOf(const PaddedArray &array, const TargetDescription &chip) {
-  llvm::SmallPtrSet<Operation *, 4> readers;
-  Value buffer = array.buffer;
+/// Nests that read the buffer.
+static llvm::SmallSetVector<Operation *, 4> readersOf(Value buffer) {
+  llvm::SmallSetVector<Operation *, 4> readers;
   for (Operation *user : buffer.getUsers())
     if (isa<AffineLoadOp>(user))
       readers.insert(buffer.getParentBlock()->findAncestorOpInBlock(*user));
-  auto bytesOf = [](Value memref) {
-    auto type = cast<MemRefType>(memref.getType());
-    return double(type.getNumElements()) * elementBytes(type.getElementType());
-  };
-  double bytes = bytesOf(buffer) + 2 * bytesOf(array.source);
-  double clocks = bytes / chip.memory("global")->bytesPerClock + 2 * launchClocks;
-  return clocks / (chip.clockMHz() * 1e6) / double(std::max<size_t>(1, readers.size()));
+  return readers;
 }
 
-PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const TargetDescription &chip,
-                                              const LaneHierarchy &hierarchy, bool fast, LanePlanOverrides overrides,
-                                              int64_t padded) {
+/// Seconds of the launches that write the buffer, shared by those that read it: of the zeros, and of the inside if it
+/// is copied.
+static double secondsOf(const PaddedArray &array, const TargetDescription &chip, bool isCopied) {
+  auto bytesOf = [](Value memref) {
+    auto type = cast<MemRefType>(memref.getType());
+    double elements = 1;
+    for (int64_t size : type.getShape())
+      elements *= double(ShapedType::isDynamic(size) ? assumedExtent : size);
+    return elements * elementBytes(type.getElementType());
+  };
+  double bytes = bytesOf(array.buffer) + (isCopied ? 2 * bytesOf(array.source) : 0);
+  double clocks = bytes / chip.memory("global")->bytesPerClock + (isCopied ? 2 : 1) * launchClocks;
+  return clocks / (chip.clockMHz() * 1e6) / double(std::max<size_t>(1, readersOf(array.buffer).size()));
+}
+
+PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const PaddingOptions &options, Value computed) {
   PaddedOperands result;
-  if (!chip.memory("global"))
+  if (!options.chip.memory("global"))
     return result;
   double buffers = 0;
   int64_t which = 0;
   AffineForOp root = Nest(c.nest).root();
   for (auto [operand, bit] : {std::pair(&c.a, turnsA), {&c.b, turnsB}}) {
-    if (padded & bit)
+    if (options.padded & bit)
       continue;
     std::optional<PaddedArray> found = findPadding(operand->access.memref, root);
     if (!found || found->dimensions.empty())
       continue;
     which |= bit;
     if (llvm::none_of(result.passedBy, [&](const PaddedArray &other) { return other.buffer == found->buffer; })) {
-      buffers += secondsOf(*found, chip);
+      buffers += secondsOf(*found, options.chip, found->buffer != computed);
       result.passedBy.push_back(std::move(*found));
     }
   }
@@ -85,8 +94,10 @@ PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const Target
   Contraction direct = c;
   result.apply(direct);
   std::string reason;
-  auto plan = planLaneContraction({direct, fast, overrides}, chip, hierarchy, reason);
-  auto before = planLaneContraction({c, fast, overrides}, chip, hierarchy, reason);
+  auto planOf = [&](const Contraction &asked) {
+    return planLaneContraction({asked, options.fast, options.overrides}, options.chip, options.hierarchy, reason);
+  };
+  std::optional<LaneContractionPlan> plan = planOf(direct), before = planOf(c);
   if (!plan || (before && before->seconds + buffers < plan->seconds))
     result.passedBy.clear();
   if (plan)
@@ -94,4 +105,81 @@ PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const Target
   if (before)
     result.considered.push_back(llvm::json::Object{{"padded", which}, {"seconds", before->seconds + buffers}});
   return result;
+}
+
+//===-- Insides that are computed -----------------------------------------===//
+
+/// Whether `nest` is a contraction that reads past `buffer`.
+static bool readsPast(Operation *nest, Value buffer, const PaddingOptions &options) {
+  auto root = dyn_cast_or_null<AffineForOp>(nest);
+  FailureOr<Nest> loops = root ? analyzeNest(root) : FailureOr<Nest>(failure());
+  FailureOr<Contraction> c = succeeded(loops) ? recognizeContraction(*loops) : FailureOr<Contraction>(failure());
+  if (failed(c))
+    return false;
+  orientToResult(*c);
+  PaddedOperands operands = findPaddedOperands(*c, options, buffer);
+  return llvm::any_of(operands.passedBy, [&](const PaddedArray &array) { return array.buffer == buffer; });
+}
+
+/// Makes `store` one to `memref`, whose places differ from those before by `shift` times `low`.
+static void moveStore(AffineStoreOp store, Value memref, ArrayRef<int64_t> low, int64_t shift) {
+  AffineMap map = store.getAffineMap();
+  SmallVector<AffineExpr> places;
+  for (auto [place, first] : llvm::zip(map.getResults(), low))
+    places.push_back(simplifyAffineExpr(place + shift * first, map.getNumDims(), map.getNumSymbols()));
+  store.getMemrefMutable().assign(memref);
+  store.setMap(AffineMap::get(map.getNumDims(), map.getNumSymbols(), places, map.getContext()));
+}
+
+/// Copies `inside`, a buffer of the sizes of the inside, into the padded buffer, behind the nest that computes it.
+static AffineForOp copyInside(const PaddedArray &array, Value inside) {
+  Location loc = inside.getLoc();
+  OpBuilder b(inside.getContext());
+  b.setInsertionPointAfter(array.copy);
+  SmallVector<Value> indices;
+  SmallVector<AffineExpr> places;
+  AffineForOp outermost;
+  for (auto [size, extent, low] : llvm::zip(array.sizes, array.extents, array.low)) {
+    auto loop = extent ? AffineForOp::create(b, loc, ValueRange(), b.getConstantAffineMap(0), ValueRange(extent),
+                                             b.getSymbolIdentityMap())
+                       : AffineForOp::create(b, loc, 0, size);
+    if (!outermost)
+      outermost = loop;
+    places.push_back(b.getAffineDimExpr(indices.size()) + low);
+    indices.push_back(loop.getInductionVar());
+    b.setInsertionPointToStart(loop.getBody());
+  }
+  Value element = AffineLoadOp::create(b, loc, inside, indices);
+  AffineStoreOp::create(b, loc, element, array.buffer, AffineMap::get(indices.size(), 0, places, b.getContext()),
+                        indices);
+  return outermost;
+}
+
+void tilewright::separateInsides(func::FuncOp function, const PaddingOptions &options) {
+  SmallVector<memref::AllocOp> buffers;
+  function.walk([&](memref::AllocOp buffer) { buffers.push_back(buffer); });
+  for (memref::AllocOp buffer : buffers) {
+    auto readers = readersOf(buffer);
+    if (readers.empty() || llvm::is_contained(readers, nullptr))
+      continue;
+    std::optional<PaddedArray> array = findPadding(buffer, readers.front(), nullptr, /*mayCompute=*/true);
+    if (!array || array->source || array->dimensions.empty())
+      continue;
+    AffineStoreOp store;
+    for (Operation *user : buffer->getUsers())
+      if (auto found = dyn_cast<AffineStoreOp>(user); found && array->copy->isAncestor(found))
+        store = found;
+    OpBuilder b(array->copy);
+    auto type = MemRefType::get(array->sizes, buffer.getType().getElementType());
+    auto extents = llvm::to_vector(array->extents);
+    llvm::erase(extents, nullptr);
+    auto inside = memref::AllocOp::create(b, store.getLoc(), type, extents);
+    moveStore(store, inside, array->low, -1);
+    AffineForOp copy = copyInside(*array, inside);
+    if (llvm::all_of(readers, [&](Operation *reader) { return readsPast(reader, buffer, options); }))
+      continue;
+    moveStore(store, buffer, array->low, 1);
+    copy.erase();
+    inside.erase();
+  }
 }

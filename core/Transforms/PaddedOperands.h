@@ -18,6 +18,13 @@
 /// two launches, and is written and read once. Where others read the buffer too,
 /// they share what it takes.
 ///
+/// Where the image is computed into the buffer, by what follows the convolution
+/// before, it gets a buffer of its own first. So it can be computed on that
+/// convolution's sums, and the next one reads it where it is:
+///
+///   P = 0;  P[h + 1, w + 1] = max(Y[h, w], 0);                              before
+///   P = 0;  I[h, w] = max(Y[h, w], 0);  P[h + 1, w + 1] = I[h, w];          after
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_PADDEDOPERANDS_H
@@ -25,6 +32,7 @@
 
 #include "core/Analysis/Padding.h"
 #include "core/CostModel/LaneContractionModel.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace tilewright {
 
@@ -39,10 +47,22 @@ struct PaddedOperands {
   void eraseBuffers() const;
 };
 
-/// Which operands of `c` are read past their padding. `padded`: those that keep a padded buffer all the same
-/// (`turnsA`, `turnsB`); `fast`, `overrides`: as for planLaneContraction.
-PaddedOperands findPaddedOperands(const Contraction &c, const TargetDescription &chip, const LaneHierarchy &hierarchy,
-                                  bool fast, LanePlanOverrides overrides, int64_t padded);
+/// What decides which operands are read past their padding.
+struct PaddingOptions {
+  const TargetDescription &chip;
+  const LaneHierarchy &hierarchy;
+  bool fast;                   // as for planLaneContraction
+  LanePlanOverrides overrides; // as for planLaneContraction
+  int64_t padded;              // operands that keep a padded buffer all the same (`turnsA`, `turnsB`)
+};
+
+/// Which operands of `c` are read past their padding. `computed`: a buffer whose inside another nest would write
+/// without a launch of its own, or null.
+PaddedOperands findPaddedOperands(const Contraction &c, const PaddingOptions &options, mlir::Value computed = {});
+
+/// Gives what is computed into padded buffers of `function` buffers of their own, with copies behind, where all that
+/// read one are contractions that then read past it.
+void separateInsides(mlir::func::FuncOp function, const PaddingOptions &options);
 
 } // namespace tilewright
 

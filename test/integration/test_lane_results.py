@@ -202,6 +202,41 @@ def test_padding_on_some_sides(chip, low, high, tool, tmp_path):
     assert len(kernels(report)) == 1 and not conflicts(report)
 
 
+@pytest.mark.parametrize("chip, images", [("nvidia:A100", "2"), ("amd:MI300X", "2"), ("nvidia:T4", "?"), ("amd:MI350", "?")])
+def test_chains_of_padded_convolutions(chip, images, tool, tmp_path):
+    """What follows a convolution runs on its sums, though the next one reads it with zeros around: one launch for each."""
+    def padded(result, image, channels):
+        return f"""{result} = tensor.pad {image} low[0, 1, 1, 0] high[0, 1, 1, 0] {{
+        ^bb0(%a: index, %b: index, %c: index, %d: index):
+          tensor.yield %zero : f16
+        }} : tensor<{images}x9x12x{channels}xf16> to tensor<{images}x11x14x{channels}xf16>"""
+    result, plain = f"tensor<{images}x9x12x32xf32>", "affine_map<(a, b, c, d) -> (a, b, c, d)>"
+    count = "%n" if images == "?" else ""
+    text = f"""func.func @f(%x: tensor<{images}x9x12x16xf16>, %w: tensor<3x3x16x32xf16>, %v: tensor<3x3x32x32xf16>) -> {result} {{
+      %first = arith.constant 0 : index
+      %n = tensor.dim %x, %first : tensor<{images}x9x12x16xf16>
+      %zero = arith.constant 0.0 : f16
+      %none = arith.constant 0.0 : f32
+      {padded("%p", "%x", 16)}
+      %e = tensor.empty({count}) : {result}
+      %s = linalg.fill ins(%none : f32) outs(%e : {result}) -> {result}
+      %r = linalg.conv_2d_nhwc_hwcf ins(%p, %w : tensor<{images}x11x14x16xf16>, tensor<3x3x16x32xf16>) outs(%s : {result}) -> {result}
+      %o = tensor.empty({count}) : tensor<{images}x9x12x32xf16>
+      %h = linalg.generic {{indexing_maps = [{plain}, {plain}], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}}
+        ins(%r : {result}) outs(%o : tensor<{images}x9x12x32xf16>) {{
+      ^bb0(%i: f32, %j: f16):
+        %m = arith.maximumf %i, %none : f32
+        %t = arith.truncf %m : f32 to f16
+        linalg.yield %t : f16
+      }} -> tensor<{images}x9x12x32xf16>
+      {padded("%q", "%h", 32)}
+      %z = linalg.conv_2d_nhwc_hwcf ins(%q, %v : tensor<{images}x11x14x32xf16>, tensor<3x3x32x32xf16>) outs(%s : {result}) -> {result}
+      return %z : {result}
+    }}"""
+    first, second = kernels(run(tool, tmp_path, chip, text, *(["--sizes=2"] if images == "?" else [])))
+    assert first["units"] and second["units"]
+
+
 @pytest.mark.parametrize("chip, force", [("nvidia:H100", "group=4"), ("amd:MI350", "")])
 @pytest.mark.parametrize("rows, k, cols, low, low_k", [(250, 120, 248, 3, 5), (256, 96, 256, 0, 0)])
 def test_products_of_padded_matrices(chip, force, rows, k, cols, low, low_k, tool, tmp_path):

@@ -180,4 +180,127 @@ func.func @shared(%x: memref<16x32xf16>, %w: memref<3x32x64xf16>, %y: memref<16x
   }
   return
 }
+
+// The inside is computed from what a convolution before has summed, for a number of images that only the run shows: it is
+// stored from the sums of that one into a buffer without zeros, which this one reads.
+// CHECK-LABEL: func.func @computed
+// CHECK-NOT: memref.alloc{{.*}}18x32xf16
+// CHECK: %[[I:.*]] = memref.alloc(%arg4) : memref<?x16x32xf16>
+// CHECK-NOT: affine.store
+// CHECK: tile.store %{{.*}}, %[[I]]
+// CHECK-NOT: affine.store
+// CHECK: tile.copy %[[I]]{{.*}}{bounded = array<i64: 1>}
+// CHECK-NOT: affine.store
+func.func @computed(%x: memref<?x16x32xf16>, %w: memref<32x32xf16>, %v: memref<3x32x64xf16>, %y: memref<?x16x64xf32>, %n: index) {
+  %zero = arith.constant 0.0 : f16
+  %none = arith.constant 0.0 : f32
+  %c = memref.alloc(%n) : memref<?x16x32xf32>
+  %p = memref.alloc(%n) : memref<?x18x32xf16>
+  affine.for %i = 0 to %n {
+    affine.for %h = 0 to 16 {
+      affine.for %f = 0 to 32 {
+        affine.store %none, %c[%i, %h, %f] : memref<?x16x32xf32>
+      }
+    }
+  }
+  affine.for %i = 0 to %n {
+    affine.for %h = 0 to 16 {
+      affine.for %f = 0 to 32 {
+        affine.for %k = 0 to 32 {
+          %a = affine.load %x[%i, %h, %k] : memref<?x16x32xf16>
+          %b = affine.load %w[%k, %f] : memref<32x32xf16>
+          %d = affine.load %c[%i, %h, %f] : memref<?x16x32xf32>
+          %ae = arith.extf %a : f16 to f32
+          %be = arith.extf %b : f16 to f32
+          %m = arith.mulf %ae, %be : f32
+          %s = arith.addf %d, %m : f32
+          affine.store %s, %c[%i, %h, %f] : memref<?x16x32xf32>
+        }
+      }
+    }
+  }
+  affine.for %i = 0 to %n {
+    affine.for %h = 0 to 18 {
+      affine.for %f = 0 to 32 {
+        affine.store %zero, %p[%i, %h, %f] : memref<?x18x32xf16>
+      }
+    }
+  }
+  affine.for %i = 0 to %n {
+    affine.for %h = 0 to 16 {
+      affine.for %f = 0 to 32 {
+        %e = affine.load %c[%i, %h, %f] : memref<?x16x32xf32>
+        %m = arith.maximumf %e, %none : f32
+        %t = arith.truncf %m : f32 to f16
+        affine.store %t, %p[%i, %h + 1, %f] : memref<?x18x32xf16>
+      }
+    }
+  }
+  affine.for %i = 0 to %n {
+    affine.for %h = 0 to 16 {
+      affine.for %f = 0 to 64 {
+        affine.for %r = 0 to 3 {
+          affine.for %k = 0 to 32 {
+            %a = affine.load %p[%i, %h + %r, %k] : memref<?x18x32xf16>
+            %b = affine.load %v[%r, %k, %f] : memref<3x32x64xf16>
+            %d = affine.load %y[%i, %h, %f] : memref<?x16x64xf32>
+            %ae = arith.extf %a : f16 to f32
+            %be = arith.extf %b : f16 to f32
+            %m = arith.mulf %ae, %be : f32
+            %s = arith.addf %d, %m : f32
+            affine.store %s, %y[%i, %h, %f] : memref<?x16x64xf32>
+          }
+        }
+      }
+    }
+  }
+  return
+}
+
+// What else reads the buffer than contractions would need a copy of the inside behind: it is computed into the buffer.
+// CHECK-LABEL: func.func @computed_for_two
+// CHECK: %[[P:.*]] = memref.alloc() : memref<18x32xf16>
+// CHECK-NOT: memref.alloc
+// CHECK: arith.negf
+// CHECK-NEXT: affine.store %{{.*}}, %[[P]][%{{.*}} + 1, %{{.*}}]
+// CHECK-NOT: bounded
+func.func @computed_for_two(%x: memref<16x32xf16>, %w: memref<3x32x64xf16>, %y: memref<16x64xf32>, %z: memref<18x32xf16>) {
+  %zero = arith.constant 0.0 : f16
+  %p = memref.alloc() : memref<18x32xf16>
+  affine.for %h = 0 to 18 {
+    affine.for %c = 0 to 32 {
+      affine.store %zero, %p[%h, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %c = 0 to 32 {
+      %e = affine.load %x[%h, %c] : memref<16x32xf16>
+      %m = arith.negf %e : f16
+      affine.store %m, %p[%h + 1, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %f = 0 to 64 {
+      affine.for %r = 0 to 3 {
+        affine.for %c = 0 to 32 {
+          %a = affine.load %p[%h + %r, %c] : memref<18x32xf16>
+          %b = affine.load %w[%r, %c, %f] : memref<3x32x64xf16>
+          %d = affine.load %y[%h, %f] : memref<16x64xf32>
+          %ae = arith.extf %a : f16 to f32
+          %be = arith.extf %b : f16 to f32
+          %m = arith.mulf %ae, %be : f32
+          %s = arith.addf %d, %m : f32
+          affine.store %s, %y[%h, %f] : memref<16x64xf32>
+        }
+      }
+    }
+  }
+  affine.for %h = 0 to 18 {
+    affine.for %c = 0 to 32 {
+      %e = affine.load %p[%h, %c] : memref<18x32xf16>
+      affine.store %e, %z[%h, %c] : memref<18x32xf16>
+    }
+  }
+  return
+}
 }
