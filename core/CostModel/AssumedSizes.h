@@ -29,6 +29,10 @@ inline constexpr int64_t assumedExtent = 4096;
 /// usual length pay for with barriers.
 inline constexpr int64_t assumedRowExtent = 1024;
 
+/// Iterations in all of a nest of parallel loops of which some are unknown: a chip is full. Few iterations take the
+/// time of a launch, whatever their plan.
+inline constexpr int64_t assumedIterations = assumedRowExtent * assumedRowExtent;
+
 /// Of a contraction's loop on cores with vector registers: beyond the registers and the nearest cache, so that packing
 /// is weighed, but not beyond all caches.
 inline constexpr int64_t assumedTrips = 256;

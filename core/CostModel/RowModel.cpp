@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/RowModel.h"
+#include "core/CostModel/GridBlock.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/CostModel/Sectors.h"
 #include "llvm/Support/MathExtras.h"
@@ -53,7 +54,7 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
   double lanesMemory =
       pieces * task.length *
       (task.laneBytes > task.bytes ? task.laneBytes / (l2 ? l2->bytesPerClock : bandwidth) : task.bytes / bandwidth);
-  double lanesClocks = std::max(lanesMemory, waves(llvm::divideCeil(task.rows, 256), 256) *
+  double lanesClocks = std::max(lanesMemory, waves(llvm::divideCeil(task.rows, gridBlockLanes), gridBlockLanes) *
                                                  std::ceil(task.pieces * task.length / loadsUnderWay) * latency);
   std::optional<RowPlan> best;
   for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2) {

@@ -21,6 +21,9 @@ namespace tilewright {
 /// counters of the emulator and the vendors' profilers alike.
 inline constexpr int64_t sectorBytes = 32;
 
+/// Bytes that one access of a lane moves at most.
+inline constexpr int64_t mostAccessBytes = 16;
+
 /// Each array of a block takes a multiple of these bytes of the scratchpad: swizzled patterns over eight rows of 128
 /// bytes begin at such an address.
 inline constexpr int64_t scratchpadGranule = 1024;

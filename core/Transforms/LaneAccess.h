@@ -26,6 +26,7 @@
 #define TILEWRIGHT_CORE_TRANSFORMS_LANEACCESS_H
 
 #include "core/CostModel/ExchangeModel.h"
+#include "core/CostModel/Sectors.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/IR/IRMapping.h"
 #include "tilewright/LaneOps.h"
@@ -43,9 +44,6 @@ struct LaneArray {
   int64_t alignment = 16;  // bytes that divide the address of its first element; less for views of bytes
   int64_t rowMultiple = 1; // divides the innermost size, where that is dynamic: what the program has checked
 };
-
-/// Bytes that one access of a lane moves at most.
-inline constexpr int64_t mostAccessBytes = 16;
 
 /// How points are shared out over workers.
 struct Distribution : SharedPoints {

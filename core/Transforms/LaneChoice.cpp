@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Instructions.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -311,15 +311,14 @@ static bool readsNextRow(const Nest &nest, unsigned dim, unsigned lane) {
   return false;
 }
 
-/// Arithmetic of one vector of iterations, in instructions; elementary functions cost an order more, products that are
-/// added nothing of their own.
+/// Arithmetic of one vector of iterations, in instructions; products that are added cost nothing of their own.
 double NestVectorizer::arithmetic() const {
   double sum = 0;
   for (Operation *op : varying) {
     if (isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op))
       continue;
     bool isFused = isa<arith::MulFOp>(op) && op->hasOneUse() && isa<arith::AddFOp, arith::SubFOp>(*op->user_begin());
-    sum += isFused ? 0 : isa_and_nonnull<math::MathDialect>(op->getDialect()) ? 16 : 1;
+    sum += isFused ? 0 : instructionsOf(op);
   }
   return sum;
 }

@@ -18,14 +18,12 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_LANEGRID_H
 #define TILEWRIGHT_CORE_TRANSFORMS_LANEGRID_H
 
+#include "core/CostModel/GridBlock.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tilewright/LaneOps.h"
 
 namespace tilewright {
-
-/// Lanes of a block: enough to hide latencies, few enough for any register file.
-inline constexpr int64_t gridBlockLanes = 256;
 
 /// A space that lanes count through: its extents (index), and its dimensions in their order, the fastest last.
 struct LaneSpace {

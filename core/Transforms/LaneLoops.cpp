@@ -12,6 +12,7 @@
 
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Transforms/LaneWriter.h"
+#include "core/Transforms/NestRuns.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -101,10 +102,13 @@ bool LaneWriter::keepsLength(scf::ForOp op) const {
   return !hasCopyEngine(target, hierarchy) && !op.getBody()->getOps<tile::MmaOp>().empty();
 }
 
-static Attribute notUnrolled(OpBuilder &builder) {
+static Attribute notUnrolled(OpBuilder &builder, bool vectors = true) {
   MLIRContext *context = builder.getContext();
-  auto disabled = LLVM::LoopUnrollAttr::get(context, builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
-  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, disabled, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  BoolAttr yes = builder.getBoolAttr(true);
+  auto disabled = LLVM::LoopUnrollAttr::get(context, yes, {}, {}, {}, {}, {}, {});
+  auto scalar =
+      vectors ? LLVM::LoopVectorizeAttr() : LLVM::LoopVectorizeAttr::get(context, yes, {}, {}, {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, scalar, {}, disabled, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
 }
 
 LogicalResult LaneWriter::loop(scf::ForOp op) {
@@ -130,6 +134,8 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   auto loop = scf::ForOp::create(builder, op.getLoc(), bounds[0], bounds[1], bounds[2], init);
   if (keepsLength(op))
     loop->setAttr("loop_annotation", notUnrolled(builder));
+  if (op->hasAttr(fewTimesAttr))
+    loop->setAttr("loop_annotation", notUnrolled(builder, /*vectors=*/false));
   OpBuilder::InsertionGuard guard(builder);
   values.map(op.getInductionVar(), loop.getInductionVar());
   for (auto [place, i] : llvm::enumerate(carried))

@@ -18,6 +18,7 @@
 #include "core/Transforms/LaneGrid.h"
 #include "core/Transforms/LowerAffine.h"
 #include "core/Transforms/NestPass.h"
+#include "core/Transforms/NestRuns.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -212,7 +213,7 @@ static SmallVector<unsigned> orderOfLanes(ArrayRef<affine::AffineForOp> band, af
 }
 
 /// Rewrites one nest.
-static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, SmallVectorImpl<Operation *> &bodies) {
+static void mapNest(affine::AffineForOp root, const LaunchTarget &target, SmallVectorImpl<Operation *> &bodies) {
   root = moveIndependentLoopsOut(root);
   SmallVector<affine::AffineForOp> band = parallelBand(root);
   const SmallVector<unsigned> order = orderOfLanes(band, root);
@@ -224,7 +225,6 @@ static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, Sm
   auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(builder, loc, value); };
 
   SmallVector<Value> extents;
-  Value total = number(1);
   for (affine::AffineForOp loop : band) {
     AffineMap bound = loop.getUpperBoundMap();
     SmallVector<Value> operands(loop.getUpperBoundOperands());
@@ -232,7 +232,38 @@ static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, Sm
         affine::expandAffineExpr(builder, loc, bound.getResult(0), ValueRange(operands).take_front(bound.getNumDims()),
                                  ValueRange(operands).drop_front(bound.getNumDims()));
     extents.push_back(extent);
-    total = total && extents.size() > 1 ? arith::MulIOp::create(builder, loc, total, extent).getResult() : extent;
+  }
+  auto product = [&](ValueRange factors) -> Value {
+    Value result = factors.empty() ? number(1) : factors.front();
+    for (Value factor : factors.empty() ? factors : factors.drop_front())
+      result = arith::MulIOp::create(builder, loc, result, factor);
+    return result;
+  };
+
+  if (std::optional<NestRuns> runs = planRuns(band, order, target)) {
+    // Loops that lanes take one iteration of, and the number of the lane in its run, which is the fastest.
+    SmallVector<Value> own, counted;
+    SmallVector<unsigned> places(band.size()), ownOrder;
+    for (auto [i, extent] : llvm::enumerate(extents)) {
+      places[i] = own.size();
+      (runs->counts(i) ? counted : own).push_back(extent);
+    }
+    for (unsigned loop : order)
+      if (!runs->counts(loop))
+        ownOrder.push_back(places[loop]);
+    ownOrder.push_back(own.size());
+    Value length = product(counted);
+    own.push_back(arith::CeilDivUIOp::create(builder, loc, length, number(runs->iterations)));
+    auto run = [&](OpBuilder &body, Value, ArrayRef<Value> indices) {
+      IRMapping mapping;
+      for (auto [i, loop] : llvm::enumerate(band))
+        if (!runs->counts(i))
+          mapping.map(loop.getInductionVar(), indices[places[i]]);
+      emitRun(body, *runs, mapping, indices.back(), extents, length);
+    };
+    bodies.push_back(laneGrid(builder, loc, target.hierarchy, product(own), {own, ownOrder}, run));
+    root.erase();
+    return;
   }
 
   auto iteration = [&](OpBuilder &body, Value id, ArrayRef<Value> indices) {
@@ -245,7 +276,7 @@ static void mapNest(affine::AffineForOp root, const LaneHierarchy &hierarchy, Sm
       for (Operation &op : band.back().getBody()->without_terminator())
         body.clone(op, mapping);
   };
-  bodies.push_back(laneGrid(builder, loc, hierarchy, total, {extents, order}, iteration));
+  bodies.push_back(laneGrid(builder, loc, target.hierarchy, product(extents), {extents, order}, iteration));
   root.erase();
 }
 
@@ -258,7 +289,7 @@ struct MapNestsToLanes : tilewright::impl::MapNestsToLanesBase<MapNestsToLanes> 
 
   void runOnOperation() override {
     SmallVector<Operation *> bodies;
-    auto map = [&](affine::AffineForOp root, const LaunchTarget &target) { mapNest(root, target.hierarchy, bodies); };
+    auto map = [&](affine::AffineForOp root, const LaunchTarget &target) { mapNest(root, target, bodies); };
     if (failed(overLaneNests(getOperation(), map)))
       return signalPassFailure();
     // Quotients and remainders are no affine indices: inside, accesses and loops are plain ones.

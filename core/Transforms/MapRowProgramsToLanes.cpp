@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Buffers.h"
+#include "core/Analysis/Instructions.h"
 #include "core/Analysis/RowProgram.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
@@ -24,7 +25,6 @@
 #include "core/Transforms/RowProgramEmitter.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tilewright/Explain.h"
@@ -38,9 +38,6 @@ namespace tilewright {
 using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
-
-/// Instructions of a function that is expanded: a polynomial and what makes its argument small.
-static constexpr int64_t expandedOperations = 16;
 
 /// What the model asks for; extents that only the run shows count as `assumedExtent`.
 static RowProgramTask taskOf(const RowProgram &program, const TargetDescription &chip) {
@@ -95,7 +92,7 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
       }
     if (step->kind != RowStep::Kind::Scalar)
       for (Operation &op : nest.body->without_terminator())
-        task.operations += isa<math::MathDialect>(op.getDialect()) ? expandedOperations : 1;
+        task.operations += instructionsOf(&op);
     if (step->reduction)
       task.sums += step->reduction->sums.size();
     task.registerBytes = std::max(task.registerBytes, alongRow);

@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Instructions.h"
 #include "core/Transforms/NestVectorizer.h"
 #include "core/Transforms/VectorTranspose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -27,11 +27,11 @@ namespace tilewright {
 /// instruction cache, and LLVM takes a second for them.
 static constexpr int64_t mostOperations = 512;
 
-/// Operations of the body in one iteration: elementary functions become an order more of them.
+/// Operations of the body in one iteration.
 static int64_t operationsOf(Block &body) {
   int64_t sum = 0;
   for (Operation &op : body.without_terminator())
-    sum += isa_and_nonnull<math::MathDialect>(op.getDialect()) ? 16 : 1;
+    sum += instructionsOf(&op);
   return sum;
 }
 

@@ -39,6 +39,10 @@ def MapNestsToLanes : Pass<"map-nests-to-lanes", "::mlir::func::FuncOp"> {
     iterations touch nothing of each other's whatever the others are at (those over columns, of sums of columns) move
     outside first, and an element that a lane's loops add to is loaded before them and stored behind.
 
+    A body without loops that reads or writes neighbours of a row can be done for several iterations at once: as many as
+    the model (NestModel.h) finds fastest, by `tile.load`, `tile.map` and `tile.store` of fragments of one lane. Loops that
+    all accesses go through as one are counted by one number.
+
     ```mlir
     affine.for %i = 0 to %m { affine.for %j = 0 to 256 { body } }
     // becomes, with 256 lanes a block

@@ -11,8 +11,8 @@
 
 #include "core/Transforms/StencilPair.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Instructions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
@@ -62,8 +62,7 @@ static StencilWork work(const Stencil &stencil, Value without, int64_t lanes, co
     if (!OpTrait::hasElementwiseMappableTraits(&op) || op.hasTrait<OpTrait::ConstantLike>())
       continue;
     bool isFused = isa<arith::MulFOp>(op) && op.hasOneUse() && isa<arith::AddFOp, arith::SubFOp>(*op.user_begin());
-    // Elementary functions cost an order more than arithmetic.
-    work.arithmetic += isFused ? 0 : isa_and_nonnull<math::MathDialect>(op.getDialect()) ? 16 : 1;
+    work.arithmetic += isFused ? 0 : instructionsOf(&op);
   }
   work.arithmetic *= static_cast<double>(stencil.points);
   const unsigned rows = stencil.space.back();

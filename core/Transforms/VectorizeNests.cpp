@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Instructions.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/BoolBytes.h"
 #include "core/Transforms/NestPass.h"
@@ -19,7 +20,6 @@
 #include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tilewright/Cores.h"
@@ -183,11 +183,11 @@ std::optional<double> bytesTouched(AffineForOp loop) {
   return isKnown ? std::optional(bytes) : std::nullopt;
 }
 
-/// Weight of a nest's body: elementary functions cost an order more than arithmetic.
+/// Weight of a nest's body, in instructions.
 int64_t weight(const Nest &nest) {
   int64_t sum = 0;
   for (Operation &op : *nest.body)
-    sum += isa_and_nonnull<math::MathDialect>(op.getDialect()) ? 16 : 1;
+    sum += instructionsOf(&op);
   return sum;
 }
 

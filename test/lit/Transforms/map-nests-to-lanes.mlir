@@ -15,12 +15,12 @@ module attributes {tilewright.target = "amd:MI300X"} {
 // CHECK:       arith.cmpi ult, %[[ID]], %[[N]]
 // CHECK:       scf.if
 // CHECK:         memref.load %{{.*}}[%[[I]], %[[J]]]
-func.func private @rows(%a: memref<?x?xf32>, %m: index, %n: index) attributes {tilewright.kernel} {
+func.func private @rows(%a: memref<?x?xindex>, %m: index, %n: index) attributes {tilewright.kernel} {
   affine.for %i = 0 to %m {
     affine.for %j = 0 to %n {
-      %x = affine.load %a[%i, %j] : memref<?x?xf32>
-      %y = arith.addf %x, %x : f32
-      affine.store %y, %a[%i, %j] : memref<?x?xf32>
+      %x = affine.load %a[%i, %j] : memref<?x?xindex>
+      %y = arith.addi %x, %x : index
+      affine.store %y, %a[%i, %j] : memref<?x?xindex>
     }
   }
   return
@@ -50,12 +50,12 @@ func.func private @sums(%a: memref<32x64xf32>, %s: memref<32xf32>) attributes {t
 // CHECK:       %[[J:.*]] = arith.divui %[[ID]]
 // CHECK:         memref.load %{{.*}}[%[[J]], %[[I]]]
 // CHECK:         memref.store %{{.*}}, %{{.*}}[%[[J]], %[[I]]]
-func.func private @turned(%a: memref<?x96xf32>, %b: memref<?x96xf32>, %n: index) attributes {tilewright.kernel} {
+func.func private @turned(%a: memref<?x96xi1>, %b: memref<?x96xi1>, %n: index) attributes {tilewright.kernel} {
   affine.for %i = 0 to 96 {
     affine.for %j = 0 to %n {
-      %x = affine.load %a[%j, %i] : memref<?x96xf32>
-      %y = arith.addf %x, %x : f32
-      affine.store %y, %b[%j, %i] : memref<?x96xf32>
+      %x = affine.load %a[%j, %i] : memref<?x96xi1>
+      %y = arith.addi %x, %x : i1
+      affine.store %y, %b[%j, %i] : memref<?x96xi1>
     }
   }
   return
@@ -97,6 +97,136 @@ func.func private @diagonals(%a: memref<33x701xf32>) attributes {tilewright.kern
     affine.for %j = 0 to 700 {
       %x = affine.load %a[%i, %j + 1] : memref<33x701xf32>
       affine.store %x, %a[%i + 1, %j] : memref<33x701xf32>
+    }
+  }
+  return
+}
+
+// Lanes take as many neighbours as an access moves. All of the nest is one run: rows need be a multiple of nothing, and
+// what is left of the last lane is done one by one.
+// CHECK-LABEL: @neighbours
+// CHECK: tile.parallel (%{{.*}}) to (symbol(%{{.*}}) ceildiv 256) level "grid"
+// CHECK-NOT: arith.remui
+// CHECK: scf.if
+// CHECK:   scf.if
+// CHECK:     tile.load %arg0[0, symbol(%[[N:.*]]) * 8] {{.*}} -> !tile.fragment<1x8xf16
+// CHECK:     tile.load %arg1[0, symbol(%[[N]]) * 8] {{.*}} -> !tile.fragment<1x8xf16
+// CHECK:     tile.map
+// CHECK:     tile.store %{{.*}}, %arg2[0, symbol(%[[N]]) * 8]
+// CHECK:   else
+// CHECK:     scf.for
+// CHECK:       arith.remui
+// CHECK:       memref.store
+// CHECK:     tilewright.few_times
+func.func private @neighbours(%a: memref<4095x1023xf16>, %b: memref<4095x1023xf16>, %c: memref<4095x1023xf16>)
+    attributes {tilewright.kernel} {
+  affine.for %i = 0 to 4095 {
+    affine.for %j = 0 to 1023 {
+      %x = affine.load %a[%i, %j] : memref<4095x1023xf16>
+      %y = affine.load %b[%i, %j] : memref<4095x1023xf16>
+      %z = arith.addf %x, %y : f16
+      affine.store %z, %c[%i, %j] : memref<4095x1023xf16>
+    }
+  }
+  return
+}
+
+// What all neighbours share is read once, each row's length is a multiple of what a lane takes, and the number of an
+// iteration is one of a fragment.
+// CHECK-LABEL: @shared
+// CHECK: arith.remui
+// CHECK: scf.if
+// CHECK-NOT: scf.if
+// CHECK:   tile.index 1 : {{.*}}<1x4xindex
+// CHECK:   %[[ROW:.*]] = memref.load %arg1
+// CHECK:   tile.load %arg0[symbol(%{{.*}}), symbol(%[[N:.*]]) * 4] {{.*}} -> !tile.fragment<1x4xf32
+// CHECK:   tile.map
+// CHECK:     arith.mulf %{{.*}}, %[[ROW]]
+// CHECK:   tile.store %{{.*}}, %arg2[symbol(%{{.*}}), symbol(%[[N]]) * 4]
+// CHECK-NOT: scf.for
+func.func private @shared(%a: memref<4096x1024xf32>, %b: memref<4096xf32>, %c: memref<4096x1024xf32>)
+    attributes {tilewright.kernel} {
+  affine.for %i = 0 to 4096 {
+    affine.for %j = 0 to 1024 {
+      %s = affine.load %b[%i] : memref<4096xf32>
+      %x = affine.load %a[%i, %j] : memref<4096x1024xf32>
+      %k = arith.index_cast %j : index to i32
+      %f = arith.sitofp %k : i32 to f32
+      %y = arith.mulf %x, %s : f32
+      %z = arith.addf %y, %f : f32
+      affine.store %z, %c[%i, %j] : memref<4096x1024xf32>
+    }
+  }
+  return
+}
+
+// Few iterations keep a lane each: so many multiprocessors work.
+// CHECK-LABEL: @few
+// CHECK-NOT: tile.load
+// CHECK: memref.store
+func.func private @few(%a: memref<32x64xf16>, %c: memref<32x64xf16>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 64 {
+      %x = affine.load %a[%i, %j] : memref<32x64xf16>
+      affine.store %x, %c[%i, %j] : memref<32x64xf16>
+    }
+  }
+  return
+}
+
+// Rows of an odd length that are read with a shift begin anywhere: no access is wider than an element.
+// CHECK-LABEL: @shifted
+// CHECK-NOT: tile.load
+// CHECK: memref.store
+func.func private @shifted(%a: memref<4096x1025xf16>, %c: memref<4096x1023xf16>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 4096 {
+    affine.for %j = 0 to 1023 {
+      %x = affine.load %a[%i, %j + 1] : memref<4096x1025xf16>
+      affine.store %x, %c[%i, %j] : memref<4096x1023xf16>
+    }
+  }
+  return
+}
+
+// Loops inside an iteration stay in one lane, an element each.
+// CHECK-LABEL: @inside
+// CHECK-NOT: tile.load
+// CHECK: scf.for
+func.func private @inside(%a: memref<16x4096x1024xf16>, %c: memref<4096x1024xf16>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 4096 {
+    affine.for %j = 0 to 1024 {
+      affine.for %k = 0 to 16 {
+        %x = affine.load %a[%k, %i, %j] : memref<16x4096x1024xf16>
+        %y = affine.load %c[%i, %j] : memref<4096x1024xf16>
+        %z = arith.addf %x, %y : f16
+        affine.store %z, %c[%i, %j] : memref<4096x1024xf16>
+      }
+    }
+  }
+  return
+}
+
+// Whether rows lie one behind the other only the run shows. If not, a lane's iterations are apart, and neighbours in
+// neighbouring lanes.
+// CHECK-LABEL: @unknown
+// CHECK-SAME: (%[[A:.*]]: memref<?x?xf16>, %[[C:.*]]: memref<?x?xf16>, %{{.*}}: index, %[[N:.*]]: index)
+// CHECK: %[[LANES:.*]] = arith.ceildivui
+// CHECK: scf.if
+// CHECK:   arith.cmpi eq, %{{.*}}, %[[N]]
+// CHECK:   %[[ONE:.*]] = arith.andi
+// CHECK:   scf.if %[[ONE]]
+// CHECK:     tile.load %[[A]][0, symbol(%{{.*}}) * [[V:[0-9]+]]] {{.*}} -> !tile.fragment<1x[[V]]xf16
+// CHECK:     tile.store %{{.*}}, %[[C]][0, symbol(%{{.*}}) * [[V]]]
+// CHECK:     scf.for
+// CHECK:   else
+// CHECK:     scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}}
+// CHECK:       memref.store
+func.func private @unknown(%a: memref<?x?xf16>, %c: memref<?x?xf16>, %m: index, %n: index) attributes {tilewright.kernel} {
+  affine.for %i = 0 to %m {
+    affine.for %j = 0 to %n {
+      %x = affine.load %a[%i, %j] : memref<?x?xf16>
+      %y = arith.addf %x, %x : f16
+      affine.store %y, %c[%i, %j] : memref<?x?xf16>
     }
   }
   return

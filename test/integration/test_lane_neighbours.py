@@ -1,0 +1,88 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Element-wise nests whose lanes take several neighbours: how wide their accesses are, and that nothing is lost or written twice
+at the ends of rows, in slices, and where some operands are shared."""
+
+import re
+
+import pytest
+
+from conftest import FULL
+from lanes import CHIPS, emulate, kernels
+
+#: Element type of the operands and of the result, and the types of loads and stores. Where one is wider than the other, 16 bytes of
+#: the wider one are as many as one access writes.
+WIDTHS = {("f32", "f32"): ("<4 x float>", "<4 x float>"), ("f16", "f16"): ("<8 x half>", "<8 x half>"),
+          ("i8", "i8"): ("<16 x i8>", "<16 x i8>"), ("f16", "f32"): ("<4 x half>", "<4 x float>")}
+
+
+def program(kind, result, shape, first="%x"):
+    """Adds two arrays: `first` is the first argument, `%x`, or as much of it as the second one has, `%cut`."""
+    text = "x".join(map(str, shape))
+    a, c = f"tensor<{text}x{kind}>", f"tensor<{text}x{result}>"
+    add = "addi" if kind.startswith("i") else "addf"
+    widen = f"%v = arith.extf %s : {kind} to {result}" if kind != result else ""
+    dims = "".join(f"  %c{d} = arith.constant {d} : index\n  %n{d} = tensor.dim %y, %c{d} : {a}\n"
+                   for d, size in enumerate(shape) if size == "?")
+    named = ", ".join(f"%n{d}" for d, size in enumerate(shape) if size == "?")
+    cut = f"  %cut = tensor.extract_slice %x[0, 0] [%n0, %n1] [1, 1] : {a} to {a}\n" if first == "%cut" else ""
+    return f"""#id = affine_map<(i, j) -> (i, j)>
+func.func @f(%x: {a}, %y: {a}) -> {c} {{
+{dims}{cut}  %e = tensor.empty({named}) : {c}
+  %r = linalg.generic {{indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}}
+      ins({first}, %y : {a}, {a}) outs(%e : {c}) {{
+  ^bb0(%p: {kind}, %q: {kind}, %o: {result}):
+    %s = arith.{add} %p, %q : {kind}
+    {widen}
+    linalg.yield {"%v" if widen else "%s"} : {result}
+  }} -> {c}
+  return %r : {c}
+}}
+"""
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("kinds", WIDTHS)
+def test_width(chip, kinds, tool, tmp_path):
+    """Of rows of any length where the arrays are one run: in LLVM's language, and as the instructions that the chip has for it."""
+    path = tmp_path / "add.mlir"
+    path.write_text(program(*kinds, (4096, 1023)))
+    tool("tw-compile", str(path), "--target", chip, "-o", str(tmp_path / "add.ll"))
+    text = (tmp_path / "add.ll").read_text()
+    load, store = WIDTHS[kinds]
+    assert re.search(rf"load {load}, ptr addrspace\(1\)", text)
+    assert re.search(rf"store {store} %\S+, ptr addrspace\(1\)", text)
+    tool("tw-compile", str(path), "--target", chip, "-o", str(tmp_path / ("add.ptx" if "nvidia" in chip else "add.s")))
+    code = (tmp_path / ("add.ptx" if "nvidia" in chip else "add.s")).read_text()
+    assert re.search(r"st\.global\.v(2\.b64|4\.b32)" if "nvidia" in chip else r"global_store_(dwordx4|b128)", code)
+    if kinds[0] == kinds[1]:
+        assert re.search(r"ld\.global(\.nc)?\.v(2\.b64|4\.b32)" if "nvidia" in chip else r"global_load_(dwordx4|b128)", code)
+
+
+@pytest.mark.parametrize("chip", CHIPS if FULL else ["nvidia:A100", "amd:RX9070"])
+@pytest.mark.parametrize("kind", ["f16", "f32"] if FULL else ["f16"])
+def test_sectors(chip, kind, tool, tmp_path):
+    """Lanes side by side fill every sector that they touch, but for the array's last one."""
+    path = tmp_path / "add.mlir"
+    path.write_text(program(kind, kind, (1023, 1025)))
+    [kernel] = kernels(emulate(tool, path, chip))
+    lanes = 64 if chip == "amd:MI300X" else 32
+    for writes in (False, True):
+        sites = [site for site in kernel["sites"] if site["memory"] == "global" and site["writes"] == writes]
+        moved = sum(site["bytes"] for site in sites)
+        assert sum(site["transactions"] for site in sites) * 32 <= 1.001 * moved
+        assert moved / sum(site["executions"] for site in sites) / lanes > 15
+
+
+#: Shape of the program, sizes of the run, the first operand.
+ENDS = [((1531, 1023), "", "%x"), (("?", "?"), "517,1029", "%x"), (("?", "?"), "519,1030,517,1029", "%cut"),
+        (("?", 1026), "600", "%x")]
+
+
+@pytest.mark.parametrize("chip", CHIPS if FULL else ["nvidia:H100", "amd:MI300X"])
+@pytest.mark.parametrize("shape, sizes, first", ENDS)
+def test_ends(chip, shape, sizes, first, tool, tmp_path):
+    path = tmp_path / "add.mlir"
+    path.write_text(program("f16", "f16", shape, first))
+    words = ["--sizes", sizes] if sizes else []
+    tool("tw-run", str(path), "--target", chip, "--device", "emulator", "--verify", *words)
