@@ -167,11 +167,21 @@ static int64_t rowsOfLane(const Layout &layout) {
   return rows.size();
 }
 
+double tilewright::bytesTouched(ArrayRef<StoredResult> results, int64_t rows, int64_t columns) {
+  StoredResult sums;
+  double bytes = 0;
+  for (const StoredResult &result : results.empty() ? ArrayRef(sums) : results) {
+    int64_t piece = (result.alongN ? columns : rows) * result.elementBytes;
+    bytes += double(result.elementBytes) * std::max<int64_t>(1, sectorBytes / piece);
+  }
+  return bytes;
+}
+
 std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneContractionQuestion &question,
                                                                    const TargetDescription &chip,
                                                                    const LaneHierarchy &hierarchy, std::string &reason,
                                                                    std::vector<LaneContractionPlan> *considered) {
-  const auto &[c, fast, overrides, unknownPitches] = question;
+  const auto &[c, fast, overrides, unknownPitches, results] = question;
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
     return std::nullopt;
@@ -386,8 +396,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               chain.ahead = byLanes > 0 ? plan.ahead() : std::max<int64_t>(1, plan.stages - 1);
               plan.stepClocks = stepClocks(load, chain);
               double waves = std::max(1.0, std::ceil(blocks / atATime));
-              double epilogue =
-                  100 + double(plan.blockM()) * plan.blockN() * 4 * active / (l2 ? l2->bytesPerClock : 1000.0);
+              double stored = double(plan.blockM()) * plan.blockN() * bytesTouched(results, tm * unit.m, tn * unit.n);
+              double epilogue = 100 + stored * active / (l2 ? l2->bytesPerClock : 1000.0);
               double hbm =
                   (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
               double clocks = std::max(waves * (steps * otherKCount * plan.stepClocks + epilogue), hbm) + launchClocks;
@@ -415,7 +425,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 best->seconds = least;
             }
   }
-  auto ring = planGroupUnits(c, chip, hierarchy, base, overrides, considered);
+  auto ring = planGroupUnits(c, chip, hierarchy, base, overrides, results, considered);
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;
   if (!best) {

@@ -100,6 +100,13 @@ struct LaneContractionPlan {
 /// the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 
+/// An array that is written behind the sums.
+struct StoredResult {
+  int64_t elementBytes = 4;
+  bool alongN = true; // neighbours along n lie together, else those along m
+  bool operator==(const StoredResult &) const = default;
+};
+
 /// What is to be planned.
 struct LaneContractionQuestion {
   const Contraction &contraction;
@@ -108,6 +115,8 @@ struct LaneContractionQuestion {
   /// Arrays that are read and written behind the sums, C among them, whose rows are apart as only the run shows.
   /// Compilers keep, for each but C, where the rows of a lane begin, 64 bits, for the columns that follow.
   int64_t unknownPitches = 0;
+  /// All that is written; none: C, of 4 bytes.
+  llvm::ArrayRef<StoredResult> results = {};
 };
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit of the chip computes this contraction.
@@ -117,11 +126,15 @@ std::optional<LaneContractionPlan> planLaneContraction(const LaneContractionQues
                                                        std::string &reason,
                                                        std::vector<LaneContractionPlan> *considered = nullptr);
 
+/// Bytes that stores of one element of each of `results` touch where a subgroup has so many rows and columns of C:
+/// those of whole sectors, of which neighbouring subgroups may write a part each.
+double bytesTouched(llvm::ArrayRef<StoredResult> results, int64_t rows, int64_t columns);
+
 /// The best plan over units of a group of subgroups, its dimensions as in `base`; nullopt if the chip has none or the
 /// operands cannot be copied as tiles.
 std::optional<LaneContractionPlan> planGroupUnits(const Contraction &contraction, const TargetDescription &chip,
                                                   const LaneHierarchy &hierarchy, const LaneContractionPlan &base,
-                                                  LanePlanOverrides overrides,
+                                                  LanePlanOverrides overrides, llvm::ArrayRef<StoredResult> results,
                                                   std::vector<LaneContractionPlan> *considered);
 /// Whether `plan` agrees with them.
 bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);

@@ -20,6 +20,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionExtents.h"
 #include "core/CostModel/LaneContractionModel.h"
+#include "core/CostModel/Sectors.h"
 #include "core/CostModel/TileOrder.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
@@ -101,11 +102,10 @@ int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupL
   return std::min(share, own->entries) / step * step;
 }
 
-std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip,
-                                                              const LaneHierarchy &hierarchy,
-                                                              const LaneContractionPlan &base,
-                                                              LanePlanOverrides overrides,
-                                                              std::vector<LaneContractionPlan> *considered) {
+std::optional<LaneContractionPlan>
+tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                           const LaneContractionPlan &base, LanePlanOverrides overrides, ArrayRef<StoredResult> results,
+                           std::vector<LaneContractionPlan> *considered) {
   const CopyEngine *engine = tileEngine(chip, hierarchy);
   const Memory *shared = chip.memory(hierarchy.scratchpad), *file = chip.memory("registers"),
                *own = chip.memory("register"), *l2 = chip.memory("l2"), *global = chip.memory("global");
@@ -203,8 +203,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const Contraction 
           double traffic = l2 ? fetched * active / l2->bytesPerClock : 0;
           double steps = llvm::divideCeil(k, depth) * otherKCount;
           plan.stepClocks = std::max({units, pad, traffic});
-          double epilogue =
-              100 + double(plan.blockM()) * plan.blockN() * 4 * active / (l2 ? l2->bytesPerClock : 1000.0);
+          double stored = double(plan.blockM()) * plan.blockN() * bytesTouched(results, sectorBytes, sectorBytes);
+          double epilogue = 100 + stored * active / (l2 ? l2->bytesPerClock : 1000.0);
           double waves = std::ceil(tiles / clusters);
           double hbm =
               (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;

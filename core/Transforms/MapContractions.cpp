@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Contraction.h"
+#include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/BatchLanes.h"
@@ -109,6 +110,24 @@ int64_t unknownPitches(const ContractionTask &task) {
   return arrays.size();
 }
 
+/// What is written behind the sums, C among it if somebody else reads that.
+SmallVector<StoredResult> resultsOf(const ContractionTask &task) {
+  SmallVector<StoredResult> results;
+  const Contraction &c = task.contraction;
+  std::optional<TiledDimensions> dims = tiledDimensions(c);
+  auto add = [&](const Access &access) {
+    bool alongM = dims && isContiguousAlong(access, dims->m) && !isContiguousAlong(access, dims->n);
+    results.push_back({elementBytes(cast<MemRefType>(access.memref.getType()).getElementType()), !alongM});
+  };
+  if (task.keepC)
+    add(c.c);
+  for (const EpilogueStep &step : task.epilogue)
+    for (auto [store, keep] : llvm::zip(step.nest.stores, step.keepStore))
+      if (keep)
+        add(onContraction(store, step, c));
+  return results;
+}
+
 /// The trip count of each loop, null where it is not known.
 llvm::json::Array tripCountsOf(const Contraction &c) {
   llvm::json::Array shape;
@@ -144,11 +163,14 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   PlanOptions asked = options;
   asked.considered = log ? &considered : nullptr;
   int64_t pitches = unknownPitches(task);
-  if (turned.plan && !log && pitches == 0)
+  SmallVector<StoredResult> results = resultsOf(task);
+  // Planned with one array behind the sums, of their own type.
+  bool asTurned = pitches == 0 && results.size() == 1 && results.front() == StoredResult();
+  if (turned.plan && !log && asTurned)
     lanePlan = std::move(turned.plan);
   else if (lanes)
-    lanePlan = planLaneContraction({c, Settings::of(root).mayRoundOperands(), options.overrides, pitches}, target,
-                                   *lanes, reason, log ? &consideredLanes : nullptr);
+    lanePlan = planLaneContraction({c, Settings::of(root).mayRoundOperands(), options.overrides, pitches, results},
+                                   target, *lanes, reason, log ? &consideredLanes : nullptr);
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
                                          log ? &consideredTiles : nullptr);

@@ -113,6 +113,17 @@ def test_stores_of_short_results(chip, case, tool, tmp_path):
     assert kernel["predicted"]["global_written_bytes"] == far["written_bytes"] == 128 * 128 * (1 if "i8" in kind else 2)
 
 
+@pytest.mark.parametrize("chip, kind, tail, size", [
+    ("nvidia:A100", "f16.f16", "none", (256, 256, 128)), ("nvidia:H100", "f16", "narrow", (256, 256, 128)),
+    ("nvidia:A100", "f16.f16", "residual", (256, 256, 128)), ("amd:RX7900", "i8", "narrow", (512, 512, 256)),
+    ("amd:MI300X", "i8", "narrow", (1024, 1024, 64))])
+def test_stores_of_small_products(chip, kind, tail, size, tool, tmp_path):
+    """Of plans that take as long but for their results one is taken whose subgroups fill sectors."""
+    path = tmp_path / "mm.mlir"
+    path.write_text(product(kind, *size, tail=tail))
+    assert stored(max(kernels(emulate(tool, path, chip)), key=lambda each: len(each["sites"]))) <= 1.05
+
+
 @pytest.mark.parametrize("chip, kind", [("nvidia:A100", "f16"), ("nvidia:H100", "bf16"), ("nvidia:T4", "f16")])
 def test_stores_of_short_results_of_unknown_pitch(chip, kind, tool, tmp_path):
     """Lanes move single elements, those of 16 lanes a sector."""
