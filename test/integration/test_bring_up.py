@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conftest import FULL, SOURCE
-from test_kit import COMPILERS, prefix  # noqa: F401  (a fixture)
+from kit import COMPILERS, prefix  # noqa: F401  (a fixture)
 
 PAGE = SOURCE / "docs/bring-up.md"
 MARK = "@@@@"

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from conftest import BUILD, SOURCE
-from test_runtime import DRIVERS, artifact, program
+from artifacts import DRIVERS, artifact, program
 
 ACCELERATOR = [f"--load-target={BUILD / 'lib/tilewright/libtilewright-target-accelerator.so'}", "--target=accelerator"]
 LAYER = SOURCE / "templates/accelerator/test/layer.mlir"

@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 from conftest import BUILD, FULL, SOURCE
-from test_runtime import DRIVERS, LAUNCH, artifact, program
+from artifacts import DRIVERS, LAUNCH, artifact, program
 
 SCRIPT = SOURCE / "test" / "gpu" / "run.py"
 #: A PyTorch over the drivers of the tests.

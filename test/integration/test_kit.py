@@ -11,40 +11,19 @@ import time
 
 import pytest
 
-from conftest import BUILD, FULL, SANITIZERS, SOURCE
+from conftest import BUILD, FULL, SOURCE
+from kit import prefix, run  # noqa: F401, prefix is a fixture
 
 NAME = "acme"
 KINDS = ("simd", "simt", "scratchpad")
 
-
-#: The compilers of the build under test, for the projects of the tests; the system's own take longer over MLIR's headers.
-COMPILERS = {"CC": "clang-22", "CXX": "clang++-22"} if shutil.which("clang++-22") else {}
 #: The conformance suite of a scaffold takes up to two minutes; here a part of it, but for the full mode.
 CONFORMANCE = {} if FULL else {"TILEWRIGHT_CONFORMANCE_OPTIONS": "--filter;unit/*;--filter;epilogue/*"}
-
-
-def run(*command, expect=0, env=None, **options):
-    environment = {**os.environ, **COMPILERS, **(env or {})}
-    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment, **options)
-    assert result.returncode == expect, f"{command}\n{result.returncode}\n{result.stdout}{result.stderr}"
-    return result.stdout + result.stderr
 
 
 def processor_seconds():
     """What the processes that this one started and waited for have used."""
     return os.times().children_user + os.times().children_system
-
-
-@pytest.fixture(scope="session")
-def prefix(tmp_path_factory):
-    """An installation of the build under test."""
-    if SANITIZERS:
-        pytest.skip("projects of vendors are built without the sanitizers of this build")
-    if not (BUILD / "CMakeCache.txt").exists() or not shutil.which("cmake"):
-        pytest.skip("no build tree to install from")
-    where = tmp_path_factory.mktemp("prefix")
-    run("cmake", "--install", BUILD, "--prefix", where)
-    return where
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import BUILD
-from test_scratchpad_source import as_library
-from test_scratchpads import PLUGIN
+from scratchpads import PLUGIN, as_library
 
 #: A loop that drops elements from the front and doubles the others until `k` are left: the result is what it carried last.
 SHRINK = """

@@ -11,22 +11,13 @@ import ml_dtypes
 import numpy
 import pytest
 
+from artifacts import DRIVERS, LAUNCH, artifact, program
 from conftest import BUILD, SANITIZERS, SOURCE
 
-DRIVERS = BUILD / "test" / "driver"
-LAUNCH = BUILD / "bin" / "tw-launch"
 READELF = "/usr/lib/llvm-22/bin/llvm-readelf"
 #: The newest symbol version of glibc that tw-launch and the runtime library may need (docs/runtime.md).
 NEWEST_GLIBC = (2, 17)
 
-
-def artifact(path, programs, images=(("cubin", b"cubin code"),), target="nvidia:H100", architecture="sm_90a", format=2):
-    """Writes an artifact as core/Runtime/C/Artifact.h describes it."""
-    header = json.dumps({
-        "format": format, "target": target, "architecture": architecture, "programs": programs,
-        "images": [{"kind": kind, "bytes": len(code)} for kind, code in images]}).encode()
-    path.write_bytes(b"TILEWRIGHT %d %d\n" % (format, len(header)) + header + b"\n" + b"".join(code for _, code in images))
-    return path
 
 MATMUL = """
 func.func @mm(%a: tensor<?x64xf16>, %b: tensor<64x?xf16>, %c: tensor<?x?xf16>) -> tensor<?x?xf16> {
@@ -34,23 +25,6 @@ func.func @mm(%a: tensor<?x64xf16>, %b: tensor<64x?xf16>, %c: tensor<?x?xf16>) -
   return %r : tensor<?x?xf16>
 }
 """
-
-
-def program(**changes):
-    """y = 4 x: two doublings over a temporary."""
-    n = {"size": 0}
-    grid = [["ceildiv", n, 32], 1, 1]
-    x = {"type": "f32", "bytes": 4, "shape": [n], "written": False, "result": False}
-    return {
-        "format": 1, "entry": "four", "target": "nvidia:H100", "sizes": 1,
-        "arguments": [x, {**x, "written": True, "result": True}],
-        "temporaries": [{"bytes": ["*", n, 4]}],
-        "launches": [
-            {"kernel": "twice", "threads": 64, "scratchpad": 0, "grid": grid,
-             "arguments": [{"array": 0}, {"temporary": 0}, {"value": n}]},
-            {"kernel": "twice", "threads": 64, "scratchpad": 65536, "grid": grid,
-             "arguments": [{"temporary": 0}, {"array": 1}, {"value": n}]}],
-        **changes}
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import json
 import numpy
 import pytest
 from conftest import BUILD
-from test_scratchpad_source import as_library, pointer
-from test_scratchpads import PLUGIN
+from scratchpads import PLUGIN, as_library, pointer
 
 ADDER = BUILD / "test/plugins/adder/libtilewright-target-adder.so"
 CORES = {"adder": 2, "accelerator": 4}

@@ -8,44 +8,7 @@ import numpy
 import pytest
 from conftest import BUILD
 from float8 import TYPES, all_codes, around_ties, dtype, same_bits
-from test_scratchpads import PLUGIN, gemm
-
-#: What loads a chip, its name, and the folder of the header that declares what its cores call, in both forms.
-NPU = PLUGIN, "accelerator:npu", BUILD / "templates/accelerator"
-
-
-def as_library(tool, folder, program, form, chip=NPU):
-    """The program as a library, and its text. LLVM IR is linked with the functions of the header."""
-    plugin, target, records = chip
-    source, library = folder / f"program.{form}", folder / f"program-{form}.so"
-    tool("tw-compile", program, f"--load-target={plugin}", "--target", target, "-o", source)
-    if form == "c":
-        inline = ["-DTILEWRIGHT_INTRINSICS=\"reference.h\"", "-I", records]
-        subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", *inline, source, "-lm", "-o", library], check=True)
-    else:
-        functions = folder / "intrinsics.c"
-        functions.write_text((records / "reference.h").read_text().replace("static inline ", ""))
-        subprocess.run(["clang-22", "-O2", "-Wno-override-module", "-shared", "-fPIC", source, functions, "-lm", "-o", library],
-                       check=True)
-    return ctypes.CDLL(str(library)), source.read_text()
-
-
-@pytest.fixture(params=["c", "ll"])
-def compiled(request, tool, tmp_path):
-    """Compiles the text of a program; calls `name` in the text as it stands in this form."""
-
-    def compile(text):
-        program = tmp_path / "program.mlir"
-        program.write_text(text)
-        library, source = as_library(tool, tmp_path, program, request.param)
-        called = lambda name: (f"@{name}(" if request.param == "ll" else f"{name}(") in source
-        return library, called
-
-    return compile
-
-
-def pointer(array):
-    return array.ctypes.data_as(ctypes.c_void_p)
+from scratchpads import PLUGIN, compiled, gemm, pointer  # noqa: F401, compiled is a fixture
 
 
 def bfloats(array):

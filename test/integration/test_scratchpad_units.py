@@ -5,8 +5,7 @@ import json
 import numpy
 import pytest
 from conftest import BUILD
-from test_scratchpad_source import as_library, pointer
-from test_scratchpads import gemm
+from scratchpads import as_library, gemm, pointer
 
 PLUGIN = BUILD / "test/plugins/adder/libtilewright-target-adder.so"
 CHIP = PLUGIN, "adder:one", BUILD / "test/plugins/adder"

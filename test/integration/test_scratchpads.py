@@ -5,33 +5,9 @@ import subprocess
 
 import pytest
 from conftest import BUILD
+from scratchpads import PLUGIN, gemm
 
-PLUGIN = BUILD / "lib/tilewright/libtilewright-target-accelerator.so"
 SIZE = 1024
-#: Of each element type: that of its sums, and the words of bias and ReLU on them.
-WORDS = {"i8": ("i32", "arith.addi", "arith.maxsi", "0"), "bf16": ("f32", "arith.addf", "arith.maximumf", "0.0")}
-
-
-def gemm(m, n, k, element):
-    """relu(A B + bias)"""
-    total, add, largest, zero = WORDS[element]
-    a, b, sums = f"tensor<{m}x{k}x{element}>", f"tensor<{k}x{n}x{element}>", f"tensor<{m}x{n}x{total}>"
-    return f"""
-    #ij = affine_map<(i, j) -> (i, j)>
-    func.func @mm(%a: {a}, %b: {b}, %bias: tensor<{n}x{total}>) -> {sums} {{
-      %z = arith.constant {zero} : {total}
-      %e = tensor.empty() : {sums}
-      %f = linalg.fill ins(%z : {total}) outs(%e : {sums}) -> {sums}
-      %p = linalg.matmul ins(%a, %b : {a}, {b}) outs(%f : {sums}) -> {sums}
-      %r = linalg.generic {{indexing_maps = [#ij, affine_map<(i, j) -> (j)>, #ij], iterator_types = ["parallel", "parallel"]}}
-          ins(%p, %bias : {sums}, tensor<{n}x{total}>) outs(%e : {sums}) {{
-        ^bb0(%x: {total}, %y: {total}, %o: {total}):
-          %s = {add} %x, %y : {total}
-          %t = {largest} %s, %z : {total}
-          linalg.yield %t : {total}
-      }} -> {sums}
-      return %r : {sums}
-    }}"""
 
 
 @pytest.mark.parametrize("element", ["i8", "bf16"])

@@ -11,8 +11,8 @@ import sys
 import numpy
 import pytest
 from conftest import BUILD
-from test_runtime import DRIVERS, artifact
-from test_scratchpad_source import compiled  # noqa: F401, a fixture
+from artifacts import DRIVERS, artifact
+from scratchpads import compiled  # noqa: F401, a fixture
 
 #: `add` adds its argument to what the file keeps, `get` gives it, `other` keeps one of its own.
 KEEPERS = """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import FULL
-from test_strided_loads import call
+from guarded_calls import call
 
 TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int64, "i16": np.int16, "i8": np.int8}
 #: shape of the operand, order of its dimensions in the result

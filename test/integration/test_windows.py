@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import FULL
-from test_strided_loads import TYPES, call
+from guarded_calls import TYPES, call
 
 LOW = {"f32": "0xFF800000", "f64": "0xFFF0000000000000", "bf16": "0xFF80", "i8": "-128", "i32": "-2147483648"}
 LAYOUTS = ("ncw", "nwc", "nchw", "nhwc", "ncdhw", "ndhwc")
