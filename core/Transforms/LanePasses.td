@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the files of Passes.td are for all chips: one pass = one file = one
-// entry = one test.
+// entry = one test. Sorted by stage, and in a stage by the order in which they
+// run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,78 @@
 include "mlir/Pass/PassBase.td"
 
 //===-- Stage 3: optimise -------------------------------------------------===//
+
+def SimplifyHostCode : Pass<"simplify-host-code", "::mlir::func::FuncOp"> {
+  let summary = "Write what programs on memrefs have for CPUs with what lanes and their host have";
+  let description = [{
+    Around the kernels: affine control flow becomes that of scf; accesses of vectors become those of elements
+    (VectorAccesses.h); memory of the stack becomes an array, one for all iterations of the loops around it; atomic updates
+    become a load and a store, and the parallel loops around them sequential ones; hints and releases go.
+
+    ```mlir
+    %v = vector.load %a[%i] : memref<?xf32>, vector<2xf32>     // two memref.load, two vector.insert
+    %o = memref.atomic_rmw addi %one, %h[%k]                   // memref.load, arith.addi, memref.store
+    %s = memref.alloca() : memref<f32>                         // memref.alloc at the start of the function
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::affine::AffineDialect"];
+}
+
+def CopyByteViews : Pass<"copy-byte-views", "::mlir::ModuleOp"> {
+  let summary = "Give kernels arrays of their own for what memref.view makes of bytes";
+  let description = [{
+    Kernels load vectors and tiles of arrays that begin where memory of the device does; what memref.view makes may begin at any
+    byte. Lanes copy such an array before a kernel and, if the kernel writes it, back behind it. Loops of the program itself access
+    it where it is.
+
+    ```mlir
+    %v = memref.view %bytes[%shift][%n] : memref<?xi8> to memref<?xf32>
+    call @kernel(%v)
+    // becomes
+    %own = memref.alloc(%n)
+    scf.parallel (%i) ... { %own[%i] = %v[%i] }
+    call @kernel(%own)
+    scf.parallel (%i) ... { %v[%i] = %own[%i] }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
+}
+
+def MapParallelToLanes : Pass<"map-parallel-to-lanes", "::mlir::func::FuncOp"> {
+  let summary = "Give each iteration of an scf.parallel a lane";
+  let description = [{
+    The outermost parallel loops of a program on memrefs become grids; inner ones are loops of a lane. A reduction is
+    summed up by 1024 lanes, of which lane i takes iterations i, i + 1024, .., and one lane combines what they have: the
+    order is the same on every chip. With the strict floating-point contract it is that of the iterations, in one lane.
+    So are loops that hold what lanes do not have (calls, allocations).
+
+    ```mlir
+    %s = scf.parallel (%i) = (%c0) to (%n) step (%c1) init (%z) -> f32 { %v = f(%i); scf.reduce(%v) { addf } }
+    // becomes
+    tile.parallel (%b) to (min(%n, 1024) ceildiv 256) level "grid" { .. %id ..
+      scf.if %id < %n { %p = f(%id) + f(%id + 1024) + ..; memref.store %p, %partial[%id] } }
+    %s = scf.for %i = 0 to min(%n, 1024) iter_args(%x = %z) { %x + %partial[%i] }
+    ```
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::affine::AffineDialect"];
+}
+
+def ShareSizes : Pass<"share-sizes", "::mlir::ModuleOp"> {
+  let summary = "Give sizes that are equal the same value";
+  let description = [{
+    A kernel that is called once, by a public function: sizes of its arrays, and indices, that have one name in the
+    function's `tilewright.shapes` become one value. Calls begin with the check that they are equal.
+
+    ```mlir
+    %m = memref.dim %a, %c0    // s0
+    %n = memref.dim %b, %c0    // s0, too
+    affine.for %i = 0 to %m { .. }
+    affine.for %i = 0 to %n { .. }    // becomes: to %m
+    ```
+  }];
+}
 
 def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
   let summary = "Share the sum of a contraction out over blocks";
@@ -32,21 +105,6 @@ def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::arith::ArithDialect"];
-}
-
-def ShareSizes : Pass<"share-sizes", "::mlir::ModuleOp"> {
-  let summary = "Give sizes that are equal the same value";
-  let description = [{
-    A kernel that is called once, by a public function: sizes of its arrays, and indices, that have one name in the
-    function's `tilewright.shapes` become one value. Calls begin with the check that they are equal.
-
-    ```mlir
-    %m = memref.dim %a, %c0    // s0
-    %n = memref.dim %b, %c0    // s0, too
-    affine.for %i = 0 to %m { .. }
-    affine.for %i = 0 to %n { .. }    // becomes: to %m
-    ```
-  }];
 }
 
 def MapRowProgramsToLanes : Pass<"map-row-programs-to-lanes", "::mlir::func::FuncOp"> {
@@ -119,63 +177,6 @@ def MapTransposesToLanes : Pass<"map-transposes-to-lanes", "::mlir::func::FuncOp
     ```
   }];
   let dependentDialects = ["::tilewright::tile::TileDialect"];
-}
-
-def SimplifyHostCode : Pass<"simplify-host-code", "::mlir::func::FuncOp"> {
-  let summary = "Write what programs on memrefs have for CPUs with what lanes and their host have";
-  let description = [{
-    Around the kernels: affine control flow becomes that of scf; accesses of vectors become those of elements
-    (VectorAccesses.h); memory of the stack becomes an array, one for all iterations of the loops around it; atomic updates
-    become a load and a store, and the parallel loops around them sequential ones; hints and releases go.
-
-    ```mlir
-    %v = vector.load %a[%i] : memref<?xf32>, vector<2xf32>     // two memref.load, two vector.insert
-    %o = memref.atomic_rmw addi %one, %h[%k]                   // memref.load, arith.addi, memref.store
-    %s = memref.alloca() : memref<f32>                         // memref.alloc at the start of the function
-    ```
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::vector::VectorDialect", "::mlir::affine::AffineDialect"];
-}
-
-def CopyByteViews : Pass<"copy-byte-views", "::mlir::ModuleOp"> {
-  let summary = "Give kernels arrays of their own for what memref.view makes of bytes";
-  let description = [{
-    Kernels load vectors and tiles of arrays that begin where memory of the device does; what memref.view makes may begin at any
-    byte. Lanes copy such an array before a kernel and, if the kernel writes it, back behind it. Loops of the program itself access
-    it where it is.
-
-    ```mlir
-    %v = memref.view %bytes[%shift][%n] : memref<?xi8> to memref<?xf32>
-    call @kernel(%v)
-    // becomes
-    %own = memref.alloc(%n)
-    scf.parallel (%i) ... { %own[%i] = %v[%i] }
-    call @kernel(%own)
-    scf.parallel (%i) ... { %v[%i] = %own[%i] }
-    ```
-  }];
-  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
-}
-
-def MapParallelToLanes : Pass<"map-parallel-to-lanes", "::mlir::func::FuncOp"> {
-  let summary = "Give each iteration of an scf.parallel a lane";
-  let description = [{
-    The outermost parallel loops of a program on memrefs become grids; inner ones are loops of a lane. A reduction is
-    summed up by 1024 lanes, of which lane i takes iterations i, i + 1024, .., and one lane combines what they have: the
-    order is the same on every chip. With the strict floating-point contract it is that of the iterations, in one lane.
-    So are loops that hold what lanes do not have (calls, allocations).
-
-    ```mlir
-    %s = scf.parallel (%i) = (%c0) to (%n) step (%c1) init (%z) -> f32 { %v = f(%i); scf.reduce(%v) { addf } }
-    // becomes
-    tile.parallel (%b) to (min(%n, 1024) ceildiv 256) level "grid" { .. %id ..
-      scf.if %id < %n { %p = f(%id) + f(%id + 1024) + ..; memref.store %p, %partial[%id] } }
-    %s = scf.for %i = 0 to min(%n, 1024) iter_args(%x = %z) { %x + %partial[%i] }
-    ```
-  }];
-  let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect", "::mlir::affine::AffineDialect"];
 }
 
 //===-- Stage 4: map ------------------------------------------------------===//
