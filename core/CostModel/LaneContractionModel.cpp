@@ -128,6 +128,13 @@ const CopyEngine *tilewright::tileEngine(const TargetDescription &chip, const La
 
 //===-- Candidates --------------------------------------------------------===//
 
+std::optional<int64_t> tilewright::forcedValue(LanePlanOverrides overrides, StringRef field) {
+  for (const auto &[name, value] : overrides)
+    if (name == field)
+      return value;
+  return std::nullopt;
+}
+
 bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides) {
   return llvm::all_of(overrides, [&](const auto &field) {
     return (field.first != "block_m" || plan.blockM() == field.second) &&
@@ -238,10 +245,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
       sizes.emplace_back(depthBytes, most);
 
   std::optional<LaneContractionPlan> best;
-  std::optional<int64_t> sweep; // forced: rows of tiles of one
-  for (const auto &[name, value] : overrides)
-    if (name == "raster_rows")
-      sweep = value;
+  const std::optional<int64_t> sweep = forcedValue(overrides, "raster_rows"); // rows of tiles of one
   double bestBeside = 0;
   int bestRank = 0;
   PlanShortage shortage;

@@ -136,6 +136,9 @@ std::optional<LaneContractionPlan> planGroupUnits(const Contraction &contraction
                                                   const LaneHierarchy &hierarchy, const LaneContractionPlan &base,
                                                   LanePlanOverrides overrides, llvm::ArrayRef<StoredResult> results,
                                                   std::vector<LaneContractionPlan> *considered);
+/// The value that `overrides` force on `field`, one of the names above; nullopt: the model decides.
+std::optional<int64_t> forcedValue(LanePlanOverrides overrides, llvm::StringRef field);
+
 /// Whether `plan` agrees with them.
 bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
 /// Whether the elements of these operands and this accumulator are those of `unit`. `fast`: it may round them.

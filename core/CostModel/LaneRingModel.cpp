@@ -122,14 +122,11 @@ tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip, 
   const auto [m, n, k, outer, otherK] = ContractionExtents(c, base);
   const double outerCount = double(outer), otherKCount = double(otherK);
   if (k <= depth)
-    return std::nullopt; // one step: nothing runs ahead
-  auto forced = [&](StringRef field) -> std::optional<int64_t> {
-    for (const auto &[name, value] : overrides)
-      if (name == field)
-        return value;
-    return std::nullopt;
+    return std::nullopt;                                                      // one step: nothing runs ahead
+  const std::optional<int64_t> sweep = forcedValue(overrides, "raster_rows"); // rows of tiles of one
+  auto atMost = [&](StringRef field, int64_t most) {
+    return std::min(most, forcedValue(overrides, field).value_or(most));
   };
-  auto atMost = [&](StringRef field, int64_t most) { return std::min(most, forced(field).value_or(most)); };
   bool isStatic = llvm::all_of(base.outer, [&](unsigned dim) { return c.nest.tripCounts[dim].has_value(); }) &&
                   c.nest.tripCounts[base.mDim] && c.nest.tripCounts[base.nDim];
 
@@ -212,10 +209,9 @@ tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip, 
           plan.seconds = clocks / (chip.clockMHz() * 1e6);
           if (isStatic && tiles > clusters)
             plan.workers = clusters;
-          if (plan.workers || forced("raster_rows"))
+          if (plan.workers || sweep)
             plan.rasterRows =
-                forced("raster_rows")
-                    .value_or(rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN()));
+                sweep.value_or(rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN()));
           if (!plan.workers && plan.rasterRows > 1) // blocks of a grid, which follow its rows
             continue;
           if (plan.rasterRows < 1 || tilesM % plan.rasterRows != 0) // sweeps cover all rows of tiles
