@@ -80,30 +80,43 @@ SharedPoints tilewright::exchanged(SharedPoints points, const LaneExchange &exch
   return points;
 }
 
+SharedPoints tilewright::pointsOf(const Layout &layout) {
+  SharedPoints points;
+  for (const Position &base : layout.lanes)
+    points.bits.push_back({base.row, base.col});
+  for (int64_t e = 0; e < layout.numElements(); ++e) {
+    Position p = layout.at(0, e);
+    points.elements.push_back({p.row, p.col});
+  }
+  return points;
+}
+
+SmallVector<LaneRun> tilewright::longestRuns(unsigned count, function_ref<bool(LaneRun run)> fits) {
+  SmallVector<LaneRun> runs;
+  for (unsigned e = 0; e < count; e += runs.back().count) {
+    LaneRun run{e, 16};
+    while (run.count > 1 && !(e + run.count <= count && fits(run)))
+      run.count /= 2;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
 SmallVector<LaneRun> tilewright::runsOfRows(const SharedPoints &places, int64_t elementBytes, int64_t multiple,
                                             int64_t maxBytes) {
-  SmallVector<LaneRun> runs;
-  auto fits = [&](unsigned first, unsigned count) {
-    if (first + count > places.elements.size() || count > multiple || count * elementBytes > maxBytes ||
-        places.elements[first].back() % count != 0 ||
-        llvm::any_of(places.bits, [&](const Point &bit) { return bit.back() % count != 0; }))
+  return longestRuns(places.elements.size(), [&](LaneRun run) {
+    const Point &first = places.elements[run.first];
+    if (run.count > multiple || run.count * elementBytes > maxBytes || first.back() % run.count != 0 ||
+        llvm::any_of(places.bits, [&](const Point &bit) { return bit.back() % run.count != 0; }))
       return false;
-    for (unsigned i = 0; i < count; ++i) {
-      Point expected = places.elements[first];
+    for (unsigned i = 0; i < run.count; ++i) {
+      Point expected = first;
       expected.back() += i;
-      if (places.elements[first + i] != expected)
+      if (places.elements[run.first + i] != expected)
         return false;
     }
     return true;
-  };
-  for (unsigned e = 0; e < places.elements.size();) {
-    unsigned count = 16;
-    while (count > 1 && !fits(e, count))
-      count /= 2;
-    runs.push_back({e, count});
-    e += count;
-  }
-  return runs;
+  });
 }
 
 /// Distinct sectors of these elements of all workers.

@@ -82,6 +82,13 @@ ExchangePrices exchangePrices(const TargetDescription &chip, const LaneHierarchy
 /// `points` after `exchange`; all that were shared out alike change alike.
 SharedPoints exchanged(SharedPoints points, const LaneExchange &exchange);
 
+/// The places of a fragment's elements over its lanes: (row, column) each.
+SharedPoints pointsOf(const Layout &layout);
+
+/// The elements 0 .. `count` - 1 in runs, each the longest power of two of at most 16 of which `fits` says so; a single
+/// one always does.
+llvm::SmallVector<LaneRun> longestRuns(unsigned count, llvm::function_ref<bool(LaneRun run)> fits);
+
 /// Runs of at most `maxBytes` in rows whose beginnings are multiples of `multiple` elements, a power of two.
 llvm::SmallVector<LaneRun> runsOfRows(const SharedPoints &places, int64_t elementBytes, int64_t multiple,
                                       int64_t maxBytes);

@@ -331,17 +331,14 @@ LaneAccess LaneAccess::over(const Distribution &distribution) const {
 int64_t LaneAccess::elementBytes() const { return tilewright::elementBytes(array.type.getElementType()); }
 
 SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
-  SmallVector<LaneRun> result;
-  if (!linear) {
-    for (unsigned e = 0; e < distribution.elements.size(); ++e)
-      result.push_back({e, 1});
-    return result;
-  }
+  if (!linear)
+    return longestRuns(distribution.elements.size(), [](LaneRun) { return false; });
   // A swizzle moves pieces: no access may be wider.
   if (array.arrangement && array.arrangement.getSwizzleBits())
     maxBytes = std::min(maxBytes, int64_t(1) << array.arrangement.getSwizzleBase());
-  auto fits = [&](unsigned first, unsigned count) {
-    if (first + count > elements.size() || int64_t(count) * elementBytes() > maxBytes)
+  return longestRuns(elements.size(), [&](LaneRun run) {
+    auto [first, count] = run;
+    if (int64_t(count) * elementBytes() > maxBytes)
       return false;
     int64_t whole = count; // elements by which places are aligned
     if (loosened && hasPlace(first))
@@ -361,13 +358,5 @@ SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
           return false;
     }
     return true;
-  };
-  for (unsigned e = 0; e < elements.size();) {
-    unsigned count = 16;
-    while (count > 1 && !fits(e, count))
-      count /= 2;
-    result.push_back({e, count});
-    e += count;
-  }
-  return result;
+  });
 }

@@ -35,13 +35,8 @@ FailureOr<Distribution> LaneWriter::distributionOf(Operation *op, tile::Fragment
       return op->emitOpError() << "has a fragment over lanes outside of a tile.parallel of level \"" << hierarchy.block
                                << "\"";
     result.number = lane;
-    for (const Position &base : layout.lanes)
-      result.bits.push_back({base.row, base.col});
   }
-  for (int64_t e = 0; e < layout.numElements(); ++e) {
-    Position p = layout.at(0, e);
-    result.elements.push_back({p.row, p.col});
-  }
+  static_cast<SharedPoints &>(result) = pointsOf(layout);
   // Positions are sums of bases where no two share a bit.
   for (int64_t l = 0; l < lanes; ++l)
     for (int64_t e = 0; e < layout.numElements(); ++e) {

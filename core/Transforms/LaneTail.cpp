@@ -96,11 +96,7 @@ int64_t tilewright::unitsTogether(const ContractionTask &task, const LaneContrac
   // Clocks for the results of one unit where `count` leave together; nullopt: not known.
   auto clocksOf = [&](int64_t count) -> std::optional<double> {
     Layout layout = sideBySide(unit.c.layout, unit.n, count);
-    SharedPoints points;
-    for (const Position &base : layout.lanes)
-      points.bits.push_back({base.row, base.col});
-    for (int64_t e = 0; e < layout.numElements(); ++e)
-      points.elements.push_back({layout.at(0, e).row, layout.at(0, e).col});
+    SharedPoints points = pointsOf(layout);
     double clocks = 0;
     for (const Access &store : stores) {
       auto type = cast<MemRefType>(store.memref.getType());
