@@ -283,7 +283,7 @@ bool NestVectorizer::choose(std::string &reason) {
     if (accumulationOf(store.op) || !store.dims().test(laneLoop) || !type.hasStaticShape() ||
         llvm::any_of(nest.loads, [&](const Access &load) { return load.memref == store.memref; }))
       continue;
-    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    int64_t bytes = elementBytes(type.getElementType());
     if (model.streams(type.getNumElements() * bytes) && lanes * bytes == model.lineBytes() && !streamed)
       streamed = &store;
   }
@@ -356,7 +356,7 @@ void NestVectorizer::chooseSteps() {
       continue;
     if (!type.hasStaticShape() || !nest.tripCounts[laneLoop])
       return;
-    const int64_t width = type.getElementTypeBitWidth() / 8;
+    const int64_t width = elementBytes(type.getElementType());
     const int64_t bytes = buffers.insert(access.memref).second ? type.getNumElements() * width : 0;
     touched += bytes;
     written += access.isStore ? bytes : 0;
@@ -376,7 +376,7 @@ void NestVectorizer::chooseSteps() {
       if (dim == laneLoop || nest.tripCounts[dim].value_or(2) < 2 || (overPages && !movesLonger))
         continue;
       auto bytesApart = [&](const Access &access) {
-        int64_t width = cast<MemRefType>(access.memref.getType()).getElementTypeBitWidth() / 8;
+        int64_t width = elementBytes(elementOf(access.memref));
         return std::abs(access.stride(dim).value_or(1)) * width;
       };
       if (!llvm::all_of(nest.stores, [&](const Access &store) { return store.dims().test(dim); }))

@@ -177,8 +177,8 @@ std::optional<double> bytesTouched(AffineForOp loop) {
       return;
     auto type = cast<MemRefType>(memref.getType());
     isKnown &= type.hasStaticShape();
-    if (type.hasStaticShape() && type.getElementType().isIntOrFloat())
-      bytes += static_cast<double>(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
+    if (type.hasStaticShape() && type.getElementType().isIntOrIndexOrFloat())
+      bytes += static_cast<double>(type.getNumElements() * elementBytes(type.getElementType()));
   });
   return isKnown ? std::optional(bytes) : std::nullopt;
 }
@@ -247,7 +247,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
                });
       };
       if (isRow && trips && trips == heaviest.tripCounts[0] &&
-          *trips * type.getElementTypeBitWidth() / 8 <= model.rowBytes() && llvm::none_of(plan.loads, isNeighbour))
+          *trips * elementBytes(type.getElementType()) <= model.rowBytes() && llvm::none_of(plan.loads, isNeighbour))
         plan.loads.push_back(load);
     }
     return plan.loads.empty() ? std::nullopt : std::optional(plan);
