@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Padding.h"
+#include "core/Analysis/Buffers.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include <map>
@@ -111,9 +112,27 @@ static Value copiedArray(const Nest &nest, const Access &store, ArrayRef<int64_t
   return load.memref;
 }
 
+/// Whether something from `first` to `last`, operations of one block, may write `array` by another name.
+static bool isWrittenByOtherName(Value array, Operation *first, Operation *last) {
+  BufferOrigins origins(first->getParentOfType<func::FuncOp>());
+  auto mayWrite = [&](Operation *op) {
+    return !isa<AffineLoadOp, memref::LoadOp, memref::DimOp, memref::DeallocOp>(op) &&
+           llvm::any_of(op->getOperands(), [&](Value other) {
+             return other != array && isa<BaseMemRefType>(other.getType()) && origins.mayAlias(other, array);
+           });
+  };
+  for (Operation *op = first; op; op = op == last ? nullptr : op->getNextNode())
+    if (op->walk([&](Operation *inner) { return mayWrite(inner) ? WalkResult::interrupt() : WalkResult::advance(); })
+            .wasInterrupted())
+      return true;
+  return false;
+}
+
 /// Whether nothing writes `array` from `after` on, an operation of `block`, and it lives until `last`.
 static bool staysAsItIs(Value array, Operation *after, Operation *last) {
   Block *block = after->getBlock();
+  if (isWrittenByOtherName(array, after, last))
+    return false;
   if (!isa<BlockArgument>(array) && !array.getDefiningOp<memref::AllocOp>() &&
       !array.getDefiningOp<memref::GetGlobalOp>())
     return false;

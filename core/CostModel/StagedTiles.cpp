@@ -141,7 +141,7 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   int64_t asOne = piece; // that begin and end inside or outside of the array
   // Along k a loop of whole steps has no ends, and vectors may begin wherever loads allow it.
   bool isRing = plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
-  result.loose = result.byPlace && isRing && inK && result.kInner && piece < vectorBytes &&
+  result.loose = result.byPlace && !hasEngine && isRing && inK && result.kInner && piece < vectorBytes &&
                  piece >= int64_t(chip.rate("align.global").value_or(vectorBytes));
   if (result.loose)
     piece = vectorBytes;

@@ -150,6 +150,8 @@ static std::optional<NestTask::Access> describe(const LinearAccess &access, Affi
     divisor = std::gcd(divisor, index->constant * divisors[d]);
     for (auto [value, factor] : index->terms) {
       if (value == inner.getInductionVar()) {
+        if (factor < 0) // fragments begin at their lowest element
+          return std::nullopt;
         step += factor * divisors[d];
         known &= llvm::none_of(type.getShape().drop_front(d + 1), ShapedType::isDynamic);
       } else if (llvm::none_of(run, [&, value = value](AffineForOp loop) { return loop.getInductionVar() == value; })) {
@@ -157,7 +159,7 @@ static std::optional<NestTask::Access> describe(const LinearAccess &access, Affi
       }
     }
   }
-  result.step = known && step ? std::abs(step) * result.bytes : sectorBytes;
+  result.step = known && step ? step * result.bytes : sectorBytes;
   result.run = known && step == 1 ? (divisor ? divisor & -divisor : mostIterations) : 1;
   return result;
 }

@@ -17,11 +17,15 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// `offset` (i32, without sign) bytes behind the start of a described range.
-static Value addressOf(EmulationBuilder &b, Value resource, Value offset) {
-  Value base = b.resourceBase(resource);
-  offset = LLVM::ZExtOp::create(b.ir(), b.loc(), b.ir().getI64Type(), offset);
-  return LLVM::GEPOp::create(b.ir(), b.loc(), base.getType(), b.ir().getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
+/// The sum of `offsets` (i32, without sign; the sum does not wrap) in bytes behind the start of a described range.
+static Value addressOf(EmulationBuilder &b, Value resource, ValueRange offsets) {
+  Value address = b.resourceBase(resource);
+  for (Value offset : offsets) {
+    Value wide = LLVM::ZExtOp::create(b.ir(), b.loc(), b.ir().getI64Type(), offset);
+    address = LLVM::GEPOp::create(b.ir(), b.loc(), address.getType(), b.ir().getI8Type(), address,
+                                  ArrayRef<LLVM::GEPArg>{wide});
+  }
+  return address;
 }
 
 static Value isInRange(EmulationBuilder &b, Value resource, Value offset) {
@@ -48,14 +52,13 @@ static void emulateBuffers(EmulationTable &table) {
     Value inRange = isInRange(b, copy.getRsrc(), copy.getVoffset());
     Value zero = b.constant(32, 0);
     Value offset = LLVM::SelectOp::create(b.ir(), b.loc(), inRange, copy.getVoffset(), zero);
-    offset = LLVM::AddOp::create(b.ir(), b.loc(), offset, copy.getSoffset());
-    offset = LLVM::AddOp::create(b.ir(), b.loc(), offset, copy.getOffset());
     Value valid = LLVM::SelectOp::create(b.ir(), b.loc(), inRange, b.constant(32, bytes), zero);
     Value place = LLVM::MulOp::create(b.ir(), b.loc(), b.fact(LaneFact::LaneInSubgroup), b.constant(32, bytes));
     place = LLVM::AddOp::create(b.ir(), b.loc(), place, copy.getOffset());
     Value to = LLVM::GEPOp::create(b.ir(), b.loc(), copy.getLdsPtr().getType(), b.ir().getI8Type(), copy.getLdsPtr(),
                                    ArrayRef<LLVM::GEPArg>{place});
-    b.copyAsync(Engine::Copy, to, addressOf(b, copy.getRsrc(), offset), bytes, valid);
+    Value from = addressOf(b, copy.getRsrc(), {offset, copy.getSoffset(), copy.getOffset()});
+    b.copyAsync(Engine::Copy, to, from, bytes, valid);
     b.commit(Engine::Copy);
     return success();
   });
@@ -66,8 +69,7 @@ static void emulateBuffers(EmulationTable &table) {
   });
   table.on(ROCDL::RawPtrBufferLoadOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto load = cast<ROCDL::RawPtrBufferLoadOp>(op);
-    Value offset = LLVM::AddOp::create(b.ir(), b.loc(), load.getOffset(), load.getSoffset());
-    Value address = addressOf(b, load.getRsrc(), offset);
+    Value address = addressOf(b, load.getRsrc(), {load.getOffset(), load.getSoffset()});
     Type type = load.getRes().getType();
     unsigned bits = isa<VectorType>(type) ? 32 : type.getIntOrFloatBitWidth();
     b.replace(b.load(type, address, bits / 8, isInRange(b, load.getRsrc(), load.getOffset())));

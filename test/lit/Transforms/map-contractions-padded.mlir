@@ -94,6 +94,44 @@ func.func @ones(%x: memref<16x32xf16>, %w: memref<3x32x64xf16>, %y: memref<16x64
   return
 }
 
+// Arrays of a function that others of the program call may be one: the results may lie on the image.
+// CHECK-LABEL: func.func private @overlapping
+// CHECK: %[[P:.*]] = memref.alloc
+// CHECK: tile.copy %[[P]]
+// CHECK-NOT: bounded
+func.func private @overlapping(%x: memref<16x32xf16>, %w: memref<3x32x64xf16>, %y: memref<16x64xf32>) {
+  %zero = arith.constant 0.0 : f16
+  %p = memref.alloc() : memref<18x32xf16>
+  affine.for %h = 0 to 18 {
+    affine.for %c = 0 to 32 {
+      affine.store %zero, %p[%h, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %c = 0 to 32 {
+      %e = affine.load %x[%h, %c] : memref<16x32xf16>
+      affine.store %e, %p[%h + 1, %c] : memref<18x32xf16>
+    }
+  }
+  affine.for %h = 0 to 16 {
+    affine.for %f = 0 to 64 {
+      affine.for %r = 0 to 3 {
+        affine.for %c = 0 to 32 {
+          %a = affine.load %p[%h + %r, %c] : memref<18x32xf16>
+          %b = affine.load %w[%r, %c, %f] : memref<3x32x64xf16>
+          %d = affine.load %y[%h, %f] : memref<16x64xf32>
+          %ae = arith.extf %a : f16 to f32
+          %be = arith.extf %b : f16 to f32
+          %m = arith.mulf %ae, %be : f32
+          %s = arith.addf %d, %m : f32
+          affine.store %s, %y[%h, %f] : memref<16x64xf32>
+        }
+      }
+    }
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @written
 // CHECK: %[[P:.*]] = memref.alloc
 // CHECK: tile.copy %[[P]]

@@ -231,4 +231,20 @@ func.func private @unknown(%a: memref<?x?xf16>, %c: memref<?x?xf16>, %m: index, 
   }
   return
 }
+
+// Fragments begin at their lowest element, so lanes take one element each of what is read backwards.
+// CHECK-LABEL: @backwards
+// CHECK-NOT: tile.load
+// CHECK: memref.store
+func.func private @backwards(%a: memref<2000x1024xf32>, %b: memref<2000x1024xf32>, %c: memref<2000x1024xf32>) attributes {tilewright.kernel} {
+  affine.for %i = 0 to 2000 {
+    affine.for %j = 0 to 1024 {
+      %x = affine.load %a[%i, 1023 - %j] : memref<2000x1024xf32>
+      %y = affine.load %b[%i, %j] : memref<2000x1024xf32>
+      %z = arith.addf %x, %y : f32
+      affine.store %z, %c[%i, %j] : memref<2000x1024xf32>
+    }
+  }
+  return
+}
 }
