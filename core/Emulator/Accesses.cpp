@@ -61,6 +61,17 @@ static const char *spaceName(Space space) {
   return space == Space::Scratchpad || space == Space::Cluster ? "scratchpad" : "global";
 }
 
+/// Which fence lets an access pass a bare barrier that stands between it and the earlier one; null: no such barrier.
+static const char *missingFence(const Lane &lane, const Conflict &conflict) {
+  const AccessFences &fences = lane.fences;
+  if (fences.met && conflict.clock <= (*fences.met)[conflict.agent])
+    return "and a fence is missing between it and the second access";
+  if (fences.arrivals && conflict.agent < fences.arrivals->size() &&
+      conflict.clock <= (*fences.arrivals)[conflict.agent])
+    return "and a fence, or the wait behind it, is missing between the first access and it";
+  return nullptr;
+}
+
 bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clock, uint32_t site, const void *address,
                     uint64_t bytes, uint64_t align, AccessKind kind, Space space) {
   if (bytes == 0)
@@ -122,6 +133,15 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
   bool byEngine = !agents.isLane(conflict.agent);
   // Where its lane has waited for it, what is missing is the barrier between the lanes.
   bool awaited = byEngine && conflict.clock <= other.order.waited[agents.engineOf(conflict.agent)];
+  if (const char *fence = missingFence(lane, conflict)) {
+    report(FindingKind::MissingFence, site, conflict.site, [&] {
+      return formatv(
+                 "{0} {1} {2}, in no order with its {3} by {4}{5}: the barrier between them lets accesses pass, {6}",
+                 name(lane), verb, bytesText, before, byEngine ? "a command of " : "", name(other), fence)
+          .str();
+    });
+    return true;
+  }
   report(byEngine && !awaited ? FindingKind::MissingWait : FindingKind::Race, site, conflict.site, [&] {
     std::string who = name(other);
     if (byEngine)

@@ -108,6 +108,19 @@ void EmulationBuilder::barrierWait() {
   CALL("barrier", {}, constant(32, impl.site(op)), constant(64, Block::splitBarrier), constant(32, 0),
        constant(32, stepValue(BarrierStep::Wait)));
 }
+void EmulationBuilder::bareBarrier() {
+  CALL("barrier", {}, constant(32, impl.site(op)), constant(64, Block::blockBarrier), constant(32, 0),
+       constant(32, stepValue(BarrierStep::Bare)));
+}
+void EmulationBuilder::holdAccesses() {
+  CALL("order_accesses", {}, constant(32, impl.site(op)), constant(32, static_cast<int>(AccessStep::Hold)));
+}
+void EmulationBuilder::completeAccesses() {
+  CALL("order_accesses", {}, constant(32, impl.site(op)), constant(32, static_cast<int>(AccessStep::Complete)));
+}
+void EmulationBuilder::acquireAccesses() {
+  CALL("order_accesses", {}, constant(32, impl.site(op)), constant(32, static_cast<int>(AccessStep::Acquire)));
+}
 void EmulationBuilder::subgroupBarrier() { CALL("subgroup_barrier", {}, constant(32, impl.site(op))); }
 void EmulationBuilder::clusterArrive() {
   CALL("cluster_barrier", {}, constant(32, impl.site(op)), constant(32, stepValue(BarrierStep::Arrive)));

@@ -98,6 +98,10 @@ void EmulationTable::primitives(StringRef prefix) {
   on("barrier_signal", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.barrierSignal(); }));
   on("barrier_wait", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.barrierWait(); }));
   on("subgroup_barrier", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.subgroupBarrier(); }));
+  on("bare_barrier", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.bareBarrier(); }));
+  on("hold_accesses", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.holdAccesses(); }));
+  on("complete_accesses", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.completeAccesses(); }));
+  on("acquire_accesses", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.acquireAccesses(); }));
   on("cluster_arrive", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.clusterArrive(); }));
   on("cluster_wait", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.clusterWait(); }));
   on("fence_engines", callRule(0, 0, [](EmulationBuilder &b, ValueRange) { b.fenceEngines(); }));

@@ -111,6 +111,8 @@ void Machine::runCluster(Cluster &cluster) {
     lane.order = Order();
     lane.order.known = none;
     lane.order.self = lane.number;
+    lane.fenced = 0;
+    lane.fences = AccessFences();
     for (EngineQueue &engine : lane.engines)
       engine = EngineQueue();
     lane.log.clear();

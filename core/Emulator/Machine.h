@@ -114,6 +114,13 @@ struct EngineQueue {
   uint32_t lastCopy = 0; // clock of the last command that a group awaits: tiles complete at a phase barrier
 };
 
+/// How far a lane's accesses are in order at bare barriers.
+struct AccessFences {
+  uint32_t held = 0, complete = 0; // clocks of its last access that stays in front, and that the lane has waited for
+  Clocks before, met;              // what it knew at the last barrier, and what that told; null: acquired
+  Clocks arrivals;                 // the clock of each lane when it came to that barrier
+};
+
 enum class Waiting : uint8_t { No, Subgroup, Barrier, Phase, Cluster, Split };
 
 struct Lane {
@@ -136,6 +143,7 @@ struct Lane {
   void *frame = nullptr; // operands at the meeting of a subgroup
   Order order;
   uint32_t fenced = 0; // clock of the last fence before engines
+  AccessFences fences;
   EngineQueue engines[numEngines];
   struct Logged {
     uint64_t address;
@@ -160,9 +168,10 @@ struct Subgroup {
 struct Meeting {
   uint32_t arrived = 0, expected = 0, generation = 0;
   std::vector<Lane *> waiting;
-  std::vector<uint32_t> clocks; // joined from those that arrived in this generation
-  Clocks lastKnown;             // joined last
-  Clocks joined;                // of the last generation that ended
+  std::vector<uint32_t> clocks;   // joined from those that arrived in this generation
+  std::vector<uint32_t> arrivals; // of a bare barrier: clocks of the lanes when they came
+  Clocks lastKnown;               // joined last
+  Clocks joined;                  // of the last generation that ended
 };
 
 /// A phase barrier.

@@ -35,23 +35,71 @@ void tilewright::acquire(Lane &lane, const Clocks &clocks) {
   lane.order.known = std::move(joined);
 }
 
-/// Everybody has come: those who wait go on and know what all knew.
-static void open(Meeting &meeting, Cluster &cluster, Lane *last) {
-  Clocks joined;
+/// Like `release` for what is complete alone: the lane's other accesses may still be under way when it goes on.
+static void releaseComplete(Lane &lane, Meeting &meeting) {
+  if (!lane.machine->checks)
+    return;
+  const Agents &agents = lane.cluster->agents;
+  meeting.clocks.resize(agents.count());
+  meeting.arrivals.resize(agents.lanes);
+  Order published = lane.order;
+  published.clock = lane.fences.complete;
+  agents.raise(meeting.clocks, published, meeting.lastKnown.get());
+  meeting.lastKnown = lane.order.known;
+  if (lane.fences.met) // its lanes have met, though this one has not acquired
+    for (auto [clock, met] : llvm::zip_equal(meeting.clocks, *lane.fences.met))
+      clock = std::max(clock, met);
+  meeting.arrivals[lane.number] = lane.order.clock++;
+}
+
+void tilewright::orderAccesses(Lane &lane, AccessStep step) {
+  AccessFences &fences = lane.fences;
+  switch (step) {
+  case AccessStep::Hold:
+    fences.held = lane.order.clock++; // what comes later is not held
+    return;
+  case AccessStep::Complete:
+    fences.complete = fences.held;
+    return;
+  case AccessStep::Acquire:
+    if (fences.met && lane.order.known == fences.before)
+      lane.order.known = fences.met; // shared by all lanes
+    else
+      acquire(lane, fences.met);
+    fences.before = fences.met = nullptr;
+    return;
+  }
+}
+
+/// Everybody has come: those who wait go on and know what all knew; from a bare barrier once they acquire.
+static void open(Meeting &meeting, Cluster &cluster, Lane *last, bool bare = false) {
+  Clocks joined, arrivals;
   if (cluster.machine->checks)
     joined = std::make_shared<std::vector<uint32_t>>(std::move(meeting.clocks));
+  if (joined && bare)
+    arrivals = std::make_shared<std::vector<uint32_t>>(std::move(meeting.arrivals));
+  auto tell = [&](Lane &lane) {
+    if (!bare) {
+      lane.order.known = joined;
+      return;
+    }
+    lane.fences.before = lane.order.known;
+    lane.fences.met = joined;
+    lane.fences.arrivals = arrivals;
+  };
   meeting.clocks.clear();
+  meeting.arrivals.clear();
   meeting.lastKnown.reset();
   meeting.arrived = 0;
   ++meeting.generation;
   // The joined vector holds all that each of those who arrived knew.
   for (Lane *waiting : meeting.waiting) {
     if (joined)
-      waiting->order.known = joined;
+      tell(*waiting);
     cluster.makeReady(*waiting);
   }
   if (last && joined)
-    last->order.known = joined;
+    tell(*last);
   meeting.joined = std::move(joined);
   meeting.waiting.clear();
 }
@@ -106,10 +154,14 @@ void tilewright::barrier(Lane &lane, uint32_t site, int64_t id, uint32_t lanes, 
     lane.cluster->stop(lane);
     return;
   }
-  release(lane, meeting.clocks, &meeting.lastKnown);
+  bool bare = step == BarrierStep::Bare, waits = bare || step == BarrierStep::ArriveAndWait;
+  if (bare)
+    releaseComplete(lane, meeting);
+  else
+    release(lane, meeting.clocks, &meeting.lastKnown);
   lane.waitPhase = meeting.generation;
   if (++meeting.arrived < lanes) {
-    if (step == BarrierStep::ArriveAndWait) {
+    if (waits) {
       meeting.waiting.push_back(&lane);
       lane.cluster->suspend(lane, Waiting::Barrier, site, id);
     }
@@ -117,7 +169,7 @@ void tilewright::barrier(Lane &lane, uint32_t site, int64_t id, uint32_t lanes, 
   }
   for (Subgroup &subgroup : block.subgroups)
     machine.flush(subgroup);
-  open(meeting, *lane.cluster, step == BarrierStep::ArriveAndWait ? &lane : nullptr);
+  open(meeting, *lane.cluster, waits ? &lane : nullptr, bare);
 }
 
 void tilewright::subgroupBarrier(Lane &lane, uint32_t site) {

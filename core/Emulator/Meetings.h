@@ -18,9 +18,13 @@
 
 namespace tilewright {
 
-enum class BarrierStep : int32_t { ArriveAndWait, Arrive, Wait };
+/// Bare: arrives and waits, and accesses of the lanes pass unless they order them themselves (AccessStep).
+enum class BarrierStep : int32_t { ArriveAndWait, Arrive, Wait, Bare };
 /// `id`: a named barrier of `lanes` lanes, or Block::blockBarrier / splitBarrier for all lanes of the block.
 void barrier(Lane &lane, uint32_t site, int64_t id, uint32_t lanes, BarrierStep step);
+/// What a lane does for its accesses at bare barriers, see EmulationBuilder::bareBarrier.
+enum class AccessStep : int32_t { Hold, Complete, Acquire };
+void orderAccesses(Lane &lane, AccessStep step);
 void subgroupBarrier(Lane &lane, uint32_t site);
 /// All lanes of the cluster.
 void clusterBarrier(Lane &lane, uint32_t site, BarrierStep step);

@@ -231,6 +231,8 @@ LogicalResult KernelRewriter::rewriteOp(Operation *op) {
     }
     return op->emitError() << "the emulator does not know the assembly \"" << text << "\"";
   }
+  if (isa<LLVM::FenceOp>(op) && kernels.table.rule(op->getName().getStringRef()))
+    return applyRule(op, op->getName().getStringRef()); // what it means at a barrier is the target's
   if (isa<LLVM::LLVMDialect>(op->getDialect()))
     return success();
   return applyRule(op, op->getName().getStringRef());

@@ -31,6 +31,7 @@ static void fenceEnginesAt(Lane *lane, uint32_t) {
   lane->fenced = lane->order.clock++; // what comes later is not published
 }
 static void fenceUnitsAt(Lane *, uint32_t) {} // proved statically: a unit here takes its registers at once
+static void orderAccessesAt(Lane *lane, uint32_t, int32_t step) { orderAccesses(*lane, static_cast<AccessStep>(step)); }
 static int32_t phaseAt(Lane *lane, uint32_t site, int32_t step, void *address, int32_t operand) {
   return phaseStep(*lane, site, static_cast<PhaseStep>(step), address, operand);
 }
@@ -96,6 +97,7 @@ std::vector<std::pair<const char *, void *>> tilewright::runtimeSymbols() {
       {"tw_emulator_cluster_barrier", reinterpret_cast<void *>(clusterBarrierAt)},
       {"tw_emulator_fence_engines", reinterpret_cast<void *>(fenceEnginesAt)},
       {"tw_emulator_fence_units", reinterpret_cast<void *>(fenceUnitsAt)},
+      {"tw_emulator_order_accesses", reinterpret_cast<void *>(orderAccessesAt)},
       {"tw_emulator_phase", reinterpret_cast<void *>(phaseAt)},
       {"tw_emulator_map_to_block", reinterpret_cast<void *>(mapToBlock)},
       {"tw_emulator_exchange", reinterpret_cast<void *>(exchangeAt)},

@@ -26,6 +26,11 @@ inline constexpr unsigned resourceSpace = 8;
 /// The operations of a lane of `chip` (Lowering.cpp).
 std::unique_ptr<LaneOps> laneOps(const TargetDescription &chip);
 
+/// Takes out fences that release, each with the wait for `scratchpadWait` behind it, before barriers that need none:
+/// where what a lane has done to LDS since the last one meets nothing that any lane does behind it (Releases.cpp). All
+/// lanes of a block come to the same barriers.
+void dropIdleReleases(mlir::LLVM::LLVMFuncOp function, uint32_t scratchpadWait);
+
 /// Code of one kind (Device.cpp): hsaco, s.
 llvm::Expected<std::string> image(llvm::StringRef kind, llvm::Module &module, CodeGenerator &generator);
 

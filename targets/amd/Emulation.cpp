@@ -63,8 +63,11 @@ static void emulateBuffers(EmulationTable &table) {
     return success();
   });
   table.on(ROCDL::SWaitcntOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    // As chips before RDNA count; kernels for RDNA have none.
     uint32_t field = cast<ROCDL::SWaitcntOp>(op).getBitfield();
     b.wait(Engine::Copy, b.constant(32, (field & 0xf) | (field >> 10 & 0x30)));
+    if (uint32_t lgkmcnt = field >> 8 & 0xf; lgkmcnt == 0)
+      b.completeAccesses();
     return success();
   });
   table.on(ROCDL::RawPtrBufferLoadOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
@@ -90,6 +93,48 @@ template <typename Op> static void emulateColumns(EmulationTable &table, unsigne
   });
 }
 
+/// Whether a fence orders accesses to LDS: all do but those with tags for other memory alone.
+static bool ordersScratchpad(LLVM::FenceOp fence) {
+  SmallVector<LLVM::MMRATagAttr> tags;
+  Attribute attr = fence->getDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName());
+  if (auto tag = dyn_cast_if_present<LLVM::MMRATagAttr>(attr))
+    tags.push_back(tag);
+  if (auto list = dyn_cast_if_present<ArrayAttr>(attr))
+    llvm::append_range(tags, list.getAsRange<LLVM::MMRATagAttr>());
+  llvm::erase_if(tags, [](LLVM::MMRATagAttr tag) { return tag.getPrefix() != "amdgpu-synchronize-as"; });
+  return tags.empty() || llvm::any_of(tags, [](LLVM::MMRATagAttr tag) { return tag.getSuffix() == "local"; });
+}
+
+/// s_barrier holds waves, and neither their accesses to LDS that are under way nor LLVM, which may move accesses across
+/// it (AMDGPUUsage, "Memory Model": a release is a wait for lgkmcnt(0), dscnt on newer chips, in front of the barrier).
+/// A fence of a workgroup makes LLVM do both; one of a wavefront keeps LLVM's order alone, and the kernel waits itself.
+static void emulateBarriers(EmulationTable &table) {
+  table.on(ROCDL::SBarrierOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
+    b.bareBarrier();
+    return success();
+  });
+  table.on(LLVM::FenceOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    auto fence = cast<LLVM::FenceOp>(op);
+    StringRef scope = fence.getSyncscope().value_or("");
+    if (!ordersScratchpad(fence) || scope.starts_with("singlethread"))
+      return success();
+    LLVM::AtomicOrdering ordering = fence.getOrdering();
+    if (ordering != LLVM::AtomicOrdering::acquire) {
+      b.holdAccesses();
+      if (!scope.starts_with("wavefront"))
+        b.completeAccesses();
+    }
+    if (ordering != LLVM::AtomicOrdering::release)
+      b.acquireAccesses();
+    return success();
+  });
+  table.on(ROCDL::WaitDscntOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
+    if (cast<ROCDL::WaitDscntOp>(op).getCount() == 0)
+      b.completeAccesses();
+    return success();
+  });
+}
+
 void amd::emulate(EmulationTable &table) {
   table.space(globalSpace, Space::Global);
   table.space(scratchpadSpace, Space::Scratchpad);
@@ -98,11 +143,7 @@ void amd::emulate(EmulationTable &table) {
   table.fact(ROCDL::BlockIdXOp::getOperationName(), LaneFact::BlockX);
   table.fact(ROCDL::BlockIdYOp::getOperationName(), LaneFact::BlockY);
   table.fact(ROCDL::BlockIdZOp::getOperationName(), LaneFact::BlockZ);
-  table.on(ROCDL::SBarrierOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
-    b.barrier();
-    return success();
-  });
-  table.ignore(LLVM::FenceOp::getOperationName());
+  emulateBarriers(table);
   table.endAwaitsCopies = true; // s_endpgm waits until all counters are 0
   table.on(ROCDL::DsBpermuteOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto permute = cast<ROCDL::DsBpermuteOp>(op);

@@ -180,6 +180,7 @@ public:
                                     LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
       op.getResult().replaceAllUsesExcept(held.getResult(0), held);
     });
+    amd::dropIdleReleases(function, fragmentsArrived);
     tellCopiesApart(function);
     constexpr int64_t simds = 4, lanes = 64; // of one wavefront each, all registers are a lane's
     if (!rdna && shape.threads <= simds * lanes)

@@ -147,6 +147,10 @@ llvm.mlir.global internal @tile() {addr_space = 3 : i32, alignment = 16 : i64} :
 llvm.func @tilewright.primitive.lane_x() -> i32
 llvm.func @tilewright.primitive.block_x() -> i32
 llvm.func @tilewright.primitive.barrier()
+llvm.func @tilewright.primitive.bare_barrier()
+llvm.func @tilewright.primitive.hold_accesses()
+llvm.func @tilewright.primitive.complete_accesses()
+llvm.func @tilewright.primitive.acquire_accesses()
 llvm.func @tilewright.primitive.subgroup_barrier()
 llvm.func @tilewright.primitive.named_barrier(i32, i32)
 llvm.func @tilewright.primitive.shuffle_xor(i32, i32) -> i32

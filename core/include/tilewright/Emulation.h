@@ -122,6 +122,16 @@ public:
   /// The block's barrier in two halves: announce, then wait until all lanes of the block have announced.
   void barrierSignal();
   void barrierWait();
+  /// All lanes of the block meet, their accesses do not: one in front of it is in order for the others only if its lane
+  /// held and completed it first, one behind it only if its lane has acquired. Counters that a wave waits for and
+  /// fences of LLVM are these three.
+  void bareBarrier();
+  /// Accesses of the lane stay in front of this point; they may be under way.
+  void holdAccesses();
+  /// Accesses that the lane has held are complete: the lane waited for them. Others may yet move behind the wait.
+  void completeAccesses();
+  /// Accesses of the lane stay behind this point: they see what the last bare barrier told.
+  void acquireAccesses();
   /// The lanes of the subgroup meet; orders their memory accesses.
   void subgroupBarrier();
   /// All lanes of the cluster: announce, then wait.

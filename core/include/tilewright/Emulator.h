@@ -43,7 +43,7 @@ enum class FindingKind {
   Uninitialised, // a scratchpad is read before it is written
   Misuse,        // of a phase barrier, group or descriptor
   InFlight,      // a block ends while an engine still works for it
-  MissingFence   // an engine reads what a lane wrote and did not publish to engines
+  MissingFence   // an engine reads what a lane wrote and did not publish, or an access passes a bare barrier
 };
 llvm::StringRef findingName(FindingKind kind);
 
