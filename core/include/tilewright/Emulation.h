@@ -123,8 +123,8 @@ public:
   void barrierSignal();
   void barrierWait();
   /// All lanes of the block meet, their accesses do not: one in front of it is in order for the others only if its lane
-  /// held and completed it first, one behind it only if its lane has acquired. Counters that a wave waits for and
-  /// fences of LLVM are these three.
+  /// held and completed it first, one behind it only if its lane has acquired. A compiler's fences, and waits of a
+  /// subgroup for its counters of accesses, are these three.
   void bareBarrier();
   /// Accesses of the lane stay in front of this point; they may be under way.
   void holdAccesses();
