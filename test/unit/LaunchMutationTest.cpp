@@ -47,6 +47,14 @@ func.func @rows(%a: tensor<2x4096xf32>) -> tensor<2xf32> {
   return %r : tensor<2xf32>
 })";
 
+/// Rows that several subgroups share twice: their largest element, then a sum.
+static const char *const softmax = R"(
+func.func @softmax(%a: tensor<2x4096xf32>) -> tensor<2x4096xf32> {
+  %e = tensor.empty() : tensor<2x4096xf32>
+  %r = linalg.softmax dimension(1) ins(%a : tensor<2x4096xf32>) outs(%e : tensor<2x4096xf32>) -> tensor<2x4096xf32>
+  return %r : tensor<2x4096xf32>
+})";
+
 static bool isNamed(mlir::Operation *op, llvm::StringRef name) { return op && op->getName().getStringRef() == name; }
 
 /// Why a wait by count orders no access, so that nothing can miss it; empty: it does. LLVM waits by itself before it
@@ -106,8 +114,9 @@ class LaunchMutation : public testing::TestWithParam<const char *> {};
 
 TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
   mlir::MLIRContext &context = programContext();
-  for (auto [text, bytes] :
-       {std::pair(product, std::vector<int64_t>{32768, 32768, 16384}), {rows, std::vector<int64_t>{32768, 8}}}) {
+  for (auto [text, bytes] : {std::pair(product, std::vector<int64_t>{32768, 32768, 16384}),
+                             {rows, std::vector<int64_t>{32768, 8}},
+                             {softmax, std::vector<int64_t>{32768, 32768}}}) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "program.mlir");
     CompileOptions options;
     options.target = GetParam();
