@@ -127,6 +127,10 @@ FailureOr<Signature> Signature::of(func::FuncOp function) {
       return {};
     return cast<MemRefType>(function.getArgumentTypes()[argument.position]).getShape();
   };
+  if (auto maps = function->getAttrOfType<ArrayAttr>(roundingsAttr))
+    for (Attribute map : maps)
+      signature.roundings.push_back(cast<AffineMapAttr>(map).getValue());
+  signature.isCounted = function->hasAttr(roundingsAttr);
   auto shapes = function->getAttrOfType<ArrayAttr>(shapesAttr);
   bool named = shapes && shapes.size() == signature.arguments.size();
   for (auto [index, argument] : llvm::enumerate(signature.arguments)) {
@@ -185,6 +189,23 @@ bool Signature::followsFromData(unsigned size) const {
     }
   }
   return !known[size];
+}
+
+double Signature::roundingsAt(ArrayRef<int64_t> sizes) const {
+  int64_t longest = 1;
+  for (const SignatureArgument &argument : arguments)
+    for (int64_t extent : evaluate(argument.shape, sizes))
+      longest = std::max(longest, extent);
+  if (!isCounted)
+    return static_cast<double>(longest);
+  double sum = 0;
+  for (AffineMap map : roundings) {
+    double product = 1;
+    for (int64_t factor : evaluate(map, sizes))
+      product *= static_cast<double>(factor == unknownExtent ? longest : std::max<int64_t>(factor, 0));
+    sum += product;
+  }
+  return sum;
 }
 
 std::vector<int64_t> Signature::evaluate(AffineMap shape, ArrayRef<int64_t> sizes) {

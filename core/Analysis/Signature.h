@@ -29,10 +29,14 @@ namespace tilewright {
 /// Attribute names of a public function.
 inline constexpr const char *shapesAttr = "tilewright.shapes";           // array of affine maps ()[sizes] -> (dims)
 inline constexpr const char *constraintsAttr = "tilewright.constraints"; // integer set ()[sizes]: else sizes disagree
+inline constexpr const char *roundingsAttr = "tilewright.roundings"; // sum of products of maps ()[sizes] -> (factors)
 inline constexpr const char *arrayResultsAttr = "tilewright.array_results"; // bool a result: array (else scalar)
 inline constexpr const char *workspaceAttr = "tilewright.workspace";        // function that computes the arena's bytes
 inline constexpr const char *writtenAttr = "tilewright.written";            // bool an argument, once the body is gone
 inline constexpr const char *bodyAttr = "tilewright.body";                  // private body of a public function
+
+/// In a product of `roundingsAttr`: the longest extent of all arguments.
+inline constexpr int64_t unknownExtent = -1;
 
 /// One array or scalar of a signature. Scalars are arrays of rank 0: all are passed by pointer.
 struct SignatureArgument {
@@ -50,12 +54,17 @@ struct Signature {
   unsigned numSizes = 0;
   std::vector<SignatureArgument> arguments; // in the order of C
   mlir::IntegerSet constraints;             // over the sizes; null = none
+  std::vector<mlir::AffineMap> roundings;   // their products' sum: see `roundingsAt`
+  bool isCounted = false;                   // whether `roundings` are known
 
   /// The signature of a public function whose arrays are memrefs; an error at the function names what has no
   /// counterpart in C (unranked or strided arrays, other types).
   static mlir::FailureOr<Signature> of(mlir::func::FuncOp function);
   /// Whether neither the inputs' shapes nor an equality determine size `size`: the program makes it of its data.
   bool followsFromData(unsigned size) const;
+  /// At most so many floating-point operations has an element of a result passed through one behind the other (the pass
+  /// `count-roundings`); where nobody counted, the longest extent of all arguments.
+  double roundingsAt(llvm::ArrayRef<int64_t> sizes) const;
   /// The dimensions of an argument for given sizes.
   static std::vector<int64_t> evaluate(mlir::AffineMap shape, llvm::ArrayRef<int64_t> sizes);
 };

@@ -176,6 +176,7 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
     case 1:
       buildImportPipeline(pm);
       pm.addPass(createNameSizes());
+      pm.addPass(createCountRoundings());
       pm.addPass(createCheckOperandSizes());
       break;
     case 2:

@@ -249,7 +249,7 @@ llvm::Error Run::reference() {
 }
 
 std::vector<Comparison> Run::compare(const std::vector<Array> &got) const {
-  Tolerance tolerance(program, arguments, code->operandSpacing());
+  Tolerance tolerance(program, arguments, code->signature().roundingsAt(sizeValues), code->operandSpacing());
   std::vector<Comparison> comparisons;
   for (auto [index, argument] : llvm::enumerate(code->signature().arguments)) {
     if (!argument.isWritten)

@@ -56,15 +56,13 @@ static bool roundsInside(ModuleOp program) {
       .wasInterrupted();
 }
 
-Tolerance::Tolerance(ModuleOp program, const std::vector<Array> &arrays, double operandSpacing) {
+Tolerance::Tolerance(ModuleOp program, const std::vector<Array> &arrays, double roundings, double operandSpacing)
+    : growth(std::min(2 * roundings, 8 * std::sqrt(roundings))) {
   narrowest = std::max(narrowest, operandSpacing);
   bool inside = roundsInside(program);
-  for (const Array &array : arrays) {
+  for (const Array &array : arrays)
     if (isFloat(array.type()) && (inside || !isFloat8(array.type())))
       narrowest = std::max(narrowest, epsilon(array.type()));
-    for (int64_t dim : array.shape())
-      largest = std::max(largest, dim);
-  }
   // Rounded inside to a type of which there is no array: as the widest of them.
   if (inside)
     narrowest = std::max(narrowest, epsilon(ElementType::F8E4M3FN));
@@ -81,8 +79,7 @@ double Tolerance::ratio(ElementType type, double scale, double got, double expec
     return INFINITY;
   }
   double compute = type == ElementType::F64 ? 0x1p-52 : 0x1p-23;
-  double tolerance =
-      narrowest * (4 * std::fabs(expected) + 2 * scale) + compute * (16 + 2.0 * static_cast<double>(largest)) * scale;
+  double tolerance = narrowest * (4 * std::fabs(expected) + 2 * scale) + compute * (16 + growth) * scale;
   if (isShort)
     tolerance += epsilon(type) * std::fabs(expected) + smallest(type);
   return tolerance == 0 ? INFINITY : error / tolerance;

@@ -7,12 +7,24 @@
 ///
 /// \file
 /// Tolerance of a float output with element type T, largest magnitude S of the
-/// reference, and D the largest dimension of all arrays:
+/// reference, and n operations that a result has passed through one behind the
+/// other (the pass `count-roundings`: the length of its sums, not that of arrays):
 ///
-///   |out - ref| <= eps(T') * (4 |ref| + 2 S) + eps(C) * (16 + 2 D) * S + step(T, ref)
+///   |out - ref| <= eps(T') * (4 |ref| + 2 S) + eps(C) * (16 + min(2 n, 8 sqrt(n))) * S + step(T, ref)
 ///
 /// T' is the narrowest float type among all arrays, C the type that T computes in
 /// (f32, f64 for f64), eps(f64, f32, f16, bf16) = 2^-52, 2^-23, 2^-10, 2^-7.
+///
+/// n operations that err by u of their results each, err by at most gamma_n = n u / (1 - n u) of the sum of magnitudes,
+/// and by lambda sqrt(n) u but for a chance of about 2 n exp(-lambda^2 / 2), where each error has the mean 0 whatever
+/// the others are (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1; N. J. Higham and
+/// T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4).
+/// Here u = eps(C) / 2, lambda = 16, and gamma_n is taken four times, since units may cut off (2 u). Sums of values of
+/// one sign have S as their sum of magnitudes; those of random signs have about sqrt(n) S, but err by a multiple of u
+/// of it that does not grow with n (the same, Sharper Probabilistic Backward Error Analysis for Basic Linear Algebra
+/// Kernels with Random Data, SIAM J. Sci. Comput. 42(5), 2020). Sums in f32 one term after the other came out at 0.035
+/// of the tolerance, which leaves room for what follows a sum: a result that is small by chance, exp of it. Zeros pass
+/// in no program: that takes n >= 2^40.
 ///
 /// Where a unit of the compiled program rounds the elements that it reads (TF32 with --fp=fast: 2^-10), T' is at least
 /// as wide as that.
@@ -39,8 +51,9 @@ namespace tilewright {
 
 class Tolerance {
 public:
-  /// Of the outputs of `program` with these arrays; `operandSpacing`: of numbers to which its units round operands.
-  Tolerance(mlir::ModuleOp program, const std::vector<Array> &arrays, double operandSpacing = 0);
+  /// Of the outputs of `program` with these arrays; `roundings`: n; `operandSpacing`: of numbers to which its units
+  /// round operands.
+  Tolerance(mlir::ModuleOp program, const std::vector<Array> &arrays, double roundings, double operandSpacing = 0);
 
   /// |got - expected| / tolerance of one element of an output of `type` whose largest magnitude is `scale`; `error` is
   /// |got - expected|. Above 1 is wrong.
@@ -48,7 +61,7 @@ public:
 
 private:
   double narrowest = 0x1p-52;
-  int64_t largest = 1;
+  double growth; // min(2 n, 8 sqrt(n))
 };
 
 } // namespace tilewright

@@ -54,6 +54,9 @@ static int whole_number(const char *text, int64_t *value) {
   return *text && !*end && errno == 0;
 }
 
+/* Neither negative nor NaN nor an infinity. */
+static int is_tolerance(double value) { return value >= 0 && value - value == 0; }
+
 static int parse_value(options *o, const char *name, const char *value) {
   int64_t number;
   list *values = strcmp(name, "input") == 0           ? &o->inputs
@@ -73,8 +76,15 @@ static int parse_value(options *o, const char *name, const char *value) {
   if (strcmp(name, "tolerance") == 0) {
     char *end;
     o->relative = strtod(value, &end);
-    o->absolute = *end == ',' ? strtod(end + 1, &end) : 0;
-    return *end || o->relative < 0 || o->absolute < 0 ? fail("--tolerance=%s is none; expected R or R,A", value) : 0;
+    int bad = end == value || !is_tolerance(o->relative);
+    if (!bad && *end == ',') {
+      const char *second = end + 1;
+      o->absolute = strtod(second, &end);
+      bad = end == second || !is_tolerance(o->absolute);
+    } else {
+      o->absolute = 0;
+    }
+    return bad || *end ? fail("--tolerance=%s is none; expected R or R,A, finite numbers of 0 or more", value) : 0;
   }
   int is_seed = strcmp(name, "seed") == 0;
   if (!is_seed && strcmp(name, "device") != 0)
@@ -227,7 +237,7 @@ static const tw_program *choose(const options *o, const tw_artifact *artifact) {
 }
 
 /* Outputs: compared and written. */
-static int finish_outputs(const options *o, const array *arrays, size_t count, comparison *compared) {
+static int finish_outputs(const options *o, const array *arrays, size_t count, double roundings, comparison *compared) {
   size_t output = 0;
   for (size_t i = 0; i < count; ++i) {
     if (!arrays[i].type.is_written)
@@ -235,7 +245,7 @@ static int finish_outputs(const options *o, const array *arrays, size_t count, c
     if (output < o->outputs.count && write_npy(o->outputs.items[output], &arrays[i]))
       return 1;
     if (output < o->expected.count &&
-        compare(o, arrays, count, &arrays[i], o->expected.items[output], &compared[output]))
+        compare(o, arrays, count, roundings, &arrays[i], o->expected.items[output], &compared[output]))
       return 1;
     ++output;
   }
@@ -268,7 +278,7 @@ static int launch(const options *o, const tw_artifact *artifact) {
   if (!bad)
     bad = find_sizes(o, program, arrays, files, sizes) || fill_arrays(o, program, sizes, files, arrays) ||
           run(o, artifact, program, sizes, arrays, device, sizeof(device), &time) ||
-          finish_outputs(o, arrays, count, compared);
+          finish_outputs(o, arrays, count, tw_program_roundings(program, sizes), compared);
   if (!bad && o->json)
     report_json(o, artifact, program, device, sizes, arrays, &time, compared);
   else if (!bad)

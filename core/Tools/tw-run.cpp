@@ -104,6 +104,11 @@ static llvm::json::Object toJson(const Comparison &comparison) {
 static std::string describe(const Comparison &comparison) {
   if (comparison.passed)
     return llvm::formatv("largest error {0:e2}, {1:f3} of the tolerance", comparison.maxError, comparison.worst);
+  if (std::isnan(comparison.expected))
+    return llvm::formatv(
+        "WRONG: element {0} is {1}; the reference, float64 on the plain path, makes NaN of these inputs, which "
+        "nothing can be compared with",
+        comparison.worstIndex, comparison.got);
   return llvm::formatv("WRONG: element {0} is {1}, expected {2} ({3:f1} x the tolerance)", comparison.worstIndex,
                        comparison.got, comparison.expected, comparison.worst);
 }

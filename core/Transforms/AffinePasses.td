@@ -159,6 +159,22 @@ def NameSizes : Pass<"name-sizes", "::mlir::ModuleOp"> {
   }];
 }
 
+def CountRoundings : Pass<"count-roundings", "::mlir::ModuleOp"> {
+  let summary = "Bound how often an element of a result has been rounded";
+  let description = [{
+    Runs on tensors, behind `name-sizes`. Each public function gets `tilewright.roundings`: the sum of the products of these maps
+    over its sizes is at least the number of floating-point operations that an element of a result has passed through one behind
+    the other. An operation counts once, and as often as the loops run that hand it its own result: reductions of linalg operations,
+    values that loops carry, arrays that they read and write. A factor of -1 stands for a number that is not known.
+
+    ```mlir
+      linalg.matmul on tensor<?x?xf32>, sizes s0 x s1 and s1 x s2
+    // has
+      tilewright.roundings = [affine_map<()[s0, s1, s2] -> (1)>, affine_map<()[s0, s1, s2] -> (1, s1)>]
+    ```
+  }];
+}
+
 def CheckOperandSizes : Pass<"check-operand-sizes", "::mlir::ModuleOp"> {
   let summary = "Compare sizes made of data that operations take to be equal";
   let description = [{

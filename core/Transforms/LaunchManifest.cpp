@@ -380,6 +380,30 @@ FailureOr<Array> LaunchManifest::arguments() {
   return list;
 }
 
+/// `Signature::roundingsAt` as an expression of the manifest; null where nobody counted.
+static Json roundingsOf(const Signature &signature) {
+  if (!signature.isCounted)
+    return nullptr;
+  Json longest = 1;
+  for (const SignatureArgument &argument : signature.arguments)
+    for (AffineExpr extent : argument.shape.getResults()) {
+      Json next = HostExpressions::ofSizes(extent);
+      std::optional<int64_t> x = longest.getAsInteger(), y = next.getAsInteger();
+      longest = x && y ? Json(std::max(*x, *y)) : Json(Array{"max", std::move(longest), std::move(next)});
+    }
+  Json sum = 0;
+  for (AffineMap map : signature.roundings) {
+    Json product = 1;
+    for (AffineExpr factor : map.getResults()) {
+      Json next =
+          factor == getAffineConstantExpr(unknownExtent, map.getContext()) ? longest : HostExpressions::ofSizes(factor);
+      product = hostBinary("*", std::move(product), std::move(next));
+    }
+    sum = hostBinary("+", std::move(sum), std::move(product));
+  }
+  return sum;
+}
+
 LogicalResult LaunchManifest::write(Outline toFunction) {
   outline = &toFunction;
   numBuffers = signature.arguments.size();
@@ -406,6 +430,8 @@ LogicalResult LaunchManifest::write(Outline toFunction) {
                          {"temporaries", std::move(temporaries)},
                          {"constraints", std::move(constraints)},
                          {"steps", std::move(list)}};
+  if (Json roundings = roundingsOf(signature); roundings != nullptr)
+    (*manifest.getAsObject())["roundings"] = std::move(roundings);
   function->setAttr(manifestAttr,
                     StringAttr::get(function.getContext(), llvm::formatv("{0}", std::move(manifest)).str()));
   return success();

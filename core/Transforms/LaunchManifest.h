@@ -17,6 +17,7 @@
 ///                      "result": false}, ..],
 ///     "constants":   [{"buffer": 3, "bytes": 64, "data": base64}],
 ///     "temporaries": [{"buffer": 4, "bytes": ["*", {"size": 0}, 4]}],
+///     "roundings":   ["+", 1, 64],
 ///     "steps":       [{"launch": "mm_launch_0", "threads": 128, "scratchpad": 65536, "grid": [x, y, z], "cluster": 1,
 ///                      "arguments": [{"buffer": 0}, {"buffer": 3}, {"value": E}, {"tensor_map": {..}}]}] }
 ///
@@ -43,7 +44,8 @@
 /// copied to the device once, when the program is loaded, and one with "written": true keeps what a call has written to
 /// it. Those of the programs of one artifact with the same "shared": name are one memory (format 4). Temporaries are as
 /// large as the sizes say and live as long as the call; other memory until no buffer stands for it. Sizes disagree
-/// where one of "constraints": [{"zero": E}, {"nonnegative": E}, ..] does not hold.
+/// where one of "constraints": [{"zero": E}, {"nonnegative": E}, ..] does not hold. "roundings": E, how many
+/// floating-point operations an element of a result has passed through at most, for comparisons (left out: not known).
 ///
 /// The C runtime (core/Runtime/C/Manifest.c) reads it, for devices and for the emulator. A reader ignores keys that it
 /// does not know; what would be wrong without knowing them needs another "format".

@@ -51,6 +51,11 @@ EXPORT int cuModuleUnload(void *module) { return fake_call("cuModuleUnload", "%d
 
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
   int code = fake_call("cuModuleGetFunction", "%s", name);
+  /* PTX says what kernels it has. */
+  char entry[160];
+  snprintf(entry, sizeof(entry), ".entry %s(", name);
+  if (!code && strstr(module, ".entry ") && !strstr(module, entry))
+    code = fake_not_found;
   return code ? code : fake_find(function, name);
 }
 

@@ -127,11 +127,13 @@ def pairs(shape, inputs, output):
 def worst(shape, values):
     """The largest error over the tolerance of `tw-run --verify` (docs/tools.md)."""
     scale = max(abs(expected) for _, expected in values)
-    largest = max(shape.get(name, 1) for name in ("m", "n", "k", "terms"))
+    # What an element is summed over, and the few operations around it.
+    roundings = 8 + (shape["terms"] if "terms" in shape else shape["k"] if "k" in shape else
+                     shape["n"] if shape["kind"] in ("softmax", "layernorm") else 1)
     result = 0.0
     for got, expected in values:
         tolerance = (EPSILON[shape["type"]] * (4 * abs(expected) + 2 * scale)
-                     + 2.0**-23 * (16 + 2 * largest) * scale)
+                     + 2.0**-23 * (16 + min(2 * roundings, 8 * math.sqrt(roundings))) * scale)
         error = abs(got - expected)
         result = max(result, error / tolerance if tolerance > 0 else 0.0) if error == error else math.inf
         if result == math.inf:

@@ -166,9 +166,34 @@ def test_comparison_and_json(launch, tmp_path):
     assert not bad["passed"] and bad["worst_index"] == 3 and bad["max_error"] == pytest.approx(0.5)
     assert "WRONG: element 3 " in launch(*call[:-1], "--check-against", tmp_path / "wrong.npy", expect=2)
     launch(*call, "--check-against", tmp_path / "wrong.npy", "--tolerance", "0,0.6")
+    for none in ("nan", "inf", "-1", "0,nan", "0,inf", "", "1,", "x", "1e-3 "):
+        assert launch(*call, f"--tolerance={none}", expect=1) == (
+            f"--tolerance={none} is none; expected R or R,A, finite numbers of 0 or more")
+    numpy.save(tmp_path / "nan.npy", numpy.full(9, numpy.nan))
+    assert launch(*call[:-1], "--check-against", tmp_path / "nan.npy", expect=2).endswith(
+        f"check: WRONG: element 0 of '{tmp_path}/nan.npy' is NaN, which nothing can be compared with\n")
     x[5] = numpy.nan
     numpy.save(tmp_path / "x.npy", x)
     assert "WRONG" in launch(*call[:-1], "--check-against", tmp_path / "right.npy", expect=2)
+
+
+def test_tolerance_follows_what_is_summed(launch, tmp_path):
+    """The manifest says how long sums are; without it the longest dimension counts, as a sum over all of it."""
+    x = numpy.linspace(1, 2, 4096, dtype=numpy.float32)
+    numpy.save(tmp_path / "x.npy", x)
+    numpy.save(tmp_path / "near.npy", 4 * x.astype(numpy.float64) * (1 + 4e-5))
+    call = ["--input", tmp_path / "x.npy", "--check-against", tmp_path / "near.npy", "--json"]
+    over = []
+    for changes in ({}, {"roundings": ["*", {"size": 0}, 1]}, {"roundings": 2}, {"roundings": ["*", {"size": 0}, 1 << 60]}):
+        path = artifact(tmp_path / "four.tw", [program(**changes)])
+        out = json.loads(launch(path, *call, expect=2 if changes.get("roundings") == 2 else 0))
+        over.append(out["check"][0]["error_over_tolerance"])
+    assert over[0] == over[1] and over[3] < over[0] < 1 and over[2] > 10
+    path = artifact(tmp_path / "four.tw", [program(roundings={"variable": 0}, variables=1)])
+    launch(path, *call)
+    path = artifact(tmp_path / "four.tw", [program(roundings="many")])
+    assert launch(path, *call, expect=1) == (
+        f"'{path}' cannot be loaded: the manifest of program 'four' has something where an expression belongs")
 
 
 def test_short_floats_are_bytes_and_may_be_neighbours(launch, tmp_path):
@@ -202,7 +227,8 @@ def damaged_artifacts():
                                  "again")
     yield b"TILEWRIGHT x 10\n", "is no intact artifact: it ends inside its header"
     yield b"TILEWRIGHT 1 100\n{}", "is no intact artifact: it ends inside its header"
-    yield b"TILEWRIGHT 1 3\n{]}\n", "is no intact artifact: its header has expected a string at byte 1"
+    yield b"TILEWRIGHT 1 3\n{]}\n", "is no intact artifact: its header cannot be read: expected a string at byte 1"
+    yield b"TILEWRIGHT 1 6\n{\"ab: \n", "is no intact artifact: its header cannot be read: a string without an end at byte 2"
     yield b"TILEWRIGHT 1 2\n{}\n", "is no intact artifact: its header lacks 'target', 'programs' or 'images'"
     yield (f"TILEWRIGHT 1 {len(good)}\n{good}\nmore".encode(), "is no intact artifact: bytes follow the code")
 
@@ -225,6 +251,14 @@ def test_cut_artifacts_are_refused_everywhere(launch, tmp_path):
 def test_unreadable_artifacts(launch, tmp_path):
     assert launch(tmp_path / "none.tw", expect=1) == f"cannot read '{tmp_path}/none.tw': No such file or directory"
     assert launch(tmp_path, expect=1) == f"cannot read '{tmp_path}': Is a directory"
+
+
+def test_kernels_that_the_image_lacks(launch, tmp_path):
+    path = artifact(tmp_path / "a.tw", [program()], [("ptx", b".visible .entry twice_more(.visible .entry once(")])
+    assert launch(path, "--size", 4, expect=1).startswith(
+        "the driver of NVIDIA cannot find kernel 'twice': ")
+    path = artifact(tmp_path / "a.tw", [program()], [("ptx", b".visible .entry twice(")])
+    launch(path, "--size", 4)
 
 
 def test_another_chip(launch, tmp_path):

@@ -42,10 +42,11 @@ static tw_status read_programs(tw_artifact *artifact, const tw_json *programs, t
   if (!artifact->programs)
     return no_memory(error);
   for (const tw_json *one = programs->first; one; one = one->next) {
+    tw_error inner;
     tw_status status = tw_program_read(&artifact->arena, one, &artifact->kernels, &artifact->num_kernels,
-                                       &artifact->programs[artifact->num_programs++], error);
+                                       &artifact->programs[artifact->num_programs++], &inner);
     if (status)
-      return status;
+      return tw_fail(error, status, "cannot be loaded: %s", inner.message);
   }
   return TW_OK;
 }
@@ -92,7 +93,7 @@ static tw_status parse(tw_artifact *artifact, const char *bytes, size_t count, t
   char problem[128];
   const tw_json *header = tw_json_parse(&artifact->arena, at, (size_t)length, problem, sizeof(problem));
   if (!header)
-    return tw_fail(error, TW_BAD_FILE, "is no intact artifact: its header has %s", problem);
+    return tw_fail(error, TW_BAD_FILE, "is no intact artifact: its header cannot be read: %s", problem);
   at += length;
   const tw_json *programs = tw_json_get(header, "programs", TW_ARRAY),
                 *images = tw_json_get(header, "images", TW_ARRAY);

@@ -14,6 +14,8 @@
 #include <stddef.h>
 
 int tw_evaluate(const tw_expression *e, const tw_scope *in, int64_t *result) {
+  if (e->op == TW_OP_VARIABLE && !in->variables) /* outside a call there is none */
+    return 0;
   if (e->op <= TW_OP_VARIABLE) {
     *result = e->op == TW_OP_NUMBER ? e->value : e->op == TW_OP_SIZE ? in->sizes[e->value] : in->variables[e->value];
     return 1;

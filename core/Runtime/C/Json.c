@@ -127,7 +127,7 @@ static const char *string(reader *r) {
   while (close < r->end && *close != '"')
     close += *close == '\\' && close + 1 < r->end ? 2 : 1;
   if (close >= r->end)
-    return wrong(r, "a string does not end"), NULL;
+    return wrong(r, "a string without an end"), NULL;
   char *text = tw_arena_take(r->arena, (size_t)(close - r->at) + 1), *out = text;
   if (!text)
     return wrong(r, "no memory"), NULL;

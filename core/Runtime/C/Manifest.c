@@ -135,6 +135,9 @@ tw_status tw_program_read(tw_arena *arena, const tw_json *manifest, const char *
     status = tw_read_list(&r, constants, read_constant, sizeof(*program->constants), program->constants);
   if (!status)
     status = tw_read_list(&r, constraints, read_constraint, sizeof(*program->constraints), program->constraints);
+  for (const tw_json *member = manifest->first; member && !status; member = member->next)
+    if (strcmp(member->key, "roundings") == 0)
+      program->roundings = tw_read_expression(&r, member, &status);
   return status ? status : tw_read_steps(&r, steps, &program->steps);
 }
 

@@ -99,6 +99,13 @@ tw_status tw_program_shape(const tw_program *program, size_t index, const int64_
   return TW_OK;
 }
 
+double tw_program_roundings(const tw_program *program, const int64_t *sizes) {
+  int64_t value;
+  if (!program->roundings)
+    return -1;
+  return evaluate(program->roundings, sizes, &value) && value >= 0 ? (double)value : 0x1p63;
+}
+
 tw_status tw_program_bytes(const tw_program *program, size_t index, const int64_t *sizes, int64_t *bytes,
                            tw_error *error) {
   tw_status status = check_index(program, index, program->num_arguments, "arguments", error);

@@ -120,6 +120,7 @@ struct tw_program {
   tw_constant *constants;
   tw_constraint *constraints;
   tw_step *steps;
+  const tw_expression *roundings; /* null: not known */
 };
 
 /* What expressions are evaluated over; no variables outside a call. */

@@ -49,6 +49,7 @@ typedef struct comparison {
   const char *file;
   double max_error, over_tolerance;
   int64_t worst;
+  double expected; /* of element `worst` */
   int passed;
 } comparison;
 
@@ -68,9 +69,9 @@ int describe_arguments(const tw_program *program, array *arrays);
 int find_sizes(const options *o, const tw_program *program, const array *arrays, const tw_npy *files, int64_t *sizes);
 /* Shapes, memory of the host, and the values of the inputs. */
 int fill_arrays(const options *o, const tw_program *program, const int64_t *sizes, const tw_npy *files, array *arrays);
-/* Compares an output with a file, which may be of a wider type. */
-int compare(const options *o, const array *arrays, size_t count, const array *output, const char *path,
-            comparison *result);
+/* Compares an output with a file, which may be of a wider type. `roundings`: tw_program_roundings(). */
+int compare(const options *o, const array *arrays, size_t count, double roundings, const array *output,
+            const char *path, comparison *result);
 
 void report_json(const options *o, const tw_artifact *artifact, const tw_program *program, const char *device,
                  const int64_t *sizes, const array *arrays, const timing *time, const comparison *compared);

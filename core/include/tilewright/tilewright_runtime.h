@@ -98,6 +98,9 @@ TW_API tw_status tw_program_shape(const tw_program *program, size_t index, const
                                   int64_t *size_of, tw_error *error);
 TW_API tw_status tw_program_bytes(const tw_program *program, size_t index, const int64_t *sizes, int64_t *bytes,
                                   tw_error *error);
+/* How many floating-point operations an element of a result has passed through at most, one behind the other: what
+   rounding may change grows with it. -1 where the artifact does not say. */
+TW_API double tw_program_roundings(const tw_program *program, const int64_t *sizes);
 /* Bytes of device memory for temporaries of one call, to be aligned to 256. */
 TW_API tw_status tw_program_workspace(const tw_program *program, const int64_t *sizes, int64_t *bytes, tw_error *error);
 
