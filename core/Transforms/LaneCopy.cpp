@@ -307,6 +307,8 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
       return op.emitOpError() << "has element maps that lanes cannot share out";
     if (op->hasAttr(looseAttr))
       source->loosen();
+    bool mayBeCut = op->hasAttr(partsAttr) && context.ops.zerosBeyond() && source->hasPlace(0) &&
+                    request.valid[along] && request.valid[along].multiple < width;
     // Into a swizzle, elements that wait in registers are written in its pieces; an engine writes what it reads.
     int64_t piece = width;
     if (tile::ArrangementAttr arrangement = request.destination.arrangement;
@@ -321,7 +323,7 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
         how.turn.across /= 2;
         continue;
       }
-    } else if (width > 1 && !(hasRuns(*source, width) && hasRuns(*destination, piece))) {
+    } else if (width > 1 && (mayBeCut || !(hasRuns(*source, width) && hasRuns(*destination, piece)))) {
       how.turn.across /= 2;
       continue;
     }

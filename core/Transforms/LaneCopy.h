@@ -28,6 +28,10 @@
 
 namespace tilewright {
 
+/// On a tile.copy (unit): of vectors that the end of the array may cut, and which lanes then load in parts,
+/// neighbouring lanes take the parts, so that each load fills sectors.
+inline constexpr llvm::StringLiteral partsAttr = "parts";
+
 /// A copy whose elements wait in registers.
 struct StagedCopy {
   LaneAccess destination;

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/IterationSpace.h"
+#include "core/Transforms/LaneCopy.h"
 #include "core/Transforms/LanePasses.h"
 #include "core/Transforms/NestPass.h"
 #include "core/Transforms/TransposeTiles.h"
@@ -211,9 +212,11 @@ SmallVector<Value> Emitter::copies(const StagedLoad &staged, TileBuffer &buffer)
           space.map({buffer.beside > 1 ? left(other) : constant(1), left(run.wide) * run.factor - constant(first)});
       AffineMap to =
           AffineMap::get(0, 0, {constant(numberOf(buffer.others) * buffer.beside), constant(first)}, context());
-      tokens.push_back(tile::CopyOp::create(
+      auto copy = tile::CopyOp::create(
           builder(), loc, load.memref, map, operands, AffineMap::get(2, 0, from, context()), buffer.memref, to,
-          ValueRange(), AffineMap::getMultiDimIdentityMap(2, context()), {buffer.beside, chunk}, valid, validOperands));
+          ValueRange(), AffineMap::getMultiDimIdentityMap(2, context()), {buffer.beside, chunk}, valid, validOperands);
+      copy->setAttr(partsAttr, builder().getUnitAttr());
+      tokens.push_back(copy);
     }
   });
   return tokens;
