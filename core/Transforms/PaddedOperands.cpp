@@ -15,6 +15,7 @@
 #include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneDimensions.h"
 #include "core/Transforms/TurnOperands.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -121,6 +122,15 @@ static bool readsPast(Operation *nest, Value buffer, const PaddingOptions &optio
   return llvm::any_of(operands.passedBy, [&](const PaddedArray &array) { return array.buffer == buffer; });
 }
 
+/// A loop from 0 to `extent`, or to `size` where that is null; the builder then stands in it.
+static AffineForOp loopTo(OpBuilder &builder, Location loc, int64_t size, Value extent) {
+  auto loop = extent ? AffineForOp::create(builder, loc, ValueRange(), builder.getConstantAffineMap(0),
+                                           ValueRange(extent), builder.getSymbolIdentityMap())
+                     : AffineForOp::create(builder, loc, 0, size);
+  builder.setInsertionPointToStart(loop.getBody());
+  return loop;
+}
+
 /// Makes `store` one to `memref`, whose places differ from those before by `shift` times `low`.
 static void moveStore(AffineStoreOp store, Value memref, ArrayRef<int64_t> low, int64_t shift) {
   AffineMap map = store.getAffineMap();
@@ -131,28 +141,46 @@ static void moveStore(AffineStoreOp store, Value memref, ArrayRef<int64_t> low, 
   store.setMap(AffineMap::get(map.getNumDims(), map.getNumSymbols(), places, map.getContext()));
 }
 
-/// Copies `inside`, a buffer of the sizes of the inside, into the padded buffer, behind the nest that computes it.
-static AffineForOp copyInside(const PaddedArray &array, Value inside) {
+/// Copies `inside`, a buffer of the sizes of the array's inside, into `buffer`, where the builder stands.
+static AffineForOp copyInside(OpBuilder &builder, const PaddedArray &array, Value inside, Value buffer) {
+  OpBuilder::InsertionGuard guard(builder);
   Location loc = inside.getLoc();
-  OpBuilder b(inside.getContext());
-  b.setInsertionPointAfter(array.copy);
   SmallVector<Value> indices;
   SmallVector<AffineExpr> places;
   AffineForOp outermost;
   for (auto [size, extent, low] : llvm::zip(array.sizes, array.extents, array.low)) {
-    auto loop = extent ? AffineForOp::create(b, loc, ValueRange(), b.getConstantAffineMap(0), ValueRange(extent),
-                                             b.getSymbolIdentityMap())
-                       : AffineForOp::create(b, loc, 0, size);
+    AffineForOp loop = loopTo(builder, loc, size, extent);
     if (!outermost)
       outermost = loop;
-    places.push_back(b.getAffineDimExpr(indices.size()) + low);
+    places.push_back(builder.getAffineDimExpr(indices.size()) + low);
     indices.push_back(loop.getInductionVar());
-    b.setInsertionPointToStart(loop.getBody());
   }
-  Value element = AffineLoadOp::create(b, loc, inside, indices);
-  AffineStoreOp::create(b, loc, element, array.buffer, AffineMap::get(indices.size(), 0, places, b.getContext()),
+  Value element = AffineLoadOp::create(builder, loc, inside, indices);
+  AffineStoreOp::create(builder, loc, element, buffer, AffineMap::get(indices.size(), 0, places, builder.getContext()),
                         indices);
   return outermost;
+}
+
+Value tilewright::padArray(OpBuilder &builder, const PaddedArray &array, Value inside) {
+  Location loc = inside.getLoc();
+  Type element = cast<MemRefType>(inside.getType()).getElementType();
+  auto alloc = array.buffer.getDefiningOp<memref::AllocOp>();
+  ArrayRef<int64_t> sizes = alloc.getType().getShape();
+  Value buffer =
+      memref::AllocOp::create(builder, loc, MemRefType::get(sizes, element), alloc.getDynamicSizes()).getResult();
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
+    SmallVector<Value> indices;
+    unsigned nextSize = 0;
+    for (int64_t size : sizes) {
+      Value extent = ShapedType::isDynamic(size) ? alloc.getDynamicSizes()[nextSize++] : Value();
+      indices.push_back(loopTo(builder, loc, size, extent).getInductionVar());
+    }
+    AffineStoreOp::create(builder, loc, zero, buffer, indices);
+  }
+  copyInside(builder, array, inside, buffer);
+  return buffer;
 }
 
 void tilewright::separateInsides(func::FuncOp function, const PaddingOptions &options) {
@@ -175,7 +203,8 @@ void tilewright::separateInsides(func::FuncOp function, const PaddingOptions &op
     llvm::erase(extents, nullptr);
     auto inside = memref::AllocOp::create(b, store.getLoc(), type, extents);
     moveStore(store, inside, array->low, -1);
-    AffineForOp copy = copyInside(*array, inside);
+    b.setInsertionPointAfter(array->copy);
+    AffineForOp copy = copyInside(b, *array, inside, buffer);
     if (llvm::all_of(readers, [&](Operation *reader) { return readsPast(reader, buffer, options); }))
       continue;
     moveStore(store, buffer, array->low, 1);

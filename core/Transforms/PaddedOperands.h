@@ -60,6 +60,10 @@ struct PaddingOptions {
 /// without a launch of its own, or null.
 PaddedOperands findPaddedOperands(const Contraction &c, const PaddingOptions &options, mlir::Value computed = {});
 
+/// Writes a buffer like `array.buffer`, of the elements of `inside`, before the builder's place: zeros, and in them
+/// `inside`, which has the sizes of the array's inside. The buffer.
+mlir::Value padArray(mlir::OpBuilder &builder, const PaddedArray &array, mlir::Value inside);
+
 /// Gives what is computed into padded buffers of `function` buffers of their own, with copies behind, where all that
 /// read one are contractions that then read past it.
 void separateInsides(mlir::func::FuncOp function, const PaddingOptions &options);

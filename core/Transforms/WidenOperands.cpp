@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneContractionModel.h"
+#include "core/Transforms/PaddedOperands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -84,13 +85,20 @@ bool tilewright::widenOperands(const Contraction &c, const TargetDescription &ch
     return false;
 
   llvm::SmallDenseMap<Value, Value> buffers;
+  PaddedOperands padded;
   AffineForOp root = Nest(c.nest).root();
   for (const ContractionOperand *operand : narrow) {
     Value &buffer = buffers[operand->access.memref];
     if (!buffer) {
       root.emitRemark() << "operand " << (operand == &c.a ? "A" : "B") << " of a contraction is widened to " << wide
                         << " in a buffer: no unit of the chip computes " << operand->element;
-      buffer = widenArray(operand->access.memref, wide, root);
+      std::optional<PaddedArray> array = findPadding(operand->access.memref, root);
+      buffer = widenArray(array ? array->source : operand->access.memref, wide, root);
+      OpBuilder b(root);
+      if (array)
+        buffer = padArray(b, *array, buffer);
+      if (array)
+        padded.passedBy.push_back(*array);
     }
     auto load = cast<AffineLoadOp>(operand->access.op);
     OpBuilder b(load);
@@ -100,5 +108,6 @@ bool tilewright::widenOperands(const Contraction &c, const TargetDescription &ch
       user->setOperand(0, element);
     load.erase();
   }
+  padded.eraseBuffers();
   return true;
 }

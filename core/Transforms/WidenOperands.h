@@ -13,6 +13,9 @@
 ///   for i, k: W[i, k] = extf A[i, k] : f8E4M3FN to f16
 ///   for i, j, k: C[i, j] += extf W[i, k] * extf B[k, j]
 ///
+/// Of an array with zeros around it (Padding.h) the array is widened, which then has
+/// zeros around it.
+///
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_WIDENOPERANDS_H

@@ -155,7 +155,7 @@ def is_padded(case):
 
 
 @pytest.mark.parametrize("case", cases(
-    (CHIPS, ["f16", "bf16", "f32", "f64", "i8"]),
+    (CHIPS if FULL else CHIPS[::3], ["f16", "bf16", "f32", "f64", "i8"]),
     {"layout": ["nhwc", "nchw"], "stride": [1, 2, 3], "dilation": [1, 2], "groups": [1, 2], "padding": [1, 2, 3],
      "taps": [3, 1, 2], "channels": [32, 8, 6], "filters": [64, 37], "points": [(13, 11), (16, 16), (3, 32)]}, is_padded))
 def test_padding_takes_no_launch(case, tool, tmp_path):
@@ -235,6 +235,13 @@ def test_chains_of_padded_convolutions(chip, images, tool, tmp_path):
     }}"""
     first, second = kernels(run(tool, tmp_path, chip, text, *(["--sizes=2"] if images == "?" else [])))
     assert first["units"] and second["units"]
+
+
+@pytest.mark.parametrize("chip, layout", [("nvidia:A100", "nhwc"), ("amd:MI300X", "nchw")])
+def test_padding_of_floats_that_are_widened(chip, layout, tool, tmp_path):
+    """The image and the filters are widened, neither of them with zeros around."""
+    text = convolution(layout, "f8E4M3FN", 1, 1, 1, 1, channels=32, filters=64)
+    assert [bool(kernel["units"]) for kernel in kernels(run(tool, tmp_path, chip, text))] == [False, False, True]
 
 
 @pytest.mark.parametrize("chip, force", [("nvidia:H100", "group=4"), ("amd:MI350", "")])
