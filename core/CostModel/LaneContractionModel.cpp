@@ -15,6 +15,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionExtents.h"
 #include "core/CostModel/LaneDimensions.h"
+#include "core/CostModel/PlanRanking.h"
 #include "core/CostModel/PlanShortage.h"
 #include "core/CostModel/Sectors.h"
 #include "core/CostModel/StagedTiles.h"
@@ -163,8 +164,6 @@ static int64_t widenedRegisters(const MatrixUnit &unit, const TargetDescription 
 static constexpr int64_t shortestDepth = 32;
 /// Stages of a ring: more of them hide no more latency.
 static constexpr int64_t mostStages = 4;
-/// Relative difference below which two modelled times are the same.
-static constexpr double equalTime = 1e-6;
 
 /// Rows of a fragment that one lane has elements of.
 static int64_t rowsOfLane(const Layout &layout) {
@@ -244,10 +243,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
     for (int64_t most = bySubgroup ? 2 : mostStages; most <= mostStages; ++most)
       sizes.emplace_back(depthBytes, most);
 
-  std::optional<LaneContractionPlan> best;
+  PlanRanking ranking;
   const std::optional<int64_t> sweep = forcedValue(overrides, "raster_rows"); // rows of tiles of one
-  double bestBeside = 0;
-  int bestRank = 0;
   PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
     if (!computes(unit, c, hierarchy, fast))
@@ -414,21 +411,10 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               // Of equal ones that which asks for the least beside a product.
               double beside = (load.issue + load.scratchpad + load.l2) /
                               (perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);
-              bool ties =
-                  best && rank == bestRank && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
-              double least = ties ? std::min(plan.seconds, best->seconds) : plan.seconds;
-              bool better = ties                       ? beside < bestBeside && plan.stages <= best->stages
-                            : best && rank != bestRank ? rank > bestRank
-                                                       : best && plan.seconds < best->seconds;
-              if (!best || better) {
-                best = plan;
-                bestBeside = beside;
-                bestRank = rank;
-              }
-              if (ties)
-                best->seconds = least;
+              ranking.add(plan, rank, beside);
             }
   }
+  std::optional<LaneContractionPlan> best = ranking.take();
   auto ring = planGroupUnits(c, chip, hierarchy, base, overrides, results, considered);
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;

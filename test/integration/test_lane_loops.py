@@ -99,36 +99,45 @@ def test_share_where_launches_turn_operands(chip, kind, tile, orders, which, lea
 #: Shapes of products by which plans are chosen: squares, those of language models, few rows, columns or products.
 SHAPES = [(1024, 1024, 1024), (2048, 2048, 2048), (3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 11008, 4096),
           (4096, 4096, 11008), (2048, 128256, 4096), (8192, 1280, 8192), (16384, 16384, 512), (8192, 28672, 8192)]
+#: Sizes that no tile divides, and rows that begin at 8 bytes.
+SHAPES += [(4000, 5000, 3000), (2050, 4098, 1030)]
 CHOSEN = [("MI300X", "i8", (True, False), [(4096, 4096, 4096), (2048, 128256, 4096)]), ("MI250", "f16", (True, True), [(2048, 2048, 2048)]),
+          ("MI300X", "f8E4M3FNUZ", (False, False), [(4096, 4096, 4096)]), ("MI350", "i8", (False, True), [(4000, 5000, 3000)]),
           ("MI300X", "f16", (False, False), [(4096, 11008, 4096)]), ("MI350", "bf16", (True, False), [(3072, 3072, 3072)]),
           ("MI350", "i8", (False, True), [(8192, 8192, 8192)])]
 if FULL:
-    CHOSEN = [(chip, kind, (a, b), SHAPES) for chip in CLOCKS for kind in ("f16", "bf16", "i8") for a in BOTH for b in BOTH]
+    KINDS = {"MI250": (), "MI300X": ("f8E4M3FNUZ",), "MI350": ("f8E4M3FN",)}
+    CHOSEN = [(chip, kind, (a, b), SHAPES) for chip in CLOCKS for kind in ("f16", "bf16", "f32", "i8", *KINDS[chip]) for a in BOTH for b in BOTH]
+
+
+def least_share(chip, kind, orders, shape):
+    """Of one wave. docs/lanes.md has what stands in the loops below 0.80."""
+    bytes_on_mi350 = chip == "MI350" and (kind == "i8" or kind.startswith("f8"))
+    if bytes_on_mi350 and not orders[1] and shape[0] % 16 + shape[1] % 16 + shape[2] % 16:
+        return 0.75
+    return 0.78 if bytes_on_mi350 and kind != "i8" and orders == (True, False) else 0.80
 
 
 @pytest.mark.parametrize("chip, kind, orders, shapes", CHOSEN)
 def test_share_of_chosen_plans(chip, kind, orders, shapes, tool, tmp_path):
-    """Blocks from 256 x 128 on that the model takes by itself. Where one wave has its SIMD alone nothing runs beside the instructions
-    that are none of products; where several share it, products of the others do."""
-    facts = json.loads(tool("tw-targets", f"amd:{chip}", "--json"))
-    compute_units, units = facts["levels"][0]["count"], {unit["name"]: unit["issue"] for unit in facts["units"]}
+    """Blocks from 256 x 128 on that the model takes by itself: each wave alone, whatever others do beside it on its SIMD."""
+    units = {unit["name"]: unit["issue"] for unit in json.loads(tool("tw-targets", f"amd:{chip}", "--json"))["units"]}
     program, assembly, shares = tmp_path / "mm.mlir", tmp_path / "mm.s", {}
     for shape in shapes:
         program.write_text(product(kind, *shape, *orders))
         decisions = json.loads(tool("tw-compile", program, "--target", f"amd:{chip}", "--explain=json"))
         choice = next(d for d in decisions if d["decision"] == "contraction")["choice"]
-        block, subgroups = choice["block"], choice["subgroups"][0] * choice["subgroups"][1]
+        block = choice["block"]
         if min(block[:2]) < 128 or max(block[:2]) < 256:
             continue
-        plan = (choice["unit"], *block, *choice["subgroups"], choice["stages"], choice["turn_before"])
+        odd = tuple(size % tile for size, tile in zip(shape, block))
+        plan = (choice["unit"], *block, *choice["subgroups"], choice["stages"], choice["turn_before"], odd)
         if plan not in shares:
             tool("tw-compile", program, "--target", f"amd:{chip}", "-o", assembly)
             loop = amd_loop(assembly.read_text(), "v_mfma_")
             products = units[choice["unit"]] * sum("v_mfma" in line for line in loop)
             shares[plan] = products / (products + 4 * sum("v_mfma" not in line for line in loop))
-        blocks = -(-shape[0] // block[0]) * -(-shape[1] // block[1])
-        waves = subgroups / 4 * min(choice["blocks_at_a_time"], -(-blocks // compute_units))  # of a SIMD, on the fullest compute unit
-        assert shares[plan] * max(1, waves) >= 0.80, (shape, plan, shares[plan], waves)
+        assert shares[plan] >= least_share(chip, kind, orders, shape), (shape, plan, shares[plan])
 
 
 @pytest.mark.parametrize("chip, kind, orders", [("MI350", "i8", (False, True)), ("MI350", "i8", (True, False)),
