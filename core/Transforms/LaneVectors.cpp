@@ -23,8 +23,8 @@ static Type runType(Type element, unsigned count) {
   return count == 1 ? element : VectorType::get(int64_t(count), element);
 }
 
-/// `runs`, those by place of which the end of the array may be inside in the longest parts of which it is not: a load for
-/// each costs less than a branch around all.
+/// `runs`, those by place of which the end of the array may be inside in the longest parts of which it is not: a load
+/// for each costs less than a branch around all.
 static SmallVector<LaneRun> partsInside(ArrayRef<LaneRun> runs, const LaneAccess &access,
                                         const Distribution &distribution, const ValidExtents &valid, bool byPlace) {
   SmallVector<LaneRun> parts;

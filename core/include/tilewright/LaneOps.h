@@ -56,8 +56,8 @@ struct ScratchpadTile {
 };
 
 /// Where one lane reads an array: `base` + `uniform` + `lane` + `constant` bytes. All but `lane` is the same for the
-/// lanes of a subgroup, `lane` + `constant` is not negative and below `range`, or `range` itself where the chip reads zeros
-/// from there on (`zerosBeyond`).
+/// lanes of a subgroup, `lane` + `constant` is not negative and below `range`, or `range` itself where the chip reads
+/// zeros from there on (`zerosBeyond`).
 struct ArrayPlace {
   mlir::Value base;          // pointer
   int64_t range = 0;         // bytes behind `base` in which `lane` + `constant` may lie, less than 2^32
