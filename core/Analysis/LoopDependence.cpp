@@ -16,6 +16,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -79,11 +80,22 @@ LinearAccess linearAccess(Operation *op) {
   return access;
 }
 
-std::optional<SmallVector<LinearAccess, 0>> accessesBelow(Operation *root) {
+/// The array of which `memref` is a view.
+static Value behindViews(Value memref) {
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
+    memref = view.getViewSource();
+  return memref;
+}
+
+std::optional<SmallVector<LinearAccess, 0>> accessesBelow(Operation *root, SmallVectorImpl<Value> *gathered) {
   SmallVector<LinearAccess, 0> accesses;
   WalkResult result = root->walk([&](Operation *op) {
     if (isa<AffineLoadOp, AffineStoreOp>(op)) {
       accesses.push_back(linearAccess(op));
+      return WalkResult::advance();
+    }
+    if (auto load = dyn_cast<memref::LoadOp>(op); load && gathered) {
+      gathered->push_back(behindViews(load.getMemRef()));
       return WalkResult::advance();
     }
     if (auto loop = dyn_cast<AffineForOp>(op)) {
@@ -181,14 +193,17 @@ bool canMerge(AffineForOp p, AffineForOp q) {
   return true;
 }
 
-bool isParallelLoop(AffineForOp loop) {
-  auto accesses = accessesBelow(loop);
+bool isParallelLoop(AffineForOp loop, bool mayGather) {
+  SmallVector<Value> gathered;
+  auto accesses = accessesBelow(loop, mayGather ? &gathered : nullptr);
   if (!accesses || loop.getNumIterOperands() != 0)
     return false;
   for (const LinearAccess &a : *accesses) {
     Operation *definition = a.memref.getDefiningOp();
     if (definition && loop->isProperAncestor(definition))
       continue;
+    if (a.isStore && llvm::is_contained(gathered, behindViews(a.memref)))
+      return false;
     if (a.isStore)
       for (const LinearAccess &b : *accesses)
         if (a.memref == b.memref && meetInDifferentIterations(a, loop, b, loop))

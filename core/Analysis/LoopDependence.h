@@ -47,8 +47,10 @@ struct LinearAccess {
 LinearAccess linearAccess(mlir::Operation *op);
 
 /// All accesses below `root`; nullopt if something below it touches memory in another way, or is a loop that is not
-/// an affine.for from 0 in steps of 1.
-std::optional<llvm::SmallVector<LinearAccess, 0>> accessesBelow(mlir::Operation *root);
+/// an affine.for from 0 in steps of 1. Where `gathered` is given, elements may be read at indices that are computed
+/// (memref.load): those reads are left out, and the arrays, behind their views, are added to it.
+std::optional<llvm::SmallVector<LinearAccess, 0>> accessesBelow(mlir::Operation *root,
+                                                                llvm::SmallVectorImpl<mlir::Value> *gathered = nullptr);
 
 /// Whether the two loops run equally often: equal constant bounds, or one map over the same operands.
 bool equalTripCounts(mlir::affine::AffineForOp a, mlir::affine::AffineForOp b);
@@ -62,8 +64,9 @@ bool meetInDifferentIterations(const LinearAccess &a, mlir::affine::AffineForOp 
 /// iterations arises. Needs an order of the ops between them, which the caller looks after.
 bool canMerge(mlir::affine::AffineForOp p, mlir::affine::AffineForOp q);
 
-/// Whether no two iterations of `loop` depend on each other; buffers allocated inside are private.
-bool isParallelLoop(mlir::affine::AffineForOp loop);
+/// Whether no two iterations of `loop` depend on each other; buffers allocated inside are private. `mayGather`: reads
+/// at computed indices are none of what the loop writes, too; else there are none.
+bool isParallelLoop(mlir::affine::AffineForOp loop, bool mayGather = false);
 
 } // namespace tilewright
 

@@ -32,6 +32,14 @@ inline constexpr const char *referenceAttr = "tilewright.reference";
 /// A unit attribute of functions outlined by outline-kernels.
 inline constexpr const char *kernelAttr = "tilewright.kernel";
 
+/// A unit attribute of functions outlined by outline-kernels, bodies that stages leave alone: they read at computed
+/// indices, or use two views of one array.
+inline constexpr const char *opaqueAttr = "tilewright.opaque";
+
+/// A unit attribute of those opaque functions of which, as of kernels, no two arrays name the same memory if one of
+/// them is written.
+inline constexpr const char *apartAttr = "tilewright.apart";
+
 /// Whether `function` is a kernel with a body.
 inline bool isKernel(mlir::func::FuncOp function) { return !function.isExternal() && function->hasAttr(kernelAttr); }
 
@@ -41,6 +49,11 @@ enum class FloatContract {
   Default, ///< Sums may be reordered, products and sums fused.
   Fast,    ///< Operands may be rounded to the type of a matrix unit, too.
 };
+
+/// Whether `function` is a kernel, or one that reads at computed indices, with a body.
+inline bool isKernelOrGathers(mlir::func::FuncOp function) {
+  return isKernel(function) || (!function.isExternal() && function->hasAttr(apartAttr));
+}
 
 /// The attributes of one module, read.
 struct Settings {

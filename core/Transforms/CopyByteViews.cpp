@@ -35,7 +35,7 @@ using namespace tilewright;
 
 /// Whether a kernel only reads its argument.
 static bool isRead(BlockArgument argument) {
-  return llvm::all_of(argument.getUsers(), llvm::IsaPred<affine::AffineLoadOp, memref::DimOp>);
+  return llvm::all_of(argument.getUsers(), llvm::IsaPred<affine::AffineLoadOp, memref::LoadOp, memref::DimOp>);
 }
 
 /// All elements of one array, to another of its shape.
@@ -60,7 +60,7 @@ struct CopyByteViews : tilewright::impl::CopyByteViewsBase<CopyByteViews> {
     ModuleOp module = getOperation();
     module.walk([&](func::CallOp call) {
       auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
-      if (!kernel || !isKernel(kernel))
+      if (!kernel || !isKernelOrGathers(kernel))
         return;
       for (OpOperand &operand : call->getOpOperands()) {
         Value view = operand.get();

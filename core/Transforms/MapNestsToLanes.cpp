@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopDependence.h"
+#include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Sectors.h"
 #include "core/Transforms/LaneGrid.h"
@@ -174,7 +175,8 @@ static void carrySums(affine::AffineForOp root) {
 /// The parallel ones of those loops, from `root` on.
 static SmallVector<affine::AffineForOp> parallelBand(affine::AffineForOp root) {
   SmallVector<affine::AffineForOp> loops = perfectLoops(root);
-  return {loops.begin(), llvm::find_if_not(loops, isParallelLoop)};
+  return {loops.begin(),
+          llvm::find_if_not(loops, [](affine::AffineForOp loop) { return isParallelLoop(loop, /*mayGather=*/true); })};
 }
 
 /// Bytes that one access moves for a lane where the lanes next to it run along `loop`: the distance of its elements, at
@@ -201,7 +203,8 @@ static int64_t bytesAlong(affine::AffineForOp loop, const LinearAccess &access) 
 /// least.
 static SmallVector<unsigned> orderOfLanes(ArrayRef<affine::AffineForOp> band, affine::AffineForOp root) {
   auto order = llvm::to_vector(llvm::seq<unsigned>(0, band.size()));
-  auto accesses = accessesBelow(root);
+  SmallVector<Value> gathered;
+  auto accesses = accessesBelow(root, &gathered);
   if (!accesses)
     return order;
   SmallVector<int64_t> bytes(band.size());
@@ -216,6 +219,8 @@ static SmallVector<unsigned> orderOfLanes(ArrayRef<affine::AffineForOp> band, af
 static void mapNest(affine::AffineForOp root, const LaunchTarget &target, SmallVectorImpl<Operation *> &bodies) {
   root = moveIndependentLoopsOut(root);
   SmallVector<affine::AffineForOp> band = parallelBand(root);
+  if (band.empty() && !isKernel(root->getParentOfType<func::FuncOp>()))
+    return; // a lane of its own, among the host's
   const SmallVector<unsigned> order = orderOfLanes(band, root);
   if (!band.empty())
     for (affine::AffineForOp loop : llvm::to_vector(band.back().getBody()->getOps<affine::AffineForOp>()))
@@ -290,7 +295,7 @@ struct MapNestsToLanes : tilewright::impl::MapNestsToLanesBase<MapNestsToLanes> 
   void runOnOperation() override {
     SmallVector<Operation *> bodies;
     auto map = [&](affine::AffineForOp root, const LaunchTarget &target) { mapNest(root, target, bodies); };
-    if (failed(overLaneNests(getOperation(), map)))
+    if (failed(overLaneNests(getOperation(), map, /*gathers=*/true)))
       return signalPassFailure();
     // Quotients and remainders are no affine indices: inside, accesses and loops are plain ones.
     if (failed(lowerAffine(bodies, &getContext())))

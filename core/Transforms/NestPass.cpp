@@ -26,8 +26,9 @@ LogicalResult tilewright::withMemoryModel(func::FuncOp function, function_ref<vo
 }
 
 LogicalResult tilewright::overLaneNests(func::FuncOp function,
-                                        function_ref<void(affine::AffineForOp, const LaunchTarget &)> map) {
-  if (!isKernel(function))
+                                        function_ref<void(affine::AffineForOp, const LaunchTarget &)> map,
+                                        bool gathers) {
+  if (gathers ? !isKernelOrGathers(function) : !isKernel(function))
     return success();
   FailureOr<LaunchTarget> target = requireLanes(function);
   if (failed(target))

@@ -40,9 +40,11 @@ llvm::LogicalResult withMemoryModel(mlir::func::FuncOp function,
                                     llvm::function_ref<void(const NestContext &context)> body);
 
 /// Calls `map` for each outermost loop of a kernel, in their order; it may erase the loop and put others in its place,
-/// for which it is not called. Other functions are left alone. Fails with a diagnostic where the chip runs no lanes.
+/// for which it is not called; `gathers`: also of functions that read at computed indices. Others are left alone. Fails
+/// with a diagnostic where the chip runs no lanes.
 llvm::LogicalResult overLaneNests(mlir::func::FuncOp function,
-                                  llvm::function_ref<void(mlir::affine::AffineForOp root, const LaunchTarget &)> map);
+                                  llvm::function_ref<void(mlir::affine::AffineForOp root, const LaunchTarget &)> map,
+                                  bool gathers = false);
 
 } // namespace tilewright
 

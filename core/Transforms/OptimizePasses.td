@@ -39,6 +39,9 @@ def MapNestsToLanes : Pass<"map-nests-to-lanes", "::mlir::func::FuncOp"> {
     iterations touch nothing of each other's whatever the others are at (those over columns, of sums of columns) move
     outside first, and an element that a lane's loops add to is loaded before them and stored behind.
 
+    Reads at computed indices leave a loop parallel where it writes nothing of the arrays that they are from; opaque functions
+    whose arrays are apart (docs/stages.md) are mapped, too, as far as they have such loops.
+
     A body without loops that reads or writes neighbours of a row can be done for several iterations at once: as many as
     the model (NestModel.h) finds fastest, by `tile.load`, `tile.map` and `tile.store` of fragments of one lane. Loops that
     all accesses go through as one are counted by one number.

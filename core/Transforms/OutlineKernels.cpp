@@ -333,7 +333,9 @@ private:
     std::string name = (host.getName() + "_kernel_" + std::to_string(count++)).str();
     auto kernel = func::FuncOp::create(b, loc, name, b.getFunctionType(types, {}));
     kernel.setPrivate();
-    kernel->setAttr(group.opaque ? "tilewright.opaque" : tilewright::kernelAttr, b.getUnitAttr());
+    kernel->setAttr(group.opaque ? tilewright::opaqueAttr : tilewright::kernelAttr, b.getUnitAttr());
+    if (group.opaque && !conflictsWithItself(footprintOf(group.ops.front())))
+      kernel->setAttr(tilewright::apartAttr, b.getUnitAttr());
     symbols.insert(kernel, std::next(host->getIterator()));
 
     Block *body = kernel.addEntryBlock();
@@ -371,7 +373,7 @@ struct OutlineKernels : tilewright::impl::OutlineKernelsBase<OutlineKernels> {
     SmallVector<func::FuncOp> hosts;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && !function->hasAttr(tilewright::kernelAttr) &&
-          !function->hasAttr("tilewright.opaque"))
+          !function->hasAttr(tilewright::opaqueAttr))
         hosts.push_back(function);
     for (func::FuncOp host : hosts)
       Outliner(host, symbols).run();

@@ -116,7 +116,7 @@ namespace {
 struct SimplifyHostCode : tilewright::impl::SimplifyHostCodeBase<SimplifyHostCode> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function.isExternal() || isKernel(function) || function->hasAttr("tilewright.opaque"))
+    if (function.isExternal() || isKernel(function) || function->hasAttr(opaqueAttr))
       return;
     // Sums of indices stay, which the host knows.
     if (failed(lowerAffine({function}, &getContext(), /*keepIndices=*/true)) ||

@@ -86,3 +86,36 @@ def test_ends(chip, shape, sizes, first, tool, tmp_path):
     path.write_text(program("f16", "f16", shape, first))
     words = ["--sizes", sizes] if sizes else []
     tool("tw-run", str(path), "--target", chip, "--device", "emulator", "--verify", *words)
+
+
+#: Of an array on memrefs: the one that is written, a part of it, another one.
+GATHERED = {"another": ("%t", "%c", True), "itself": ("%c", "%c", False), "a part of it": ("%v", "%c", False),
+            "beside its part": ("%t", "%v", True)}
+
+
+@pytest.mark.parametrize("chip", CHIPS if FULL else ["nvidia:H100", "amd:RX9070"])
+@pytest.mark.parametrize("case", GATHERED)
+def test_gathers(chip, case, tool, tmp_path):
+    """Each element that is looked up has a lane, but for those that another iteration may have written."""
+    source, target, parallel = GATHERED[case]
+    slice_, whole = "memref<1000xf32, strided<[1], offset: 24>>", "memref<1024xf32>"
+    types = {"%t": whole, "%c": whole, "%v": slice_}
+    path = tmp_path / "gather.mlir"
+    path.write_text(f"""#id = affine_map<(i) -> (i)>
+func.func @f(%at: memref<1000xi32>, %t: {whole}, %c: {whole}) {{
+  %v = memref.subview %c[24] [1000] [1] : {whole} to {slice_}
+  %o = memref.subview {target}[0] [1000] [1] : {types[target]} to memref<1000xf32, strided<[1], offset: {24 if target == "%v" else 0}>>
+  linalg.generic {{indexing_maps = [#id, #id], iterator_types = ["parallel"]}}
+      ins(%at : memref<1000xi32>) outs(%o : memref<1000xf32, strided<[1], offset: {24 if target == "%v" else 0}>>) {{
+  ^bb0(%n: i32, %old: f32):
+    %most = arith.constant 511 : i32
+    %m = arith.andi %n, %most : i32
+    %k = arith.index_cast %m : i32 to index
+    %x = memref.load {source}[%k] : {types[source]}
+    linalg.yield %x : f32
+  }}
+  return
+}}
+""")
+    [kernel] = kernels(emulate(tool, path, chip))
+    assert (kernel["blocks"] > 1) == parallel

@@ -247,4 +247,57 @@ func.func private @backwards(%a: memref<2000x1024xf32>, %b: memref<2000x1024xf32
   }
   return
 }
+
+// Reads at computed indices keep loops parallel, since nothing writes what they read.
+// CHECK-LABEL: @gathers
+// CHECK: %[[ALL:.*]] = arith.constant 393216 : index
+// CHECK: tile.parallel (%{{.*}}) to (symbol(%[[ALL]]) ceildiv 256) level "grid"
+// CHECK:   memref.load %arg1
+// CHECK:   memref.store
+func.func private @gathers(%at: memref<512xi32>, %table: memref<1000x768xf32>, %c: memref<512x768xf32>)
+    attributes {tilewright.opaque, tilewright.apart} {
+  affine.for %i = 0 to 512 {
+    affine.for %j = 0 to 768 {
+      %n = affine.load %at[%i] : memref<512xi32>
+      %k = arith.index_cast %n : i32 to index
+      %x = memref.load %table[%k, %j] : memref<1000x768xf32>
+      affine.store %x, %c[%i, %j] : memref<512x768xf32>
+    }
+  }
+  return
+}
+
+// What is written may be what is read, here or behind a view: one lane walks the loop.
+// CHECK-LABEL: @chases
+// CHECK-NOT: tile.parallel
+// CHECK: affine.for
+// CHECK: affine.for
+// CHECK: return
+func.func private @chases(%at: memref<512xindex>, %a: memref<1024xf32>) attributes {tilewright.opaque, tilewright.apart} {
+  %v = memref.subview %a[512] [512] [1] : memref<1024xf32> to memref<512xf32, strided<[1], offset: 512>>
+  affine.for %i = 0 to 512 {
+    %k = affine.load %at[%i] : memref<512xindex>
+    %x = memref.load %a[%k] : memref<1024xf32>
+    affine.store %x, %a[%i] : memref<1024xf32>
+  }
+  affine.for %i = 0 to 512 {
+    %k = affine.load %at[%i] : memref<512xindex>
+    %x = memref.load %v[%k] : memref<512xf32, strided<[1], offset: 512>>
+    affine.store %x, %a[%i] : memref<1024xf32>
+  }
+  return
+}
+
+// Arrays of an opaque function that are not known to be apart may be the same.
+// CHECK-LABEL: @unknown_arrays
+// CHECK-NOT: tile.parallel
+func.func private @unknown_arrays(%at: memref<512xindex>, %b: memref<512xf32>, %c: memref<512xf32>)
+    attributes {tilewright.opaque} {
+  affine.for %i = 0 to 512 {
+    %k = affine.load %at[%i] : memref<512xindex>
+    %x = memref.load %b[%k] : memref<512xf32>
+    affine.store %x, %c[%i] : memref<512xf32>
+  }
+  return
+}
 }

@@ -86,9 +86,9 @@ func.func @copied(%a: memref<2x2xf32>) {
 
 // -----
 
-// A body that reads memory is opaque.
+// A body that reads memory is opaque; no two of its arrays name the same memory.
 // CHECK-LABEL: func.func private @opaque_kernel_0
-// CHECK-SAME:    attributes {tilewright.opaque}
+// CHECK-SAME:    attributes {tilewright.apart, tilewright.opaque}
 // CHECK:       func.func @opaque(
 #id = affine_map<(i) -> (i)>
 func.func @opaque(%a: memref<4xf32>, %at: memref<4xindex>, %b: memref<4xf32>) {
