@@ -122,8 +122,9 @@ static bool isWrittenByOtherName(Value array, Operation *first, Operation *last)
            });
   };
   for (Operation *op = first; op; op = op == last ? nullptr : op->getNextNode())
-    if (op->walk([&](Operation *inner) { return mayWrite(inner) ? WalkResult::interrupt() : WalkResult::advance(); })
-            .wasInterrupted())
+    if (op->walk([&](Operation *inner) {
+            return mayWrite(inner) ? WalkResult::interrupt() : WalkResult::advance();
+          }).wasInterrupted())
       return true;
   return false;
 }

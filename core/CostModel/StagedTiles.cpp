@@ -138,7 +138,7 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   result.elements = std::max<int64_t>(1, rows * cols / threads);
   int64_t piece = piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
-  int64_t asOne = piece; // that begin and end inside or outside of the array
+  int64_t asOne = piece;                                       // that begin and end inside or outside of the array
   // Along k a loop of whole steps has no ends, and vectors may begin wherever loads allow it.
   bool isRing = plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
   result.loose = result.byPlace && !hasEngine && isRing && inK && result.kInner && piece < vectorBytes &&
