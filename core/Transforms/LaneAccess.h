@@ -96,6 +96,8 @@ public:
   std::optional<ArrayPlace> place(unsigned e) const;
   /// Whether it lies so.
   bool hasPlace(unsigned e) const;
+  /// Bytes of the constant of a place that all elements have.
+  int64_t sharedConstant() const;
   /// Loads the matrices of the subgroup that make up all elements in the order of the lanes; null if the layout or the
   /// chip does not allow it.
   mlir::Value loadMatrices(mlir::Type resultType) const;

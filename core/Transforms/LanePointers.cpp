@@ -183,6 +183,11 @@ bool LaneAccess::hasPlace(unsigned e) const {
   return first >= 0 && std::accumulate(bits.begin(), bits.end(), first / elementBytes()) * elementBytes() + 16 <= limit;
 }
 
+int64_t LaneAccess::sharedConstant() const {
+  bool isBehind = llvm::all_of(elements, [](int64_t element) { return element >= 0; });
+  return isBehind ? std::max<int64_t>(constant, 0) * elementBytes() : 0;
+}
+
 std::optional<ArrayPlace> LaneAccess::place(unsigned e) const {
   if (!hasPlace(e))
     return std::nullopt;

@@ -44,8 +44,17 @@ static SmallVector<LaneRun> partsInside(ArrayRef<LaneRun> runs, const LaneAccess
   return parts;
 }
 
-/// `place` for lanes that are inside, the end of its range for others.
-static ArrayPlace onlyWhere(const LaneContext &context, Value inside, ArrayPlace place) {
+/// `place` for lanes that are inside, the end of its range for others. What all steps do not share is in the uniform
+/// part, so that they share the choices: else each step would have its own, and hold the conditions from the first to
+/// the last.
+static ArrayPlace onlyWhere(const LaneContext &context, Value inside, ArrayPlace place, int64_t shared) {
+  if (shared) {
+    Value constant = context.i32(int32_t(shared));
+    place.uniform = place.uniform
+                        ? arith::AddIOp::create(context.builder, context.loc, place.uniform, constant).getResult()
+                        : constant;
+    place.constant -= shared;
+  }
   Value own = context.i32(place.constant);
   if (place.lane)
     own = arith::AddIOp::create(context.builder, context.loc, place.lane, own);
@@ -128,7 +137,7 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     if (context.ops.zerosBeyond() && areTogether(distribution, valid, first.first, count) &&
         llvm::all_of(addresses, isByPlace)) {
       for (Address &address : addresses)
-        address.place = onlyWhere(context, inside, *address.place);
+        address.place = onlyWhere(context, inside, *address.place, access.sharedConstant());
       return loadRuns();
     }
     auto branch = scf::IfOp::create(builder, loc, types, inside, /*withElseRegion=*/true);
