@@ -26,6 +26,10 @@ static constexpr double uncertainTime = 0.03;
 /// find room between the products, though some stand together: it keeps its unit busy without another wave.
 static constexpr double instructionClocks = 4, roomBetweenProducts = 0.25;
 
+/// Of these clocks for each clock of the unit, a difference that no wave notices; then the plan is taken whose lanes
+/// hold less, since compilers move loads ahead and hold what they load.
+static constexpr double equalBeside = 0.01;
+
 /// Clocks of a wave's instructions beside its products, for each clock of its unit.
 static double besidePerClock(const LaneContractionPlan &plan) {
   return instructionClocks * plan.instructions.beside() / (plan.instructions.products * plan.unit->issue);
@@ -51,10 +55,21 @@ void PlanRanking::add(const LaneContractionPlan &plan, int rank, double beside) 
 std::optional<LaneContractionPlan> PlanRanking::take() const {
   if (!best || !best->loadsAhead || besidePerClock(*best) <= roomBetweenProducts)
     return best;
-  const LaneContractionPlan *taken = &*best;
+  double least = std::min(roomBetweenProducts, besidePerClock(*best));
+  auto isNear = [&](const LaneContractionPlan &plan, int rank) {
+    return rank == bestRank && plan.seconds <= (1 + uncertainTime) * best->seconds && plan.stages <= best->stages;
+  };
+  bool found = false;
   for (const auto &[plan, rank] : near)
-    if (rank == bestRank && plan.seconds <= (1 + uncertainTime) * best->seconds &&
-        plan.stages <= taken->stages && besidePerClock(plan) <= std::min(roomBetweenProducts, besidePerClock(*taken)))
-      taken = &plan;
+    if (isNear(plan, rank) && besidePerClock(plan) <= least) {
+      least = besidePerClock(plan);
+      found = true;
+    }
+  const LaneContractionPlan *taken = &*best;
+  if (found)
+    for (const auto &[plan, rank] : near)
+      if (isNear(plan, rank) && besidePerClock(plan) <= least + equalBeside &&
+          (taken == &*best || plan.registers < taken->registers))
+        taken = &plan;
   return *taken;
 }
