@@ -44,9 +44,8 @@ static SmallVector<LaneRun> partsInside(ArrayRef<LaneRun> runs, const LaneAccess
   return parts;
 }
 
-/// `place` for lanes that are inside, the end of its range for others. What all steps do not share is in the uniform
-/// part, so that they share the choices: else each step would have its own, and hold the conditions from the first to
-/// the last.
+/// `place` for lanes that are inside, the end of its range for others. `shared`, bytes of its constant, go to the
+/// uniform part.
 static ArrayPlace onlyWhere(const LaneContext &context, Value inside, ArrayPlace place, int64_t shared) {
   if (shared) {
     Value constant = context.i32(int32_t(shared));
@@ -109,6 +108,11 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   auto zero = [&](unsigned count) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(runType(carrier, count)));
   };
+  // Steps that check one dimension, that of rows, have the same conditions and so share the choices: each would else
+  // have its own, and conditions be held from the first to the last. The last step of a sum checks another one, too;
+  // what it would share is held as well.
+  int64_t shared =
+      llvm::count_if(valid, [](const ValidExtent &extent) { return bool(extent); }) == 1 ? access.sharedConstant() : 0;
   SmallVector<LaneRun> runs = access.runs(mostAccessBytes);
   if (checked && context.ops.zerosBeyond())
     runs = partsInside(runs, access, distribution, valid, byPlace);
@@ -137,7 +141,7 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     if (context.ops.zerosBeyond() && areTogether(distribution, valid, first.first, count) &&
         llvm::all_of(addresses, isByPlace)) {
       for (Address &address : addresses)
-        address.place = onlyWhere(context, inside, *address.place, access.sharedConstant());
+        address.place = onlyWhere(context, inside, *address.place, shared);
       return loadRuns();
     }
     auto branch = scf::IfOp::create(builder, loc, types, inside, /*withElseRegion=*/true);
