@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Affine/Analysis/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -46,6 +47,53 @@ std::optional<int64_t> linearCoefficient(AffineExpr expr, unsigned dim) {
       if (auto lhs = linearCoefficient(binary.getLHS(), dim))
         return *lhs * constant.getValue();
   return std::nullopt;
+}
+
+namespace {
+/// A linear lower bound of a sum of affine expressions over values that are not negative.
+struct LowerBound {
+  llvm::DenseMap<AffineExpr, double> factors; // of dimensions and symbols
+  double constant = 0;
+
+  /// Adds a bound of `factor` * `expr`; false if there is none.
+  bool add(AffineExpr expr, double factor) {
+    if (auto value = dyn_cast<AffineConstantExpr>(expr)) {
+      constant += factor * double(value.getValue());
+      return true;
+    }
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!binary) {
+      factors[expr] += factor;
+      return true;
+    }
+    if (binary.getKind() == AffineExprKind::Add)
+      return add(binary.getLHS(), factor) && add(binary.getRHS(), factor);
+    auto right = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    if (!right)
+      return false;
+    double number = double(right.getValue());
+    switch (binary.getKind()) {
+    case AffineExprKind::Mul:
+      return add(binary.getLHS(), factor * number);
+    case AffineExprKind::Mod: // 0 .. number - 1
+      constant += std::min(0.0, factor * (number - 1));
+      return true;
+    case AffineExprKind::FloorDiv: // (x - number + 1) / number .. x / number
+      if (factor > 0 && isNeverNegative(binary.getLHS()))
+        return true;
+      constant -= std::max(0.0, factor * (number - 1) / number);
+      return add(binary.getLHS(), factor / number);
+    default:
+      return false;
+    }
+  }
+};
+} // namespace
+
+bool isNeverNegative(AffineExpr expr) {
+  LowerBound bound;
+  return bound.add(expr, 1) && bound.constant >= 0 &&
+         llvm::all_of(bound.factors, [](const auto &factor) { return factor.second >= 0; });
 }
 
 std::optional<int64_t> Access::stride(unsigned dim) const {

@@ -47,6 +47,10 @@ struct Access {
 /// Coefficient of dimension `dim` in `expr`; nullopt where `expr` is not linear in it.
 std::optional<int64_t> linearCoefficient(mlir::AffineExpr expr, unsigned dim);
 
+/// Whether `expr` is proved not to be negative where its dimensions and symbols are not, by a linear lower bound:
+/// 256 x - 4096 floor(x / 16) >= 256 x - 4096 x / 16 = 0.
+bool isNeverNegative(mlir::AffineExpr expr);
+
 struct Nest {
   llvm::SmallVector<mlir::affine::AffineForOp, 6> loops; // outermost first, lower bound 0, step 1
   llvm::SmallVector<std::optional<int64_t>, 6> tripCounts; // nullopt: dynamic

@@ -12,6 +12,7 @@
 
 #include "core/Transforms/LaneAccess.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Nest.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -259,11 +260,7 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
         expr = binary.getLHS();
       }
     }
-    expr.walk([&](AffineExpr part) {
-      auto product = dyn_cast<AffineBinaryOpExpr>(part);
-      auto factor = product ? dyn_cast<AffineConstantExpr>(product.getRHS()) : AffineConstantExpr();
-      access.hasSign |= factor && product.getKind() == AffineExprKind::Mul && factor.getValue() < 0;
-    });
+    access.hasSign |= !isNeverNegative(expr);
     Value value;
     if (!isa<AffineConstantExpr>(expr))
       value = affine::expandAffineExpr(builder, context.loc, expr, operands.take_front(map.getNumDims()),
