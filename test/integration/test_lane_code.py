@@ -222,7 +222,9 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              ("H100", "norm-f32-long"), ("MI300X", "softmax-bf16-long"), ("RX9070", "decode-attention"),
              ("B200", "f8-large-gelu"), ("RX9070", "i8-batched"), ("RX9070", "nchw-f64-grouped"),
              # Bytes of both operands that lanes turn, 16 of a row.
-             ("RTX5090", "i8-dynamic-tn"), ("T4", "i8-dynamic-tn"), ("H100", "f8-dynamic-tn"), ("RX7900", "i8-dynamic-tn")]
+             ("RTX5090", "i8-dynamic-tn"), ("T4", "i8-dynamic-tn"), ("H100", "f8-dynamic-tn"), ("RX7900", "i8-dynamic-tn"),
+             # Conditions of lanes in all steps of a sum; long tails on one subgroup a SIMD.
+             ("MI350", "i8-odd-nt"), ("MI250", "f16-odd-tt"), ("MI250", "i8-odd-nt"), ("MI250", "i8-large-narrow")]
 
 
 @pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")
