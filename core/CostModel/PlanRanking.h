@@ -8,7 +8,7 @@
 /// \file
 /// Which of the candidates for a contraction on lanes is taken:
 ///
-///   1. that of the highest rank (whole sectors, addresses that stay in registers)
+///   1. that of the highest rank (whole sectors, no bank conflicts, addresses that stay in registers)
 ///   2. that with the smallest modelled time; of equal ones that which asks resources
 ///      for the least beside its products
 ///   3. where waves keep the order of the program and one alone would leave its unit
