@@ -151,6 +151,24 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
   return step;
 }
 
+/// Whether `step` writes over what other fragments still read: an operand of `c` (a product of a buffer that a loop
+/// carries goes back into it), or elements that an earlier step reads at other places than its own.
+static bool overwritesInputs(const EpilogueStep &step, const Contraction &c, ArrayRef<EpilogueStep> earlier) {
+  return llvm::any_of(step.nest.stores, [&](const Access &store) {
+    if (store.memref == c.a.access.memref || store.memref == c.b.access.memref)
+      return true;
+    Access place = onContraction(store, step, c);
+    return llvm::any_of(earlier, [&](const EpilogueStep &other) {
+      return llvm::any_of(other.nest.loads, [&](const Access &load) {
+        if (load.memref != store.memref)
+          return false;
+        Access read = onContraction(load, other, c);
+        return read.map != place.map || read.symbols != place.symbols;
+      });
+    });
+  });
+}
+
 /// Element-wise nests after `c` that can run on its fragments: each reads the result, and nothing between it and the
 /// contraction conflicts with moving it up.
 static std::vector<EpilogueStep> collectEpilogue(const Contraction &c) {
@@ -183,7 +201,7 @@ static std::vector<EpilogueStep> collectEpilogue(const Contraction &c) {
     if (step) {
       bool late = false;
       op->walk([&](Operation *inner) { late |= llvm::any_of(inner->getOperands(), isDefinedLater); });
-      if (late || conflicts(*step))
+      if (late || conflicts(*step) || overwritesInputs(*step, c, steps))
         step.reset();
     }
     if (!step) {

@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from lanes import emulate, kernels, with_chips
+from lanes import CHIPS, emulate, kernels, with_chips
 
 PROGRAMS = pathlib.Path(__file__).with_name("lane_programs")
 
@@ -30,12 +30,26 @@ WHOLE = [("decode-attention", "33"), ("group-norm", "2,12,5,7,12,12"), ("rotary-
          ("lstm", "4"), ("depthwise-pointwise", "1,8,11"), ("upsampling", "5,7,10,14"), ("running-sums", "7,70"),
          ("quantised-linear", "70,129,65"), ("embedding", "3,7,19"), ("cross-entropy", "3,300"), ("argmax", "5,257"),
          ("layer-norm-gradient", "7,65"), ("batched-products", "2,65,33,67"), ("decode-attention", "0"), ("lstm", "0"),
-         ("running-sums", "0,3"), ("argmax", "3,0"), ("batched-products", "2,3,0,4"), ("quantised-linear", "1,1,1")]
+         ("running-sums", "0,3"), ("argmax", "3,0"), ("batched-products", "2,3,0,4"),
+         ("quantised-linear", "1,1,1")]
 
 
 @pytest.mark.parametrize("chip, case", with_chips(WHOLE, each=2))
 def test_whole_programs(chip, case, tool):
     emulate(tool, PROGRAMS / f"{case[0]}.mlir", chip, "--sizes", case[1], "--modes")
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_states_of_loops(chip, tool):
+    """The product of a state goes back into its array, which other blocks still read."""
+    emulate(tool, PROGRAMS / "recurrences.mlir", chip, "--modes")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_states_of_loops_on_the_host(threads, tool, tmp_path):
+    """Several blocks in each dimension, and the first have their results before the last read the state."""
+    text = (PROGRAMS / "recurrences.mlir").read_text().replace("97", "700").replace("70x", "200x")
+    tool("tw-run", write(tmp_path, text), "--threads", threads, "--verify")
 
 
 @pytest.mark.parametrize("place", [[], ["--target", "nvidia:A100", "--device", "emulator"]], ids=["host", "lanes"])
