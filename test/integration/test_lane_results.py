@@ -178,7 +178,7 @@ def test_padding_takes_no_launch(case, tool, tmp_path):
 @pytest.mark.parametrize("chip", ["nvidia:A100", "nvidia:T4", "amd:MI300X"])
 @pytest.mark.parametrize("points", [(3, 32), (16, 16)])
 def test_where_two_padded_bytes_lie_together(chip, points, tool, tmp_path):
-    """Four subgroups would load pairs of bytes, of which no order of the lanes fills sectors and keeps writes out of each other's banks."""
+    """Of pairs of bytes that four subgroups load, no order of the lanes fills sectors and keeps writes apart in banks."""
     _, report = padded(tool, tmp_path, chip, convolution("nchw", "i8", 1, 1, 1, 2, taps=1, channels=32, filters=64, points=points))
     assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
 
