@@ -405,8 +405,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               plan.seconds = clocks / (chip.clockMHz() * 1e6);
               if (considered)
                 considered->push_back(plan);
-              // Those that touch sectors once before others, then those that meet in no bank, then those whose addresses
-              // of rows stay in registers.
+              // Those that touch sectors once before others, then those that meet in no bank, then those whose
+              // addresses of rows stay in registers.
               int rank = 4 * (tileA.fillsSectors() && tileB.fillsSectors()) + 2 * (meetA == 1 && meetB == 1) +
                          tiles.keepsRows(plan.round * (tiles.shortLoads(tileA) + tiles.shortLoads(tileB)));
               // Of equal ones that which asks for the least beside a product.
