@@ -344,16 +344,16 @@ SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
       return false;
     if (llvm::any_of(bits, [&](int64_t bit) { return bit % whole != 0; }))
       return false;
-    for (auto [divisor, multiples] : llvm::zip(strideDivisors, dynamicBits))
-      if (divisor % count != 0 && llvm::any_of(multiples, [](int64_t multiple) { return multiple != 0; }))
+    for (auto [divisor, ofBits, ofElements] : llvm::zip(strideDivisors, dynamicBits, dynamicElements)) {
+      auto moves = [](int64_t multiple) { return multiple != 0; };
+      if (divisor % whole != 0 && (moves(ofElements[first]) || llvm::any_of(ofBits, moves)))
         return false; // a stride of unknown alignment
-    for (unsigned i = 0; i < count; ++i) {
+      if (!llvm::all_equal(ArrayRef(ofElements).slice(first, count)))
+        return false; // in several rows
+    }
+    for (unsigned i = 0; i < count; ++i)
       if (elements[first + i] != elements[first] + i)
         return false;
-      for (ArrayRef<int64_t> multiples : dynamicElements)
-        if (multiples[first + i] != 0)
-          return false;
-    }
     return true;
   });
 }

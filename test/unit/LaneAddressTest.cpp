@@ -15,6 +15,7 @@
 
 #include "LaunchFixture.h"
 #include "core/Transforms/LaneAccess.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -107,6 +108,51 @@ TEST(LaneAddress, NegativeStepsHave64Bits) {
   programContext();
   expectSums({-4, -8, 64}, true);
   expectSums({-(int64_t(1) << 40), 3}, true);
+}
+
+/// A lane's 8 elements of a `shape` array of f32, 4 in each of two rows of the first dimension.
+TEST(LaneAddress, RunsOfEachRowOfDynamicSizes) {
+  MLIRContext &context = programContext();
+  context.loadDialect<func::FuncDialect, arith::ArithDialect, affine::AffineDialect>();
+  auto lengths = [&](ArrayRef<int64_t> shape, int64_t rowMultiple) {
+    OpBuilder builder(&context);
+    Location loc = builder.getUnknownLoc();
+    OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+    builder.setInsertionPointToEnd(module->getBody());
+    Type index = builder.getIndexType();
+    auto function = func::FuncOp::create(builder, loc, "f", builder.getFunctionType({index, index}, {}));
+    builder.setInsertionPointToStart(function.addEntryBlock());
+    auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:A100"));
+    CallLaneOps ops(*chip, "lane.");
+    LaneContext lanes{builder, ops, loc};
+    LaneArray array;
+    array.type = MemRefType::get(shape, builder.getF32Type());
+    array.sizes = llvm::to_vector_of<Value>(function.getArguments().take_front(array.type.getNumDynamicDims()));
+    array.rowMultiple = rowMultiple;
+    Distribution distribution;
+    distribution.bits = {{0, 4}, {0, 8}};
+    for (int64_t row : {0, 1})
+      for (int64_t column = 0; column < 4; ++column)
+        distribution.elements.push_back({row, column});
+    distribution.number = lanes.i32(0);
+    SmallVector<AffineExpr> places(shape.size(), builder.getAffineConstantExpr(0));
+    places.front() = builder.getAffineDimExpr(0);
+    places.back() = builder.getAffineDimExpr(1);
+    AffineMap origin =
+        AffineMap::get(0, 0, SmallVector<AffineExpr>(shape.size(), builder.getAffineConstantExpr(0)), &context);
+    auto access = LaneAccess::create(lanes, array, origin, {}, AffineMap::get(2, 0, places, &context), distribution);
+    SmallVector<unsigned> counts;
+    for (LaneRun run : access->runs(16))
+      counts.push_back(run.count);
+    return counts;
+  };
+  const int64_t dynamic = ShapedType::kDynamic;
+  using Counts = SmallVector<unsigned>;
+  EXPECT_EQ(lengths({dynamic, dynamic, 16}, 1), Counts({4, 4})); // rows lie a multiple of 16 apart, whatever it is
+  EXPECT_EQ(lengths({dynamic, dynamic}, 4), Counts({4, 4}));
+  EXPECT_EQ(lengths({dynamic, dynamic}, 2), Counts({4, 2, 2}));
+  EXPECT_EQ(lengths({dynamic, dynamic}, 1), Counts({4, 1, 1, 1, 1})); // the second row may begin anywhere
+  EXPECT_EQ(lengths({dynamic, dynamic, 6}, 1), Counts({4, 2, 2}));
 }
 
 TEST(LaneAddress, ConstantStepsOfPointersAreKept) {
