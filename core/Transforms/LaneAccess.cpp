@@ -248,6 +248,7 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
     for (int64_t bit = multiple; bit < size; bit *= 2)
       access.uniformBits |= bit * strides[d].constant;
   };
+  access.constants.assign(strides.size(), 0);
   for (unsigned d = 0; d < strides.size(); ++d) {
     AffineExpr expr = simplifyAffineExpr(map.getResult(d) + origin[d], map.getNumDims(), map.getNumSymbols());
     int64_t offset = 0;
@@ -268,7 +269,8 @@ FailureOr<LaneAccess> LaneAccess::create(const LaneContext &context, const LaneA
     if (array.scratchpad && value)
       tellApart(d, expr, offset);
     if (!strides[d].value) {
-      access.constant += offset * strides[d].constant;
+      access.constants[d] = offset * strides[d].constant;
+      access.constant += access.constants[d];
       if (value)
         add(strides[d].constant == 1
                 ? value

@@ -68,6 +68,19 @@ struct LaneContext {
   mlir::Value indexFromBits(mlir::Value number, llvm::ArrayRef<int64_t> bits) const;
 };
 
+/// How much of a dimension of a box lies inside the array; or, with `steps`, an index of the array that has to be in
+/// [0, `end`): that of point p is `start` + `steps` p.
+struct ValidExtent {
+  mlir::Value end;      // index; null: all of it
+  int64_t multiple = 1; // a power of two that divides `end`: so many neighbours are inside or outside together
+  mlir::Value start;    // index
+  llvm::SmallVector<int64_t> steps = {};
+  unsigned dimension = 0; // of the array, whose index it is
+  explicit operator bool() const { return bool(end); }
+};
+/// Per dimension of the box; those of indices stand behind them.
+using ValidExtents = llvm::SmallVector<ValidExtent>;
+
 /// One access of a lane.
 class LaneAccess {
 public:
@@ -96,8 +109,9 @@ public:
   std::optional<ArrayPlace> place(unsigned e) const;
   /// Whether it lies so.
   bool hasPlace(unsigned e) const;
-  /// Bytes of the constant of a place that all elements have.
-  int64_t sharedConstant() const;
+  /// Bytes of the constant that the places of all elements have and that no condition of `valid` compares: accesses
+  /// that differ in it alone, those of the steps along a dimension without an end, have the same conditions.
+  int64_t unchecked(const ValidExtents &valid) const;
   /// Loads the matrices of the subgroup that make up all elements in the order of the lanes; null if the layout or the
   /// chip does not allow it.
   mlir::Value loadMatrices(mlir::Type resultType) const;
@@ -127,6 +141,7 @@ private:
   bool apart = false;      // of a scratchpad: no bit of `uniform` is one of lanes or elements, in any dimension
   int64_t uniformBits = 0; // elements; those that `uniform` may have
   int64_t constant = 0;    // elements
+  llvm::SmallVector<int64_t> constants;       // what each dimension adds to it
   llvm::SmallVector<int64_t> bits, elements;  // static part, elements
   llvm::SmallVector<int64_t> constantStrides; // per dimension, or dynamic
   llvm::SmallVector<mlir::Value> strides;     // dynamic strides, index
@@ -143,17 +158,6 @@ struct LaneStride {
 };
 llvm::SmallVector<LaneStride> stridesOf(const LaneContext &context, const LaneArray &array);
 
-/// How much of a dimension of a box lies inside the array; or, with `steps`, an index of the array that has to be in
-/// [0, `end`): that of point p is `start` + `steps` p.
-struct ValidExtent {
-  mlir::Value end;      // index; null: all of it
-  int64_t multiple = 1; // a power of two that divides `end`: so many neighbours are inside or outside together
-  mlir::Value start;    // index
-  llvm::SmallVector<int64_t> steps = {};
-  explicit operator bool() const { return bool(end); }
-};
-/// Per dimension of the box; those of indices stand behind them.
-using ValidExtents = llvm::SmallVector<ValidExtent>;
 /// `extent` over these operands.
 ValidExtent validExtent(const LaneContext &context, mlir::AffineMap map, unsigned result, mlir::ValueRange operands);
 /// The index of dimension `d` of `array`, at `map(operands) + elements(point)`; failure if it is not linear in the

@@ -37,6 +37,7 @@ FailureOr<ValidExtent> tilewright::indexExtent(const LaneContext &context, const
                                                AffineMap map, ValueRange operands, AffineMap elements) {
   OpBuilder &builder = context.builder;
   ValidExtent extent;
+  extent.dimension = d;
   AffineExpr step = elements.getResult(d);
   SmallVector<AffineExpr> zeros(elements.getNumDims(), builder.getAffineConstantExpr(0));
   AffineExpr start =

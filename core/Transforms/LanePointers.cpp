@@ -183,9 +183,19 @@ bool LaneAccess::hasPlace(unsigned e) const {
   return first >= 0 && std::accumulate(bits.begin(), bits.end(), first / elementBytes()) * elementBytes() + 16 <= limit;
 }
 
-int64_t LaneAccess::sharedConstant() const {
-  bool isBehind = llvm::all_of(elements, [](int64_t element) { return element >= 0; });
-  return isBehind ? std::max<int64_t>(constant, 0) * elementBytes() : 0;
+int64_t LaneAccess::unchecked(const ValidExtents &valid) const {
+  if (llvm::any_of(elements, [](int64_t element) { return element < 0; }))
+    return 0; // what is left would have a sign
+  auto compares = [&](unsigned d) {
+    for (auto [p, extent] : llvm::enumerate(valid))
+      if (extent && (extent.start ? extent.dimension == d : elementMap.getResult(d).isFunctionOfDim(p)))
+        return true;
+    return false;
+  };
+  int64_t total = 0;
+  for (auto [d, own] : llvm::enumerate(constants))
+    total += compares(d) ? 0 : own;
+  return std::clamp<int64_t>(total, 0, std::max<int64_t>(constant, 0)) * elementBytes();
 }
 
 std::optional<ArrayPlace> LaneAccess::place(unsigned e) const {

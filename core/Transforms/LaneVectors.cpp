@@ -108,11 +108,9 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   auto zero = [&](unsigned count) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(runType(carrier, count)));
   };
-  // Steps that check one dimension, that of rows, have the same conditions and so share the choices: each would else
-  // have its own, and conditions be held from the first to the last. The last step of a sum checks another one, too;
-  // what it would share is held as well.
-  int64_t shared =
-      llvm::count_if(valid, [](const ValidExtent &extent) { return bool(extent); }) == 1 ? access.sharedConstant() : 0;
+  // Steps whose places differ where nothing is checked have the same conditions and share the choices: each would else
+  // have its own, and conditions be held from the first to the last.
+  int64_t shared = access.unchecked(valid);
   SmallVector<LaneRun> runs = access.runs(mostAccessBytes);
   if (checked && context.ops.zerosBeyond())
     runs = partsInside(runs, access, distribution, valid, byPlace);
