@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Signature.h"
 #include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -21,6 +22,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_PREPAREBUFFERIZATION
@@ -77,20 +79,41 @@ bool isLastUser(Operation *op, Value buffer) {
   });
 }
 
-/// Replaces `operand` of a terminator by its copy into `buffer`. Where it is the result of a branch, each side makes
-/// its own copy, if any: a side that updates the buffer has nothing to copy, and a copy behind the branch would read
-/// what that side has written.
-void writeInPlace(OpOperand &operand, Value buffer) {
+/// Marks in `result` whose buffer among those of `carried` `value` may lie in.
+void mayLieIn(Value value, ValueRange carried, llvm::SmallBitVector &result) {
+  for (auto [index, buffer] : llvm::enumerate(carried))
+    if (value == buffer)
+      result.set(index);
+  Operation *op = value.getDefiningOp();
+  if (auto branch = dyn_cast_or_null<scf::IfOp>(op)) {
+    unsigned index = cast<OpResult>(value).getResultNumber();
+    mayLieIn(branch.thenYield()->getOperand(index), carried, result);
+    mayLieIn(branch.elseYield()->getOperand(index), carried, result);
+  } else if (isa_and_nonnull<arith::SelectOp, tensor::ExtractSliceOp, tensor::CastOp, tensor::ExpandShapeOp,
+                             tensor::CollapseShapeOp>(op)) {
+    for (Value operand : op->getOperands())
+      mayLieIn(operand, carried, result);
+  } else if (auto loop = dyn_cast_or_null<scf::ForOp>(op)) {
+    mayLieIn(loop.getInitArgs()[cast<OpResult>(value).getResultNumber()], carried, result);
+  } else if (auto destination = dyn_cast_or_null<DestinationStyleOpInterface>(op)) {
+    mayLieIn(destination.getTiedOpOperand(cast<OpResult>(value))->get(), carried, result);
+  }
+}
+
+/// Replaces `operand` of a terminator by its copy into `buffer`. Where it is the result of a branch and `insideBranches`,
+/// each side makes its own copy, if any: a side that updates the buffer has nothing to copy, and a copy behind the branch
+/// would read what that side has written.
+void writeInPlace(OpOperand &operand, Value buffer, bool insideBranches) {
   if (updates(operand.get(), buffer) || !sameShape(operand.get(), buffer))
     return;
   auto result = dyn_cast<OpResult>(operand.get());
-  auto branch = result ? dyn_cast<scf::IfOp>(result.getOwner()) : scf::IfOp();
+  auto branch = result && insideBranches ? dyn_cast<scf::IfOp>(result.getOwner()) : scf::IfOp();
   if (branch && result.hasOneUse() && isLastUser(branch, buffer)) {
     unsigned index = result.getResultNumber();
     OpOperand *sides[] = {&branch.thenYield()->getOpOperand(index), &branch.elseYield()->getOpOperand(index)};
     if (llvm::all_of(sides, [&](OpOperand *side) { return sameShape(side->get(), buffer); })) {
       for (OpOperand *side : sides)
-        writeInPlace(*side, buffer);
+        writeInPlace(*side, buffer, insideBranches);
       return;
     }
   }
@@ -100,11 +123,40 @@ void writeInPlace(OpOperand &operand, Value buffer) {
                   .getResult());
 }
 
-/// Writes each tensor among `terminator`'s operands from `first` on into the buffer of `carried`.
+/// Writes each tensor among `terminator`'s operands from `first` on into the buffer of `carried`. A buffer whose old
+/// contents go to another one (`yield %new, %current`) is written behind that; where two wait for each other (`yield %b,
+/// %a`), one of them is copied first.
 void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
-  for (auto [index, buffer] : llvm::enumerate(carried))
-    if (isa<TensorType>(buffer.getType()))
-      writeInPlace(terminator->getOpOperand(first + index), buffer);
+  unsigned count = carried.size();
+  SmallVector<llvm::SmallBitVector> others(count, llvm::SmallBitVector(count)); // buffers of others that each operand may lie in
+  SmallVector<unsigned> waiting;
+  for (unsigned i = 0; i < count; ++i)
+    if (isa<TensorType>(carried[i].getType())) {
+      waiting.push_back(i);
+      mayLieIn(terminator->getOperand(first + i), carried, others[i]);
+      others[i].reset(i);
+    }
+  llvm::SmallBitVector shared(count);
+  for (const llvm::SmallBitVector &each : others)
+    shared |= each;
+  while (!waiting.empty()) {
+    auto next = llvm::find_if(
+        waiting, [&](unsigned i) { return llvm::none_of(waiting, [&](unsigned j) { return others[j].test(i); }); });
+    if (next == waiting.end()) {
+      next = waiting.begin();
+      auto reader = llvm::find_if(waiting, [&](unsigned j) { return others[j].test(*next); });
+      OpOperand &operand = terminator->getOpOperand(first + *reader);
+      OpBuilder b(terminator);
+      operand.set(bufferization::AllocTensorOp::create(b, terminator->getLoc(),
+                                                       cast<RankedTensorType>(operand.get().getType()), ValueRange{},
+                                                       operand.get()));
+      others[*reader].reset();
+      continue;
+    }
+    unsigned i = *next;
+    writeInPlace(terminator->getOpOperand(first + i), carried[i], !shared.test(i));
+    waiting.erase(next);
+  }
 }
 
 /// Makes every scalar result of `function` a tensor of rank 0, so that it counts as an array from here on. A function

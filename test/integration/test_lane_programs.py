@@ -2,6 +2,7 @@
 
 import pathlib
 
+import numpy as np
 import pytest
 
 from lanes import CHIPS, emulate, kernels, with_chips
@@ -50,6 +51,27 @@ def test_states_of_loops_on_the_host(threads, tool, tmp_path):
     """Several blocks in each dimension, and the first have their results before the last read the state."""
     text = (PROGRAMS / "recurrences.mlir").read_text().replace("97", "700").replace("70x", "200x")
     tool("tw-run", write(tmp_path, text), "--threads", threads, "--verify")
+
+
+@pytest.mark.parametrize("place", [[], ["--target", "nvidia:A100", "--device", "emulator", "--modes"]], ids=["host", "lanes"])
+@pytest.mark.parametrize("times", [0, 1, 4])
+def test_states_that_pass_into_each_other(place, times, tool, tmp_path):
+    x, y = (np.random.default_rng(seed).standard_normal(70).astype(np.float32) for seed in (1, 2))
+    for name, array in (("x", x), ("y", y), ("times", np.array(times))):
+        np.save(tmp_path / f"{name}.npy", array)
+    wave, exchange, branch, count = ((x.astype(float), y.astype(float)) for _ in range(4))
+    for time in range(times):
+        wide = np.pad(wave[0], 1)
+        wave = 0.5 * (wide[:-2] + wide[2:]) + wave[0] - wave[1], wave[0]
+        exchange = exchange[1], exchange[0]
+        branch = (branch[0] + branch[1], branch[1]) if time % 2 else (branch[1], branch[0])
+        count = count[0], count[1] - count[0]
+    count = count[1], count[0]
+    words = [word for name in ("x", "y", "times") for word in ("--input", tmp_path / f"{name}.npy")]
+    words += [word for i in range(8) for word in ("--output", tmp_path / f"{i}.npy")]
+    tool("tw-run", PROGRAMS / "old-states.mlir", *words, "--verify", *place)
+    for i, right in enumerate([*wave, *exchange, *branch, *count]):
+        np.testing.assert_allclose(np.load(tmp_path / f"{i}.npy"), right, atol=1e-4)
 
 
 @pytest.mark.parametrize("place", [[], ["--target", "nvidia:A100", "--device", "emulator"]], ids=["host", "lanes"])

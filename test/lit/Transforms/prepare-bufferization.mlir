@@ -100,3 +100,62 @@ func.func @copy_in_branch(%a: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   }
   return %r : tensor<4xf32>
 }
+
+// The old contents of a buffer leave before it is written.
+// CHECK-LABEL: func.func @passed_on
+// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0, %[[Y:.*]] = %arg0)
+// CHECK:           %[[NEW:.*]] = arith.addf
+// CHECK:           %[[OLD:.*]] = bufferization.materialize_in_destination %[[X]] in %[[Y]]
+// CHECK:           %[[COPIED:.*]] = bufferization.materialize_in_destination %[[NEW]] in %[[X]]
+// CHECK:           scf.yield %[[COPIED]], %[[OLD]]
+func.func @passed_on(%a: tensor<4xf32>, %n: index) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %a) -> (tensor<4xf32>, tensor<4xf32>) {
+    %z = arith.addf %x, %y : tensor<4xf32>
+    scf.yield %z, %x : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// Where two change places, one of them is copied first; so, too, where an insertion updates the other's buffer.
+// CHECK-LABEL: func.func @exchanged
+// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0, %[[Y:.*]] = %arg0)
+// CHECK:           %[[UPDATED:.*]] = tensor.insert %{{.*}} into %[[Y]]
+// CHECK:           %[[OLD:.*]] = bufferization.alloc_tensor() copy(%[[X]])
+// CHECK:           %[[FIRST:.*]] = bufferization.materialize_in_destination %[[UPDATED]] in %[[X]]
+// CHECK:           %[[SECOND:.*]] = bufferization.materialize_in_destination %[[OLD]] in %[[Y]]
+// CHECK:           scf.yield %[[FIRST]], %[[SECOND]]
+func.func @exchanged(%a: tensor<4xf32>, %n: index, %s: f32) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %a) -> (tensor<4xf32>, tensor<4xf32>) {
+    %z = tensor.insert %s into %y[%i] : tensor<4xf32>
+    scf.yield %z, %x : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// A branch does not write a buffer whose old contents are still wanted behind it.
+// CHECK-LABEL: func.func @exchanged_in_branch
+// CHECK:         scf.for
+// CHECK:           scf.if
+// CHECK-NOT:         materialize_in_destination
+// CHECK:           bufferization.alloc_tensor() copy
+// CHECK:           materialize_in_destination
+// CHECK:           materialize_in_destination
+func.func @exchanged_in_branch(%a: tensor<4xf32>, %n: index, %e: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %a) -> (tensor<4xf32>, tensor<4xf32>) {
+    %first = arith.cmpi eq, %i, %c0 : index
+    %v:2 = scf.if %first -> (tensor<4xf32>, tensor<4xf32>) {
+      scf.yield %y, %x : tensor<4xf32>, tensor<4xf32>
+    } else {
+      %z = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+      scf.yield %z, %y : tensor<4xf32>, tensor<4xf32>
+    }
+    scf.yield %v#0, %v#1 : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
