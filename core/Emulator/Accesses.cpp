@@ -61,6 +61,10 @@ static const char *spaceName(Space space) {
   return space == Space::Scratchpad || space == Space::Cluster ? "scratchpad" : "global";
 }
 
+static const char *verbOf(AccessKind kind) {
+  return kind == AccessKind::Read ? "reads" : kind == AccessKind::Write ? "writes" : "updates";
+}
+
 /// Which fence lets an access pass a bare barrier that stands between it and the earlier one; null: no such barrier.
 static const char *missingFence(const Lane &lane, const Conflict &conflict) {
   const AccessFences &fences = lane.fences;
@@ -72,11 +76,56 @@ static const char *missingFence(const Lane &lane, const Conflict &conflict) {
   return nullptr;
 }
 
+/// Reports an access that is in no order with an earlier one.
+[[gnu::noinline]] static void reportConflict(Machine &machine, const Lane &lane, const Place &place, uint32_t site,
+                                             AccessKind kind, const Conflict &conflict) {
+  const char *verb = verbOf(kind);
+  std::string bytesText = formatv("byte {0} of {1} memory", conflict.offset, place.block ? "scratchpad" : "global");
+  if (conflict.kind == Conflict::NeverWritten) {
+    machine.report(FindingKind::Uninitialised, site, site, [&] {
+      return formatv("{0} reads {1}, which nobody has written", machine.name(lane), bytesText).str();
+    });
+    return;
+  }
+  const char *before = conflict.kind == Conflict::AfterWrite ? "write" : "read";
+  if (conflict.otherRun) {
+    machine.report(FindingKind::Race, site, conflict.site, [&] {
+      return formatv("{0} {1} {2}, in no order with the {3} by another block", machine.name(lane), verb, bytesText,
+                     before)
+          .str();
+    });
+    return;
+  }
+  const Agents &agents = lane.cluster->agents;
+  const Lane &other = lane.cluster->lanes[agents.laneOf(conflict.agent)];
+  static const char *const words[] = {"copy", "matrix unit", "store"};
+  bool byEngine = !agents.isLane(conflict.agent);
+  // Where its lane has waited for it, what is missing is the barrier between the lanes.
+  bool awaited = byEngine && conflict.clock <= other.order.waited[agents.engineOf(conflict.agent)];
+  if (const char *fence = missingFence(lane, conflict)) {
+    machine.report(FindingKind::MissingFence, site, conflict.site, [&] {
+      return formatv(
+                 "{0} {1} {2}, in no order with its {3} by {4}{5}: the barrier between them lets accesses pass, {6}",
+                 machine.name(lane), verb, bytesText, before, byEngine ? "a command of " : "", machine.name(other),
+                 fence)
+          .str();
+    });
+    return;
+  }
+  machine.report(byEngine && !awaited ? FindingKind::MissingWait : FindingKind::Race, site, conflict.site, [&] {
+    std::string who = machine.name(other);
+    if (byEngine)
+      who = formatv("the {0} that {1} issued", words[agents.engineOf(conflict.agent)], who);
+    return formatv("{0} {1} {2}, in no order with its {3} by {4}: a {5} is missing between them", machine.name(lane),
+                   verb, bytesText, before, who, byEngine && !awaited ? "wait" : "barrier")
+        .str();
+  });
+}
+
 bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clock, uint32_t site, const void *address,
                     uint64_t bytes, uint64_t align, AccessKind kind, Space space) {
   if (bytes == 0)
     return true;
-  const char *verb = kind == AccessKind::Read ? "reads" : kind == AccessKind::Write ? "writes" : "updates";
   Place place = locate(lane, address);
   if (place.kind == Place::Private && space == Space::Generic)
     return true;
@@ -96,14 +145,15 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
       else
         where =
             formatv("at {0}, where no {1} memory is", address, space == Space::Generic ? "known" : spaceName(space));
-      return formatv("{0} {1} {2} bytes {3}", name(lane), verb, bytes, where).str();
+      return formatv("{0} {1} {2} bytes {3}", name(lane), verbOf(kind), bytes, where).str();
     });
     return false;
   }
-  if (reinterpret_cast<uint64_t>(address) % align) {
+  bool powerOf2 = (align & (align - 1)) == 0; // nearly always: no division
+  if (powerOf2 ? reinterpret_cast<uint64_t>(address) & (align - 1) : reinterpret_cast<uint64_t>(address) % align) {
     report(FindingKind::Misaligned, site, site, [&] {
       return formatv("{0} {1} {2} bytes at byte {3} of {4} memory; the access needs an alignment of {5}", name(lane),
-                     verb, bytes, place.offset, place.block ? "scratchpad" : "global", align)
+                     verbOf(kind), bytes, place.offset, place.block ? "scratchpad" : "global", align)
           .str();
     });
   }
@@ -113,43 +163,7 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
                                     place.kind == Place::Scratchpad, cluster.acquired);
   if (conflict.kind == Conflict::None)
     return true;
-  std::string bytesText = formatv("byte {0} of {1} memory", conflict.offset, place.block ? "scratchpad" : "global");
-  if (conflict.kind == Conflict::NeverWritten) {
-    report(FindingKind::Uninitialised, site, site,
-           [&] { return formatv("{0} reads {1}, which nobody has written", name(lane), bytesText).str(); });
-    return true;
-  }
-  const char *before = conflict.kind == Conflict::AfterWrite ? "write" : "read";
-  if (conflict.otherRun) {
-    report(FindingKind::Race, site, conflict.site, [&] {
-      return formatv("{0} {1} {2}, in no order with the {3} by another block", name(lane), verb, bytesText, before)
-          .str();
-    });
-    return true;
-  }
-  const Agents &agents = cluster.agents;
-  const Lane &other = cluster.lanes[agents.laneOf(conflict.agent)];
-  static const char *const words[] = {"copy", "matrix unit", "store"};
-  bool byEngine = !agents.isLane(conflict.agent);
-  // Where its lane has waited for it, what is missing is the barrier between the lanes.
-  bool awaited = byEngine && conflict.clock <= other.order.waited[agents.engineOf(conflict.agent)];
-  if (const char *fence = missingFence(lane, conflict)) {
-    report(FindingKind::MissingFence, site, conflict.site, [&] {
-      return formatv(
-                 "{0} {1} {2}, in no order with its {3} by {4}{5}: the barrier between them lets accesses pass, {6}",
-                 name(lane), verb, bytesText, before, byEngine ? "a command of " : "", name(other), fence)
-          .str();
-    });
-    return true;
-  }
-  report(byEngine && !awaited ? FindingKind::MissingWait : FindingKind::Race, site, conflict.site, [&] {
-    std::string who = name(other);
-    if (byEngine)
-      who = formatv("the {0} that {1} issued", words[agents.engineOf(conflict.agent)], who);
-    return formatv("{0} {1} {2}, in no order with its {3} by {4}: a {5} is missing between them", name(lane), verb,
-                   bytesText, before, who, byEngine && !awaited ? "wait" : "barrier")
-        .str();
-  });
+  reportConflict(*this, lane, place, site, kind, conflict);
   return true;
 }
 

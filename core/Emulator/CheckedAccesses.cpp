@@ -39,7 +39,7 @@ void KernelRewriter::checkMasked(OpOperand &address, Value mask, Type type, Acce
   DataLayout layout(module);
   auto vector = cast<VectorType>(type);
   uint64_t elementBytes = layout.getTypeSize(vector.getElementType());
-  shared.narrow(space, elementBytes, align);
+  shared.narrow(space, elementBytes, align, elementBytes * vector.getNumElements());
   uint32_t site = shared.site(op, kind, space, 0, align);
   // The elements from the first to the last one that the mask has.
   int64_t lanes = vector.getNumElements();

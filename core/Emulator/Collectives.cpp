@@ -344,8 +344,11 @@ void tilewright::issueUnit(Lane &lane, uint32_t site, char *frame) {
       return;
     }
     llvm::SmallVector<char *, 64> frames;
-    for (Lane *other : subgroup.lanes)
+    for (Lane *other : subgroup.lanes) {
       frames.push_back(static_cast<char *>(other->frame));
+      for (int64_t byte = 0; byte < runner.frameBytes(); byte += 64) // all at once, not one lane after the other
+        __builtin_prefetch(frames.back() + byte);
+    }
     runner.run(frames, noMemory, true);
   });
 }

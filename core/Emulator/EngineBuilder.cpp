@@ -34,7 +34,7 @@ static AccessKind kindOf(Engine engine) { return engine == Engine::Store ? Acces
 void EmulationBuilder::copyAsync(Engine engine, Value to, Value from, int64_t bytes, Value valid) {
   impl.kernels.engines |= 1u << static_cast<unsigned>(engine);
   impl.narrow(Space::Scratchpad, bytes, bytes);
-  impl.narrow(Space::Global, valid ? 1 : bytes, valid ? 1 : bytes);
+  impl.narrow(Space::Global, valid ? 1 : bytes, valid ? 1 : bytes, bytes);
   uint32_t site = impl.site(op, kindOf(engine), Space::Generic, bytes, bytes, /*asynchronous=*/true);
   CALL("copy", {}, constant(32, site), constant(32, static_cast<int64_t>(engine)), to, constant(64, 0), from,
        constant(64, 0), constant(32, 1), constant(32, bytes), valid ? valid : constant(32, bytes), constant(32, bytes),
@@ -59,7 +59,7 @@ void EmulationBuilder::copyTransposed(Engine engine, Value to, Value toPitch, Va
       align = std::max(align, known.alignBytes);
   int64_t granule = bytes | constantOf(toPitch) | constantOf(fromPitch);
   granule = transposed ? 1 : std::min(align, std::max<int64_t>(1, granule & -granule));
-  impl.narrow(Space::Generic, granule, granule);
+  impl.narrow(Space::Generic, granule, granule, bytes);
   uint32_t site = impl.site(op, kindOf(engine), Space::Generic, 0, align, /*asynchronous=*/true);
   CALL("copy", {}, constant(32, site), constant(32, static_cast<int64_t>(engine)), to, toPitch, from, fromPitch, rows,
        rowBytes, constant(32, -1), constant(32, align), elementBytes);
@@ -135,7 +135,8 @@ static Value coordinateList(OpBuilder &builder, Operation *op, ValueRange coordi
 
 void EmulationBuilder::copyTensor(Value to, Value descriptor, ValueRange coordinates, Value barrier, Value multicast) {
   impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Copy);
-  impl.narrow(Space::Global, 1, 1);
+  impl.narrow(Space::Global, 1, 1, tensorPieceBytes);
+  impl.narrow(Space::Cluster, tensorPieceBytes, tensorPieceBytes);
   uint32_t site = impl.site(op, AccessKind::Write, Space::Generic, 0, 1, /*asynchronous=*/true);
   Value phase = LLVM::PtrToIntOp::create(builder, loc(), builder.getI64Type(), plainAddress(builder, loc(), barrier));
   Value blocks =
@@ -146,7 +147,8 @@ void EmulationBuilder::copyTensor(Value to, Value descriptor, ValueRange coordin
 
 void EmulationBuilder::storeTensor(Value descriptor, Value from, ValueRange coordinates) {
   impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Store);
-  impl.narrow(Space::Global, 1, 1);
+  impl.narrow(Space::Global, 1, 1, tensorPieceBytes);
+  impl.narrow(Space::Cluster, tensorPieceBytes, tensorPieceBytes);
   uint32_t site = impl.site(op, AccessKind::Read, Space::Generic, 0, 1, /*asynchronous=*/true);
   CALL("tensor", {}, constant(32, site), constant(32, 1), from, descriptor, coordinateList(builder, op, coordinates),
        constant(32, coordinates.size()), constant(64, 0), constant(32, 0));

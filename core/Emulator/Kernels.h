@@ -27,6 +27,9 @@ struct Lane;
 /// Where compiled code finds what it needs of a Lane, in bytes.
 inline constexpr unsigned laneFactsOffset = 0, laneBlockCountsOffset = 96, laneScratchpadOffset = 104;
 
+/// Bytes that the swizzles of tensor transfers move together.
+inline constexpr uint64_t tensorPieceBytes = 16;
+
 /// An op of a kernel that calls the runtime.
 struct Site {
   std::string op, location;
@@ -77,6 +80,7 @@ struct EmulatedKernels::Impl {
   bool dynamicScratchpad = false;                      // the launch adds some
   uint64_t scratchpadLimit = 0;                        // of the chip: scratchpad and accumulator memory
   unsigned scratchpadGranule = 16, globalGranule = 16; // smallest access
+  unsigned scratchpadLine = 1, globalLine = 1;         // widest access up to 16 bytes, a power of two
   unsigned engines = 0;
   uint32_t subgroupSize = 1;
   bool timed = false; // lanes are cores: engines have clocks

@@ -88,7 +88,8 @@ void Machine::runCluster(Cluster &cluster) {
     one.groups.clear();
     one.accumulators.clear();
     if (checks)
-      one.shadow.reset(one.scratchpadBytes, kernels->scratchpadGranule);
+      one.shadow.reset(one.scratchpadBytes, kernels->scratchpadGranule,
+                       std::max(kernels->scratchpadGranule, kernels->scratchpadLine), cluster.run);
     for (Subgroup &subgroup : one.subgroups) {
       subgroup.arrived = 0;
       subgroup.barrierGeneration = ~0u;
@@ -247,8 +248,11 @@ bool Machine::launch(const Launch &launch, std::string &error) {
   for (std::vector<char> &argument : arguments)
     argumentPointers.push_back(argument.data());
   if (checks) {
+    if (runs > ~uint32_t(0) / 2) // numbers begin anew, and so do the shadows
+      runs = 0;
     for (const std::unique_ptr<Buffer> &buffer : buffers)
-      buffer->shadow.reset(buffer->bytes, kernels->globalGranule);
+      buffer->shadow.reset(buffer->bytes, kernels->globalGranule, std::max(kernels->globalGranule, kernels->globalLine),
+                           runs + 1);
   }
   scratchpadCounts.assign(kernels->sites.size(), {});
   globalCounts.assign(kernels->sites.size(), {});
@@ -262,6 +266,7 @@ bool Machine::launch(const Launch &launch, std::string &error) {
 
   Cluster cluster;
   cluster.machine = this;
+  cluster.run = runs;
   cluster.lanes = std::vector<Lane>(lanes);
   cluster.blocks = std::vector<Block>(launch.cluster);
   cluster.agents = {lanes, size, kernels->table.inOrderSubgroups};
@@ -301,7 +306,7 @@ bool Machine::launch(const Launch &launch, std::string &error) {
             lane->facts[static_cast<unsigned>(LaneFact::ClusterX)] = x / launch.cluster;
           }
         }
-        ++cluster.run;
+        runs = ++cluster.run;
         runCluster(cluster);
         stopped = cluster.stopped || cluster.unfinished;
       }

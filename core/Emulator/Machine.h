@@ -201,7 +201,7 @@ struct Block {
 
 struct Cluster {
   Machine *machine = nullptr;
-  uint32_t run = 0; // number in the launch, from 1
+  uint32_t run = 0; // number on the device, from 1
   std::vector<Lane> lanes;
   std::vector<Block> blocks;
   Agents agents;
@@ -259,6 +259,7 @@ inline constexpr const char *engineNames[] = {"copy", "unit", "store", "core"};
 struct Machine {
   const EmulatedKernels::Impl *kernels = nullptr;
   EmulatorMode mode;
+  uint32_t runs = 0; // clusters so far
   bool checks = true, counting = true;
   bool timed = false; // the chip's lanes are cores with engines: clocks are kept
   bool tracing = false;

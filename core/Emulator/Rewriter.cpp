@@ -57,12 +57,17 @@ uint32_t EmulationBuilder::Impl::site(Operation *op, AccessKind kind, Space spac
   return kernels.sites.size() - 1;
 }
 
-void EmulationBuilder::Impl::narrow(Space space, uint64_t bytes, uint64_t align) {
+void EmulationBuilder::Impl::narrow(Space space, uint64_t bytes, uint64_t align, uint64_t whole) {
   uint64_t granule = std::max<uint64_t>(1, std::min(bytes & -bytes, align & -align));
-  if (space != Space::Scratchpad && space != Space::Cluster)
+  uint64_t line = std::min<uint64_t>(16, std::max(bytes & -bytes, whole & -whole));
+  if (space != Space::Scratchpad && space != Space::Cluster) {
     kernels.globalGranule = std::min<uint64_t>(kernels.globalGranule, granule);
-  if (space == Space::Scratchpad || space == Space::Cluster || space == Space::Generic)
+    kernels.globalLine = std::max<uint64_t>(kernels.globalLine, line);
+  }
+  if (space == Space::Scratchpad || space == Space::Cluster || space == Space::Generic) {
     kernels.scratchpadGranule = std::min<uint64_t>(kernels.scratchpadGranule, granule);
+    kernels.scratchpadLine = std::max<uint64_t>(kernels.scratchpadLine, line);
+  }
 }
 
 Value EmulationBuilder::Impl::call(OpBuilder &builder, Location loc, StringRef name, Type result, ValueRange operands) {

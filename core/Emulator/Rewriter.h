@@ -49,8 +49,9 @@ public:
   /// A new site for what `op` does; returns its number.
   uint32_t site(mlir::Operation *op, AccessKind kind = AccessKind::Read, Space space = Space::Generic,
                 uint32_t bytes = 0, uint32_t align = 1, bool asynchronous = false);
-  /// Narrows the granules of shadow memory to accesses of `bytes` aligned to `align`.
-  void narrow(Space space, uint64_t bytes, uint64_t align);
+  /// Narrows the granules of shadow memory to accesses of `bytes` aligned to `align`, and widens its lines to such
+  /// accesses, or to those of `whole` bytes, which many of them are.
+  void narrow(Space space, uint64_t bytes, uint64_t align, uint64_t whole = 0);
   /// The external function `name`, declared with the types of `operands` at its first use.
   mlir::Value call(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, mlir::Type result,
                    mlir::ValueRange operands);

@@ -17,8 +17,13 @@
 ///   lane 5:  reads the same bytes: its vector has 7 for that agent, in order.
 ///            Without the barrier or the wait it has 6: a finding, whatever the schedule was.
 ///
-/// Shadow memory has one cell a granule (the smallest access of the kernel): the
-/// last write and the reads since then.
+/// Shadow memory has a cell for each piece of memory that was accessed as a whole: the last write and the reads since
+/// then. A piece is a line at first, the widest access of the kernel, and halves where an access covers only a part,
+/// down to a granule, the smallest access; a write of the whole joins the halves. Both halves begin with what the whole
+/// had, so that what is found is what one cell a granule would find:
+///
+///   line of 16 bytes    copy of 16: one cell       [        copy        ]
+///                       lane 5 writes bytes 8-11:  [   copy   |lane 5|c.]
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +31,7 @@
 #define TILEWRIGHT_CORE_EMULATOR_SHADOW_H
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -65,15 +71,17 @@ struct Agents {
   static constexpr unsigned unitEngine = 1; // Engine::Unit
   /// Whether an access stamped (agent, clock) is known to `order`.
   bool inOrder(const Order &order, uint32_t agent, uint32_t clock) const {
+    if (clock <= (*order.known)[agent]) // the most common; nobody knows more of a lane than itself
+      return true;
     if (agent == order.self)
       return clock <= order.clock;
-    if (isLane(agent)) {
-      if (inOrderSubgroups && agent / subgroupSize == order.self / subgroupSize)
-        return true;
-    } else if (laneOf(agent) == order.self && clock <= order.waited[engineOf(agent)]) {
-      return true; // else a phase barrier may have told
+    if (isLane(agent))
+      return inOrderSubgroups && agent / subgroupSize == order.self / subgroupSize;
+    for (unsigned e = 0; e < numEngines; ++e) {
+      if (agent == engine(e, order.self))
+        return clock <= order.waited[e];
     }
-    return clock <= (*order.known)[agent];
+    return false;
   }
   /// Writes all that `order` knows into `clocks`, keeping what is later.
   void raise(std::vector<uint32_t> &clocks, const Order &order, const std::vector<uint32_t> *alreadyIn = nullptr) const;
@@ -81,11 +89,12 @@ struct Agents {
 
 enum class AccessKind : uint8_t { Read, Write, Atomic };
 
-/// The last accesses to one granule. `run` numbers the clusters of a launch from 1 on; 0: none yet.
+/// The last accesses to one piece of memory. `run` numbers the clusters of a device from 1 on; 0: none yet.
 struct ShadowCell {
   uint32_t writer = 0, writeClock = 0, writeSite = 0, writeRun = 0;
   uint32_t reader = 0, readClock = 0, readSite = 0, readRun = 0;
   static constexpr uint32_t atomicFlag = 1u << 31; // of `writer`
+  static constexpr uint32_t halves = ~0u;          // as `writer`: `writeClock` is a number of ShadowMemory::pairs
   static constexpr uint32_t manyReaders = ~0u;     // `readClock` is then a number of ShadowMemory::readers
 };
 
@@ -103,12 +112,43 @@ struct Conflict {
   uint64_t offset = 0;                     // first byte concerned
 };
 
+/// Objects by number that keep their places and their memory.
+template <typename T> class NumberedPool {
+public:
+  T &operator[](uint32_t number) { return chunks[number / chunk][number % chunk]; }
+  const T &operator[](uint32_t number) const { return chunks[number / chunk][number % chunk]; }
+  /// One that nobody uses; it holds what its last user left.
+  uint32_t take() {
+    if (!free.empty()) {
+      uint32_t number = free.back();
+      free.pop_back();
+      return number;
+    }
+    if (used == chunks.size() * chunk)
+      chunks.push_back(std::make_unique<T[]>(chunk));
+    return used++;
+  }
+  void give(uint32_t number) { free.push_back(number); }
+  /// Takes all back.
+  void clear() {
+    used = 0;
+    free.clear();
+  }
+
+private:
+  static constexpr uint32_t chunk = 128;
+  std::vector<std::unique_ptr<T[]>> chunks;
+  std::vector<uint32_t> free;
+  uint32_t used = 0;
+};
+
 /// The shadow of one scratchpad or buffer. Only what accesses touch takes memory and time: a launch that reads a corner
 /// of an array of many GiB costs what the corner does.
 class ShadowMemory {
 public:
-  /// `granule`: bytes, a power of two.
-  void reset(uint64_t bytes, unsigned granule);
+  /// Forgets all accesses. `granule`, `line`: bytes, powers of two, the smallest and the largest piece with a cell of
+  /// its own. `firstRun`: the runs before it have ended and are not seen any more.
+  void reset(uint64_t bytes, unsigned granule, unsigned line, uint32_t firstRun);
   bool empty() const { return !cells; }
 
   /// Records an access stamped (agent, clock) by something that knows `order`; returns the first conflict.
@@ -118,24 +158,32 @@ public:
                   const llvm::DenseSet<uint32_t> &acquired);
 
   /// Who wrote the granule at `offset` in this run, and when; null: nobody.
-  const ShadowCell *writtenCell(uint64_t offset, uint32_t run) const {
-    const ShadowCell &cell = cells[offset >> shift];
-    return cell.writeRun == run && run ? &cell : nullptr;
-  }
+  const ShadowCell *writtenCell(uint64_t offset, uint32_t run) const;
 
 private:
-  void addReader(const Agents &agents, const Order &order, ShadowCell &cell, uint32_t agent, uint32_t clock,
-                 uint32_t run, uint32_t site);
+  struct Access;
+  void visit(Access &access, ShadowCell &cell, uint64_t start, unsigned log);
+  void touch(Access &access, ShadowCell &cell, uint64_t start);
+  void addReader(const Access &access, ShadowCell &cell);
+  void halve(ShadowCell &cell, uint32_t run);
+  /// What a piece holds of runs before the first one counts for nothing.
+  void freshen(ShadowCell &cell) const {
+    if (cell.writeRun < firstRun)
+      cell.writer = cell.writeRun = 0;
+    if (cell.readRun < firstRun)
+      cell.readRun = 0;
+  }
 
-  unsigned shift = 0;
-  std::unique_ptr<ShadowCell[], UnmapCells> cells; // zeros at first
-  /// Reads of a granule that are in no order with each other.
+  unsigned granuleLog = 0, lineLog = 0;
+  uint32_t firstRun = 0;
+  std::unique_ptr<ShadowCell[], UnmapCells> cells; // of the lines; zeros at first
+  NumberedPool<std::array<ShadowCell, 2>> pairs;   // halves
+  /// Reads of a piece that are in no order with each other.
   struct Stamp {
     uint32_t agent, clock, site;
   };
-  using Readers = std::vector<Stamp>;
-  std::vector<Readers> readers;
-  std::vector<uint32_t> freeReaders;
+  using Readers = llvm::SmallVector<Stamp, 4>;
+  NumberedPool<Readers> readers;
 };
 
 } // namespace tilewright

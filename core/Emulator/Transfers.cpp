@@ -256,7 +256,7 @@ private:
 };
 } // namespace
 
-static constexpr uint64_t pieceBytes = 16; // swizzles move pieces of this size
+static constexpr uint64_t pieceBytes = tensorPieceBytes;
 
 void tilewright::land(Cluster &cluster, const TensorTransfer &transfer) {
   TileRows tile(transfer);

@@ -17,6 +17,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 using namespace tilewright;
 
@@ -30,12 +31,27 @@ template <typename T> static void store(char *data, int64_t index, T value) {
   std::memcpy(data + index * sizeof(T), &value, sizeof(T));
 }
 
-/// A half as a double: the exponent is moved by a multiplication, which is exact, also for denormals.
+/// A half as a double: the exponent is moved by a multiplication, which is exact, also for denormals; that of
+/// infinities and NaNs is all ones again afterwards. Without a branch.
 static double half(uint16_t bits) {
-  if ((bits & 0x7c00) == 0x7c00)
-    return halfToFloat(bits);
   float magnitude = llvm::bit_cast<float>(uint32_t(bits & 0x7fff) << 13) * 0x1p112f;
-  return bits & 0x8000 ? -magnitude : magnitude;
+  uint32_t special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000 : 0, sign = uint32_t(bits & 0x8000) << 16;
+  return llvm::bit_cast<float>(llvm::bit_cast<uint32_t>(magnitude) | special | sign);
+}
+
+/// The same of N halves side by side.
+template <int N> static void decodeHalves(const char *data, double *values) {
+  typedef uint16_t Halves __attribute__((vector_size(2 * N)));
+  typedef uint32_t Words __attribute__((vector_size(4 * N)));
+  typedef float Floats __attribute__((vector_size(4 * N)));
+  typedef double Doubles __attribute__((vector_size(8 * N)));
+  Halves halves;
+  std::memcpy(&halves, data, sizeof(halves));
+  Words bits = __builtin_convertvector(halves, Words);
+  Floats magnitudes = (Floats)((bits & 0x7fff) << 13) * 0x1p112f;
+  Words special = (Words)((bits & 0x7c00) == 0x7c00) & 0x7f800000, signs = (bits & 0x8000) << 16;
+  Doubles decoded = __builtin_convertvector((Floats)((Words)magnitudes | special | signs), Doubles);
+  std::memcpy(values, &decoded, sizeof(decoded));
 }
 
 /// Calls `body(decode)` with the function that decodes elements of `kind`.
@@ -71,9 +87,8 @@ template <typename Body> static void withEncoder(ElementKind kind, Body body) {
   case ElementKind::F64:
     return body([](char *data, int64_t i, double value) { store(data, i, value); });
   case ElementKind::I32:
-    return body([](char *data, int64_t i, double value) {
-      store(data, i, static_cast<int32_t>(static_cast<int64_t>(value)));
-    });
+    return body(
+        [](char *data, int64_t i, double value) { store(data, i, static_cast<int32_t>(static_cast<int64_t>(value))); });
   default:
     return body([kind](char *data, int64_t i, double value) { writeElement(kind, data, i, value); });
   }
@@ -95,12 +110,11 @@ UnitRunner::UnitRunner(const MatrixUnit &unit) : unit(unit) {
       for (int64_t element = o.layout.numElements() - 1; element >= 0; --element) {
         Position p = o.layout.at(lane, element);
         slots[i][p.row * o.cols + p.col] = {static_cast<uint16_t>(lane), static_cast<uint16_t>(element)};
-        if (i == 2)
-          positions.push_back(p.row * o.cols + p.col);
+        positions[i].push_back(p.row * o.cols + p.col);
       }
     }
+    std::reverse(positions[i].begin(), positions[i].end());
   }
-  std::reverse(positions.begin(), positions.end());
   memory = offset;
   if (!memories[0] && !memories[1] && !memories[2])
     findLocal();
@@ -158,6 +172,32 @@ void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addres
       }
       return;
     }
+    if (positions[index].size() == slots[index].size()) { // each element in one place: lane after lane
+      const uint32_t *position = positions[index].data();
+      int64_t elements = o.layout.numElements();
+      for (int64_t lane = 0, count = o.layout.numLanes(); lane < count; ++lane, position += elements) {
+        const char *registers = frames[lane] + offsets[index];
+        auto several = [&](auto count) { // at once: decoded as a vector
+          double values[count];
+          if (o.element == ElementKind::F16)
+            decodeHalves<count>(registers, values);
+          else
+            for (int element = 0; element < count; ++element)
+              values[element] = decode(registers, element);
+          for (int element = 0; element < count; ++element)
+            matrix[position[element]] = values[element];
+        };
+        if (elements == 8) {
+          several(std::integral_constant<int, 8>());
+        } else if (elements == 4) {
+          several(std::integral_constant<int, 4>());
+        } else {
+          for (int64_t element = 0; element < elements; ++element)
+            matrix[position[element]] = decode(registers, element);
+        }
+      }
+      return;
+    }
     const Place *slot = slots[index].data();
     for (int64_t i = 0, end = o.rows * o.cols; i < end; ++i)
       matrix[i] = decode(frames[slot[i].lane] + offsets[index], slot[i].element);
@@ -166,7 +206,8 @@ void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addres
 
 /// c[m x n] += a[m x k] * b[k x n]; N > 0: n is known.
 template <int N>
-static void multiply(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
+[[gnu::always_inline]] static inline void multiplyHere(int64_t m, int64_t n, int64_t k, const double *a,
+                                                       const double *b, double *c) {
   if (N)
     n = N;
   for (int64_t i = 0; i < m; ++i) {
@@ -181,6 +222,24 @@ static void multiply(int64_t m, int64_t n, int64_t k, const double *a, const dou
     for (int64_t j = 0; j < n; ++j)
       c[i * n + j] = row[j];
   }
+}
+
+#if defined(__x86_64__)
+/// The same operations in the same order, four at a time.
+template <int N>
+[[gnu::target("avx2")]] static void multiplyWide(int64_t m, int64_t n, int64_t k, const double *a, const double *b,
+                                                 double *c) {
+  multiplyHere<N>(m, n, k, a, b, c);
+}
+#endif
+
+template <int N> static void multiply(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
+#if defined(__x86_64__)
+  static const bool wide = __builtin_cpu_supports("avx2");
+  if (wide)
+    return multiplyWide<N>(m, n, k, a, b, c);
+#endif
+  multiplyHere<N>(m, n, k, a, b, c);
 }
 
 void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const {
@@ -220,7 +279,7 @@ void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool us
       return;
     }
     int64_t elements = unit.c.layout.numElements();
-    const uint32_t *position = positions.data();
+    const uint32_t *position = positions[2].data();
     for (int64_t lane = 0; lane < unit.c.layout.numLanes(); ++lane) {
       for (int64_t element = 0; element < elements; ++element)
         encode(frames[lane] + offsets[2], element, c[*position++]);

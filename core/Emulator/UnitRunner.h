@@ -65,8 +65,8 @@ private:
   void findLocal();
   int64_t bytes[3] = {}, offsets[3] = {}, memory = 0;
   bool memories[3] = {};
-  std::vector<Place> slots[3];     // by row-major position
-  std::vector<uint32_t> positions; // of C, by lane and element
+  std::vector<Place> slots[3];        // by row-major position
+  std::vector<uint32_t> positions[3]; // by lane and element
   /// laneLocal: elements of A and B for each element of C of each lane and each k, in this order.
   std::vector<std::pair<uint16_t, uint16_t>> local;
 };

@@ -19,6 +19,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <tuple>
 
 using namespace tilewright;
 
@@ -67,7 +68,7 @@ struct Shadowed {
   Order order[2];
   llvm::DenseSet<uint32_t> none;
   Shadowed() {
-    shadow.reset(64, 4);
+    shadow.reset(64, 4, 16, 1);
     for (uint32_t lane = 0; lane < 2; ++lane) {
       order[lane].self = lane;
       order[lane].known = std::make_shared<std::vector<uint32_t>>(agents.count());
@@ -77,9 +78,9 @@ struct Shadowed {
     return shadow.access(agents, order[lane], lane, order[lane].clock, run, kind, 8, 4, 0, true, none).kind;
   }
   Conflict::Kind copy(uint32_t lane, uint32_t stamp) {
-    auto kindFound = shadow.access(agents, order[lane], agents.engine(0, lane), stamp, 1, AccessKind::Write, 8, 4, 0,
-                                   true, none)
-                         .kind;
+    auto kindFound =
+        shadow.access(agents, order[lane], agents.engine(0, lane), stamp, 1, AccessKind::Write, 8, 4, 0, true, none)
+            .kind;
     ++order[lane].clock;
     return kindFound;
   }
@@ -141,6 +142,138 @@ TEST(Shadow, AtomicAccessesDoNotRaceWithEachOther) {
   Shadowed t;
   t.access(0, AccessKind::Write, /*run=*/1);
   EXPECT_EQ(t.access(0, AccessKind::Write, /*run=*/2), Conflict::AfterWrite); // another block
+}
+
+/// Lanes, copies and atomic updates of all widths, that overlap, with barriers, waits and new runs between them: pieces
+/// of a line that come apart and together again find what a cell for each granule does, in every field.
+TEST(Shadow, PiecesFindWhatGranulesFind) {
+  std::mt19937 random(11);
+  auto pick = [&](uint32_t below) { return uint32_t(random() % below); };
+  const llvm::DenseSet<uint32_t> none;
+  size_t conflicts = 0, clean = 0;
+  for (int round = 0; round < 600; ++round) {
+    const uint32_t lanes = 2 + pick(5), bytes = 64;
+    Agents agents{lanes, 2, pick(4) == 0};
+    unsigned granule = 1u << pick(4), line = granule << pick(5);
+    bool needsWrite = pick(2);
+    uint32_t run = 1, barrierEach = 3 + pick(20);
+    ShadowMemory shadow;
+    shadow.reset(bytes, granule, line, run);
+    ShadowMemory each;
+    each.reset(bytes, granule, granule, run);
+    std::vector<Order> orders(lanes);
+    std::vector<std::array<uint32_t, numEngines>> issued(lanes);
+    auto begin = [&] {
+      auto known = std::make_shared<std::vector<uint32_t>>(agents.count());
+      for (uint32_t lane = 0; lane < lanes; ++lane) {
+        orders[lane] = Order();
+        orders[lane].self = lane;
+        orders[lane].known = known;
+        issued[lane] = {};
+      }
+    };
+    begin();
+    for (int step = 0; step < 120; ++step) {
+      uint32_t lane = pick(lanes);
+      Order &order = orders[lane];
+      if (pick(barrierEach) == 0) { // of all lanes, or of some
+        std::vector<uint32_t> clocks(agents.count());
+        std::vector<uint32_t> members;
+        for (uint32_t one = 0; one < lanes; ++one)
+          if (pick(5))
+            members.push_back(one);
+        for (uint32_t one : members) {
+          agents.raise(clocks, orders[one]);
+          ++orders[one].clock;
+        }
+        auto joined = std::make_shared<std::vector<uint32_t>>(clocks);
+        for (uint32_t one : members)
+          orders[one].known = joined;
+        continue;
+      }
+      if (pick(12) == 0) {
+        unsigned engine = pick(numEngines);
+        order.waited[engine] = issued[lane][engine];
+        continue;
+      }
+      if (pick(60) == 0) { // another block; a scratchpad forgets, an array does not
+        ++run;
+        begin();
+        if (needsWrite) {
+          shadow.reset(bytes, granule, line, run);
+          each.reset(bytes, granule, granule, run);
+        }
+        continue;
+      }
+      uint32_t width = std::min(bytes, granule << pick(5));
+      uint32_t offset = pick(4) ? pick(bytes / width) * width : pick((bytes - width) / granule + 1) * granule;
+      if (pick(8) == 0 && width > 1 && granule > 1) // less than whole granules count as whole ones
+        --width;
+      AccessKind kind = pick(2) ? AccessKind::Read : pick(4) ? AccessKind::Write : AccessKind::Atomic;
+      uint32_t agent = lane, clock = order.clock;
+      bool byEngine = kind != AccessKind::Atomic && pick(4) == 0;
+      if (byEngine) {
+        unsigned engine = pick(numEngines);
+        agent = agents.engine(engine, lane);
+        clock = ++issued[lane][engine];
+      }
+      Conflict got = shadow.access(agents, order, agent, clock, run, kind, offset, width, step, needsWrite, none);
+      Conflict expected = each.access(agents, order, agent, clock, run, kind, offset, width, step, needsWrite, none);
+      if (byEngine)
+        ++order.clock;
+      auto fields = [](const Conflict &c) {
+        return std::make_tuple(c.kind, c.agent, c.clock, c.site, c.otherRun, c.offset);
+      };
+      ASSERT_EQ(fields(got), fields(expected)) << "round " << round << " step " << step;
+      const ShadowCell *cell = shadow.writtenCell(offset, run), *alone = each.writtenCell(offset, run);
+      ASSERT_EQ(cell != nullptr, alone != nullptr) << "round " << round << " step " << step;
+      if (cell)
+        ASSERT_EQ(cell->writeSite, alone->writeSite) << "round " << round << " step " << step;
+      ++(got.kind == Conflict::None ? clean : conflicts);
+    }
+  }
+  EXPECT_GT(conflicts, 5000u);
+  EXPECT_GT(clean, 5000u);
+}
+
+TEST(Shadow, PartsOfALineHaveTheirOwnOrder) {
+  Shadowed s;
+  auto at = [&](uint32_t lane, AccessKind kind, uint64_t offset, uint64_t bytes, uint32_t site = 0) {
+    return s.shadow.access(s.agents, s.order[lane], lane, s.order[lane].clock, 1, kind, offset, bytes, site, true,
+                           s.none);
+  };
+  EXPECT_EQ(at(0, AccessKind::Write, 0, 16).kind, Conflict::None);
+  EXPECT_EQ(at(1, AccessKind::Write, 12, 4, /*site=*/7).kind, Conflict::AfterWrite);
+  s.barrier();
+  EXPECT_EQ(at(1, AccessKind::Write, 4, 4, /*site=*/8).kind, Conflict::None);
+  Conflict whole = at(0, AccessKind::Read, 0, 16); // one of its granules is in no order
+  EXPECT_EQ(whole.kind, Conflict::AfterWrite);
+  EXPECT_EQ(whole.offset, 4u);
+  EXPECT_EQ(whole.site, 8u);
+  EXPECT_EQ(at(0, AccessKind::Read, 8, 8).kind, Conflict::None);
+  EXPECT_EQ(s.shadow.writtenCell(4, 1)->writeSite, 8u);
+  EXPECT_EQ(s.shadow.writtenCell(12, 1)->writeSite, 7u);
+  EXPECT_EQ(s.shadow.writtenCell(0, 1)->writeSite, 0u);
+  EXPECT_EQ(s.shadow.writtenCell(16, 1), nullptr);
+  s.barrier();
+  EXPECT_EQ(at(0, AccessKind::Write, 0, 16, /*site=*/9).kind, Conflict::None); // together again
+  EXPECT_EQ(s.shadow.writtenCell(4, 1)->writeSite, 9u);
+  // Reads of both lanes, then a write of a part: both are looked at.
+  s.barrier();
+  at(0, AccessKind::Read, 0, 16);
+  at(1, AccessKind::Read, 0, 16);
+  EXPECT_EQ(at(1, AccessKind::Write, 0, 4).kind, Conflict::AfterRead);
+  EXPECT_EQ(at(0, AccessKind::Write, 12, 4).kind, Conflict::AfterRead);
+}
+
+TEST(Shadow, AnEarlierRunIsForgotten) {
+  Shadowed s;
+  s.access(0, AccessKind::Write);
+  s.access(1, AccessKind::Read);
+  s.shadow.reset(64, 4, 16, 2);
+  EXPECT_EQ(s.shadow.writtenCell(8, 2), nullptr);
+  EXPECT_EQ(s.access(0, AccessKind::Read, /*run=*/2), Conflict::NeverWritten);
+  EXPECT_EQ(s.access(0, AccessKind::Write, /*run=*/2), Conflict::None);
 }
 
 TEST(Traffic, Sectors) {
