@@ -165,6 +165,25 @@ static constexpr int64_t shortestDepth = 32;
 /// Stages of a ring: more of them hide no more latency.
 static constexpr int64_t mostStages = 4;
 
+/// Registers that a lane may hold: where the chip has some for sums alone, sums of more than half of these take them, and
+/// as many others are left to all else.
+static int64_t registersOfLane(const TargetDescription &chip, int64_t sums, int64_t lanes) {
+  int64_t all = chip.memory("registers")->entries / lanes, own = chip.memory("register")->entries;
+  const Memory *half = chip.memory("sums");
+  if (half && 2 * sums > half->entries)
+    own = std::max(own, std::min(sums, half->entries) + half->entries);
+  return std::min(own, all);
+}
+
+/// Blocks of a multiprocessor whose registers fit. A subgroup whose lanes hold more than `register` counts has the part of
+/// its issue slot alone.
+static int64_t blocksInRegisters(const TargetDescription &chip, int64_t registers, int64_t lanes, int64_t subgroups) {
+  int64_t all = chip.memory("registers")->entries, own = registers * lanes;
+  if (registers > chip.memory("register")->entries)
+    own = std::max(own, int64_t(all / chip.rate("issue").value_or(1)));
+  return all / (own * subgroups);
+}
+
 /// Rows of a fragment that one lane has elements of.
 static int64_t rowsOfLane(const Layout &layout) {
   llvm::SmallSet<int64_t, 16> rows;
@@ -294,7 +313,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               int64_t eachK = tm * fragmentA + tn * fragmentB;
               plan.registers = tm * tn * accumulators + 2 * eachK + staged + otherRegisters +
                                widenedRegisters(unit, chip, plan.depth / unit.k, eachK, accumulators);
-              int64_t limit = std::min<int64_t>(own->entries, file->entries / threads);
+              int64_t limit = registersOfLane(chip, tm * tn * accumulators, threads);
               if (plan.registers > limit) {
                 shortage.lacksRegisters(plan.registers);
                 continue;
@@ -337,7 +356,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
 
               plan.blocksAtATime =
                   std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                                                 file->entries / (plan.registers * threads), 2048 / threads}));
+                                                 blocksInRegisters(chip, plan.registers, hierarchy.lanes, subgroups),
+                                                 2048 / threads}));
               double blocks = outerCount * llvm::divideCeil(m, plan.blockM()) * llvm::divideCeil(n, plan.blockN());
               double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
               double active = std::min(blocks, atATime);

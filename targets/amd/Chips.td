@@ -63,7 +63,7 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
     RegisterFile<"registers", "block", file, 4>,
     RegisterFile<"scalar", "subgroup", 106, 4>,
     RegisterFile<"register", "lane", registers, 4>
-  ];
+  ] # !if(!eq(wave, 64), [RegisterFile<"sums", "lane", 256, 4>], []<Memory>);
   let rates = [Rate<"issue", PerClock<issues>, Manual>, Rate<"fma.f32", PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>,
                Rate<"add.f32", PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>,
                Rate<"exp2.f32", PerClock<issues, 16>, Manual>, Rate<"load", PerClock<1, 4>, Manual>,
@@ -77,8 +77,8 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
               !if(!eq(wave, 64), [Rate<"place.direct", PerClock<1, 4>, Counted>,
                                   Rate<"waits.fragments", PerClock<1>, Counted>], []<Rate>);
 }
-/// Four SIMDs of 512 registers for 64 lanes, half of which hold sums alone; LLVM moves the others through those where more
-/// than half of that half is theirs, so 384 are counted.
+/// Four SIMDs of 512 registers for 64 lanes, half of which ("sums") hold sums alone where these are more than half of that
+/// half. Else LLVM moves the others through it, so 384 are counted.
 class Cdna<string name, string architecture, int cus, int mhz, int gib, int gbs, int l2MiB, int ldsKiB, Source sheet>
     : Gpu<name, architecture, cus, 64, mhz, gib, gbs, l2MiB, !mul(cus, 64), ldsKiB, 384, 131072, 4, sheet>;
 /// Two SIMDs of 1536 registers for 32 lanes.
