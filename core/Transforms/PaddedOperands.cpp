@@ -14,7 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/AssumedSizes.h"
 #include "core/CostModel/LaneDimensions.h"
-#include "core/Transforms/TurnOperands.h"
+#include "core/Transforms/OperandChoice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/SetVector.h"
@@ -94,17 +94,15 @@ PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const Paddin
     return result;
   Contraction direct = c;
   result.apply(direct);
-  std::string reason;
-  auto planOf = [&](const Contraction &asked) {
-    return planLaneContraction({asked, options.fast, options.overrides}, options.chip, options.hierarchy, reason);
+  auto planOf = [&](const Contraction &asked, int64_t padded, double before) {
+    return planChoice({asked, options.fast, options.overrides}, options.chip, options.hierarchy, padded, before);
   };
-  std::optional<LaneContractionPlan> plan = planOf(direct), before = planOf(c);
-  if (!plan || (before && before->seconds + buffers < plan->seconds))
+  OperandChoice past = planOf(direct, 0, 0), padded = planOf(c, which, buffers);
+  if (!past.plan || padded.seconds < past.seconds)
     result.passedBy.clear();
-  if (plan)
-    result.considered.push_back(llvm::json::Object{{"padded", 0}, {"seconds", plan->seconds}});
-  if (before)
-    result.considered.push_back(llvm::json::Object{{"padded", which}, {"seconds", before->seconds + buffers}});
+  for (const OperandChoice &choice : {past, padded})
+    if (choice.plan)
+      result.considered.push_back(choice.toJSON("padded"));
   return result;
 }
 

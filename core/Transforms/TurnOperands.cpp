@@ -97,13 +97,6 @@ struct Turn {
   int64_t bit() const { return isA ? turnsA : turnsB; }
 };
 
-/// One choice among them: the contraction that reads buffers, and its plan.
-struct Choice {
-  int64_t which = 0;
-  double seconds = std::numeric_limits<double>::infinity(); // of the product and the launches before it
-  std::optional<LaneContractionPlan> plan;
-};
-
 /// Compares plans with and without turned operands.
 class OperandTurner {
 public:
@@ -118,9 +111,9 @@ private:
   bool isReadInPlace() const;
   double least() const;
   double turning(int64_t which) const;
-  Choice planned(int64_t which) const;
-  void remark(const Turn &turn, const Choice &best, bool isForced) const;
-  SmallVector<Value> rewrite(const Choice &best) const;
+  OperandChoice planned(int64_t which) const;
+  void remark(const Turn &turn, const OperandChoice &best, bool isForced) const;
+  SmallVector<Value> rewrite(const OperandChoice &best) const;
 
   const Contraction &c;
   const TargetDescription &chip;
@@ -129,7 +122,7 @@ private:
   LanePlanOverrides overrides;
   AffineForOp root;
   SmallVector<Turn, 2> turns;
-  Choice asItIs;
+  OperandChoice asItIs;
 };
 
 } // namespace
@@ -199,7 +192,7 @@ static Value bufferFor(const Turn &turn, AffineForOp root) {
                                  MemRefType::get(exchanged(type.getShape(), turn.place), type.getElementType()));
 }
 
-Choice OperandTurner::planned(int64_t which) const {
+OperandChoice OperandTurner::planned(int64_t which) const {
   Contraction turned = c;
   SmallVector<Value> buffers; // plans look at their types alone
   for (const Turn &turn : turns)
@@ -208,18 +201,13 @@ Choice OperandTurner::planned(int64_t which) const {
       (turn.isA ? turned.a : turned.b) = readFrom(*turn.own, buffers.back(), turn.place);
     }
   orientToResult(turned);
-  std::string reason;
-  Choice result;
-  result.which = which;
-  result.plan = planLaneContraction({turned, fast, overrides}, chip, hierarchy, reason);
-  if (result.plan)
-    result.seconds = result.plan->seconds + turning(which);
+  OperandChoice result = planChoice({turned, fast, overrides}, chip, hierarchy, which, turning(which));
   for (Value buffer : buffers)
     buffer.getDefiningOp()->erase();
   return result;
 }
 
-void OperandTurner::remark(const Turn &turn, const Choice &best, bool isForced) const {
+void OperandTurner::remark(const Turn &turn, const OperandChoice &best, bool isForced) const {
   InFlightDiagnostic remark = AffineForOp(root).emitRemark();
   remark << "operand " << turn.name() << " of a contraction is turned into a buffer";
   if (isForced) {
@@ -236,10 +224,10 @@ void OperandTurner::remark(const Turn &turn, const Choice &best, bool isForced) 
     remark << llvm::formatv(", {0:F1} us of ", asItIs.seconds * 1e6).str() << asItIs.plan->unit->name;
 }
 
-SmallVector<Value> OperandTurner::rewrite(const Choice &best) const {
+SmallVector<Value> OperandTurner::rewrite(const OperandChoice &best) const {
   SmallVector<Value> buffers;
   for (const Turn &turn : turns) {
-    if (!(best.which & turn.bit()))
+    if (!(best.buffered & turn.bit()))
       continue;
     Value buffer = buffers.emplace_back(bufferFor(turn, root));
     fill(buffer, turn.own->access.memref, turn.place, root);
@@ -267,9 +255,9 @@ FailureOr<TurnedOperands> OperandTurner::run(std::optional<int64_t> forced) {
   if (turns.empty())
     return result;
 
-  Choice best;
+  OperandChoice best;
   if (forced) {
-    best.which = *forced;
+    best.buffered = *forced;
   } else {
     asItIs = planned(0);
     if (asItIs.plan && !asItIs.plan->engine.empty()) {
@@ -279,16 +267,14 @@ FailureOr<TurnedOperands> OperandTurner::run(std::optional<int64_t> forced) {
     if (!isReadInPlace())
       llvm::erase_if(turns, [&](const Turn &turn) { return !asItIs.plan || !areTurnedByLanes(turn, *asItIs.plan); });
     best = asItIs;
-    auto add = [&](const Choice &choice) {
-      result.considered.push_back(llvm::json::Object{{"turn_before", choice.which}, {"seconds", choice.seconds}});
-    };
+    auto add = [&](const OperandChoice &choice) { result.considered.push_back(choice.toJSON("turn_before")); };
     int64_t all = 0;
     for (const Turn &turn : turns)
       all |= turn.bit();
     for (int64_t which = 1; which <= all; ++which) {
       if ((which & all) != which || least() + turning(which) >= best.seconds)
         continue;
-      Choice choice = planned(which);
+      OperandChoice choice = planned(which);
       if (!choice.plan)
         continue;
       if (result.considered.empty() && asItIs.plan)
@@ -298,12 +284,12 @@ FailureOr<TurnedOperands> OperandTurner::run(std::optional<int64_t> forced) {
         best = std::move(choice);
     }
   }
-  if (!best.which) {
+  if (!best.buffered) {
     result.plan = std::move(best.plan);
     return result;
   }
   for (const Turn &turn : turns)
-    if (best.which & turn.bit())
+    if (best.buffered & turn.bit())
       remark(turn, best, forced.has_value());
   result.buffers = rewrite(best);
   return result;

@@ -24,12 +24,9 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_TURNOPERANDS_H
 #define TILEWRIGHT_CORE_TRANSFORMS_TURNOPERANDS_H
 
-#include "core/CostModel/LaneContractionModel.h"
+#include "core/Transforms/OperandChoice.h"
 
 namespace tilewright {
-
-/// Operands as a plan field and JSON name them: the sum of these.
-inline constexpr int64_t turnsA = 1, turnsB = 2;
 
 /// What was decided for a contraction.
 struct TurnedOperands {
