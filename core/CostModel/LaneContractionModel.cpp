@@ -192,10 +192,15 @@ static int64_t rowsOfLane(const Layout &layout) {
   return rows.size();
 }
 
+StoredResult tilewright::storedResult(const Contraction &c, const Access &access) {
+  std::optional<TiledDimensions> dims = tiledDimensions(c);
+  bool alongM = dims && isContiguousAlong(access, dims->m) && !isContiguousAlong(access, dims->n);
+  return {elementBytes(cast<MemRefType>(access.memref.getType()).getElementType()), !alongM};
+}
+
 double tilewright::bytesTouched(ArrayRef<StoredResult> results, int64_t rows, int64_t columns) {
-  StoredResult sums;
   double bytes = 0;
-  for (const StoredResult &result : results.empty() ? ArrayRef(sums) : results) {
+  for (const StoredResult &result : results) {
     int64_t piece = (result.alongN ? columns : rows) * result.elementBytes;
     bytes += double(result.elementBytes) * std::max<int64_t>(1, sectorBytes / piece);
   }
@@ -206,7 +211,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                                                                    const TargetDescription &chip,
                                                                    const LaneHierarchy &hierarchy, std::string &reason,
                                                                    std::vector<LaneContractionPlan> *considered) {
-  const auto &[c, fast, overrides, unknownPitches, results] = question;
+  const auto &[c, fast, overrides, unknownPitches, written] = question;
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
     return std::nullopt;
@@ -248,6 +253,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
       return std::nullopt;
     }
 
+  StoredResult sums = storedResult(c, c.c);
+  ArrayRef<StoredResult> results = written.empty() ? ArrayRef(sums) : written;
   StagedTiles tiles(c, chip, hierarchy);
   int64_t elementBytes = tiles.elementBytes();
   double issueSlots = chip.rate("issue").value_or(1);

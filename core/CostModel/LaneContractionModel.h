@@ -106,6 +106,8 @@ struct StoredResult {
   bool alongN = true; // neighbours along n lie together, else those along m
   bool operator==(const StoredResult &) const = default;
 };
+/// The array that `access`, over the dimensions of `c`, writes: C itself, or what follows it.
+StoredResult storedResult(const Contraction &c, const Access &access);
 
 /// What is to be planned.
 struct LaneContractionQuestion {
@@ -115,7 +117,7 @@ struct LaneContractionQuestion {
   /// Arrays that are read and written behind the sums, C among them, whose rows are apart as only the run shows.
   /// Compilers keep, for each but C, where the rows of a lane begin, 64 bits, for the columns that follow.
   int64_t unknownPitches = 0;
-  /// All that is written; none: C, of 4 bytes.
+  /// All that is written; none: C alone.
   llvm::ArrayRef<StoredResult> results = {};
 };
 

@@ -114,17 +114,12 @@ int64_t unknownPitches(const ContractionTask &task) {
 SmallVector<StoredResult> resultsOf(const ContractionTask &task) {
   SmallVector<StoredResult> results;
   const Contraction &c = task.contraction;
-  std::optional<TiledDimensions> dims = tiledDimensions(c);
-  auto add = [&](const Access &access) {
-    bool alongM = dims && isContiguousAlong(access, dims->m) && !isContiguousAlong(access, dims->n);
-    results.push_back({elementBytes(cast<MemRefType>(access.memref.getType()).getElementType()), !alongM});
-  };
   if (task.keepC)
-    add(c.c);
+    results.push_back(storedResult(c, c.c));
   for (const EpilogueStep &step : task.epilogue)
     for (auto [store, keep] : llvm::zip(step.nest.stores, step.keepStore))
       if (keep)
-        add(onContraction(store, step, c));
+        results.push_back(storedResult(c, onContraction(store, step, c)));
   return results;
 }
 
@@ -164,8 +159,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   asked.considered = log ? &considered : nullptr;
   int64_t pitches = unknownPitches(task);
   SmallVector<StoredResult> results = resultsOf(task);
-  // Planned with one array behind the sums, of their own type.
-  bool asTurned = pitches == 0 && results.size() == 1 && results.front() == StoredResult();
+  // Planned with one array behind the sums, like C.
+  bool asTurned = pitches == 0 && results.size() == 1 && results.front() == storedResult(c, c.c);
   if (turned.plan && !log && asTurned)
     lanePlan = std::move(turned.plan);
   else if (lanes)
