@@ -43,7 +43,7 @@ struct StagedTile {
   int64_t padding = 0; // elements behind each row; where there is no swizzle
   int64_t line = 0;    // elements; not 0 and not kInner: [BM / line][BK][line]
   bool direct = false; // copied past the registers
-  bool loose = false;  // vectors of its copies begin wherever loads by place allow it
+  int64_t begin = 0;   // bytes that divide the places of vectors of its copies; 0: those of the vector
   bool held = false;   // its elements wait in registers, though the chip has an engine for copies of lanes
   TurnShape turn;      // of lanes that transpose it while they copy
   int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not

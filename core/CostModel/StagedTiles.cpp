@@ -106,6 +106,10 @@ bool StagedTiles::loadsColumns(const UnitOperand &own, bool isA) const {
   return true;
 }
 
+int64_t StagedTiles::loadAlignment(const StagedOperand &operand) const {
+  return operand.byPlace && !hasEngine ? int64_t(chip.rate("align.global").value_or(vectorBytes)) : vectorBytes;
+}
+
 StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   const ContractionOperand &given = isA ? c.a : c.b;
   const UnitOperand &own = isA ? plan.unit->a : plan.unit->b;
@@ -140,11 +144,11 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
   int64_t asOne = piece;                                       // that begin and end inside or outside of the array
   // Along k a loop of whole steps has no ends, and vectors may begin wherever loads allow it.
-  bool isRing = plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
-  result.loose = result.byPlace && !hasEngine && isRing && inK && result.kInner && piece < vectorBytes &&
-                 piece >= int64_t(chip.rate("align.global").value_or(vectorBytes));
-  if (result.loose)
+  bool hasNoEnds = plan.otherK.empty() && c.nest.tripCounts[plan.kDim] && inK && result.kInner;
+  if (int64_t begin = loadAlignment(result); hasNoEnds && piece < vectorBytes && piece >= begin) {
+    result.begin = begin;
     piece = vectorBytes;
+  }
   use.pieceBytes = use.transposed ? bytes : piece;
   use.wholeSectors = piece > bytes;
   if (result.turns)
@@ -212,7 +216,7 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
   tile.kInner = operand.kInner;
   tile.turn = operand.turn;
   tile.direct = operand.direct;
-  tile.loose = operand.loose;
+  tile.begin = operand.begin;
   tile.held = held(operand);
   return best.clocks;
 }

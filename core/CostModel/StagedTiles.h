@@ -27,7 +27,7 @@ struct StagedOperand {
   int64_t elements = 0;    // that a lane copies
   bool turns = false;      // in registers
   bool direct = false;     // copied past the registers
-  bool loose = false;      // vectors of copies begin wherever loads by place allow it
+  int64_t begin = 0;       // bytes that divide the places of vectors of copies; 0: those of the vector
   bool byPlace = false;    // loads take an offset of the lane that no loop changes, and check nothing
   TurnShape turn;          // of a lane that does
   int64_t writeBytes = 16; // of one write into the tile as it is arranged
@@ -68,6 +68,8 @@ public:
 
 private:
   double writesOf(const StagedOperand &operand, const StagedTile &tile) const;
+  /// Bytes that divide the addresses of vectors that copies of this operand load.
+  int64_t loadAlignment(const StagedOperand &operand) const;
   double checks(const LaneContractionPlan &plan, bool isA, double loads) const;
   double fragmentLoads(const MatrixUnit &unit, const UnitOperand &own, const StagedOperand &operand) const;
 

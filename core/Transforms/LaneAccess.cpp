@@ -329,6 +329,11 @@ LaneAccess LaneAccess::over(const Distribution &distribution) const {
 
 int64_t LaneAccess::elementBytes() const { return tilewright::elementBytes(array.type.getElementType()); }
 
+int64_t LaneAccess::alignment(LaneRun run) const {
+  int64_t bytes = run.count * elementBytes();
+  return loosened && hasPlace(run.first) ? std::min(bytes, std::max(loosened, elementBytes())) : bytes;
+}
+
 SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
   if (!linear)
     return longestRuns(distribution.elements.size(), [](LaneRun) { return false; });
@@ -339,9 +344,7 @@ SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
     auto [first, count] = run;
     if (int64_t(count) * elementBytes() > maxBytes)
       return false;
-    int64_t whole = count; // elements by which places are aligned
-    if (loosened && hasPlace(first))
-      whole = std::min(whole, std::max<int64_t>(1, context->ops.placeAlignment() / elementBytes()));
+    int64_t whole = alignment(run) / elementBytes();
     if ((elements[first] + constant) % whole != 0 || divisor % whole != 0)
       return false;
     if (llvm::any_of(bits, [&](int64_t bit) { return bit % whole != 0; }))

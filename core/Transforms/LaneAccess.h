@@ -90,10 +90,12 @@ public:
                                             mlir::ValueRange operands, mlir::AffineMap elements,
                                             const Distribution &distribution);
 
-  /// Runs of at most `maxBytes` whose addresses are proved aligned to their size, or where that was `loosened`, to what
-  /// loads by place ask for.
+  /// Runs of at most `maxBytes` whose addresses are proved aligned: to their size, or where they have a place, to the
+  /// `begin` bytes to which that was loosened.
   llvm::SmallVector<LaneRun> runs(int64_t maxBytes) const;
-  void loosen() { loosened = true; }
+  void loosen(int64_t begin) { loosened = begin; }
+  /// Bytes to which the address of one of them is aligned, or of a part of one.
+  int64_t alignment(LaneRun run) const;
   /// Whether the places of elements and of the worker's bits add up.
   bool addsUp() const { return linear; }
   /// The access to the same elements of an array shared out otherwise: `distribution` is the one before after an
@@ -130,7 +132,8 @@ private:
   mlir::Value general(unsigned e) const;
   void distribute(const Distribution &distribution);
 
-  bool linear = true, loosened = false;
+  bool linear = true;
+  int64_t loosened = 0;            // bytes to which places are aligned; 0: as long as the run
   mlir::AffineMap map, elementMap; // `map`: not linear, evaluated per element
   llvm::SmallVector<mlir::Value> operands;
   Distribution distribution;

@@ -71,8 +71,8 @@ Value LaneContractionNest::copy(const ContractionOperand &operand, const StagedT
                   builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near, tile.beside}));
   if (tile.direct)
     copy->setAttr(directAttr, builder().getUnitAttr());
-  if (tile.loose)
-    copy->setAttr(looseAttr, builder().getUnitAttr());
+  if (tile.begin)
+    copy->setAttr(looseAttr, builder().getI64IntegerAttr(tile.begin));
   if (tile.held)
     copy->setAttr(heldAttr, builder().getUnitAttr());
   if (!p.engine.empty())

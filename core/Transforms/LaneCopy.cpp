@@ -305,8 +305,14 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
                                           request.destinationOperands, op.getDestinationElements(), writes);
     if (failed(source) || failed(destination))
       return op.emitOpError() << "has element maps that lanes cannot share out";
-    if (op->hasAttr(looseAttr))
-      source->loosen();
+    if (auto begin = op->getAttrOfType<IntegerAttr>(looseAttr)) {
+      if (int64_t asked = context.ops.placeAlignment(); begin.getInt() <= 0 || begin.getInt() % asked != 0)
+        return op.emitOpError() << "has the attribute '" << looseAttr << "' = " << begin.getInt()
+                                << ", bytes at which its vectors begin; loads of this chip "
+                                   "(LaneOps::placeAlignment) begin at multiples of "
+                                << asked << ", and its rate \"align.global\" must be one";
+      source->loosen(begin.getInt());
+    }
     bool mayBeCut = op->hasAttr(partsAttr) && context.ops.zerosBeyond() && source->hasPlace(0) &&
                     request.valid[along] && request.valid[along].multiple < width;
     // Into a swizzle, elements that wait in registers are written in its pieces; an engine writes what it reads.

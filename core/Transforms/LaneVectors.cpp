@@ -97,7 +97,7 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
       if (Value bits = context.ops.loadPlace(builder, loc, *address.place, bytes))
         return LLVM::BitcastOp::create(builder, loc, runType(carrier, count), bits);
     Value pointer = address.pointer ? address.pointer : access.pointer(e);
-    return LLVM::LoadOp::create(builder, loc, runType(carrier, count), pointer, bytes);
+    return LLVM::LoadOp::create(builder, loc, runType(carrier, count), pointer, access.alignment({e, count}));
   };
   auto insert = [&](Value run, Value vector, unsigned e, unsigned count) -> Value {
     if (count == 1)

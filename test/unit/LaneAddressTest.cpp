@@ -18,6 +18,8 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -153,6 +155,49 @@ TEST(LaneAddress, RunsOfEachRowOfDynamicSizes) {
   EXPECT_EQ(lengths({dynamic, dynamic}, 2), Counts({4, 2, 2}));
   EXPECT_EQ(lengths({dynamic, dynamic}, 1), Counts({4, 1, 1, 1, 1})); // the second row may begin anywhere
   EXPECT_EQ(lengths({dynamic, dynamic, 6}, 1), Counts({4, 2, 2}));
+}
+
+/// Where the chip has no loads by place after all, a load of a pointer promises what has been proved, no more.
+TEST(LaneAddress, LoosenedRunsPromiseWhereTheyBegin) {
+  MLIRContext &context = programContext();
+  context.loadDialect<func::FuncDialect, arith::ArithDialect, affine::AffineDialect, LLVM::LLVMDialect,
+                      vector::VectorDialect>();
+  OpBuilder builder(&context);
+  Location loc = builder.getUnknownLoc();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  auto pointer = LLVM::LLVMPointerType::get(&context, 1);
+  auto function = func::FuncOp::create(builder, loc, "f", builder.getFunctionType(pointer, {}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:A100"));
+  CallLaneOps ops(*chip, "lane.");
+  LaneContext lanes{builder, ops, loc};
+  LaneArray array;
+  array.pointer = function.getArgument(0);
+  array.type = MemRefType::get({16, 10}, builder.getF16Type()); // rows of 20 bytes
+  Distribution distribution;
+  distribution.bits = {{1, 0}, {2, 0}};
+  for (int64_t column = 0; column < 8; ++column)
+    distribution.elements.push_back({0, column});
+  distribution.number = lanes.i32(1);
+  AffineMap origin = AffineMap::get(0, 0, SmallVector<AffineExpr>(2, builder.getAffineConstantExpr(0)), &context);
+  auto vector = VectorType::get(8, builder.getF16Type());
+  auto alignments = [&](int64_t begin) {
+    auto access =
+        LaneAccess::create(lanes, array, origin, {}, AffineMap::getMultiDimIdentityMap(2, &context), distribution);
+    access->loosen(begin);
+    auto first = LLVM::UndefOp::create(builder, loc, vector);
+    loadElements(lanes, *access, distribution, {}, vector, /*byPlace=*/true);
+    SmallVector<uint64_t> found;
+    for (Operation *op = first; op; op = op->getNextNode())
+      if (auto load = dyn_cast<LLVM::LoadOp>(op))
+        found.push_back(load.getAlignment().value_or(0));
+    return found;
+  };
+  using Alignments = SmallVector<uint64_t>;
+  EXPECT_EQ(alignments(0), Alignments({4, 4, 4, 4})); // as long as they are
+  EXPECT_EQ(alignments(4), Alignments({4}));          // 16 bytes
+  EXPECT_EQ(alignments(2), Alignments({2}));
 }
 
 TEST(LaneAddress, ConstantStepsOfPointersAreKept) {

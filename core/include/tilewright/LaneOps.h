@@ -100,7 +100,8 @@ public:
   /// Whether loadPlace compares `lane` + `constant` with `range` and gives zeros from there on: then a lane that is
   /// outside of an array loads from `range`, and no branch has to be around the load.
   virtual bool zerosBeyond() const { return false; }
-  /// Bytes that divide the addresses of loadPlace, where that is less than what it loads: a power of two.
+  /// Bytes that divide the addresses of loadPlace, where that is less than what it loads: a power of two. The chip's
+  /// rate "align.global" tells the cost model the same.
   virtual int64_t placeAlignment() const { return 16; }
   /// Copies `bytes` (16) of an array past the registers: those of lane i go to `destination` + `behind` + 16 i, a place
   /// that is the same for all lanes of the subgroup; zeros for lanes where `inside` (i1, null: true) is false. All
@@ -253,7 +254,8 @@ inline constexpr llvm::StringLiteral turnAttr = "turn";
 
 /// Of one that the chip's engine of subgroups does past the registers of the lanes (`LaneOps::copyPlace`).
 inline constexpr llvm::StringLiteral directAttr = "direct";
-/// Of one whose vectors begin wherever loads by place allow it (`LaneOps::placeAlignment`).
+/// Of one whose vectors begin at any multiple of so many bytes, an integer: no fewer than loads by place ask for
+/// (`LaneOps::placeAlignment`).
 inline constexpr llvm::StringLiteral looseAttr = "loose";
 /// Of one whose elements wait in registers until its wait, in the same block, where an engine that counts groups does
 /// the others.

@@ -114,3 +114,42 @@ func.func private @turned_round(%x: memref<32xf16>)
   return
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+
+// Vectors of buffers begin at any word, where the copy says so: rows of 68 bytes are read 16 bytes at a time.
+//
+// CHECK-LABEL: func.func private @loose
+// CHECK-COUNT-2: rocdl.raw.ptr.buffer.load {{.*}} : vector<4xi32>
+// CHECK-NOT: rocdl.raw.ptr.buffer.load
+// CHECK-LABEL: func.func private @tight
+// CHECK-COUNT-8: rocdl.raw.ptr.buffer.load {{.*}} : i32
+// CHECK-NOT: rocdl.raw.ptr.buffer.load
+// CHECK: return
+func.func private @loose(%A: memref<64x34xf16>)
+    attributes {tilewright.launch = {threads = 128 : i64, shared = 4096 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %s = tile.alloc() : memref<64x32xf16, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)>
+             shape [64, 32] {loose = 4 : i64} : memref<64x34xf16>, memref<64x32xf16, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+func.func private @tight(%A: memref<64x34xf16>)
+    attributes {tilewright.launch = {threads = 128 : i64, shared = 4096 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %s = tile.alloc() : memref<64x32xf16, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)>
+             shape [64, 32] : memref<64x34xf16>, memref<64x32xf16, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}
