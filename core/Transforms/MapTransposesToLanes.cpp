@@ -105,10 +105,11 @@ private:
   /// The place of (row, column) of the tile in a buffer, at the short dimensions of `space`.
   SmallVector<AffineExpr> place(const TileBuffer &buffer, AffineExpr row, AffineExpr column) {
     AffineExpr along = buffer.alongRows ? row : column, beside = buffer.alongRows ? column : row;
-    return {buffer.beside > 1 ? beside : constant(0), along * buffer.run->factor};
+    return {buffer.beside > 1 ? beside : constant(0), along * (buffer.run->factor * buffer.stretch)};
   }
   SmallVector<AffineExpr> placeOfShorts(const TileBuffer &buffer) {
-    return {constant(numberOf(buffer.others) * buffer.beside), constant(numberOf(buffer.run->shorts))};
+    return {constant(numberOf(buffer.others) * buffer.beside),
+            constant(numberOf(buffer.run->shorts) * buffer.stretch)};
   }
 
   const Transposition &task;
@@ -125,7 +126,7 @@ private:
 } // namespace
 
 void Emitter::allocate(TileBuffer &buffer) {
-  auto type = MemRefType::get({buffer.count * buffer.beside, buffer.length}, buffer.element, AffineMap(),
+  auto type = MemRefType::get({buffer.count * buffer.beside, buffer.length * buffer.stretch}, buffer.element, AffineMap(),
                               builder().getStringAttr(hierarchy.scratchpad));
   buffer.memref = tile::AllocOp::create(builder(), loc, type, ValueRange(), buffer.arrangement);
 }
@@ -211,10 +212,11 @@ SmallVector<Value> Emitter::copies(const StagedLoad &staged, TileBuffer &buffer)
       auto [valid, validOperands] =
           space.map({buffer.beside > 1 ? left(other) : constant(1), left(run.wide) * run.factor - constant(first)});
       AffineMap to =
-          AffineMap::get(0, 0, {constant(numberOf(buffer.others) * buffer.beside), constant(first)}, context());
+          AffineMap::get(0, 0, {constant(numberOf(buffer.others) * buffer.beside), constant(first * buffer.stretch)},
+                         context());
       auto copy = tile::CopyOp::create(
           builder(), loc, load.memref, map, operands, AffineMap::get(2, 0, from, context()), buffer.memref, to,
-          ValueRange(), AffineMap::getMultiDimIdentityMap(2, context()), {buffer.beside, chunk}, valid, validOperands);
+          ValueRange(), AffineMap::get(2, 0, {dim(0), dim(1) * buffer.stretch}, context()), {buffer.beside, chunk}, valid, validOperands);
       copy->setAttr(partsAttr, builder().getUnitAttr());
       tokens.push_back(copy);
     }
@@ -302,10 +304,11 @@ void Emitter::leave(AffineExpr subgroup) {
       AffineExpr first = task.rows ? constant(begin) : subgroup * columns + begin;
       tile::FragmentType type = fragment(result->element, rows, columns, 1);
       auto [from, fromOperands] =
-          space.map({(result->beside > 1 ? firstRow : constant(0)) + numberOf(result->others) * result->beside, first});
+          space.map({(result->beside > 1 ? firstRow : constant(0)) + numberOf(result->others) * result->beside,
+                     first * result->stretch});
       AffineExpr row = result->beside > 1 ? dim(0) : constant(0);
       Value loaded = tile::LoadOp::create(builder(), loc, type, result->memref, fromOperands, AffineMapAttr::get(from),
-                                          AffineMapAttr::get(AffineMap::get(2, 0, {row, dim(1)}, context())),
+                                          AffineMapAttr::get(AffineMap::get(2, 0, {row, dim(1) * result->stretch}, context())),
                                           AffineMapAttr(), ValueRange());
       auto [valid, validOperands] = space.map({left(task.rows) - firstRow, left(task.columns) * run.factor - first});
       auto [map, operands] = space.address(store, run.inner, first);
@@ -319,20 +322,27 @@ void Emitter::leave(AffineExpr subgroup) {
 namespace {
 struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTransposesToLanes> {
   void runOnOperation() override {
-    auto map = [](AffineForOp root, const LaunchTarget &target) {
+    bool failed = false;
+    auto map = [&](AffineForOp root, const LaunchTarget &target) {
       const LaneHierarchy &hierarchy = target.hierarchy;
       const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : target.chip->memory(hierarchy.scratchpad);
       std::unique_ptr<Transposition> task = shared ? recognizeTransposition(root, hierarchy.lanes) : nullptr;
       if (!task)
         return;
+      llvm::Expected<std::unique_ptr<LaneOps>> ops = laneOpsOf(root);
+      if (!ops) {
+        root.emitError() << llvm::toString(ops.takeError());
+        failed = true;
+        return;
+      }
       OpBuilder builder(root);
-      std::optional<TransposePlan> plan = planTransposition(*task, hierarchy, *shared, root.getContext());
+      std::optional<TransposePlan> plan = planTransposition(*task, hierarchy, *shared, **ops, root.getContext());
       if (!plan)
         return;
       Emitter(builder, *task, hierarchy, *plan).emit();
       root.erase();
     };
-    if (failed(overLaneNests(getOperation(), map)))
+    if (mlir::failed(overLaneNests(getOperation(), map)) || failed)
       signalPassFailure();
   }
 };

@@ -21,19 +21,22 @@ using namespace tilewright;
 
 int64_t TileBuffer::bytes() const {
   int64_t padding = arrangement ? arrangement.getPadding() : 0;
-  return llvm::alignTo(count * beside * (length + padding) * elementBytes(element), scratchpadGranule);
+  return llvm::alignTo(count * beside * (length * stretch + padding) * elementBytes(element), scratchpadGranule);
 }
 
 namespace {
 
 class Planner {
 public:
-  Planner(const Transposition &task, const LaneHierarchy &hierarchy, const Memory &memory, MLIRContext *context)
-      : task(task), nest(task.nest), hierarchy(hierarchy), memory(memory), context(context) {}
+  Planner(const Transposition &task, const LaneHierarchy &hierarchy, const Memory &memory, const LaneOps &ops,
+          MLIRContext *context)
+      : task(task), nest(task.nest), hierarchy(hierarchy), memory(memory), ops(ops), context(context) {}
   std::optional<TransposePlan> plan();
 
 private:
   TileBuffer bufferOf(const Access &access, const TileRun &run);
+  int64_t copyBytes(const TileBuffer &buffer);
+  double clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement);
   void arrange(TileBuffer &buffer);
   void shapeBuffers();
   bool mayTakeNear(int64_t near);
@@ -48,6 +51,7 @@ private:
   const Nest &nest;
   const LaneHierarchy &hierarchy;
   const Memory &memory;
+  const LaneOps &ops;
   MLIRContext *context;
   TileShape shape; // that is looked at
   SmallVector<TileBuffer> buffers;
@@ -59,6 +63,7 @@ private:
 TileBuffer Planner::bufferOf(const Access &access, const TileRun &run) {
   TileBuffer buffer;
   buffer.run = &run;
+  buffer.load = access.isStore ? nullptr : &access;
   buffer.element = elementOf(access.memref);
   buffer.alongRows = run.wide != task.columns;
   std::optional<unsigned> other = buffer.alongRows ? std::optional(task.columns) : task.rows;
@@ -74,48 +79,119 @@ TileBuffer Planner::bufferOf(const Access &access, const TileRun &run) {
   return buffer;
 }
 
-/// Padding of one bank or a swizzle, if lanes meet in fewer banks then: those along the columns, and those along runs.
+/// Bytes that a lane copies at a time: of aligned rows, and no more than lie inside of the array together where the
+/// chip loads zeros beyond its end.
+int64_t Planner::copyBytes(const TileBuffer &buffer) {
+  int64_t bytes = elementBytes(buffer.element), width = std::min(mostAccessBytes / bytes, buffer.chunk());
+  const Access &load = *buffer.load;
+  if (buffer.stretch > 1 || !cast<MemRefType>(load.memref.getType()).hasStaticShape() || !load.symbols.empty())
+    return bytes;
+  SmallVector<unsigned> along(buffer.run->shorts);
+  along.push_back(buffer.run->wide);
+  auto isAlong = [&](unsigned d) {
+    return llvm::any_of(along, [&](unsigned a) { return a == d || llvm::is_contained(task.merged[a], d); });
+  };
+  for (unsigned d = 0; d < nest.depth(); ++d)
+    if (std::optional<int64_t> stride = load.stride(d); stride != 0 && !isAlong(d))
+      width = std::min(width, stride.value_or(1) & -stride.value_or(1));
+  if (ops.zerosBeyond()) {
+    int64_t inside = *task.trips(buffer.run->wide) * buffer.run->factor;
+    width = std::min(width, inside & -inside);
+  }
+  return width * bytes;
+}
+
+/// Clocks of the banks for as many elements as a subgroup has lanes: those along the columns, and those along runs.
+double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement) {
+  constexpr int64_t mostLooked = 8; // accesses of a kind: others repeat their pattern
+  int64_t bytes = elementBytes(buffer.element), factor = buffer.run->factor, stretch = buffer.stretch;
+  int64_t pitch = (buffer.length * stretch + (arrangement ? arrangement.getPadding() : 0)) * bytes;
+  int64_t piece = mostAccessBytes, mask = 0, shift = 0;
+  if (arrangement && arrangement.getSwizzleBits()) {
+    piece = int64_t(1) << arrangement.getSwizzleBase();
+    mask = ((int64_t(1) << arrangement.getSwizzleBits()) - 1) * piece;
+    shift = arrangement.getSwizzleShift();
+  }
+  SmallVector<int64_t> addresses;
+  int64_t taken = 0, moved = 0; // clocks, bytes
+  auto access = [&](int64_t width, llvm::function_ref<std::optional<int64_t>(int64_t)> offsetOf) {
+    addresses.clear();
+    for (int64_t lane = 0; lane < hierarchy.lanes; ++lane)
+      if (std::optional<int64_t> offset = offsetOf(lane))
+        addresses.push_back(*offset ^ ((*offset >> shift) & mask));
+    // Narrower elements take turns as words do.
+    taken += bankClocks(addresses, std::max(width, memory.bankBytes), memory).taken;
+    moved += width * int64_t(addresses.size());
+  };
+  auto rate = [&] { return double(std::exchange(taken, 0)) * hierarchy.lanes * bytes / std::exchange(moved, 0); };
+
+  int64_t rows = shape.rows / (task.rows ? shape.subgroups : 1);
+  int64_t columns = shape.columns / (task.rows ? 1 : shape.subgroups);
+  int64_t along = std::min(hierarchy.lanes * shape.near, columns), beside = hierarchy.lanes * shape.near / along;
+  int64_t together = buffer.alongRows || factor > 1 ? 1 : std::min(shape.near, piece / bytes);
+  SmallVector<std::pair<int64_t, int64_t>> others = {{0, 0}}; // of a lane: its next columns and rows
+  if (columns > along)
+    others.push_back({0, along});
+  if (rows > beside)
+    others.push_back({beside, 0});
+  for (int64_t first = 0; first < std::min(mostLooked, factor); ++first)
+    for (auto [row, column] : others)
+      for (int64_t near = 0; near < shape.near; near += together)
+        access(together * bytes, [&](int64_t lane) {
+          int64_t r = row + lane * shape.near / along, c = column + lane * shape.near % along + near;
+          int64_t outside = buffer.beside == 1 ? 0 : buffer.alongRows ? c : r;
+          return outside * pitch + ((buffer.alongRows ? r : c) * factor + first) * stretch * bytes;
+        });
+  double clocks = rate();
+
+  int64_t chunk = buffer.chunk(), chunks = std::min(mostLooked, buffer.length / chunk);
+  int64_t width = bytes, outer = buffer.beside, inner = chunk;
+  if (buffer.load) {
+    width = std::min(copyBytes(buffer), pitch & -pitch);
+    if (ops.countsGroups() && std::min(width, piece) >= memory.bankBytes)
+      width = std::min(width, piece); // an engine writes what it reads
+  } else {
+    outer = rows;
+    inner = task.rows ? chunk : std::max<int64_t>(1, chunk / shape.subgroups);
+  }
+  for (int64_t first = 0; first < chunks; ++first)
+    for (int64_t part = 0; part < width; part += piece)
+      access(std::min(width, piece), [&](int64_t lane) -> std::optional<int64_t> {
+        int64_t at = lane * (width / bytes), row = at / inner;
+        if (row >= outer)
+          return std::nullopt;
+        return (buffer.beside == 1 ? 0 : row) * pitch + (first * chunk + at % inner) * stretch * bytes + part;
+      });
+  return clocks + rate();
+}
+
+/// Padding, a swizzle or elements that are a word apart, if lanes meet in fewer banks then; of equal ones the first.
 void Planner::arrange(TileBuffer &buffer) {
   int64_t bytes = elementBytes(buffer.element), word = std::max(bytes, memory.bankBytes);
-  int64_t base = llvm::Log2_64(word), line = llvm::Log2_64(memory.banks * memory.bankBytes);
-  auto clocks = [&](tile::ArrangementAttr arrangement) {
-    int64_t pitch = buffer.length + (arrangement ? arrangement.getPadding() : 0);
-    int64_t mask = arrangement ? ((int64_t(1) << arrangement.getSwizzleBits()) - 1) << base : 0;
-    SmallVector<int64_t> addresses;
-    auto access = [&](llvm::function_ref<int64_t(int64_t)> elementOf) {
-      addresses.clear();
-      for (int64_t lane = 0; lane < hierarchy.lanes; ++lane) {
-        int64_t offset = elementOf(lane) * bytes;
-        addresses.push_back(offset ^ ((offset >> (line - base)) & mask));
-      }
-      return bankClocks(addresses, word, memory).taken; // narrower elements take turns as words do
-    };
-    int64_t taken = 0, places = std::min<int64_t>(8, buffer.run->factor);
-    for (int64_t first = 0; first < places; ++first)
-      taken += access([&](int64_t lane) {
-        int64_t place = lane * shape.near, factor = buffer.run->factor;
-        int64_t row = place / shape.columns, column = place % shape.columns;
-        return first + (buffer.alongRows ? column * pitch + row * factor : row * pitch + column * factor);
-      });
-    // Lanes copy words, or write words of longer pieces that a swizzle cuts.
-    int64_t chunk = buffer.chunk(), words = word / bytes, piece = mask ? std::max<int64_t>(words, 16 / bytes) : words;
-    for (int64_t apart : {words, piece})
-      taken += places * access([&](int64_t lane) { return lane * apart / chunk * pitch + lane * apart % chunk; });
-    return taken;
-  };
-  auto arrangement = [&](int64_t bits, int64_t padding) {
-    return tile::ArrangementAttr::get(context, bits, bits ? base : 0, bits ? line - base : 0, 0, padding, 1);
-  };
-  buffer.clocks = clocks({});
-  auto consider = [&](tile::ArrangementAttr candidate) {
-    if (int64_t taken = clocks(candidate); taken < buffer.clocks) {
-      buffer.clocks = taken;
-      buffer.arrangement = candidate;
+  int64_t line = llvm::Log2_64(memory.banks * memory.bankBytes);
+  buffer.clocks = std::numeric_limits<double>::max();
+  TileBuffer best = buffer;
+  auto consider = [&](int64_t bits, int64_t base, int64_t skip, int64_t padding) {
+    auto candidate = tile::ArrangementAttr::get(context, bits, bits ? base : 0, bits ? line - base + skip : 0, 0,
+                                                padding, 1);
+    if (!bits && !padding)
+      candidate = nullptr;
+    if (double taken = clocksOf(buffer, candidate); taken < best.clocks * (1 - 1e-6)) {
+      best = buffer;
+      best.clocks = taken;
+      best.arrangement = candidate;
     }
   };
-  consider(arrangement(0, std::max<int64_t>(1, memory.bankBytes / bytes)));
-  for (int64_t bits = 1; bits <= line - base; ++bits)
-    consider(arrangement(bits, 0));
+  for (; buffer.stretch == 1 || buffer.stretch * bytes <= memory.bankBytes; buffer.stretch *= 2) {
+    consider(0, 0, 0, 0);
+    for (int64_t words = 1; words <= 4; words *= 2)
+      consider(0, 0, 0, std::max<int64_t>(1, words * memory.bankBytes / bytes));
+    for (int64_t base = llvm::Log2_64(word); (int64_t(1) << base) <= mostAccessBytes; ++base)
+      for (int64_t bits = 1; bits <= line - base; ++bits)
+        for (int64_t skip = std::max<int64_t>(0, bits - (line - base)); skip <= 3; ++skip)
+          consider(bits, base, skip, 0);
+  }
+  buffer = best;
 }
 
 void Planner::shapeBuffers() {
@@ -197,6 +273,7 @@ std::optional<TransposePlan> Planner::plan() {
 }
 
 std::optional<TransposePlan> tilewright::planTransposition(const Transposition &task, const LaneHierarchy &hierarchy,
-                                                           const Memory &memory, MLIRContext *context) {
-  return Planner(task, hierarchy, memory, context).plan();
+                                                           const Memory &memory, const LaneOps &ops,
+                                                           MLIRContext *context) {
+  return Planner(task, hierarchy, memory, ops, context).plan();
 }

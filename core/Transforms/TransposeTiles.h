@@ -26,21 +26,24 @@ namespace tilewright {
 struct TileShape {
   int64_t rows = 1, columns = 1, subgroups = 1;
   int64_t near = 1;              // columns that a lane computes side by side
-  int64_t bytes = 0, clocks = 0; // of its buffers, and of their banks for an access of a subgroup to each
+  int64_t bytes = 0;             // of its buffers
+  double clocks = 0;             // of their banks, for as many elements of each as a subgroup has lanes
 };
 
 /// A tile of one array in the scratchpad: rows over the other long dimension and over the short ones outside of its
 /// run, each with the run.
 struct TileBuffer {
   const TileRun *run = nullptr;
+  const Access *load = nullptr; // null: of the store
   mlir::Type element;
   bool alongRows = false;             // its run is along the rows of the tile of iterations
   int64_t beside = 1;                 // iterations of the other long dimension
   llvm::SmallVector<unsigned> others; // short dimensions outside of the run
   int64_t count = 1;                  // iterations of those
   int64_t length = 1;                 // elements of a run
+  int64_t stretch = 1;                // places from one to the next: narrow ones may have a word each
   tile::ArrangementAttr arrangement;
-  int64_t clocks = 0; // of the banks, for a subgroup's access to its elements and for one to the run
+  double clocks = 0;  // of the banks, for as many elements as a subgroup has lanes, across the runs and along them
   mlir::Value memref; // of the emitter
 
   /// Elements of a run that are copied at a time: a power of two.
@@ -58,7 +61,8 @@ struct TransposePlan {
 /// The tile whose buffers take at most half of `memory`, so that two blocks run at a time, with the fewest clocks of
 /// its banks; nullopt if none fits. It refers to `task`.
 std::optional<TransposePlan> planTransposition(const Transposition &task, const LaneHierarchy &hierarchy,
-                                               const Memory &memory, mlir::MLIRContext *context);
+                                               const Memory &memory, const LaneOps &ops,
+                                               mlir::MLIRContext *context);
 
 } // namespace tilewright
 
