@@ -320,6 +320,7 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     if (tile::ArrangementAttr arrangement = request.destination.arrangement;
         arrangement && arrangement.getSwizzleBits() && (request.mayStage || !context.ops.countsGroups()))
       piece = std::min(width, std::max<int64_t>(1, (int64_t(1) << arrangement.getSwizzleBase()) / elementBytes));
+    mayBeCut |= op->hasAttr(narrowAttr) && piece < width;
     if (how.transposes()) { // shorter loads, or shorter writes, where longer ones are not proved aligned
       if (how.turn.along > 1 && !hasRuns(*source, how.turn.along)) {
         how.turn.along /= 2;

@@ -32,6 +32,10 @@ namespace tilewright {
 /// neighbouring lanes take the parts, so that each load fills sectors.
 inline constexpr llvm::StringLiteral partsAttr = "parts";
 
+/// On a tile.copy (unit): lanes load no more at a time than the swizzle of the destination keeps together, so that they
+/// write the parts of a load side by side.
+inline constexpr llvm::StringLiteral narrowAttr = "narrow";
+
 /// A copy whose elements wait in registers.
 struct StagedCopy {
   LaneAccess destination;

@@ -85,10 +85,11 @@ private:
       layout.lanes.push_back({0, column});
     for (int64_t row = 1; row < beside; row *= 2)
       layout.lanes.push_back({row, 0});
-    for (int64_t column = along; column < columns; column *= 2)
-      layout.elements.push_back({0, column});
-    for (int64_t row = beside; row < rows; row *= 2)
+    // The far ones first: elements that are equally far apart would be loaded as columns (LaneOps::loadColumns).
+    for (int64_t row = rows / 2; row >= beside; row /= 2)
       layout.elements.push_back({row, 0});
+    for (int64_t column = columns / 2; column >= along; column /= 2)
+      layout.elements.push_back({0, column});
     return tile::FragmentType::get(rows, columns, element, layout);
   }
   /// By how much steps in a long dimension move the indices of `access`.
@@ -108,8 +109,7 @@ private:
     return {buffer.beside > 1 ? beside : constant(0), along * (buffer.run->factor * buffer.stretch)};
   }
   SmallVector<AffineExpr> placeOfShorts(const TileBuffer &buffer) {
-    return {constant(numberOf(buffer.others) * buffer.beside),
-            constant(numberOf(buffer.run->shorts) * buffer.stretch)};
+    return {constant(numberOf(buffer.others) * buffer.beside), constant(numberOf(buffer.run->shorts) * buffer.stretch)};
   }
 
   const Transposition &task;
@@ -126,8 +126,8 @@ private:
 } // namespace
 
 void Emitter::allocate(TileBuffer &buffer) {
-  auto type = MemRefType::get({buffer.count * buffer.beside, buffer.length * buffer.stretch}, buffer.element, AffineMap(),
-                              builder().getStringAttr(hierarchy.scratchpad));
+  auto type = MemRefType::get({buffer.count * buffer.beside, buffer.length * buffer.stretch}, buffer.element,
+                              AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
   buffer.memref = tile::AllocOp::create(builder(), loc, type, ValueRange(), buffer.arrangement);
 }
 
@@ -211,13 +211,15 @@ SmallVector<Value> Emitter::copies(const StagedLoad &staged, TileBuffer &buffer)
       auto [map, operands] = space.address(load, run.inner, constant(first));
       auto [valid, validOperands] =
           space.map({buffer.beside > 1 ? left(other) : constant(1), left(run.wide) * run.factor - constant(first)});
-      AffineMap to =
-          AffineMap::get(0, 0, {constant(numberOf(buffer.others) * buffer.beside), constant(first * buffer.stretch)},
-                         context());
-      auto copy = tile::CopyOp::create(
-          builder(), loc, load.memref, map, operands, AffineMap::get(2, 0, from, context()), buffer.memref, to,
-          ValueRange(), AffineMap::get(2, 0, {dim(0), dim(1) * buffer.stretch}, context()), {buffer.beside, chunk}, valid, validOperands);
+      AffineMap to = AffineMap::get(
+          0, 0, {constant(numberOf(buffer.others) * buffer.beside), constant(first * buffer.stretch)}, context());
+      auto copy = tile::CopyOp::create(builder(), loc, load.memref, map, operands,
+                                       AffineMap::get(2, 0, from, context()), buffer.memref, to, ValueRange(),
+                                       AffineMap::get(2, 0, {dim(0), dim(1) * buffer.stretch}, context()),
+                                       {buffer.beside, chunk}, valid, validOperands);
       copy->setAttr(partsAttr, builder().getUnitAttr());
+      if (buffer.narrow)
+        copy->setAttr(narrowAttr, builder().getUnitAttr());
       tokens.push_back(copy);
     }
   });
@@ -307,9 +309,10 @@ void Emitter::leave(AffineExpr subgroup) {
           space.map({(result->beside > 1 ? firstRow : constant(0)) + numberOf(result->others) * result->beside,
                      first * result->stretch});
       AffineExpr row = result->beside > 1 ? dim(0) : constant(0);
-      Value loaded = tile::LoadOp::create(builder(), loc, type, result->memref, fromOperands, AffineMapAttr::get(from),
-                                          AffineMapAttr::get(AffineMap::get(2, 0, {row, dim(1) * result->stretch}, context())),
-                                          AffineMapAttr(), ValueRange());
+      Value loaded =
+          tile::LoadOp::create(builder(), loc, type, result->memref, fromOperands, AffineMapAttr::get(from),
+                               AffineMapAttr::get(AffineMap::get(2, 0, {row, dim(1) * result->stretch}, context())),
+                               AffineMapAttr(), ValueRange());
       auto [valid, validOperands] = space.map({left(task.rows) - firstRow, left(task.columns) * run.factor - first});
       auto [map, operands] = space.address(store, run.inner, first);
       tile::StoreOp::create(builder(), loc, loaded, store.memref, operands, AffineMapAttr::get(map),
@@ -326,8 +329,7 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
     auto map = [&](AffineForOp root, const LaunchTarget &target) {
       const LaneHierarchy &hierarchy = target.hierarchy;
       const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : target.chip->memory(hierarchy.scratchpad);
-      std::unique_ptr<Transposition> task = shared ? recognizeTransposition(root, hierarchy.lanes) : nullptr;
-      if (!task)
+      if (!shared)
         return;
       llvm::Expected<std::unique_ptr<LaneOps>> ops = laneOpsOf(root);
       if (!ops) {
@@ -336,7 +338,19 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
         return;
       }
       OpBuilder builder(root);
-      std::optional<TransposePlan> plan = planTransposition(*task, hierarchy, *shared, **ops, root.getContext());
+      std::unique_ptr<Transposition> task;
+      std::optional<TransposePlan> plan;
+      for (int64_t least : longTrips(root, hierarchy.lanes)) {
+        std::unique_ptr<Transposition> found = recognizeTransposition(root, hierarchy.lanes, least);
+        if (!found)
+          continue;
+        std::optional<TransposePlan> now =
+            planTransposition(*found, *target.chip, hierarchy, *shared, **ops, root.getContext());
+        if (!now || (plan && now->shape.clocks >= plan->shape.clocks * (1 - 1e-6)))
+          continue;
+        task = std::move(found);
+        plan = std::move(now);
+      }
       if (!plan)
         return;
       Emitter(builder, *task, hierarchy, *plan).emit();

@@ -28,17 +28,22 @@ namespace {
 
 class Planner {
 public:
-  Planner(const Transposition &task, const LaneHierarchy &hierarchy, const Memory &memory, const LaneOps &ops,
-          MLIRContext *context)
-      : task(task), nest(task.nest), hierarchy(hierarchy), memory(memory), ops(ops), context(context) {}
+  Planner(const Transposition &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+          const Memory &memory, const LaneOps &ops, MLIRContext *context)
+      : task(task), nest(task.nest), hierarchy(hierarchy), memory(memory), ops(ops), context(context) {
+    const Memory *global = chip.memory("global");
+    sectorClocks = sectorBytes * double(hierarchy.blocks) / std::max<double>(1, global ? global->bytesPerClock : 0);
+  }
   std::optional<TransposePlan> plan();
 
 private:
   TileBuffer bufferOf(const Access &access, const TileRun &run);
   int64_t copyBytes(const TileBuffer &buffer);
-  double clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement);
+  double clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement, bool &meets);
   void arrange(TileBuffer &buffer);
   void shapeBuffers();
+  double sectorsOf(const Access &access, const TileRun &run, int64_t iterations, int64_t accessBytes);
+  int64_t alignmentOf(const Access &access, const TileRun &run);
   bool mayTakeNear(int64_t near);
   SmallVector<TileBuffer *> allBuffers() {
     SmallVector<TileBuffer *> all = llvm::map_to_vector(buffers, [](TileBuffer &buffer) { return &buffer; });
@@ -52,6 +57,7 @@ private:
   const LaneHierarchy &hierarchy;
   const Memory &memory;
   const LaneOps &ops;
+  double sectorClocks;
   MLIRContext *context;
   TileShape shape; // that is looked at
   SmallVector<TileBuffer> buffers;
@@ -83,17 +89,9 @@ TileBuffer Planner::bufferOf(const Access &access, const TileRun &run) {
 /// chip loads zeros beyond its end.
 int64_t Planner::copyBytes(const TileBuffer &buffer) {
   int64_t bytes = elementBytes(buffer.element), width = std::min(mostAccessBytes / bytes, buffer.chunk());
-  const Access &load = *buffer.load;
-  if (buffer.stretch > 1 || !cast<MemRefType>(load.memref.getType()).hasStaticShape() || !load.symbols.empty())
+  if (buffer.stretch > 1 || !cast<MemRefType>(buffer.load->memref.getType()).hasStaticShape())
     return bytes;
-  SmallVector<unsigned> along(buffer.run->shorts);
-  along.push_back(buffer.run->wide);
-  auto isAlong = [&](unsigned d) {
-    return llvm::any_of(along, [&](unsigned a) { return a == d || llvm::is_contained(task.merged[a], d); });
-  };
-  for (unsigned d = 0; d < nest.depth(); ++d)
-    if (std::optional<int64_t> stride = load.stride(d); stride != 0 && !isAlong(d))
-      width = std::min(width, stride.value_or(1) & -stride.value_or(1));
+  width = std::min(width, alignmentOf(*buffer.load, *buffer.run));
   if (ops.zerosBeyond()) {
     int64_t inside = *task.trips(buffer.run->wide) * buffer.run->factor;
     width = std::min(width, inside & -inside);
@@ -101,8 +99,9 @@ int64_t Planner::copyBytes(const TileBuffer &buffer) {
   return width * bytes;
 }
 
-/// Clocks of the banks for as many elements as a subgroup has lanes: those along the columns, and those along runs.
-double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement) {
+/// Clocks of the banks for as many elements as a subgroup has lanes: those along the columns, and those along runs;
+/// `meets`: lanes meet in banks.
+double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrangement, bool &meets) {
   constexpr int64_t mostLooked = 8; // accesses of a kind: others repeat their pattern
   int64_t bytes = elementBytes(buffer.element), factor = buffer.run->factor, stretch = buffer.stretch;
   int64_t pitch = (buffer.length * stretch + (arrangement ? arrangement.getPadding() : 0)) * bytes;
@@ -120,7 +119,9 @@ double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrange
       if (std::optional<int64_t> offset = offsetOf(lane))
         addresses.push_back(*offset ^ ((*offset >> shift) & mask));
     // Narrower elements take turns as words do.
-    taken += bankClocks(addresses, std::max(width, memory.bankBytes), memory).taken;
+    BankClocks clocks = bankClocks(addresses, std::max(width, memory.bankBytes), memory);
+    taken += clocks.taken;
+    meets |= clocks.taken > clocks.least;
     moved += width * int64_t(addresses.size());
   };
   auto rate = [&] { return double(std::exchange(taken, 0)) * hierarchy.lanes * bytes / std::exchange(moved, 0); };
@@ -134,6 +135,8 @@ double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrange
     others.push_back({0, along});
   if (rows > beside)
     others.push_back({beside, 0});
+  for (int64_t subgroup = 1; subgroup < shape.subgroups && bytes < memory.bankBytes; ++subgroup)
+    others.push_back(task.rows ? std::pair(subgroup * rows, int64_t(0)) : std::pair(int64_t(0), subgroup * columns));
   for (int64_t first = 0; first < std::min(mostLooked, factor); ++first)
     for (auto [row, column] : others)
       for (int64_t near = 0; near < shape.near; near += together)
@@ -148,7 +151,7 @@ double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrange
   int64_t width = bytes, outer = buffer.beside, inner = chunk;
   if (buffer.load) {
     width = std::min(copyBytes(buffer), pitch & -pitch);
-    if (ops.countsGroups() && std::min(width, piece) >= memory.bankBytes)
+    if (buffer.narrow || (ops.countsGroups() && std::min(width, piece) >= memory.bankBytes))
       width = std::min(width, piece); // an engine writes what it reads
   } else {
     outer = rows;
@@ -165,31 +168,42 @@ double Planner::clocksOf(const TileBuffer &buffer, tile::ArrangementAttr arrange
   return clocks + rate();
 }
 
-/// Padding, a swizzle or elements that are a word apart, if lanes meet in fewer banks then; of equal ones the first.
+/// Padding, a swizzle or elements that are a word apart: one in which no lanes meet if there is one, of those that with
+/// the fewest clocks, and of equal ones the first.
 void Planner::arrange(TileBuffer &buffer) {
   int64_t bytes = elementBytes(buffer.element), word = std::max(bytes, memory.bankBytes);
   int64_t line = llvm::Log2_64(memory.banks * memory.bankBytes);
   buffer.clocks = std::numeric_limits<double>::max();
+  bool bestMeets = true;
   TileBuffer best = buffer;
   auto consider = [&](int64_t bits, int64_t base, int64_t skip, int64_t padding) {
-    auto candidate = tile::ArrangementAttr::get(context, bits, bits ? base : 0, bits ? line - base + skip : 0, 0,
-                                                padding, 1);
+    auto candidate =
+        tile::ArrangementAttr::get(context, bits, bits ? base : 0, bits ? line - base + skip : 0, 0, padding, 1);
     if (!bits && !padding)
       candidate = nullptr;
-    if (double taken = clocksOf(buffer, candidate); taken < best.clocks * (1 - 1e-6)) {
+    bool meets = false;
+    double taken = clocksOf(buffer, candidate, meets);
+    if (meets < bestMeets || (meets == bestMeets && taken < best.clocks * (1 - 1e-6))) {
+      bestMeets = meets;
       best = buffer;
       best.clocks = taken;
       best.arrangement = candidate;
     }
   };
+  int64_t copied = buffer.load ? copyBytes(buffer) : bytes;
   for (; buffer.stretch == 1 || buffer.stretch * bytes <= memory.bankBytes; buffer.stretch *= 2) {
     consider(0, 0, 0, 0);
     for (int64_t words = 1; words <= 4; words *= 2)
       consider(0, 0, 0, std::max<int64_t>(1, words * memory.bankBytes / bytes));
     for (int64_t base = llvm::Log2_64(word); (int64_t(1) << base) <= mostAccessBytes; ++base)
       for (int64_t bits = 1; bits <= line - base; ++bits)
-        for (int64_t skip = std::max<int64_t>(0, bits - (line - base)); skip <= 3; ++skip)
-          consider(bits, base, skip, 0);
+        for (int64_t skip = 0; skip <= 3; ++skip)
+          for (bool narrow : {false, true}) {
+            buffer.narrow = narrow;
+            if (!narrow || copied > int64_t(1) << base)
+              consider(bits, base, skip, 0);
+          }
+    buffer.narrow = false;
   }
   buffer = best;
 }
@@ -201,11 +215,60 @@ void Planner::shapeBuffers() {
     buffers.push_back(bufferOf(*staged.load, staged.run));
   if (task.stored.factor > 1)
     result = bufferOf(nest.stores.front(), task.stored);
-  shape.bytes = shape.clocks = 0;
+  shape.bytes = 0;
+  shape.clocks = shape.sectors = 0;
   for (const TileBuffer *buffer : allBuffers()) {
     shape.bytes += buffer->bytes();
     shape.clocks += buffer->clocks;
   }
+  for (const TileBuffer &buffer : buffers)
+    shape.sectors += sectorsOf(*buffer.load, *buffer.run, buffer.alongRows ? shape.rows : shape.columns,
+                               hierarchy.lanes * copyBytes(buffer));
+  auto whole = [&](std::optional<unsigned> dim, int64_t size) { // places of a tile for each of its iterations
+    std::optional<int64_t> trips = dim ? task.trips(*dim) : 1;
+    return trips && *trips < size ? double(size) / double(*trips) : 1;
+  };
+  shape.clocks *= whole(task.rows, shape.rows) * whole(task.columns, task.rows ? shape.columns : hierarchy.lanes);
+  const TileRun columns = {{}, task.columns, 1, 0};
+  for (const Access &load : nest.loads) {
+    auto isLoad = [&](const StagedLoad &staged) { return staged.load == &load; };
+    if (load.stride(task.columns) == 0 || llvm::any_of(task.staged, isLoad))
+      continue;
+    shape.sectors += load.stride(task.columns) == 1
+                         ? sectorsOf(load, columns, shape.columns,
+                                     hierarchy.lanes * elementBytes(elementOf(load.memref)) * shape.near)
+                         : double(hierarchy.lanes);
+  }
+  const Access &store = nest.stores.front();
+  shape.sectors += sectorsOf(store, task.stored, shape.columns,
+                             hierarchy.lanes * elementBytes(elementOf(store.memref)) * (result ? 1 : shape.near));
+  shape.clocks += shape.sectors * sectorClocks;
+}
+
+/// Sectors for as many elements as a subgroup has lanes: of a run of `iterations` of its long dimension, of which
+/// accesses take `accessBytes`.
+double Planner::sectorsOf(const Access &access, const TileRun &run, int64_t iterations, int64_t accessBytes) {
+  int64_t bytes = elementBytes(elementOf(access.memref));
+  int64_t length = std::min(iterations, task.trips(run.wide).value_or(iterations)) * run.factor * bytes;
+  int64_t piece = std::min(length, accessBytes);
+  int64_t aligned = std::min(alignmentOf(access, run) * bytes, piece & -piece);
+  return double(piece + sectorBytes - std::min(aligned, sectorBytes)) / sectorBytes * hierarchy.lanes * bytes / piece;
+}
+
+/// A power of two of elements that divides where runs of an array begin, where tiles do not matter.
+int64_t Planner::alignmentOf(const Access &access, const TileRun &run) {
+  int64_t multiple = int64_t(1) << 16;
+  if (!cast<MemRefType>(access.memref.getType()).hasStaticShape() || !access.symbols.empty())
+    return 1;
+  SmallVector<unsigned> along(run.shorts);
+  along.push_back(run.wide);
+  auto isAlong = [&](unsigned d) {
+    return llvm::any_of(along, [&](unsigned a) { return a == d || llvm::is_contained(task.merged[a], d); });
+  };
+  for (unsigned d = 0; d < nest.depth(); ++d)
+    if (std::optional<int64_t> stride = access.stride(d); stride != 0 && !isAlong(d))
+      multiple = std::min(multiple, stride.value_or(1) & -stride.value_or(1));
+  return multiple;
 }
 
 /// Whether arrays that lanes access past the scratchpad let a lane take `near` columns at once.
@@ -242,20 +305,23 @@ std::optional<TransposePlan> Planner::plan() {
   std::optional<TileShape> best;
   auto consider = [&](int64_t rows, int64_t columns, int64_t subgroups) {
     for (int64_t near = 1; near == 1 || (smaller && near * narrowest <= memory.bankBytes); near *= 2) {
-      if (near > 1 && (rows * columns < hierarchy.lanes * near * subgroups || !mayTakeNear(near)))
+      if (rows * columns < hierarchy.lanes * near * subgroups || (near > 1 && !mayTakeNear(near)))
         break;
       shape = {rows, columns, subgroups, near};
       shapeBuffers();
-      if (2 * shape.bytes <= memory.bytes && (!best || shape.clocks < best->clocks))
+      if (2 * shape.bytes <= memory.bytes && (!best || shape.clocks < best->clocks * (1 - 1e-6)))
         best = shape;
     }
   };
   int64_t subgroups = std::min<int64_t>(8, hierarchy.subgroups);
+  auto most = [&](unsigned dim) { return std::min(side, int64_t(llvm::PowerOf2Ceil(task.trips(dim).value_or(side)))); };
+  auto least = [&](int64_t most) { return std::min(most, std::max<int64_t>(1, sectorBytes / narrowest)); };
   if (task.rows) {
-    for (int64_t columns = side; columns == side || (smaller && columns >= memory.banks); columns /= 2)
-      for (int64_t rows = side;
-           rows == side || (smaller && rows * columns >= subgroups * std::max(hierarchy.lanes, columns)); rows /= 2)
-        consider(rows, columns, subgroups);
+    int64_t mostColumns = most(task.columns), mostRows = most(*task.rows);
+    for (int64_t columns = mostColumns; columns >= least(mostColumns); columns /= 2)
+      for (int64_t rows = mostRows; rows >= least(mostRows); rows /= 2)
+        if (int64_t own = std::min({subgroups, rows, rows * columns / hierarchy.lanes}))
+          consider(rows, columns, own);
   } else {
     int64_t most = hierarchy.lanes * std::max<int64_t>(1, memory.bankBytes / narrowest);
     int64_t all =
@@ -272,8 +338,8 @@ std::optional<TransposePlan> Planner::plan() {
   return TransposePlan{shape, buffers, result};
 }
 
-std::optional<TransposePlan> tilewright::planTransposition(const Transposition &task, const LaneHierarchy &hierarchy,
-                                                           const Memory &memory, const LaneOps &ops,
-                                                           MLIRContext *context) {
-  return Planner(task, hierarchy, memory, ops, context).plan();
+std::optional<TransposePlan> tilewright::planTransposition(const Transposition &task, const TargetDescription &chip,
+                                                           const LaneHierarchy &hierarchy, const Memory &memory,
+                                                           const LaneOps &ops, MLIRContext *context) {
+  return Planner(task, chip, hierarchy, memory, ops, context).plan();
 }

@@ -25,9 +25,10 @@ namespace tilewright {
 /// How a block shares a tile out, in iterations of the long dimensions.
 struct TileShape {
   int64_t rows = 1, columns = 1, subgroups = 1;
-  int64_t near = 1;              // columns that a lane computes side by side
-  int64_t bytes = 0;             // of its buffers
-  double clocks = 0;             // of their banks, for as many elements of each as a subgroup has lanes
+  int64_t near = 1;   // columns that a lane computes side by side
+  int64_t bytes = 0;  // of its buffers
+  double sectors = 0; // of arrays, for as many elements of each as a subgroup has lanes
+  double clocks = 0;  // of memory for those, of the banks for one access each
 };
 
 /// A tile of one array in the scratchpad: rows over the other long dimension and over the short ones outside of its
@@ -43,8 +44,9 @@ struct TileBuffer {
   int64_t length = 1;                 // elements of a run
   int64_t stretch = 1;                // places from one to the next: narrow ones may have a word each
   tile::ArrangementAttr arrangement;
-  double clocks = 0;  // of the banks, for as many elements as a subgroup has lanes, across the runs and along them
-  mlir::Value memref; // of the emitter
+  bool narrow = false; // copies read what the swizzle keeps together
+  double clocks = 0;   // of the banks, for as many elements as a subgroup has lanes, across the runs and along them
+  mlir::Value memref;  // of the emitter
 
   /// Elements of a run that are copied at a time: a power of two.
   int64_t chunk() const { return length / run->factor * (run->factor & -run->factor); }
@@ -59,9 +61,9 @@ struct TransposePlan {
 };
 
 /// The tile whose buffers take at most half of `memory`, so that two blocks run at a time, with the fewest clocks of
-/// its banks; nullopt if none fits. It refers to `task`.
-std::optional<TransposePlan> planTransposition(const Transposition &task, const LaneHierarchy &hierarchy,
-                                               const Memory &memory, const LaneOps &ops,
+/// `chip`'s memory and of the banks; nullopt if none fits. It refers to `task`.
+std::optional<TransposePlan> planTransposition(const Transposition &task, const TargetDescription &chip,
+                                               const LaneHierarchy &hierarchy, const Memory &memory, const LaneOps &ops,
                                                mlir::MLIRContext *context);
 
 } // namespace tilewright

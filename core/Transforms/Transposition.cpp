@@ -143,7 +143,7 @@ static double touchedAlong(const Transposition &task, const TileRun &along, cons
   SmallVector<unsigned> dims(along.shorts);
   dims.push_back(along.wide);
   int64_t bytes = elementBytes(elementOf(access.memref)), touched = 0, taken = 0;
-  for (int64_t first = 0; first < lanes * along.factor; first += lanes) {
+  for (int64_t first = 0; first < lanes * std::min<int64_t>(along.factor, mostShort); first += lanes) {
     llvm::SmallSet<int64_t, 32> sectors;
     for (int64_t lane = 0; lane < lanes; ++lane) {
       int64_t rest = first + lane, address = 0;
@@ -160,7 +160,36 @@ static double touchedAlong(const Transposition &task, const TileRun &along, cons
   return double(touched) / double(taken);
 }
 
-std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp root, int64_t lanes) {
+/// Whether lanes that count through the loops in the order of the result touch sectors of a load in parts.
+static bool isScattered(const Transposition &task, const llvm::SmallBitVector &gone, int64_t lanes) {
+  TileRun all;
+  SmallVector<unsigned> dims;
+  for (AffineExpr expr : llvm::reverse(task.nest.stores.front().map.getResults()))
+    if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && !gone.test(dim.getPosition()))
+      dims.push_back(dim.getPosition());
+  for (unsigned d : dims) {
+    all.wide = d;
+    std::optional<int64_t> trips = task.trips(d);
+    if (!trips || d == dims.back())
+      break;
+    all.shorts.push_back(d);
+    all.factor *= *trips;
+  }
+  return llvm::any_of(task.nest.loads, [&](const Access &load) { return touchedAlong(task, all, load, lanes) > 1; });
+}
+
+SmallVector<int64_t> tilewright::longTrips(AffineForOp root, int64_t lanes) {
+  SmallVector<int64_t> all = {lanes / 2};
+  if (FailureOr<Nest> nest = analyzeNest(root); succeeded(nest))
+    for (std::optional<int64_t> trips : nest->tripCounts)
+      if (trips && *trips > 2 && *trips < lanes / 2)
+        all.push_back(*trips);
+  llvm::sort(all, std::greater<int64_t>());
+  all.erase(llvm::unique(all), all.end());
+  return all;
+}
+
+std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp root, int64_t lanes, int64_t least) {
   FailureOr<Nest> nest = analyzeNest(root);
   if (failed(nest) || nest->stores.size() != 1)
     return nullptr;
@@ -177,9 +206,8 @@ std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp ro
   if (!writesOnce(n) || !isPlain(store) || !isElementwise(n))
     return nullptr;
   llvm::SmallBitVector gone = mergeLoops(task);
-  int64_t least = lanes / 2;
   std::optional<TileRun> stored = runOf(task, gone, store, least);
-  if (!stored)
+  if (!stored || (least < lanes / 2 && !isScattered(task, gone, lanes)))
     return nullptr;
   task.stored = *stored;
   task.columns = stored->wide;
@@ -193,7 +221,7 @@ std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp ro
           return nullptr;
     std::optional<int64_t> along = load.stride(task.columns);
     if (along == 0 || along == 1) {
-      saves |= stored->factor > 1 && along == 1 && touchedAlong(task, *stored, load, lanes) > 1;
+      saves |= stored->factor > 1 && along == 1;
       continue;
     }
     std::optional<TileRun> run = runOf(task, gone, load, least);

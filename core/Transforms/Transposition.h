@@ -60,9 +60,13 @@ struct Transposition {
   llvm::SmallVector<unsigned> othersThan(const TileRun &run) const;
 };
 
-/// The nest at `root` if going through tiles saves sectors, else null. Loops of fewer than `lanes` / 2 iterations are
+/// The nest at `root` if going through tiles saves sectors, else null. Loops of fewer than `least` iterations are
 /// short.
-std::unique_ptr<Transposition> recognizeTransposition(mlir::affine::AffineForOp root, int64_t lanes);
+std::unique_ptr<Transposition> recognizeTransposition(mlir::affine::AffineForOp root, int64_t lanes, int64_t least);
+
+/// How many iterations make a loop of the nest at `root` a long one, to be tried one after the other: half of `lanes`,
+/// then those that loops have.
+llvm::SmallVector<int64_t> longTrips(mlir::affine::AffineForOp root, int64_t lanes);
 
 } // namespace tilewright
 

@@ -19,22 +19,30 @@ FULL_ROWS = [
     ("f16", (64, 96, 4), (1, 0, 2), ()), ("i8", (128, 128, 3), (1, 0, 2), ()), ("f32", (2, 7, 8, 64), (0, 3, 1, 2), ()),
     ("f32", (2, 64, 7, 8), (0, 2, 3, 1), ()), ("f32", (2, 32, 32, 3), (0, 3, 1, 2), (0,))]
 
+#: Runs that are even or wider than all banks, whose short dimensions have more than 128 iterations together, or fit no scratchpad.
+MIXED = [
+    ("f64", (1000, 12, 8), (2, 1, 0), ()), ("f64", (8, 12, 96), (2, 1, 0), ()), ("f32", (64, 8, 32, 8), (3, 2, 1, 0), ()),
+    ("f32", (7, 128, 7, 2), (0, 3, 2, 1), ()), ("f32", (2, 5, 96), (2, 0, 1), ()), ("f32", (2, 32, 96), (1, 2, 0), ()),
+    ("f16", (64, 64, 12), (0, 2, 1), ()), ("f16", (100, 16, 5), (0, 2, 1), ()), ("f16", (7, 32, 7), (1, 0, 2), ()),
+    ("i16", (64, 2, 7), (2, 1, 0), ()), ("i16", (64, 2, 7), (0, 2, 1), ()), ("i8", (12, 64, 128), (2, 1, 0), ()),
+    ("i8", (64, 64, 5), (0, 2, 1), ()), ("f64", (2, 32, 2, 16), (1, 3, 0, 2), ())]
+
 #: Rows that begin inside of sectors: shape, order, and the elements of a row that is read and of one that is written. The 7 x 7 and
 #: 14 x 14 points of an image lie behind each other on both sides, so they are one row.
 PARTS = [((2, 14, 14, 64), (0, 3, 1, 2), 64, 196), ((2, 64, 7, 7), (0, 2, 3, 1), 49, 64), ((130, 70), (1, 0), 70, 130)]
 
 
-def run(tool, tmp_path, chip, kind, shape, order, dynamic=(), operand=False):
+def run(tool, tmp_path, chip, kind, shape, order, dynamic=(), operand=False, words=()):
     path = tmp_path / "program.mlir"
     path.write_text(transposition(kind, shape, order, dynamic, operand))
-    report = emulate(tool, path, chip, *(f"--sizes={shape[d]}" for d in dynamic))
+    report = emulate(tool, path, chip, *(f"--sizes={shape[d]}" for d in dynamic), *words)
     [kernel] = kernels(report)
     assert memory(kernel, "scratchpad")["conflict_cycles"] == 0
     return kernel
 
 
 @pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("case", FULL_ROWS, ids=str)
+@pytest.mark.parametrize("case", FULL_ROWS + MIXED, ids=str)
 def test_full_sectors(tool, tmp_path, chip, case):
     kernel = run(tool, tmp_path, chip, *case)
     for writes in (False, True):
@@ -67,10 +75,10 @@ def test_other_operands(tool, tmp_path, chip, case):
 
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("kind, shape, order, dynamic", [
-    ("i1", (33, 47), (1, 0), (0, 1)), ("f16", (5, 3, 70), (2, 0, 1), ()), ("i8", (37, 3), (1, 0), (0,)), ("f32", (33, 5, 3), (1, 0, 2), (0,)),
-    ("f32", (2, 9, 18, 5), (0, 3, 1, 2), ()), ("f64", (3, 17, 1, 33), (3, 2, 1, 0), ()), ("i16", (17, 6, 35), (2, 1, 0), (2,))], ids=str)
+    ("i1", (33, 47), (1, 0), (0, 1)), ("f16", (5, 3, 70), (2, 0, 1), ()), ("i8", (37, 3), (1, 0), (0,)),
+    ("f32", (33, 5, 3), (1, 0, 2), (0,)), ("f16", (40, 24, 3), (1, 0, 2), (0, 1)), ("f16", (64, 31, 3), (0, 2, 1), ()),
+    ("i8", (31, 5, 31), (1, 2, 0), ()), ("i8", (12, 12, 7), (2, 1, 0), ()), ("f32", (2, 9, 18, 5), (0, 3, 1, 2), ()),
+    ("f64", (3, 17, 1, 33), (3, 2, 1, 0), ()), ("i16", (17, 6, 35), (2, 1, 0), (2,))], ids=str)
 def test_ends_of_tiles(tool, tmp_path, chip, kind, shape, order, dynamic):
-    """Sizes that fill no tile: right results, and nothing beyond the ends of arrays."""
-    path = tmp_path / "program.mlir"
-    path.write_text(transposition(kind, shape, order, dynamic))
-    emulate(tool, path, chip, *(f"--sizes={shape[d]}" for d in dynamic))
+    """Sizes that fill no tile: right results in every order of lanes and engines, and nothing beyond the ends of arrays."""
+    run(tool, tmp_path, chip, kind, shape, order, dynamic, words=["--modes"])
