@@ -165,8 +165,8 @@ static constexpr int64_t shortestDepth = 32;
 /// Stages of a ring: more of them hide no more latency.
 static constexpr int64_t mostStages = 4;
 
-/// Registers that a lane may hold: where the chip has some for sums alone, sums of more than half of these take them, and
-/// as many others are left to all else.
+/// Registers that a lane may hold: where the chip has some for sums alone, sums of more than half of these take them,
+/// and as many others are left to all else.
 static int64_t registersOfLane(const TargetDescription &chip, int64_t sums, int64_t lanes) {
   int64_t all = chip.memory("registers")->entries / lanes, own = chip.memory("register")->entries;
   const Memory *half = chip.memory("sums");
@@ -175,8 +175,8 @@ static int64_t registersOfLane(const TargetDescription &chip, int64_t sums, int6
   return std::min(own, all);
 }
 
-/// Blocks of a multiprocessor whose registers fit. A subgroup whose lanes hold more than `register` counts has the part of
-/// its issue slot alone.
+/// Blocks of a multiprocessor whose registers fit. A subgroup whose lanes hold more than `register` counts has the part
+/// of its issue slot alone.
 static int64_t blocksInRegisters(const TargetDescription &chip, int64_t registers, int64_t lanes, int64_t subgroups) {
   int64_t all = chip.memory("registers")->entries, own = registers * lanes;
   if (registers > chip.memory("register")->entries)
@@ -190,21 +190,6 @@ static int64_t rowsOfLane(const Layout &layout) {
   for (int64_t element = 0; element < layout.numElements(); ++element)
     rows.insert(layout.at(0, element).row);
   return rows.size();
-}
-
-StoredResult tilewright::storedResult(const Contraction &c, const Access &access) {
-  std::optional<TiledDimensions> dims = tiledDimensions(c);
-  bool alongM = dims && isContiguousAlong(access, dims->m) && !isContiguousAlong(access, dims->n);
-  return {elementBytes(cast<MemRefType>(access.memref.getType()).getElementType()), !alongM};
-}
-
-double tilewright::bytesTouched(ArrayRef<StoredResult> results, int64_t rows, int64_t columns) {
-  double bytes = 0;
-  for (const StoredResult &result : results) {
-    int64_t piece = (result.alongN ? columns : rows) * result.elementBytes;
-    bytes += double(result.elementBytes) * std::max<int64_t>(1, sectorBytes / piece);
-  }
-  return bytes;
 }
 
 std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneContractionQuestion &question,
@@ -361,10 +346,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 continue;
               }
 
-              plan.blocksAtATime =
-                  std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                                                 blocksInRegisters(chip, plan.registers, hierarchy.lanes, subgroups),
-                                                 2048 / threads}));
+              plan.blocksAtATime = std::max<int64_t>(
+                  1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
+                               blocksInRegisters(chip, plan.registers, hierarchy.lanes, subgroups), 2048 / threads}));
               double blocks = outerCount * llvm::divideCeil(m, plan.blockM()) * llvm::divideCeil(n, plan.blockN());
               double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
               double active = std::min(blocks, atATime);

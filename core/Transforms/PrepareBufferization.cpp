@@ -100,9 +100,9 @@ void mayLieIn(Value value, ValueRange carried, llvm::SmallBitVector &result) {
   }
 }
 
-/// Replaces `operand` of a terminator by its copy into `buffer`. Where it is the result of a branch and `insideBranches`,
-/// each side makes its own copy, if any: a side that updates the buffer has nothing to copy, and a copy behind the branch
-/// would read what that side has written.
+/// Replaces `operand` of a terminator by its copy into `buffer`. Where it is the result of a branch and
+/// `insideBranches`, each side makes its own copy, if any: a side that updates the buffer has nothing to copy, and a
+/// copy behind the branch would read what that side has written.
 void writeInPlace(OpOperand &operand, Value buffer, bool insideBranches) {
   if (updates(operand.get(), buffer) || !sameShape(operand.get(), buffer))
     return;
@@ -124,11 +124,12 @@ void writeInPlace(OpOperand &operand, Value buffer, bool insideBranches) {
 }
 
 /// Writes each tensor among `terminator`'s operands from `first` on into the buffer of `carried`. A buffer whose old
-/// contents go to another one (`yield %new, %current`) is written behind that; where two wait for each other (`yield %b,
-/// %a`), one of them is copied first.
+/// contents go to another one (`yield %new, %current`) is written behind that; where two wait for each other (`yield
+/// %b, %a`), one of them is copied first.
 void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
   unsigned count = carried.size();
-  SmallVector<llvm::SmallBitVector> others(count, llvm::SmallBitVector(count)); // buffers of others that each operand may lie in
+  SmallVector<llvm::SmallBitVector> others(
+      count, llvm::SmallBitVector(count)); // buffers of others that each operand may lie in
   SmallVector<unsigned> waiting;
   for (unsigned i = 0; i < count; ++i)
     if (isa<TensorType>(carried[i].getType())) {
@@ -147,9 +148,8 @@ void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
       auto reader = llvm::find_if(waiting, [&](unsigned j) { return others[j].test(*next); });
       OpOperand &operand = terminator->getOpOperand(first + *reader);
       OpBuilder b(terminator);
-      operand.set(bufferization::AllocTensorOp::create(b, terminator->getLoc(),
-                                                       cast<RankedTensorType>(operand.get().getType()), ValueRange{},
-                                                       operand.get()));
+      operand.set(bufferization::AllocTensorOp::create(
+          b, terminator->getLoc(), cast<RankedTensorType>(operand.get().getType()), ValueRange{}, operand.get()));
       others[*reader].reset();
       continue;
     }
