@@ -89,11 +89,11 @@ TileBuffer Planner::bufferOf(const Access &access, const TileRun &run) {
 /// chip loads zeros beyond its end.
 int64_t Planner::copyBytes(const TileBuffer &buffer) {
   int64_t bytes = elementBytes(buffer.element), width = std::min(mostAccessBytes / bytes, buffer.chunk());
-  if (buffer.stretch > 1 || !cast<MemRefType>(buffer.load->memref.getType()).hasStaticShape())
+  if (buffer.stretch > 1)
     return bytes;
   width = std::min(width, alignmentOf(*buffer.load, *buffer.run));
   if (ops.zerosBeyond()) {
-    int64_t inside = *task.trips(buffer.run->wide) * buffer.run->factor;
+    int64_t inside = task.trips(buffer.run->wide).value_or(1) * buffer.run->factor;
     width = std::min(width, inside & -inside);
   }
   return width * bytes;
@@ -258,16 +258,19 @@ double Planner::sectorsOf(const Access &access, const TileRun &run, int64_t iter
 /// A power of two of elements that divides where runs of an array begin, where tiles do not matter.
 int64_t Planner::alignmentOf(const Access &access, const TileRun &run) {
   int64_t multiple = int64_t(1) << 16;
-  if (!cast<MemRefType>(access.memref.getType()).hasStaticShape() || !access.symbols.empty())
+  if (!access.symbols.empty())
     return 1;
   SmallVector<unsigned> along(run.shorts);
   along.push_back(run.wide);
   auto isAlong = [&](unsigned d) {
     return llvm::any_of(along, [&](unsigned a) { return a == d || llvm::is_contained(task.merged[a], d); });
   };
-  for (unsigned d = 0; d < nest.depth(); ++d)
-    if (std::optional<int64_t> stride = access.stride(d); stride != 0 && !isAlong(d))
-      multiple = std::min(multiple, stride.value_or(1) & -stride.value_or(1));
+  auto type = cast<MemRefType>(access.memref.getType());
+  int64_t pitch = 1; // what is known to divide it
+  for (unsigned r = type.getRank(); r-- > 0; pitch *= type.isDynamicDim(r) ? 1 : type.getDimSize(r))
+    for (unsigned d = 0; d < nest.depth(); ++d)
+      if (int64_t step = *linearCoefficient(access.map.getResult(r), d) * pitch; step != 0 && !isAlong(d))
+        multiple = std::min(multiple, step & -step);
   return multiple;
 }
 
