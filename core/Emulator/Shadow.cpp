@@ -190,29 +190,12 @@ void ShadowMemory::visit(Access &access, ShadowCell &cell, uint64_t start, unsig
   }
 }
 
-/// Records a read of a whole piece in the most common case: `known` has what was written and the read before, if any.
-/// False: there is more to look at, and nothing has changed.
-static bool readKnown(ShadowCell &cell, const uint32_t *known, uint32_t agent, uint32_t clock, uint32_t run,
-                      uint32_t site, bool needsWrite) {
-  if (cell.reader == ShadowCell::manyReaders)
-    return false;
-  if (cell.writeRun != run
-          ? cell.writeRun || needsWrite
-          : cell.writer == ShadowCell::halves || cell.writeClock > known[cell.writer & ~ShadowCell::atomicFlag])
-    return false;
-  if (cell.readRun == run) {
-    if (cell.reader == agent) {
-      cell.readClock = clock;
-      return true;
-    }
-    if (cell.readClock > known[cell.reader])
-      return false;
-  }
-  cell.reader = agent;
-  cell.readClock = clock;
-  cell.readSite = site;
-  cell.readRun = run;
-  return true;
+/// Whether a read of a whole piece, in the most common case, has no conflict: `known` has what was written, if any.
+static bool writeKnown(const ShadowCell &cell, const uint32_t *known, uint32_t run, bool needsWrite) {
+  if (!cell.writeRun)
+    return !needsWrite;
+  return cell.writeRun == run && cell.writer != ShadowCell::halves &&
+         cell.writeClock <= known[cell.writer & ~ShadowCell::atomicFlag];
 }
 
 Conflict ShadowMemory::access(const Agents &agents, const Order &order, uint32_t agent, uint32_t clock, uint32_t run,
@@ -227,10 +210,20 @@ Conflict ShadowMemory::access(const Agents &agents, const Order &order, uint32_t
   for (uint64_t line = begin >> lineLog, last = (end - 1) >> lineLog; line <= last; ++line) {
     ShadowCell &cell = cells[line];
     uint64_t start = line << lineLog;
-    if (kind == AccessKind::Read && access.covers(start, lineLog) &&
-        readKnown(cell, known, agent, clock, run, site, needsWrite))
-      continue;
     freshen(cell);
+    if (kind == AccessKind::Read && access.covers(start, lineLog) && writeKnown(cell, known, run, needsWrite)) {
+      if (cell.reader == agent && cell.readRun == run) {
+        cell.readClock = clock;
+      } else if (!cell.readRun) {
+        cell.reader = agent;
+        cell.readClock = clock;
+        cell.readSite = site;
+        cell.readRun = run;
+      } else {
+        addReader(access, cell);
+      }
+      continue;
+    }
     visit(access, cell, start, lineLog);
   }
   if (access.conflict.kind == Conflict::None)
