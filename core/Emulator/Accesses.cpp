@@ -22,13 +22,14 @@
 using namespace tilewright;
 using llvm::formatv;
 
-Place Machine::locate(Lane &lane, const void *address) {
+/// Inlined where each access comes by.
+[[gnu::always_inline]] static inline Place placeOf(Machine &machine, Lane &lane, const void *address) {
   auto *byte = static_cast<const char *>(address);
   Place place;
-  uint64_t inWindow = byte - window;
-  if (inWindow < windowStride * lane.cluster->blocks.size()) {
-    place.block = &lane.cluster->blocks[inWindow / windowStride];
-    place.offset = inWindow % windowStride;
+  uint64_t inWindow = byte - machine.window;
+  if (inWindow < Machine::windowStride * lane.cluster->blocks.size()) {
+    place.block = &lane.cluster->blocks[inWindow / Machine::windowStride];
+    place.offset = inWindow % Machine::windowStride;
     if (place.offset < place.block->scratchpadBytes) {
       place.kind = Place::Scratchpad;
       place.room = place.block->scratchpadBytes - place.offset;
@@ -44,6 +45,7 @@ Place Machine::locate(Lane &lane, const void *address) {
     place.room = buffer.bytes - place.offset;
     return true;
   };
+  auto &buffers = machine.buffers;
   if (lane.lastBuffer < buffers.size() && inside(*buffers[lane.lastBuffer]))
     return place;
   auto next = std::upper_bound(buffers.begin(), buffers.end(), byte,
@@ -52,10 +54,12 @@ Place Machine::locate(Lane &lane, const void *address) {
     lane.lastBuffer = std::prev(next) - buffers.begin();
     return place;
   }
-  if (stacks.contains(lane.number, byte))
+  if (machine.stacks.contains(lane.number, byte))
     place.kind = Place::Private;
   return place;
 }
+
+Place Machine::locate(Lane &lane, const void *address) { return placeOf(*this, lane, address); }
 
 static const char *spaceName(Space space) {
   return space == Space::Scratchpad || space == Space::Cluster ? "scratchpad" : "global";
@@ -126,7 +130,7 @@ bool Machine::check(Lane &lane, const Order &order, uint32_t agent, uint32_t clo
                     uint64_t bytes, uint64_t align, AccessKind kind, Space space) {
   if (bytes == 0)
     return true;
-  Place place = locate(lane, address);
+  Place place = placeOf(*this, lane, address);
   if (place.kind == Place::Private && space == Space::Generic)
     return true;
   bool wantsScratchpad = space == Space::Scratchpad || space == Space::Cluster;

@@ -110,7 +110,7 @@ void ShadowMemory::addReader(const Access &access, ShadowCell &cell) {
 }
 
 /// Checks and records an access to the whole of a piece that has no halves.
-void ShadowMemory::touch(Access &access, ShadowCell &cell, uint64_t start) {
+[[gnu::always_inline]] inline void ShadowMemory::touch(Access &access, ShadowCell &cell, uint64_t start) {
   uint32_t writer = cell.writer & ~ShadowCell::atomicFlag;
   if (!cell.writeRun) {
     if (access.needsWrite && access.kind != AccessKind::Write)

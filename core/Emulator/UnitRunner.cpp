@@ -244,12 +244,15 @@ template <int N> static void multiply(int64_t m, int64_t n, int64_t k, const dou
 
 void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const {
   int64_t m = unit.m, n = unit.n, k = unit.k;
-  llvm::SmallVector<double, 1024> storage(m * k + k * n + m * n);
+  llvm::SmallVector<double, 1024> storage;
+  storage.resize_for_overwrite(m * k + k * n + m * n);
   double *a = storage.data(), *b = a + m * k, *c = b + k * n;
   read(0, frames, addressOf, a);
   read(1, frames, addressOf, b);
   if (useC && unit.init != UnitInit::NoAccumulate)
     read(2, frames, addressOf, c);
+  else
+    std::fill_n(c, m * n, 0.0);
   switch (n) {
   case 8:
     multiply<8>(m, n, k, a, b, c);
