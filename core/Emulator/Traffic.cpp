@@ -43,9 +43,14 @@ Banks::Cost Banks::cost(llvm::ArrayRef<uint64_t> addresses, llvm::ArrayRef<unsig
   Cost total;
   // Banks and their words are powers of two on every known chip: shifts instead of divisions.
   bool powers = llvm::isPowerOf2_32(count) && llvm::isPowerOf2_32(bytes);
-  unsigned shift = llvm::Log2_32(bytes);
+  // Aligned accesses of several words take the banks of all their words: these count as one wide bank.
+  unsigned wide = 1; // words
+  if (powers && llvm::isPowerOf2_64(accessBytes) && accessBytes > bytes && accessBytes <= uint64_t(count) * bytes &&
+      llvm::all_of(addresses, [&](uint64_t address) { return !(address & (accessBytes - 1)); }))
+    wide = accessBytes / bytes;
+  unsigned shift = llvm::Log2_32(bytes * wide), wideBanks = count / wide;
   auto wordOf = [&](uint64_t address) { return powers ? address >> shift : address / bytes; };
-  auto bankOf = [&](uint64_t word) { return powers ? word & (count - 1) : word % count; };
+  auto bankOf = [&](uint64_t word) { return powers ? word & (wideBanks - 1) : word % count; };
   llvm::SmallVector<uint64_t, 64> words;
   llvm::SmallVector<uint16_t, 64> load(count);
   auto serve = [&] {
@@ -57,7 +62,7 @@ Banks::Cost Banks::cost(llvm::ArrayRef<uint64_t> addresses, llvm::ArrayRef<unsig
     for (uint64_t word : words)
       cycles = std::max<uint64_t>(cycles, ++load[bankOf(word)]);
     total.cycles += cycles;
-    total.conflicts += cycles - (words.size() + count - 1) / count;
+    total.conflicts += cycles - (words.size() * wide + count - 1) / count;
     words.clear();
   };
   auto add = [&](uint64_t address) {

@@ -302,6 +302,28 @@ TEST(Traffic, BankConflicts) {
   EXPECT_EQ(banks.cost({0, 128, 4, 132}, {0, 1, 2, 3}, 4, {{0, 2}, {1, 3}}).cycles, 2u);
 }
 
+TEST(Traffic, WideAccessesCostWhatTheirWordsCost) {
+  Banks banks{32, 4};
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const unsigned words = 2u << random() % 3, span = 1 + random() % 64; // of an access
+    // Lanes that the banks serve together, and the same as groups of accesses of single words.
+    std::vector<uint64_t> wide, single;
+    std::vector<unsigned> lanes, parts;
+    for (unsigned lane = 0; lane < 32 / words; ++lane) {
+      wide.push_back(uint64_t(random() % span) * words * 4);
+      lanes.push_back(lane);
+      for (unsigned word = 0; word < words; ++word) {
+        single.push_back(wide.back() + word * 4);
+        parts.push_back(lane * words + word);
+      }
+    }
+    Banks::Cost cost = banks.cost(wide, lanes, words * 4), expected = banks.cost(single, parts, 4);
+    ASSERT_EQ(cost.cycles, expected.cycles) << "round " << round;
+    ASSERT_EQ(cost.conflicts, expected.conflicts) << "round " << round;
+  }
+}
+
 TEST(UnitRunner, AgreesWithTheModelBitByBit) {
   if (TargetRegistry::get().targets().empty())
     registerLinkedTargets();
