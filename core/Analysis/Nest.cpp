@@ -96,6 +96,19 @@ bool isNeverNegative(AffineExpr expr) {
          llvm::all_of(bound.factors, [](const auto &factor) { return factor.second >= 0; });
 }
 
+bool Access::isOwn(unsigned dims) const {
+  llvm::SmallBitVector seen(dims);
+  for (AffineExpr result : map.getResults()) {
+    if (isa<AffineConstantExpr>(result))
+      continue;
+    auto dim = dyn_cast<AffineDimExpr>(result);
+    if (!dim || dim.getPosition() >= dims || seen.test(dim.getPosition()))
+      return false;
+    seen.set(dim.getPosition());
+  }
+  return seen.all();
+}
+
 std::optional<int64_t> Access::stride(unsigned dim) const {
   auto type = cast<MemRefType>(memref.getType());
   if (!type.getLayout().isIdentity())

@@ -42,6 +42,8 @@ struct Access {
   /// Change of the linear element address per step of loop `dim` for an identity-layout memref; nullopt if it is
   /// not constant (dynamic inner sizes, div or mod).
   std::optional<int64_t> stride(unsigned dim) const;
+  /// Whether each iteration of the first `dims` loops has an element of its own, with a plain index each.
+  bool isOwn(unsigned dims) const;
 };
 
 /// Coefficient of dimension `dim` in `expr`; nullopt where `expr` is not linear in it.

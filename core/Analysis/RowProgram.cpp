@@ -78,20 +78,6 @@ static bool sameExtent(AffineForOp a, AffineForOp b) {
          llvm::equal(a.getUpperBoundOperands(), b.getUpperBoundOperands());
 }
 
-/// Whether each iteration of the first `dims` loops has an element of its own in `access`.
-static bool isOwn(const Access &access, unsigned dims) {
-  llvm::SmallBitVector seen(dims);
-  for (AffineExpr result : access.map.getResults()) {
-    if (isa<AffineConstantExpr>(result))
-      continue;
-    auto dim = dyn_cast<AffineDimExpr>(result);
-    if (!dim || dim.getPosition() >= dims || seen.test(dim.getPosition()))
-      return false;
-    seen.set(dim.getPosition());
-  }
-  return seen.all();
-}
-
 /// Whether lanes can execute the nest's body element by element, without its induction variables.
 static bool isPlainBody(const Nest &nest) {
   for (Operation &op : nest.body->without_terminator())
@@ -138,7 +124,7 @@ static std::unique_ptr<RowStep> readStep(AffineForOp root, ArrayRef<AffineForOp>
   if (step->kind == RowStep::Kind::Reduction)
     return step->reduction->inner.empty() && step->reduction->outer.size() == outer ? std::move(step) : nullptr;
   for (const Access &store : nest.stores)
-    if (!isOwn(store, nest.depth()) || (step->kind == RowStep::Kind::Elementwise && store.stride(outer) != 1) ||
+    if (!store.isOwn(nest.depth()) || (step->kind == RowStep::Kind::Elementwise && store.stride(outer) != 1) ||
         llvm::count_if(nest.stores, [&](const Access &other) { return other.memref == store.memref; }) != 1)
       return nullptr;
   if (step->kind == RowStep::Kind::Elementwise)

@@ -111,20 +111,6 @@ static std::optional<TileRun> runOf(const Transposition &task, const llvm::Small
   return std::nullopt;
 }
 
-/// Each iteration writes its own element, with a plain index each.
-static bool writesOnce(const Nest &nest) {
-  llvm::SmallBitVector seen(nest.depth());
-  for (AffineExpr expr : nest.stores.front().map.getResults()) {
-    auto dim = dyn_cast<AffineDimExpr>(expr);
-    if (isa<AffineConstantExpr>(expr))
-      continue;
-    if (!dim || seen.test(dim.getPosition()))
-      return false;
-    seen.set(dim.getPosition());
-  }
-  return seen.all();
-}
-
 static bool isElementwise(const Nest &nest) {
   for (Operation &op : nest.body->without_terminator())
     if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() &&
@@ -203,7 +189,7 @@ std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp ro
     return typeOf(access).getLayout().isIdentity() && type.isIntOrFloat() &&
            (type.isInteger(1) || type.getIntOrFloatBitWidth() >= 8);
   };
-  if (!writesOnce(n) || !isPlain(store) || !isElementwise(n))
+  if (!store.isOwn(n.depth()) || !isPlain(store) || !isElementwise(n))
     return nullptr;
   llvm::SmallBitVector gone = mergeLoops(task);
   std::optional<TileRun> stored = runOf(task, gone, store, least);
