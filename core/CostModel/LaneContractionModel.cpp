@@ -419,7 +419,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               // Those that touch sectors once before others, then those that meet in no bank, then those whose
               // addresses of rows stay in registers.
               int rank = 4 * (tileA.fillsSectors() && tileB.fillsSectors()) + 2 * (meetA == 1 && meetB == 1) +
-                         tiles.keepsRows(plan.round * (tiles.shortLoads(tileA) + tiles.shortLoads(tileB)));
+                         tiles.keepsRows(plan, plan.round * (tiles.shortLoads(tileA) + tiles.shortLoads(tileB)));
               // Of equal ones that which asks for the least beside a product.
               double beside = (load.issue + load.scratchpad + load.l2) /
                               (perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);

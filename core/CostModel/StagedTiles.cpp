@@ -253,9 +253,10 @@ int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
   return piece < vectorBytes && !operand.byPlace ? llvm::divideCeil(operand.elements * bytes, piece) : 0;
 }
 
-bool StagedTiles::keepsRows(int64_t loads) const {
+bool StagedTiles::keepsRows(const LaneContractionPlan &plan, int64_t loads) const {
   const Memory *scalars = chip.memory("scalar");
-  return !scalars || loads * addressRegisters + otherScalars <= scalars->entries;
+  int64_t each = (plan.otherK.empty() ? 1 : 2) * addressRegisters;
+  return !scalars || loads * each + otherScalars <= scalars->entries;
 }
 
 bool StagedTiles::held(const StagedOperand &operand) const {

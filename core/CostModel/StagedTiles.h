@@ -59,8 +59,9 @@ public:
   /// Loads shorter than a vector that a lane does for its part of one step.
   int64_t shortLoads(const StagedOperand &operand) const;
   /// Whether a subgroup's scalar registers, where the chip has such, hold the addresses of the rows of so many short
-  /// loads: its lanes lie along one, so that it is the same for all.
-  bool keepsRows(int64_t loads) const;
+  /// loads: its lanes lie along one, so that it is the same for all. Where other loops of the sum are around that of
+  /// the steps, each address is held as it is in the first step and as it is in this one.
+  bool keepsRows(const LaneContractionPlan &plan, int64_t loads) const;
   StepInstructions instructions(const LaneContractionPlan &plan, const StagedOperand &a, const StagedOperand &b) const;
 
   int64_t elementBytes() const { return bytes; }

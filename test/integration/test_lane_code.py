@@ -224,7 +224,9 @@ MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt")
              # Bytes of both operands that lanes turn, 16 of a row.
              ("RTX5090", "i8-dynamic-tn"), ("T4", "i8-dynamic-tn"), ("H100", "f8-dynamic-tn"), ("RX7900", "i8-dynamic-tn"),
              # Conditions of lanes in all steps of a sum; long tails on one subgroup a SIMD.
-             ("MI350", "i8-odd-nt"), ("MI250", "f16-odd-tt"), ("MI250", "i8-odd-nt"), ("MI250", "i8-large-narrow")]
+             ("MI350", "i8-odd-nt"), ("MI250", "f16-odd-tt"), ("MI250", "i8-odd-nt"), ("MI250", "i8-large-narrow"),
+             # Addresses of rows, of the first iteration of an outer loop and of this one.
+             ("MI300X", "dynamic-sums"), ("RX9070", "dynamic-sums")]
 
 
 @pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")

@@ -32,7 +32,7 @@ WHOLE = [("decode-attention", "33"), ("group-norm", "2,12,5,7,12,12"), ("rotary-
          ("quantised-linear", "70,129,65"), ("embedding", "3,7,19"), ("cross-entropy", "3,300"), ("argmax", "5,257"),
          ("layer-norm-gradient", "7,65"), ("batched-products", "2,65,33,67"), ("decode-attention", "0"), ("lstm", "0"),
          ("running-sums", "0,3"), ("argmax", "3,0"), ("batched-products", "2,3,0,4"),
-         ("quantised-linear", "1,1,1")]
+         ("quantised-linear", "1,1,1"), ("dynamic-sums", "37")]
 
 
 @pytest.mark.parametrize("chip, case", with_chips(WHOLE, each=2))
