@@ -57,10 +57,12 @@ if(TILEWRIGHT_CCACHE)
   endif()
 endif()
 
-# tilewright_component(NAME [DEPENDS ...]): every .cpp of this folder becomes part of libTilewright.
+# tilewright_component(NAME [DEPENDS ...]): every .cpp of this folder becomes part of libTilewright, but those of one family
+# of processors (NAME-x86_64.cpp), which the folder adds itself.
 function(tilewright_component name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "-(x86_64|aarch64)\\.cpp$")
   if(NOT sources)
     return()
   endif()

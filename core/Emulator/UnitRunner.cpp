@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/UnitRunner.h"
+#include "core/Emulator/UnitProduct.h"
 #include "core/Runtime/Array.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/bit.h"
@@ -204,44 +205,6 @@ void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addres
   });
 }
 
-/// c[m x n] += a[m x k] * b[k x n]; N > 0: n is known.
-template <int N>
-[[gnu::always_inline]] static inline void multiplyHere(int64_t m, int64_t n, int64_t k, const double *a,
-                                                       const double *b, double *c) {
-  if (N)
-    n = N;
-  for (int64_t i = 0; i < m; ++i) {
-    double row[N ? N : 512];
-    for (int64_t j = 0; j < n; ++j)
-      row[j] = c[i * n + j];
-    for (int64_t kk = 0; kk < k; ++kk) {
-      double scale = a[i * k + kk];
-      for (int64_t j = 0; j < n; ++j)
-        row[j] += scale * b[kk * n + j];
-    }
-    for (int64_t j = 0; j < n; ++j)
-      c[i * n + j] = row[j];
-  }
-}
-
-#if defined(__x86_64__)
-/// The same operations in the same order, four at a time.
-template <int N>
-[[gnu::target("avx2")]] static void multiplyWide(int64_t m, int64_t n, int64_t k, const double *a, const double *b,
-                                                 double *c) {
-  multiplyHere<N>(m, n, k, a, b, c);
-}
-#endif
-
-template <int N> static void multiply(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
-#if defined(__x86_64__)
-  static const bool wide = __builtin_cpu_supports("avx2");
-  if (wide)
-    return multiplyWide<N>(m, n, k, a, b, c);
-#endif
-  multiplyHere<N>(m, n, k, a, b, c);
-}
-
 void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const {
   int64_t m = unit.m, n = unit.n, k = unit.k;
   llvm::SmallVector<double, 1024> storage;
@@ -253,20 +216,7 @@ void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool us
     read(2, frames, addressOf, c);
   else
     std::fill_n(c, m * n, 0.0);
-  switch (n) {
-  case 8:
-    multiply<8>(m, n, k, a, b, c);
-    break;
-  case 16:
-    multiply<16>(m, n, k, a, b, c);
-    break;
-  case 32:
-    multiply<32>(m, n, k, a, b, c);
-    break;
-  default:
-    multiply<0>(m, n, k, a, b, c);
-    break;
-  }
+  addProduct(m, n, k, a, b, c);
   if (unit.saturates && !isFloat(unit.c.element)) {
     double range = std::ldexp(1.0, bitWidth(unit.c.element) - (isSigned(unit.c.element) ? 1 : 0));
     double low = isSigned(unit.c.element) ? -range : 0.0;
