@@ -13,38 +13,41 @@
 
 using namespace mlir;
 
+void tilewright::switchToBranches(RewriterBase &b, scf::IndexSwitchOp op) {
+  Location loc = op.getLoc();
+  size_t count = op.getCases().size();
+  if (count == 0) {
+    Operation *yield = op.getDefaultBlock().getTerminator();
+    b.inlineBlockBefore(&op.getDefaultBlock(), op, {});
+    b.replaceOp(op, yield->getOperands());
+    b.eraseOp(yield);
+    return;
+  }
+  scf::IfOp outermost;
+  for (size_t i = 0; i < count; ++i) {
+    Value isCase = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, op.getArg(),
+                                         arith::ConstantIndexOp::create(b, loc, op.getCases()[i]));
+    auto branch = scf::IfOp::create(b, loc, op.getResultTypes(), isCase, /*addThenBlock=*/false,
+                                    /*addElseBlock=*/false);
+    if (outermost)
+      scf::YieldOp::create(b, loc, branch.getResults());
+    else
+      outermost = branch;
+    b.inlineRegionBefore(op.getCaseRegions()[i], branch.getThenRegion(), branch.getThenRegion().end());
+    if (i + 1 < count)
+      b.createBlock(&branch.getElseRegion());
+    else
+      b.inlineRegionBefore(op.getDefaultRegion(), branch.getElseRegion(), branch.getElseRegion().end());
+  }
+  b.replaceOp(op, outermost);
+}
+
 namespace {
 
-/// Cases of a switch are compared one after the other.
 struct SwitchToBranches : OpRewritePattern<scf::IndexSwitchOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(scf::IndexSwitchOp op, PatternRewriter &b) const override {
-    Location loc = op.getLoc();
-    size_t count = op.getCases().size();
-    if (count == 0) {
-      Operation *yield = op.getDefaultBlock().getTerminator();
-      b.inlineBlockBefore(&op.getDefaultBlock(), op, {});
-      b.replaceOp(op, yield->getOperands());
-      b.eraseOp(yield);
-      return success();
-    }
-    scf::IfOp outermost;
-    for (size_t i = 0; i < count; ++i) {
-      Value isCase = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, op.getArg(),
-                                           arith::ConstantIndexOp::create(b, loc, op.getCases()[i]));
-      auto branch = scf::IfOp::create(b, loc, op.getResultTypes(), isCase, /*addThenBlock=*/false,
-                                      /*addElseBlock=*/false);
-      if (outermost)
-        scf::YieldOp::create(b, loc, branch.getResults());
-      else
-        outermost = branch;
-      b.inlineRegionBefore(op.getCaseRegions()[i], branch.getThenRegion(), branch.getThenRegion().end());
-      if (i + 1 < count)
-        b.createBlock(&branch.getElseRegion());
-      else
-        b.inlineRegionBefore(op.getDefaultRegion(), branch.getElseRegion(), branch.getElseRegion().end());
-    }
-    b.replaceOp(op, outermost);
+    tilewright::switchToBranches(b, op);
     return success();
   }
 };

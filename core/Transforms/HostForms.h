@@ -20,7 +20,14 @@
 
 #include "mlir/IR/PatternMatch.h"
 
+namespace mlir::scf {
+class IndexSwitchOp;
+} // namespace mlir::scf
+
 namespace tilewright {
+
+/// Compares the cases of `op` one after the other, in branches, at the insertion point of `b`, which is `op`.
+void switchToBranches(mlir::RewriterBase &b, mlir::scf::IndexSwitchOp op);
 
 void populateHostForms(mlir::RewritePatternSet &patterns);
 

@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Signature.h"
+#include "core/Transforms/HostForms.h"
 #include "core/Transforms/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -22,6 +22,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace tilewright {
@@ -49,17 +50,19 @@ bool sameShape(Value a, Value b) {
 }
 
 /// Whether `value` is `buffer` after updates that bufferization makes in place anyway: insertions, destination-passing
-/// operations, loops and branches over them.
-bool updates(Value value, Value buffer) {
+/// operations, loops and branches over them. `seen`: values that are, unless another is not.
+bool updates(Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &seen) {
   while (value != buffer) {
     auto result = dyn_cast<OpResult>(value);
     if (!result)
       return false;
+    if (!seen.insert(value).second)
+      return true;
     Operation *op = result.getOwner();
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
       unsigned index = result.getResultNumber();
-      return updates(branch.thenYield()->getOperand(index), buffer) &&
-             updates(branch.elseYield()->getOperand(index), buffer);
+      return updates(branch.thenYield()->getOperand(index), buffer, seen) &&
+             updates(branch.elseYield()->getOperand(index), buffer, seen);
     }
     if (auto loop = dyn_cast<scf::ForOp>(op))
       value = loop.getInitArgs()[result.getResultNumber()];
@@ -71,32 +74,45 @@ bool updates(Value value, Value buffer) {
   return true;
 }
 
-/// Whether nothing reads `buffer` once `op` has begun, but what stands in `op` itself.
-bool isLastUser(Operation *op, Value buffer) {
-  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
-    Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
-    return top && (top == op || top->isBeforeInBlock(op));
-  });
+bool updates(Value value, Value buffer) {
+  llvm::SmallPtrSet<Value, 8> seen;
+  return updates(value, buffer, seen);
 }
 
-/// Marks in `result` whose buffer among those of `carried` `value` may lie in.
+/// Whether nothing reads `buffer`, or what may lie in it, once `op` has begun, but what stands in `op` itself.
+bool isLastUser(Operation *op, Value buffer) {
+  bufferization::BufferizationOptions options;
+  bufferization::AnalysisState state(options);
+  llvm::SetVector<Value> inside;
+  inside.insert(buffer);
+  for (size_t i = 0; i < inside.size(); ++i)
+    for (OpOperand &use : inside[i].getUses()) {
+      Operation *top = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      if (top == op)
+        continue;
+      if (!top || !top->isBeforeInBlock(op))
+        return false;
+      for (const bufferization::AliasingValue &alias : state.getAliasingValues(use))
+        inside.insert(alias.value);
+    }
+  return true;
+}
+
+/// Marks in `result` whose buffer among those of `carried` `value` may lie in, as bufferization sees it.
 void mayLieIn(Value value, ValueRange carried, llvm::SmallBitVector &result) {
-  for (auto [index, buffer] : llvm::enumerate(carried))
-    if (value == buffer)
-      result.set(index);
-  Operation *op = value.getDefiningOp();
-  if (auto branch = dyn_cast_or_null<scf::IfOp>(op)) {
-    unsigned index = cast<OpResult>(value).getResultNumber();
-    mayLieIn(branch.thenYield()->getOperand(index), carried, result);
-    mayLieIn(branch.elseYield()->getOperand(index), carried, result);
-  } else if (isa_and_nonnull<arith::SelectOp, tensor::ExtractSliceOp, tensor::CastOp, tensor::ExpandShapeOp,
-                             tensor::CollapseShapeOp>(op)) {
-    for (Value operand : op->getOperands())
-      mayLieIn(operand, carried, result);
-  } else if (auto loop = dyn_cast_or_null<scf::ForOp>(op)) {
-    mayLieIn(loop.getInitArgs()[cast<OpResult>(value).getResultNumber()], carried, result);
-  } else if (auto destination = dyn_cast_or_null<DestinationStyleOpInterface>(op)) {
-    mayLieIn(destination.getTiedOpOperand(cast<OpResult>(value))->get(), carried, result);
+  bufferization::BufferizationOptions options;
+  bufferization::AnalysisState state(options);
+  llvm::SetVector<Value> sources;
+  sources.insert(value);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    for (auto [index, buffer] : llvm::enumerate(carried))
+      if (sources[i] == buffer)
+        result.set(index);
+    Operation *op = sources[i].getDefiningOp();
+    if (!op || (OpTrait::hasElementwiseMappableTraits(op) && !options.dynCastBufferizableOp(op)))
+      continue; // element-wise arithmetic becomes a generic
+    for (const bufferization::AliasingOpOperand &alias : state.getAliasingOpOperands(sources[i]))
+      sources.insert(alias.opOperand->get());
   }
 }
 
@@ -123,23 +139,57 @@ void writeInPlace(OpOperand &operand, Value buffer, bool insideBranches) {
                   .getResult());
 }
 
+/// A copy of `value`, made at `b`.
+Value copyOf(OpBuilder &b, Value value) {
+  return bufferization::AllocTensorOp::create(b, value.getLoc(), cast<RankedTensorType>(value.getType()), ValueRange{},
+                                              value);
+}
+
+/// Replaces `operand` of a terminator, or what it is in each side of a branch, by a copy where it may lie in a buffer
+/// of `carried` but the one of `own`; made where the value is, since that buffer may be written behind it. Behind a
+/// branch would be too late: what may be one buffer or another makes one of both for bufferization.
+void copyOut(OpOperand &operand, ValueRange carried, unsigned own) {
+  llvm::SmallBitVector others(carried.size());
+  mayLieIn(operand.get(), carried, others);
+  if (others.reset(own).none())
+    return;
+  Operation *op = operand.get().getDefiningOp();
+  if (auto branch = dyn_cast_or_null<scf::IfOp>(op)) {
+    unsigned index = cast<OpResult>(operand.get()).getResultNumber();
+    copyOut(branch.thenYield()->getOpOperand(index), carried, own);
+    copyOut(branch.elseYield()->getOpOperand(index), carried, own);
+    return;
+  }
+  OpBuilder b(operand.getOwner());
+  if (op)
+    b.setInsertionPointAfter(op);
+  operand.set(copyOf(b, operand.get()));
+}
+
 /// Writes each tensor among `terminator`'s operands from `first` on into the buffer of `carried`. A buffer whose old
 /// contents go to another one (`yield %new, %current`) is written behind that; where two wait for each other (`yield
-/// %b, %a`), one of them is copied first.
+/// %b, %a`), one of them is copied first. What may lie in another's buffer, but is not its old contents (the result of
+/// a branch, an insertion), is copied where it is made.
 void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
   unsigned count = carried.size();
-  SmallVector<llvm::SmallBitVector> others(
-      count, llvm::SmallBitVector(count)); // buffers of others that each operand may lie in
+  // Buffers of others that each operand lies in.
+  SmallVector<llvm::SmallBitVector> others(count, llvm::SmallBitVector(count));
   SmallVector<unsigned> waiting;
-  for (unsigned i = 0; i < count; ++i)
-    if (isa<TensorType>(carried[i].getType())) {
-      waiting.push_back(i);
-      mayLieIn(terminator->getOperand(first + i), carried, others[i]);
-      others[i].reset(i);
-    }
   llvm::SmallBitVector shared(count);
-  for (const llvm::SmallBitVector &each : others)
-    shared |= each;
+  for (unsigned i = 0; i < count; ++i) {
+    if (!isa<TensorType>(carried[i].getType()))
+      continue;
+    waiting.push_back(i);
+    OpOperand &operand = terminator->getOpOperand(first + i);
+    mayLieIn(operand.get(), carried, others[i]);
+    others[i].reset(i);
+    shared |= others[i];
+    if (isa<OpResult>(operand.get())) {
+      copyOut(operand, carried, i);
+      others[i].reset();
+    }
+  }
+  OpBuilder b(terminator);
   while (!waiting.empty()) {
     auto next = llvm::find_if(
         waiting, [&](unsigned i) { return llvm::none_of(waiting, [&](unsigned j) { return others[j].test(i); }); });
@@ -147,9 +197,7 @@ void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
       next = waiting.begin();
       auto reader = llvm::find_if(waiting, [&](unsigned j) { return others[j].test(*next); });
       OpOperand &operand = terminator->getOpOperand(first + *reader);
-      OpBuilder b(terminator);
-      operand.set(bufferization::AllocTensorOp::create(
-          b, terminator->getLoc(), cast<RankedTensorType>(operand.get().getType()), ValueRange{}, operand.get()));
+      operand.set(copyOf(b, operand.get()));
       others[*reader].reset();
       continue;
     }
@@ -249,6 +297,13 @@ struct PrepareBufferization : tilewright::impl::PrepareBufferizationBase<Prepare
     }
     for (auto function : module.getOps<func::FuncOp>())
       separateInits(function);
+    // Upstream's analysis does not see that what a case yields is the result of the switch.
+    IRRewriter rewriter(&getContext());
+    module.walk([&](scf::IndexSwitchOp op) {
+      rewriter.setInsertionPoint(op);
+      if (llvm::any_of(op.getResultTypes(), llvm::IsaPred<TensorType>))
+        tilewright::switchToBranches(rewriter, op);
+    });
     module.walk([](scf::ForOp loop) { writeInPlace(loop.getBody()->getTerminator(), 0, loop.getRegionIterArgs()); });
     module.walk([](scf::WhileOp loop) {
       if (loop.getInits().getTypes() != loop.getResultTypes())

@@ -51,6 +51,6 @@ func.func @states(%x: tensor<?xf32>, %y: tensor<?xf32>, %times: index)
     %next = arith.addi %t, %c1 : index
     scf.yield %next, %b, %d : index, tensor<?xf32>, tensor<?xf32>
   }
-  return %r#0, %r#1, %s#0, %s#1, %u#0, %u#1, %w#1, %w#2
+  return %r#0, %r#1, %s#0, %s#1, %u#0, %u#1, %w#2, %w#1
       : tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?xf32>
 }

@@ -118,15 +118,15 @@ func.func @passed_on(%a: tensor<4xf32>, %n: index) -> (tensor<4xf32>, tensor<4xf
   return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
 }
 
-// Where two change places, one of them is copied first; so, too, where an insertion updates the other's buffer.
-// CHECK-LABEL: func.func @exchanged
+// Where an insertion updates the other's buffer, its result is copied where it is made.
+// CHECK-LABEL: func.func @inserted
 // CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0, %[[Y:.*]] = %arg0)
 // CHECK:           %[[UPDATED:.*]] = tensor.insert %{{.*}} into %[[Y]]
-// CHECK:           %[[OLD:.*]] = bufferization.alloc_tensor() copy(%[[X]])
-// CHECK:           %[[FIRST:.*]] = bufferization.materialize_in_destination %[[UPDATED]] in %[[X]]
-// CHECK:           %[[SECOND:.*]] = bufferization.materialize_in_destination %[[OLD]] in %[[Y]]
+// CHECK-NEXT:      %[[COPY:.*]] = bufferization.alloc_tensor() copy(%[[UPDATED]])
+// CHECK:           %[[SECOND:.*]] = bufferization.materialize_in_destination %[[X]] in %[[Y]]
+// CHECK:           %[[FIRST:.*]] = bufferization.materialize_in_destination %[[COPY]] in %[[X]]
 // CHECK:           scf.yield %[[FIRST]], %[[SECOND]]
-func.func @exchanged(%a: tensor<4xf32>, %n: index, %s: f32) -> (tensor<4xf32>, tensor<4xf32>) {
+func.func @inserted(%a: tensor<4xf32>, %n: index, %s: f32) -> (tensor<4xf32>, tensor<4xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %a) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -136,12 +136,16 @@ func.func @exchanged(%a: tensor<4xf32>, %n: index, %s: f32) -> (tensor<4xf32>, t
   return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
 }
 
-// A branch does not write a buffer whose old contents are still wanted behind it.
+// A branch does not write a buffer whose old contents are still wanted behind it: each side copies what it takes from the other's.
 // CHECK-LABEL: func.func @exchanged_in_branch
-// CHECK:         scf.for
+// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0, %[[Y:.*]] = %arg0)
 // CHECK:           scf.if
-// CHECK-NOT:         materialize_in_destination
-// CHECK:           bufferization.alloc_tensor() copy
+// CHECK-DAG:         %[[A:.*]] = bufferization.alloc_tensor() copy(%[[Y]])
+// CHECK-DAG:         %[[B:.*]] = bufferization.alloc_tensor() copy(%[[X]])
+// CHECK:             scf.yield %[[A]], %[[B]]
+// CHECK:             %[[EXP:.*]] = linalg.exp
+// CHECK-NOT:         bufferization
+// CHECK:             scf.yield %[[EXP]], %[[Y]]
 // CHECK:           materialize_in_destination
 // CHECK:           materialize_in_destination
 func.func @exchanged_in_branch(%a: tensor<4xf32>, %n: index, %e: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -158,4 +162,100 @@ func.func @exchanged_in_branch(%a: tensor<4xf32>, %n: index, %e: tensor<4xf32>) 
     scf.yield %v#0, %v#1 : tensor<4xf32>, tensor<4xf32>
   }
   return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// Where two change places, one of them is copied first.
+// CHECK-LABEL: func.func @exchanged(
+// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0, %[[Y:.*]] = %arg0)
+// CHECK:           %[[OLD:.*]] = bufferization.alloc_tensor() copy(%[[X]])
+// CHECK:           %[[FIRST:.*]] = bufferization.materialize_in_destination %[[Y]] in %[[X]]
+// CHECK:           %[[SECOND:.*]] = bufferization.materialize_in_destination %[[OLD]] in %[[Y]]
+// CHECK:           scf.yield %[[FIRST]], %[[SECOND]]
+func.func @exchanged(%a: tensor<4xf32>, %n: index) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %y = %a) -> (tensor<4xf32>, tensor<4xf32>) {
+    scf.yield %y, %x : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// What may lie in another's buffer: cases (branches from here on), a choice, a slice, and the state of an inner loop of either kind.
+// CHECK-LABEL: func.func @may_lie_in
+// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0, %[[C:.*]] = %arg0, %[[S:.*]] = %arg0, %[[P:.*]] = %{{.*}}, %[[F:.*]] = %arg0, %[[W:.*]] = %arg0)
+// CHECK-NOT:       scf.index_switch
+// CHECK:           scf.if
+// CHECK-NEXT:        %[[CASE:.*]] = bufferization.alloc_tensor() copy(%[[X]])
+// CHECK-NEXT:        %[[WRITTEN:.*]] = bufferization.materialize_in_destination %[[CASE]] in %[[C]]
+// CHECK-NEXT:        scf.yield %[[WRITTEN]]
+// CHECK:             scf.yield %[[C]]
+// CHECK:           %[[CHOICE:.*]] = arith.select
+// CHECK-NEXT:      bufferization.alloc_tensor() copy(%[[CHOICE]])
+// CHECK:           %[[SLICE:.*]] = tensor.extract_slice %[[X]]
+// CHECK-NEXT:      bufferization.alloc_tensor() copy(%[[SLICE]])
+// CHECK:           %[[FOR:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[X]])
+// CHECK:           bufferization.alloc_tensor() copy(%[[FOR]])
+// CHECK:           %[[WHILE:.*]]:2 = scf.while
+// CHECK:           bufferization.alloc_tensor() copy(%[[WHILE]]#1)
+func.func @may_lie_in(%a: tensor<4xf32>, %p: tensor<2xf32>, %n: index, %s: f32)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:6 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a, %c = %a, %h = %a, %q = %p, %f = %a, %w = %a)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>) {
+    %new = arith.addf %x, %f : tensor<4xf32>
+    %case = scf.index_switch %i -> tensor<4xf32>
+    case 0 {
+      scf.yield %x : tensor<4xf32>
+    }
+    default {
+      scf.yield %c : tensor<4xf32>
+    }
+    %first = arith.cmpi eq, %i, %c0 : index
+    %choice = arith.select %first, %x, %h : tensor<4xf32>
+    %slice = tensor.extract_slice %x[1] [2] [1] : tensor<4xf32> to tensor<2xf32>
+    %for = scf.for %j = %c0 to %n step %c1 iter_args(%y = %x) -> tensor<4xf32> {
+      %z = tensor.insert %s into %y[%j] : tensor<4xf32>
+      scf.yield %z : tensor<4xf32>
+    }
+    %while:2 = scf.while (%j = %i, %y = %x) : (index, tensor<4xf32>) -> (index, tensor<4xf32>) {
+      %more = arith.cmpi slt, %j, %n : index
+      scf.condition(%more) %j, %y : index, tensor<4xf32>
+    } do {
+    ^bb0(%j: index, %y: tensor<4xf32>):
+      %next = arith.addi %j, %c1 : index
+      %z = tensor.insert %s into %y[%j] : tensor<4xf32>
+      scf.yield %next, %z : index, tensor<4xf32>
+    }
+    scf.yield %new, %case, %choice, %slice, %for, %while#1
+        : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// A branch does not write a buffer of which a slice is read behind it.
+// CHECK-LABEL: func.func @sliced
+// CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %arg0)
+// CHECK:           scf.if
+// CHECK-NOT:         materialize_in_destination
+// CHECK:           tensor.insert_slice
+// CHECK:           materialize_in_destination
+func.func @sliced(%a: tensor<4xf32>, %e: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> tensor<4xf32> {
+    %slice = tensor.extract_slice %x[0] [2] [1] : tensor<4xf32> to tensor<2xf32>
+    %first = arith.cmpi eq, %i, %c0 : index
+    %v = scf.if %first -> tensor<4xf32> {
+      %z = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+      scf.yield %z : tensor<4xf32>
+    } else {
+      scf.yield %e : tensor<4xf32>
+    }
+    %old = tensor.insert_slice %slice into %e[0] [2] [1] : tensor<2xf32> into tensor<4xf32>
+    %sum = arith.addf %old, %e : tensor<4xf32>
+    %unused = tensor.extract %sum[%c0] : tensor<4xf32>
+    scf.yield %v : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
 }
