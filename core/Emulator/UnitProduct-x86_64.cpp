@@ -12,7 +12,7 @@
 
 #include "core/Emulator/UnitProduct.h"
 
-/// The same operations in the same order, four at a time: these vectors alone fuse none.
+/// The same operations in the same order, four at a time.
 [[gnu::target("avx2")]] static void addProductWide(int64_t m, int64_t n, int64_t k, const double *a, const double *b,
                                                    double *c) {
   tilewright::addProductHere(m, n, k, a, b, c);

@@ -8,7 +8,7 @@
 /// \file
 /// The arithmetic of a matrix unit, in float64. Its loops are here; each family of
 /// processors that the emulator runs on has a file that says with which of its
-/// vectors they are compiled. Sums are made in the same order in all.
+/// vectors they are compiled. Sums are made in the same order, and rounded alike, in all.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +26,7 @@ void addProduct(int64_t m, int64_t n, int64_t k, const double *a, const double *
 template <int N>
 [[gnu::always_inline]] inline void addProductOf(int64_t m, int64_t n, int64_t k, const double *a, const double *b,
                                                 double *c) {
+#pragma clang fp contract(off)
   if (N)
     n = N;
   for (int64_t i = 0; i < m; ++i) {

@@ -325,7 +325,7 @@ void Emitter::leave(AffineExpr subgroup) {
 namespace {
 struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTransposesToLanes> {
   void runOnOperation() override {
-    bool failed = false;
+    bool refused = false;
     auto map = [&](AffineForOp root, const LaunchTarget &target) {
       const LaneHierarchy &hierarchy = target.hierarchy;
       const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : target.chip->memory(hierarchy.scratchpad);
@@ -334,7 +334,7 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
       llvm::Expected<std::unique_ptr<LaneOps>> ops = laneOpsOf(root);
       if (!ops) {
         root.emitError() << llvm::toString(ops.takeError());
-        failed = true;
+        refused = true;
         return;
       }
       OpBuilder builder(root);
@@ -356,7 +356,7 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
       Emitter(builder, *task, hierarchy, *plan).emit();
       root.erase();
     };
-    if (mlir::failed(overLaneNests(getOperation(), map)) || failed)
+    if (failed(overLaneNests(getOperation(), map)) || refused)
       signalPassFailure();
   }
 };

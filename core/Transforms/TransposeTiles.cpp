@@ -317,12 +317,14 @@ std::optional<TransposePlan> Planner::plan() {
     }
   };
   int64_t subgroups = std::min<int64_t>(8, hierarchy.subgroups);
-  auto most = [&](unsigned dim) { return std::min(side, int64_t(llvm::PowerOf2Ceil(task.trips(dim).value_or(side)))); };
-  auto least = [&](int64_t most) { return std::min(most, std::max<int64_t>(1, sectorBytes / narrowest)); };
+  auto mostOf = [&](unsigned dim) {
+    return std::min(side, int64_t(llvm::PowerOf2Ceil(task.trips(dim).value_or(side))));
+  };
+  auto leastOf = [&](int64_t most) { return std::min(most, std::max<int64_t>(1, sectorBytes / narrowest)); };
   if (task.rows) {
-    int64_t mostColumns = most(task.columns), mostRows = most(*task.rows);
-    for (int64_t columns = mostColumns; columns >= least(mostColumns); columns /= 2)
-      for (int64_t rows = mostRows; rows >= least(mostRows); rows /= 2)
+    int64_t mostColumns = mostOf(task.columns), mostRows = mostOf(*task.rows);
+    for (int64_t columns = mostColumns; columns >= leastOf(mostColumns); columns /= 2)
+      for (int64_t rows = mostRows; rows >= leastOf(mostRows); rows /= 2)
         if (int64_t own = std::min({subgroups, rows, rows * columns / hierarchy.lanes}))
           consider(rows, columns, own);
   } else {
