@@ -18,9 +18,9 @@
 ///            Without the barrier or the wait it has 6: a finding, whatever the schedule was.
 ///
 /// Shadow memory has a cell for each piece of memory that was accessed as a whole: the last write and the reads since
-/// then. A piece is a line at first, the widest access of the kernel up to 16 bytes, and halves where an access covers only a part,
-/// down to a granule, the smallest access; a write of the whole joins the halves. Both halves begin with what the whole
-/// had, so that what is found is what one cell a granule would find:
+/// then. A piece is a line at first, the widest access of the kernel up to 16 bytes, and halves where an access covers
+/// only a part, down to a granule, the smallest access; a write of the whole joins the halves. Both halves begin with
+/// what the whole had, so that what is found is what one cell a granule would find:
 ///
 ///   line of 16 bytes    copy of 16: one cell       [        copy        ]
 ///                       lane 5 writes bytes 8-11:  [   copy   |lane 5|c.]

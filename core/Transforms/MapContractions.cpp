@@ -273,11 +273,16 @@ void MapContractions::runOnOperation() {
   if (auto module = getOperation()->getParentOfType<ModuleOp>(); module && fields.empty())
     if (auto attribute = module->getAttrOfType<StringAttr>("tilewright.force"))
       fields = attribute.str();
+  // All functions see the same fields; the first one says what is wrong with them.
+  auto refuse = [&](const Twine &message) {
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    if (!module || *module.getOps<func::FuncOp>().begin() == getOperation())
+      getOperation().emitError() << message;
+    signalPassFailure();
+  };
   auto overrides = parsePlanOverrides(fields);
-  if (!overrides) {
-    getOperation().emitError() << llvm::toString(overrides.takeError());
-    return signalPassFailure();
-  }
+  if (!overrides)
+    return refuse(llvm::toString(overrides.takeError()));
   PlanOptions options;
   for (auto &[name, value] : *overrides)
     if (name == "fuse_producers")
@@ -286,11 +291,9 @@ void MapContractions::runOnOperation() {
       options.turnBefore = value;
     else
       options.overrides.emplace_back(name, value);
-  if (options.turnBefore && (*options.turnBefore < 0 || *options.turnBefore > turnsA + turnsB)) {
-    getOperation().emitError() << "plan field 'turn_before' is " << *options.turnBefore
-                               << "; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)";
-    return signalPassFailure();
-  }
+  if (options.turnBefore && (*options.turnBefore < 0 || *options.turnBefore > turnsA + turnsB))
+    return refuse("plan field 'turn_before' is " + Twine(*options.turnBefore) +
+                  "; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)");
   const Settings settings = Settings::of(getOperation());
   options.threads = settings.threads;
   options.mayReassociate = settings.mayReassociate();

@@ -100,3 +100,16 @@ func.func @no_operand() {
   return
 }
 }
+
+// -----
+
+// One message for all functions of a module.
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "block_x=4"} {
+// expected-error@+1 {{unknown plan field 'block_x'}}
+func.func @first() {
+  return
+}
+func.func @second() {
+  return
+}
+}
