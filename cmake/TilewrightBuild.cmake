@@ -57,12 +57,10 @@ if(TILEWRIGHT_CCACHE)
   endif()
 endif()
 
-# tilewright_component(NAME [DEPENDS ...]): every .cpp of this folder becomes part of libTilewright, but those of one family
-# of processors (NAME-x86_64.cpp), which the folder adds itself.
+# tilewright_component(NAME [DEPENDS ...]): every .cpp of this folder becomes part of libTilewright.
 function(tilewright_component name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "-(x86_64|aarch64)\\.cpp$")
   if(NOT sources)
     return()
   endif()

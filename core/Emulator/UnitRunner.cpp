@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/UnitRunner.h"
-#include "core/Emulator/UnitProduct.h"
 #include "core/Runtime/Array.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/bit.h"
@@ -205,6 +204,25 @@ void UnitRunner::read(int index, llvm::ArrayRef<char *> frames, AddressOf addres
   });
 }
 
+/// c[m x n] += a[m x k] * b[k x n], rounded alike on all hosts; N > 0: n is known, else it is 512 at most.
+template <int N> static void addProduct(int64_t m, int64_t n, int64_t k, const double *a, const double *b, double *c) {
+#pragma clang fp contract(off)
+  if (N)
+    n = N;
+  for (int64_t i = 0; i < m; ++i) {
+    double row[N ? N : 512];
+    for (int64_t j = 0; j < n; ++j)
+      row[j] = c[i * n + j];
+    for (int64_t kk = 0; kk < k; ++kk) {
+      double scale = a[i * k + kk];
+      for (int64_t j = 0; j < n; ++j)
+        row[j] += scale * b[kk * n + j];
+    }
+    for (int64_t j = 0; j < n; ++j)
+      c[i * n + j] = row[j];
+  }
+}
+
 void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool useC) const {
   int64_t m = unit.m, n = unit.n, k = unit.k;
   llvm::SmallVector<double, 1024> storage;
@@ -216,7 +234,20 @@ void UnitRunner::run(llvm::ArrayRef<char *> frames, AddressOf addressOf, bool us
     read(2, frames, addressOf, c);
   else
     std::fill_n(c, m * n, 0.0);
-  addProduct(m, n, k, a, b, c);
+  switch (n) {
+  case 8:
+    addProduct<8>(m, n, k, a, b, c);
+    break;
+  case 16:
+    addProduct<16>(m, n, k, a, b, c);
+    break;
+  case 32:
+    addProduct<32>(m, n, k, a, b, c);
+    break;
+  default:
+    addProduct<0>(m, n, k, a, b, c);
+    break;
+  }
   if (unit.saturates && !isFloat(unit.c.element)) {
     double range = std::ldexp(1.0, bitWidth(unit.c.element) - (isSigned(unit.c.element) ? 1 : 0));
     double low = isSigned(unit.c.element) ? -range : 0.0;
