@@ -64,7 +64,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
       "unit_n",       "unit_k",       "tile_m",          "tile_n",          "tile_k",
       "stages",       "block_m",      "block_n",         "group",           "cluster",
       "workers",      "block_k",      "fuse_producers",  "subgroups_m",     "subgroups_n",
-      "raster_rows",  "turn_before"};
+      "subgroups_k",  "raster_rows",  "turn_before"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);

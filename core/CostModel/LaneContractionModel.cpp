@@ -13,15 +13,17 @@
 
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Settings.h"
 #include "core/CostModel/ContractionExtents.h"
 #include "core/CostModel/LaneDimensions.h"
+#include "core/CostModel/LaneRegisters.h"
 #include "core/CostModel/PlanRanking.h"
 #include "core/CostModel/PlanShortage.h"
 #include "core/CostModel/Sectors.h"
+#include "core/CostModel/SliceModel.h"
 #include "core/CostModel/StagedTiles.h"
 #include "core/CostModel/StepModel.h"
 #include "core/CostModel/TileOrder.h"
-#include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -32,6 +34,7 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
   return llvm::json::Object{{"unit", unit->name},
                             {"block", llvm::json::Array{blockM(), blockN(), depth}},
                             {"subgroups", llvm::json::Array{subgroupsM, subgroupsN}},
+                            {"subgroups_k", subgroupsK},
                             {"units_per_subgroup", llvm::json::Array{tilesM, tilesN}},
                             {"stages", stages},
                             {"registers", registers},
@@ -52,6 +55,10 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
                             {"turn_before", turnedBefore},
                             {"results_together", together},
                             {"seconds", seconds}};
+}
+
+NumericFreedom NumericFreedom::of(const Settings &settings) {
+  return {settings.mayRoundOperands(), settings.mayReassociate()};
 }
 
 //===-- Operands ----------------------------------------------------------===//
@@ -143,6 +150,7 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
            (field.first != "block_k" || plan.depth == field.second) &&
            (field.first != "subgroups_m" || plan.subgroupsM == field.second) &&
            (field.first != "subgroups_n" || plan.subgroupsN == field.second) &&
+           (field.first != "subgroups_k" || plan.subgroupsK == field.second) &&
            (field.first != "group" || plan.unit->scopeCount == field.second) &&
            (field.first != "cluster" || plan.cluster == field.second);
   });
@@ -150,53 +158,16 @@ bool tilewright::agrees(const LaneContractionPlan &plan, LanePlanOverrides overr
 
 /// Registers of an address in global memory.
 static constexpr int64_t addressRegisters = 2;
-/// Registers beside fragments and sums where the chip computes products of 8-bit floats on wider ones: all of a step's
-/// `units` of k widened, since its compiler does that ahead, in place of one, and sums of the products that are under
-/// way. `fragments`: registers of one unit of k.
-static int64_t widenedRegisters(const MatrixUnit &unit, const TargetDescription &chip, int64_t units, int64_t fragments,
-                                int64_t accumulators) {
-  auto isShort = [](const UnitOperand &operand) { return isFloat(operand.element) && bitWidth(operand.element) == 8; };
-  int64_t words = isShort(unit.a) && isShort(unit.b) ? int64_t(chip.rate("widened.float8").value_or(0)) : 0;
-  return words ? (words * units - 1) * fragments + int64_t(std::ceil(unit.latency / unit.issue)) * accumulators : 0;
-}
-
 /// Bytes of k in the shortest step.
 static constexpr int64_t shortestDepth = 32;
 /// Stages of a ring: more of them hide no more latency.
 static constexpr int64_t mostStages = 4;
 
-/// Registers that a lane may hold: where the chip has some for sums alone, sums of more than half of these take them,
-/// and as many others are left to all else.
-static int64_t registersOfLane(const TargetDescription &chip, int64_t sums, int64_t lanes) {
-  int64_t all = chip.memory("registers")->entries / lanes, own = chip.memory("register")->entries;
-  const Memory *half = chip.memory("sums");
-  if (half && 2 * sums > half->entries)
-    own = std::max(own, std::min(sums, half->entries) + half->entries);
-  return std::min(own, all);
-}
-
-/// Blocks of a multiprocessor whose registers fit. A subgroup whose lanes hold more than `register` counts has the part
-/// of its issue slot alone.
-static int64_t blocksInRegisters(const TargetDescription &chip, int64_t registers, int64_t lanes, int64_t subgroups) {
-  int64_t all = chip.memory("registers")->entries, own = registers * lanes;
-  if (registers > chip.memory("register")->entries)
-    own = std::max(own, int64_t(all / chip.rate("issue").value_or(1)));
-  return all / (own * subgroups);
-}
-
-/// Rows of a fragment that one lane has elements of.
-static int64_t rowsOfLane(const Layout &layout) {
-  llvm::SmallSet<int64_t, 16> rows;
-  for (int64_t element = 0; element < layout.numElements(); ++element)
-    rows.insert(layout.at(0, element).row);
-  return rows.size();
-}
-
 std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneContractionQuestion &question,
                                                                    const TargetDescription &chip,
                                                                    const LaneHierarchy &hierarchy, std::string &reason,
                                                                    std::vector<LaneContractionPlan> *considered) {
-  const auto &[c, fast, overrides, unknownPitches, written] = question;
+  const auto &[c, freedom, overrides, unknownPitches, written] = question;
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
     return std::nullopt;
@@ -248,17 +219,18 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
 
   // Bytes of k in a step, and the most stages: as many as fit, but where a subgroup copies past its registers each
   // number is looked at, since more stages may leave room for fewer blocks.
-  SmallVector<std::pair<int64_t, int64_t>> sizes;
+  SmallVector<std::tuple<int64_t, int64_t, int64_t>> sizes; // and slices of a stage's k
   bool bySubgroup = subgroupEngine(chip, hierarchy) && !tiles.engine();
   for (int64_t depthBytes : {shortestDepth, int64_t(64), int64_t(128)})
     for (int64_t most = bySubgroup ? 2 : mostStages; most <= mostStages; ++most)
-      sizes.emplace_back(depthBytes, most);
+      for (int64_t slices : {1, 2, 4})
+        sizes.emplace_back(depthBytes, most, slices);
 
   PlanRanking ranking;
   const std::optional<int64_t> sweep = forcedValue(overrides, "raster_rows"); // rows of tiles of one
   PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
-    if (!computes(unit, c, hierarchy, fast))
+    if (!computes(unit, c, hierarchy, freedom.fast))
       continue;
     shortage.unit = true;
     int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
@@ -268,18 +240,20 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
       for (int64_t sn : {1, 2, 4})
         for (int64_t tm : {1, 2, 4, 8})
           for (int64_t tn : {1, 2, 4, 8})
-            for (auto [depthBytes, most] : sizes) {
+            for (auto [depthBytes, most, slices] : sizes) {
               LaneContractionPlan plan = base;
               plan.unit = &unit;
               plan.subgroupsM = sm;
               plan.subgroupsN = sn;
               plan.tilesM = tm;
               plan.tilesN = tn;
+              plan.subgroupsK = slices;
               plan.depth = depthBytes / elementBytes;
               plan.loadsAhead = chip.rate("waits.fragments").has_value() && unit.k > 1;
-              int64_t subgroups = sm * sn, threads = subgroups * hierarchy.lanes;
-              if (plan.depth < unit.k || plan.depth % unit.k != 0 || subgroups > hierarchy.subgroups ||
-                  !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()))
+              int64_t subgroups = plan.subgroups(), threads = subgroups * hierarchy.lanes;
+              if (plan.sliceDepth() < unit.k || plan.sliceDepth() % unit.k != 0 || subgroups > hierarchy.subgroups ||
+                  !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()) ||
+                  (slices > 1 && !maySlice(unit, c, freedom)))
                 continue;
               if (!agrees(plan, overrides))
                 continue;
@@ -297,6 +271,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               };
               if (!fills(c.a, plan.mDim, plan.blockM(), m) || !fills(c.b, plan.nDim, plan.blockN(), n))
                 continue;
+              const int64_t units = plan.sliceDepth() / unit.k; // along k, of one subgroup in a step
               int64_t stageBytes = (plan.blockM() + plan.blockN()) * plan.depth * elementBytes;
               StagedOperand tileA = tiles.operand(plan, true), tileB = tiles.operand(plan, false);
               // Operands that pass through registers run ahead by one step, and need no more stages.
@@ -304,7 +279,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               int64_t staged = tiles.heldRegisters(tileA) + tiles.heldRegisters(tileB);
               int64_t eachK = tm * fragmentA + tn * fragmentB;
               plan.registers = tm * tn * accumulators + 2 * eachK + staged + otherRegisters +
-                               widenedRegisters(unit, chip, plan.depth / unit.k, eachK, accumulators);
+                               widenedRegisters(unit, chip, units, eachK, accumulators);
               int64_t limit = registersOfLane(chip, tm * tn * accumulators, threads);
               if (plan.registers > limit) {
                 shortage.lacksRegisters(plan.registers);
@@ -318,7 +293,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 continue;
               }
               // Compilers load ahead as far as a barrier lets them.
-              plan.keepsOrder = !plan.loadsAhead && plan.registers + (plan.depth / unit.k - 2) * eachK > limit;
+              plan.keepsOrder = !plan.loadsAhead && plan.registers + (units - 2) * eachK > limit;
               // Products of one lane each would move from behind the loop into the branches that check stores of C, and
               // all fragments would live until then.
               auto whole = [&](unsigned dim, int64_t block) {
@@ -327,7 +302,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               plan.lastApart = unit.k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
               int64_t steps = llvm::divideCeil(k, plan.depth);
               if (!plan.lastApart && plan.keepsOrder && steps == 1 && c.nest.tripCounts[plan.kDim]) {
-                shortage.lacksRegisters(plan.registers + (plan.depth / unit.k - 2) * eachK); // there is no loop
+                shortage.lacksRegisters(plan.registers + (units - 2) * eachK); // there is no loop
                 continue;
               }
               plan.across = plan.loadsAhead && !engine && plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
@@ -346,6 +321,13 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 continue;
               }
 
+              const SliceExchange exchange = planSliceExchange(plan, *shared, hierarchy);
+              plan.unitsExchanged = exchange.units;
+              plan.sharedBytes = std::max(plan.sharedBytes, exchange.bytes);
+              if (plan.sharedBytes > shared->bytes) {
+                shortage.lacksBytes(exchange.bytes);
+                continue;
+              }
               plan.blocksAtATime = std::max<int64_t>(
                   1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
                                blocksInRegisters(chip, plan.registers, hierarchy.lanes, subgroups), 2048 / threads}));
@@ -376,12 +358,12 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 plan.instructions = tiles.instructions(plan, tileA, tileB);
               }
               double issued = subgroups * plan.instructions.sum() / issueSlots;
-              double reads = subgroups * double(plan.depth) / unit.k * elementBytes *
+              double reads = double(subgroups) * units * elementBytes *
                              (tm * loadedElements(unit.a) * meetA + tn * loadedElements(unit.b) * meetB);
               double written = bytesA * meetA + bytesB * meetB;
               double fetched = fetchedOnce(m, n, k, outerCount, plan, active, elementBytes, l2);
               StepLoad load;
-              load.units = double(tm * tn) * (plan.depth / unit.k) * unit.issue * subgroups / issueSlots * perUnit;
+              load.units = double(tm * tn) * units * unit.issue * subgroups / issueSlots * perUnit;
               load.issue = issued * perUnit;
               load.scratchpad = (reads + written) / shared->bytesPerClock * perUnit;
               load.l2 = l2 ? stageBytes * active / l2->bytesPerClock : 0;
@@ -390,13 +372,12 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               // Fragments that are loaded ahead hide behind the products of those before: all but the first; where they
               // are loaded across steps that too. Then a block's subgroups stop for nothing but each other, so those
               // that share an issue slot have to be done in turn between two meetings.
-              chain.products = double(tm * tn) * (plan.depth / unit.k) * unit.issue;
+              chain.products = double(tm * tn) * units * unit.issue;
               if (plan.across)
                 chain.products *= std::max(1.0, subgroups / issueSlots);
               chain.across = plan.across;
               chain.product = unit.issue;
-              chain.scratchpadRead =
-                  reads / subgroups / shared->bytesPerClock / (plan.loadsAhead ? plan.depth / unit.k : 1);
+              chain.scratchpadRead = reads / subgroups / shared->bytesPerClock / (plan.loadsAhead ? units : 1);
               double byLanes = !engine ? written : heldA ? bytesA * meetA : heldB ? bytesB * meetB : 0;
               chain.scratchpadWrite = byLanes / subgroups / shared->bytesPerClock;
               chain.scratchpadLatency = shared->latency;
@@ -409,7 +390,8 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               plan.stepClocks = stepClocks(load, chain);
               double waves = std::max(1.0, std::ceil(blocks / atATime));
               double stored = double(plan.blockM()) * plan.blockN() * bytesTouched(results, tm * unit.m, tn * unit.n);
-              double epilogue = 100 + stored * active / (l2 ? l2->bytesPerClock : 1000.0);
+              double epilogue = 100 + stored * active / (l2 ? l2->bytesPerClock : 1000.0) +
+                                exchange.clocks(*shared, issueSlots, perUnit);
               double hbm =
                   (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
               double clocks = std::max(waves * (steps * otherKCount * plan.stepClocks + epilogue), hbm) + launchClocks;

@@ -11,6 +11,7 @@
 ///
 ///   block tile      BM x BN of C, read through a ring of stages of depth BK
 ///   subgroup tile   TM x TN units, accumulators in registers over all of k
+///   slices          subgroups that share a tile of C and have a part of each stage's k each (SliceModel.h)
 ///
 ///   clocks of a step = max(units: TM TN BK/k issue x subgroups / issue slots,
 ///                          scratchpad: (BM + BN) BK written, each subgroup's rows and columns read,
@@ -35,6 +36,8 @@
 #include "llvm/Support/JSON.h"
 
 namespace tilewright {
+
+struct Settings;
 
 /// An operand's tile in the scratchpad.
 struct StagedTile {
@@ -61,7 +64,9 @@ struct LaneContractionPlan {
   const MatrixUnit *unit = nullptr;
   unsigned mDim = 0, nDim = 0, kDim = 0;
   llvm::SmallVector<unsigned> outer, otherK; // the dimensions left, outermost first
-  int64_t subgroupsM = 1, subgroupsN = 1;    // of a block
+  int64_t subgroupsM = 1, subgroupsN = 1;    // of a block, and of each of its slices
+  int64_t subgroupsK = 1;                    // slices: each multiplies a part of a stage's k (SliceModel.h)
+  int64_t unitsExchanged = 0;                // of a subgroup whose sums slices add at a time; 0: there is one slice
   int64_t tilesM = 1, tilesN = 1;            // units of a subgroup
   int64_t depth = 1;                         // BK
   int64_t stages = 1;
@@ -86,18 +91,21 @@ struct LaneContractionPlan {
   int64_t ahead() const { return across && a.direct && b.direct ? stages - 1 : 1; }
   int64_t blockM() const { return subgroupsM * tilesM * unit->m; }
   int64_t blockN() const { return subgroupsN * tilesN * unit->n; }
+  int64_t subgroups() const { return subgroupsM * subgroupsN * subgroupsK; }
+  /// Of a stage's k, what one slice multiplies.
+  int64_t sliceDepth() const { return depth / subgroupsK; }
   /// Whether both cut C and k alike on the same unit.
   bool cutsLike(const LaneContractionPlan &other) const {
-    return std::tie(unit, subgroupsM, subgroupsN, tilesM, tilesN, depth, cluster) ==
-           std::tie(other.unit, other.subgroupsM, other.subgroupsN, other.tilesM, other.tilesN, other.depth,
-                    other.cluster);
+    return std::tie(unit, subgroupsM, subgroupsN, subgroupsK, tilesM, tilesN, depth, cluster) ==
+           std::tie(other.unit, other.subgroupsM, other.subgroupsN, other.subgroupsK, other.tilesM, other.tilesN,
+                    other.depth, other.cluster);
   }
   llvm::json::Object toJSON() const;
 };
 
-/// Only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n" (of a
-/// block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages" and "workers" are
-/// the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
+/// Only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n",
+/// "subgroups_k" (of a block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages"
+/// and "workers" are the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 
 /// An array that is written behind the sums.
@@ -109,10 +117,17 @@ struct StoredResult {
 /// The array that `access`, over the dimensions of `c`, writes: C itself, or what follows it.
 StoredResult storedResult(const Contraction &c, const Access &access);
 
+/// What a plan may change of the results.
+struct NumericFreedom {
+  bool fast = false;          // units that round their operands (tf32) may be used
+  bool mayReassociate = true; // else floats are added along k in their order
+  static NumericFreedom of(const Settings &settings);
+};
+
 /// What is to be planned.
 struct LaneContractionQuestion {
   const Contraction &contraction;
-  bool fast = false; // units that round their operands (tf32) may be used
+  NumericFreedom freedom = {};
   LanePlanOverrides overrides = {};
   /// Arrays that are read and written behind the sums, C among them, whose rows are apart as only the run shows.
   /// Compilers keep, for each but C, where the rows of a lane begin, 64 bits, for the columns that follow.

@@ -83,7 +83,8 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   auto copies = [&](const StagedTile &tile) {
     return steps + otherK * (!runsAhead ? 0 : tile.held || !asynchronous ? 1 : plan.stages - 1);
   };
-  int64_t leaving = tiles * plan.blockM() * plan.blockN() * tail.scratchpadBytes;
+  int64_t sums = tiles * plan.blockM() * plan.blockN();
+  int64_t leaving = sums * (tail.scratchpadBytes + (plan.subgroupsK - 1) * elementBytes(c.accumulator));
   result.scratchpadBytesWritten =
       tiles * plan.depth * (copies(plan.a) * plan.blockM() * bytesA + copies(plan.b) * plan.blockN() * bytesB) +
       leaving;

@@ -38,7 +38,7 @@ static double besidePerClock(const LaneContractionPlan &plan) {
 void PlanRanking::add(const LaneContractionPlan &plan, int rank, double beside) {
   bool ties = best && rank == bestRank && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
   double least = ties ? std::min(plan.seconds, best->seconds) : plan.seconds;
-  bool better = ties                       ? beside < bestBeside && plan.stages <= best->stages
+  bool better = ties ? beside < bestBeside && plan.stages <= best->stages && plan.subgroupsK <= best->subgroupsK
                 : best && rank != bestRank ? rank > bestRank
                                            : best && plan.seconds < best->seconds;
   if (plan.loadsAhead && (!best || plan.seconds <= (1 + uncertainTime) * best->seconds || rank > bestRank))

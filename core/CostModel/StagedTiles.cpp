@@ -115,7 +115,7 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   const UnitOperand &own = isA ? plan.unit->a : plan.unit->b;
   unsigned freeDim = isA ? plan.mDim : plan.nDim;
   int64_t free = isA ? plan.blockM() : plan.blockN();
-  int64_t threads = plan.subgroupsM * plan.subgroupsN * hierarchy.lanes;
+  int64_t threads = plan.subgroups() * hierarchy.lanes;
   StagedOperand result;
   bool byMatrices = matrices && plan.unit->k > 1;
   // Along k as lanes take vectors from it; in the array's order where they load matrices transposed or take single
@@ -318,7 +318,7 @@ double StagedTiles::writesOf(const StagedOperand &operand, const StagedTile &til
 StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, const StagedOperand &a,
                                            const StagedOperand &b) const {
   const MatrixUnit &unit = *plan.unit;
-  double units = plan.depth / unit.k;
+  double units = plan.sliceDepth() / unit.k;
   StepInstructions result;
   result.products = units * plan.tilesM * plan.tilesN;
   result.fragmentLoads =

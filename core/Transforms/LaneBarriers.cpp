@@ -112,9 +112,15 @@ LaneBarriers::Event LaneBarriers::eventOf(Value buffer, AffineMap map, ValueRang
   return event;
 }
 
+/// Whether `buffer` lies where others of the scratchpad do.
+static bool overlays(Value buffer) {
+  auto alloc = buffer.getDefiningOp<tile::AllocOp>();
+  return alloc && alloc.getOverlays();
+}
+
 bool LaneBarriers::conflict(const Event &a, const Event &b) {
   if (a.buffer != b.buffer)
-    return false;
+    return overlays(a.buffer) || overlays(b.buffer);
   if (!a.stage || !b.stage)
     return true;
   auto c = dyn_cast<AffineConstantExpr>(a.stage), d = dyn_cast<AffineConstantExpr>(b.stage);
@@ -170,16 +176,21 @@ LogicalResult LaneBarriers::meet(Operation *op, Event event, bool diverges) {
     return success();
   // Copies of one wait write together: what one of them wrote stays open behind the barrier before the wait.
   auto isOwn = [&](const Event &other) { return other.op == op && !other.earlier; };
-  bool meets = llvm::any_of(open, [&](const Event &other) {
-    return !isOwn(other) && (event.write || other.write) && conflict(event, other);
-  });
-  if (meets && !before.contains(op)) {
-    if (diverges)
-      return op->emitOpError() << "needs a barrier, but stands in control flow that the lanes of a block do not share";
-    before.insert(op);
+  auto isInBranch = [&](const Event &other) { return branch && other.op && branch->isProperAncestor(other.op); };
+  bool meets = false, meetsInBranch = false;
+  for (const Event &other : open)
+    if (!isOwn(other) && (event.write || other.write) && conflict(event, other)) {
+      meets = true;
+      meetsInBranch |= isInBranch(other);
+    }
+  // What stands in a branch that some lanes take, and meets accesses before it alone, needs the barrier before it.
+  Operation *place = diverges && branch && !meetsInBranch ? branch : op;
+  if (meets && place == op && diverges && !before.contains(op))
+    return op->emitOpError() << "needs a barrier, but stands in control flow that the lanes of a block do not share";
+  if (meets) {
+    before.insert(place);
+    llvm::erase_if(open, [&](const Event &other) { return !isOwn(other) && (place == op || !isInBranch(other)); });
   }
-  if (meets)
-    llvm::erase_if(open, [&](const Event &other) { return !isOwn(other); });
   event.op = op;
   open.push_back(std::move(event));
   return success();
@@ -265,13 +276,18 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
       open.insert(open.end(), untouched.begin(), untouched.end());
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       std::vector<Event> start = open, joined;
+      bool outermost = !this->branch;
+      if (outermost)
+        this->branch = branch;
       for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
-        open = start;
+        open = before.contains(branch) ? std::vector<Event>() : start;
         if (!region->empty() && succeeded(result))
           result = visit(region->front(), true);
         joined.insert(joined.end(), open.begin(), open.end());
       }
       open = std::move(joined);
+      if (outermost)
+        this->branch = nullptr;
     } else {
       for (Region &region : op.getRegions())
         for (Block &inner : region)

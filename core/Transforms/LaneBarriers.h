@@ -76,6 +76,7 @@ private:
 
   const LaneHierarchy *hierarchy = nullptr;
   bool engine = false;
+  mlir::Operation *branch = nullptr; // the outermost one around that some lanes take; null: none
   llvm::DenseSet<mlir::Operation *> before, behind;
   std::vector<Event> open;
 };

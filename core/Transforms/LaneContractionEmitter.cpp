@@ -32,6 +32,8 @@ void LaneContractionNest::emit() {
     auto allocate = [&] {
       sharedA = alloc(p.a, p.blockM(), c.a.element);
       sharedB = alloc(p.b, p.blockN(), c.b.element);
+      if (p.subgroupsK > 1)
+        exchanged = allocExchange();
       body();
     };
     rank = constant(0);
@@ -88,7 +90,14 @@ void LaneContractionNest::tile(ArrayRef<AffineExpr> block) {
   }
   blockRow = (block[0] * p.cluster + rank) * p.blockM();
   blockCol = block[1] * p.blockN();
-  space.parallel({constant(p.subgroupsM), constant(p.subgroupsN)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
+  // Subgroups of a slice follow each other, so that those that finish sums are on all issue slots.
+  SmallVector<AffineExpr> bounds{constant(p.subgroupsM), constant(p.subgroupsN)};
+  if (p.subgroupsK > 1)
+    bounds.insert(bounds.begin(), constant(p.subgroupsK));
+  space.parallel(bounds, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
+    slice = p.subgroupsK > 1 ? own.front() : constant(0);
+    own = own.take_back(2);
+    inSlice = own[0] * p.subgroupsN + own[1];
     localRow = own[0] * (p.tilesM * unit.m);
     localCol = own[1] * (p.tilesN * unit.n);
     row = blockRow + localRow;
@@ -148,47 +157,56 @@ void LaneContractionNest::store(Value value, const Access &access, int64_t tm, i
                         AffineMapAttr::get(elements(access)), validMap, validOperands, UnitAttr());
 }
 
+/// What C held is added behind the sum: else the loop would hold the addresses and checks of all of the tile, which its
+/// stores need again.
+bool LaneContractionNest::addsBehind() const {
+  return !task.zeroInit && p.engine.empty() && (task.mayReassociate || !isa<FloatType>(c.accumulator));
+}
+
 /// The tile of one subgroup.
 void LaneContractionNest::subgroup() {
   auto type = fragment(unit.c, c.accumulator);
-  // What C held is added behind the sum: else the loop would hold the addresses and checks of all of the tile, which
-  // its stores need again.
-  bool adds = !task.zeroInit && p.engine.empty() && (task.mayReassociate || !isa<FloatType>(c.accumulator));
   SmallVector<Value> sums;
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
     for (int64_t tn = 0; tn < p.tilesN; ++tn)
-      sums.push_back(task.zeroInit || adds ? tile::ZeroOp::create(builder(), space.loc, type).getResult()
-                                           : load(c.c, type, tm, tn));
+      sums.push_back(task.zeroInit || addsBehind() ? tile::ZeroOp::create(builder(), space.loc, type).getResult()
+                                                   : load(c.c, type, tm, tn));
   sums = reduce(0, sums);
-  // What follows takes units of a row together, where lanes fill more of a sector so.
+  if (p.subgroupsK > 1)
+    return finishSlices(sums);
+  for (int64_t tm = 0; tm < p.tilesM; ++tm)
+    for (int64_t tn = 0; tn < p.tilesN; tn += p.together)
+      finish(ValueRange(sums).slice(tm * p.tilesN + tn, p.together), tm, tn);
+}
+
+Value LaneContractionNest::add(Value a, Value b) {
+  return tile::MapOp::create(builder(), space.loc, a.getType(), ValueRange{a, b},
+                             [&](OpBuilder &inner, Location loc, ValueRange values) {
+                               bool isFloat = isa<FloatType>(c.accumulator);
+                               Value total = isFloat
+                                                 ? arith::AddFOp::create(inner, loc, values[0], values[1]).getResult()
+                                                 : arith::AddIOp::create(inner, loc, values[0], values[1]);
+                               tile::YieldOp::create(inner, loc, total);
+                             })
+      .getResult(0);
+}
+
+void LaneContractionNest::finish(ValueRange sums, int64_t tm, int64_t tn) {
+  // Units of a row together, where lanes fill more of a sector so.
   auto joined = [&](Type element) {
     tile::FragmentType own = fragment(unit.c, element);
     return p.together == 1 ? own : tile::JoinOp::typeOf(own, p.together);
   };
-  type = joined(c.accumulator);
-  for (int64_t tm = 0; tm < p.tilesM; ++tm)
-    for (int64_t tn = 0; tn < p.tilesN; tn += p.together) {
-      Value sum = sums[tm * p.tilesN + tn];
-      if (p.together > 1)
-        sum = tile::JoinOp::create(builder(), space.loc, ValueRange(sums).slice(tm * p.tilesN + tn, p.together));
-      if (adds)
-        sum = tile::MapOp::create(builder(), space.loc, type, ValueRange{load(c.c, type, tm, tn), sum},
-                                  [&](OpBuilder &inner, Location loc, ValueRange values) {
-                                    bool isFloat = isa<FloatType>(c.accumulator);
-                                    Value total =
-                                        isFloat ? arith::AddFOp::create(inner, loc, values[0], values[1]).getResult()
-                                                : arith::AddIOp::create(inner, loc, values[0], values[1]);
-                                    tile::YieldOp::create(inner, loc, total);
-                                  })
-                  .getResult(0);
-      if (task.keepC)
-        store(sum, c.c, tm, tn);
-      if (!task.epilogue.empty())
-        emitEpilogue(
-            builder(), space.loc, task, sum, joined,
-            [&](const Access &access, tile::FragmentType type) { return load(access, type, tm, tn); },
-            [&](Value value, const Access &access) { store(value, access, tm, tn); });
-    }
+  Value sum = p.together == 1 ? sums.front() : tile::JoinOp::create(builder(), space.loc, sums).getResult();
+  if (addsBehind())
+    sum = add(load(c.c, joined(c.accumulator), tm, tn), sum);
+  if (task.keepC)
+    store(sum, c.c, tm, tn);
+  if (!task.epilogue.empty())
+    emitEpilogue(
+        builder(), space.loc, task, sum, joined,
+        [&](const Access &access, tile::FragmentType type) { return load(access, type, tm, tn); },
+        [&](Value value, const Access &access) { store(value, access, tm, tn); });
 }
 
 void tilewright::emitLaneContraction(OpBuilder &builder, Location loc, const ContractionTask &task,

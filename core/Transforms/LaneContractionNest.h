@@ -42,6 +42,7 @@ private:
     return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout);
   }
   mlir::Value alloc(const StagedTile &tile, int64_t free, mlir::Type element);
+  mlir::Value allocExchange();
   mlir::Value copy(const ContractionOperand &operand, const StagedTile &tile, mlir::Value buffer, bool isA,
                    mlir::AffineExpr k, mlir::AffineExpr stage, int64_t block = 0);
   llvm::SmallVector<mlir::Value> copyTiles(mlir::AffineExpr k, mlir::AffineExpr stage);
@@ -62,7 +63,13 @@ private:
   llvm::SmallVector<mlir::Value> ring(mlir::ValueRange accumulators);
   llvm::SmallVector<mlir::Value> single(mlir::ValueRange accumulators);
   llvm::SmallVector<mlir::Value> prefetch(int64_t k, mlir::ValueRange accumulators);
+  bool addsBehind() const;
   void subgroup();
+  /// What is done with the finished sums of the units from `tn` on of row `tm`, `together` of them.
+  void finish(mlir::ValueRange sums, int64_t tm, int64_t tn);
+  /// Adds what slices have summed up and finishes it; there are several.
+  void finishSlices(mlir::ValueRange sums);
+  mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::AffineMap elements(const Access &access);
   void at(int64_t tm, int64_t tn) {
     space.at[p.mDim] = row + tm * unit.m;
@@ -80,9 +87,10 @@ private:
   bool engine;
   bool kInside = false; // the copies to be written lie inside along k
   IterationSpace space;
-  mlir::Value sharedA, sharedB;
-  mlir::AffineExpr rank;                                             // of the block in its cluster
+  mlir::Value sharedA, sharedB, exchanged; // tiles of a stage; sums of slices, null: there is one slice
+  mlir::AffineExpr rank;                   // of the block in its cluster
   mlir::AffineExpr blockRow, blockCol, row, col, localRow, localCol; // of the block, of the subgroup, inside the block
+  mlir::AffineExpr slice, inSlice;                                   // of the subgroup, its number there
 };
 
 } // namespace tilewright

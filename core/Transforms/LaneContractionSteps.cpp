@@ -92,17 +92,18 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
   return tokens;
 }
 
-/// The fragments of a unit's k at `k` of a stage.
+/// The fragments of a unit's k at `k` of the slice's part of a stage.
 LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr stage, int64_t k) {
+  AffineExpr inStage = slice * p.sliceDepth() + k;
   auto load = [&](Value buffer, const UnitOperand &own, const ContractionOperand &operand, const StagedTile &tile,
                   bool isA, AffineExpr free) {
-    SmallVector<AffineExpr> place{stage, free, constant(k)};
+    SmallVector<AffineExpr> place{stage, free, inStage};
     if (!tile.kInner)
       std::swap(place[1], place[2]);
     bool straight = isA == tile.kInner; // rows of the fragment are rows of the buffer
     SmallVector<AffineExpr> from{constant(0), straight ? dim(0) : dim(1), straight ? dim(1) : dim(0)};
     if (inBlocks(tile)) {
-      place = {stage, free.floorDiv(tile.line), constant(k), constant(0)};
+      place = {stage, free.floorDiv(tile.line), inStage, constant(0)};
       AffineExpr inner = from[2];
       from = {constant(0), inner.floorDiv(tile.line), from[1], inner % tile.line};
     }
@@ -134,14 +135,14 @@ void LaneContractionNest::multiply(const Fragments &own, SmallVectorImpl<Value> 
     }
 }
 
-/// All products of one stage.
+/// All products of a slice's part of one stage.
 SmallVector<Value> LaneContractionNest::multiply(ValueRange accumulators, AffineExpr stage) {
   SmallVector<Value> sums(accumulators);
   bool ahead = p.loadsAhead || p.keepsOrder;
   Fragments next = loadFragments(stage, 0);
-  for (int64_t k = 0; k < p.depth; k += unit.k) {
+  for (int64_t k = 0; k < p.sliceDepth(); k += unit.k) {
     Fragments own = next;
-    bool last = k + unit.k >= p.depth;
+    bool last = k + unit.k >= p.sliceDepth();
     if (ahead && !last) // the next fragments come while these are multiplied
       next = loadBehind(stage, k + unit.k);
     multiply(own, sums, !ahead ? StringRef() : last ? StringRef(arrivedAttr) : StringRef(behindLoadsAttr));
@@ -163,13 +164,13 @@ LaneContractionNest::Fragments LaneContractionNest::loadBehind(AffineExpr stage,
 /// lanes write what they hold beside the last products here, an engine has the whole step.
 void LaneContractionNest::multiplyAcross(Fragments &held, SmallVectorImpl<Value> &sums, AffineExpr stage,
                                          function_ref<Operation *()> arrive) {
-  bool byLanes = arrive && !(p.a.direct && p.b.direct) && p.depth > 2 * unit.k;
+  bool byLanes = arrive && !(p.a.direct && p.b.direct) && p.sliceDepth() > 2 * unit.k;
   Fragments next = loadFragments(stage, 0);
   if (!held.a.empty())
     multiply(held, sums, behindLoadsAttr);
-  for (int64_t k = unit.k; k < p.depth; k += unit.k) {
+  for (int64_t k = unit.k; k < p.sliceDepth(); k += unit.k) {
     Fragments own = next;
-    bool writes = byLanes && k + unit.k >= p.depth;
+    bool writes = byLanes && k + unit.k >= p.sliceDepth();
     if (writes) { // one wait for fragments and elements
       arrive()->setAttr(arrivedAttr, builder().getUnitAttr());
       next = loadFragments(stage, k);

@@ -71,9 +71,10 @@ LogicalResult LaneWriter::alloc(tile::AllocOp op) {
   if (!shared)
     shared = context.ops.scratchpad(builder, context.loc, module, shape.sharedBytes);
   array.pointer = shared;
-  if (sharedUsed)
-    array.pointer = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
-  sharedUsed += bytes;
+  int64_t begin = op.getOverlays() ? 0 : sharedUsed;
+  if (begin)
+    array.pointer = elementBehind(builder, context.loc, shared, builder.getI8Type(), begin);
+  sharedUsed = std::max(sharedUsed, begin + bytes);
   if (sharedUsed > shape.sharedBytes)
     return op.emitOpError() << "ends at byte " << sharedUsed << " of the scratchpad, but the launch has "
                             << shape.sharedBytes << " bytes";

@@ -122,7 +122,8 @@ int64_t tilewright::unitsTogether(const ContractionTask &task, const LaneContrac
   };
   std::optional<double> least = clocksOf(1);
   int64_t best = 1;
-  for (int64_t count = 2; least && plan.tilesN % count == 0 && count * unit.n <= sectorBytes; count *= 2)
+  int64_t most = plan.subgroupsK > 1 ? std::min(plan.tilesN, plan.unitsExchanged) : plan.tilesN;
+  for (int64_t count = 2; least && most % count == 0 && count * unit.n <= sectorBytes; count *= 2)
     if (std::optional<double> clocks = clocksOf(count); clocks && *clocks < *least) {
       least = clocks;
       best = count;

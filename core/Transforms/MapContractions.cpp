@@ -164,7 +164,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   if (turned.plan && !log && asTurned)
     lanePlan = std::move(turned.plan);
   else if (lanes)
-    lanePlan = planLaneContraction({c, Settings::of(root).mayRoundOperands(), options.overrides, pitches, results},
+    lanePlan = planLaneContraction({c, NumericFreedom::of(Settings::of(root)), options.overrides, pitches, results},
                                    target, *lanes, reason, log ? &consideredLanes : nullptr);
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
@@ -295,11 +295,11 @@ void MapContractions::runOnOperation() {
     return refuse("plan field 'turn_before' is " + Twine(*options.turnBefore) +
                   "; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)");
   const Settings settings = Settings::of(getOperation());
+  const NumericFreedom freedom = NumericFreedom::of(settings);
   options.threads = settings.threads;
   options.mayReassociate = settings.mayReassociate();
   if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target))
-    separateInsides(getOperation(),
-                    {**target, *lanes, settings.mayRoundOperands(), options.overrides, options.turnBefore.value_or(0)});
+    separateInsides(getOperation(), {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)});
   // One at a time: a rewrite erases nests that another could have named.
   for (bool changed = true; changed;) {
     changed = false;
@@ -322,11 +322,10 @@ void MapContractions::runOnOperation() {
         if (widenOperands(*contraction, **target))
           contraction = recognizeContraction(*analyzeNest(root));
         orientToResult(*contraction);
-        padded = findPaddedOperands(*contraction, {**target, *lanes, settings.mayRoundOperands(), options.overrides,
-                                                   options.turnBefore.value_or(0)});
+        padded = findPaddedOperands(*contraction,
+                                    {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)});
         padded.apply(*contraction);
-        auto done = turnOperands(*contraction, **target, *lanes, settings.mayRoundOperands(), options.overrides,
-                                 options.turnBefore);
+        auto done = turnOperands(*contraction, **target, *lanes, freedom, options.overrides, options.turnBefore);
         if (failed(done))
           return signalPassFailure();
         turned = std::move(*done);

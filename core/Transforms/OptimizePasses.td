@@ -22,7 +22,8 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
     packing and loop order, and rewrites each with its initialisation and element-wise epilogue in one step.
   }];
   let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::affine::AffineDialect",
-                           "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"];
+                           "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::scf::SCFDialect"];
   let options = [
     Option<"force", "force", "std::string", "", "Fields of the plan that override the model, `rows=6,vectors=4,...` "
            "(names as in --explain=json); for measuring how far the model is from the best. Without it the module's "

@@ -61,7 +61,8 @@ static LaunchShape shapeOf(tile::ParallelOp grid, const LaneHierarchy &hierarchy
       int64_t elements = type.getNumElements();
       if (std::optional<tile::ArrangementAttr> arrangement = alloc.getArrangement(); arrangement && type.getRank())
         elements += elements / type.getShape().back() * arrangement->getPadding();
-      shape.sharedBytes += llvm::alignTo(elements * elementBytes(type.getElementType()), scratchpadGranule);
+      int64_t bytes = llvm::alignTo(elements * elementBytes(type.getElementType()), scratchpadGranule);
+      shape.sharedBytes = alloc.getOverlays() ? std::max(shape.sharedBytes, bytes) : shape.sharedBytes + bytes;
     }
   });
   shape.threads = subgroups * hierarchy.lanes;

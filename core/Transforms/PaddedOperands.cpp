@@ -95,7 +95,7 @@ PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const Paddin
   Contraction direct = c;
   result.apply(direct);
   auto planOf = [&](const Contraction &asked, int64_t padded, double before) {
-    return planChoice({asked, options.fast, options.overrides}, options.chip, options.hierarchy, padded, before);
+    return planChoice({asked, options.freedom, options.overrides}, options.chip, options.hierarchy, padded, before);
   };
   OperandChoice past = planOf(direct, 0, 0), padded = planOf(c, which, buffers);
   if (!past.plan || padded.seconds < past.seconds)

@@ -51,7 +51,7 @@ struct PaddedOperands {
 struct PaddingOptions {
   const TargetDescription &chip;
   const LaneHierarchy &hierarchy;
-  bool fast;                   // as for planLaneContraction
+  NumericFreedom freedom;      // as for planLaneContraction
   LanePlanOverrides overrides; // as for planLaneContraction
   int64_t padded;              // operands that keep a padded buffer all the same (`turnsA`, `turnsB`)
 };

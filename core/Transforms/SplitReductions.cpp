@@ -142,7 +142,7 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
       return;
     orientToResult(*c);
     std::string reason;
-    auto plan = planLaneContraction({*c, settings.mayRoundOperands()}, *target.chip, target.hierarchy, reason);
+    auto plan = planLaneContraction({*c, NumericFreedom::of(settings)}, *target.chip, target.hierarchy, reason);
     if (!plan)
       return;
     SplitPlan choice = planSplit(*plan, *c, *target.chip, target.hierarchy);

@@ -100,9 +100,9 @@ struct Turn {
 /// Compares plans with and without turned operands.
 class OperandTurner {
 public:
-  OperandTurner(const Contraction &c, const TargetDescription &chip, const LaneHierarchy &hierarchy, bool fast,
-                LanePlanOverrides overrides)
-      : c(c), chip(chip), hierarchy(hierarchy), fast(fast), overrides(overrides), root(Nest(c.nest).root()) {}
+  OperandTurner(const Contraction &c, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                NumericFreedom freedom, LanePlanOverrides overrides)
+      : c(c), chip(chip), hierarchy(hierarchy), freedom(freedom), overrides(overrides), root(Nest(c.nest).root()) {}
   FailureOr<TurnedOperands> run(std::optional<int64_t> forced);
 
 private:
@@ -118,7 +118,7 @@ private:
   const Contraction &c;
   const TargetDescription &chip;
   const LaneHierarchy &hierarchy;
-  bool fast;
+  NumericFreedom freedom;
   LanePlanOverrides overrides;
   AffineForOp root;
   SmallVector<Turn, 2> turns;
@@ -160,7 +160,7 @@ bool OperandTurner::areTurnedByLanes(const Turn &turn, const LaneContractionPlan
 bool OperandTurner::isReadInPlace() const {
   return tileEngine(chip, hierarchy) && llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
            return unit.a.residence == Residence::Scratchpad && unit.b.residence == Residence::Scratchpad &&
-                  takesElements(unit, c, fast);
+                  takesElements(unit, c, freedom.fast);
          });
 }
 
@@ -170,7 +170,7 @@ double OperandTurner::least() const {
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     products *= double(trips.value_or(assumedExtent));
   for (const MatrixUnit &unit : chip.units())
-    if (takesElements(unit, c, fast))
+    if (takesElements(unit, c, freedom.fast))
       perClock = std::max(perClock, double(unit.m) * unit.n * unit.k / unit.issue *
                                         (unit.scopeCount > 1 ? 1 : chip.rate("issue").value_or(1)));
   double clocks = perClock > 0 ? products / (perClock * double(hierarchy.blocks)) : 0;
@@ -201,7 +201,7 @@ OperandChoice OperandTurner::planned(int64_t which) const {
       (turn.isA ? turned.a : turned.b) = readFrom(*turn.own, buffers.back(), turn.place);
     }
   orientToResult(turned);
-  OperandChoice result = planChoice({turned, fast, overrides}, chip, hierarchy, which, turning(which));
+  OperandChoice result = planChoice({turned, freedom, overrides}, chip, hierarchy, which, turning(which));
   for (Value buffer : buffers)
     buffer.getDefiningOp()->erase();
   return result;
@@ -296,7 +296,7 @@ FailureOr<TurnedOperands> OperandTurner::run(std::optional<int64_t> forced) {
 }
 
 FailureOr<TurnedOperands> tilewright::turnOperands(const Contraction &c, const TargetDescription &chip,
-                                                   const LaneHierarchy &hierarchy, bool fast,
+                                                   const LaneHierarchy &hierarchy, NumericFreedom freedom,
                                                    LanePlanOverrides overrides, std::optional<int64_t> forced) {
-  return OperandTurner(c, chip, hierarchy, fast, overrides).run(forced);
+  return OperandTurner(c, chip, hierarchy, freedom, overrides).run(forced);
 }

@@ -37,10 +37,10 @@ struct TurnedOperands {
 
 /// Rewrites `c` so, with a remark, for those operands for which the plan and the launches before it take the least
 /// time. `forced`: for these (`turnsA`, `turnsB`, both or 0) whatever they take; failure, with an error, if one of them
-/// is in order already or its array cannot be turned. `fast`, `overrides`: as for planLaneContraction.
+/// is in order already or its array cannot be turned. `freedom`, `overrides`: as for planLaneContraction.
 mlir::FailureOr<TurnedOperands> turnOperands(const Contraction &c, const TargetDescription &chip,
-                                             const LaneHierarchy &hierarchy, bool fast, LanePlanOverrides overrides,
-                                             std::optional<int64_t> forced);
+                                             const LaneHierarchy &hierarchy, NumericFreedom freedom,
+                                             LanePlanOverrides overrides, std::optional<int64_t> forced);
 
 } // namespace tilewright
 

@@ -289,6 +289,9 @@ def Tile_AllocOp : Tile_Op<"alloc"> {
     elements are placed; of an arranged buffer only `tile.copy`, `tile.load`, `tile.store` and `tile.fill` may touch
     the elements, because they know the arrangement.
 
+    With `overlays` the buffer may lie where the buffers of its memory that are allocated before it lie: what those hold
+    is undefined from the first write to it on. Whoever lowers accesses to both keeps their order.
+
     ```mlir
     %s = tile.alloc() {arrangement = #tile.arrangement<padding = 8>} : memref<64x32xf16, "shared">
     %p = tile.alloc(%n) : memref<?x16xf32>
@@ -296,8 +299,12 @@ def Tile_AllocOp : Tile_Op<"alloc"> {
     %p = memref.alloc(%n) {alignment = 64 : i64} : memref<?x16xf32> ... memref.dealloc %p   // before the end of the block
     ```
   }];
-  let arguments = (ins Variadic<Index>:$dynamicSizes, OptionalAttr<Tile_ArrangementAttr>:$arrangement);
+  let arguments = (ins Variadic<Index>:$dynamicSizes, OptionalAttr<Tile_ArrangementAttr>:$arrangement,
+                       UnitAttr:$overlays);
   let results = (outs Res<AnyMemRef, "", [MemAlloc]>:$memref);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::ValueRange":$dynamicSizes,
+                                 "::tilewright::tile::ArrangementAttr":$arrangement),
+                            [{ build($_builder, $_state, type, dynamicSizes, arrangement, ::mlir::UnitAttr()); }]>];
   let assemblyFormat = "`(` $dynamicSizes `)` attr-dict `:` type($memref)";
   let hasVerifier = 1;
 }

@@ -58,7 +58,7 @@ double secondsOf(StringRef element, StringRef place, StringRef chipName, ArrayRe
   FailureOr<Contraction> c = recognizeContraction(*nest);
   auto chip = llvm::cantFail(TargetRegistry::get().describe(chipName));
   std::string reason;
-  auto plan = planLaneContraction({*c, false, {}, 0, results}, *chip, *laneHierarchy(*chip), reason);
+  auto plan = planLaneContraction({*c, {}, {}, 0, results}, *chip, *laneHierarchy(*chip), reason);
   EXPECT_TRUE(plan) << reason;
   return plan ? plan->seconds : 0;
 }
