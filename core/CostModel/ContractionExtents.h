@@ -18,14 +18,15 @@
 
 namespace tilewright {
 
-/// Extents of a contraction along the dimensions of a plan; dynamic ones as `assumedExtent`.
+/// Extents of a contraction along the dimensions of a plan; dynamic ones as `assumedExtent`. `parts`: of k, each of
+/// which is a product like those of the outer dimensions.
 struct ContractionExtents {
   int64_t m, n, k;
-  int64_t outer = 1, otherK = 1; // iterations of the dimensions left, of C and of the sum
+  int64_t outer, otherK = 1; // iterations of the dimensions left, of C and of the sum
 
   template <typename Plan>
-  ContractionExtents(const Contraction &c, const Plan &plan)
-      : m(of(c, plan.mDim)), n(of(c, plan.nDim)), k(of(c, plan.kDim)) {
+  ContractionExtents(const Contraction &c, const Plan &plan, int64_t parts = 1)
+      : m(of(c, plan.mDim)), n(of(c, plan.nDim)), k(of(c, plan.kDim) / parts), outer(parts) {
     for (unsigned dim : plan.outer)
       outer *= of(c, dim);
     for (unsigned dim : plan.otherK)

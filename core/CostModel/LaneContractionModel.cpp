@@ -167,7 +167,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                                                                    const TargetDescription &chip,
                                                                    const LaneHierarchy &hierarchy, std::string &reason,
                                                                    std::vector<LaneContractionPlan> *considered) {
-  const auto &[c, freedom, overrides, unknownPitches, written] = question;
+  const auto &[c, freedom, overrides, unknownPitches, given, parts] = question;
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
     return std::nullopt;
@@ -209,12 +209,11 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
       return std::nullopt;
     }
 
-  StoredResult sums = storedResult(c, c.c);
-  ArrayRef<StoredResult> results = written.empty() ? ArrayRef(sums) : written;
+  const SmallVector<StoredResult> results = question.written();
   StagedTiles tiles(c, chip, hierarchy);
   int64_t elementBytes = tiles.elementBytes();
   double issueSlots = chip.rate("issue").value_or(1);
-  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base);
+  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, parts);
   const double outerCount = double(outer), otherKCount = double(otherK);
 
   // Bytes of k in a step, and the most stages: as many as fit, but where a subgroup copies past its registers each
@@ -409,7 +408,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
             }
   }
   std::optional<LaneContractionPlan> best = ranking.take();
-  auto ring = planGroupUnits(c, chip, hierarchy, base, overrides, results, considered);
+  auto ring = planGroupUnits(question, chip, hierarchy, base, considered);
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;
   if (!best) {

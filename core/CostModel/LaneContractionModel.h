@@ -134,6 +134,13 @@ struct LaneContractionQuestion {
   int64_t unknownPitches = 0;
   /// All that is written; none: C alone.
   llvm::ArrayRef<StoredResult> results = {};
+  /// Parts of k of which each is a product of its own, beside the others.
+  int64_t parts = 1;
+
+  llvm::SmallVector<StoredResult> written() const {
+    return results.empty() ? llvm::SmallVector<StoredResult>{storedResult(contraction, contraction.c)}
+                           : llvm::to_vector(results);
+  }
 };
 
 /// The plan with the smallest modelled time; nullopt and `reason` if no unit of the chip computes this contraction.
@@ -149,9 +156,9 @@ double bytesTouched(llvm::ArrayRef<StoredResult> results, int64_t rows, int64_t 
 
 /// The best plan over units of a group of subgroups, its dimensions as in `base`; nullopt if the chip has none or the
 /// operands cannot be copied as tiles.
-std::optional<LaneContractionPlan> planGroupUnits(const Contraction &contraction, const TargetDescription &chip,
-                                                  const LaneHierarchy &hierarchy, const LaneContractionPlan &base,
-                                                  LanePlanOverrides overrides, llvm::ArrayRef<StoredResult> results,
+std::optional<LaneContractionPlan> planGroupUnits(const LaneContractionQuestion &question,
+                                                  const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                                                  const LaneContractionPlan &base,
                                                   std::vector<LaneContractionPlan> *considered);
 /// The value that `overrides` force on `field`, one of the names above; nullopt: the model decides.
 std::optional<int64_t> forcedValue(LanePlanOverrides overrides, llvm::StringRef field);

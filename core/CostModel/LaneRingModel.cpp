@@ -102,10 +102,13 @@ int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupL
   return std::min(share, own->entries) / step * step;
 }
 
-std::optional<LaneContractionPlan>
-tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip, const LaneHierarchy &hierarchy,
-                           const LaneContractionPlan &base, LanePlanOverrides overrides, ArrayRef<StoredResult> results,
-                           std::vector<LaneContractionPlan> *considered) {
+std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContractionQuestion &question,
+                                                              const TargetDescription &chip,
+                                                              const LaneHierarchy &hierarchy,
+                                                              const LaneContractionPlan &base,
+                                                              std::vector<LaneContractionPlan> *considered) {
+  const Contraction &c = question.contraction;
+  const LanePlanOverrides overrides = question.overrides;
   const CopyEngine *engine = tileEngine(chip, hierarchy);
   const Memory *shared = chip.memory(hierarchy.scratchpad), *file = chip.memory("registers"),
                *own = chip.memory("register"), *l2 = chip.memory("l2"), *global = chip.memory("global");
@@ -119,7 +122,7 @@ tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip, 
   auto bInK = linesAlongK(c, c.b, base.nDim, base.kDim, *engine, depth, elementBytes);
   if (!aInK || !bInK)
     return std::nullopt;
-  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base);
+  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, question.parts);
   const double outerCount = double(outer), otherKCount = double(otherK);
   if (k <= depth)
     return std::nullopt;                                                      // one step: nothing runs ahead
@@ -200,7 +203,8 @@ tilewright::planGroupUnits(const Contraction &c, const TargetDescription &chip, 
           double traffic = l2 ? fetched * active / l2->bytesPerClock : 0;
           double steps = llvm::divideCeil(k, depth) * otherKCount;
           plan.stepClocks = std::max({units, pad, traffic});
-          double stored = double(plan.blockM()) * plan.blockN() * bytesTouched(results, sectorBytes, sectorBytes);
+          double stored =
+              double(plan.blockM()) * plan.blockN() * bytesTouched(question.written(), sectorBytes, sectorBytes);
           double epilogue = 100 + stored * active / (l2 ? l2->bytesPerClock : 1000.0);
           double waves = std::ceil(tiles / clusters);
           double hbm =

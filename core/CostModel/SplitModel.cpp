@@ -13,6 +13,7 @@
 #include "core/CostModel/SplitModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/ContractionExtents.h"
+#include "core/CostModel/Sectors.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -23,35 +24,44 @@ llvm::json::Object SplitPlan::toJSON() const {
       {"parts", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}, {"seconds", seconds}};
 }
 
-SplitPlan tilewright::planSplit(const LaneContractionPlan &tiles, const Contraction &c, const TargetDescription &chip,
+SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDescription &chip,
                                 const LaneHierarchy &hierarchy) {
   SplitPlan best;
+  const Contraction &c = question.contraction;
   const Memory *global = chip.memory("global");
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     if (!trips || *trips == 0)
       return best;
   if (!global)
     return best;
-  const auto [m, n, k, outer, otherK] = ContractionExtents(c, tiles);
-  best.tiles = outer * llvm::divideCeil(m, tiles.blockM()) * llvm::divideCeil(n, tiles.blockN());
-  double result = double(outer) * m * n * elementBytes(c.accumulator);
-  double atATime = double(hierarchy.blocks) * tiles.blocksAtATime;
+  constexpr int64_t mostParts = 64;
   std::vector<SplitPlan> considered;
-  for (int64_t parts = 1; parts <= k / tiles.depth && parts <= 64; ++parts) {
-    if (parts > 1 && k % (parts * tiles.depth) != 0)
+  for (int64_t parts = 1; parts <= mostParts; ++parts) {
+    if (parts > 1 && *c.nest.tripCounts[best.kDim] * elementBytes(c.a.element) % (parts * sectorBytes) != 0)
+      continue; // rows of a part begin at whole sectors
+    question.parts = parts;
+    std::string reason;
+    std::optional<LaneContractionPlan> tiles = planLaneContraction(question, chip, hierarchy, reason);
+    if (!tiles && parts == 1)
+      return best;
+    if (!tiles)
       continue;
-    double waves = std::max(1.0, std::ceil(best.tiles * parts / atATime));
-    double clocks = waves * otherK * llvm::divideCeil(k / parts, tiles.depth) * tiles.stepClocks;
-    if (parts > 1)
-      clocks += 2 * parts * result / global->bytesPerClock + launchClocks;
-    if (parts == 1)
-      best.clocksWhole = clocks;
+    const auto [m, n, k, outer, otherK] = ContractionExtents(c, *tiles);
+    if (parts > 1 && k % (parts * tiles->depth) != 0)
+      continue;
     SplitPlan plan = best;
     plan.parts = parts;
-    plan.clocks = clocks;
-    plan.seconds = clocks / (chip.clockMHz() * 1e6);
+    plan.kDim = tiles->kDim;
+    plan.tiles = parts * outer * llvm::divideCeil(m, tiles->blockM()) * llvm::divideCeil(n, tiles->blockN());
+    plan.clocks = tiles->seconds * chip.clockMHz() * 1e6;
+    double result = double(outer) * m * n * elementBytes(c.accumulator);
+    if (parts > 1)
+      plan.clocks += 2 * parts * result / global->bytesPerClock + launchClocks;
+    else
+      plan.clocksWhole = plan.clocks;
+    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
     considered.push_back(plan);
-    if (parts == 1 || clocks < best.clocks)
+    if (parts == 1 || plan.clocks < best.clocks)
       best = plan;
   }
   best.considered = std::move(considered);

@@ -9,7 +9,7 @@
 /// Whether the sum of a contraction is cut into parts that blocks of their own
 /// compute (split-K), where C has too few tiles for the chip:
 ///
-///   clocks(S) = waves(tiles x S) x steps / S x clocks of a step
+///   clocks(S) = those of the best plan for S products with k / S each (LaneContractionModel.h)
 ///               + S > 1: S partial results written and read again + a second launch
 ///
 //===----------------------------------------------------------------------===//
@@ -22,16 +22,16 @@
 namespace tilewright {
 
 struct SplitPlan {
-  int64_t parts = 1, tiles = 0; // tiles: blocks without a split
+  int64_t parts = 1, tiles = 0; // tiles: blocks, those of all parts
+  unsigned kDim = 0;            // that is cut
   double clocks = 0, clocksWhole = 0, seconds = 0;
   std::vector<SplitPlan> considered; // all numbers of parts, this one too
   llvm::json::Object toJSON() const;
 };
 
 /// The number of parts of the fewest clocks: a divisor of k whose parts are whole steps. 1 part where a size is
-/// dynamic.
-SplitPlan planSplit(const LaneContractionPlan &tiles, const Contraction &contraction, const TargetDescription &chip,
-                    const LaneHierarchy &hierarchy);
+/// dynamic, or no plan is found.
+SplitPlan planSplit(LaneContractionQuestion question, const TargetDescription &chip, const LaneHierarchy &hierarchy);
 
 } // namespace tilewright
 

@@ -141,11 +141,7 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
     if (failed(c) || (!settings.mayReassociate() && isa<FloatType>(c->accumulator)))
       return;
     orientToResult(*c);
-    std::string reason;
-    auto plan = planLaneContraction({*c, NumericFreedom::of(settings)}, *target.chip, target.hierarchy, reason);
-    if (!plan)
-      return;
-    SplitPlan choice = planSplit(*plan, *c, *target.chip, target.hierarchy);
+    SplitPlan choice = planSplit({*c, NumericFreedom::of(settings)}, *target.chip, target.hierarchy);
     if (choice.parts == 1)
       return;
     if (DecisionLog *log = DecisionLog::of(&getContext()))
@@ -153,7 +149,7 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
                llvm::json::Object{
                    {"choice", choice.toJSON()},
                    {"candidates", fastestFirst(choice.considered, [](const SplitPlan &plan) { return plan.parts; })}});
-    split(*c, plan->kDim, choice.parts);
+    split(*c, choice.kDim, choice.parts);
   }
 
   void runOnOperation() override {
