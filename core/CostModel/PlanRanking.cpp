@@ -57,7 +57,8 @@ std::optional<LaneContractionPlan> PlanRanking::take() const {
     return best;
   double least = std::min(roomBetweenProducts, besidePerClock(*best));
   auto isNear = [&](const LaneContractionPlan &plan, int rank) {
-    return rank == bestRank && plan.seconds <= (1 + uncertainTime) * best->seconds && plan.stages <= best->stages;
+    return rank == bestRank && plan.seconds <= (1 + uncertainTime) * best->seconds && plan.stages <= best->stages &&
+           plan.subgroupsK <= best->subgroupsK;
   };
   bool found = false;
   for (const auto &[plan, rank] : near)

@@ -12,8 +12,9 @@
 ///   2. that with the smallest modelled time; of equal ones that which asks resources
 ///      for the least beside its products
 ///   3. where waves keep the order of the program and one alone would leave its unit
-///      waiting, among those that are slower by less than the model can tell: that with
-///      the fewest instructions beside products, if these find room between them
+///      waiting, among those that are slower by less than the model can tell, with no
+///      more stages or slices: that with the fewest instructions beside products, if
+///      these find room between them
 ///
 /// The model lets units run while waves issue something else. Where waves keep the
 /// program's order, what stands together between two products is longer than one of

@@ -60,7 +60,7 @@ def test_registers_are_pinned(chip, architecture, kind, tail, columns, registers
     if PINNED_RELEASE not in (version := subprocess.run([PTXAS, "--version"], capture_output=True, text=True).stdout):
         pytest.skip(f"registers are pinned for ptxas of {PINNED_RELEASE}, not {version.splitlines()[-1]}")
     path, ptx = tmp_path / "program.mlir", tmp_path / "program.ptx"
-    force = f"block_m=128,block_n={columns},block_k=32,subgroups_m=2,subgroups_n=2"
+    force = f"block_m=128,block_n={columns},block_k=32,subgroups_m=2,subgroups_n=2,subgroups_k=1"
     path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{{product(kind, 4096, 4096, 4096, tail=tail)}}}')
     tool("tw-compile", path, "--target", f"nvidia:{chip}", "-o", ptx)
     done = subprocess.run([PTXAS, "-v", f"--gpu-name={architecture}", str(ptx), "-o", str(tmp_path / "program.cubin")],
