@@ -3,7 +3,7 @@
 
     scripts/main-loop-shares.py BUILD [--chips MI300X,MI350] [--kinds f16,i8] [--sizes 4096,4000x5000x3000] [--all]
 
-For each product: its block, subgroups, blocks at a time, operands turned before, and the share of one wave: clocks of its
+For each product: its block, subgroups along m, n and k, blocks at a time, operands turned before, and the share of one wave: clocks of its
 products, of those and 4 for every other instruction of the loop. Blocks below 256 x 128 are counted with --all alone.
 """
 
@@ -60,7 +60,7 @@ def main():
                         products = units[choice["unit"]] * sum("v_mfma" in line for line in loop)
                         share = products / (products + 4 * sum("v_mfma" not in line for line in loop))
                         print(f"| {chip} | {kind} | {size} | {turned} | {' x '.join(map(str, block))} | "
-                              f"{' x '.join(map(str, choice['subgroups']))} | {choice['blocks_at_a_time']} | "
+                              f"{' x '.join(map(str, [*choice['subgroups'], choice['subgroups_k']]))} | {choice['blocks_at_a_time']} | "
                               f"{choice['turn_before']} | {share:.2f} |", flush=True)
 
 

@@ -16,7 +16,13 @@
 ///            tile.copy -> stage (k + 2) mod 3
 ///            tile.load <- stage k mod 3 ... }
 ///
-/// Accesses to different stages, whose first index differs, do not conflict.
+/// Accesses to different stages, whose first index differs, do not conflict. A
+/// buffer that overlays others conflicts with all. Lanes of a block do not share a
+/// branch: an access in it that meets accesses before the branch alone has its
+/// barrier before the branch, one that meets an access in it is an error:
+///
+///   (barrier)                             // of all lanes
+///   scf.if %some { tile.store -> %x }     // meets loads before the branch
 ///
 //===----------------------------------------------------------------------===//
 
