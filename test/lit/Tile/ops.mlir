@@ -66,6 +66,12 @@ func.func @buffers(%B: memref<?x?xbf16>, %n: index, %zero: bf16) {
   tile.parallel (%i, %j) to (symbol(%n) ceildiv 64, 4) level "core" {
     // CHECK: tile.alloc() {arrangement = #tile.arrangement<padding = 8, groups = 2>} : memref<32x16x2xbf16>
     %p = tile.alloc() {arrangement = #tile.arrangement<padding = 8, groups = 2>} : memref<32x16x2xbf16>
+    // CHECK: tile.alloc() {overlays} : memref<4x8xf32, "shared">
+    %over = tile.alloc() {overlays} : memref<4x8xf32, "shared">
+    // CHECK: tile.alloc() {arrangement = #tile.arrangement<padding = 4>, overlays} : memref<4x8xf32, "shared">
+    %both = tile.alloc() {overlays, arrangement = #tile.arrangement<padding = 4>} : memref<4x8xf32, "shared">
+    // CHECK: tile.alloc(%{{.*}}) {overlays} : memref<?x8xf32>
+    %sized = tile.alloc(%n) {overlays} : memref<?x8xf32>
     // CHECK: tile.fill %{{.*}}, %{{.*}} : memref<32x16x2xbf16>, bf16
     tile.fill %p, %zero : memref<32x16x2xbf16>, bf16
     // CHECK: %[[T:.*]] = tile.copy %{{.*}}[%[[I]] * 64, %[[J]] * 16] elements #{{.*}} to %{{.*}}[0, 0, 0] elements #{{.*}} shape [64, 16] valid(%{{.*}} - %{{.*}} * 64, 16) : memref<?x?xbf16>, memref<32x16x2xbf16>
