@@ -55,6 +55,19 @@ func.func @softmax(%a: tensor<2x4096xf32>) -> tensor<2x4096xf32> {
   return %r : tensor<2x4096xf32>
 })";
 
+/// A product whose subgroups share out k in four slices, and exchange their sums in several rounds, over the ring.
+static const char *const slices = R"(
+module attributes {tilewright.force = "subgroups_k=4,block_m=64,block_n=64,block_k=64,subgroups_m=2,subgroups_n=1"} {
+func.func @mm(%a: tensor<64x128xf16>, %b: tensor<128x64xf16>) -> tensor<64x64xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<64x128xf16>, tensor<128x64xf16>) outs(%f : tensor<64x64xf32>)
+      -> tensor<64x64xf32>
+  return %r : tensor<64x64xf32>
+}
+})";
+
 static bool isNamed(mlir::Operation *op, llvm::StringRef name) { return op && op->getName().getStringRef() == name; }
 
 /// Why a wait by count orders no access, so that nothing can miss it; empty: it does. LLVM waits by itself before it
@@ -115,6 +128,7 @@ class LaunchMutation : public testing::TestWithParam<const char *> {};
 TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
   mlir::MLIRContext &context = programContext();
   for (auto [text, bytes] : {std::pair(product, std::vector<int64_t>{32768, 32768, 16384}),
+                             {slices, std::vector<int64_t>{16384, 16384, 16384}},
                              {rows, std::vector<int64_t>{32768, 8}},
                              {softmax, std::vector<int64_t>{32768, 32768}}}) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "program.mlir");
@@ -149,6 +163,21 @@ TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
           << GetParam() << ": number " << left << " of " << count << ", " << name << ", is not missed";
     }
   }
+}
+
+/// The kernel with slices above has several rounds on each chip: the scratchpad holds some of the sums at a time.
+TEST_P(LaunchMutation, SlicesHaveSeveralRounds) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(slices, &programContext(), "program.mlir");
+  CompileOptions options;
+  options.target = GetParam();
+  ASSERT_TRUE(module && mlir::succeeded(runStages(*module, 1, 4, options)));
+  int64_t sums = 0;
+  module->walk([&](tile::AllocOp alloc) {
+    if (alloc.getOverlays())
+      sums = mlir::cast<mlir::MemRefType>(alloc.getType()).getNumElements();
+  });
+  EXPECT_GT(sums, 0);
+  EXPECT_LE(2 * sums, 3 * 64 * 64);
 }
 
 /// What the other test leaves out is left out rightly: without all of it at once nothing is found.
