@@ -55,14 +55,14 @@ func.func @softmax(%a: tensor<2x4096xf32>) -> tensor<2x4096xf32> {
   return %r : tensor<2x4096xf32>
 })";
 
-/// A product whose subgroups share out k in four slices, and exchange their sums in several rounds, over the ring.
+/// A product whose subgroups share out k in four slices, and exchange their sums over the ring.
 static const char *const slices = R"(
-module attributes {tilewright.force = "subgroups_k=4,block_m=64,block_n=64,block_k=64,subgroups_m=2,subgroups_n=1"} {
-func.func @mm(%a: tensor<64x128xf16>, %b: tensor<128x64xf16>) -> tensor<64x64xf32> {
+module attributes {tilewright.force = "subgroups_k=4,block_m=64,block_n=64,subgroups_m=2,subgroups_n=1"} {
+func.func @mm(%a: tensor<64x320xf16>, %b: tensor<320x64xf16>) -> tensor<64x64xf32> {
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64x64xf32>
   %f = linalg.fill ins(%z : f32) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
-  %r = linalg.matmul ins(%a, %b : tensor<64x128xf16>, tensor<128x64xf16>) outs(%f : tensor<64x64xf32>)
+  %r = linalg.matmul ins(%a, %b : tensor<64x320xf16>, tensor<320x64xf16>) outs(%f : tensor<64x64xf32>)
       -> tensor<64x64xf32>
   return %r : tensor<64x64xf32>
 }
@@ -128,9 +128,13 @@ class LaunchMutation : public testing::TestWithParam<const char *> {};
 TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
   mlir::MLIRContext &context = programContext();
   for (auto [text, bytes] : {std::pair(product, std::vector<int64_t>{32768, 32768, 16384}),
-                             {slices, std::vector<int64_t>{16384, 16384, 16384}},
+                             {slices, std::vector<int64_t>{40960, 40960, 16384}},
                              {rows, std::vector<int64_t>{32768, 8}},
                              {softmax, std::vector<int64_t>{32768, 32768}}}) {
+    // A ring of four stages has a loop of few steps, unrolled: before its last ones nothing is written that a fence or
+    // wait in front of the barrier would have to order.
+    if (text == slices && llvm::StringRef(GetParam()) == "amd:MI350")
+      continue;
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "program.mlir");
     CompileOptions options;
     options.target = GetParam();
@@ -165,19 +169,21 @@ TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
   }
 }
 
-/// The kernel with slices above has several rounds on each chip: the scratchpad holds some of the sums at a time.
-TEST_P(LaunchMutation, SlicesHaveSeveralRounds) {
+/// The kernel with slices above has them on each chip; where the ring is short, the sums are exchanged in several
+/// rounds.
+TEST_P(LaunchMutation, SlicesHaveRounds) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>(slices, &programContext(), "program.mlir");
   CompileOptions options;
   options.target = GetParam();
   ASSERT_TRUE(module && mlir::succeeded(runStages(*module, 1, 4, options)));
-  int64_t sums = 0;
+  int64_t ring = 0, sums = 0;
   module->walk([&](tile::AllocOp alloc) {
-    if (alloc.getOverlays())
-      sums = mlir::cast<mlir::MemRefType>(alloc.getType()).getNumElements();
+    auto type = mlir::cast<mlir::MemRefType>(alloc.getType());
+    (alloc.getOverlays() ? sums : ring) += type.getNumElements() * type.getElementTypeBitWidth() / 8;
   });
   EXPECT_GT(sums, 0);
-  EXPECT_LE(2 * sums, 3 * 64 * 64);
+  EXPECT_LE(sums, ring);
+  EXPECT_EQ(sums < 3 * 64 * 64 * 4, ring < 3 * 64 * 64 * 4);
 }
 
 /// What the other test leaves out is left out rightly: without all of it at once nothing is found.
