@@ -280,8 +280,12 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               plan.registers = tm * tn * accumulators + 2 * eachK + staged + otherRegisters +
                                widenedRegisters(unit, chip, units, eachK, accumulators);
               int64_t limit = registersOfLane(chip, tm * tn * accumulators, threads);
-              if (plan.registers > limit) {
-                shortage.lacksRegisters(plan.registers);
+              // Where sums fill a half of their own, compilers cannot move anything there.
+              bool isWhole = c.nest.tripCounts[plan.kDim] && k % plan.depth == 0;
+              int64_t atEnd =
+                  limit > own->entries && !isWhole ? tiles.endRegisters(tileA) + tiles.endRegisters(tileB) : 0;
+              if (plan.registers + atEnd > limit) {
+                shortage.lacksRegisters(plan.registers + atEnd);
                 continue;
               }
               int64_t behind = tm * tn * accumulators + otherRegisters;

@@ -77,12 +77,15 @@ SliceExchange tilewright::planSliceExchange(const LaneContractionPlan &plan, con
   result.bytes = result.units * unitBytes;
   result.rounds = all / result.units;
   result.moved = double(all) * unitBytes;
-  // A sum of each word, and a vector of four that is loaded.
-  result.instructions = double(slices - 1) * plan.subgroupsM * plan.subgroupsN * all * words * 1.25;
+  // A sum of each word, and vectors of four that are written and read.
+  result.subgroups = plan.subgroupsM * plan.subgroupsN;
+  result.instructions = double(slices - 1) * all * words * 1.5;
   return result;
 }
 
 double SliceExchange::clocks(const Memory &scratchpad, double issueSlots, double blocks) const {
-  return blocks * (2 * moved / scratchpad.bytesPerClock + instructions / issueSlots) +
-         2.0 * rounds * scratchpad.latency;
+  if (units == 0)
+    return 0;
+  double issued = blocks * subgroups * instructions / std::min(issueSlots, blocks * subgroups);
+  return blocks * 2 * moved / scratchpad.bytesPerClock + issued + 2.0 * rounds * scratchpad.latency;
 }

@@ -17,7 +17,7 @@
 /// product, and small results have work for more subgroups. It costs an exchange behind the loop:
 ///
 ///   bytes    = (slices - 1) x sums of the block, written and read once
-///   clocks   = 2 bytes / rate of the scratchpad + instructions of slice 0 + rounds x 2 latencies
+///   clocks   = 2 bytes / rate of the scratchpad + instructions of a slice + rounds x 2 latencies
 ///   rounds   = units of a subgroup / units that the scratchpad holds at a time; it needs none of the ring any more
 ///
 //===----------------------------------------------------------------------===//
@@ -44,7 +44,8 @@ struct SliceExchange {
   int64_t bytes = 0;       // of the scratchpad at a time
   int64_t rounds = 0;      // until all units are done
   double moved = 0;        // bytes of a block, each way
-  double instructions = 0; // of all of slice 0
+  int64_t subgroups = 0;   // of a slice
+  double instructions = 0; // of each of them, for writes, reads and sums
   /// Clocks of so many blocks of a multiprocessor together.
   double clocks(const Memory &scratchpad, double issueSlots, double blocks) const;
 };

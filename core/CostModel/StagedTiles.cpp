@@ -29,6 +29,8 @@ static constexpr int64_t leastEngineBytes = 4;
 static constexpr int64_t addressRegisters = 2, checkRegisters = 1;
 /// Scalar registers of a subgroup for all else: arrays, sizes of 64 bits, counters, and conditions under way.
 static constexpr int64_t otherScalars = 40;
+/// More of them where slices share out k: the number of the slice, that of the subgroup in it, where its sums lie.
+static constexpr int64_t sliceScalars = 6;
 
 /// Bytes at which rows along `dim` begin for certain, 16 at most: what a copy of them moves at once. Loops of one
 /// iteration around the tile's move nothing.
@@ -256,7 +258,8 @@ int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
 bool StagedTiles::keepsRows(const LaneContractionPlan &plan, int64_t loads) const {
   const Memory *scalars = chip.memory("scalar");
   int64_t each = (plan.otherK.empty() ? 1 : 2) * addressRegisters;
-  return !scalars || loads * each + otherScalars <= scalars->entries;
+  int64_t others = otherScalars + (plan.subgroupsK > 1 ? sliceScalars : 0);
+  return !scalars || loads * each + others <= scalars->entries;
 }
 
 bool StagedTiles::held(const StagedOperand &operand) const {
@@ -276,6 +279,11 @@ int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
 
 /// Instructions that write a lane's part: two short ones a constant apart are one where the chip has such. Two are in a
 /// swizzle if the same bits of both meet those of lanes (LaneAccess::flipped).
+int64_t StagedTiles::endRegisters(const StagedOperand &operand) const {
+  bool byEngine = operand.direct || (hasEngine && !held(operand));
+  return operand.byPlace && !byEngine ? llvm::divideCeil(operand.elements * bytes, loadBytes(operand)) : 0;
+}
+
 double StagedTiles::writesOf(const StagedOperand &operand, const StagedTile &tile) const {
   double writes = double(operand.elements) * bytes / operand.writeBytes;
   if (operand.writeBytes > 8 || chip.rate("pairs.shared").value_or(1) < 2 || tile.padding)

@@ -56,6 +56,8 @@ public:
   /// Registers of a lane in which its part of one step waits between global memory and the scratchpad; where rows begin
   /// anywhere, with the addresses and checks of its many short loads, which the loop holds over its steps.
   int64_t heldRegisters(const StagedOperand &operand) const;
+  /// Registers of the offsets that a lane chooses anew for its loads where the last step of k is not whole.
+  int64_t endRegisters(const StagedOperand &operand) const;
   /// Loads shorter than a vector that a lane does for its part of one step.
   int64_t shortLoads(const StagedOperand &operand) const;
   /// Whether a subgroup's scalar registers, where the chip has such, hold the addresses of the rows of so many short

@@ -41,6 +41,7 @@ void LaneContractionNest::finishSlices(ValueRange sums) {
     Value condition = arith::CmpIOp::create(builder(), space.loc, is, number, zero);
     OpBuilder::InsertionGuard guard(builder());
     auto branch = scf::IfOp::create(builder(), space.loc, condition, /*withElseRegion=*/false);
+    branch->setAttr(oneWayAttr, builder().getUnitAttr());
     builder().setInsertionPointToStart(branch.thenBlock());
     body();
   };

@@ -211,7 +211,16 @@ LogicalResult LaneWriter::branch(scf::IfOp op) {
     types.push_back(typeOf(type));
   }
   bool hasElse = !op.getElseRegion().empty();
-  auto branch = scf::IfOp::create(builder, op.getLoc(), types, value(op.getCondition()), hasElse);
+  Value condition = value(op.getCondition());
+  bool isOneWay = op->hasAttr(oneWayAttr);
+  if (isOneWay) { // so that lanes need not be told apart
+    Value bit = arith::ExtUIOp::create(builder, op.getLoc(), builder.getI32Type(), condition);
+    bit = context.ops.uniform(builder, op.getLoc(), bit);
+    condition = arith::CmpIOp::create(builder, op.getLoc(), arith::CmpIPredicate::ne, bit, context.i32(0));
+  }
+  auto branch = scf::IfOp::create(builder, op.getLoc(), types, condition, hasElse);
+  if (isOneWay)
+    branch->setAttr(oneWayAttr, builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   for (auto [from, to] : {std::pair(op.thenBlock(), branch.thenBlock()),
                           {hasElse ? op.elseBlock() : nullptr, hasElse ? branch.elseBlock() : nullptr}}) {

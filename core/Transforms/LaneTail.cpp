@@ -53,7 +53,7 @@ LaneTail tilewright::tailOf(Operation *grid, const LaneContractionPlan &plan, co
       reads[{load.getMemref(), load.getElements()}] += unitsOf(load.getType());
     } else if (isa<tile::MapOp>(op)) {
       inParts |= llvm::any_of(op->getOperands(), isOfLoop);
-    } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
+    } else if (auto store = dyn_cast<tile::StoreOp>(op); store && !isScratchpad(store.getMemRefType())) {
       int64_t bytes = elementBytes(store.getMemRefType().getElementType());
       smallest = std::min(smallest, bytes);
       tail.writtenBytes += bytes * unitsOf(store.getValue().getType());

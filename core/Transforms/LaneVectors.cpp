@@ -78,8 +78,10 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   // Addresses stand before the branches, so that all of an array share what they have in common, and what all lanes of
   // a subgroup have is known to be the same for them.
   auto allComeHere = [&] { // in no branch that some take
-    Operation *around = builder.getInsertionBlock()->getParentOp();
-    return !isa<scf::IfOp>(around) && !around->getParentOfType<scf::IfOp>();
+    for (Operation *around = builder.getInsertionBlock()->getParentOp(); around; around = around->getParentOp())
+      if (isa<scf::IfOp>(around) && !around->hasAttr(oneWayAttr))
+        return false;
+    return true;
   };
   struct Address {
     std::optional<ArrayPlace> place;

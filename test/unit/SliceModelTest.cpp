@@ -172,14 +172,18 @@ TEST(SliceModel, ExchangesFitTheRing) {
 /// Each round waits for a write and a read; bytes go both ways.
 TEST(SliceModel, ClocksOfExchanges) {
   SliceExchange exchange;
+  exchange.units = 1;
   exchange.rounds = 3;
   exchange.moved = 1024;
-  exchange.instructions = 80;
+  exchange.subgroups = 2;
+  exchange.instructions = 40;
   Memory scratchpad = *llvm::cantFail(TargetRegistry::get().describe("nvidia:A100"))->memory("shared");
   scratchpad.bytesPerClock = 128;
   scratchpad.latency = 20;
-  EXPECT_DOUBLE_EQ(exchange.clocks(scratchpad, 4, 1), 16 + 20 + 120);
-  EXPECT_DOUBLE_EQ(exchange.clocks(scratchpad, 4, 2), 2 * (16 + 20) + 120);
+  // Two subgroups of each block: one block fills two of four issue slots, two blocks all, three wait for each other.
+  EXPECT_DOUBLE_EQ(exchange.clocks(scratchpad, 4, 1), 16 + 40 + 120);
+  EXPECT_DOUBLE_EQ(exchange.clocks(scratchpad, 4, 2), 2 * 16 + 40 + 120);
+  EXPECT_DOUBLE_EQ(exchange.clocks(scratchpad, 4, 3), 3 * 16 + 60 + 120);
   EXPECT_DOUBLE_EQ(SliceExchange().clocks(scratchpad, 4, 2), 0);
 }
 
