@@ -285,14 +285,14 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               int64_t atEnd =
                   limit > own->entries && !isWhole ? tiles.endRegisters(tileA) + tiles.endRegisters(tileB) : 0;
               if (plan.registers + atEnd > limit) {
-                shortage.lacksRegisters(plan.registers + atEnd);
+                shortage.lacksRegisters(plan.registers + atEnd, limit);
                 continue;
               }
               int64_t behind = tm * tn * accumulators + otherRegisters;
               if (unknownPitches > 1 && tn > 1)
                 behind += 2 * (unknownPitches - 1) * tm * rowsOfLane(unit.c.layout);
               if (behind > limit) {
-                shortage.lacksRegisters(behind);
+                shortage.lacksRegisters(behind, limit);
                 continue;
               }
               // Compilers load ahead as far as a barrier lets them.
@@ -305,7 +305,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               plan.lastApart = unit.k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
               int64_t steps = llvm::divideCeil(k, plan.depth);
               if (!plan.lastApart && plan.keepsOrder && steps == 1 && c.nest.tripCounts[plan.kDim]) {
-                shortage.lacksRegisters(plan.registers + (units - 2) * eachK); // there is no loop
+                shortage.lacksRegisters(plan.registers + (units - 2) * eachK, limit); // there is no loop
                 continue;
               }
               plan.across = plan.loadsAhead && !engine && plan.otherK.empty() && c.nest.tripCounts[plan.kDim];
@@ -324,7 +324,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 continue;
               }
 
-              const SliceExchange exchange = planSliceExchange(plan, *shared, hierarchy);
+              const SliceExchange exchange = planSliceExchange(plan);
               plan.unitsExchanged = exchange.units;
               plan.sharedBytes = std::max(plan.sharedBytes, exchange.bytes);
               if (plan.sharedBytes > shared->bytes) {
@@ -416,7 +416,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;
   if (!best) {
-    reason = shortage.str(overrides, c.a.element.isF32(), own->entries, shared->bytes);
+    reason = shortage.str(overrides, c.a.element.isF32(), shared->bytes);
     return std::nullopt;
   }
 

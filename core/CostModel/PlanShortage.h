@@ -22,11 +22,15 @@ struct PlanShortage {
   bool unit = false, tile = false;  // some unit computes the elements; some tile is as it was forced
   bool sweeps = false;              // of forced rows of tiles, which some tile has not a whole number of
   int64_t registers = 0, bytes = 0; // the least that such tiles need beyond what there is; 0: none
+  int64_t registersThere = 0;       // for a lane of that tile's block
 
-  void lacksRegisters(int64_t needed) { registers = registers ? std::min(registers, needed) : needed; }
+  void lacksRegisters(int64_t needed, int64_t there) {
+    if (!registers || needed < registers)
+      std::tie(registers, registersThere) = std::pair(needed, there);
+  }
   void lacksBytes(int64_t needed) { bytes = bytes ? std::min(bytes, needed) : needed; }
-  /// One line, for a chip with so many registers of a lane and bytes of a block's scratchpad.
-  std::string str(LanePlanOverrides overrides, bool f32, int64_t registersThere, int64_t bytesThere) const;
+  /// One line, for a chip with so many bytes of a block's scratchpad.
+  std::string str(LanePlanOverrides overrides, bool f32, int64_t bytesThere) const;
 };
 
 } // namespace tilewright

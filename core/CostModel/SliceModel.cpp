@@ -58,8 +58,7 @@ bool tilewright::maySlice(const MatrixUnit &unit, const Contraction &c, const Nu
          exchangeOrder(unit.c.layout, elementBytes(c.accumulator), c.accumulator.getContext());
 }
 
-SliceExchange tilewright::planSliceExchange(const LaneContractionPlan &plan, const Memory &scratchpad,
-                                            const LaneHierarchy &hierarchy) {
+SliceExchange tilewright::planSliceExchange(const LaneContractionPlan &plan) {
   SliceExchange result;
   int64_t slices = plan.subgroupsK;
   if (slices == 1)

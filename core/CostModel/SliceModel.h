@@ -49,8 +49,8 @@ struct SliceExchange {
   /// Clocks of so many blocks of a multiprocessor together.
   double clocks(const Memory &scratchpad, double issueSlots, double blocks) const;
 };
-SliceExchange planSliceExchange(const LaneContractionPlan &plan, const Memory &scratchpad,
-                                const LaneHierarchy &hierarchy);
+/// `plan.sharedBytes` are those of its ring, units, tiles and slices are known.
+SliceExchange planSliceExchange(const LaneContractionPlan &plan);
 
 } // namespace tilewright
 

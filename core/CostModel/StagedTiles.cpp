@@ -277,13 +277,13 @@ int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * beside;
 }
 
-/// Instructions that write a lane's part: two short ones a constant apart are one where the chip has such. Two are in a
-/// swizzle if the same bits of both meet those of lanes (LaneAccess::flipped).
 int64_t StagedTiles::endRegisters(const StagedOperand &operand) const {
   bool byEngine = operand.direct || (hasEngine && !held(operand));
   return operand.byPlace && !byEngine ? llvm::divideCeil(operand.elements * bytes, loadBytes(operand)) : 0;
 }
 
+/// Instructions that write a lane's part: two short ones a constant apart are one where the chip has such. Two are in a
+/// swizzle if the same bits of both meet those of lanes (LaneAccess::flipped).
 double StagedTiles::writesOf(const StagedOperand &operand, const StagedTile &tile) const {
   double writes = double(operand.elements) * bytes / operand.writeBytes;
   if (operand.writeBytes > 8 || chip.rate("pairs.shared").value_or(1) < 2 || tile.padding)

@@ -218,7 +218,7 @@ LogicalResult LaneBarriers::visit(Block &block, bool diverges) {
         // its write is an event of the wait
       } else if (engine || isDirect(copy)) { // writes from now on, can be read after the wait
         result = meet(&op, event, diverges);
-        if (succeeded(result) && !open.empty())
+        if (succeeded(result) && isScratchpad(event.buffer))
           open.pop_back();
       } else {
         result = meet(&op, event, diverges);

@@ -290,7 +290,8 @@ def Tile_AllocOp : Tile_Op<"alloc"> {
     the elements, because they know the arrangement.
 
     With `overlays` the buffer may lie where the buffers of its memory that are allocated before it lie: what those hold
-    is undefined from the first write to it on. Whoever lowers accesses to both keeps their order.
+    is undefined from the first write to it on. Whoever lowers accesses to both keeps their order; a copy into one of
+    them has been waited for before the other is touched.
 
     ```mlir
     %s = tile.alloc() {arrangement = #tile.arrangement<padding = 8>} : memref<64x32xf16, "shared">

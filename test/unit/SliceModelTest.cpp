@@ -15,6 +15,7 @@
 #include "LaunchFixture.h"
 #include "core/CostModel/BankClocks.h"
 #include "core/CostModel/LaneRegisters.h"
+#include "core/CostModel/PlanRanking.h"
 #include "tilewright/Target.h"
 #include <set>
 
@@ -139,13 +140,12 @@ TEST(SliceModel, BitsOfBothIndicesHaveNoOrder) {
 
 TEST(SliceModel, ExchangesFitTheRing) {
   eachChip([&](const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-    const Memory &scratchpad = *chip.memory(hierarchy.scratchpad);
     for (const MatrixUnit &unit : chip.units()) {
       if (!hasSteps(unit))
         continue;
       SCOPED_TRACE(unit.name);
-      EXPECT_EQ(planSliceExchange(planOf(unit, 1, 4096), scratchpad, hierarchy).units, 0);
-      EXPECT_EQ(planSliceExchange(planOf(unit, 1, 4096), scratchpad, hierarchy).bytes, 0);
+      EXPECT_EQ(planSliceExchange(planOf(unit, 1, 4096)).units, 0);
+      EXPECT_EQ(planSliceExchange(planOf(unit, 1, 4096)).bytes, 0);
       for (int64_t slices : {2, 4}) {
         // Of one unit of both subgroups of each slice but the first.
         int64_t unitBytes = (slices - 1) * 2 * unit.c.rows * unit.c.cols * bytesOf(unit.c);
@@ -157,7 +157,7 @@ TEST(SliceModel, ExchangesFitTheRing) {
                                    {unitBytes, 1},
                                    {unitBytes - 1, 1},
                                    {int64_t(1), 1}}) {
-          SliceExchange exchange = planSliceExchange(planOf(unit, slices, ring), scratchpad, hierarchy);
+          SliceExchange exchange = planSliceExchange(planOf(unit, slices, ring));
           EXPECT_EQ(exchange.units, units);
           EXPECT_EQ(exchange.rounds, 8 / units);
           EXPECT_EQ(exchange.bytes, units * unitBytes);
@@ -185,6 +185,30 @@ TEST(SliceModel, ClocksOfExchanges) {
   EXPECT_DOUBLE_EQ(exchange.clocks(scratchpad, 4, 2), 2 * 16 + 40 + 120);
   EXPECT_DOUBLE_EQ(exchange.clocks(scratchpad, 4, 3), 3 * 16 + 60 + 120);
   EXPECT_DOUBLE_EQ(SliceExchange().clocks(scratchpad, 4, 2), 0);
+}
+
+/// Of plans of one time that with the fewest slices is taken, and for fewer instructions alone none with more.
+TEST(SliceModel, SlicesAreTakenForTime) {
+  programContext();
+  auto chip = llvm::cantFail(TargetRegistry::get().describe("amd:MI300X"));
+  const MatrixUnit &unit = *llvm::find_if(chip->units(), hasSteps);
+  LaneContractionPlan whole = planOf(unit, 1, 4096), sliced = planOf(unit, 2, 4096);
+  for (LaneContractionPlan *plan : {&whole, &sliced}) {
+    plan->loadsAhead = true;
+    plan->seconds = 1;
+    plan->instructions.products = 4;
+    plan->instructions.loop = plan == &whole ? 1000 : 0;
+  }
+  auto slicesOf = [&](double seconds) {
+    sliced.seconds = seconds;
+    PlanRanking ranking;
+    ranking.add(whole, 0, /*beside=*/2);
+    ranking.add(sliced, 0, /*beside=*/1);
+    return ranking.take()->subgroupsK;
+  };
+  EXPECT_EQ(slicesOf(1), 1);
+  EXPECT_EQ(slicesOf(1.001), 1);
+  EXPECT_EQ(slicesOf(0.999), 2);
 }
 
 /// A subgroup's registers lie in the part of one issue slot.

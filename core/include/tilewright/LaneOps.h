@@ -263,7 +263,8 @@ inline constexpr llvm::StringLiteral heldAttr = "held";
 /// Of an op: what loads before it brought is in registers (`LaneOps::awaitFragments`); those loads are issued before
 /// it.
 inline constexpr llvm::StringLiteral arrivedAttr = "arrived", behindLoadsAttr = "behind_loads";
-/// Of an scf.if that all lanes of a subgroup take, or none.
+/// Of an scf.if that all lanes of a subgroup take, or none: its condition is made of numbers of subgroups. Set by who
+/// writes it; nothing checks it.
 inline constexpr llvm::StringLiteral oneWayAttr = "one_way";
 
 /// The attribute of a launch function and its entries.
