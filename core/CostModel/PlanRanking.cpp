@@ -35,30 +35,44 @@ static double besidePerClock(const LaneContractionPlan &plan) {
   return instructionClocks * plan.instructions.beside() / (plan.instructions.products * plan.unit->issue);
 }
 
-void PlanRanking::add(const LaneContractionPlan &plan, int rank, double beside) {
-  bool ties = best && rank == bestRank && std::abs(plan.seconds - best->seconds) <= equalTime * best->seconds;
-  double least = ties ? std::min(plan.seconds, best->seconds) : plan.seconds;
-  bool better = ties ? beside < bestBeside && plan.stages <= best->stages && plan.subgroupsK <= best->subgroupsK
-                : best && rank != bestRank ? rank > bestRank
-                                           : best && plan.seconds < best->seconds;
-  if (plan.loadsAhead && (!best || plan.seconds <= (1 + uncertainTime) * best->seconds || rank > bestRank))
-    near.emplace_back(plan, rank);
-  if (!best || better) {
-    best = plan;
-    bestBeside = beside;
-    bestRank = rank;
+void PlanRanking::Leader::offer(const LaneContractionPlan &offered, int offeredRank, double offeredBeside) {
+  bool ties = plan && offeredRank == rank && std::abs(offered.seconds - plan->seconds) <= equalTime * plan->seconds;
+  double least = ties ? std::min(offered.seconds, plan->seconds) : offered.seconds;
+  bool better = ties
+                    ? offeredBeside < beside && offered.stages <= plan->stages && offered.subgroupsK <= plan->subgroupsK
+                : plan && offeredRank != rank ? offeredRank > rank
+                                              : plan && offered.seconds < plan->seconds;
+  if (!plan || better) {
+    plan = offered;
+    beside = offeredBeside;
+    rank = offeredRank;
   }
   if (ties)
-    best->seconds = least;
+    plan->seconds = least;
+}
+
+void PlanRanking::add(const LaneContractionPlan &plan, int rank, double beside) {
+  // Near the fastest without slices, which may be that much slower than the fastest of all.
+  constexpr double nearTime = (1 + uncertainTime) * (1 + uncertainTime);
+  if (plan.loadsAhead && (!best.plan || plan.seconds <= nearTime * best.plan->seconds || rank > best.rank))
+    near.emplace_back(plan, rank);
+  best.offer(plan, rank, beside);
+  if (plan.subgroupsK == 1)
+    whole.offer(plan, rank, beside);
 }
 
 std::optional<LaneContractionPlan> PlanRanking::take() const {
-  if (!best || !best->loadsAhead || besidePerClock(*best) <= roomBetweenProducts)
-    return best;
-  double least = std::min(roomBetweenProducts, besidePerClock(*best));
+  if (!best.plan || !best.plan->loadsAhead)
+    return best.plan;
+  bool isSure = !whole.plan || !whole.plan->loadsAhead || whole.rank != best.rank ||
+                whole.plan->seconds > (1 + uncertainTime) * best.plan->seconds;
+  const LaneContractionPlan &first = isSure ? *best.plan : *whole.plan;
+  if (besidePerClock(first) <= roomBetweenProducts)
+    return first;
+  double least = std::min(roomBetweenProducts, besidePerClock(first));
   auto isNear = [&](const LaneContractionPlan &plan, int rank) {
-    return rank == bestRank && plan.seconds <= (1 + uncertainTime) * best->seconds && plan.stages <= best->stages &&
-           plan.subgroupsK <= best->subgroupsK;
+    return rank == best.rank && plan.seconds <= (1 + uncertainTime) * first.seconds && plan.stages <= first.stages &&
+           plan.subgroupsK <= first.subgroupsK;
   };
   bool found = false;
   for (const auto &[plan, rank] : near)
@@ -66,11 +80,11 @@ std::optional<LaneContractionPlan> PlanRanking::take() const {
       least = besidePerClock(plan);
       found = true;
     }
-  const LaneContractionPlan *taken = &*best;
+  const LaneContractionPlan *taken = &first;
   if (found)
     for (const auto &[plan, rank] : near)
       if (isNear(plan, rank) && besidePerClock(plan) <= least + equalBeside &&
-          (taken == &*best || plan.registers < taken->registers))
+          (taken == &first || plan.registers < taken->registers))
         taken = &plan;
   return *taken;
 }

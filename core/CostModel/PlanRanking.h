@@ -11,10 +11,11 @@
 ///   1. that of the highest rank (whole sectors, no bank conflicts, addresses that stay in registers)
 ///   2. that with the smallest modelled time; of equal ones that which asks resources
 ///      for the least beside its products
-///   3. where waves keep the order of the program and one alone would leave its unit
-///      waiting, among those that are slower by less than the model can tell, with no
-///      more stages or slices: that with the fewest instructions beside products, if
-///      these find room between them
+///   3. where waves keep the order of the program, none with slices that is faster than
+///      one without by less than the model can tell
+///   4. there, and where one wave alone would leave its unit waiting, among those that
+///      are slower by less than the model can tell, with no more stages or slices: that
+///      with the fewest instructions beside products, if these find room between them
 ///
 /// The model lets units run while waves issue something else. Where waves keep the
 /// program's order, what stands together between two products is longer than one of
@@ -39,9 +40,14 @@ public:
   std::optional<LaneContractionPlan> take() const;
 
 private:
-  std::optional<LaneContractionPlan> best;
-  double bestBeside = 0;
-  int bestRank = 0;
+  /// The first by rules 1 and 2 of those that were offered.
+  struct Leader {
+    std::optional<LaneContractionPlan> plan;
+    double beside = 0;
+    int rank = 0;
+    void offer(const LaneContractionPlan &offered, int offeredRank, double offeredBeside);
+  };
+  Leader best, whole;                                             // of all; of those without slices
   llvm::SmallVector<std::pair<LaneContractionPlan, int>, 0> near; // with their ranks, of about the best's time
 };
 

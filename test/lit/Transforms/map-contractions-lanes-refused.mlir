@@ -52,7 +52,7 @@ func.func private @no_room(%A: memref<512x512xf16>, %B: memref<512x512xf16>, %C:
 // CHECK-NOT: tile.mma
 module attributes {tilewright.target = "nvidia:A100", tilewright.force = "block_m=512,block_n=256"} {
 func.func private @no_registers(%A: memref<512x512xf16>, %B: memref<512x512xf16>, %C: memref<512x512xf32>) attributes {tilewright.kernel} {
-  // expected-remark@+1 {{registers of a lane; there are 255 for one of its block}}
+  // expected-remark@+1 {{registers of a lane; there are 128 for one of its block}}
   affine.for %i = 0 to 512 { affine.for %j = 0 to 512 { affine.for %l = 0 to 512 {
     %a = affine.load %A[%i, %l] : memref<512x512xf16>
     %b = affine.load %B[%l, %j] : memref<512x512xf16>
