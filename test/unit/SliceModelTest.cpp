@@ -187,28 +187,33 @@ TEST(SliceModel, ClocksOfExchanges) {
   EXPECT_DOUBLE_EQ(SliceExchange().clocks(scratchpad, 4, 2), 0);
 }
 
-/// Of plans of one time that with the fewest slices is taken, and for fewer instructions alone none with more.
+/// Of plans of one time that with the fewest slices is taken; where waves keep their order, those that are slower by
+/// less than 3%, too, and none with more slices for fewer instructions alone.
 TEST(SliceModel, SlicesAreTakenForTime) {
   programContext();
   auto chip = llvm::cantFail(TargetRegistry::get().describe("amd:MI300X"));
   const MatrixUnit &unit = *llvm::find_if(chip->units(), hasSteps);
-  LaneContractionPlan whole = planOf(unit, 1, 4096), sliced = planOf(unit, 2, 4096);
-  for (LaneContractionPlan *plan : {&whole, &sliced}) {
-    plan->loadsAhead = true;
-    plan->seconds = 1;
-    plan->instructions.products = 4;
-    plan->instructions.loop = plan == &whole ? 1000 : 0;
-  }
-  auto slicesOf = [&](double seconds) {
+  auto slicesOf = [&](double seconds, bool keepsOrder) {
+    LaneContractionPlan whole = planOf(unit, 1, 4096), sliced = planOf(unit, 2, 4096);
+    for (LaneContractionPlan *plan : {&whole, &sliced}) {
+      plan->loadsAhead = keepsOrder;
+      plan->instructions.products = 4;
+      plan->instructions.loop = plan == &whole ? 1000 : 0;
+    }
+    whole.seconds = 1;
     sliced.seconds = seconds;
     PlanRanking ranking;
     ranking.add(whole, 0, /*beside=*/2);
     ranking.add(sliced, 0, /*beside=*/1);
     return ranking.take()->subgroupsK;
   };
-  EXPECT_EQ(slicesOf(1), 1);
-  EXPECT_EQ(slicesOf(1.001), 1);
-  EXPECT_EQ(slicesOf(0.999), 2);
+  for (bool keepsOrder : {false, true}) {
+    EXPECT_EQ(slicesOf(1, keepsOrder), 1);
+    EXPECT_EQ(slicesOf(1.001, keepsOrder), 1);
+    EXPECT_EQ(slicesOf(0.96, keepsOrder), 2);
+  }
+  EXPECT_EQ(slicesOf(0.98, false), 2);
+  EXPECT_EQ(slicesOf(0.98, true), 1);
 }
 
 /// A subgroup's registers lie in the part of one issue slot.
