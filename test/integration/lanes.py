@@ -1,7 +1,11 @@
 """What the tests of chips that run lanes share: which chips, and a run on the emulator that has to be right."""
 
 import json
+import re
 import shutil
+import subprocess
+
+import pytest
 
 from conftest import FULL
 
@@ -15,6 +19,18 @@ if FULL:
 
 #: NVIDIA's assembler; None where it is not installed.
 PTXAS = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+
+
+def report_without_spills(ptx, architecture):
+    """What ptxas says of the kernels in the file `ptx`, none of which spills a register; skips the test where it does not know
+    `architecture`."""
+    done = subprocess.run([PTXAS, "-v", f"--gpu-name={architecture}", str(ptx), "-o", str(ptx.with_suffix(".cubin"))],
+                          capture_output=True, text=True)
+    if "is not defined for option 'gpu-name'" in done.stderr:
+        pytest.skip(f"this ptxas does not know {architecture}")
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"(\d+) bytes spill", done.stderr) and not re.findall(r"[1-9]\d* bytes spill", done.stderr), done.stderr
+    return done.stderr
 
 
 def with_chips(cases, each=1):

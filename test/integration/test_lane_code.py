@@ -9,7 +9,7 @@ import pytest
 
 from conftest import BUILD, FULL, SOURCE
 from lane_texts import REDUCTIONS, TAILS, convolution, is_float, product, reduction
-from lanes import PTXAS
+from lanes import PTXAS, report_without_spills
 
 LLVM = "/usr/lib/llvm-22/bin"
 
@@ -33,15 +33,10 @@ def test_registers_by_ptxas(chip, architecture, program, tool, tmp_path):
     ptx = tmp_path / "mm.ptx"
     tool("tw-compile", program, "--target", f"nvidia:{chip}", "-o", ptx)
     assert f".target {architecture}" in ptx.read_text()
-    done = subprocess.run([PTXAS, "-v", f"--gpu-name={architecture}", str(ptx), "-o", str(tmp_path / "mm.cubin")],
-                          capture_output=True, text=True)
-    if "is not defined for option 'gpu-name'" in done.stderr:
-        pytest.skip(f"this ptxas does not know {architecture}")
-    assert done.returncode == 0, done.stderr
-    assert re.findall(r"(\d+) bytes spill", done.stderr) and not re.findall(r"[1-9]\d* bytes spill", done.stderr), done.stderr
-    registers = max(map(int, re.findall(r"Used (\d+) registers", done.stderr)))
+    report = report_without_spills(ptx, architecture)
+    registers = max(map(int, re.findall(r"Used (\d+) registers", report)))
     # The model leaves room for addresses and counters; more than it says would cost blocks at a time.
-    assert registers <= 1.15 * plan(tool, program, f"nvidia:{chip}")["registers"] + 8, done.stderr
+    assert registers <= 1.15 * plan(tool, program, f"nvidia:{chip}")["registers"] + 8, report
 
 
 #: What the numbers of registers are pinned for; another release shares registers out in its own way.
@@ -275,9 +270,4 @@ def test_nothing_is_spilled(chip, name, tool, tmp_path):
         pytest.skip("ptxas is not installed")
     ptx = tmp_path / "program.ptx"
     tool("tw-compile", path, "--target", f"nvidia:{chip}", "-o", ptx)
-    done = subprocess.run([PTXAS, "-v", f"--gpu-name={NVIDIA[chip]}", str(ptx), "-o", str(tmp_path / "program.cubin")],
-                          capture_output=True, text=True)
-    if "is not defined for option 'gpu-name'" in done.stderr:
-        pytest.skip(f"this ptxas does not know {NVIDIA[chip]}")
-    assert done.returncode == 0, done.stderr
-    assert re.findall(r"(\d+) bytes spill", done.stderr) and not re.findall(r"[1-9]\d* bytes spill", done.stderr), done.stderr
+    report_without_spills(ptx, NVIDIA[chip])
