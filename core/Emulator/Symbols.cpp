@@ -15,7 +15,7 @@
 #include "core/Emulator/Collectives.h"
 #include "core/Emulator/Meetings.h"
 #include "core/Emulator/Transfers.h"
-#include <bit>
+#include "core/Runtime/Array.h"
 
 using namespace tilewright;
 
@@ -89,14 +89,8 @@ static void *maskedAt(Lane *lane, uint32_t site, char *address, int64_t first, i
                         : lane->machine->accessRange(*lane, site, address, first * elementBytes, after * elementBytes);
 }
 
-/// f32 to bf16, to nearest even. LLVM calls it on hosts without an instruction for it, and libgcc has it from GCC 13
-/// on.
-static __bf16 truncateToBfloat(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  bool isNan = (bits & 0x7fffffff) > 0x7f800000;
-  return std::bit_cast<__bf16>(static_cast<uint16_t>(isNan ? bits >> 16 | 0x40 : rounded));
-}
+/// LLVM calls it on hosts without an instruction for it; libgcc has it from GCC 13 on.
+static BfloatRegister truncateToBfloat(float value) { return BfloatRegister{floatToBfloat(value)}; }
 
 std::vector<std::pair<const char *, void *>> tilewright::runtimeSymbols() {
   return {

@@ -12,9 +12,14 @@
 
 #include "core/Emulator/Fiber.h"
 #include "core/Emulator/Shadow.h"
+#include "core/Emulator/Symbols.h"
 #include "core/Emulator/Traffic.h"
 #include "core/Emulator/UnitRunner.h"
 #include "tilewright/Target.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include <bit>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -95,6 +100,31 @@ struct Shadowed {
       one.known = joined;
   }
 };
+
+// Hosts with an instruction for it never call this: asked for by name, as code that the JIT links does.
+TEST(EmulatorSymbols, RoundsToBfloat) {
+  auto symbols = runtimeSymbols();
+  auto found =
+      llvm::find_if(symbols, [](const auto &symbol) { return llvm::StringRef(symbol.first) == "__truncsfbf2"; });
+  ASSERT_NE(found, symbols.end());
+  auto truncate = reinterpret_cast<BfloatRegister (*)(float)>(found->second);
+  std::mt19937 random(1);
+  // Zeros, ties to even both ways, subnormal numbers, the largest one, infinity, NaN whose payload is below bf16's.
+  std::vector<uint32_t> all = {0,          0x80000000, 0x3f808000, 0x3f818000, 0x3f818001, 1,
+                               0x00018000, 0x7f7fffff, 0xff7f8000, 0x7f800000, 0x7f800001, 0xffc00000};
+  for (int i = 0; i < 1000; ++i)
+    all.push_back(uint32_t(random()));
+  for (uint32_t bits : all) {
+    llvm::APFloat right(std::bit_cast<float>(bits));
+    bool isNan = right.isNaN(), loses = false;
+    right.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    uint16_t got = truncate(std::bit_cast<float>(bits))[0];
+    if (isNan)
+      EXPECT_GT(got & 0x7fff, 0x7f80) << bits;
+    else
+      EXPECT_EQ(got, right.bitcastToAPInt().getZExtValue()) << bits;
+  }
+}
 
 } // namespace
 
