@@ -73,7 +73,9 @@ void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptio
 
   expandArithmetic(pm);
   pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createLowerToLLVM());
+  LowerToLLVMOptions toLLVM;
+  toLLVM.fuseBfloatsInSingle = true;
+  pm.addPass(createLowerToLLVM(toLLVM));
   pm.addPass(createEmitUnits());
 }
 
@@ -107,7 +109,9 @@ void tilewright::buildLowerCoresPipeline(OpPassManager &pm) {
   pm.addPass(createExpandMath());
   emulateFloats(pm); // maxima and minima stay single instructions
   pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createLowerToLLVM());
+  LowerToLLVMOptions toLLVM;
+  toLLVM.fuseBfloatsInSingle = true;
+  pm.addPass(createLowerToLLVM(toLLVM));
   pm.addPass(createMem2Reg());
   pm.addPass(createFinishLaunches());
 }

@@ -30,6 +30,7 @@
 
 #include "core/Transforms/NarrowDoubles.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/SingleArithmetic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -205,29 +206,11 @@ Value expand(arith::TruncFOp op, Format format) {
   return words.narrow(words.bits(single, words.i32), op.getType());
 }
 
-/// The one operation that upstream's passes leave on 8-bit floats.
-void computeInSingle(math::FmaOp op) {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Type wide = b.getF32Type();
-  if (auto shaped = dyn_cast<ShapedType>(op.getType()))
-    wide = shaped.clone(wide);
-  SmallVector<Value> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(arith::ExtFOp::create(b, wide, operand));
-  Value result = math::FmaOp::create(b, operands[0], operands[1], operands[2]);
-  op.replaceAllUsesWith(arith::TruncFOp::create(b, op.getType(), result).getResult());
-  op.erase();
-}
-
 struct ExpandFloat8 : tilewright::impl::ExpandFloat8Base<ExpandFloat8> {
   void runOnOperation() override {
     tilewright::narrowDoubles(getOperation(), /*mostBits=*/8);
-    SmallVector<math::FmaOp> fused;
-    getOperation()->walk([&](math::FmaOp op) {
-      if (formatOf(getElementTypeOrSelf(op.getType())))
-        fused.push_back(op);
-    });
-    llvm::for_each(fused, computeInSingle);
+    // The one operation that upstream's passes leave on 8-bit floats.
+    tilewright::fuseInSingle(getOperation(), [](Type type) { return formatOf(type).has_value(); });
     SmallVector<Operation *> conversions;
     getOperation()->walk([&](Operation *op) {
       if (isa<arith::ExtFOp, arith::TruncFOp>(op))

@@ -152,6 +152,8 @@ def LowerParallel : Pass<"lower-parallel", "::mlir::ModuleOp"> {
 
 def LowerToLLVM : Pass<"lower-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Convert everything that is left to the LLVM dialect";
+  let options = [Option<"fuseBfloatsInSingle", "fuse-bfloats-in-single", "bool", "false",
+                        "math.fma of bf16 as one of f32, for chips without it, where LLVM would call a function">];
   let description = [{
     Vectors of several dimensions are broken down to vectors that LLVM has; then one full conversion of all dialects.
     Reductions of vectors may be re-associated unless `tilewright.fp` is "strict".

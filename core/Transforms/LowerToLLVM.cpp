@@ -16,6 +16,7 @@
 #include "core/Transforms/BfloatBits.h"
 #include "core/Transforms/NarrowDoubles.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/SingleArithmetic.h"
 #include "core/Transforms/TrackAllocations.h"
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
@@ -47,6 +48,8 @@ using namespace mlir;
 namespace {
 
 struct LowerToLLVM : tilewright::impl::LowerToLLVMBase<LowerToLLVM> {
+  using LowerToLLVMBase::LowerToLLVMBase;
+
   void runOnOperation() override;
 };
 
@@ -112,6 +115,8 @@ void LowerToLLVM::runOnOperation() {
   MLIRContext *context = &getContext();
   tilewright::narrowDoubles(module);
   tilewright::widenBfloatsBySingle(module);
+  if (fuseBfloatsInSingle)
+    tilewright::fuseInSingle(module, [](Type type) { return type.isBF16(); });
   // What narrowing leaves for bf16 is integer arithmetic too.
   bool converts =
       module
@@ -128,8 +133,8 @@ void LowerToLLVM::runOnOperation() {
   if (failed(lowerVectors(module)))
     return signalPassFailure();
 
-  LowerToLLVMOptions options(context);
-  options.allocLowering = LowerToLLVMOptions::AllocLowering::Malloc;
+  mlir::LowerToLLVMOptions options(context);
+  options.allocLowering = mlir::LowerToLLVMOptions::AllocLowering::Malloc;
   LLVMTypeConverter converter(context, options);
   RewritePatternSet patterns(context);
   LLVMConversionTarget target(*context);

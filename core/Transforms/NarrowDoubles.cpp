@@ -57,19 +57,6 @@ static void expand(arith::TruncFOp op) {
   op.erase();
 }
 
-void tilewright::widenBfloatsBySingle(Operation *root) {
-  SmallVector<arith::ExtFOp> widening;
-  root->walk([&](arith::ExtFOp op) {
-    if (getElementTypeOrSelf(op.getIn().getType()).isBF16() && getElementTypeOrSelf(op.getType()).isF64())
-      widening.push_back(op);
-  });
-  for (arith::ExtFOp op : widening) {
-    OpBuilder builder(op);
-    Type single = withElement(op.getType(), builder.getF32Type());
-    op.getInMutable().assign(arith::ExtFOp::create(builder, op.getLoc(), single, op.getIn()));
-  }
-}
-
 void tilewright::narrowDoubles(Operation *root, unsigned mostBits) {
   SmallVector<arith::TruncFOp> narrowing;
   root->walk([&](arith::TruncFOp op) {

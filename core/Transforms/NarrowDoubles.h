@@ -19,11 +19,6 @@ class Operation;
 
 namespace tilewright {
 
-/// Rewrites every arith.extf from bf16 to f64 below `root` as one to f32 and one from there: the first is a shift.
-/// LLVM's own would keep a bf16, compare it where it can, and pass it between blocks in an f32, for which it calls
-/// __truncsfbf2 on chips without bf16; the system's libraries lack that function.
-void widenBfloatsBySingle(mlir::Operation *root);
-
 /// Rewrites every narrowing from f64 to a float of at most `mostBits` bits below `root`, scalar or vector.
 void narrowDoubles(mlir::Operation *root, unsigned mostBits = 16);
 

@@ -1,4 +1,5 @@
 // RUN: tw-opt %s --lower-to-llvm | FileCheck %s
+// RUN: tw-opt %s --lower-to-llvm=fuse-bfloats-in-single | FileCheck %s --check-prefix=IN-SINGLE
 // RUN: sed 's/"default"/"strict"/' %s | tw-opt --lower-to-llvm | FileCheck %s --check-prefix=STRICT
 
 // Reductions of vectors may be re-associated, unless the contract is strict.
@@ -36,6 +37,19 @@ module attributes {tilewright.fp = "default"} {
   func.func @widened(%x: bf16) -> f64 {
     %y = arith.extf %x : bf16 to f64
     return %y : f64
+  }
+
+  // Nor, on chips without it, of a product that is added to something: LLVM would narrow it by a call.
+  // CHECK-LABEL: llvm.func @fused
+  // CHECK: llvm.intr.fma({{.*}}) {{.*}}: (vector<4xbf16>, vector<4xbf16>, vector<4xbf16>) -> vector<4xbf16>
+  // IN-SINGLE-LABEL: llvm.func @fused
+  // IN-SINGLE-NOT: bf16
+  // IN-SINGLE: llvm.intr.fma({{.*}}) {{.*}}: (vector<4xf32>, vector<4xf32>, vector<4xf32>) -> vector<4xf32>
+  // IN-SINGLE-NOT: bf16
+  // IN-SINGLE: llvm.return
+  func.func @fused(%x: vector<4xbf16>, %y: vector<4xbf16>) -> vector<4xbf16> {
+    %z = math.fma %x, %y, %y : vector<4xbf16>
+    return %z : vector<4xbf16>
   }
 
   // bf16 is moved as its bits, under masks and selects too; a unit's declaration keeps its type.
