@@ -49,8 +49,9 @@ collect lit $? "$results/lit.xml"
 "$build/bin/tilewright-unit" --gtest_brief=1 --gtest_output="xml:$results/unit.xml"
 collect unit $? "$results/unit.xml"
 
-TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider --junitxml="$results/integration.xml" \
-  test/integration
+# A process for each core; a file's tests share one, since they share what they build.
+TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider -n auto --dist loadfile \
+  --junitxml="$results/integration.xml" test/integration
 collect integration $? "$results/integration.xml"
 
 if [ "$TILEWRIGHT_FULL" -eq 1 ]; then
