@@ -13,14 +13,17 @@
 ///   fence release, wait, s_barrier, fence acquire
 ///   reads
 ///   wait for the next copies
-///   fence release, wait, s_barrier, fence acquire  reads alone, and nothing is written any more
-///   reads
+///   fence release, wait, s_barrier, fence acquire  reads alone, and nothing is written before the next release,
+///   reads                                          which publishes these reads, too
+///   fence release, wait, s_barrier, fence acquire
+///   writes
 ///
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "targets/amd/Chips.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
 #include <utility>
 
 using namespace mlir;
@@ -50,43 +53,69 @@ static bool isRelease(Operation &op) {
   return fence && fence.getOrdering() == LLVM::AtomicOrdering::release;
 }
 
+/// What is touched from `op` of `block` on before the next release.
+static uint8_t touchedFrom(Block::iterator op, Block &block, llvm::DenseMap<Block *, uint8_t> &ahead) {
+  uint8_t later = None;
+  for (; op != block.end(); ++op) {
+    if (isRelease(*op))
+      return later;
+    later |= touchOf(*op);
+  }
+  for (Block *next : block.getSuccessors())
+    later |= ahead[next];
+  return later;
+}
+
 void amd::dropIdleReleases(LLVM::LLVMFuncOp function, uint32_t scratchpadWait) {
-  // Before each block: what paths to it have touched since their last release, and what paths from it touch.
-  llvm::DenseMap<Block *, uint8_t> since, ahead;
   auto add = [](uint8_t &known, uint8_t more) { return std::exchange(known, known | more) != (known | more); };
-  for (bool changed = true; std::exchange(changed, false);) {
-    for (Block &block : function.getBody()) {
-      uint8_t open = since[&block], later = 0;
+  // What paths from each block touch before the next release.
+  llvm::DenseMap<Block *, uint8_t> ahead;
+  for (bool changed = true; std::exchange(changed, false);)
+    for (Block &block : llvm::reverse(function.getBody())) {
+      uint8_t touched = touchedFrom(block.begin(), block, ahead);
+      changed |= add(ahead[&block], touched);
+    }
+  // Adds the releases that are needed where those of `needed` alone are there, or all others; whether any was missing.
+  llvm::SetVector<Operation *> needed;
+  auto addNeeded = [&](bool besideAll) {
+    llvm::DenseMap<Block *, uint8_t> since; // what paths to each block have touched since a release
+    auto walk = [&](Block &block, llvm::function_ref<void(Operation &, uint8_t)> meet) {
+      uint8_t open = since[&block];
       for (Operation &op : block) {
-        open = isRelease(op) ? uint8_t(None) : uint8_t(open | touchOf(op));
-        later |= touchOf(op);
+        if (isRelease(op))
+          meet(op, open);
+        bool publishes = isRelease(op) && (besideAll || needed.contains(&op));
+        open = publishes ? uint8_t(None) : uint8_t(open | touchOf(op));
       }
-      for (Block *next : block.getSuccessors()) {
-        changed |= add(since[next], open);
-        later |= ahead[next];
+      return open;
+    };
+    for (bool changed = true; std::exchange(changed, false);)
+      for (Block &block : function.getBody()) {
+        uint8_t open = walk(block, [](Operation &, uint8_t) {});
+        for (Block *next : block.getSuccessors())
+          changed |= add(since[next], open);
       }
-      changed |= add(ahead[&block], later);
-    }
-  }
+    SmallVector<Operation *> found;
+    for (Block &block : function.getBody())
+      walk(block, [&](Operation &release, uint8_t open) {
+        uint8_t later = touchedFrom(std::next(release.getIterator()), block, ahead);
+        // Reads matter to what overwrites, writes to all.
+        if (((open & Write) && later) || ((open & Read) && (later & (Write | Copy))))
+          found.push_back(&release);
+      });
+    size_t before = needed.size();
+    needed.insert_range(found);
+    return needed.size() > before;
+  };
+  // One that is not needed leaves what it would have published to the next one, which may be needed then.
+  addNeeded(/*besideAll=*/true);
+  while (addNeeded(/*besideAll=*/false))
+    ;
   SmallVector<Operation *> idle;
-  for (Block &block : function.getBody()) {
-    uint8_t open = since[&block];
-    for (Operation &op : block) {
-      if (!isRelease(op)) {
-        open |= touchOf(op);
-        continue;
-      }
-      uint8_t later = 0;
-      for (Operation *behind = op.getNextNode(); behind; behind = behind->getNextNode())
-        later |= touchOf(*behind);
-      for (Block *next : block.getSuccessors())
-        later |= ahead[next];
-      // Reads matter to what overwrites, writes to all.
-      if (!(open & Write) && !((open & Read) && (later & (Write | Copy))))
-        idle.push_back(&op);
-      open = None;
-    }
-  }
+  function.walk([&](Operation *op) {
+    if (isRelease(*op) && !needed.contains(op))
+      idle.push_back(op);
+  });
   for (Operation *release : idle) {
     auto wait = dyn_cast_if_present<ROCDL::SWaitcntOp>(release->getNextNode());
     if (wait && wait.getBitfield() == scratchpadWait)
