@@ -282,8 +282,9 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               int64_t limit = registersOfLane(chip, tm * tn * accumulators, threads);
               // Where sums fill a half of their own, compilers cannot move anything there.
               bool isWhole = c.nest.tripCounts[plan.kDim] && k % plan.depth == 0;
+              bool isFilled = limit > own->entries;
               int64_t atEnd =
-                  limit > own->entries && !isWhole ? tiles.endRegisters(tileA) + tiles.endRegisters(tileB) : 0;
+                  tiles.endRegisters(tileA, isWhole, isFilled) + tiles.endRegisters(tileB, isWhole, isFilled);
               if (plan.registers + atEnd > limit) {
                 shortage.lacksRegisters(plan.registers + atEnd, limit);
                 continue;
@@ -359,6 +360,14 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               if (!engine && plan.stages > 1 && plan.lastApart && c.nest.tripCounts[plan.kDim] && held <= limit) {
                 plan.round = plan.stages;
                 plan.instructions = tiles.instructions(plan, tileA, tileB);
+                // Twice round it where what the loop takes is what finds no room between products.
+                if (plan.loadsAhead && !hasRoomBeside(plan) && steps >= 4 * plan.stages) {
+                  LaneContractionPlan twice = plan;
+                  twice.round = 2 * plan.stages;
+                  twice.instructions = tiles.instructions(twice, tileA, tileB);
+                  if (hasRoomBeside(twice))
+                    plan = twice;
+                }
               }
               double issued = subgroups * plan.instructions.sum() / issueSlots;
               double reads = double(subgroups) * units * elementBytes *

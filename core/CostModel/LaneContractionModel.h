@@ -30,6 +30,7 @@
 #define TILEWRIGHT_CORE_COSTMODEL_LANECONTRACTIONMODEL_H
 
 #include "core/Analysis/Contraction.h"
+#include "core/CostModel/Sectors.h"
 #include "core/CostModel/TurnedCopy.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/TargetDescription.h"
@@ -47,10 +48,14 @@ struct StagedTile {
   int64_t line = 0;    // elements; not 0 and not kInner: [BM / line][BK][line]
   bool direct = false; // copied past the registers
   int64_t begin = 0;   // bytes that divide the places of vectors of its copies; 0: those of the vector
+  bool over = false;   // vectors of all steps but the last may go over the end of a row, into the next one
   bool held = false;   // its elements wait in registers, though the chip has an engine for copies of lanes
   TurnShape turn;      // of lanes that transpose it while they copy
   int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
   int64_t beside = 0; // those along a row before the next ones lie along the array again
+
+  /// Elements that a lane loads at once where vectors begin anywhere.
+  int64_t looseElements(int64_t elementBytes) const { return near ? turn.along : mostAccessBytes / elementBytes; }
 };
 
 /// Instructions of a lane for one step; those of copies and of the loop only where lanes copy.
@@ -70,7 +75,7 @@ struct LaneContractionPlan {
   int64_t tilesM = 1, tilesN = 1;            // units of a subgroup
   int64_t depth = 1;                         // BK
   int64_t stages = 1;
-  int64_t round = 1;       // steps of an iteration where lanes fill the ring: as many as stages, or 1
+  int64_t round = 1;       // steps of an iteration where lanes fill the ring: 1, as many as stages, or twice as many
   bool loadsAhead = false; // fragments of a unit's k are loaded before the products of those before
   bool across = false;     // also those of the next step before the last products of this one
   bool keepsOrder = false; // those loads stay there: all of a step at once would not fit the registers

@@ -42,6 +42,17 @@ int64_t tilewright::requestedElements(const UnitOperand &c, const TailRead &read
   return requests;
 }
 
+/// `elements` of `operand`, `free` times `k` for each of something else, as copies whose vectors begin anywhere read
+/// them: the last vector of a row as a whole, where rows end inside of vectors.
+static int64_t inVectors(int64_t elements, const LaneContractionPlan &plan, const StagedTile &tile,
+                         const ContractionOperand &operand, int64_t k, int64_t free) {
+  int64_t elementBytes = tilewright::elementBytes(operand.element);
+  if (!tile.begin || tile.begin > elementBytes || !(tile.over || isContiguousAlong(operand.access, plan.kDim)))
+    return elements;
+  int64_t row = tile.over ? free : k;
+  return elements / row * llvm::alignTo(row, tile.looseElements(elementBytes));
+}
+
 std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPlan &plan, const Contraction &c,
                                                         bool engine, const LaneTail &tail) {
   for (std::optional<int64_t> trips : c.nest.tripCounts)
@@ -63,8 +74,8 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
                               insideB = pointsInside(c.b, c.nest.tripCounts);
   if (!insideA || !insideB)
     return std::nullopt;
-  int64_t readsA = outer * otherK * k * m / insideA->all * insideA->inside,
-          readsB = outer * otherK * k * n / insideB->all * insideB->inside;
+  int64_t readsA = inVectors(outer * otherK * k * m / insideA->all * insideA->inside, plan, plan.a, c.a, k, m),
+          readsB = inVectors(outer * otherK * k * n / insideB->all * insideB->inside, plan, plan.b, c.b, k, n);
   result.globalBytesRead = readsA * columns * bytesA + readsB * clusters * bytesB;
   auto together = [](int64_t extent, int64_t block) { return extent % block == 0 ? 0 : extent & -extent; };
   UnitOperand results = plan.unit->c;

@@ -35,6 +35,8 @@ static double besidePerClock(const LaneContractionPlan &plan) {
   return instructionClocks * plan.instructions.beside() / (plan.instructions.products * plan.unit->issue);
 }
 
+bool tilewright::hasRoomBeside(const LaneContractionPlan &plan) { return besidePerClock(plan) <= roomBetweenProducts; }
+
 void PlanRanking::Leader::offer(const LaneContractionPlan &offered, int offeredRank, double offeredBeside) {
   bool ties = plan && offeredRank == rank && std::abs(offered.seconds - plan->seconds) <= equalTime * plan->seconds;
   double least = ties ? std::min(offered.seconds, plan->seconds) : offered.seconds;
@@ -67,7 +69,7 @@ std::optional<LaneContractionPlan> PlanRanking::take() const {
   bool isSure = !whole.plan || !whole.plan->loadsAhead || whole.rank != best.rank ||
                 whole.plan->seconds > (1 + uncertainTime) * best.plan->seconds;
   const LaneContractionPlan &first = isSure ? *best.plan : *whole.plan;
-  if (besidePerClock(first) <= roomBetweenProducts)
+  if (hasRoomBeside(first))
     return first;
   double least = std::min(roomBetweenProducts, besidePerClock(first));
   auto isNear = [&](const LaneContractionPlan &plan, int rank) {

@@ -32,6 +32,10 @@
 
 namespace tilewright {
 
+/// Whether a wave's instructions beside its products find room between them, though some stand together: it keeps its
+/// unit busy without another wave.
+bool hasRoomBeside(const LaneContractionPlan &plan);
+
 class PlanRanking {
 public:
   /// `beside`: what the plan asks of issue slots, scratchpad and L2 for a product of two elements, clocks.

@@ -144,18 +144,28 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   result.elements = std::max<int64_t>(1, rows * cols / threads);
   int64_t piece = piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
-  int64_t asOne = piece;                                       // that begin and end inside or outside of the array
-  // Along k a loop of whole steps has no ends, and vectors may begin wherever loads allow it.
-  bool hasNoEnds = plan.otherK.empty() && c.nest.tripCounts[plan.kDim] && inK && result.kInner;
+  int64_t together = piece;                                    // that begin and end inside or outside of the array
+  // Along k a loop of whole steps has no ends, and vectors may begin wherever loads allow it. Along the free dimension,
+  // where tiles do not divide it, they may end in the array's next row of k, which all steps but the last have: such
+  // rows and columns are no part of the result.
+  int64_t k = c.nest.tripCounts[plan.kDim].value_or(0), extent = c.nest.tripCounts[freeDim].value_or(0);
+  auto isChecked = [&](unsigned d) { return given.access.map.getResult(d).isFunctionOfDim(plan.kDim); };
+  bool alongK = inK && result.kInner && k * bytes >= vectorBytes && llvm::none_of(given.bounded, isChecked);
+  bool over = extent % free != 0;
+  bool hasNext = k > plan.depth && given.access.stride(plan.kDim).value_or(0) * bytes >= vectorBytes;
+  bool alongFree = inFree && !inK && k && plan.unit->k > 1 && extent * bytes >= vectorBytes && given.bounded.empty() &&
+                   (!over || hasNext);
+  bool hasNoEnds = plan.otherK.empty() && (alongK || alongFree);
   if (int64_t begin = loadAlignment(result); hasNoEnds && piece < vectorBytes && piece >= begin) {
     result.begin = begin;
+    result.over = alongFree && over;
     piece = vectorBytes;
   }
   use.pieceBytes = use.transposed ? bytes : piece;
   use.wholeSectors = piece > bytes;
   if (result.turns)
     use.along = std::min(rows, piece / bytes); // at most; `arrange` chooses
-  result.direct = hasDirect && !use.transposed && asOne == vectorBytes && use.rowBytes >= vectorBytes &&
+  result.direct = hasDirect && !use.transposed && together == vectorBytes && use.rowBytes >= vectorBytes &&
                   rows * use.rowBytes % (threads * vectorBytes) == 0;
   use.placed = result.direct ? hierarchy.lanes * vectorBytes : 0;
   // Pieces of 16 bytes cannot keep all reads of shorter ones apart: then lanes write them, in smaller pieces or padded
@@ -219,6 +229,7 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
   tile.turn = operand.turn;
   tile.direct = operand.direct;
   tile.begin = operand.begin;
+  tile.over = operand.over;
   tile.held = held(operand);
   return best.clocks;
 }
@@ -277,9 +288,10 @@ int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * beside;
 }
 
-int64_t StagedTiles::endRegisters(const StagedOperand &operand) const {
-  bool byEngine = operand.direct || (hasEngine && !held(operand));
-  return operand.byPlace && !byEngine ? llvm::divideCeil(operand.elements * bytes, loadBytes(operand)) : 0;
+int64_t StagedTiles::endRegisters(const StagedOperand &operand, bool isWhole, bool isFilled) const {
+  if ((isWhole && !operand.over) || !operand.byPlace || operand.direct || (hasEngine && !held(operand)))
+    return 0;
+  return (bool(operand.begin) + isFilled) * llvm::divideCeil(operand.elements * bytes, loadBytes(operand));
 }
 
 /// Instructions that write a lane's part: two short ones a constant apart are one where the chip has such. Two are in a
@@ -350,9 +362,11 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
   // global memory, whose rows are far apart where copies turn; waits for accesses to the scratchpad, whose addresses
   // are constants only where an iteration goes once round the ring; and what permutations wait for.
   double accesses = result.fragmentLoads + result.writes;
-  if (plan.loadsAhead) { // also the scalar offset of global memory; waits for the fragments of each unit's k, and for
-                         // copies
-    result.loop += 4.0 / plan.round + 2 + units * chip.rate("waits.fragments").value_or(0) + 1 +
+  if (plan.loadsAhead) { // also waits for the fragments of each unit's k, and for copies; and the scalar offsets of
+                         // global memory, one counter for operands that move by the same bytes
+    bool alike = c.a.access.stride(plan.kDim) == c.b.access.stride(plan.kDim);
+    double offsets = alike ? 1 : 2;
+    result.loop += (3 + offsets) / plan.round + 1 + offsets + units * chip.rate("waits.fragments").value_or(0) + 1 +
                    (plan.round == 1 && !hasEngine ? accesses : 0);
     return result;
   }

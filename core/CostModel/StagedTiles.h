@@ -28,6 +28,7 @@ struct StagedOperand {
   bool turns = false;      // in registers
   bool direct = false;     // copied past the registers
   int64_t begin = 0;       // bytes that divide the places of vectors of copies; 0: those of the vector
+  bool over = false;       // vectors of all steps but the last may go over the end of a row, into the next one
   bool byPlace = false;    // loads take an offset of the lane that no loop changes, and check nothing
   TurnShape turn;          // of a lane that does
   int64_t writeBytes = 16; // of one write into the tile as it is arranged
@@ -56,8 +57,10 @@ public:
   /// Registers of a lane in which its part of one step waits between global memory and the scratchpad; where rows begin
   /// anywhere, with the addresses and checks of its many short loads, which the loop holds over its steps.
   int64_t heldRegisters(const StagedOperand &operand) const;
-  /// Registers of the offsets that a lane chooses anew for its loads where the last step of k is not whole.
-  int64_t endRegisters(const StagedOperand &operand) const;
+  /// Registers that a lane holds in the last step beside those of the others: by how much the array ends inside of each
+  /// vector, and the offsets that it chooses anew, where compilers have no other registers for them: `isFilled`, sums
+  /// fill their half. `isWhole`: steps divide k.
+  int64_t endRegisters(const StagedOperand &operand, bool isWhole, bool isFilled) const;
   /// Loads shorter than a vector that a lane does for its part of one step.
   int64_t shortLoads(const StagedOperand &operand) const;
   /// Whether a subgroup's scalar registers, where the chip has such, hold the addresses of the rows of so many short

@@ -94,6 +94,8 @@ public:
   /// `begin` bytes to which that was loosened.
   llvm::SmallVector<LaneRun> runs(int64_t maxBytes) const;
   void loosen(int64_t begin) { loosened = begin; }
+  /// Whether runs begin at any element.
+  bool beginsAnywhere() const { return loosened && loosened <= elementBytes(); }
   /// Bytes to which the address of one of them is aligned, or of a part of one.
   int64_t alignment(LaneRun run) const;
   /// Whether the places of elements and of the worker's bits add up.
@@ -107,10 +109,11 @@ public:
   /// is the same have addresses a constant apart.
   int64_t flipped(unsigned e) const;
   /// Where element `e` of an array lies, in the parts that the chip's loads may take; nullopt where an offset of a lane
-  /// is not known to be a sum of constants that is small enough.
-  std::optional<ArrayPlace> place(unsigned e) const;
+  /// is not known to be a sum of constants that is small enough. The constant is at least `before`, elements: so much
+  /// may be taken from the lane's part.
+  std::optional<ArrayPlace> place(unsigned e, int64_t before = 0) const;
   /// Whether it lies so.
-  bool hasPlace(unsigned e) const;
+  bool hasPlace(unsigned e, int64_t before = 0) const;
   /// Bytes of the constant that the places of all elements have and that no condition of `valid` compares: accesses
   /// that differ in it alone, those of the steps along a dimension without an end, have the same conditions.
   int64_t unchecked(const ValidExtents &valid) const;

@@ -86,6 +86,7 @@ private:
   const LaneHierarchy &hierarchy;
   bool engine;
   bool kInside = false; // the copies to be written lie inside along k
+  bool isLast = true;   // they may be those of the last step
   IterationSpace space;
   mlir::Value sharedA, sharedB, exchanged; // tiles of a stage; sums of slices, null: there is one slice
   mlir::AffineExpr rank;                   // of the block in its cluster

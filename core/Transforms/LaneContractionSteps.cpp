@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/LaneContractionNest.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -60,6 +61,10 @@ Value LaneContractionNest::copy(const ContractionOperand &operand, const StagedT
       left[freePlace] = constant(shape[freePlace]);
     if (kEnds)
       left[kPlace] = constant(shape[kPlace]);
+    if (tile.over && !freeEnds && !isLast) { // whole vectors, the last of which ends in the array's next row
+      int64_t vector = tile.looseElements(elementBytes(operand.element));
+      left[freePlace] = left[freePlace].ceilDiv(vector) * vector;
+    }
     std::tie(validMap, validOperands) = space.map(left);
   }
   auto copy = tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands,
@@ -213,14 +218,19 @@ SmallVector<Value> LaneContractionNest::single(ValueRange accumulators) {
 
 /// A ring that lanes fill, of a constant size `k`. Steps whose copies are whole are a loop; those behind it are written
 /// one by one, so that no copy goes beyond the end and none needs a check, but that of a last step that is not whole.
+/// Where copies may go over the end of a row, the last one is behind the loop too: no row follows it.
 SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulators) {
   int64_t whole = k / p.depth, steps = llvm::divideCeil(k, p.depth), ahead = p.ahead();
+  int64_t alike = p.a.over || p.b.over ? std::min(whole, steps - 1) : whole; // steps whose copies are the loop's
   SmallVector<Value> coming; // tokens of the copies under way, the oldest ones first
-  auto copyStep = [&](AffineExpr step, bool inside) {
-    kInside = inside;
+  // Steps of the loop have no number; they are inside, and not the last one.
+  auto copyStep = [&](AffineExpr step, std::optional<int64_t> number) {
+    kInside = !number || *number < whole;
+    isLast = number && *number + 1 == steps;
     coming.push_back(copy(c.a, p.a, sharedA, true, step * p.depth, step % p.stages));
     coming.push_back(copy(c.b, p.b, sharedB, false, step * p.depth, step % p.stages));
     kInside = false;
+    isLast = true;
   };
   auto wait = [&] {
     SmallVector<Value> oldest(ArrayRef(coming).take_front(2));
@@ -229,9 +239,12 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
   };
   // Step `step` is multiplied while the next ones are on their way.
   Fragments held;
-  auto stepAt = [&](AffineExpr step, bool copies, bool inside, bool waits, SmallVectorImpl<Value> &sums) {
-    if (copies)
-      copyStep(step + ahead, inside);
+  auto stepAt = [&](AffineExpr step, std::optional<int64_t> number, SmallVectorImpl<Value> &sums) {
+    bool waits = !number || *number + 1 < steps;
+    if (!number)
+      copyStep(step + ahead, std::nullopt);
+    else if (*number + ahead < steps)
+      copyStep(step + ahead, *number + ahead);
     if (p.across && waits)
       return multiplyAcross(held, sums, step % p.stages, wait);
     if (p.across)
@@ -241,15 +254,15 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
       wait();
   };
   for (int64_t step = 0; step < std::min(ahead, steps); ++step)
-    copyStep(constant(step), step < whole);
+    copyStep(constant(step), step);
   wait();
   SmallVector<Value> sums(accumulators);
   // Once round the ring in an iteration, where registers allow: then stages are constant, and places in the scratchpad.
   // The first step has no fragments of one before.
-  int64_t first = p.across && whole > ahead;
+  int64_t first = p.across && alike > ahead;
   if (first)
-    stepAt(constant(0), true, true, true, sums);
-  int64_t rounds = std::max<int64_t>(0, whole - ahead - first) / p.round;
+    stepAt(constant(0), 0, sums);
+  int64_t rounds = std::max<int64_t>(0, alike - ahead - first) / p.round;
   size_t count = sums.size();
   auto carry = [&](SmallVectorImpl<Value> &values) {
     values.append(held.a);
@@ -270,13 +283,13 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
     SmallVector<Value> next(args);
     take(next);
     for (int64_t stage = 0; stage < p.round; ++stage)
-      stepAt(iv * p.round + stage + first, true, true, true, next);
+      stepAt(iv * p.round + stage + first, std::nullopt, next);
     carry(next);
     return next;
   });
   take(sums);
   for (int64_t step = rounds * p.round + first; step < steps; ++step)
-    stepAt(constant(step), step + ahead < steps, step + ahead < whole, step + 1 < steps, sums);
+    stepAt(constant(step), step, sums);
   if (p.across)
     multiply(held, sums, arrivedAttr);
   return sums;

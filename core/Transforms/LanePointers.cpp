@@ -176,10 +176,10 @@ Value LaneAccess::pointer(unsigned e) const {
 /// Of offsets that 32 bits hold with a sign to spare.
 static constexpr int64_t limit = int64_t(1) << 31;
 
-bool LaneAccess::hasPlace(unsigned e) const {
+bool LaneAccess::hasPlace(unsigned e, int64_t before) const {
   if (!linear || array.scratchpad || !strides.empty() || llvm::any_of(bits, [](int64_t bit) { return bit < 0; }))
     return false;
-  int64_t first = (std::max<int64_t>(constant, 0) + elements[e]) * elementBytes();
+  int64_t first = (std::max<int64_t>(constant, 0) + elements[e] + before) * elementBytes();
   return first >= 0 && std::accumulate(bits.begin(), bits.end(), first / elementBytes()) * elementBytes() + 16 <= limit;
 }
 
@@ -198,31 +198,45 @@ int64_t LaneAccess::unchecked(const ValidExtents &valid) const {
   return std::clamp<int64_t>(total, 0, std::max<int64_t>(constant, 0)) * elementBytes();
 }
 
-std::optional<ArrayPlace> LaneAccess::place(unsigned e) const {
-  if (!hasPlace(e))
+/// `index`, whose value has no more than 32 bits, by sums and products of 32 bits: what a loop adds to it is one
+/// register then, where compilers would hold and advance two.
+static Value lowBits(const LaneContext &context, Value index) {
+  OpBuilder &builder = context.builder;
+  if (std::optional<int64_t> number = getConstantIntValue(index))
+    return context.i32(int32_t(*number));
+  Operation *op = index.getDefiningOp();
+  if (!isa_and_present<arith::AddIOp, arith::MulIOp>(op))
+    return context.toI32(index);
+  Value a = lowBits(context, op->getOperand(0)), b = lowBits(context, op->getOperand(1));
+  return isa<arith::AddIOp>(op) ? arith::AddIOp::create(builder, context.loc, a, b).getResult()
+                                : arith::MulIOp::create(builder, context.loc, a, b).getResult();
+}
+
+std::optional<ArrayPlace> LaneAccess::place(unsigned e, int64_t before) const {
+  if (!hasPlace(e, before))
     return std::nullopt;
   SmallVector<int64_t> bytes;
   for (int64_t bit : bits)
     bytes.push_back(bit * elementBytes());
   ArrayPlace place;
   // What lies before the array, where lanes check indices, is behind a base that lies there too: offsets have no sign.
-  int64_t before = std::min<int64_t>(constant, 0);
-  place.constant = (constant - before + elements[e]) * elementBytes();
+  int64_t base = std::min<int64_t>(constant, 0) - before;
+  place.constant = (constant - base + elements[e]) * elementBytes();
   OpBuilder &builder = context->builder;
   Location loc = context->loc;
   place.lane = number ? context->fromBits(number, bytes) : Value();
-  place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), {}, before);
+  place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), {}, base);
   place.range = limit;
   if (!uniform)
     return place;
   int64_t size = limit + 1;
-  if (array.type.hasStaticShape() && array.type.getNumElements() - before <= limit)
-    size = (array.type.getNumElements() - before) * elementBytes();
+  if (array.type.hasStaticShape() && array.type.getNumElements() - base <= limit)
+    size = (array.type.getNumElements() - base) * elementBytes();
   if (size > limit || hasSign) { // the shared part needs a pointer
-    place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), uniform, before);
+    place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), uniform, base);
     return place;
   }
-  place.uniform = context->toI32(uniform);
+  place.uniform = lowBits(*context, uniform);
   if (elementBytes() != 1)
     place.uniform = arith::MulIOp::create(builder, loc, place.uniform, context->i32(elementBytes()));
   return place;

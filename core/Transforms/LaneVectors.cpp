@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tilewright;
@@ -44,6 +45,29 @@ static SmallVector<LaneRun> partsInside(ArrayRef<LaneRun> runs, const LaneAccess
   return parts;
 }
 
+/// The dimension along which the end of the array may be inside of `run`, a vector that begins anywhere by place and
+/// may be loaded from before that end; nullopt: there is none, or indices of the array are compared along it.
+static std::optional<unsigned> endInside(const LaneContext &context, LaneRun run, const LaneAccess &access,
+                                         const Distribution &distribution, const ValidExtents &valid, bool byPlace) {
+  if (!byPlace || run.count == 1 || !context.ops.zerosBeyond() || !access.beginsAnywhere() ||
+      !access.hasPlace(run.first, run.count))
+    return std::nullopt;
+  std::optional<unsigned> along;
+  for (auto [d, extent] : llvm::enumerate(valid)) {
+    ValidExtents alone(valid.size());
+    alone[d] = extent;
+    if (areTogether(distribution, alone, run.first, run.count))
+      continue;
+    if (along || extent.start)
+      return std::nullopt;
+    along = d;
+  }
+  for (unsigned e = 0; along && e < run.count; ++e)
+    if (distribution.elements[run.first + e][*along] != distribution.elements[run.first][*along] + e)
+      return std::nullopt;
+  return along;
+}
+
 /// `place` for lanes that are inside, the end of its range for others. `shared`, bytes of its constant, go to the
 /// uniform part.
 static ArrayPlace onlyWhere(const LaneContext &context, Value inside, ArrayPlace place, int64_t shared) {
@@ -60,6 +84,51 @@ static ArrayPlace onlyWhere(const LaneContext &context, Value inside, ArrayPlace
   place.lane = arith::SelectOp::create(context.builder, context.loc, inside, own, context.i32(int32_t(place.range)));
   place.constant = 0;
   return place;
+}
+
+/// Loads `run`, of which a part may lie beyond the end of the array's row, earlier by that part, so that the vector
+/// ends where the row does; then shifts what it should not have out, and zeros in. As many bits as the run has.
+///
+///   row   .. u v w x y z |          wanted: y z - -     loaded: w x y z     shifted by 2: y z 0 0
+static Value loadAtEnd(const LaneContext &context, LaneRun run, const LaneAccess &access,
+                       const Distribution &distribution, const ValidExtents &valid, unsigned along, bool allComeHere) {
+  OpBuilder &builder = context.builder;
+  Location loc = context.loc;
+  SmallVector<int64_t> bits;
+  for (const Point &bit : distribution.bits)
+    bits.push_back(bit[along]);
+  int64_t last = distribution.elements[run.first][along] + run.count;
+  Value length = context.index(std::accumulate(bits.begin(), bits.end(), last));
+  Value end = arith::MaxSIOp::create(builder, loc, valid[along].end, context.index(0));
+  end = context.toI32(arith::MinSIOp::create(builder, loc, end, length));
+  // Elements beyond the end, if the first one is inside.
+  Value beyond = arith::SubIOp::create(builder, loc, context.i32(last), end);
+  if (Value lane = distribution.number ? context.fromBits(distribution.number, bits) : Value())
+    beyond = arith::AddIOp::create(builder, loc, beyond, lane);
+  beyond = arith::MaxSIOp::create(builder, loc, beyond, context.i32(0));
+  beyond = arith::MinSIOp::create(builder, loc, beyond, context.i32(run.count - 1));
+  ValidExtents begins = valid;
+  begins[along].multiple = run.count;
+  Value inside = insideAll(context, distribution, begins, run.first, run.count);
+  ArrayPlace place = *access.place(run.first, run.count);
+  if (place.uniform && allComeHere)
+    place.uniform = context.ops.uniform(builder, loc, place.uniform);
+  int64_t elementBytes = access.elementBytes();
+  auto times = [&](int64_t factor) -> Value {
+    return factor == 1 ? beyond : arith::MulIOp::create(builder, loc, beyond, context.i32(factor)).getResult();
+  };
+  place.lane = arith::SubIOp::create(builder, loc, place.lane ? place.lane : context.i32(0), times(elementBytes));
+  int64_t bytes = run.count * elementBytes;
+  Type number = builder.getIntegerType(unsigned(bytes * 8));
+  Value loaded = context.ops.loadPlace(builder, loc, onlyWhere(context, inside, place, 0), bytes);
+  if (loaded.getType() != number)
+    loaded = LLVM::BitcastOp::create(builder, loc, number, loaded);
+  Value shift = times(elementBytes * 8);
+  if (bytes * 8 > 32)
+    shift = arith::ExtUIOp::create(builder, loc, number, shift);
+  else if (bytes * 8 < 32)
+    shift = arith::TruncIOp::create(builder, loc, number, shift);
+  return arith::ShRUIOp::create(builder, loc, loaded, shift);
 }
 
 Value tilewright::loadElements(const LaneContext &context, const LaneAccess &access, const Distribution &distribution,
@@ -113,7 +182,22 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   // Steps whose places differ where nothing is checked have the same conditions and share the choices: each would else
   // have its own, and conditions be held from the first to the last.
   int64_t shared = access.unchecked(valid);
-  SmallVector<LaneRun> runs = access.runs(mostAccessBytes);
+  Value result;
+  auto take = [&](LaneRun run, Value value) {
+    if (!result)
+      result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
+    result = insert(value, result, run.first, run.count);
+  };
+  SmallVector<LaneRun> runs;
+  for (LaneRun run : access.runs(mostAccessBytes)) {
+    std::optional<unsigned> along = endInside(context, run, access, distribution, valid, byPlace);
+    if (!along) {
+      runs.push_back(run);
+      continue;
+    }
+    Value bits = loadAtEnd(context, run, access, distribution, valid, *along, allComeHere());
+    take(run, LLVM::BitcastOp::create(builder, loc, runType(carrier, run.count), bits));
+  }
   if (checked && context.ops.zerosBeyond())
     runs = partsInside(runs, access, distribution, valid, byPlace);
   LaneBounds bounds(context, distribution, valid, runs);
@@ -158,16 +242,13 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
     scf::YieldOp::create(builder, loc, otherwise);
     return llvm::to_vector_of<Value>(branch.getResults());
   };
-  Value result;
   for (ArrayRef<LaneRun> group : bounds.groups())
     for (auto [run, value] : llvm::zip(group, loadAll(group, loadAll))) {
-      if (runs.size() == 1 && run.count > 1) {
+      if (run.count == vectorType.getNumElements() && run.count > 1) {
         result = value;
         break;
       }
-      if (!result)
-        result = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
-      result = insert(value, result, run.first, run.count);
+      take(run, value);
     }
   return fromCarrier(context, result, type);
 }

@@ -18,6 +18,8 @@ include "dialects/Chip/Chip.td"
 include "targets/amd/MatrixUnits.td"
 
 defvar Manual = Cited<"AMD instruction set architecture manuals of CDNA2-4 and RDNA3-4">;
+defvar Unaligned = Cited<"LLVM 22, AMDGPU: the feature unaligned-access-mode is on for amdhsa; Linux sets the alignment_mode of "
+                         "SH_MEM_CONFIG to UNALIGNED (amdkfd)">;
 defvar Counted = Guess<"instructions in main loops as LLVM 22 writes them">;
 defvar CacheGuess = Guess<"size by the data sheet, rate and latency by public measurements of its kind">;
 
@@ -71,7 +73,7 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
                // Not clocks: short accesses of LDS in one instruction; of each access and permutation, waits; of each
                // load, registers that hold its offset; bytes that divide the addresses of its vectors.
                Rate<"pairs.shared", PerClock<2>, Manual>, Rate<"waits.permute", PerClock<1, 4>, Counted>, Rate<"waits.shared", PerClock<3, 4>, Counted>,
-               Rate<"offset.global", PerClock<1>, Manual>, Rate<"align.global", PerClock<4>, Manual>] #
+               Rate<"offset.global", PerClock<1>, Manual>, Rate<"align.global", PerClock<1>, Unaligned>] #
               // Of each copy past the registers, the scalar register that says where it goes; of a unit's k, waits for
               // its fragments.
               !if(!eq(wave, 64), [Rate<"place.direct", PerClock<1, 4>, Counted>,

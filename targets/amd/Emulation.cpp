@@ -73,9 +73,8 @@ static void emulateBuffers(EmulationTable &table) {
   table.on(ROCDL::RawPtrBufferLoadOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto load = cast<ROCDL::RawPtrBufferLoadOp>(op);
     Value address = addressOf(b, load.getRsrc(), {load.getOffset(), load.getSoffset()});
-    Type type = load.getRes().getType();
-    unsigned bits = isa<VectorType>(type) ? 32 : type.getIntOrFloatBitWidth();
-    b.replace(b.load(type, address, bits / 8, isInRange(b, load.getRsrc(), load.getOffset())));
+    constexpr unsigned anywhere = 1; // as the chips' rate "align.global" says
+    b.replace(b.load(load.getRes().getType(), address, anywhere, isInRange(b, load.getRsrc(), load.getOffset())));
     return success();
   });
 }

@@ -95,6 +95,34 @@ def test_tiles_in_sweeps(chip, rows, case, tool, tmp_path):
     assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
 
 
+@pytest.mark.parametrize("chip", [chip for chip in CHIPS if chip.startswith("amd:")])
+@pytest.mark.parametrize("case", [dict(kind="i8", m=131, n=67, k=515, trans_a=True), dict(kind="i8", m=67, n=131, k=259, trans_b=True),
+                                  dict(kind="i8", m=35, n=259, k=128), dict(kind="f32", m=97, n=35, k=67, trans_a=True, batch=3),
+                                  dict(kind="f16", m=75, n=201, k=131, trans_a=True, trans_b=True, batch=2, tail="bias-relu"),
+                                  dict(kind="bf16", m=201, n=45, k=96, trans_a=True), dict(kind="f16", m=33, n=47, k=17)], ids=str)
+def test_rows_that_begin_anywhere(chip, case, tool, tmp_path):
+    """Vectors go over the ends of rows, but not over that of the array, behind which nothing may be read; several steps of k."""
+    text = f'module attributes {{tilewright.force = "block_m=32,block_n=32,subgroups_k=1"}} {{ {product(**case)} }}'
+    report = run(tool, tmp_path, chip, text)
+    assert kernels(report) and not conflicts(report)
+
+
+@pytest.mark.parametrize("chip", [chip for chip in CHIPS if chip.startswith("amd:")])
+@pytest.mark.parametrize("kind, sums, taps, points", [("f16", "f32", 65, 101), ("i8", "i32", 129, 745)])
+def test_rows_that_lie_in_each_other(chip, kind, sums, taps, points, tool, tmp_path):
+    """Of an image with one channel, windows that are two points apart: the next row of the sum begins before a vector ends."""
+    image, filters, result = f"tensor<1x1x{points + 2 * (taps - 1)}x{kind}>", f"tensor<64x1x{taps}x{kind}>", f"tensor<1x64x{points}x{sums}>"
+    report = run(tool, tmp_path, chip, f"""func.func @f(%x: {image}, %y: {filters}) -> {result} {{
+      %z = arith.constant {"0.0" if sums == "f32" else "0"} : {sums}
+      %e = tensor.empty() : {result}
+      %i = linalg.fill ins(%z : {sums}) outs(%e : {result}) -> {result}
+      %r = linalg.conv_1d_ncw_fcw {{dilations = dense<2> : tensor<1xi64>, strides = dense<1> : tensor<1xi64>}}
+          ins(%x, %y : {image}, {filters}) outs(%i : {result}) -> {result}
+      return %r : {result}
+    }}""")
+    assert any(kernel["units"] for kernel in kernels(report))
+
+
 def has_channels(case):
     return case.get("groups", 1) == 1 or case.get("channels", 2) % 2 == 0 and case.get("filters", 2) % 2 == 0
 

@@ -133,6 +133,11 @@ public:
                  Value valid) const override {
     return sound->asyncCopy(b, loc, destination, source, bytes, fault == LaneFault::ZeroFill ? Value() : valid);
   }
+  Value loadPlace(OpBuilder &b, Location loc, const ArrayPlace &place, int64_t bytes) const override {
+    return sound->loadPlace(b, loc, place, bytes);
+  }
+  bool zerosBeyond() const override { return sound->zerosBeyond(); }
+  int64_t placeAlignment() const override { return sound->placeAlignment(); }
   bool countsGroups() const override { return sound->countsGroups(); }
   void commitCopies(OpBuilder &b, Location loc) const override { sound->commitCopies(b, loc); }
   void waitCopies(OpBuilder &b, Location loc, int64_t pending) const override {

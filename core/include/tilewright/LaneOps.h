@@ -255,7 +255,8 @@ inline constexpr llvm::StringLiteral turnAttr = "turn";
 /// Of one that the chip's engine of subgroups does past the registers of the lanes (`LaneOps::copyPlace`).
 inline constexpr llvm::StringLiteral directAttr = "direct";
 /// Of one whose vectors begin at any multiple of so many bytes, an integer: no fewer than loads by place ask for
-/// (`LaneOps::placeAlignment`).
+/// (`LaneOps::placeAlignment`). The array's rows are no shorter than a vector, and what is valid ends with a row or
+/// with a vector.
 inline constexpr llvm::StringLiteral looseAttr = "loose";
 /// Of one whose elements wait in registers until its wait, in the same block, where an engine that counts groups does
 /// the others.

@@ -121,7 +121,7 @@ module attributes {tilewright.target = "amd:MI300X"} {
 
 // Vectors of buffers begin at any word, where the copy says so: rows of 68 bytes are read 16 bytes at a time.
 //
-// CHECK-LABEL: func.func private @loose
+// CHECK-LABEL: func.func private @loose(
 // CHECK-COUNT-2: rocdl.raw.ptr.buffer.load {{.*}} : vector<4xi32>
 // CHECK-NOT: rocdl.raw.ptr.buffer.load
 // CHECK-LABEL: func.func private @tight
@@ -147,6 +147,45 @@ func.func private @tight(%A: memref<64x34xf16>)
     tile.parallel (%w) to (2) level "block" {
       %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)>
              shape [64, 32] : memref<64x34xf16>, memref<64x32xf16, "shared">
+      tile.wait %t
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
+
+// Where vectors begin anywhere and the row ends inside of one (15 of 16 columns), it is loaded earlier by what lies
+// beyond, from a base that lies before the array by a vector, and shifted. Lanes beyond load from the end of the range.
+//
+// CHECK-LABEL: func.func private @ends
+// CHECK: %[[MOST:.*]] = arith.maxsi %{{.*}}, %c0_i32 : i32
+// CHECK: %[[BEYOND:.*]] = arith.minsi %[[MOST]], %c7_i32 : i32
+// CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %c15 : index
+// CHECK: %[[BASE:.*]] = llvm.getelementptr %{{.*}}[-8] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f16
+// CHECK: %[[RANGE:.*]] = rocdl.make.buffer.rsrc %[[BASE]]
+// CHECK: %[[BYTES:.*]] = arith.muli %[[BEYOND]], %c2_i32 : i32
+// CHECK: %[[EARLIER:.*]] = arith.subi %{{.*}}, %[[BYTES]] : i32
+// CHECK: %[[PLACE:.*]] = arith.addi %[[EARLIER]], %c48_i32 : i32
+// CHECK: %[[CHOSEN:.*]] = arith.select %[[INSIDE]], %[[PLACE]], %c-2147483648_i32 : i32
+// CHECK: %[[OFFSET:.*]] = llvm.add %[[CHOSEN]]
+// CHECK: %[[WORDS:.*]] = rocdl.raw.ptr.buffer.load %[[RANGE]], %[[OFFSET]], {{.*}} : vector<4xi32>
+// CHECK: %[[ALL:.*]] = llvm.bitcast %[[WORDS]] : vector<4xi32> to i128
+// CHECK: %[[BITS:.*]] = arith.muli %[[BEYOND]], %c16_i32 : i32
+// CHECK: %[[SHIFT:.*]] = arith.extui %[[BITS]] : i32 to i128
+// CHECK: arith.shrui %[[ALL]], %[[SHIFT]] : i128
+// CHECK-NOT: rocdl.raw.ptr.buffer.load
+// CHECK: return
+func.func private @ends(%A: memref<64x31xf16>)
+    attributes {tilewright.launch = {threads = 128 : i64, shared = 2048 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %s = tile.alloc() : memref<64x16xf16, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      %t = tile.copy %A[0, 16] elements affine_map<(r, c) -> (r, c)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)>
+             shape [64, 16] valid(64, 15) {loose = 1 : i64} : memref<64x31xf16>, memref<64x16xf16, "shared">
       tile.wait %t
     }
   }
