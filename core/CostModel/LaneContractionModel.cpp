@@ -360,14 +360,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               if (!engine && plan.stages > 1 && plan.lastApart && c.nest.tripCounts[plan.kDim] && held <= limit) {
                 plan.round = plan.stages;
                 plan.instructions = tiles.instructions(plan, tileA, tileB);
-                // Twice round it where what the loop takes is what finds no room between products.
-                if (plan.loadsAhead && !hasRoomBeside(plan) && steps >= 4 * plan.stages) {
-                  LaneContractionPlan twice = plan;
-                  twice.round = 2 * plan.stages;
-                  twice.instructions = tiles.instructions(twice, tileA, tileB);
-                  if (hasRoomBeside(twice))
-                    plan = twice;
-                }
               }
               double issued = subgroups * plan.instructions.sum() / issueSlots;
               double reads = double(subgroups) * units * elementBytes *
@@ -421,6 +413,18 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
             }
   }
   std::optional<LaneContractionPlan> best = ranking.take();
+  // Twice round the ring in an iteration where what the loop takes is what finds no room between products.
+  if (best && best->loadsAhead && best->round > 1 && !hasRoomBeside(*best) &&
+      int64_t(llvm::divideCeil(k, best->depth)) >= 4 * best->stages) {
+    LaneContractionPlan twice = *best;
+    twice.round *= 2;
+    StagedOperand a = tiles.operand(twice, true), b = tiles.operand(twice, false);
+    tiles.arrange(a, twice.a);
+    tiles.arrange(b, twice.b);
+    twice.instructions = tiles.instructions(twice, a, b);
+    if (hasRoomBeside(twice))
+      best = twice;
+  }
   auto ring = planGroupUnits(question, chip, hierarchy, base, considered);
   if (ring && (!best || ring->seconds < best->seconds))
     return ring;
