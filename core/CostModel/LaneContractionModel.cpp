@@ -272,6 +272,12 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 continue;
               const int64_t units = plan.sliceDepth() / unit.k; // along k, of one subgroup in a step
               int64_t stageBytes = (plan.blockM() + plan.blockN()) * plan.depth * elementBytes;
+              // Products of one lane each would move from behind the loop into the branches that check stores of C, and
+              // all fragments would live until then.
+              auto whole = [&](unsigned dim, int64_t block) {
+                return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % block == 0;
+              };
+              plan.lastApart = unit.k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
               StagedOperand tileA = tiles.operand(plan, true), tileB = tiles.operand(plan, false);
               // Operands that pass through registers run ahead by one step, and need no more stages.
               bool heldA = tiles.held(tileA), heldB = tiles.held(tileB), engine = tiles.engine() && !(heldA && heldB);
@@ -298,12 +304,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               }
               // Compilers load ahead as far as a barrier lets them.
               plan.keepsOrder = !plan.loadsAhead && plan.registers + (units - 2) * eachK > limit;
-              // Products of one lane each would move from behind the loop into the branches that check stores of C, and
-              // all fragments would live until then.
-              auto whole = [&](unsigned dim, int64_t block) {
-                return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % block == 0;
-              };
-              plan.lastApart = unit.k > 1 || (whole(plan.mDim, plan.blockM()) && whole(plan.nDim, plan.blockN()));
               int64_t steps = llvm::divideCeil(k, plan.depth);
               if (!plan.lastApart && plan.keepsOrder && steps == 1 && c.nest.tripCounts[plan.kDim]) {
                 shortage.lacksRegisters(plan.registers + (units - 2) * eachK, limit); // there is no loop

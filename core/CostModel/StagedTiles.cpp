@@ -153,9 +153,8 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   bool alongK = inK && result.kInner && k * bytes >= vectorBytes && llvm::none_of(given.bounded, isChecked);
   bool over = extent % free != 0;
   bool hasNext = k > plan.depth && given.access.stride(plan.kDim).value_or(0) * bytes >= vectorBytes;
-  bool alongFree = inFree && !inK && k && plan.unit->k > 1 && extent * bytes >= vectorBytes && given.bounded.empty() &&
-                   (!over || hasNext);
-  bool hasNoEnds = plan.otherK.empty() && (alongK || alongFree);
+  bool alongFree = inFree && !inK && k && extent * bytes >= vectorBytes && given.bounded.empty() && (!over || hasNext);
+  bool hasNoEnds = plan.otherK.empty() && plan.lastApart && (alongK || alongFree);
   if (int64_t begin = loadAlignment(result); hasNoEnds && piece < vectorBytes && piece >= begin) {
     result.begin = begin;
     result.over = alongFree && over;

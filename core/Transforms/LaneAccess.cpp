@@ -34,6 +34,13 @@ Value LaneContext::toI32(Value index) const {
   return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), index);
 }
 
+bool LaneContext::allComeHere() const {
+  for (Operation *around = builder.getInsertionBlock()->getParentOp(); around; around = around->getParentOp())
+    if (isa<scf::IfOp>(around) && !around->hasAttr(oneWayAttr))
+      return false;
+  return true;
+}
+
 /// sum of bits[b] over the set bits b of `number`; null if it is zero for every number. `scale` makes a step of it: a
 /// field of neighbouring bits (i32) times what its lowest one contributes.
 static Value sumOfFields(const LaneContext &context, Value number, ArrayRef<int64_t> bits,

@@ -60,6 +60,8 @@ struct LaneContext {
   mlir::Value index(int64_t value) const;
   mlir::Value toIndex(mlir::Value i32) const;
   mlir::Value toI32(mlir::Value index) const;
+  /// Whether the builder stands in no branch that only some lanes of a subgroup take.
+  bool allComeHere() const;
   /// sum of bits[b] over the set bits b of `number`, i32; null if that is zero for every number. The largest sum must
   /// have 32 bits, as one of bytes in a scratchpad has.
   mlir::Value fromBits(mlir::Value number, llvm::ArrayRef<int64_t> bits) const;

@@ -199,7 +199,9 @@ int64_t LaneAccess::unchecked(const ValidExtents &valid) const {
 }
 
 /// `index`, whose value has no more than 32 bits, by sums and products of 32 bits: what a loop adds to it is one
-/// register then, where compilers would hold and advance two.
+/// register then, where compilers would hold and advance two. Not in a branch that only some lanes take: what stands
+/// there would be theirs where branches meet. For vectors that begin anywhere: rows of two arrays that tiles divide
+/// move by the same bytes, and share those registers.
 static Value lowBits(const LaneContext &context, Value index) {
   OpBuilder &builder = context.builder;
   if (std::optional<int64_t> number = getConstantIntValue(index))
@@ -225,7 +227,12 @@ std::optional<ArrayPlace> LaneAccess::place(unsigned e, int64_t before) const {
   OpBuilder &builder = context->builder;
   Location loc = context->loc;
   place.lane = number ? context->fromBits(number, bytes) : Value();
-  place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), {}, base);
+  {
+    // In no branch: descriptions of arrays stand where their base does.
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfterValue(array.pointer);
+    place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), {}, base);
+  }
   place.range = limit;
   if (!uniform)
     return place;
@@ -236,7 +243,7 @@ std::optional<ArrayPlace> LaneAccess::place(unsigned e, int64_t before) const {
     place.base = offsetPointer(*context, array.pointer, carrierOf(array.type.getElementType()), uniform, base);
     return place;
   }
-  place.uniform = lowBits(*context, uniform);
+  place.uniform = loosened && context->allComeHere() ? lowBits(*context, uniform) : context->toI32(uniform);
   if (elementBytes() != 1)
     place.uniform = arith::MulIOp::create(builder, loc, place.uniform, context->i32(elementBytes()));
   return place;

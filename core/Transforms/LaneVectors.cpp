@@ -91,7 +91,7 @@ static ArrayPlace onlyWhere(const LaneContext &context, Value inside, ArrayPlace
 ///
 ///   row   .. u v w x y z |          wanted: y z - -     loaded: w x y z     shifted by 2: y z 0 0
 static Value loadAtEnd(const LaneContext &context, LaneRun run, const LaneAccess &access,
-                       const Distribution &distribution, const ValidExtents &valid, unsigned along, bool allComeHere) {
+                       const Distribution &distribution, const ValidExtents &valid, unsigned along) {
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
   SmallVector<int64_t> bits;
@@ -111,7 +111,7 @@ static Value loadAtEnd(const LaneContext &context, LaneRun run, const LaneAccess
   begins[along].multiple = run.count;
   Value inside = insideAll(context, distribution, begins, run.first, run.count);
   ArrayPlace place = *access.place(run.first, run.count);
-  if (place.uniform && allComeHere)
+  if (place.uniform && context.allComeHere())
     place.uniform = context.ops.uniform(builder, loc, place.uniform);
   int64_t elementBytes = access.elementBytes();
   auto times = [&](int64_t factor) -> Value {
@@ -146,19 +146,13 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
   auto vectorType = VectorType::get(type.getShape(), carrier);
   // Addresses stand before the branches, so that all of an array share what they have in common, and what all lanes of
   // a subgroup have is known to be the same for them.
-  auto allComeHere = [&] { // in no branch that some take
-    for (Operation *around = builder.getInsertionBlock()->getParentOp(); around; around = around->getParentOp())
-      if (isa<scf::IfOp>(around) && !around->hasAttr(oneWayAttr))
-        return false;
-    return true;
-  };
   struct Address {
     std::optional<ArrayPlace> place;
     Value pointer;
   };
   auto addressOf = [&](unsigned e) {
     std::optional<ArrayPlace> place = byPlace ? access.place(e) : std::nullopt;
-    if (checked && place && place->uniform && allComeHere())
+    if (checked && place && place->uniform && context.allComeHere())
       place->uniform = context.ops.uniform(builder, loc, place->uniform);
     return Address{place, place ? Value() : access.pointer(e)};
   };
@@ -195,7 +189,7 @@ Value tilewright::loadElements(const LaneContext &context, const LaneAccess &acc
       runs.push_back(run);
       continue;
     }
-    Value bits = loadAtEnd(context, run, access, distribution, valid, *along, allComeHere());
+    Value bits = loadAtEnd(context, run, access, distribution, valid, *along);
     take(run, LLVM::BitcastOp::create(builder, loc, runType(carrier, run.count), bits));
   }
   if (checked && context.ops.zerosBeyond())
