@@ -162,11 +162,11 @@ module attributes {tilewright.target = "amd:MI300X"} {
 // beyond, from a base that lies before the array by a vector, and shifted. Lanes beyond load from the end of the range.
 //
 // CHECK-LABEL: func.func private @ends
+// CHECK: %[[BASE:.*]] = llvm.getelementptr %{{.*}}[-8] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f16
+// CHECK: %[[RANGE:.*]] = rocdl.make.buffer.rsrc %[[BASE]]
 // CHECK: %[[MOST:.*]] = arith.maxsi %{{.*}}, %c0_i32 : i32
 // CHECK: %[[BEYOND:.*]] = arith.minsi %[[MOST]], %c7_i32 : i32
 // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %c15 : index
-// CHECK: %[[BASE:.*]] = llvm.getelementptr %{{.*}}[-8] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f16
-// CHECK: %[[RANGE:.*]] = rocdl.make.buffer.rsrc %[[BASE]]
 // CHECK: %[[BYTES:.*]] = arith.muli %[[BEYOND]], %c2_i32 : i32
 // CHECK: %[[EARLIER:.*]] = arith.subi %{{.*}}, %[[BYTES]] : i32
 // CHECK: %[[PLACE:.*]] = arith.addi %[[EARLIER]], %c48_i32 : i32
