@@ -18,6 +18,14 @@ def prepare():
     torch.backends.cudnn.benchmark = True
 
 
+def version():
+    """Of PyTorch and of the vendor's libraries that it was built with."""
+    if torch is None:
+        return "none"
+    built = next((f", {what} {number}" for what in ("cuda", "hip") if (number := getattr(torch.version, what, None))), "")
+    return f"PyTorch {torch.__version__}{built}"
+
+
 def kind_of(name):
     return {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[name]
 
@@ -51,7 +59,8 @@ def calls(shape, inputs):
         def plain(): return a @ b
     elif kind == "gemm-bias-relu":
         a, b, bias = inputs
-        def plain(): return torch.relu(torch.addmm(bias, a, b))
+        # One kernel of cuBLASLt, which torch.relu behind torch.addmm is not.
+        def plain(): return torch._addmm_activation(bias, a, b)
     elif kind == "conv":
         # Channels last in memory for both; PyTorch writes sizes in the order images, channels, rows, columns.
         x = inputs[0].permute(0, 3, 1, 2)

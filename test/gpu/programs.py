@@ -17,7 +17,7 @@ BENCHMARK = pathlib.Path(__file__).resolve().parents[1] / "benchmark"
 
 #: m, n, k of the products in layers of models of 7, 13 and 70 billion parameters: queries to values, output, both halves of
 #: the feed-forward part; 4096, 512 and 16 tokens.
-MODEL_SHAPES = [(4096, 12288, 4096), (4096, 4096, 4096), (4096, 11008, 4096), (4096, 4096, 11008),
+MODEL_SHAPES = [(4096, 12288, 4096), (512, 4096, 4096), (4096, 11008, 4096), (4096, 4096, 11008),
                 (512, 15360, 5120), (512, 5120, 5120), (512, 13824, 5120), (512, 5120, 13824),
                 (4096, 10240, 8192), (4096, 57344, 8192), (4096, 8192, 28672), (16, 8192, 8192)]
 
@@ -115,7 +115,7 @@ def shapes(small):
     if small:
         return [product("gemm", "f16", 64, 128, 64), product("gemm-bias-relu", "bf16", 128, 64, 64),
                 images("f16", 1, 6, 16, 16, 3, 1), rows("softmax", 8, 64), rows("layernorm", 8, 64)]
-    squares = [product("gemm", t, 8192, 8192, 8192) for t in ("f16", "bf16")]  # 4096 is among those of models
+    squares = [product("gemm", t, size, size, size) for t in ("f16", "bf16") for size in (4096, 8192)]
     models = [product("gemm", t, *shape) for t in ("f16", "bf16") for shape in MODEL_SHAPES]
     convolutions = [images(t, *shape) for t in ("f16", "bf16") for shape in CONVOLUTIONS]
     epilogues = [product("gemm-bias-relu", t, *shape) for t in ("f16", "bf16") for shape in ((4096, 4096, 4096),

@@ -1,14 +1,16 @@
 """Runs artifacts on the device of this machine, checks them against float64, and measures them beside libraries.
 
-  python3 run.py FOLDER [--launch tw-launch] [--library libtilewright-runtime.so] [--only TEXT] [--json FILE] [--no-peers]
+  python3 run.py FOLDER [--launch tw-launch] [--library libtilewright-runtime.so] [--only TEXT] [--json FILE] [--page FILE]
+                 [--no-peers]
 
 FOLDER is what test/gpu/make-artifacts.sh made for one chip: artifacts and index.json. Nothing is built. Python's standard library
 is enough; with NumPy more elements are checked, with PyTorch there are columns for its libraries (cuBLASLt and cuDNN, or those of
 ROCm) and for torch.compile (Triton).
 
 Each program is run by tw-launch on normal random data, and a sample of its result compared with float64. Then this process calls
-the artifact and the libraries in turn, on the same arrays and stream: medians of 9 samples of at least a millisecond each. The exit
-status is 1 if a program failed and 2 if a result is wrong.
+the artifact and the libraries in turn, on the same arrays and stream: medians of 9 samples of at least a millisecond each. The table
+comes with the device, its driver and the date, on a page of its own, too (--page docs/performance-gpu.md). The exit status is 1 if a
+program failed and 2 if a result is wrong.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import checks
 import device as devices
@@ -108,15 +111,31 @@ def measure(shape, path, inputs, expected, device, with_peers):
     return times, same
 
 
-def clocks():
-    """What the driver's tool says of clock, power and temperature; empty where there is none."""
-    fields = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
+def told(*command):
+    """The first line of what a tool says; empty where there is none."""
     try:
-        said = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"], capture_output=True, text=True,
-                              timeout=20)
+        said = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return said.stdout.strip().splitlines()[0] if said.returncode == 0 and said.stdout.strip() else ""
+
+
+def clocks():
+    """What the driver's tool says of clock, power and temperature."""
+    return told("nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu", "--format=csv,noheader")
+
+
+def kernel_module():
+    """The version of the driver in Linux, NVIDIA's or AMD's; empty: neither says one."""
+    module = pathlib.Path("/sys/module/amdgpu/version")
+    return told("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or (
+        module.read_text().strip() if module.exists() else "")
+
+
+def machine(device):
+    """What the times are of: the device, its driver, what they are compared with, and when."""
+    return {"device": device.name, "driver": kernel_module() or "unknown", "libraries": peers.version(),
+            "date": time.strftime("%Y-%m-%d")}
 
 
 def modelled(path):
@@ -151,12 +170,17 @@ def row_of(record):
     return row
 
 
-def table(rows):
-    cells = [COLUMNS] + [[row.get(column, "") for column in COLUMNS] for row in rows]
+def aligned(cells):
+    """Rows of text as lines in columns."""
     widths = [max(len(line[i]) for line in cells) for i in range(len(COLUMNS))]
-    for line in cells:
-        print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
-                        for i, (cell, width) in enumerate(zip(line, widths))).rstrip())
+    return ["  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                      for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in cells]
+
+
+def markdown(cells):
+    """The same as lines of a page, with an empty one before."""
+    head, *rows = [f"| {' | '.join(line)} |" for line in cells]
+    return ["", head, "|---" + "|---:" * (len(COLUMNS) - 1) + "|", *rows]
 
 
 def geometric_mean(values):
@@ -164,9 +188,10 @@ def geometric_mean(values):
 
 
 def summaries(records):
-    """Lines that compare with the libraries: products, convolutions and rows each."""
+    """Lines that compare with the libraries: products, those with what follows them, convolutions and rows each."""
     lines = []
-    for title, kinds, goal in (("products against cuBLASLt or hipBLASLt", ("gemm", "gemm-bias-relu"), GOAL),
+    for title, kinds, goal in (("products against cuBLASLt or hipBLASLt", ("gemm",), GOAL),
+                               ("products, bias and maximum against cuBLASLt or hipBLASLt", ("gemm-bias-relu",), None),
                                ("convolutions against cuDNN or MIOpen", ("conv",), None),
                                ("soft-max and layer norm against PyTorch", ("softmax", "layernorm"), None)):
         shares = {r["name"]: r["peers"]["libraries"] / r["seconds"] for r in records
@@ -178,14 +203,23 @@ def summaries(records):
     return lines
 
 
-def shown(records):
-    """The table of the programs, and one for each question of experiments.py."""
+def tables(records, form):
+    """Lines: the table of the programs, and one for each question of experiments.py. `form`: of the rows of one, as lines."""
+    lines = []
     for question in [None, *QUESTIONS]:
-        some = [record for record in records if record.get("group") == question]
-        if some:
-            if question:
-                print(f"\n{question}: {QUESTIONS[question]}")
-            table([row_of(record) for record in some])
+        rows = [row_of(record) for record in records if record.get("group") == question]
+        if rows:
+            lines += ["", f"{question}: {QUESTIONS[question]}"] if question else []
+            lines += form([COLUMNS] + [[row.get(column, "") for column in COLUMNS] for row in rows])
+    return lines
+
+
+def page(records, where):
+    """The tables as a page of the documentation."""
+    said = "; ".join(f"{what}: {value}" for what, value in where.items())
+    return "\n".join(["# Performance on a GPU", "", "Written by `test/gpu/run.py --page`; how it measures is said in "
+                      "[test/gpu/README.md](../test/gpu/README.md).", "", f"{said}.", *tables(records, markdown), "",
+                      *(f"- {line}" for line in summaries(records))]) + "\n"
 
 
 def run_one(shape, path, launch, device, with_peers):
@@ -215,6 +249,7 @@ def main():
     parser.add_argument("--library", type=pathlib.Path, help="default: libtilewright-runtime.so in FOLDER")
     parser.add_argument("--only", default="", help="programs whose name contains this")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--page", type=pathlib.Path, help="write the tables as a page, docs/performance-gpu.md")
     parser.add_argument("--no-peers", action="store_true")
     options = parser.parse_args()
     launch = find(options, parser, options.launch, (options.folder / "tw-launch", shutil.which("tw-launch")), "tw-launch (--launch)")
@@ -236,7 +271,11 @@ def main():
             print(f"{shape['name']}: {problem}", file=sys.stderr)
             status = status or 1
         records.append(record)
-    shown(records)
+    where = machine(device) if device else {}
+    if where:
+        print("; ".join(f"{what}: {value}" for what, value in where.items()))
+    for line in tables(records, aligned):
+        print(line)
     if not peers.torch and not options.no_peers:
         print("PyTorch is not installed or sees no device: no columns of libraries")
     for line in summaries(records):
@@ -244,7 +283,9 @@ def main():
     if device:
         device.close()
     if options.json:
-        options.json.write_text(json.dumps(records, indent=1) + "\n")
+        options.json.write_text(json.dumps({"machine": where, "programs": records}, indent=1) + "\n")
+    if options.page:
+        options.page.write_text(page(records, where))
     return status
 
 

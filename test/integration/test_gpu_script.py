@@ -58,14 +58,17 @@ def gemms(tmp_path):
 @pytest.mark.parametrize("without", [("torch",), ("torch", "numpy")])
 def test_results_are_checked_and_shown(gemms, without):
     out, _ = run(gemms, *TOOLS, "--only", "right", "--json", gemms / "out.json", without=without)
-    lines = out.splitlines()
+    machine, *lines = out.splitlines()
+    assert re.fullmatch(r"device: Fake GPU, sm_90; driver: .+; libraries: none; date: \d{4}-\d\d-\d\d", machine), machine
     assert lines[0].split() == COLUMNS.split()
     assert lines[1].split()[:2] == ["right", "1000.0"] and "WRONG" not in lines[1]
     assert lines[2] == "PyTorch is not installed or sees no device: no columns of libraries"
-    record = json.loads((gemms / "out.json").read_text())[0]
+    said = json.loads((gemms / "out.json").read_text())
+    assert said["machine"]["device"] == "Fake GPU, sm_90"
+    record = said["programs"][0]
     assert 0 < record["error_over_tolerance"] < 0.1 and abs(record["seconds"] - 1e-3) < 1e-6
     out, errors = run(gemms, *TOOLS, without=without, expect=2)
-    assert "WRONG" in out.splitlines()[2] and out.splitlines()[3].split() == ["missing", "failed"]
+    assert "WRONG" in out.splitlines()[3] and out.splitlines()[4].split() == ["missing", "failed"]
     assert errors == "missing: was not compiled\n"
 
 
@@ -77,14 +80,18 @@ def test_failures_are_told(gemms):
 def test_libraries_are_measured_in_the_same_process(gemms):
     """The artifact gets PyTorch's addresses and its stream; samples take turns; the mean is over what is right."""
     log = gemms / "log"
-    out, errors = run(gemms, *TOOLS, "--only", "right", "--json", gemms / "out.json", without=(), FAKE_LOG=str(log))
-    lines = out.splitlines()
+    out, errors = run(gemms, *TOOLS, "--only", "right", "--json", gemms / "out.json", "--page", gemms / "page.md", without=(),
+                      FAKE_LOG=str(log))
+    machine, *lines = out.splitlines()
+    assert "libraries: PyTorch 2.0, cuda 13.0" in machine
+    page = (gemms / "page.md").read_text()
+    assert machine in page and "| right | 1000.0 | 0.00 Tflop/s |" in page and f"- {lines[2]}" in page
     assert lines[1].split() == ["right", "1000.0", "0.00", "Tflop/s", lines[1].split()[4], "900.0", "0.90", "0.90"]
     assert lines[2] == ("products against cuBLASLt or hipBLASLt: geometric mean 0.900 of 1 (goal 0.90), least 0.900 (right)")
     assert errors == "torch.compile: right: no Triton\n"
     launches = [line for line in log.read_text().splitlines() if line.startswith("cuLaunchKernel")]
     assert sum(line.endswith("stream 0x77") for line in launches) >= 10, "PyTorch's stream"
-    (record,) = json.loads((gemms / "out.json").read_text())
+    (record,) = json.loads((gemms / "out.json").read_text())["programs"]
     assert record["peers"] == {"libraries": pytest.approx(9e-4)} and record["seconds"] == pytest.approx(1e-3)
     out, _ = run(gemms, *TOOLS, "--only", "right", "--no-peers", without=())
     assert "geometric mean" not in out and "PyTorch is not" not in out
@@ -151,7 +158,7 @@ def test_artifacts_are_made_and_loaded(tmp_path):
         assert names == ["gemm-f16-64x128x64", "gemm-bias-relu-bf16-128x64x64", "conv-f16-1x6x6x16-16x3x3-1", "softmax-f32-8x64",
                          "layernorm-f32-8x64"]
         out, errors = run(folder, expect=2, FAKE_ARCHITECTURE=architecture)
-        assert errors == "" and [line.split()[0] for line in out.splitlines()[1:6]] == names
+        assert errors == "" and [line.split()[0] for line in out.splitlines()[2:7]] == names
 
 
 def choices(folder):
@@ -183,7 +190,7 @@ def test_experiments_are_what_they_are_called(small, tmp_path):
     assert all((folder / f"{name}.tw").exists() for name in shapes)
     if small:
         out, _ = run(folder, "--only", "launch", expect=2, FAKE_ARCHITECTURE="90")
-        assert out.startswith("\nlaunch: seconds of a launch that does nothing")
+        assert out.splitlines()[1] == "" and out.splitlines()[2].startswith("launch: seconds of a launch that does nothing")
 
 
 def test_every_program_is_written(tmp_path):
@@ -195,7 +202,7 @@ def test_every_program_is_written(tmp_path):
     products = [(s["type"], s["m"], s["n"], s["k"]) for s in shapes if s["kind"] == "gemm" and "group" not in s]
     for kind in ("f16", "bf16"):
         assert {(kind, size, size, size) for size in (4096, 8192)} <= set(products)
-        assert sum(each[0] == kind for each in products) == 13
+        assert sum(each[0] == kind for each in products) == 14  # and those of 12 layers
         assert sum(s["kind"] == "conv" and s["type"] == kind for s in shapes) == 6
 
 

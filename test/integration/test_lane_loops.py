@@ -101,9 +101,9 @@ SHAPES = [(1024, 1024, 1024), (2048, 2048, 2048), (3072, 3072, 3072), (4096, 409
           (4096, 4096, 11008), (2048, 128256, 4096), (8192, 1280, 8192), (16384, 16384, 512), (8192, 28672, 8192)]
 #: Sizes that no tile divides, and rows that begin at 8 elements, at two, and anywhere.
 SHAPES += [(4000, 5000, 3000), (2050, 4098, 1030), (2049, 4097, 1031), (4001, 5003, 3001)]
-CHOSEN = [("MI300X", "i8", (True, False), [(4096, 4096, 4096), (2048, 128256, 4096)]), ("MI250", "f16", (True, True), [(2048, 2048, 2048)]),
+CHOSEN = [("MI300X", "i8", (True, False), [(4096, 4096, 4096), (2048, 128256, 4096)]), ("MI250", "f16", (True, True), [(16384, 16384, 512)]),
           ("MI300X", "f8E4M3FNUZ", (False, False), [(4096, 4096, 4096)]), ("MI350", "i8", (True, False), [(4000, 5000, 3000), (2050, 4098, 1030), (2049, 4097, 1031)]),
-          ("MI300X", "f16", (False, False), [(4096, 11008, 4096)]), ("MI350", "bf16", (True, False), [(3072, 3072, 3072)]),
+          ("MI300X", "f16", (False, False), [(4096, 4096, 4096)]), ("MI350", "bf16", (True, False), [(4096, 4096, 4096)]),
           ("MI350", "i8", (False, True), [(8192, 8192, 8192)]), ("MI350", "f8E4M3FN", (True, False), [(4096, 4096, 4096)])]
 if FULL:
     KINDS = {"MI250": (), "MI300X": ("f8E4M3FNUZ",), "MI350": ("f8E4M3FN",)}
@@ -130,6 +130,9 @@ def test_share_of_chosen_plans(chip, kind, orders, shapes, tool, tmp_path):
             products = units[choice["unit"]] * sum("v_mfma" in line for line in loop)
             shares[plan] = products / (products + 4 * sum("v_mfma" not in line for line in loop))
         assert shares[plan] >= 0.80, (shape, plan, shares[plan])
+    if FULL and not shares:
+        pytest.skip("no product takes such a block")
+    assert shares, "choose shapes that take such blocks"
 
 
 @pytest.mark.parametrize("chip, kind, orders", [("MI350", "i8", (False, True)), ("MI350", "i8", (True, False)),

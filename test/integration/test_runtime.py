@@ -295,6 +295,24 @@ def test_no_driver(launch, tmp_path):
     assert launch(*call, expect=1, drivers=empty) == "the driver of NVIDIA on this machine is too old: it lacks cuInit"
 
 
+def amd_artifact(path):
+    return artifact(path, [program()], [("hsaco", b"\x7fELF")], "amd:MI300X", "gfx942")
+
+
+def test_no_driver_of_amd(launch, tmp_path):
+    call = [amd_artifact(tmp_path / "a.tw"), "--size", 4]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    message = launch(*call, expect=1, drivers=empty)
+    assert message.startswith("no driver of AMD on this machine: libamdhip64.so") and "cannot open shared object file" in message
+    assert launch(*call, expect=1, FAKE_DEVICES=0) == "the driver of AMD finds no device on this machine"
+    assert launch(*call, expect=1, FAKE_FAIL="hipInit:100") == "the driver of AMD finds no device on this machine"
+    assert launch(*call, "--device", 3, expect=1, FAKE_DEVICES=2) == (
+        "there is no device 3 of AMD on this machine; it has 2, from 0")
+    shutil.copy(DRIVERS / "libcuda.so.1", empty / "libamdhip64.so")
+    assert launch(*call, expect=1, drivers=empty) == "the driver of AMD on this machine is too old: it lacks hipInit"
+
+
 @pytest.mark.parametrize("failure, message", [
     ("cuInit:3", "cannot start: FAKE_ERROR (as the test wants)"),
     ("cuDevicePrimaryCtxRetain:2", "cannot open the device: FAKE_OUT_OF_MEMORY (as the test wants)"),
@@ -316,10 +334,46 @@ def test_errors_of_the_driver(launch, tmp_path, failure, message):
     assert launch(path, "--size", 4, "--benchmark", expect=1, FAKE_FAIL=failure) == f"the driver of NVIDIA {message}"
 
 
+@pytest.mark.parametrize("failure, message", [
+    ("hipInit:3", "cannot start: FAKE_ERROR (as the test wants)"),
+    ("hipModuleLoadData:218", "cannot load the artifact's code: FAKE_ERROR (as the test wants)"),
+    ("hipModuleLoadData:209", "cannot load the artifact's code: FAKE_ERROR (as the test wants)"),
+    ("hipModuleGetFunction:500", "cannot find kernel 'twice': FAKE_ERROR (as the test wants)"),
+    ("hipMalloc:2:2", "cannot allocate 16 bytes: FAKE_OUT_OF_MEMORY (as the test wants)"),
+    ("hipMalloc:2:3", "cannot allocate 256 bytes: FAKE_OUT_OF_MEMORY (as the test wants)"),
+    ("hipMemcpyHtoD:700", "cannot copy to the device: FAKE_ERROR (as the test wants)"),
+    ("hipModuleLaunchKernel:719:2",
+     "cannot launch kernel 'twice' on 1 x 1 x 1 blocks of 64 threads: FAKE_LAUNCH_FAILED (as the test wants)"),
+    ("hipStreamSynchronize:719", "cannot end the launches: FAKE_LAUNCH_FAILED (as the test wants)"),
+    ("hipMemcpyDtoH:719", "cannot copy from the device: FAKE_LAUNCH_FAILED (as the test wants)"),
+    ("hipEventRecord:719", "cannot record an event: FAKE_LAUNCH_FAILED (as the test wants)"),
+])
+def test_errors_of_amd_s_driver(launch, tmp_path, failure, message):
+    path = amd_artifact(tmp_path / "a.tw")
+    assert launch(path, "--size", 4, "--benchmark", expect=1, FAKE_FAIL=failure) == f"the driver of AMD {message}"
+
+
 def test_too_little_memory(launch, tmp_path):
-    path = artifact(tmp_path / "a.tw", [program()])
-    assert launch(path, "--size", 1000, expect=1, FAKE_MEMORY=10000) == (
-        "the driver of NVIDIA cannot allocate 4096 bytes: FAKE_OUT_OF_MEMORY (as the test wants)")
+    for vendor, path in (("NVIDIA", artifact(tmp_path / "n.tw", [program()])), ("AMD", amd_artifact(tmp_path / "a.tw"))):
+        assert launch(path, "--size", 1000, expect=1, FAKE_MEMORY=10000) == (
+            f"the driver of {vendor} cannot allocate 4096 bytes: FAKE_OUT_OF_MEMORY (as the test wants)")
+
+
+def test_driver_without_clusters(launch, tmp_path):
+    """A driver from before the call that launches them, and chips that have none."""
+    clusters = [program(launches=[{"kernel": "twice", "threads": 64, "cluster": 2, "scratchpad": 0, "grid": [2, 1, 1],
+                                   "arguments": [{"array": 0}, {"array": 1}, {"value": {"size": 0}}]}], temporaries=[])]
+    old = tmp_path / "old"
+    old.mkdir()
+    driver = (DRIVERS / "libcuda.so.1").read_bytes()
+    assert b"cuLaunchKernelEx\0" in driver
+    (old / "libcuda.so.1").write_bytes(driver.replace(b"cuLaunchKernelEx\0", b"cuLaunchKernelNo\0"))
+    path = artifact(tmp_path / "n.tw", clusters)
+    launch(path, "--size", 4)
+    assert launch(path, "--size", 4, expect=1, drivers=old) == (
+        "the driver of NVIDIA on this machine is too old: it launches no clusters")
+    path = artifact(tmp_path / "a.tw", clusters, [("hsaco", b"\x7fELF")], "amd:MI300X", "gfx942")
+    assert launch(path, "--size", 4, expect=1) == "kernel 'twice' wants clusters of 2 blocks; Fake gfx1 GPU has none"
 
 
 def test_bad_sizes_and_inputs(launch, tmp_path):

@@ -9,6 +9,7 @@ import types
 
 import numpy
 
+__version__ = "2.0"
 float16, bfloat16, float32, uint8 = numpy.float16, numpy.uint16, numpy.float32, numpy.uint8
 _driver = ctypes.CDLL("libcuda.so.1")
 _spent = 0.0
