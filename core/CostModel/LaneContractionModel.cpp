@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Candidates, their resources, their time; and the swizzle of a tile by counting
-/// bank conflicts of its accesses.
+/// Candidates, their resources, their time.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -440,6 +439,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
     if (best->sharedBytes + bytes > shared->bytes)
       tile.padding = bytes = 0;
     best->sharedBytes += bytes;
+    best->blocksAtATime = std::min(best->blocksAtATime, shared->bytes / best->sharedBytes);
   }
   if (considered) {
     auto chosen = llvm::find_if(*considered, [&](const auto &each) { return each.cutsLike(*best); });

@@ -49,6 +49,7 @@ struct StagedTile {
   bool direct = false; // copied past the registers
   int64_t begin = 0;   // bytes that divide the places of vectors of its copies; 0: those of the vector
   bool over = false;   // vectors of all steps but the last may go over the end of a row, into the next one
+  int64_t row = 0;     // elements of rows whose last vector is loaded as a whole, from before; 0: none is
   bool held = false;   // its elements wait in registers, though the chip has an engine for copies of lanes
   TurnShape turn;      // of lanes that transpose it while they copy
   int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
@@ -99,11 +100,11 @@ struct LaneContractionPlan {
   int64_t subgroups() const { return subgroupsM * subgroupsN * subgroupsK; }
   /// Of a stage's k, what one slice multiplies.
   int64_t sliceDepth() const { return depth / subgroupsK; }
-  /// Whether both cut C and k alike on the same unit.
+  /// Whether both cut C and k alike on the same unit, with as many stages.
   bool cutsLike(const LaneContractionPlan &other) const {
-    return std::tie(unit, subgroupsM, subgroupsN, subgroupsK, tilesM, tilesN, depth, cluster) ==
+    return std::tie(unit, subgroupsM, subgroupsN, subgroupsK, tilesM, tilesN, depth, stages, cluster) ==
            std::tie(other.unit, other.subgroupsM, other.subgroupsN, other.subgroupsK, other.tilesM, other.tilesN,
-                    other.depth, other.cluster);
+                    other.depth, other.stages, other.cluster);
   }
   llvm::json::Object toJSON() const;
 };

@@ -42,15 +42,12 @@ int64_t tilewright::requestedElements(const UnitOperand &c, const TailRead &read
   return requests;
 }
 
-/// `elements` of `operand`, `free` times `k` for each of something else, as copies whose vectors begin anywhere read
-/// them: the last vector of a row as a whole, where rows end inside of vectors.
-static int64_t inVectors(int64_t elements, const LaneContractionPlan &plan, const StagedTile &tile,
-                         const ContractionOperand &operand, int64_t k, int64_t free) {
-  int64_t elementBytes = tilewright::elementBytes(operand.element);
-  if (!tile.begin || tile.begin > elementBytes || !(tile.over || isContiguousAlong(operand.access, plan.kDim)))
+/// `elements` of an operand as its copies read them: the last vector of a row as a whole, where vectors begin anywhere
+/// and rows end inside of them.
+static int64_t inVectors(int64_t elements, const StagedTile &tile, int64_t elementBytes) {
+  if (!tile.row || tile.begin > elementBytes)
     return elements;
-  int64_t row = tile.over ? free : k;
-  return elements / row * llvm::alignTo(row, tile.looseElements(elementBytes));
+  return elements / tile.row * llvm::alignTo(tile.row, tile.looseElements(elementBytes));
 }
 
 std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPlan &plan, const Contraction &c,
@@ -74,8 +71,8 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
                               insideB = pointsInside(c.b, c.nest.tripCounts);
   if (!insideA || !insideB)
     return std::nullopt;
-  int64_t readsA = inVectors(outer * otherK * k * m / insideA->all * insideA->inside, plan, plan.a, c.a, k, m),
-          readsB = inVectors(outer * otherK * k * n / insideB->all * insideB->inside, plan, plan.b, c.b, k, n);
+  int64_t readsA = inVectors(outer * otherK * k * m / insideA->all * insideA->inside, plan.a, bytesA),
+          readsB = inVectors(outer * otherK * k * n / insideB->all * insideB->inside, plan.b, bytesB);
   result.globalBytesRead = readsA * columns * bytesA + readsB * clusters * bytesB;
   auto together = [](int64_t extent, int64_t block) { return extent % block == 0 ? 0 : extent & -extent; };
   UnitOperand results = plan.unit->c;

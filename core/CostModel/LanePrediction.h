@@ -13,7 +13,8 @@
 ///   blocks = tiles, or as many as take all tiles in turn
 ///   unit issues        = tiles x subgroups x TM TN x steps x BK / unit.k
 ///   global bytes read  = what the blocks copy: rows and columns inside the arrays x k, for each tile, less what lies
-///                        in the padding; blocks of a cluster copy B together
+///                        in the padding; blocks of a cluster copy B together; vectors that begin anywhere read the
+///                        last one of a row as a whole
 ///                      + what the tail reads: m n x share of the positions that lanes ask for (`TailRead`)
 ///   global written     = m n x bytes of all results of a position
 ///   scratchpad written = tiles x (steps + other k x ahead) x (BM + BN) BK, copies fill their tiles with zeros

@@ -52,10 +52,8 @@ static int64_t piecesAlong(const Nest &nest, const LaneContractionPlan &plan, co
   SmallVector<AffineExpr> zeros(access.map.getNumDims(), getAffineConstantExpr(0, type.getContext()));
   int64_t pitch = elementBytes;
   for (int64_t i = type.getRank() - 1; i >= 0; --i) {
-    auto start = dyn_cast<AffineConstantExpr>(
-        simplifyAffineExpr(access.map.getResult(i).replaceDims(zeros), 0, access.map.getNumSymbols()));
-    if (start && start.getValue() != 0)
-      bytes = std::gcd(bytes, start.getValue() * pitch);
+    AffineExpr start = simplifyAffineExpr(access.map.getResult(i).replaceDims(zeros), 0, access.map.getNumSymbols());
+    bytes = std::gcd(bytes, start.getLargestKnownDivisor() * pitch); // of 0 that is 0
     if (type.isDynamicDim(i))
       break;
     pitch *= type.getDimSize(i);
@@ -142,22 +140,29 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   result.byPlace = chip.rate("offset.global") && hasKnownStrides(given.access);
   use.lanes = hierarchy.lanes;
   result.elements = std::max<int64_t>(1, rows * cols / threads);
-  int64_t piece = piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
+  int64_t piece = bytes;
+  if (inK || inFree)
+    piece = piecesAlong(c.nest, plan, given.access, result.kInner != use.transposed ? plan.kDim : freeDim, bytes);
   result.turns = use.transposed && !(hasEngine && bytes >= 4); // an engine moves single elements
-  int64_t together = piece;                                    // that begin and end inside or outside of the array
+  int64_t k = c.nest.tripCounts[plan.kDim].value_or(0), extent = c.nest.tripCounts[freeDim].value_or(0);
+  bool over = !extent || extent % free != 0;
+  // Rows of the free dimension may end inside of a vector though the next ones begin with one. Loads by place are cut
+  // there; an engine copies a part of a vector, and other loads branch.
+  if (over && inFree && !inK && result.byPlace && !hasEngine)
+    piece = std::max(bytes, std::gcd(piece, extent ? extent * bytes : bytes));
+  int64_t together = piece; // that begin and end inside or outside of the array
   // Along k a loop of whole steps has no ends, and vectors may begin wherever loads allow it. Along the free dimension,
   // where tiles do not divide it, they may end in the array's next row of k, which all steps but the last have: such
   // rows and columns are no part of the result.
-  int64_t k = c.nest.tripCounts[plan.kDim].value_or(0), extent = c.nest.tripCounts[freeDim].value_or(0);
   auto isChecked = [&](unsigned d) { return given.access.map.getResult(d).isFunctionOfDim(plan.kDim); };
   bool alongK = inK && result.kInner && k * bytes >= vectorBytes && llvm::none_of(given.bounded, isChecked);
-  bool over = extent % free != 0;
   bool hasNext = k > plan.depth && given.access.stride(plan.kDim).value_or(0) * bytes >= vectorBytes;
   bool alongFree = inFree && !inK && k && extent * bytes >= vectorBytes && given.bounded.empty() && (!over || hasNext);
-  bool hasNoEnds = plan.otherK.empty() && plan.lastApart && (alongK || alongFree);
-  if (int64_t begin = loadAlignment(result); hasNoEnds && piece < vectorBytes && piece >= begin) {
+  bool mayBeginAnywhere = plan.otherK.empty() && plan.lastApart && (alongK || alongFree);
+  if (int64_t begin = loadAlignment(result); mayBeginAnywhere && piece < vectorBytes && piece >= begin) {
     result.begin = begin;
     result.over = alongFree && over;
+    result.row = alongK ? k : over ? extent : 0;
     piece = vectorBytes;
   }
   use.pieceBytes = use.transposed ? bytes : piece;
@@ -229,6 +234,7 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
   tile.direct = operand.direct;
   tile.begin = operand.begin;
   tile.over = operand.over;
+  tile.row = operand.row;
   tile.held = held(operand);
   return best.clocks;
 }
@@ -290,7 +296,7 @@ int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
 int64_t StagedTiles::endRegisters(const StagedOperand &operand, bool isWhole, bool isFilled) const {
   if ((isWhole && !operand.over) || !operand.byPlace || operand.direct || (hasEngine && !held(operand)))
     return 0;
-  return (bool(operand.begin) + isFilled) * llvm::divideCeil(operand.elements * bytes, loadBytes(operand));
+  return (bool(operand.row) + isFilled) * llvm::divideCeil(operand.elements * bytes, loadBytes(operand));
 }
 
 /// Instructions that write a lane's part: two short ones a constant apart are one where the chip has such. Two are in a

@@ -29,6 +29,7 @@ struct StagedOperand {
   bool direct = false;     // copied past the registers
   int64_t begin = 0;       // bytes that divide the places of vectors of copies; 0: those of the vector
   bool over = false;       // vectors of all steps but the last may go over the end of a row, into the next one
+  int64_t row = 0;         // elements of rows whose last vector is loaded as a whole, from before; 0: none is
   bool byPlace = false;    // loads take an offset of the lane that no loop changes, and check nothing
   TurnShape turn;          // of a lane that does
   int64_t writeBytes = 16; // of one write into the tile as it is arranged

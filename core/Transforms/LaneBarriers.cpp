@@ -64,8 +64,6 @@ static bool hasWaitInBlock(tile::CopyOp copy) {
   return isa<tile::WaitOp>(wait) && wait->getBlock() == copy->getBlock();
 }
 
-bool LaneBarriers::isAwaitedHere(tile::CopyOp copy) const { return !engine && hasWaitInBlock(copy); }
-
 bool LaneBarriers::isHeld(tile::CopyOp copy) { return copy->hasAttr(heldAttr) && hasWaitInBlock(copy); }
 
 bool LaneBarriers::landsAtWait(tile::CopyOp copy) const {

@@ -63,7 +63,6 @@ public:
   int64_t pendingAt(tile::WaitOp wait) const;
 
 private:
-  bool isAwaitedHere(tile::CopyOp copy) const;
   /// An access since the last barrier.
   struct Event {
     mlir::Operation *op = nullptr; // null: what an engine writes until a wait

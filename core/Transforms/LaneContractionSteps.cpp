@@ -257,8 +257,8 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
     copyStep(constant(step), step);
   wait();
   SmallVector<Value> sums(accumulators);
-  // Once round the ring in an iteration, where registers allow: then stages are constant, and places in the scratchpad.
-  // The first step has no fragments of one before.
+  // Once or twice round the ring in an iteration, where registers allow: then stages are constant, and places in the
+  // scratchpad. The first step has no fragments of one before.
   int64_t first = p.across && alike > ahead;
   if (first)
     stepAt(constant(0), 0, sums);

@@ -21,20 +21,21 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// The dimension of the box along which `array` is contiguous, whose offsets these are; -1 if none.
-static int contiguousDimension(MemRefType array, AffineMap elements, ArrayRef<int64_t> shape) {
+/// Whether `array`, whose offsets these are, is contiguous along dimension `d` of the box.
+static bool isContiguous(MemRefType array, AffineMap elements, ArrayRef<int64_t> shape, unsigned d) {
   unsigned inner = elements.getNumResults() - 1; // but for dimensions of one element
   while (inner > 0 && array.getDimSize(inner) == 1)
     --inner;
-  for (unsigned d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 1 || linearCoefficient(elements.getResult(inner), d) != 1)
-      continue;
-    bool alone = true;
-    for (unsigned r = 0; r < inner; ++r)
-      alone &= !elements.getResult(r).isFunctionOfDim(d);
-    if (alone)
+  auto isElsewhere = [&](unsigned r) { return elements.getResult(r).isFunctionOfDim(d); };
+  return shape[d] != 1 && linearCoefficient(elements.getResult(inner), d) == 1 &&
+         llvm::none_of(llvm::seq(inner), isElsewhere);
+}
+
+/// The first dimension of the box along which `array` is contiguous; -1 if none.
+static int contiguousDimension(MemRefType array, AffineMap elements, ArrayRef<int64_t> shape) {
+  for (unsigned d = 0; d < shape.size(); ++d)
+    if (isContiguous(array, elements, shape, d))
       return int(d);
-  }
   return -1;
 }
 
@@ -264,7 +265,9 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
   if (!llvm::isPowerOf2_64(request.threads))
     return op.emitOpError() << "is shared by " << request.threads << " lanes; their number must be a power of two";
   int to = contiguousDimension(request.destination.type, op.getDestinationElements(), shape);
-  int from = contiguousDimension(request.source.type, op.getSourceElements(), shape);
+  // Windows that lie in each other are contiguous along both dimensions: then nothing has to be turned.
+  bool isAlike = to >= 0 && isContiguous(request.source.type, op.getSourceElements(), shape, to);
+  int from = isAlike ? to : contiguousDimension(request.source.type, op.getSourceElements(), shape);
   unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
   int64_t elementBytes = tilewright::elementBytes(request.source.type.getElementType());
   int64_t perLane = std::max<int64_t>(1, ShapedType::getNumElements(shape) / request.threads);

@@ -27,8 +27,8 @@ inline constexpr unsigned resourceSpace = 8;
 std::unique_ptr<LaneOps> laneOps(const TargetDescription &chip);
 
 /// Takes out fences that release, each with the wait for `scratchpadWait` behind it, before barriers that need none:
-/// where what a lane has done to LDS since the last one meets nothing that any lane does behind it (Releases.cpp). All
-/// lanes of a block come to the same barriers.
+/// where what a lane has done to LDS since the last one meets nothing that any lane does between it and the next
+/// one (Releases.cpp). All lanes of a block come to the same barriers.
 void dropIdleReleases(mlir::LLVM::LLVMFuncOp function, uint32_t scratchpadWait);
 
 /// Code of one kind (Device.cpp): hsaco, s.

@@ -160,6 +160,28 @@ def test_rows_that_begin_anywhere(kind, orders, tool, tmp_path):
     assert not re.findall(r"buffer_load_(?!dwordx4)\w+", text)
 
 
+@pytest.mark.parametrize("pitch", [1032, 1025])
+def test_rows_that_end_inside_of_a_vector(pitch, tool, tmp_path):
+    """A longer pitch than the rows have, of whole vectors, takes no shorter loads than rows that begin anywhere."""
+    program, assembly = tmp_path / "mm.mlir", tmp_path / "mm.s"
+    program.write_text(f"""func.func @f(%A: memref<1000x{pitch}xf16>, %B: memref<1000x1024xf16>, %C: memref<1025x1024xf32>) {{
+      affine.for %i = 0 to 1025 {{ affine.for %j = 0 to 1024 {{ affine.for %k = 0 to 1000 {{
+        %a = affine.load %A[%k, %i] : memref<1000x{pitch}xf16>
+        %b = affine.load %B[%k, %j] : memref<1000x1024xf16>
+        %c = affine.load %C[%i, %j] : memref<1025x1024xf32>
+        %x = arith.extf %a : f16 to f32
+        %y = arith.extf %b : f16 to f32
+        %p = arith.mulf %x, %y : f32
+        %s = arith.addf %c, %p : f32
+        affine.store %s, %C[%i, %j] : memref<1025x1024xf32>
+      }} }} }}
+      return
+    }}""")
+    tool("tw-compile", program, "--target", "amd:MI350", "-o", assembly)
+    loads = re.findall(r"buffer_load_\w+", assembly.read_text())
+    assert loads and set(loads) == {"buffer_load_dwordx4"}, loads
+
+
 def alone(loop, clocks):
     """Clocks of an iteration if nothing else runs on the SIMD: one instruction every four, in their order, and each product when the
     unit is done with the one before. Memory is never late."""

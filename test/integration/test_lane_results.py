@@ -108,19 +108,46 @@ def test_rows_that_begin_anywhere(chip, case, tool, tmp_path):
 
 
 @pytest.mark.parametrize("chip", [chip for chip in CHIPS if chip.startswith("amd:")])
-@pytest.mark.parametrize("kind, sums, taps, points", [("f16", "f32", 65, 101), ("i8", "i32", 129, 745)])
-def test_rows_that_lie_in_each_other(chip, kind, sums, taps, points, tool, tmp_path):
-    """Of an image with one channel, windows that are two points apart: the next row of the sum begins before a vector ends."""
-    image, filters, result = f"tensor<1x1x{points + 2 * (taps - 1)}x{kind}>", f"tensor<64x1x{taps}x{kind}>", f"tensor<1x64x{points}x{sums}>"
-    report = run(tool, tmp_path, chip, f"""func.func @f(%x: {image}, %y: {filters}) -> {result} {{
+@pytest.mark.parametrize("kind, sums, taps, points, apart", [("f16", "f32", 65, 101, 2), ("i8", "i32", 129, 745, 2), ("f16", "f32", 65, 101, 1),
+                                                             ("i8", "i32", 129, 745, 1), ("f16", "f32", 64, 3, 1)])
+def test_rows_that_lie_in_each_other(chip, kind, sums, taps, points, apart, tool, tmp_path):
+    """Of an image with one channel, windows that are a point or two apart: the next row of the sum begins before a vector ends, and side by
+    side they are contiguous along both dimensions."""
+    image = f"tensor<1x1x{points + apart * (taps - 1)}x{kind}>"
+    filters, result = f"tensor<64x1x{taps}x{kind}>", f"tensor<1x64x{points}x{sums}>"
+    force = "block_m=16,block_n=16,block_k=64,subgroups_m=1,subgroups_n=1,subgroups_k=1" if points < 16 else ""
+    report = run(tool, tmp_path, chip, f"""module attributes {{tilewright.force = "{force}"}} {{
+      func.func @f(%x: {image}, %y: {filters}) -> {result} {{
       %z = arith.constant {"0.0" if sums == "f32" else "0"} : {sums}
       %e = tensor.empty() : {result}
       %i = linalg.fill ins(%z : {sums}) outs(%e : {result}) -> {result}
-      %r = linalg.conv_1d_ncw_fcw {{dilations = dense<2> : tensor<1xi64>, strides = dense<1> : tensor<1xi64>}}
+      %r = linalg.conv_1d_ncw_fcw {{dilations = dense<{apart}> : tensor<1xi64>, strides = dense<1> : tensor<1xi64>}}
           ins(%x, %y : {image}, {filters}) outs(%i : {result}) -> {result}
       return %r : {result}
-    }}""")
+    }} }}""")
     assert any(kernel["units"] for kernel in kernels(report))
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("k, rows, begin", [("%k", 101, 0), ("99 - %k", 101, 0), ("%k", 97, 3)])
+def test_rows_of_a_larger_array(chip, k, rows, begin, tool, tmp_path):
+    """Rows of A that begin with a vector and end inside of one; that come in the reverse order; that begin inside of one."""
+    path = tmp_path / "program.mlir"
+    path.write_text(f"""func.func @f(%A: memref<100x104xf16>, %B: memref<100x64xf16>, %C: memref<{rows}x64xf32>) {{
+      affine.for %i = 0 to {rows} {{ affine.for %j = 0 to 64 {{ affine.for %k = 0 to 100 {{
+        %a = affine.load %A[{k}, %i + {begin}] : memref<100x104xf16>
+        %b = affine.load %B[%k, %j] : memref<100x64xf16>
+        %c = affine.load %C[%i, %j] : memref<{rows}x64xf32>
+        %x = arith.extf %a : f16 to f32
+        %y = arith.extf %b : f16 to f32
+        %p = arith.mulf %x, %y : f32
+        %s = arith.addf %c, %p : f32
+        affine.store %s, %C[%i, %j] : memref<{rows}x64xf32>
+      }} }} }}
+      return
+    }}""")
+    report = emulate(tool, path, chip, "--modes")
+    assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
 
 
 def has_channels(case):
