@@ -233,9 +233,13 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
           *predicted->getInteger("scratchpad_read_bytes"), *predicted->getNumber("seconds") * 1e6);
     for (const UnitCounters &unit : counters.units)
       llvm::outs() << llvm::formatv("  {0}: {1} issues, {2} cycles\n", unit.unit, unit.issues, unit.cycles);
-    for (const EngineCounters &engine : counters.engines)
-      llvm::outs() << llvm::formatv("  {0} engine: {1} commands, {2} bytes, {3} busy cycles of {4}\n", engine.engine,
-                                    engine.commands, engine.bytes, engine.busyCycles, counters.cycles);
+    for (const EngineCounters &engine : counters.engines) {
+      llvm::outs() << llvm::formatv("  {0} engine: {1} commands, {2} bytes", engine.engine, engine.commands,
+                                    engine.bytes);
+      if (counters.cycles) // of chips whose engines have a clock here
+        llvm::outs() << llvm::formatv(", {0} busy cycles of {1}", engine.busyCycles, counters.cycles);
+      llvm::outs() << "\n";
+    }
   }
   bool clean = findings.empty();
   object["emulation"] = llvm::json::Object{

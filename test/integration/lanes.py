@@ -17,6 +17,10 @@ PRODUCTS = [("f16", False, False), ("f16", False, True), ("bf16", True, False), 
 if FULL:
     PRODUCTS = [(kind, a, b) for kind in ("f16", "bf16", "i8", "f32", "f64") for a in (False, True) for b in (False, True)]
 
+#: What NVIDIA's assembler calls the architecture of a chip.
+ARCHITECTURES = {"T4": "sm_75", "A100": "sm_80", "A10": "sm_86", "L4": "sm_89", "L40S": "sm_89", "RTX4090": "sm_89", "H100": "sm_90a",
+                 "H200": "sm_90a", "B200": "sm_100a", "RTX5090": "sm_120a"}
+
 #: NVIDIA's assembler; None where it is not installed.
 PTXAS = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
 

@@ -16,14 +16,15 @@ MODULES = [structured, convolutions, relayout, stencils, tensors, control, memre
 CASES = [case for module in MODULES for case in module.cases() if FULL or not case.long]
 
 
-#: Chips with lanes: of both vendors, with subgroups of 32 and 64, with asynchronous copies and without.
-LANE_CHIPS = ["nvidia:A100", "amd:MI300X", "nvidia:T4", "amd:RX9070"]
+#: Chips with lanes: one for each set of units.
+LANE_CHIPS = ["nvidia:A100", "amd:MI300X", "nvidia:T4", "amd:RX9070", "nvidia:H100", "amd:MI350", "nvidia:RTX5090", "amd:RX7900",
+              "amd:MI250"]
 #: Programs that only the host runs, and what the others say.
 HOST_ONLY = {"func.call-recursive": "which calls itself"}
 
 
 def lane_cases():
-    """Chip and name: in the full mode every case on every chip, else every fourth case on a chip and all on some chip."""
+    """Chip and name: in the full mode every case on every chip, else each case on one of them, in turn."""
     for index, case in enumerate(CASES):
         for place, chip in enumerate(LANE_CHIPS):
             if FULL or (index + place) % len(LANE_CHIPS) == 0:

@@ -39,6 +39,7 @@ FAULTS = {
     "wrong-barrier-mapping": Fault("sound-a100", "emulator", [F16], "contraction", "race|uninitialised|divergent"),
     "block-index": Fault("sound-mi300x", "emulator", [F16], "contraction", WRONG + "|out-of-bounds"),
     "untransposed-matrices": Fault("sound-a100", "emulator", [F16], "contraction", WRONG),
+    "missing-engine-fence": Fault("sound-h100", "emulator", ["unit/*wgmma_m64n64k16_f16*/run"], "unit", "fence"),
     # What a pass does.
     "bound": Fault("sound", "host", ["elementwise/add/f32/*", "reduction/sum/f32/*"], "elementwise", WRONG),
     "rounding": Fault("sound", "host", ["elementwise/convert/f32.bf16/*"], "elementwise", WRONG),
@@ -79,6 +80,17 @@ def test_sound_chip_passes(sound, device):
     status, report = run(sound, device, filters)
     assert status == 0 and report["passed"] > 0 and report["refused"] == 0, [
         case for case in report["cases"] if case["status"] != "passed"]
+
+
+def test_compilation_proves_fences(tmp_path):
+    """No code is written where lanes do not publish what an engine reads, whatever a run would show."""
+    for chip, expect in (("sound-h100", 0), ("missing-engine-fence", 1)):
+        output = tmp_path / f"{chip}.ll"
+        result = subprocess.run([BUILD / "bin" / "tw-compile", SOURCE / "examples/gemm-bias-gelu.mlir", f"--load-target={PLUGIN}",
+                                 "--target", f"faults:{chip}", "-o", output], capture_output=True, text=True, timeout=300)
+        assert result.returncode == expect and output.exists() == (expect == 0), result.stderr
+    assert "lets an engine use scratchpad memory that lanes wrote without publishing it" in result.stderr
+    assert "note: 'nvvm.mbarrier.init' writes here" in result.stderr
 
 
 def test_every_fault_of_the_plugin_is_tested(tool):

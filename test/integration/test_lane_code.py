@@ -9,7 +9,7 @@ import pytest
 
 from conftest import BUILD, FULL, SOURCE
 from lane_texts import REDUCTIONS, TAILS, convolution, is_float, product, reduction
-from lanes import PTXAS, report_without_spills
+from lanes import ARCHITECTURES, PTXAS, report_without_spills
 
 LLVM = "/usr/lib/llvm-22/bin"
 
@@ -44,6 +44,7 @@ PINNED_RELEASE = "release 13.0"
 
 
 @pytest.mark.parametrize("chip, architecture, kind, tail, columns, registers", [
+    ("H100", "sm_90a", "f16", "none", 128, 208), ("H100", "sm_90a", "bf16", "gelu", 64, 144),
     ("A100", "sm_80", "f16", "none", 128, 206), ("A100", "sm_80", "bf16", "gelu", 64, 135),
     ("B200", "sm_100a", "f16", "none", 128, 195), ("B200", "sm_100a", "bf16", "gelu", 64, 142),
     ("RTX5090", "sm_120a", "f16", "none", 128, 206), ("RTX5090", "sm_120a", "bf16", "gelu", 64, 120)])
@@ -55,7 +56,7 @@ def test_registers_are_pinned(chip, architecture, kind, tail, columns, registers
     if PINNED_RELEASE not in (version := subprocess.run([PTXAS, "--version"], capture_output=True, text=True).stdout):
         pytest.skip(f"registers are pinned for ptxas of {PINNED_RELEASE}, not {version.splitlines()[-1]}")
     path, ptx = tmp_path / "program.mlir", tmp_path / "program.ptx"
-    force = f"block_m=128,block_n={columns},block_k=32,subgroups_m=2,subgroups_n=2,subgroups_k=1"
+    force = f"block_m=128,block_n={columns},block_k=32,subgroups_m=2,subgroups_n=2,subgroups_k=1,group=1"
     path.write_text(f'module attributes {{tilewright.force = "{force}"}} {{{product(kind, 4096, 4096, 4096, tail=tail)}}}')
     tool("tw-compile", path, "--target", f"nvidia:{chip}", "-o", ptx)
     done = subprocess.run([PTXAS, "-v", f"--gpu-name={architecture}", str(ptx), "-o", str(tmp_path / "program.cubin")],
@@ -198,8 +199,7 @@ def kernels():
 
 
 KERNELS = kernels()
-NVIDIA = {"T4": "sm_75", "A100": "sm_80", "L4": "sm_89", "RTX4090": "sm_89", "H100": "sm_90a", "H200": "sm_90a",
-          "B200": "sm_100a", "RTX5090": "sm_120a"}
+NVIDIA = {chip: name for chip, name in ARCHITECTURES.items() if chip not in ("A10", "L40S")}  # units and levels as of A100 and L4
 AMD = ["MI250", "MI300X", "MI350", "RX7900", "RX9070"]
 #: One chip of each set of units, and programs that make lanes hold the most there.
 MOST_HELD = [("T4", "i8-dynamic-narrow"), ("T4", "f32-odd-nt"), ("T4", "f32-tt"), ("A100", "f16-dynamic-residual"),

@@ -30,7 +30,10 @@ def test_product(chip, case, tool, tmp_path):
     assert kernel["blocks"] == predicted["blocks"]
     units = kernel["units"]
     assert [u["unit"] for u in units] == [predicted["unit"]]
-    assert units[0]["issues"] == predicted["unit_issues"]
+    assert units[0]["issues"] == predicted["unit_issues"] and units[0]["issue_cycles"] == predicted["unit_issue_cycles"]
+    issued = kernel["instructions"]
+    assert issued["memory"] > sum(s["executions"] for s in kernel["sites"] if s["memory"] == "global") > 0  # and those of fragments
+    assert issued["synchronise"] > 0 and issued["control"] > 0
 
 
 #: Products of which every byte that blocks ask for is counted: m, n, k, batch, and a plan (tilewright.force, as far as a chip
@@ -169,7 +172,9 @@ def test_the_command_of_the_readme():
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("verify: output 0: largest error") == 2
     assert done.stdout.count("predicted: ") == 2
-    assert "0 of conflicts" in done.stdout
+    met = re.findall(r"(\d+) of conflicts", done.stdout)
+    assert len(met) == 4 and set(met) == {"0"}, done.stdout
+    assert "nvidia.wgmma_" in done.stdout and "amd.mfma_" in done.stdout, done.stdout
 
 
 #: A depthwise convolution with the channels last and first: its named operation has them as the last loop in both cases.
@@ -211,7 +216,7 @@ def test_tolerance_knows_units_that_round_operands(tool, tmp_path):
 #: Chip, type ("tf32": f32 with --fp=fast) and transpositions of products of 4096 cubed.
 LARGE = [("nvidia:A100", "f16", False, False), ("nvidia:A100", "tf32", True, False), ("amd:MI300X", "i8", True, False), ("nvidia:H200", "bf16", False, True)]
 if FULL:
-    LARGE = [(chip, kind, a, b) for chip in [*CHIPS, "nvidia:H200", "nvidia:B200", "nvidia:RTX4090", "amd:MI250", "amd:MI350"]
+    LARGE = [(chip, kind, a, b) for chip in [*CHIPS, "nvidia:H200", "nvidia:B200", "nvidia:RTX4090", "amd:MI250", "amd:MI350", "amd:RX7900"]
              for kind in KINDS for a in (False, True) for b in (False, True) if (chip, kind) != ("nvidia:T4", "bf16")]
 
 
@@ -243,3 +248,18 @@ def test_large_tiles_meet_in_no_bank(chip, kind, trans_a, trans_b, tool, tmp_pat
     for kernel in kernels(emulate(tool, path, chip, *words)):
         met = [s for s in kernel["sites"] if s["conflict_cycles"]]
         assert met == [], "(of the main loop, or of results on their way through the scratchpad)"
+        copies = [s for s in kernel["sites"] if s["memory"] == "global" and not s["writes"]]
+        assert sum(s["transactions"] for s in copies) * 32 <= 1.05 * sum(s["bytes"] for s in copies), copies
+
+
+@pytest.mark.parametrize("chip, kind, layout", [("nvidia:A100", "f16", "nhwc"), ("nvidia:H100", "bf16", "nchw"), ("amd:MI300X", "f16", "nhwc"),
+                                                ("amd:MI350", "i8", "nhwc"), ("amd:RX9070", "f16", "nchw")])
+def test_layer_of_a_residual_network(chip, kind, layout, tool, tmp_path):
+    """In its own size: 56 x 56 points, 64 channels and filters of 3 x 3, in the tile that is chosen for it."""
+    path = tmp_path / "conv.mlir"
+    path.write_text(convolution(layout, kind, 1, 1, 1, 1, channels=64, filters=64, points=(56, 56)))
+    (kernel,) = [each for each in kernels(emulate(tool, path, chip)) if each["units"]]
+    assert [s for s in kernel["sites"] if s["conflict_cycles"]] == []
+    if layout == "nhwc":  # else rows of the image begin between sectors
+        copies = [s for s in kernel["sites"] if s["memory"] == "global" and not s["writes"]]
+        assert sum(s["transactions"] for s in copies) * 32 <= 1.05 * sum(s["bytes"] for s in copies), copies

@@ -72,6 +72,12 @@ def test_core_includes_no_target():
     assert not wrong, wrong
 
 
+def test_targets_of_gpus_are_alike():
+    """File by file, so that a vendor finds in one what is in the other; a pass over ops of the one vendor stands alone."""
+    amd, nvidia = ({path.name for path in tracked(f"targets/{vendor}")} for vendor in ("amd", "nvidia"))
+    assert amd - nvidia == {"Releases.cpp"} and not nvidia - amd
+
+
 def test_lines_of_code_fit():
     limit = int(re.search(r"^ColumnLimit: (\d+)$", (SOURCE / ".clang-format").read_text(), re.MULTILINE).group(1))
     wide = [

@@ -108,7 +108,7 @@ void wrongSignedness(std::vector<MatrixUnit> &units) {
 
 namespace {
 
-enum class LaneFault { None, ZeroFill, Wait, Barrier, BarrierMapping, BlockIndex, Matrices };
+enum class LaneFault { None, ZeroFill, Wait, Barrier, BarrierMapping, BlockIndex, Matrices, EngineFence };
 
 /// What the lanes of "wrong-barrier-mapping" call for a barrier of the block.
 constexpr llvm::StringLiteral barrierText = "faults.barrier";
@@ -150,6 +150,50 @@ public:
   }
   Value shuffle(OpBuilder &b, Location loc, Value value, Value lane) const override {
     return sound->shuffle(b, loc, value, lane);
+  }
+  void makePhase(OpBuilder &b, Location loc, Value address, int64_t arrivals) const override {
+    sound->makePhase(b, loc, address, arrivals);
+  }
+  void arrivePhase(OpBuilder &b, Location loc, Value address, int64_t bytes, Value rank) const override {
+    sound->arrivePhase(b, loc, address, bytes, rank);
+  }
+  void awaitPhase(OpBuilder &b, Location loc, Value address, Value parity) const override {
+    sound->awaitPhase(b, loc, address, parity);
+  }
+  bool copyTile(OpBuilder &b, Location loc, Value destination, Value map, ValueRange coordinates, Value phase,
+                int64_t blocks) const override {
+    return sound->copyTile(b, loc, destination, map, coordinates, phase, blocks);
+  }
+  bool storeTile(OpBuilder &b, Location loc, Value source, Value map, ValueRange coordinates) const override {
+    return sound->storeTile(b, loc, source, map, coordinates);
+  }
+  void commitStores(OpBuilder &b, Location loc) const override { sound->commitStores(b, loc); }
+  void waitStores(OpBuilder &b, Location loc, int64_t pending) const override { sound->waitStores(b, loc, pending); }
+  void fenceEngines(OpBuilder &b, Location loc) const override {
+    if (fault != LaneFault::EngineFence)
+      sound->fenceEngines(b, loc);
+  }
+  void groupBarrier(OpBuilder &b, Location loc, Value number, int64_t lanes) const override {
+    sound->groupBarrier(b, loc, number, lanes);
+  }
+  Value clusterRank(OpBuilder &b, Location loc) const override { return sound->clusterRank(b, loc); }
+  void clusterBarrier(OpBuilder &b, Location loc) const override { sound->clusterBarrier(b, loc); }
+  void resizeRegisters(OpBuilder &b, Location loc, int64_t registers, bool grows) const override {
+    sound->resizeRegisters(b, loc, registers, grows);
+  }
+  Value describeTile(OpBuilder &b, Location loc, Value base, Value offset, int64_t constant,
+                     const ScratchpadTile &tile) const override {
+    return sound->describeTile(b, loc, base, offset, constant, tile);
+  }
+  void beginUnits(OpBuilder &b, Location loc) const override { sound->beginUnits(b, loc); }
+  void commitUnits(OpBuilder &b, Location loc) const override { sound->commitUnits(b, loc); }
+  llvm::SmallVector<Value> waitUnits(OpBuilder &b, Location loc, int64_t pending,
+                                     ValueRange accumulators) const override {
+    return sound->waitUnits(b, loc, pending, accumulators);
+  }
+  Value emitUnit(OpBuilder &b, Location loc, const MatrixUnit &unit, Value a, bool aKInner, Value second, bool bKInner,
+                 Value c) const override {
+    return sound->emitUnit(b, loc, unit, a, aKInner, second, bKInner, c);
   }
   Value scratchpad(OpBuilder &b, Location loc, ModuleOp module, int64_t bytes) const override {
     return sound->scratchpad(b, loc, module, bytes);
@@ -232,6 +276,7 @@ struct Fault {
 const Fault faults[] = {
     {"sound", "cpu:host"},
     {"sound-a100", "nvidia:A100"},
+    {"sound-h100", "nvidia:H100"},
     {"sound-mi300x", "amd:MI300X"},
     {"layout-basis", "cpu:host", layoutBasis},
     {"swapped-operands", "cpu:host", swappedOperands},
@@ -245,6 +290,7 @@ const Fault faults[] = {
     {"wrong-barrier-mapping", "nvidia:A100", nullptr, LaneFault::BarrierMapping},
     {"block-index", "amd:MI300X", nullptr, LaneFault::BlockIndex},
     {"untransposed-matrices", "nvidia:A100", nullptr, LaneFault::Matrices},
+    {"missing-engine-fence", "nvidia:H100", nullptr, LaneFault::EngineFence},
     {"bound", "cpu:host", nullptr, LaneFault::None, PassFault::Bound},
     {"rounding", "cpu:host", nullptr, LaneFault::None, PassFault::Rounding},
     {"hang", "cpu:host", nullptr, LaneFault::None, PassFault::Hang},

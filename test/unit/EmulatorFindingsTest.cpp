@@ -35,12 +35,29 @@ std::set<FindingKind> kindsOf(const std::string &body, unsigned blocks = 1) {
   for (const Finding &finding : findings) {
     EXPECT_EQ(finding.kernel, "k");
     EXPECT_EQ(finding.location.substr(0, 12), "kernel.mlir:") << finding.str();
+    EXPECT_TRUE(llvm::StringRef(finding.op).starts_with("llvm.") ||
+                llvm::StringRef(finding.op).starts_with("tilewright.primitive."))
+        << finding.str();
   }
   return kinds;
 }
 using Kinds = std::set<FindingKind>;
 
 } // namespace
+
+/// A finding is one line: what, in which kernel, by which op and where, and what of it.
+TEST(EmulatorFindings, SayKernelOpAndLocation) {
+  std::vector<Finding> findings;
+  inAllModes(
+      compileKernels(kernel("llvm.store %lane, %own {alignment = 8 : i64} : i32, !llvm.ptr<3>")),
+      [](Emulator &device) { runKernel(device, 1); }, &findings);
+  ASSERT_FALSE(findings.empty());
+  std::string line = findings.front().str();
+  auto [place, said] = llvm::StringRef(line).split(" ");
+  EXPECT_TRUE(place.starts_with("kernel.mlir:")) << place.str();
+  EXPECT_EQ(said.str(), "misaligned: kernel k, llvm.store: lane 1 of block (0, 0, 0) writes 4 bytes at byte 4 of "
+                        "scratchpad memory; the access needs an alignment of 8 [32 times]");
+}
 
 TEST(EmulatorFindings, Uninitialised) {
   EXPECT_EQ(kindsOf(R"(

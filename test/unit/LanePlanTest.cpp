@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Questions that say nothing of results are about C alone, of its own type.
+/// Questions that say nothing of results are about C alone, of its own type; where
+/// loads may begin anywhere; what is considered.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/LaneContractionModel.h"
 #include "core/CostModel/SplitModel.h"
+#include "core/CostModel/StagedTiles.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -139,4 +141,98 @@ TEST(LanePlan, SplitsAreComparedByTheirBestPlans) {
       EXPECT_LE(split.seconds, plan.seconds) << chip << " " << plan.parts;
     }
   }
+}
+
+namespace {
+
+/// A of f16, m x k, whose array is of `type` and read at `place`, in tiles of 64 x 64 x 32: at how many bytes its loads
+/// begin (0: where vectors do), and whether they go over the ends of rows.
+struct LoadedOperand {
+  const char *type, *place;
+  int64_t m, k, begin;
+  bool over = false;
+  std::function<void(Contraction &, LaneContractionPlan &)> change = nullptr;
+  const char *chip = "amd:MI300X";
+};
+
+std::string readAt(const LoadedOperand &each) {
+  return llvm::formatv(R"(
+    func.func @f(%a: memref<{0}xf16>, %b: memref<{3}x64xf16>, %c: memref<{2}x64xf32>) {{
+      affine.for %i = 0 to {2} {{ affine.for %j = 0 to 64 {{ affine.for %k = 0 to {3} {{
+        %x = affine.load %a[{1}] : memref<{0}xf16>
+        %y = affine.load %b[%k, %j] : memref<{3}x64xf16>
+        %s = affine.load %c[%i, %j] : memref<{2}x64xf32>
+        %v = arith.extf %x : f16 to f32
+        %w = arith.extf %y : f16 to f32
+        %p = arith.mulf %v, %w : f32
+        %t = arith.addf %s, %p : f32
+        affine.store %t, %c[%i, %j] : memref<{2}x64xf32>
+      } } }
+      return
+    })",
+                       each.type, each.place, each.m, each.k)
+      .str();
+}
+
+} // namespace
+
+/// Where the array goes on behind what a vector should have, or the last step, behind the loop, can shift it.
+TEST(LanePlan, VectorsBeginAnywhereWhereTheArrayGoesOn) {
+  const LoadedOperand operands[] = {
+      {"64x101", "%i, %k", 64, 101, 1},         // along k no step of the loop ends inside
+      {"64x104", "%i, %k", 64, 104, 0},         // rows begin at vectors anyway
+      {"64x7", "%i, %k", 64, 7, 0},             // a row is shorter than a vector
+      {"?x101", "%i, %k", 64, 101, 1},          //
+      {"64x?", "%i, %k", 64, 101, 0},           // no offsets that no loop changes
+      {"100x101", "%k, %i", 101, 100, 1, true}, // the next row follows
+      {"100x104", "%k, %i", 101, 100, 1, true}, // though this one ends inside of a vector
+      {"100x129", "%k, %i", 128, 100, 1},       // tiles divide what is read
+      {"32x101", "%k, %i", 101, 32, 0},         // a single step is the last one
+      {"32x129", "%k, %i", 128, 32, 1},         //
+      {"100x7", "%k, %i", 7, 100, 0},           //
+      {"100x101", "99 - %k, %i", 101, 100, 0},  // the next row lies before
+      {"299", "%k * 2 + %i", 101, 100, 0},      // it begins before a vector ends
+      {"64x101", "%i, %k", 64, 101, 0, false, [](auto &, auto &plan) { plan.lastApart = false; }},
+      {"64x101", "%i, %k", 64, 101, 0, false, [](auto &, auto &plan) { plan.otherK = {plan.kDim}; }},
+      {"64x101", "%i, %k", 64, 101, 0, false, [](auto &c, auto &) { c.a.bounded = {1}; }},
+      {"64x101", "%i, %k", 64, 101, 1, false, [](auto &c, auto &) { c.a.bounded = {0}; }},
+      {"100x101", "%k, %i", 101, 100, 0, false, [](auto &c, auto &) { c.a.bounded = {0}; }},
+      {"64x101", "%i, %k", 64, 101, 0, false, nullptr, "nvidia:A100"}};
+  for (const LoadedOperand &each : operands)
+    withProduct(readAt(each), each.chip, [&](LaneContractionQuestion question, const auto &chip, const auto &lanes) {
+      SCOPED_TRACE(llvm::formatv("{0} at [{1}], m {2}, k {3}", each.type, each.place, each.m, each.k).str());
+      Contraction c = question.contraction;
+      LaneContractionPlan plan;
+      auto *unit = llvm::find_if(chip.units(), [](const MatrixUnit &unit) { // some unit of f16 into f32
+        return unit.a.element == ElementKind::F16 && unit.c.element == ElementKind::F32 && unit.k > 1 &&
+               unit.a.residence == Residence::LaneRegisters;
+      });
+      ASSERT_NE(unit, chip.units().end());
+      plan.unit = unit;
+      std::tie(plan.mDim, plan.nDim, plan.kDim, plan.depth) = std::tuple(0, 1, 2, 32);
+      plan.tilesM = 64 / unit->m;
+      plan.tilesN = 64 / unit->n;
+      if (each.change)
+        each.change(c, plan);
+      StagedOperand a = StagedTiles(c, chip, lanes).operand(plan, /*isA=*/true);
+      EXPECT_EQ(a.begin, each.begin);
+      EXPECT_EQ(a.over, each.over);
+    });
+}
+
+/// The plan that is taken stands first, with its final bytes, and each candidate once.
+TEST(LanePlan, ConsideredPlansAreEachThereOnce) {
+  for (const char *chip : {"amd:MI350", "nvidia:A100"})
+    withProduct(halfProduct(1, 512), chip, [&](LaneContractionQuestion question, const auto &chip, const auto &lanes) {
+      std::string reason;
+      std::vector<LaneContractionPlan> considered;
+      auto plan = planLaneContraction(question, chip, lanes, reason, &considered);
+      ASSERT_TRUE(plan) << reason;
+      ASSERT_GT(considered.size(), 10u);
+      EXPECT_TRUE(considered.front().cutsLike(*plan));
+      EXPECT_EQ(considered.front().sharedBytes, plan->sharedBytes);
+      for (size_t i = 0; i < considered.size(); ++i)
+        for (size_t j = 0; j < i; ++j)
+          EXPECT_FALSE(considered[i].cutsLike(considered[j])) << i << " and " << j;
+    });
 }

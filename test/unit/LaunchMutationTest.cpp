@@ -68,6 +68,35 @@ func.func @mm(%a: tensor<64x320xf16>, %b: tensor<320x64xf16>) -> tensor<64x64xf3
 }
 })";
 
+/// Tiles that are turned over the scratchpad.
+static const char *const transposition = R"(
+func.func @turn(%a: tensor<64x96xf32>) -> tensor<96x64xf32> {
+  %e = tensor.empty() : tensor<96x64xf32>
+  %r = linalg.transpose ins(%a : tensor<64x96xf32>) outs(%e : tensor<96x64xf32>) permutation = [1, 0]
+  return %r : tensor<96x64xf32>
+})";
+
+/// A convolution with zeros around the image, which its copies take.
+static const char *const convolution = R"(
+func.func @conv(%x: tensor<1x8x8x32xf16>, %w: tensor<3x3x32x32xf16>) -> tensor<1x8x8x32xf32> {
+  %zero = arith.constant 0.0 : f16
+  %none = arith.constant 0.0 : f32
+  %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index):
+    tensor.yield %zero : f16
+  } : tensor<1x8x8x32xf16> to tensor<1x10x10x32xf16>
+  %e = tensor.empty() : tensor<1x8x8x32xf32>
+  %s = linalg.fill ins(%none : f32) outs(%e : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  %r = linalg.conv_2d_nhwc_hwcf ins(%p, %w : tensor<1x10x10x32xf16>, tensor<3x3x32x32xf16>)
+      outs(%s : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  return %r : tensor<1x8x8x32xf32>
+})";
+
+/// The programs, with the bytes of their arrays.
+static const std::vector<std::pair<const char *, std::vector<int64_t>>> programs = {
+    {product, {32768, 32768, 16384}}, {slices, {40960, 40960, 16384}}, {rows, {32768, 8}},
+    {softmax, {32768, 32768}},        {transposition, {24576, 24576}}, {convolution, {4096, 18432, 8192}}};
+
 static bool isNamed(mlir::Operation *op, llvm::StringRef name) { return op && op->getName().getStringRef() == name; }
 
 /// Why a wait by count orders no access, so that nothing can miss it; empty: it does. LLVM waits by itself before it
@@ -127,10 +156,7 @@ class LaunchMutation : public testing::TestWithParam<const char *> {};
 
 TEST_P(LaunchMutation, EachBarrierAndWaitIsNeeded) {
   mlir::MLIRContext &context = programContext();
-  for (auto [text, bytes] : {std::pair(product, std::vector<int64_t>{32768, 32768, 16384}),
-                             {slices, std::vector<int64_t>{40960, 40960, 16384}},
-                             {rows, std::vector<int64_t>{32768, 8}},
-                             {softmax, std::vector<int64_t>{32768, 32768}}}) {
+  for (const auto &[text, bytes] : programs) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "program.mlir");
     CompileOptions options;
     options.target = GetParam();
@@ -184,21 +210,25 @@ TEST_P(LaunchMutation, SlicesHaveRounds) {
 
 /// What the other test leaves out is left out rightly: without all of it at once nothing is found.
 TEST_P(LaunchMutation, HintsOrderNothing) {
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(product, &programContext(), "program.mlir");
-  CompileOptions options;
-  options.target = GetParam();
-  ASSERT_TRUE(module && mlir::succeeded(runStages(*module, 1, 5, options)));
-  llvm::SmallVector<mlir::Operation *> hints;
-  module->walk([&](mlir::Operation *op) {
-    if (!hintOf(op).empty())
-      hints.push_back(op);
-  });
-  if (hints.empty())
-    GTEST_SKIP() << GetParam() << " has none here";
-  for (mlir::Operation *op : hints)
-    op->erase();
-  std::string found;
-  EXPECT_EQ(findingsOf(*module, {32768, 32768, 16384}, &found), 0) << GetParam() << ": " << found;
+  for (const auto &[text, bytes] : programs) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &programContext(), "program.mlir");
+    CompileOptions options;
+    options.target = GetParam();
+    ASSERT_TRUE(module && mlir::succeeded(runStages(*module, 1, 5, options)));
+    llvm::SmallVector<mlir::Operation *> hints;
+    module->walk([&](mlir::Operation *op) {
+      if (!hintOf(op).empty())
+        hints.push_back(op);
+    });
+    // Chips before RDNA count loads in the kernel.
+    bool counts = llvm::is_contained({"amd:MI250", "amd:MI300X", "amd:MI350"}, llvm::StringRef(GetParam()));
+    EXPECT_EQ(!hints.empty(), counts && text != rows && text != softmax) << GetParam() << text;
+    for (mlir::Operation *op : hints)
+      op->erase();
+    std::string found;
+    if (!hints.empty())
+      EXPECT_EQ(findingsOf(*module, bytes, &found), 0) << GetParam() << ": " << found;
+  }
 }
 
 /// Cycles of bank conflicts of one run; -1 if the program does not compile.
@@ -219,28 +249,30 @@ static int64_t conflictsOf(mlir::ModuleOp module, llvm::ArrayRef<int64_t> bytes)
 
 /// Swizzles and padding are there to avoid conflicts, and the counter sees each one that is missing.
 TEST_P(LaunchMutation, EachArrangementIsNeeded) {
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(product, &programContext(), "program.mlir");
-  const std::vector<int64_t> bytes{32768, 32768, 16384};
-  CompileOptions options;
-  options.target = GetParam();
-  ASSERT_TRUE(module && mlir::succeeded(runStages(*module, 1, 4, options)));
-  auto lowered = [&](int without) {
-    mlir::OwningOpRef<mlir::ModuleOp> mutant = module->clone();
-    int number = 0;
-    mutant->walk([&](tile::AllocOp alloc) {
-      if (alloc.getArrangement() && number++ == without)
-        alloc.removeArrangementAttr();
-    });
-    EXPECT_TRUE(mlir::succeeded(runStages(*mutant, 5, 5, options)));
-    return mutant;
-  };
-  int count = 0;
-  module->walk([&](tile::AllocOp alloc) { count += alloc.getArrangement().has_value(); });
-  EXPECT_GE(count, 1);
-  EXPECT_EQ(conflictsOf(*lowered(-1), bytes), 0);
-  for (int without = 0; without < count; ++without)
-    EXPECT_GT(conflictsOf(*lowered(without), bytes), 0) << GetParam() << ": arrangement " << without;
+  for (const auto &[text, bytes] : programs) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &programContext(), "program.mlir");
+    CompileOptions options;
+    options.target = GetParam();
+    ASSERT_TRUE(module && mlir::succeeded(runStages(*module, 1, 4, options)));
+    auto lowered = [&](int without) {
+      mlir::OwningOpRef<mlir::ModuleOp> mutant = module->clone();
+      int number = 0;
+      mutant->walk([&](tile::AllocOp alloc) {
+        if (alloc.getArrangement() && number++ == without)
+          alloc.removeArrangementAttr();
+      });
+      EXPECT_TRUE(mlir::succeeded(runStages(*mutant, 5, 5, options)));
+      return mutant;
+    };
+    int count = 0;
+    module->walk([&](tile::AllocOp alloc) { count += alloc.getArrangement().has_value(); });
+    EXPECT_EQ(count > 0, text != rows && text != softmax) << GetParam() << text;
+    EXPECT_EQ(conflictsOf(*lowered(-1), bytes), 0) << GetParam() << text;
+    for (int without = 0; without < count; ++without)
+      EXPECT_GT(conflictsOf(*lowered(without), bytes), 0) << GetParam() << text << ": arrangement " << without;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, LaunchMutation,
-                         testing::Values("nvidia:A100", "nvidia:T4", "amd:MI300X", "amd:MI350", "amd:RX9070"));
+                         testing::Values("nvidia:A100", "nvidia:T4", "amd:MI250", "amd:MI300X", "amd:MI350",
+                                         "amd:RX7900", "amd:RX9070"));
