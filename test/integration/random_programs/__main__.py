@@ -11,6 +11,7 @@ Comparisons and conversions to integers whose outcome the bound leaves open are 
     python -m random_programs --seeds 0:2000             full mode
     python -m random_programs --seeds 0:30 --small -- --target nvidia:A100 --device emulator
     python -m random_programs --seeds 0:500 --rows -- --target amd:MI300X --device emulator --modes
+    python -m random_programs --seeds 0:300 --windows -- --target amd:MI300X --device emulator --modes
     python -m random_programs --seeds 17:18 --keep DIR   leaves the program and its arrays there
 """
 
@@ -26,17 +27,20 @@ import tempfile
 from random_programs.program import Program
 from random_programs.rows import Rows
 from random_programs.values import compare, load, save
+from random_programs.windows import Windows
+
+FAMILIES = {"any": Program, "rows": Rows, "windows": Windows}
 
 
-def run_seed(seed, tool, options, keep=None, small=False, rows=False):
+def run_seed(seed, tool, options, keep=None, small=False, family="any"):
     """None if the program of `seed` is right, else the reason."""
-    program = (Rows if rows else Program)(seed, small)
+    program = FAMILIES[family](seed, small)
     folder = pathlib.Path(keep) / str(seed) if keep else pathlib.Path(tempfile.mkdtemp(prefix="tw-random-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         source = folder / "program.mlir"
         source.write_text(program.text)
-        command = [tool, str(source)] + options
+        command = [tool, str(source)] + options + getattr(program, "options", [])
         suffix = lambda v: ".bf16.npy" if v.kind == "bf16" else ".npy"
         for index, value in enumerate(program.inputs):
             path = folder / f"in{index}{suffix(value)}"
@@ -50,7 +54,8 @@ def run_seed(seed, tool, options, keep=None, small=False, rows=False):
         except subprocess.TimeoutExpired:
             return "no end after 120 s"
         if done.returncode != 0:
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+            lines = [line for line in lines if "error" in line or "WRONG" in line or "kernel.mlir" in line] or lines
             return f"exit status {done.returncode}: " + (lines[0] if lines else "")
         for index, (path, value) in enumerate(zip(paths, program.outputs)):
             reason = compare(load(path, value), value)
@@ -74,21 +79,23 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="folder that keeps programs and arrays")
     parser.add_argument("--small", action="store_true", help="few operations on few elements")
-    parser.add_argument("--rows", action="store_true", help="chains of nests over the same rows")
+    kinds = parser.add_mutually_exclusive_group()
+    for name, what in (("rows", "chains of nests over the same rows"), ("windows", "products that read their operands in every order")):
+        kinds.add_argument(f"--{name}", dest="family", action="store_const", const=name, default="any", help=what)
     parser.add_argument("--print", action="store_true", help="print the programs and do not run them")
     parser.add_argument("options", nargs="*", help="further options of tw-run, after --")
     arguments = parser.parse_args()
     first, last = (int(x) for x in arguments.seeds.split(":"))
     if arguments.print:
         for seed in range(first, last):
-            print(f"// seed {seed}\n{(Rows if arguments.rows else Program)(seed, arguments.small).text}")
+            print(f"// seed {seed}\n{FAMILIES[arguments.family](seed, arguments.small).text}")
         return 0
     bad = 0
-    family = (" --rows" if arguments.rows else "") + (" --small" if arguments.small else "")
+    family = (f" --{arguments.family}" if arguments.family != "any" else "") + (" --small" if arguments.small else "")
     further = " -- " + " ".join(arguments.options) if arguments.options else ""
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         work = {seed: pool.submit(run_seed, seed, arguments.tool, arguments.options, arguments.keep, arguments.small,
-                                  arguments.rows)
+                                  arguments.family)
                 for seed in range(first, last)}
         for seed, future in work.items():
             reason = future.result()
