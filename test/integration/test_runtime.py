@@ -281,36 +281,29 @@ def test_another_chip(launch, tmp_path):
     assert re.fullmatch(r"this runtime library has no driver for target 'acme' \(it has: .*nvidia.*\)", message)
 
 
-def test_no_driver(launch, tmp_path):
-    call = [artifact(tmp_path / "a.tw", [program()]), "--size", 4]
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    message = launch(*call, expect=1, drivers=empty)
-    assert message.startswith("no driver of NVIDIA on this machine: libcuda.so.1: cannot open shared object file")
-    assert launch(*call, expect=1, FAKE_DEVICES=0) == "the driver of NVIDIA finds no device on this machine"
-    assert launch(*call, expect=1, FAKE_FAIL="cuInit:100") == "the driver of NVIDIA finds no device on this machine"
-    assert launch(*call, "--device", 3, expect=1, FAKE_DEVICES=2) == (
-        "there is no device 3 of NVIDIA on this machine; it has 2, from 0")
-    shutil.copy(DRIVERS / "libamdhip64.so", empty / "libcuda.so.1")
-    assert launch(*call, expect=1, drivers=empty) == "the driver of NVIDIA on this machine is too old: it lacks cuInit"
-
-
 def amd_artifact(path):
     return artifact(path, [program()], [("hsaco", b"\x7fELF")], "amd:MI300X", "gfx942")
 
 
-def test_no_driver_of_amd(launch, tmp_path):
-    call = [amd_artifact(tmp_path / "a.tw"), "--size", 4]
+#: Vendor, an artifact for it, its driver's library, the first function of it, and the library of another.
+VENDORS = [("NVIDIA", lambda path: artifact(path, [program()]), "libcuda.so.1", "cuInit", "libamdhip64.so"),
+           ("AMD", amd_artifact, "libamdhip64.so", "hipInit", "libcuda.so.1")]
+
+
+@pytest.mark.parametrize("vendor, make, library, first, other", VENDORS, ids=[each[0] for each in VENDORS])
+def test_no_driver(launch, tmp_path, vendor, make, library, first, other):
+    call = [make(tmp_path / "a.tw"), "--size", 4]
     empty = tmp_path / "empty"
     empty.mkdir()
     message = launch(*call, expect=1, drivers=empty)
-    assert message.startswith("no driver of AMD on this machine: libamdhip64.so") and "cannot open shared object file" in message
-    assert launch(*call, expect=1, FAKE_DEVICES=0) == "the driver of AMD finds no device on this machine"
-    assert launch(*call, expect=1, FAKE_FAIL="hipInit:100") == "the driver of AMD finds no device on this machine"
+    assert message.startswith(f"no driver of {vendor} on this machine: {library}")
+    assert "cannot open shared object file" in message
+    assert launch(*call, expect=1, FAKE_DEVICES=0) == f"the driver of {vendor} finds no device on this machine"
+    assert launch(*call, expect=1, FAKE_FAIL=f"{first}:100") == f"the driver of {vendor} finds no device on this machine"
     assert launch(*call, "--device", 3, expect=1, FAKE_DEVICES=2) == (
-        "there is no device 3 of AMD on this machine; it has 2, from 0")
-    shutil.copy(DRIVERS / "libcuda.so.1", empty / "libamdhip64.so")
-    assert launch(*call, expect=1, drivers=empty) == "the driver of AMD on this machine is too old: it lacks hipInit"
+        f"there is no device 3 of {vendor} on this machine; it has 2, from 0")
+    shutil.copy(DRIVERS / other, empty / library)
+    assert launch(*call, expect=1, drivers=empty) == f"the driver of {vendor} on this machine is too old: it lacks {first}"
 
 
 @pytest.mark.parametrize("failure, message", [
@@ -328,13 +321,6 @@ def test_no_driver_of_amd(launch, tmp_path):
     ("cuStreamSynchronize:719", "cannot end the launches: FAKE_LAUNCH_FAILED (as the test wants)"),
     ("cuMemcpyDtoH_v2:719", "cannot copy from the device: FAKE_LAUNCH_FAILED (as the test wants)"),
     ("cuEventRecord:719", "cannot record an event: FAKE_LAUNCH_FAILED (as the test wants)"),
-])
-def test_errors_of_the_driver(launch, tmp_path, failure, message):
-    path = artifact(tmp_path / "a.tw", [program()])
-    assert launch(path, "--size", 4, "--benchmark", expect=1, FAKE_FAIL=failure) == f"the driver of NVIDIA {message}"
-
-
-@pytest.mark.parametrize("failure, message", [
     ("hipInit:3", "cannot start: FAKE_ERROR (as the test wants)"),
     ("hipModuleLoadData:218", "cannot load the artifact's code: FAKE_ERROR (as the test wants)"),
     ("hipModuleLoadData:209", "cannot load the artifact's code: FAKE_ERROR (as the test wants)"),
@@ -348,14 +334,15 @@ def test_errors_of_the_driver(launch, tmp_path, failure, message):
     ("hipMemcpyDtoH:719", "cannot copy from the device: FAKE_LAUNCH_FAILED (as the test wants)"),
     ("hipEventRecord:719", "cannot record an event: FAKE_LAUNCH_FAILED (as the test wants)"),
 ])
-def test_errors_of_amd_s_driver(launch, tmp_path, failure, message):
-    path = amd_artifact(tmp_path / "a.tw")
-    assert launch(path, "--size", 4, "--benchmark", expect=1, FAKE_FAIL=failure) == f"the driver of AMD {message}"
+def test_errors_of_the_driver(launch, tmp_path, failure, message):
+    vendor, make, *_ = VENDORS[failure.startswith("hip")]
+    path = make(tmp_path / "a.tw")
+    assert launch(path, "--size", 4, "--benchmark", expect=1, FAKE_FAIL=failure) == f"the driver of {vendor} {message}"
 
 
 def test_too_little_memory(launch, tmp_path):
-    for vendor, path in (("NVIDIA", artifact(tmp_path / "n.tw", [program()])), ("AMD", amd_artifact(tmp_path / "a.tw"))):
-        assert launch(path, "--size", 1000, expect=1, FAKE_MEMORY=10000) == (
+    for vendor, make, *_ in VENDORS:
+        assert launch(make(tmp_path / "a.tw"), "--size", 1000, expect=1, FAKE_MEMORY=10000) == (
             f"the driver of {vendor} cannot allocate 4096 bytes: FAKE_OUT_OF_MEMORY (as the test wants)")
 
 

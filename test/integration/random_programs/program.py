@@ -13,6 +13,8 @@ from random_programs.views import Views
 class Program(Elementwise, Reductions, Views, Control, Sizes):
     """`text`, `inputs` and `outputs`. `small`: few operations on few elements, for an emulator."""
 
+    options = []  # of tw-run, beside those that are asked for
+
     def __init__(self, seed, small=False):
         self.rng = np.random.default_rng(seed)
         self.lines, self.functions, self.inputs, self.values, self.counter = [], [], [], [], 0
