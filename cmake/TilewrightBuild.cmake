@@ -57,10 +57,10 @@ if(TILEWRIGHT_CCACHE)
   endif()
 endif()
 
-# tilewright_component(NAME [DEPENDS ...]): every .cpp of this folder becomes part of libTilewright.
+# tilewright_component(NAME [DEPENDS ...]): every .cpp of this folder and of those in it becomes part of libTilewright.
 function(tilewright_component name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
     return()
   endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of core/Transforms/Trigonometry.cpp and Powers.cpp (needs mpmath).
+"""Fits the polynomials of core/Transforms/Lower/Math/Trigonometry.cpp and Powers.cpp (needs mpmath).
 
     f(x) = lead(x) + factor(x) P(u(x)),   0 <= x <= limit,   with the smallest error relative to f
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the tail of the normal distribution for core/Transforms/ErrorFunction.cpp (needs mpmath).
+"""Fits the tail of the normal distribution for core/Transforms/Lower/Math/ErrorFunction.cpp (needs mpmath).
 
     Phi(-t) 2^(h t^2) = M(t) / ((a t + b) M(t) + N(t)),   0 <= t <= limit
 

@@ -15,7 +15,7 @@
 #include "core/Emulator/PoisonedMemory.h"
 #include "core/Emulator/Rewriter.h"
 #include "core/Emulator/Symbols.h"
-#include "core/Target/CopyPaths.h"
+#include "core/Machine/CopyPaths.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"

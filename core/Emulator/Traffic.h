@@ -20,7 +20,7 @@
 #ifndef TILEWRIGHT_CORE_EMULATOR_TRAFFIC_H
 #define TILEWRIGHT_CORE_EMULATOR_TRAFFIC_H
 
-#include "core/CostModel/Sectors.h"
+#include "core/CostModel/Machine/Sectors.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <vector>

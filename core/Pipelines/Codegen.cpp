@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Settings.h"
+#include "core/Machine/NativeCode.h"
 #include "core/Pipelines/HalfConversions.h"
-#include "core/Target/NativeCode.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/TargetDescription.h"
 

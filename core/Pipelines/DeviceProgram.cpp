@@ -12,8 +12,8 @@
 
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Machine/ModuleTarget.h"
 #include "core/Pipelines/LaunchCode.h"
-#include "core/Target/ModuleTarget.h"
 #include "tilewright/LaneOps.h"
 
 #include "llvm/ADT/ScopeExit.h"

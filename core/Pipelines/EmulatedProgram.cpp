@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/EmulatedProgram.h"
-#include "core/CostModel/LanePrediction.h"
-#include "core/Target/ModuleTarget.h"
+#include "core/CostModel/Time/LanePrediction.h"
+#include "core/Machine/ModuleTarget.h"
 #include "tilewright/LaneOps.h"
 
 #include "llvm/Support/FormatVariadic.h"

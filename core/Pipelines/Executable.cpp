@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Executable.h"
+#include "core/Machine/NativeCode.h"
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/HostCheck.h"
-#include "core/Target/NativeCode.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "tilewright/LaneOps.h"

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// Runs the launches of one program on any device, as its manifest says (see
-/// core/Transforms/LaunchManifest.h). The manifest is evaluated by the C runtime,
+/// core/Transforms/Host/LaunchManifest.h). The manifest is evaluated by the C runtime,
 /// so that what the emulator executes is what a loader without compiler does:
 ///
 ///   auto program = LaunchProgram::read(manifestText);

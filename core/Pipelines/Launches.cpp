@@ -11,8 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/ModuleTarget.h"
 #include "core/Pipelines/LaunchCode.h"
-#include "core/Target/ModuleTarget.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/LaneOps.h"
 

@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
-#include "core/Transforms/LanePasses.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 

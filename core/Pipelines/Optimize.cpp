@@ -10,7 +10,6 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Transforms/LanePasses.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 

@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Interfaces.h"
-#include "core/Transforms/LanePasses.h"
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -52,7 +51,6 @@ void tilewright::registerAllDialects(DialectRegistry &registry) {
 
 void tilewright::registerAllPasses() {
   registerTilewrightPasses();
-  registerLanePasses();
   PassPipelineRegistration<>("tw-import", "Stage 1: tensor programs to linalg.generic on tensors", buildImportPipeline);
   PassPipelineRegistration<>("tw-affine", "Stage 2: tensors to affine nests in kernels", buildAffinePipeline);
 }

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/Run.h"
+#include "core/Machine/NativeCode.h"
 #include "core/Pipelines/Tolerance.h"
-#include "core/Target/NativeCode.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>

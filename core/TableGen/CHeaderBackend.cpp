@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/CopyPaths.h"
 #include "core/TableGen/RecordReader.h"
-#include "core/Target/CopyPaths.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"

@@ -5,19 +5,27 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One pass = one file in this folder = one entry in the file of its stage = one
-// test in test/lit/Transforms, all of one name. core/Pipelines says in which
-// order they run.
+// The table of contents: folders in the order of use. One pass = one file of a
+// folder = one entry in that folder's Passes.td = one test in the folder of the
+// same name under test/lit/Transforms, all of one name. core/Pipelines says in
+// which order they run.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_PASSES
 #define TILEWRIGHT_PASSES
 
-include "core/Transforms/ImportPasses.td"
-include "core/Transforms/AffinePasses.td"
-include "core/Transforms/OptimizePasses.td"
-include "core/Transforms/MapPasses.td"
-include "core/Transforms/LowerPasses.td"
+include "core/Transforms/Import/Passes.td"
+include "core/Transforms/Bufferize/Passes.td"
+include "core/Transforms/Fusion/Passes.td"
+include "core/Transforms/Contraction/Passes.td"
+include "core/Transforms/Nests/Passes.td"
+include "core/Transforms/Host/Passes.td"
+include "core/Transforms/Lower/Vectors/Passes.td"
+include "core/Transforms/Lower/Lanes/Passes.td"
+include "core/Transforms/Lower/Engines/Passes.td"
+include "core/Transforms/Lower/Units/Passes.td"
+include "core/Transforms/Lower/Math/Passes.td"
+include "core/Transforms/Lower/LLVM/Passes.td"
 
 #endif // TILEWRIGHT_PASSES

@@ -1,4 +1,4 @@
-"""Slices of a block: subgroups that share out k, and add their sums through the scratchpad (core/CostModel/SliceModel.h). Forced,
+"""Slices of a block: subgroups that share out k, and add their sums through the scratchpad (core/CostModel/Schedules/SliceModel.h). Forced,
 since small products rarely choose them: right in every mode, without bank conflicts, as the cost model counts them, in registers."""
 
 import json

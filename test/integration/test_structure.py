@@ -91,17 +91,35 @@ def test_lines_of_code_fit():
 
 
 def passes():
-    text = "".join(path.read_text() for path in sorted((SOURCE / "core/Transforms").glob("*Passes.td")))
-    return re.findall(r'def (\w+?)(?:Pass)? *: *Pass<"([\w-]+)"', text)
+    """Folder below core/Transforms, record and name of each pass."""
+    folder = SOURCE / "core/Transforms"
+    return [(str(path.parent.relative_to(folder)), *found) for path in sorted(folder.rglob("Passes.td"))
+            for found in re.findall(r'def (\w+?)(?:Pass)? *: *Pass<"([\w-]+)"', path.read_text())]
 
 
-@pytest.mark.parametrize("record, name", passes())
-def test_pass_has_its_file_and_test(record, name):
+@pytest.mark.parametrize("folder, record, name", passes())
+def test_pass_has_its_file_and_test(folder, record, name):
+    """In the folder whose Passes.td has it, and in the same folder of the lit suite."""
     words = "".join(word.capitalize() for word in name.removeprefix("tilewright-").removeprefix("tw-").split("-"))
-    assert (SOURCE / f"core/Transforms/{words}.cpp").exists() or (SOURCE / f"core/Transforms/{record}.cpp").exists(), (
-        f"pass {name} has no file core/Transforms/{words}.cpp")
+    files = SOURCE / "core/Transforms" / folder
+    assert (files / f"{words}.cpp").exists() or (files / f"{record}.cpp").exists(), f"pass {name} has no file {files}/{words}.cpp"
+    tests = SOURCE / "test/lit/Transforms" / folder
+    assert (tests / f"{name}.mlir").exists() or (tests / f"{name}.test").exists(), f"pass {name} has no test {tests}/{name}.mlir"
+
+
+def test_every_folder_of_passes_is_in_the_table_of_contents():
+    contents = (SOURCE / "core/Transforms/Passes.td").read_text()
+    assert sorted(set(re.findall(r'include "core/Transforms/(.+)/Passes.td"', contents))) == sorted({folder for folder, _, _ in passes()})
+
+
+def test_every_test_of_a_pass_begins_with_its_name():
     folder = SOURCE / "test/lit/Transforms"
-    assert (folder / f"{name}.mlir").exists() or (folder / f"{name}.test").exists(), f"pass {name} has no test {folder}/{name}.mlir"
+    names = {(folder_of, name) for folder_of, _, name in passes()}
+    strange = [
+        str(path.relative_to(folder)) for path in sorted(folder.rglob("*.mlir"))
+        if not any(str(path.parent.relative_to(folder)) == folder_of and (path.stem + "-").startswith(name + "-") for folder_of, name in names)
+    ]
+    assert not strange, strange
 
 
 def test_shards_are_all_tests_once():

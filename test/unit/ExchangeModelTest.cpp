@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/ExchangeModel.h"
+#include "core/CostModel/Copies/ExchangeModel.h"
 #include "gtest/gtest.h"
 #include <set>
 

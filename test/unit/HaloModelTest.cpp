@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/HaloModel.h"
+#include "core/CostModel/Schedules/HaloModel.h"
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 #include <cmath>

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LaunchFixture.h"
-#include "core/Transforms/LaneAccess.h"
+#include "core/Transforms/Lower/Lanes/LaneAccess.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

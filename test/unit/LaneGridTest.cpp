@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Transforms/LaneGrid.h"
+#include "core/Transforms/Nests/LaneGrid.h"
 #include "LaunchFixture.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -13,9 +13,9 @@
 
 #include "LaunchFixture.h"
 #include "core/Analysis/Contraction.h"
-#include "core/CostModel/LaneContractionModel.h"
-#include "core/CostModel/SplitModel.h"
-#include "core/CostModel/StagedTiles.h"
+#include "core/CostModel/Copies/StagedTiles.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/CostModel/Schedules/SplitModel.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LaunchFixture.h"
-#include "core/CostModel/LaneContractionModel.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"

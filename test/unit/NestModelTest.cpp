@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/NestModel.h"
+#include "core/CostModel/Schedules/NestModel.h"
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 

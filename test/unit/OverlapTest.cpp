@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/Overlap.h"
+#include "core/CostModel/Time/Overlap.h"
 #include <gtest/gtest.h>
 
 using namespace tilewright;

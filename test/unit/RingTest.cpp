@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LaunchFixture.h"
-#include "core/CostModel/LaneContractionModel.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"

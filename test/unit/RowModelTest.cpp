@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/RowModel.h"
+#include "core/CostModel/Schedules/RowModel.h"
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 #include <limits>

@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/RunOrder.h"
+#include "core/CostModel/Copies/RunOrder.h"
 #include "llvm/Support/MathExtras.h"
 #include "gtest/gtest.h"
 

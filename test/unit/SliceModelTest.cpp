@@ -11,11 +11,11 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/SliceModel.h"
+#include "core/CostModel/Schedules/SliceModel.h"
 #include "LaunchFixture.h"
-#include "core/CostModel/BankClocks.h"
-#include "core/CostModel/LaneRegisters.h"
-#include "core/CostModel/PlanRanking.h"
+#include "core/CostModel/Machine/BankClocks.h"
+#include "core/CostModel/Schedules/LaneRegisters.h"
+#include "core/CostModel/Schedules/PlanRanking.h"
 #include "tilewright/Target.h"
 #include <set>
 

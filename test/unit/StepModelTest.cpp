@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/StepModel.h"
+#include "core/CostModel/Time/StepModel.h"
 #include <gtest/gtest.h>
 
 using namespace tilewright;

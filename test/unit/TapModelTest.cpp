@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/TapModel.h"
+#include "core/CostModel/Schedules/TapModel.h"
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 

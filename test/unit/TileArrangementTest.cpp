@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/TileArrangement.h"
+#include "core/CostModel/Copies/TileArrangement.h"
 #include "gtest/gtest.h"
 
 using namespace tilewright;

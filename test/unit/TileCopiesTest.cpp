@@ -10,8 +10,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/TileCopies.h"
-#include "core/Target/CopyPaths.h"
+#include "core/CostModel/Copies/TileCopies.h"
+#include "core/Machine/CopyPaths.h"
 #include "tilewright/ChipTable.h"
 #include "gtest/gtest.h"
 

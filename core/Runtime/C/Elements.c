@@ -66,7 +66,7 @@ double tw_half_to_double(uint16_t bits) {
   return double_of(sign | (exponent + 1008) << 52 | fraction << 42);
 }
 
-/* What differs between 8-bit floats (core/Transforms/ExpandFloat8.cpp shows them in a table). */
+/* What differs between 8-bit floats (core/Transforms/Lower/Math/ExpandFloat8.cpp shows them in a table). */
 typedef struct float8 {
   int fraction_bits, bias, largest; /* code of the largest number */
   int has_infinity, has_one_zero;

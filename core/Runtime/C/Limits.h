@@ -5,9 +5,9 @@
  *
  *===----------------------------------------------------------------------===//
  *
- * Part of the form of manifests (core/Transforms/LaunchManifest.h): a grid has at most so
+ * Part of the form of manifests (core/Transforms/Host/LaunchManifest.h): a grid has at most so
  * many blocks along each dimension, which all devices run. The compiler forms no larger
- * ones (core/Transforms/LaneGrid.h), the runtime starts none.
+ * ones (core/Transforms/Nests/LaneGrid.h), the runtime starts none.
  *
  *===----------------------------------------------------------------------===*/
 

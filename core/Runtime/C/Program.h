@@ -5,7 +5,7 @@
  *
  *===----------------------------------------------------------------------===//
  *
- * A manifest (core/Transforms/LaunchManifest.h describes its form) as structs:
+ * A manifest (core/Transforms/Host/LaunchManifest.h describes its form) as structs:
  * read once, evaluated for each call.
  *
  *===----------------------------------------------------------------------===*/

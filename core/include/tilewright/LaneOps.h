@@ -240,7 +240,7 @@ std::optional<LaneHierarchy> launchHierarchy(const TargetDescription &chip);
 llvm::Expected<std::unique_ptr<LaneOps>> laneOpsOf(mlir::Operation *op);
 
 /// What the host does for the launches of a public function, as JSON text: an attribute of the function after stage 4,
-/// and one of the module, a list, after stage 5 (see core/Transforms/LaunchManifest.h for its form).
+/// and one of the module, a list, after stage 5 (see core/Transforms/Host/LaunchManifest.h for its form).
 inline constexpr llvm::StringLiteral manifestAttr = "tilewright.manifest", manifestsAttr = "tilewright.manifests";
 
 /// The attribute of a tile.copy that names the copy engine of the chip that shall do it, where lanes would be another

@@ -1,0 +1,45 @@
+//===- AssumedSizes.h - Sizes that only the run shows -----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Models compare plans before the sizes of a program are known. What they then
+/// count a dynamic extent as is a guess at what such programs are run with, so
+/// it differs with what the plan is for; code is right for every size.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_MACHINE_ASSUMEDSIZES_H
+#define TILEWRIGHT_CORE_COSTMODEL_MACHINE_ASSUMEDSIZES_H
+
+#include <cstdint>
+
+namespace tilewright {
+
+/// Of a contraction's dimension on chips with scratchpads, and of the number of rows of a row program: large enough
+/// that neither a tile's edge nor a launch decides. A plan for small sizes would be slow where time is spent, one for
+/// large sizes is slow where there is little of it.
+inline constexpr int64_t assumedExtent = 4096;
+
+/// Of a loop around or in a reduction along rows: rows as long as a layer of a model is wide, and as many. Lanes of one
+/// subgroup then have some vectors each; at the extent above several subgroups would share each row, which those of
+/// usual length pay for with barriers.
+inline constexpr int64_t assumedRowExtent = 1024;
+
+/// Iterations in all of a nest of parallel loops of which some are unknown: a chip is full. Few iterations take the
+/// time of a launch, whatever their plan.
+inline constexpr int64_t assumedIterations = assumedRowExtent * assumedRowExtent;
+
+/// Of a contraction's loop on cores with vector registers: beyond the registers and the nearest cache, so that packing
+/// is weighed, but not beyond all caches.
+inline constexpr int64_t assumedTrips = 256;
+
+/// Of a loop over taps: what reduces over it pays for its beginning and end once.
+inline constexpr int64_t assumedTaps = 1000;
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_MACHINE_ASSUMEDSIZES_H

@@ -1,0 +1,80 @@
+//===- MemoryModel.cpp - Decisions for memory-bound nests -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads the few numbers that the rules need out of a description, once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Machine/MemoryModel.h"
+#include "tilewright/Cores.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+using namespace tilewright;
+
+MemoryModel::MemoryModel(const TargetDescription &chip) {
+  std::tie(registerCount, registerBytes) = chip.vectorRegisters();
+  clock = chip.clockMHz() * 1e6;
+  if (coreHierarchy(chip))
+    launchSeconds = 0;
+  for (const MatrixUnit &unit : chip.units())
+    if (unit.c.element == ElementKind::F32 && unit.k == 1 && unit.m == 1) {
+      double wanted = std::max(2.0, unit.latency / std::max(unit.issue, 0.25));
+      accumulatorCount = std::min<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::ceil(wanted))), 8);
+      operationsPerClock = 1 / std::max(unit.issue, 0.25);
+      break;
+    }
+  std::vector<const Memory *> caches = chip.caches();
+  if (!caches.empty()) {
+    nearest = caches.front()->bytes;
+    line = caches.front()->lineBytes ? caches.front()->lineBytes : line;
+    second = caches[caches.size() > 1 ? 1 : 0]->bytes;
+    lastCache = caches.back()->bytes;
+  }
+  translations = static_cast<int64_t>(chip.rate("translations.first").value_or(translations));
+  translationClocks = chip.rate("translate").value_or(translationClocks);
+  if (caches.size() > 1 && caches[1]->bytesPerClock > 0)
+    lineClocks = static_cast<double>(line) / caches[1]->bytesPerClock;
+  loadsPerClock = chip.rate("load").value_or(loadsPerClock);
+  shufflesPerClock = chip.rate("shuffle").value_or(shufflesPerClock);
+  for (const Memory *cache : caches)
+    memories.push_back({cache->bytes, cache->bytesPerClock, cache->writeBytesPerClock});
+  for (const Memory &memory : chip.memories())
+    if (memory.kind == MemoryKind::Global && memory.bytesPerClock > 0) {
+      memories.push_back({memory.bytes, memory.bytesPerClock,
+                          std::max(memory.writeBytesPerClock, memory.streamingWriteBytesPerClock)});
+      bytesPerClock = memory.bytesPerClock;
+      // An ordinary store reads its line first and pushes the inputs out of the last cache, which holds input and
+      // output up to half its size; beyond, stores that bypass it win where the chip has them.
+      if (memory.streamingWriteBytesPerClock > memory.writeBytesPerClock)
+        streamBytes = lastCache / 4;
+    }
+}
+
+int64_t MemoryModel::lanes(unsigned bits) const {
+  if (registerBytes == 0 || bits == 0)
+    return 1;
+  return std::max<int64_t>(registerBytes * 8 / bits, 1);
+}
+
+double MemoryModel::moveSeconds(double read, double written, double footprint) const {
+  for (const Rates &memory : memories) {
+    bool holds = footprint <= static_cast<double>(memory.bytes) || &memory == &memories.back();
+    if (!holds || memory.read <= 0)
+      continue;
+    // A write rate that nobody measured is that of reads.
+    double write = memory.write > 0 ? memory.write : memory.read;
+    return (read / memory.read + written / write) / clock;
+  }
+  return (read + written) / bytesPerClock / clock;
+}
+
+double MemoryModel::seconds(double bytes, double vectorOps) const {
+  return std::max(bytes / bytesPerClock, vectorOps / operationsPerClock) / clock;
+}

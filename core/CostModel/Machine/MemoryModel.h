@@ -1,0 +1,111 @@
+//===- MemoryModel.h - Decisions for memory-bound nests ---------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The closed rules for nests that move more than they compute, over the
+/// numbers of a chip's description: width of a vector, accumulators of a
+/// reduction, kind of store, use of more than one core. docs/fusion.md derives
+/// them.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_MACHINE_MEMORYMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_MACHINE_MEMORYMODEL_H
+
+#include "tilewright/TargetDescription.h"
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace tilewright {
+
+class MemoryModel {
+public:
+  explicit MemoryModel(const TargetDescription &chip);
+
+  /// Bytes of a vector register; 0 if the chip has none.
+  int64_t vectorBytes() const { return registerBytes; }
+  /// Vector registers; 0 if the chip has none.
+  int64_t registers() const { return registerCount; }
+  /// Lanes for elements of `bits`; 1 if the chip has no vectors.
+  int64_t lanes(unsigned bits) const;
+  /// Bytes of a cache line, and the alignment of a store that goes past the caches.
+  int64_t lineBytes() const { return line; }
+  /// Accumulators that keep a dependent operation from waiting: latency / issue, at least 2, a power of two.
+  int64_t accumulators() const { return accumulatorCount; }
+  /// Steps of an outer reduction taken at once over vectors of partial sums, so that each partial sum is loaded and
+  /// stored once for that many loads of the input.
+  int64_t outerReductionSteps() const { return 4; }
+  /// Rows that a nest reads and writes at once where they come from memory. Hardware prefetchers follow a
+  /// row to the end of its page, so several rows keep memory busy where one waits at every page. Measured on a server
+  /// core, chain with a bias over 4096 x 4096 elements: 25, 13, 11 and 17 ms with 1, 2, 4 and 8 rows; |x|: 12.6 and 9.7
+  /// ms with 1 and 4; sums of rows of 256 MiB, which no cache holds: 12.0, 14.7, 15.7 and 15.8 GB/s with 1, 2, 4 and 8.
+  int64_t rowsAtOnce() const { return 4; }
+  /// Whether a nest that touches `bytes` moves them to or from memory.
+  bool isFromMemory(int64_t bytes) const { return bytes > lastCache; }
+  /// Whether a line is still in the nearest cache when `bytes` went through it. Caches do not replace in perfect order,
+  /// so 3/4 of it count.
+  bool staysNear(int64_t bytes) const { return bytes <= nearest * 3 / 4; }
+  /// Bytes of a page, where prefetchers end.
+  int64_t pageBytes() const { return 4096; }
+  /// Whether `bytes` written before they are read again go past the caches.
+  bool streams(int64_t bytes) const { return streamBytes != 0 && bytes >= streamBytes; }
+  int64_t streamThreshold() const { return streamBytes; }
+  /// Bytes of a row that later passes over it still find near the core.
+  int64_t rowBytes() const { return second / 2; }
+  /// Bytes that may live on a function's stack.
+  int64_t stackBytes() const { return nearest; }
+  /// Modelled time of a nest that moves `bytes` and computes `vectorOps` vector operations, in seconds.
+  double seconds(double bytes, double vectorOps) const;
+  /// Seconds of a pass that reads and writes so many bytes: at the rates of the nearest cache that holds both, else of
+  /// memory, where stores may go past the caches.
+  double moveSeconds(double read, double written) const { return moveSeconds(read, written, read + written); }
+  /// The same of `footprint` different bytes.
+  double moveSeconds(double read, double written, double footprint) const;
+  /// Seconds that vector instructions take to issue: arithmetic and loads have ports of their own.
+  double issueSeconds(double arithmetic, double loads) const {
+    return std::max(arithmetic / operationsPerClock, loads / loadsPerClock) / clock;
+  }
+  /// The time of a vector of every `stride`-th element, in loads: one a lane, or up to a stride of four, as many loads
+  /// side by side and shuffles that pick the lanes.
+  double stridedLoads(int64_t stride, int64_t lanes) const {
+    double each = double(stride) + double(stride - 1) * shuffleLoads();
+    return stride >= 2 && stride <= 4 ? std::min(each, double(lanes)) : double(lanes);
+  }
+  /// The time of a vector of a square of `side` x `side` elements that is turned in registers, in loads: one load, and
+  /// log2(side) shuffles.
+  double turnedLoads(int64_t side) const { return 1 + std::log2(static_cast<double>(side)) * shuffleLoads(); }
+  /// The time of a line that comes from the second cache and whose page is translated anew, in loads.
+  double missedLoads() const { return (lineClocks + translationClocks) * loadsPerClock; }
+  /// Pages whose translations the nearest level keeps.
+  int64_t translatedPages() const { return translations; }
+  /// Whether loads and shuffles are the faster way.
+  bool deinterleaves(int64_t stride, int64_t lanes) const { return stridedLoads(stride, lanes) < double(lanes); }
+  /// Loads that issue in the time of a shuffle.
+  double shuffleLoads() const { return loadsPerClock / shufflesPerClock; }
+  /// Lines that an unaligned vector touches beside its first, on average.
+  double lineCrossings() const { return static_cast<double>(registerBytes) / static_cast<double>(line); }
+  /// Whether the time is worth waking `threads` cores.
+  bool parallel(double seconds, int64_t threads) const { return threads > 1 && seconds > 4 * launchSeconds; }
+
+private:
+  int64_t translations = 64, registerBytes = 0, registerCount = 0, line = 64, accumulatorCount = 4, streamBytes = 0,
+          lastCache = 0, nearest = 32 << 10, second = 256 << 10;
+  double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
+  double lineClocks = 2, translationClocks = 7; // of a line from the second cache, of a page translated anew
+  /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
+  struct Rates {
+    int64_t bytes;
+    double read, write;
+  };
+  std::vector<Rates> memories;
+  double launchSeconds = 5e-6; // fork and join of a warm team; 0 where all cores of a launch begin together
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_MACHINE_MEMORYMODEL_H

@@ -1,0 +1,33 @@
+//===- Sectors.h - What memory moves at least -------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The granules of global memory and of the scratchpad on chips that run lanes.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_MACHINE_SECTORS_H
+#define TILEWRIGHT_CORE_COSTMODEL_MACHINE_SECTORS_H
+
+#include <cstdint>
+
+namespace tilewright {
+
+/// Bytes that the accesses of a subgroup's lanes are gathered into: a quarter of a 128-byte line, in the models, the
+/// counters of the emulator and the vendors' profilers alike.
+inline constexpr int64_t sectorBytes = 32;
+
+/// Bytes that one access of a lane moves at most.
+inline constexpr int64_t mostAccessBytes = 16;
+
+/// Each array of a block takes a multiple of these bytes of the scratchpad: swizzled patterns over eight rows of 128
+/// bytes begin at such an address.
+inline constexpr int64_t scratchpadGranule = 1024;
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_MACHINE_SECTORS_H

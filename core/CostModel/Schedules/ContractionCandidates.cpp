@@ -1,0 +1,334 @@
+//===- ContractionCandidates.cpp - Plans that are possible ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which dimensions carry lanes and rows, whether a unit takes the operands, and
+// the register tiles, blocks, packings and orders that are worth a look.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+/// Lanes where C is contiguous, else where the operand is; rows on the longest dimension of the other side.
+bool Planner::chooseDims(ContractionPlan &p) const {
+  ArrayRef<unsigned> laneDims = p.lanesOnM ? c.m : c.n, rowDims = p.lanesOnM ? c.n : c.m;
+  const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
+  auto isLinear = [](const Access &access, unsigned dim) {
+    return llvm::all_of(access.map.getResults(),
+                        [&](AffineExpr result) { return linearCoefficient(result, dim).has_value(); });
+  };
+  auto best = [&](ArrayRef<unsigned> dims, auto score) -> std::optional<unsigned> {
+    std::optional<unsigned> chosen;
+    for (unsigned dim : dims)
+      if (!chosen || score(dim) > score(*chosen))
+        chosen = dim;
+    return chosen;
+  };
+  p.laneDim = best(laneDims, [&](unsigned dim) {
+    double score = std::min<double>(trips(dim), 64);
+    if (strideOf(c.c, dim) == 1)
+      score *= 16;
+    if (strideOf(vectors, dim) == 1)
+      score *= 2;
+    return score;
+  });
+  if (!p.laneDim || !isLinear(vectors, *p.laneDim))
+    return false;
+  p.rowDim = best(rowDims, [&](unsigned dim) { return std::min<double>(trips(dim), 64) + dim * 0.01; });
+  if (p.rowDim && !isLinear(scalars, *p.rowDim))
+    return false;
+  auto kDim = best(c.k, [&](unsigned dim) {
+    return std::min<double>(trips(dim), 64) * (vectors.dims().test(dim) && scalars.dims().test(dim) ? 4 : 1) *
+           (strideOf(vectors, dim) == 1 || strideOf(scalars, dim) == 1 ? 2 : 1);
+  });
+  p.kDim = *kDim;
+  return isLinear(vectors, p.kDim) && isLinear(scalars, p.kDim);
+}
+
+/// Whether the unit takes the operands, directly or widened by the packing copy (which is then forced).
+bool Planner::fitUnit(ContractionPlan &p) {
+  MLIRContext *context = c.accumulator.getContext();
+  const MatrixUnit &unit = *p.unit;
+  auto inRegisters = [](const UnitOperand &operand) {
+    return operand.residence == Residence::VectorRegister || operand.residence == Residence::OpaqueRegister;
+  };
+  if (!inRegisters(unit.b) || !inRegisters(unit.c) || elementType(unit.c.element, context) != c.accumulator ||
+      !(p.isBlock() ? inRegisters(unit.a) : unit.a.residence == Residence::BroadcastScalar && unit.m == 1))
+    return false;
+  if (!options.mayReassociate && unit.k > 1 && isa<FloatType>(c.accumulator))
+    return false;
+  auto isUnsigned = [](ElementKind kind) { return kind == ElementKind::U8 || kind == ElementKind::U4; };
+  auto accepts = [&](const ContractionOperand &operand, const UnitOperand &slot, bool &pack, bool *offset) {
+    Type type = elementType(slot.element, context);
+    if (type == operand.element) {
+      if (!isa<IntegerType>(type) || type == c.accumulator || isUnsigned(slot.element) == operand.isUnsigned)
+        return true;
+      if (!offset || operand.isUnsigned)
+        return false;
+      *offset = pack = true;
+      return true;
+    }
+    // A wider slot of the same kind holds every value.
+    bool widens = isa<FloatType>(type) == isa<FloatType>(operand.element) && !isUnsigned(slot.element) &&
+                  type.getIntOrFloatBitWidth() > operand.element.getIntOrFloatBitWidth() &&
+                  operand.element.getIntOrFloatBitWidth() >= 8;
+    pack |= widens;
+    return widens;
+  };
+  bool forceVectors = false, forceScalars = false;
+  p.offsetScalars = false;
+  if (!accepts(p.scalarOperand(c), unit.a, forceScalars, p.isBlock() ? nullptr : &p.offsetScalars) ||
+      !accepts(p.vectorOperand(c), unit.b, forceVectors, nullptr))
+    return false;
+  p.packVectors = forceVectors || p.offsetScalars;
+  p.packScalars = forceScalars;
+  const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
+  // A product with one vector whose matrix lies along k is a row of reductions: no unit helps, a transposing copy
+  // hurts.
+  if (trips(*p.laneDim) == 1 ||
+      ((!p.rowDim || trips(*p.rowDim) == 1) && strideOf(vectors, *p.laneDim) != 1 && strideOf(vectors, p.kDim) == 1)) {
+    isRowOfSums = true;
+    return false;
+  }
+  if (p.isBlock())
+    return fitBlock(p);
+  if (unit.k > 1) {
+    p.packVectors = true;
+    bool wholeGroups = isStatic(p.kDim) && trips(p.kDim) % unit.k == 0 && strideOf(scalars, p.kDim) == 1;
+    p.packScalars |= !wholeGroups;
+  }
+  if (strideOf(vectors, *p.laneDim) != 1)
+    p.packVectors = true;
+  return true;
+}
+
+/// A unit of several rows: both operands are read as fragments, whole ones in place where the source has their order,
+/// else from packed copies that zeros fill up. Dynamic sizes are left to other units.
+bool Planner::fitBlock(ContractionPlan &p) {
+  const MatrixUnit &unit = *p.unit;
+  if (!p.rowDim)
+    return false;
+  if (!isStatic(*p.rowDim) || !isStatic(*p.laneDim) || !isStatic(p.kDim)) {
+    note = "unit " + unit.name + " needs sizes that are known";
+    return false;
+  }
+  auto whole = [&](const Access &access, const UnitOperand &operand, unsigned freeDim, int64_t freeStep,
+                   bool freeIsColumn) {
+    bool inOrder = unit.k == 1 ? strideOf(access, freeDim) == 1
+                               : interleaveOf(operand, freeIsColumn) == unit.k && strideOf(access, p.kDim) == 1;
+    bool wholeLast = splitDim != freeDim || lastPiece % freeStep == 0;
+    return inOrder && wholeLast && trips(freeDim) % freeStep == 0 && trips(p.kDim) % unit.k == 0;
+  };
+  p.packScalars |= !whole(p.scalarOperand(c).access, unit.a, *p.rowDim, unit.m, /*freeIsColumn=*/false);
+  p.packVectors |= !whole(p.vectorOperand(c).access, unit.b, *p.laneDim, unit.n, /*freeIsColumn=*/true);
+  return true;
+}
+
+/// Whether a register tile leaves room for a column of B's fragments and one of A's, each in the registers that its
+/// record names.
+bool Planner::fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vectors) const {
+  struct Use {
+    const UnitOperand *operand;
+    int64_t count;
+  };
+  Use uses[] = {{&unit.c, rows * vectors}, {&unit.b, vectors}, {&unit.a, 1}};
+  auto fileOf = [](const UnitOperand &operand) {
+    return operand.opaque ? StringRef(operand.opaque->bank) : StringRef();
+  };
+  return llvm::all_of(uses, [&](const Use &use) {
+    int64_t have = machine.registers, need = 0;
+    if (const OpaqueRegister *opaque = use.operand->opaque.get())
+      have = opaque->masks.empty() ? opaque->granules : opaque->masks.size();
+    for (const Use &other : uses)
+      if (fileOf(*other.operand) == fileOf(*use.operand))
+        need += other.count;
+    return need <= have;
+  });
+}
+
+/// The cheapest narrower unit of the same kind that holds the lanes of a partial last vector.
+const MatrixUnit *Planner::tailUnitFor(const ContractionPlan &p) const {
+  if (!isStatic(*p.laneDim))
+    return nullptr;
+  int64_t rest = p.isBlock() ? 0 : trips(*p.laneDim) % p.unit->n;
+  const MatrixUnit *best = nullptr;
+  for (const MatrixUnit &unit : target.units()) {
+    auto alike = [](const UnitOperand &x, const UnitOperand &y) {
+      return x.element == y.element && x.residence == y.residence;
+    };
+    if (rest == 0 || unit.n < rest || unit.n >= p.unit->n || unit.m != p.unit->m || unit.k != p.unit->k ||
+        !alike(unit.a, p.unit->a) || !alike(unit.b, p.unit->b) || !alike(unit.c, p.unit->c) ||
+        unit.issue >= p.unit->issue)
+      continue;
+    if (!best || unit.issue < best->issue || (unit.issue == best->issue && unit.n < best->n))
+      best = &unit;
+  }
+  return best;
+}
+
+/// Whether the scalars of a block of k can be packed before the panels: no loop between them chooses others.
+bool Planner::packsScalarsOnce(const ContractionPlan &p) const {
+  llvm::SmallBitVector inVectors = p.vectorOperand(c).access.dims();
+  return p.rowBlock == 0 && llvm::all_of(llvm::concat<const unsigned>(c.batch, c.m, c.n), [&](unsigned dim) {
+           return dim == p.rowDim || dim == p.laneDim || inVectors.test(dim);
+         });
+}
+
+/// Whether a tile's place in C (and in what is added to it) is fetched while its k loop runs: the tile takes longer
+/// than the latency of the level that holds C, and a line for each fragment is next to nothing beside the loop.
+bool Planner::prefetchesResult(int64_t fragments) const {
+  constexpr int64_t leastSteps = 64; // one prefetch beside 64 units: below a hundredth on two load ports
+  double bytes = elementsOf(c.c) * elementBytes(c.accumulator);
+  const Memory *first = machine.cache(0);
+  if (!first || bytes <= Machine::cacheShare * first->bytes)
+    return false;
+  int64_t steps = product(c.k);
+  return steps >= leastSteps && steps * fragments >= machine.level(bytes).latency;
+}
+
+/// Panels and row tiles a cache block of a unit of several rows: each panel right before its use, as many as the second
+/// cache holds, or all of them; all rows, or as many as it holds.
+std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &p) const {
+  std::vector<std::pair<int64_t, int64_t>> result;
+  if (p.packVectors && !p.rowsOutside && (!p.packScalars || packsScalarsOnce(p)))
+    result.push_back({1, 0});
+  result.push_back({0, 0});
+  const Memory *second = machine.cache(1);
+  auto fitting = [&](int64_t bytes) {
+    return second ? int64_t(Machine::cacheShare * second->bytes) / std::max<int64_t>(bytes, 1) : 0;
+  };
+  auto evenly = [](int64_t total, int64_t most) {
+    return int64_t(llvm::divideCeil(total, llvm::divideCeil(total, most)));
+  };
+  int64_t k = p.kBlock ? p.kBlock : trips(p.kDim);
+  int64_t panels = llvm::divideCeil(trips(*p.laneDim), p.vectors * p.unit->n);
+  int64_t panelBytes =
+      p.vectors * p.unit->n * k * elementBytes(elementType(p.unit->b.element, c.accumulator.getContext()));
+  if (int64_t most = fitting(panelBytes);
+      p.rowsOutside && p.packVectors && most > 1 && most < panels && (!p.packScalars || packsScalarsOnce(p)))
+    result.push_back({evenly(panels, most), 0});
+  int64_t rowTiles = llvm::divideCeil(trips(*p.rowDim), p.rows * p.unit->m);
+  int64_t tileBytes = p.rows * p.unit->m * k * elementBytes(p.scalarOperand(c).element);
+  if (int64_t most = fitting(tileBytes); !p.rowsOutside && most > 0 && most < rowTiles)
+    result.push_back({0, evenly(rowTiles, most)});
+  return result;
+}
+
+/// Register tiles that fit, blocks of k that keep a panel in the second cache, both orders, packing or not.
+void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const {
+  const MatrixUnit &unit = *p.unit;
+  bool mustPackVectors = p.packVectors, mustPackScalars = p.packScalars;
+  int64_t rowExtent = p.rowDim ? llvm::divideCeil(trips(*p.rowDim), unit.m) : 1,
+          vectorsExtent = llvm::divideCeil(trips(*p.laneDim), unit.n);
+  const Memory *second = machine.cache(1) ? machine.cache(1) : machine.cache(0);
+  int64_t bytes = elementBytes(elementType(unit.b.element, c.accumulator.getContext()));
+  auto consider = [&](ContractionPlan candidate) {
+    for (auto &[name, value] : options.overrides) {
+      if (name == "k_block")
+        candidate.kBlock = value;
+      else if (name == "row_block")
+        candidate.rowBlock = value;
+      else if (name == "lane_block")
+        candidate.laneBlock = value;
+      else if (name == "k_unroll")
+        candidate.kUnroll = std::max<int64_t>(value, 1);
+      else if (name == "prefetch_panels")
+        candidate.prefetchPanels = value;
+      else if (name == "prefetch_result")
+        candidate.prefetchResult = value;
+      else if (planField(candidate, name) != value)
+        return;
+    }
+    // A broadcast scalar that units of two widths share is overwritten by the narrower one: its sum moves to the
+    // scalar's register, a spare one for each row.
+    if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
+      candidate.tailUnit = nullptr;
+    candidate.seconds = clocks(candidate) / machine.clockHz;
+    if (options.considered)
+      options.considered->push_back(candidate);
+    if (!best || candidate.seconds < best->seconds * 0.995)
+      best = candidate;
+  };
+  for (int64_t vectors = 1; vectors <= std::min<int64_t>(6, vectorsExtent); ++vectors)
+    for (int64_t rows = 1; rows <= std::min<int64_t>(machine.registers, rowExtent); ++rows) {
+      if (!fitsRegisters(unit, rows, vectors))
+        break;
+      for (bool packVectors : {false, true}) {
+        if (mustPackVectors && !packVectors)
+          continue;
+        for (bool packScalars : {false, true}) {
+          if (mustPackScalars && !packScalars)
+            continue;
+          for (bool rowsOutside : {false, true}) {
+            // With one row tile both orders are the same loops, of which this one is not prefetched.
+            if (rowsOutside && rowExtent <= rows && !p.isBlock())
+              continue;
+            ContractionPlan q = p;
+            q.rows = rows;
+            q.vectors = vectors;
+            q.packVectors = packVectors;
+            q.packScalars = packScalars;
+            q.rowsOutside = rowsOutside;
+            // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the
+            // next step's loads before this one's products are done, and spills.
+            q.kUnroll = unit.c.opaque ? 1 : rows * vectors + vectors + 2 < machine.registers || rows < 12 ? 4 : 1;
+            // Packed right before use, panel by panel, unless other loops or whole rows reuse the panels.
+            q.laneBlock = packVectors && !rowsOutside && (!packScalars || packsScalarsOnce(q)) ? 1 : 0;
+            // All of k, or even blocks: panels of a fraction of the second cache; few rows at a time where each
+            // element of the vector operand is used once.
+            int64_t panelRow = vectors * unit.n * bytes, k = trips(p.kDim);
+            int64_t inner = product(c.k) / std::max<int64_t>(k, 1), unitSteps = unit.k * q.kUnroll;
+            SmallVector<int64_t> limits{k};
+            for (int64_t part : {2, 4, 8})
+              limits.push_back(std::max<int64_t>(second ? second->bytes / part / (panelRow * inner) : k, 64));
+            limits.append({1024, 512, 256, 128, 64});
+            if (rowExtent <= rows)
+              limits.append({32, 16, 8});
+            // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
+            double vSource = elementsOf(p.vectorOperand(c).access) * elementBytes(p.vectorOperand(c).element);
+            bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
+            bool canPrefetch = !rowsOutside && (!packVectors || q.laneBlock == 1) && isStatic(p.kDim) &&
+                               c.k.size() == 1 && vectorsExtent > vectors;
+            q.prefetchResult = prefetchesResult(rows * vectors);
+            q.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= rows ? 2 : 1) : 0;
+            int64_t previous = 0;
+            for (int64_t limit : limits) {
+              if (!isStatic(p.kDim) || limit > k)
+                limit = k;
+              int64_t block = llvm::alignTo(llvm::divideCeil(k, llvm::divideCeil(k, limit)), unitSteps);
+              if (block == previous)
+                continue;
+              previous = block;
+              q.kBlock = block >= k ? 0 : block;
+              // Prefetches that come too early or push each other out only cost.
+              auto considerPrefetched = [&](ContractionPlan each) {
+                if ((packVectors || p.isBlock()) && (each.laneBlock != 1 || !isPrefetched(each)))
+                  each.prefetchPanels = 0;
+                consider(each);
+              };
+              if (!p.isBlock()) {
+                considerPrefetched(q);
+                continue;
+              }
+              for (auto [laneBlock, rowBlock] : blocks(q)) {
+                q.laneBlock = laneBlock;
+                q.rowBlock = rowBlock;
+                considerPrefetched(q);
+              }
+            }
+          }
+        }
+      }
+    }
+}
+
+} // namespace tilewright

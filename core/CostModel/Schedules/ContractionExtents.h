@@ -1,0 +1,40 @@
+//===- ContractionExtents.h - How large a contraction is --------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Trip counts of the dimensions that a plan tiles and of those that it leaves.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONEXTENTS_H
+#define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONEXTENTS_H
+
+#include "core/Analysis/Contraction.h"
+#include "core/CostModel/Machine/AssumedSizes.h"
+
+namespace tilewright {
+
+/// Extents of a contraction along the dimensions of a plan; dynamic ones as `assumedExtent`. `parts`: of k, each of
+/// which is a product like those of the outer dimensions.
+struct ContractionExtents {
+  int64_t m, n, k;
+  int64_t outer, otherK = 1; // iterations of the dimensions left, of C and of the sum
+
+  template <typename Plan>
+  ContractionExtents(const Contraction &c, const Plan &plan, int64_t parts = 1)
+      : m(of(c, plan.mDim)), n(of(c, plan.nDim)), k(of(c, plan.kDim) / parts), outer(parts) {
+    for (unsigned dim : plan.outer)
+      outer *= of(c, dim);
+    for (unsigned dim : plan.otherK)
+      otherK *= of(c, dim);
+  }
+  static int64_t of(const Contraction &c, unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); }
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONEXTENTS_H

@@ -1,0 +1,224 @@
+//===- ContractionModel.cpp - How a contraction is tiled and mapped -------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The plan with its names, and the choice: the candidate with the least time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+llvm::json::Object ContractionPlan::toJSON() const {
+  return llvm::json::Object{{"unit", unit ? unit->name : ""},
+                            {"lanes_on", lanesOnM ? "m" : "n"},
+                            {"rows", rows},
+                            {"vectors", vectors},
+                            {"k_block", kBlock},
+                            {"row_block", rowBlock},
+                            {"lane_block", laneBlock},
+                            {"k_unroll", kUnroll},
+                            {"pack_vectors", packVectors},
+                            {"pack_scalars", packScalars},
+                            {"offset_scalars", offsetScalars},
+                            {"rows_outside", rowsOutside},
+                            {"prefetch_panels", prefetchPanels},
+                            {"prefetch_result", prefetchResult},
+                            {"split", !splitDim             ? "none"
+                                      : splitDim == laneDim ? "lanes"
+                                      : splitDim == rowDim  ? "rows"
+                                                            : "outer"},
+                            {"split_piece", splitPiece},
+                            {"threads", threads},
+                            {"seconds", seconds}};
+}
+
+int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
+  int64_t k = freeIsColumn ? operand.rows : operand.cols;
+  if (operand.residence == Residence::BroadcastScalar)
+    return k;
+  int64_t count = 0;
+  for (; count < k && count < operand.layout.numElements(); ++count) {
+    Position at = operand.layout.at(0, count);
+    if (at != (freeIsColumn ? Position{count, 0} : Position{0, count}))
+      break;
+  }
+  return std::max<int64_t>(count, 1);
+}
+
+llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
+  static constexpr StringLiteral names[] = {
+      "rows",         "vectors",      "k_block",         "row_block",       "lane_block",
+      "k_unroll",     "lanes_on_m",   "split",           "split_piece",     "pack_vectors",
+      "pack_scalars", "rows_outside", "prefetch_panels", "prefetch_result", "unit_m",
+      "unit_n",       "unit_k",       "tile_m",          "tile_n",          "tile_k",
+      "stages",       "block_m",      "block_n",         "group",           "cluster",
+      "workers",      "block_k",      "fuse_producers",  "subgroups_m",     "subgroups_n",
+      "subgroups_k",  "raster_rows",  "turn_before"};
+  std::vector<std::pair<std::string, int64_t>> overrides;
+  SmallVector<StringRef> fields;
+  text.split(fields, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef field : fields) {
+    auto [name, value] = field.split('=');
+    int64_t number;
+    if (!llvm::is_contained(names, name))
+      return llvm::createStringError("unknown plan field '" + name +
+                                     "' (known: " + llvm::join(ArrayRef<StringLiteral>(names), ", ") + ")");
+    if (value.getAsInteger(10, number))
+      return llvm::createStringError("plan field '" + name + "' needs an integer, got '" + value + "'");
+    overrides.emplace_back(name.str(), number);
+  }
+  return overrides;
+}
+
+int64_t planField(const ContractionPlan &p, StringRef name) {
+  return llvm::StringSwitch<int64_t>(name)
+      .Case("rows", p.rows)
+      .Case("vectors", p.vectors)
+      .Case("k_block", p.kBlock)
+      .Case("row_block", p.rowBlock)
+      .Case("lane_block", p.laneBlock)
+      .Case("k_unroll", p.kUnroll)
+      .Case("lanes_on_m", p.lanesOnM)
+      .Case("pack_vectors", p.packVectors)
+      .Case("pack_scalars", p.packScalars)
+      .Case("split", p.splitDim ? int64_t(*p.splitDim) : -1)
+      .Case("split_piece", p.splitPiece)
+      .Case("unit_m", p.unit->m)
+      .Case("unit_n", p.unit->n)
+      .Case("unit_k", p.unit->k)
+      .Default(p.rowsOutside);
+}
+
+constexpr double launchSeconds = 5e-6; // fork and join of a warm thread team
+
+/// Cores share the tiles of a dimension of unknown size: the first that has enough of them, read least twice.
+void Planner::splitTiles(ContractionPlan &p) const {
+  int64_t threads = options.threads;
+  auto evenness = [&](int64_t parts) { return double(parts) / (llvm::divideCeil(parts, threads) * threads); };
+  llvm::SmallBitVector inVectors = p.vectorOperand(c).access.dims();
+  double best = 0;
+  auto offer = [&](std::optional<unsigned> dim, int64_t parts, double score) {
+    if (!dim || isStatic(*dim) || parts < threads || score * evenness(parts) <= best)
+      return;
+    best = score * evenness(parts);
+    p.splitDim = dim;
+    p.threads = threads;
+  };
+  // What every core reads whole costs its bytes once more for each further core; a packed operand is written as well.
+  auto apart = [&](const ContractionOperand &shared, bool packed) {
+    double bytes = elementsOf(shared.access) * elementBytes(shared.element);
+    double again = (threads - 1) * bytes * (packed ? 3 : 1) / machine.bandwidth(bytes) / machine.clockHz;
+    return p.seconds / (p.seconds + again);
+  };
+  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n))
+    if (dim != p.laneDim && dim != p.rowDim && inVectors.test(dim)) {
+      offer(dim, trips(dim), 1);
+      break; // the outermost loop
+    }
+  offer(p.laneDim, trips(*p.laneDim) / (p.unit->n * p.vectors), apart(p.scalarOperand(c), p.packScalars));
+  if (p.rowDim)
+    offer(p.rowDim, trips(*p.rowDim) / (p.unit->m * p.rows), apart(p.vectorOperand(c), p.packVectors));
+}
+
+/// Elements of a dimension that a core may take: as even as they come, and in whole lines of vectors.
+llvm::SmallVector<int64_t, 2> Planner::piecesOf(unsigned dim) const {
+  int64_t even = llvm::divideCeil(trips(dim), options.threads), lanes = 1;
+  for (const MatrixUnit &unit : target.units())
+    lanes = std::max<int64_t>(lanes, unit.n);
+  llvm::SmallVector<int64_t, 2> pieces;
+  for (int64_t piece : {int64_t(llvm::alignTo(even, lanes)), even})
+    if (piece < trips(dim) && !llvm::is_contained(pieces, piece))
+      pieces.push_back(piece);
+  return pieces;
+}
+
+/// What more than one core fetches comes through memories that they share: half of the time of what a core touches
+/// beyond its even share.
+double Planner::contentionSeconds(const Planner &part, int64_t parts) const {
+  double clocks = 0;
+  for (auto [operand, ofPart] : {std::pair(&c.a, &part.c.a), std::pair(&c.b, &part.c.b)}) {
+    double bytes = elementsOf(operand->access) * elementBytes(operand->element);
+    double touched = part.elementsOf(ofPart->access) * elementBytes(operand->element);
+    clocks += std::max(0.0, touched - bytes / double(parts)) / machine.bandwidth(bytes) / 2;
+  }
+  return clocks / machine.clockHz;
+}
+
+/// Each core's part is a contraction of its own, planned like one: what all cores read or pack whole is in its time.
+std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
+  std::optional<ContractionPlan> best = plan(reason);
+  if (options.threads <= 1 || (best && best->seconds < 4 * launchSeconds))
+    return best;
+  bool isKnown = true;
+  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n)) {
+    isKnown &= isStatic(dim);
+    if (!isStatic(dim))
+      continue;
+    for (int64_t piece : piecesOf(dim)) {
+      Contraction part = c;
+      part.nest.tripCounts[dim] = piece;
+      int64_t last = trips(dim) % piece ? trips(dim) % piece : piece;
+      std::string unused;
+      int64_t parts = llvm::divideCeil(trips(dim), piece);
+      Planner planner(part, target, options, dim, piece, last, parts);
+      auto candidate = planner.plan(unused);
+      if (!candidate)
+        continue;
+      candidate->seconds += launchSeconds + contentionSeconds(planner, parts);
+      if (!best || candidate->seconds < best->seconds * 0.995)
+        best = candidate;
+    }
+  }
+  if (best && !isKnown && !best->splitDim)
+    splitTiles(*best);
+  return best;
+}
+
+std::optional<ContractionPlan> Planner::plan(std::string &reason) {
+  std::optional<ContractionPlan> best;
+  bool anyDims = false;
+  for (const MatrixUnit &unit : target.units())
+    for (bool lanesOnM : {false, true}) {
+      ContractionPlan p;
+      p.unit = &unit;
+      p.splitDim = splitDim;
+      p.splitPiece = splitPiece;
+      p.threads = splitDim ? splitParts : 1;
+      p.lanesOnM = lanesOnM;
+      if (!chooseDims(p))
+        continue;
+      anyDims = true;
+      if (!fitUnit(p))
+        continue;
+      p.tailUnit = tailUnitFor(p);
+      sizes(p, best);
+    }
+  if (!best) {
+    reason = isRowOfSums
+                 ? "one vector times a matrix that lies along the summed dimension is left to vectors of the nest"
+             : anyDims ? "no unit of the chip takes these element types and shapes"
+                       : "no dimension of the result can carry vector lanes";
+    return std::nullopt;
+  }
+  if (!best->isBlock())
+    best->note = note;
+  return best;
+}
+
+std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
+                                               const PlanOptions &options, std::string &reason) {
+  return Planner(contraction, target, options).planForCores(reason);
+}
+
+} // namespace tilewright

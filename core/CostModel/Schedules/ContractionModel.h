@@ -1,0 +1,88 @@
+//===- ContractionModel.h - How a contraction is tiled and mapped -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Closed-form choice of unit, register tile, cache tiles, packing and loop
+/// order of a contraction. One of the two multiplicands is read as vectors (its
+/// free dimension has the lanes), the other as scalars that are broadcast (its
+/// free dimension has the register rows), or with a unit of several rows, both
+/// as fragments, in vector registers or in tile registers of their own:
+///
+///   for pc in K / kBlock:   for jc in L / laneBlock:   [pack vectors]
+///     for ic in R / rowBlock:   [pack scalars]
+///       for panel: for row tile:  rows x vectors accumulators in registers, k innermost
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONMODEL_H
+
+#include "core/Analysis/Contraction.h"
+#include "tilewright/TargetDescription.h"
+#include "llvm/Support/JSON.h"
+
+namespace tilewright {
+
+/// The decisions for one contraction. Sizes are in elements of the iteration space unless said.
+struct ContractionPlan {
+  const MatrixUnit *unit = nullptr;
+  const MatrixUnit *tailUnit = nullptr; // narrower unit of the same kind for the last, partial vector; null: the same
+  bool lanesOnM = false;                // the vector operand is A, lanes run over an m dimension
+  bool lanesOnK = false;                // dot form: vectors run along k, one reduction at the end
+  std::optional<unsigned> rowDim;       // nest dimension with the register rows; none for a matrix-vector product
+  std::optional<unsigned> laneDim;      // nest dimension with the lanes
+  unsigned kDim = 0;                    // the reduction dimension that is blocked
+  int64_t rows = 1;                     // register tile: steps of unit rows ...
+  int64_t vectors = 1;                  // ... times unit columns
+  int64_t kBlock = 0;                   // 0: all of k in one block
+  int64_t rowBlock = 0;                 // register-row tiles a cache block; 0: all
+  int64_t laneBlock = 0;                // panels a cache block; 0: all
+  int64_t kUnroll = 1;                  // unit steps of k a loop iteration
+  bool packVectors = false, packScalars = false;
+  bool offsetScalars = false;  // signed scalars for an unsigned slot: half their range is added in the packing
+                               // copy and its product with the vectors' column sums taken off
+  bool rowsOutside = false;    // row tiles outside panels: whole rows of C are written
+  int64_t prefetchPanels = 0;  // source lines of the panel this many ahead are prefetched; 0: none
+  bool prefetchResult = false; // what is read after the k loop of a register tile is prefetched before it
+  int64_t threads = 1;
+  std::optional<unsigned> splitDim; // nest dimension of which each core takes a part; none: one core
+  int64_t splitPiece = 0;           // elements a core, the last one takes the rest; 0: ranges of tiles (dynamic sizes)
+  double seconds = 0;               // modelled, one call
+  std::string note;                 // a faster unit that the operands rule out, and why
+
+  /// Whether the unit reads its first operand as fragments, not as scalars that are broadcast.
+  bool isBlock() const { return unit->a.residence != Residence::BroadcastScalar; }
+
+  const ContractionOperand &vectorOperand(const Contraction &c) const { return lanesOnM ? c.a : c.b; }
+  const ContractionOperand &scalarOperand(const Contraction &c) const { return lanesOnM ? c.b : c.a; }
+  llvm::json::Object toJSON() const;
+};
+
+/// Elements of k that lie side by side in `operand` before the next free element (a column of B, a row of A): all of a
+/// unit's k in a row of A or in the lanes of a dot product, 2 or 4 where a register interleaves rows.
+int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn);
+
+/// Overrides of plan fields by their JSON names, "rows=6,vectors=4,pack_vectors=1": only candidates that agree are
+/// considered, so that what the chip or the operands forbid stays forbidden.
+llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(llvm::StringRef text);
+
+struct PlanOptions {
+  int64_t threads = 1;
+  bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)
+  std::vector<std::pair<std::string, int64_t>> overrides;
+  std::optional<bool> fuseProducers; // forced: all legal element-wise producers run while packing, or none
+  std::optional<int64_t> turnBefore; // forced: operands that a launch turns (TurnOperands.h), on chips that run lanes
+  std::vector<ContractionPlan> *considered = nullptr; // receives every candidate with its time, for --explain
+};
+
+/// Chooses a plan; nullopt with a reason if no unit of the chip fits (`reason` is for a remark).
+std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
+                                               const PlanOptions &options, std::string &reason);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONMODEL_H

@@ -1,0 +1,255 @@
+//===- ContractionPlanner.h - The parts of the contraction model -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What the files of the contraction model share: the numbers of the chip, and
+/// the planner, whose members are spread over
+///
+///   ContractionCandidates.cpp   which units, register tiles, blocks and orders are possible
+///   ContractionTime.cpp         the time of one of them
+///   ContractionTraffic.cpp      its part beside the k loops: operands that come and are packed
+///   ContractionModel.cpp        the choice
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONPLANNER_H
+#define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONPLANNER_H
+
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Machine/AssumedSizes.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
+#include <cmath>
+
+namespace tilewright {
+
+/// The numbers of a chip that the form needs, read once.
+struct Machine {
+  static constexpr double cacheShare = 0.375;
+  explicit Machine(const TargetDescription &target) {
+    auto [count, bytes] = target.vectorRegisters();
+    registers = count;
+    registerBytes = bytes;
+    loadsPerClock = target.rate("load").value_or(1);
+    storesPerClock = target.rate("store").value_or(0.5);
+    shufflesPerClock = target.rate("shuffle").value_or(1);
+    issuePerClock = target.rate("issue").value_or(4);
+    translations = target.rate("translations").value_or(1024);
+    walkClocks = target.rate("walk").value_or(60);
+    walks = target.rate("walks").value_or(2);
+    firstTranslations = target.rate("translations.first").value_or(64);
+    translationClocks = target.rate("translate").value_or(7);
+    outstandingMisses = target.rate("misses").value_or(16);
+    storeMisses = target.rate("misses.store").value_or(outstandingMisses / 4);
+    sharedPart = target.rate("share").value_or(0.5);
+    streams = target.rate("streams").value_or(16);
+    fetchedLines = target.rate("fetch").value_or(1);
+    followed = target.rate("followed").value_or(1);
+    hidden = target.rate("hidden").value_or(0.9);
+    exposed = target.rate("exposed").value_or(0);
+    ramp = target.rate("ramp").value_or(20);
+    window = target.rate("window").value_or(224);
+    crossingTraffic = target.rate("crossing").value_or(1);
+    clockHz = target.clockMHz() * 1e6;
+    pageBytes = 4096;
+    for (const Memory *cache : target.caches())
+      levels.push_back(cache);
+    if (!levels.empty())
+      lineBytes = levels.front()->lineBytes;
+    for (const Memory &memory : target.memories())
+      if (memory.kind == MemoryKind::Global) {
+        levels.push_back(&memory);
+        if (memory.pageBytes)
+          pageBytes = memory.pageBytes;
+      }
+  }
+  /// The nearest level that holds `bytes`; the other operands and imperfect replacement take the rest of a cache.
+  const Memory &level(double bytes) const {
+    for (const Memory *level : levels)
+      if (level->kind != MemoryKind::Cache || bytes <= cacheShare * level->bytes)
+        return *level;
+    return *levels.back();
+  }
+  /// Bytes per clock from that level when addresses follow each other. Caches beyond the second are shared: a core
+  /// counts on a part of what it gets alone, half if that was not measured.
+  double bandwidth(double bytes) const {
+    const Memory &from = level(bytes);
+    return from.bytesPerClock * share(from);
+  }
+  double share(const Memory &from) const {
+    bool shared = levels.size() > 2 && from.kind == MemoryKind::Cache && &from != levels[0] && &from != levels[1];
+    return shared ? sharedPart : 1;
+  }
+  /// Bytes per clock when each line is a miss that no prefetcher foresaw: what the outstanding misses allow.
+  double scattered(double bytes) const {
+    const Memory &from = level(bytes);
+    return std::min(bandwidth(bytes), outstandingMisses * lineBytes / std::max(from.latency, 1.0));
+  }
+  /// Bytes per clock at which `bytes` are written to that level.
+  double writing(double bytes) const {
+    const Memory &to = level(bytes);
+    return to.writeBytesPerClock > 0 ? to.writeBytesPerClock : to.bytesPerClock;
+  }
+  /// Bytes per clock when what lies together ends after `run` bytes: prefetchers bring the lines behind it all the
+  /// same.
+  double pieces(double bytes, double run) const {
+    return bandwidth(bytes) / std::max(1.0, fetchedLines * lineBytes / std::max<double>(run, lineBytes));
+  }
+  /// As `scattered` for stores, whose lines are fetched before they are written, and written back.
+  double scatteredStores(double bytes) const {
+    const Memory &to = level(bytes);
+    return share(to) * std::min(writing(bytes), storeMisses * lineBytes / std::max(to.latency, 1.0));
+  }
+  /// Clocks that a page's translation adds when `pages` are visited in turn.
+  double translation(double pages) const {
+    return pages > translations ? walkClocks : pages > 0.75 * firstTranslations ? translationClocks : 0;
+  }
+  /// The part of `bytes`, read from end to end again and again, that `cache` has lost when it is read again. Pages lie
+  /// anywhere in memory, so the pages that share a group of sets are Poisson-distributed around their mean: one is lost
+  /// where as many others as there are ways fell into its group.
+  double lost(const Memory &cache, double bytes) const {
+    if (cache.bytes <= cache.ways * pageBytes) // every page reaches all sets alike
+      return bytes <= cache.bytes ? 0 : 1;
+    double mean = bytes * cache.ways / cache.bytes;
+    double term = std::exp(-mean), kept = 0;
+    for (int64_t others = 1; others <= cache.ways; ++others) {
+      kept += term;
+      term *= mean / double(others);
+    }
+    return std::max(0.0, 1 - kept);
+  }
+  /// Bytes per clock of such passes over `bytes`; `between`: what else is touched from one to the next.
+  double cyclic(double bytes, double between) const {
+    const Memory *second = cache(1);
+    if (!second || bytes <= nearBytes())
+      return bandwidth(bytes);
+    double part = lost(*second, bytes + between), beyond = scattered(std::max<double>(bytes, second->bytes));
+    return 1 / ((1 - part) / second->bytesPerClock + part / beyond);
+  }
+  /// What stays in the first cache beside other operands.
+  double nearBytes() const { return cache(0) ? cacheShare * cache(0)->bytes : 0; }
+  const Memory *cache(unsigned i) const {
+    return i < levels.size() && levels[i]->kind == MemoryKind::Cache ? levels[i] : nullptr;
+  }
+  int64_t registers, registerBytes, pageBytes, lineBytes = 64;
+  double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, storeMisses, clockHz;
+  double sharedPart;                           // of a shared cache's bandwidth that a core counts on
+  double streams, fetchedLines;                // rows that prefetchers follow; lines that a miss in one of more brings
+  double followed;                             // of the bandwidth, what rows get that only the hardware prefetches
+  double exposed;                              // of the time of lines from beyond the first cache, what is waited for
+  double ramp;                                 // lines until hardware prefetching is far enough ahead of a row
+  double window;                               // instructions under way out of order
+  double hidden;                               // of the time of prefetched lines, what the work beside them hides
+  double crossingTraffic;                      // of a vector that crosses lines, from beyond the first cache
+  double translations, walkClocks, walks;      // pages that stay translated, clocks of a page walk, walks at once
+  double firstTranslations, translationClocks; // those that cost nothing, clocks of one of the others
+  std::vector<const Memory *> levels;          // nearest first
+};
+
+/// The field of a plan that an override names.
+int64_t planField(const ContractionPlan &plan, llvm::StringRef name);
+
+/// A buffer displaces other data and needs translations of its own, which no term of the form counts.
+constexpr double copyMargin = 0.02;
+
+class Planner {
+public:
+  Planner(const Contraction &c, const TargetDescription &target, const PlanOptions &options)
+      : c(c), target(target), machine(target), options(options) {}
+  /// The planner of one core's `part` of a contraction whose dimension `dim` is cut into `parts` pieces of `piece`
+  /// elements, the last of `last`.
+  Planner(const Contraction &part, const TargetDescription &target, const PlanOptions &options, unsigned dim,
+          int64_t piece, int64_t last, int64_t parts)
+      : c(part), target(target), machine(target), options(options), splitDim(dim), splitPiece(piece), lastPiece(last),
+        splitParts(parts) {}
+
+  std::optional<ContractionPlan> plan(std::string &reason);
+  /// The best plan for the cores that `options` names.
+  std::optional<ContractionPlan> planForCores(std::string &reason);
+
+private:
+  int64_t trips(unsigned dim) const { return c.nest.tripCounts[dim].value_or(assumedTrips); }
+  int64_t product(llvm::ArrayRef<unsigned> dims) const {
+    int64_t total = 1;
+    for (unsigned dim : dims)
+      total *= trips(dim);
+    return total;
+  }
+  bool isStatic(unsigned dim) const { return c.nest.tripCounts[dim].has_value(); }
+
+  bool chooseDims(ContractionPlan &p) const;
+  bool fitUnit(ContractionPlan &p);
+  bool fitBlock(ContractionPlan &p);
+  bool fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vectors) const;
+  std::vector<std::pair<int64_t, int64_t>> blocks(const ContractionPlan &p) const;
+
+  /// The extents of a plan's loops, and bytes of what they touch.
+  struct Extents {
+    double lanes, rows, k, outer;   // of the iteration space; outer: all other loops
+    double vectors, unitRows;       // in unit steps
+    double panels, rowTiles;        // register tiles side by side
+    double meanVectors, meanRows;   // unit steps of one
+    double kBlocks, kInBlock;       // blocks of k, elements of one
+    double registerBytes, rowBytes; // a fragment of the vector and of the scalar operand
+    double panelBytes;              // a block of k of one panel
+    double vSource, sSource;        // the whole operands
+  };
+  Extents extentsOf(const ContractionPlan &p) const;
+  double clocks(const ContractionPlan &p) const;
+  double tileClocks(const ContractionPlan &p, const Extents &x) const;
+  double resultClocks(const ContractionPlan &p, const Extents &x) const;
+  double withVectors(const ContractionPlan &p, const Extents &x, double total) const;
+  double withScalars(const ContractionPlan &p, const Extents &x, double total) const;
+  double firstTouchClocks(const ContractionPlan &p, const Extents &x) const;
+  double vectorBandwidth(const ContractionPlan &p, const Extents &x) const;
+  double rowClocks(const ContractionPlan &p, const Extents &x) const;
+  double panelRun(const ContractionPlan &p, const Extents &x) const;
+  double packedRun(const ContractionPlan &p, const Extents &x) const;
+  double accesses(const UnitOperand &operand, double bytes) const;
+  double crossing(const ContractionPlan &p) const;
+  double pageSteps(const ContractionPlan &p) const;
+  double pagesApart(const Access &access, unsigned dim, int64_t bytes) const;
+  double stridedLineClocks(double stride, double lines) const;
+  double stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const;
+  double scalarTouchClocks(const ContractionPlan &p, const Extents &x) const;
+  bool isPrefetched(const ContractionPlan &p) const;
+  double beside(double work, double arrival) const;
+  /// What the form asks of an access again and again.
+  struct Reach {
+    Reach(const Access &access, const Planner &planner);
+    llvm::SmallVector<std::optional<int64_t>, 8> strides; // by dimension of the nest
+    double elements = 1;                                  // of the image, for accesses without overlap
+  };
+  const Reach &reachOf(const Access &access) const {
+    return &access == &c.a.access ? reachOfA : &access == &c.b.access ? reachOfB : reachOfC;
+  }
+  /// `access.stride(dim)` of an operand or the result of this contraction.
+  std::optional<int64_t> strideOf(const Access &access, unsigned dim) const { return reachOf(access).strides[dim]; }
+  double elementsOf(const Access &access) const { return reachOf(access).elements; }
+  const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
+  void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
+  double linesOfSet(const Memory &cache, int64_t stride, double perRow, double rows) const;
+  double setPressure(const ContractionPlan &p, unsigned level = 1) const;
+  bool prefetchesResult(int64_t fragments) const;
+  bool packsScalarsOnce(const ContractionPlan &p) const;
+  void splitTiles(ContractionPlan &p) const;
+  llvm::SmallVector<int64_t, 2> piecesOf(unsigned dim) const;
+  double contentionSeconds(const Planner &part, int64_t parts) const;
+
+  const Contraction &c;
+  const TargetDescription &target;
+  Machine machine;
+  const PlanOptions &options;
+  std::optional<unsigned> splitDim; // this is one core's part
+  int64_t splitPiece = 0, lastPiece = 0, splitParts = 1;
+  Reach reachOfA{c.a.access, *this}, reachOfB{c.b.access, *this}, reachOfC{c.c, *this};
+  std::string note;         // why a unit that takes the elements is left out
+  bool isRowOfSums = false; // one vector times a matrix that lies along k
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONPLANNER_H

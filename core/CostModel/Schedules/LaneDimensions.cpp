@@ -1,0 +1,100 @@
+//===- LaneDimensions.cpp - What a block's tile lies along ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Counts sectors of tiles of all pairs of dimensions.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Machine/AssumedSizes.h"
+#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <set>
+
+using namespace mlir;
+using namespace tilewright;
+
+/// Rows and columns of the tile of C by which dimensions are compared, and its elements of k: of the sizes that the
+/// planner looks at one in the middle. Only which of two pairs touches fewer sectors matters.
+static constexpr int64_t comparedTile = 64, comparedDepth = 16;
+
+/// Shortest contiguous dimension of k that fills a sector with elements of two bytes.
+static constexpr int64_t leastContiguous = 16;
+
+/// Elements between neighbours along `dim`; where that is dynamic, `far`.
+static int64_t stepAlong(const Access &access, unsigned dim, int64_t far) {
+  if (!access.dims().test(dim))
+    return 0;
+  if (std::optional<int64_t> stride = access.stride(dim))
+    return *stride;
+  return far;
+}
+
+int64_t tilewright::tileSectors(const Access &access, unsigned rowDim, int64_t rows, unsigned colDim, int64_t cols,
+                                int64_t elementBytes) {
+  int64_t rowStep = stepAlong(access, rowDim, assumedExtent), colStep = stepAlong(access, colDim, assumedExtent);
+  std::set<int64_t> sectors;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t col = 0; col < cols; ++col)
+      sectors.insert((row * rowStep + col * colStep) * elementBytes / sectorBytes);
+  return int64_t(sectors.size());
+}
+
+std::optional<TiledDimensions> tilewright::tiledDimensions(const Contraction &c) {
+  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
+  SmallVector<unsigned> shareable;
+  for (unsigned dim : c.k)
+    if (c.a.access.dims().test(dim) && c.b.access.dims().test(dim))
+      shareable.push_back(dim);
+  if (shareable.empty())
+    return std::nullopt;
+  TiledDimensions best;
+  auto shorter = [&](unsigned a, unsigned b) { return extent(a) < extent(b); };
+  best.k = *llvm::max_element(shareable, shorter);
+  for (unsigned dim : shareable)
+    if ((isContiguousAlong(c.a.access, dim) || isContiguousAlong(c.b.access, dim)) && extent(dim) >= leastContiguous)
+      best.k = dim;
+
+  int64_t operandBytes = elementBytes(c.a.element), sumBytes = elementBytes(c.accumulator);
+  int64_t depth = std::min(comparedDepth, extent(best.k));
+  // Of one multiply-add: a tile is read for each piece of k, and its part of C moved once.
+  auto sectorsOf = [&](unsigned m, unsigned n) {
+    int64_t rows = std::min(comparedTile, extent(m)), cols = std::min(comparedTile, extent(n));
+    double products = double(rows) * cols * depth, steps = double(extent(best.k)) / depth;
+    double read = double(tileSectors(c.a.access, m, rows, best.k, depth, operandBytes) +
+                         tileSectors(c.b.access, best.k, depth, n, cols, operandBytes));
+    return (read + tileSectors(c.c, m, rows, n, cols, sumBytes) / steps) / products;
+  };
+  double least = 0;
+  bool first = true;
+  for (unsigned m : c.m)
+    for (unsigned n : c.n) {
+      double sectors = sectorsOf(m, n);
+      bool longer = double(extent(m)) * extent(n) > double(extent(best.m)) * extent(best.n);
+      if (!first && !(sectors < least || (sectors == least && longer)))
+        continue;
+      first = false;
+      least = sectors;
+      best.m = m;
+      best.n = n;
+    }
+  return best;
+}
+
+void tilewright::orientToResult(Contraction &c) {
+  if (c.m.empty() || c.n.empty() || c.a.element != c.b.element || c.a.isUnsigned != c.b.isUnsigned)
+    return;
+  std::optional<TiledDimensions> dims = tiledDimensions(c);
+  if (!dims || !isContiguousAlong(c.c, dims->m) || isContiguousAlong(c.c, dims->n))
+    return;
+  std::swap(c.a, c.b);
+  std::swap(c.m, c.n);
+}

@@ -1,0 +1,46 @@
+//===- LaneRegisters.cpp - Registers of a lane of a contraction --------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Counted over layouts and rates of the chip.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Schedules/LaneRegisters.h"
+#include "llvm/ADT/SmallSet.h"
+#include <cmath>
+
+using namespace tilewright;
+
+int64_t tilewright::widenedRegisters(const MatrixUnit &unit, const TargetDescription &chip, int64_t units,
+                                     int64_t fragments, int64_t accumulators) {
+  auto isShort = [](const UnitOperand &operand) { return isFloat(operand.element) && bitWidth(operand.element) == 8; };
+  int64_t words = isShort(unit.a) && isShort(unit.b) ? int64_t(chip.rate("widened.float8").value_or(0)) : 0;
+  return words ? (words * units - 1) * fragments + int64_t(std::ceil(unit.latency / unit.issue)) * accumulators : 0;
+}
+
+int64_t tilewright::registersOfLane(const TargetDescription &chip, int64_t sums, int64_t lanes) {
+  int64_t all = chip.memory("registers")->entries / lanes, own = chip.memory("register")->entries;
+  const Memory *half = chip.memory("sums");
+  if (half && 2 * sums > half->entries)
+    own = std::max(own, std::min(sums, half->entries) + half->entries);
+  return std::min(own, all);
+}
+
+int64_t tilewright::blocksInRegisters(const TargetDescription &chip, int64_t registers, int64_t lanes,
+                                      int64_t subgroups) {
+  int64_t slots = std::max<int64_t>(1, int64_t(chip.rate("issue").value_or(1)));
+  int64_t ofSlot = chip.memory("registers")->entries / slots / (registers * lanes);
+  return slots * ofSlot / subgroups;
+}
+
+int64_t tilewright::rowsOfLane(const Layout &layout) {
+  llvm::SmallSet<int64_t, 16> rows;
+  for (int64_t element = 0; element < layout.numElements(); ++element)
+    rows.insert(layout.at(0, element).row);
+  return rows.size();
+}

@@ -1,0 +1,395 @@
+//===- ScratchpadContractionModel.cpp - Tiles of a contraction on cores with engines ---===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One closed form over the tiles that are multiples of the unit's shape and fit.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Machine/AssumedSizes.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+/// How an operand comes in, for people.
+static const char *nameOf(CopyWay way) {
+  static constexpr const char *names[] = {"rows", "transposed", "elements", "core"};
+  return names[static_cast<int>(way)];
+}
+
+llvm::json::Object ScratchpadContractionPlan::toJSON() const {
+  return llvm::json::Object{{"unit", unit->name},
+                            {"tile", llvm::json::Array{tileM, tileN, tileK}},
+                            {"stages", stages},
+                            {"slices", slices},
+                            {"vector_width", width},
+                            {"scratchpad_bytes", scratchpadBytes},
+                            {"accumulator_bytes", accumulatorBytes},
+                            {"copy_a", nameOf(copyA)},
+                            {"copy_b", nameOf(copyB)},
+                            {"unit_clocks", unitClocks},
+                            {"copy_clocks", copyClocks},
+                            {"core_clocks", coreClocks},
+                            {"clocks", clocks},
+                            {"busy", busy},
+                            {"seconds", seconds}};
+}
+
+/// Instructions of the core for one turn of a loop around a unit's instructions and one step of the ring: addresses,
+/// counters, branches, commands; and of any other loop: counter, comparison, branches.
+static constexpr double issueClocks = 8, ringClocks = 150, loopClocks = 4;
+/// Pieces of a tile's tail: more would only add commands.
+static constexpr int64_t mostSlices = 8;
+
+int64_t tilewright::pitchBitsOf(const Access &access, const Nest &nest, int64_t elementBytes) {
+  int64_t bits = 0;
+  for (unsigned dim = 0; dim < nest.depth(); ++dim)
+    if (auto stride = access.stride(dim); stride && *stride != 1 && nest.tripCounts[dim] != 1)
+      bits |= std::abs(*stride) * elementBytes;
+  return bits;
+}
+
+int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
+  int64_t align = std::max<int64_t>(64, cores.scratchpad->banks * cores.scratchpad->bankBytes);
+  for (const CopyEngine *engine : {cores.in, cores.out})
+    if (engine)
+      align = std::max(align, engine->alignBytes);
+  return llvm::PowerOf2Ceil(align);
+}
+
+/// Whether `unit` multiplies these operands out of the scratchpad; if only its other fields stand against it, `lacks`
+/// says which.
+static bool computes(const MatrixUnit &unit, const Contraction &c, const CoreHierarchy &cores, std::string &lacks) {
+  auto lies = [](const UnitOperand &operand, const Memory *memory, Residence residence) {
+    return memory && operand.residence == residence && operand.memory == memory->name;
+  };
+  MLIRContext *context = c.accumulator.getContext();
+  auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
+    if (given.element != elementType(operand.element, context))
+      return false;
+    return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
+  };
+  if (!takes(unit.a, c.a) || !takes(unit.b, c.b) || elementType(unit.c.element, context) != c.accumulator)
+    return false;
+  auto refuse = [&](const std::string &why) {
+    lacks = "unit \"" + unit.name + "\" takes these types, but " + why;
+    return false;
+  };
+  if (!lies(unit.a, cores.scratchpad, Residence::Scratchpad) || !lies(unit.b, cores.scratchpad, Residence::Scratchpad))
+    return refuse("its fields 'a' and 'b' do not both lie in the scratchpad of a core");
+  if (!lies(unit.c, cores.accumulator, Residence::Accumulator) &&
+      !lies(unit.c, cores.scratchpad, Residence::Scratchpad))
+    return refuse("its field 'c' lies neither in the accumulators nor in the scratchpad of a core");
+  if (unit.init == UnitInit::NoAccumulate)
+    return refuse("its field 'init' is NoAccumulate: sums over several steps of k need a C that is added to");
+  if (unit.completion == Completion::Barrier)
+    return refuse("its field 'completion' is Barrier; engines of cores complete AtOnce or by WaitGroup");
+  if (!unit.states.empty())
+    return refuse("its field 'states' asks for a state, which programs of cores do not enter");
+  return true;
+}
+
+/// Sorts the dimensions of the nest; false with a reason.
+static bool chooseDims(ScratchpadContractionPlan &plan, const Contraction &c, std::string &reason) {
+  if (c.m.empty() || c.n.empty()) {
+    reason = "it has no two free dimensions";
+    return false;
+  }
+  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
+  auto largest = [&](ArrayRef<unsigned> dims) {
+    return *std::max_element(dims.begin(), dims.end(), [&](unsigned a, unsigned b) { return extent(a) < extent(b); });
+  };
+  auto stepOne = [](const Access &access, unsigned dim) { return access.stride(dim) == 1; };
+  plan.mDim = largest(c.m);
+  plan.nDim = largest(c.n);
+  for (unsigned dim : c.n) // engines move contiguous rows
+    if (stepOne(c.b.access, dim) && stepOne(c.c, dim))
+      plan.nDim = dim;
+  SmallVector<unsigned> shared;
+  for (unsigned dim : c.k)
+    if (c.a.access.dims().test(dim) && c.b.access.dims().test(dim))
+      shared.push_back(dim);
+  if (shared.empty()) {
+    reason = "no dimension of the sum is in both operands";
+    return false;
+  }
+  plan.kDim = largest(shared);
+  for (unsigned dim : shared)
+    if (stepOne(c.a.access, dim) && extent(dim) >= 16)
+      plan.kDim = dim;
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim) {
+    bool isK = llvm::is_contained(c.k, dim);
+    if (isK && dim != plan.kDim)
+      plan.otherK.push_back(dim);
+    else if (!isK && dim != plan.mDim && dim != plan.nDim)
+      plan.outer.push_back(dim);
+  }
+  for (const auto &[access, one, two] :
+       {std::tuple(&c.a.access, plan.mDim, plan.kDim), std::tuple(&c.b.access, plan.kDim, plan.nDim),
+        std::tuple(&c.c, plan.mDim, plan.nDim)})
+    for (unsigned dim : {one, two})
+      if (!llvm::all_of(access->map.getResults(),
+                        [&](AffineExpr e) { return linearCoefficient(e, dim).has_value(); })) {
+        reason = "an operand is not linear in the tiled dimensions";
+        return false;
+      }
+  return true;
+}
+
+namespace {
+/// The chip's numbers and the sizes that a candidate is judged by.
+struct Judge {
+  const Contraction &c;
+  const TargetDescription &chip;
+  const CoreHierarchy &cores;
+  const TailShape &tail;
+  int64_t m, n, k, outer = 1, otherK = 1, align = 1;
+  bool knownSteps = true;
+
+  TileTransfer operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
+                       int64_t cols) const;
+  TileCopyPlan tailCopy(const TailShape::Operand &operand, int64_t rows, int64_t cols, bool in) const {
+    TileTransfer tile{operand.rows ? rows : 1, operand.cols ? cols : 1, operand.bytes, operand.order,
+                      operand.pitchBits};
+    int64_t allRows = operand.rows ? m : 1, allCols = operand.cols ? n : 1;
+    if (!operand.cols && operand.order == TileOrder::Columns) { // one element of each row: a row of them
+      std::swap(tile.rows, tile.cols);
+      std::swap(allRows, allCols);
+      tile.order = TileOrder::Rows;
+    }
+    return planTileCopies(tile, allRows, allCols, in, in, cores, chip);
+  }
+  int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
+  bool judge(ScratchpadContractionPlan &plan, bool forced) const;
+};
+} // namespace
+
+/// The tile of an operand that has `rowDim` and `colDim` of the nest along the rows and columns of its scratchpad.
+TileTransfer Judge::operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
+                            int64_t cols) const {
+  TileTransfer tile{rows, cols, tilewright::elementBytes(operand.element)};
+  auto stepsByOne = [&](unsigned dim) { return operand.access.stride(dim) == 1; };
+  tile.order = stepsByOne(colDim) ? TileOrder::Rows : stepsByOne(rowDim) ? TileOrder::Columns : TileOrder::Scattered;
+  tile.pitchBits = pitchBitsOf(operand.access, c.nest, tile.elementBytes);
+  return tile;
+}
+
+namespace {
+/// The steps of one core: clocks for a step of k, or a slice of the tail.
+struct Ring {
+  double unit;
+  double in, tailIn;    // engine: copies of a step; of a slice's operands
+  double core, issue;   // instructions of a step but for copies; of these, up to the last command of the unit
+  double moved, byCore; // instructions of the copies: all; those that no engine makes
+  double slice, out;    // instructions of a slice; engine: its stores
+  int64_t tiles, steps; // tiles of the core, steps of each
+  int64_t slices, stages;
+
+  double clocks() const;
+};
+} // namespace
+
+double Ring::clocks() const {
+  // A stage is free when the unit has read it: of two stages the next copy is commanded behind the unit's commands.
+  double copies = stages == 2 ? issue + in : in;
+  auto step = [&](bool copiesArrive, bool copiesLeft, bool tail) {
+    double busiest = std::max(unit, core + (copiesLeft ? moved : 0) + (tail ? slice : 0));
+    if (copiesArrive)
+      busiest = std::max(busiest, copies + (tail ? tailIn : 0));
+    return tail ? std::max(busiest, out) : busiest;
+  };
+  int64_t ahead = std::min(stages - 1, tiles * steps);
+  double first = std::max(byCore + in, ahead * moved) + tailIn;
+  double plain = step(true, true, false), busy = step(true, true, true);
+  double all = first + steps * plain + (tiles - 1) * (slices * busy + (steps - slices) * plain);
+  // The last steps start no copies, and none arrives behind the last one.
+  bool tail = tiles > 1 && slices == steps;
+  all -= (ahead - 1) * (step(true, true, tail) - step(true, false, tail)) + step(true, true, tail) -
+         step(false, false, tail);
+  return all + slice + (slices - 1) * std::max(slice, out) + out;
+}
+
+/// Instructions of the core that give a unit its commands for one step: three loops, the stationary operand outside of
+/// the innermost one; a loop of one turn is none.
+static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk) {
+  double clocks = 0;
+  int64_t turns = 1;
+  for (int64_t count : {uk, unit.stationary == 'A' ? um : un, unit.stationary == 'A' ? un : um}) {
+    turns *= count;
+    clocks += count > 1 ? turns * issueClocks : 0;
+  }
+  return std::max(clocks, issueClocks);
+}
+
+/// Fills in times and bytes of `plan`; false where it does not fit and need not.
+bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
+  const MatrixUnit &unit = *plan.unit;
+  int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element),
+          bytesC = elementBytes(unit.c.element);
+  int64_t steps = llvm::divideCeil(k, plan.tileK) * otherK;
+  plan.slices = 1; // of an unknown number of steps the first is sure
+  while (knownSteps && plan.slices * 2 <= std::min(steps, mostSlices) && plan.tileM % (plan.slices * 2) == 0)
+    plan.slices *= 2;
+  int64_t rows = plan.tileM / plan.slices;
+
+  // Vectors of the tail: all operands of a step stay in registers.
+  auto [registers, vectorBytes] = chip.vectorRegisters();
+  vectorBytes = std::max<int64_t>(vectorBytes, 4);
+  int64_t most = std::max<int64_t>(vectorBytes, registers * vectorBytes / (2 + int64_t(tail.loads.size()))) / 4;
+  plan.width = plan.tileN & -plan.tileN; // a power of two: others are loaded as the next larger one
+  while (plan.width > most)
+    plan.width /= 2;
+  auto vectors = [&](int64_t bytes) { return llvm::divideCeil(plan.width * bytes, vectorBytes); };
+  double step = vectors(bytesC) + double(tail.operations) * vectors(4);
+  for (const auto &operand : llvm::concat<const TailShape::Operand>(tail.loads, tail.stores))
+    step += operand.cols ? vectors(operand.bytes) : 1;
+  // Without a zero flag the core clears what it has read, and all accumulators once.
+  double cleared = unit.init == UnitInit::ZeroFlag ? 0 : vectors(bytesC);
+  step += cleared;
+  // Rows around columns: the accumulators and the slices' buffers have an index each, a product and a sum, and a sum
+  // for the next column; one column is no loop.
+  int64_t columns = plan.tileN / plan.width, indices = plan.slices > 1 ? 2 : 1;
+  double around = columns > 1 ? columns * (loopClocks + indices) : 0;
+  double slice = rows * (step * columns + around + loopClocks + 2.0 * indices);
+
+  // Bytes.
+  int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * bytesC), buffers = 0;
+  bool apart = unit.c.residence == Residence::Accumulator;
+  for (const auto &operand : tail.loads)
+    buffers += rounded(2 * (operand.rows ? rows : 1) * (operand.cols ? plan.tileN : 1) * operand.bytes);
+  for (const auto &operand : tail.stores)
+    buffers += rounded(2 * rows * plan.tileN * operand.bytes);
+  if (!apart)
+    buffers += accumulators;
+  auto stageBytes = [&] {
+    return rounded(plan.stages * plan.tileM * plan.tileK * bytesA) +
+           rounded(plan.stages * plan.tileK * plan.tileN * bytesB);
+  };
+  while (plan.stages > 2 && !forced && buffers + stageBytes() > cores.scratchpad->bytes)
+    --plan.stages;
+  plan.scratchpadBytes = buffers + stageBytes();
+  plan.accumulatorBytes = apart ? accumulators : 0;
+  if (!forced &&
+      (plan.scratchpadBytes > cores.scratchpad->bytes || (apart && plan.accumulatorBytes > cores.accumulator->bytes)))
+    return false;
+
+  // Clocks.
+  int64_t um = plan.tileM / unit.m, un = plan.tileN / unit.n, uk = plan.tileK / unit.k;
+  double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
+  plan.unitClocks = um * un * uk * unit.issue + loads * unit.loadStationary;
+  TileCopyPlan copyA = planTileCopies(operand(c.a, plan.mDim, plan.tileM, plan.kDim, plan.tileK), m, k, true, true,
+                                      cores, chip),
+               copyB = planTileCopies(operand(c.b, plan.kDim, plan.tileK, plan.nDim, plan.tileN), k, n, true, true,
+                                      cores, chip);
+  plan.copyA = copyA.way;
+  plan.copyB = copyB.way;
+  double in = copyA.engineClocks + copyB.engineClocks, moved = copyA.coreClocks + copyB.coreClocks;
+  double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + ringClocks + moved;
+  for (const auto &operand : tail.loads) {
+    TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, true);
+    tailIn += copy.engineClocks;
+    slice += copy.coreClocks;
+  }
+  for (const auto &operand : tail.stores) {
+    TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, false);
+    out += copy.engineClocks;
+    slice += copy.coreClocks;
+  }
+  plan.copyClocks = in + tailIn;
+  plan.coreClocks = core + slice;
+  int64_t tiles = outer * llvm::divideCeil(m, plan.tileM) * llvm::divideCeil(n, plan.tileN);
+  int64_t own = llvm::divideCeil(tiles, cores.cores);
+  double clearing = cleared > 0 ? 2 * plan.tileM * (columns * (cleared + loopClocks) + loopClocks) : 0;
+  double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
+  Ring ring{plan.unitClocks, in,  tailIn, core - moved, issue,       moved,      byCore,
+            slice,           out, own,    steps,        plan.slices, plan.stages};
+  plan.clocks = clearing + ring.clocks();
+  plan.busy = own * steps * plan.unitClocks / plan.clocks;
+  plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+  return true;
+}
+
+std::optional<ScratchpadContractionPlan>
+tilewright::planScratchpadContraction(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores,
+                                      const TailShape &tail, const PlanOptions &options, std::string &reason,
+                                      std::vector<ScratchpadContractionPlan> *considered) {
+  ScratchpadContractionPlan base;
+  if (!chooseDims(base, c, reason))
+    return std::nullopt;
+  auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
+  Judge judge{c, chip, cores, tail, extent(base.mDim), extent(base.nDim), extent(base.kDim)};
+  judge.align = scratchpadAlignment(cores);
+  for (unsigned dim : base.outer)
+    judge.outer *= extent(dim);
+  for (unsigned dim : base.otherK)
+    judge.otherK *= extent(dim);
+  for (unsigned dim : c.k)
+    judge.knownSteps &= c.nest.tripCounts[dim].has_value();
+
+  auto forced = [&](StringRef name) -> std::optional<int64_t> {
+    for (auto &[field, value] : options.overrides)
+      if (field == name)
+        return value;
+    return std::nullopt;
+  };
+  // Multiples of the unit in powers of two, the last one covering the size, and for each of these the smallest tile
+  // that cuts a known size into as many; or what is forced.
+  auto sizes = [&](StringRef name, int64_t unit, unsigned dim) {
+    if (auto value = forced(name))
+      return SmallVector<int64_t>{int64_t(llvm::alignTo(std::max<int64_t>(1, *value), unit))};
+    SmallVector<int64_t> result;
+    int64_t size = extent(dim), blocks = std::max<int64_t>(1, llvm::divideCeil(size, unit));
+    for (int64_t tile = unit;; tile *= 2) {
+      int64_t even = llvm::divideCeil(blocks, llvm::divideCeil(blocks, tile / unit)) * unit;
+      if (even < tile && c.nest.tripCounts[dim] && !llvm::is_contained(result, even))
+        result.push_back(even);
+      result.push_back(tile);
+      if (tile >= size || tile >= 32 * unit)
+        return result;
+    }
+  };
+  bool isForced = llvm::any_of(options.overrides, [](auto &field) {
+    return llvm::is_contained({"tile_m", "tile_n", "tile_k", "stages"}, StringRef(field.first));
+  });
+  std::optional<ScratchpadContractionPlan> best, smallest;
+  bool multiplies = false;
+  std::string lacks;
+  for (const MatrixUnit &unit : chip.units()) {
+    if (!computes(unit, c, cores, lacks) || (!options.mayReassociate && unit.k > 1 && isFloat(unit.c.element)))
+      continue;
+    multiplies = true;
+    for (int64_t tileM : sizes("tile_m", unit.m, base.mDim))
+      for (int64_t tileN : sizes("tile_n", unit.n, base.nDim))
+        for (int64_t tileK : sizes("tile_k", unit.k, base.kDim)) {
+          ScratchpadContractionPlan plan = base;
+          plan.unit = &unit;
+          plan.tileM = tileM;
+          plan.tileN = tileN;
+          plan.tileK = tileK;
+          plan.stages = std::max<int64_t>(2, forced("stages").value_or(3));
+          ScratchpadContractionPlan loose = plan;
+          if (isForced && judge.judge(loose, true) && (!smallest || loose.scratchpadBytes < smallest->scratchpadBytes))
+            smallest = loose;
+          if (!judge.judge(plan, false))
+            continue;
+          if (considered)
+            considered->push_back(plan);
+          if (!best || plan.seconds < best->seconds)
+            best = plan;
+        }
+  }
+  if (!best)
+    best = smallest;
+  if (!best)
+    reason = multiplies       ? "no tile of its units fits the scratchpad and the accumulators"
+             : !lacks.empty() ? lacks
+                              : "no unit of the chip computes these element types out of the scratchpad";
+  return best;
+}

@@ -1,0 +1,82 @@
+//===- ScratchpadContractionModel.h - Tiles of a contraction on cores with engines ---*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Chooses the tile of C that a core computes at a time, the depth of a step of
+/// k and the ring of stages between the copy engine and the unit:
+///
+///   step       k:   0    1    2  |  0    1    2  |           tiles of one core, one after the other
+///   copy          c0 c1  c2   c0'|  c1'  c2' ...             `stages` - 1 steps ahead, also into the next tile
+///   unit             u0   u1   u2|  u0'  u1'  u2'
+///   vector                       |  v0   v1                  the tile before, in `slices` of rows
+///   store                        |     s0   s1
+///
+/// All engines work at a time, so a step takes as long as the slowest (TileCopies.h says whose clocks a copy is):
+///
+///   step = max(unit, copy, core + vector slice, store)        two stages: max(unit, unit's commands + copy, ..)
+///   time = first copies + tiles of a core * steps * step + last tile's vector work and store
+///          - what the last steps do not copy any more
+///
+/// Unknown sizes count as large.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_SCRATCHPADCONTRACTIONMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_SCRATCHPADCONTRACTIONMODEL_H
+
+#include "core/CostModel/Copies/TileCopies.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
+#include "tilewright/Cores.h"
+
+namespace tilewright {
+
+/// What the vector unit does with each element of a finished tile.
+struct TailShape {
+  struct Operand {
+    int64_t bytes = 4;             // of an element
+    bool rows = true, cols = true; // whether it differs between rows and columns
+    TileOrder order = TileOrder::Rows;
+    int64_t pitchBits = 0; // as in TileTransfer
+  };
+  llvm::SmallVector<Operand> loads, stores;
+  int64_t operations = 0; // element-wise ops
+};
+
+struct ScratchpadContractionPlan {
+  const MatrixUnit *unit = nullptr;
+  unsigned mDim = 0, nDim = 0, kDim = 0;
+  llvm::SmallVector<unsigned> outer, otherK; // the dimensions left, outermost first
+  int64_t tileM = 1, tileN = 1, tileK = 1;   // elements
+  int64_t stages = 2;                        // of the ring
+  int64_t slices = 1;                        // rows of a tile are finished in so many pieces
+  int64_t width = 1;                         // columns of one vector step of the tail
+  int64_t scratchpadBytes = 0, accumulatorBytes = 0;
+  CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
+  double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the tail
+  double clocks = 0, busy = 0, seconds = 0;              // of one core; share in which the unit works
+
+  llvm::json::Object toJSON() const;
+};
+
+/// The plan with the smallest modelled time; nullopt and `reason` if no unit computes this contraction from a
+/// scratchpad. Forced fields are taken as they are, also where the memories are too small: plan-scratchpad then shows
+/// the map. `considered`: receives every tile that fits, for --explain.
+std::optional<ScratchpadContractionPlan>
+planScratchpadContraction(const Contraction &contraction, const TargetDescription &chip, const CoreHierarchy &cores,
+                          const TailShape &tail, const PlanOptions &options, std::string &reason,
+                          std::vector<ScratchpadContractionPlan> *considered = nullptr);
+
+/// TileTransfer's `pitchBits` of an array: bits of the bytes that each loop of the nest moves its address by, but for
+/// steps of one element.
+int64_t pitchBitsOf(const Access &access, const Nest &nest, int64_t elementBytes);
+
+/// Bytes between the starts of two buffers in a scratchpad: a row of its banks, or what an engine asks for.
+int64_t scratchpadAlignment(const CoreHierarchy &cores);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_SCRATCHPADCONTRACTIONMODEL_H

@@ -1,0 +1,69 @@
+//===- SplitModel.cpp - Sums shared out over blocks -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The formula of SplitModel.h over all divisors.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Schedules/SplitModel.h"
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/ContractionExtents.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace tilewright;
+
+llvm::json::Object SplitPlan::toJSON() const {
+  return llvm::json::Object{
+      {"parts", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}, {"seconds", seconds}};
+}
+
+SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDescription &chip,
+                                const LaneHierarchy &hierarchy) {
+  SplitPlan best;
+  const Contraction &c = question.contraction;
+  const Memory *global = chip.memory("global");
+  for (std::optional<int64_t> trips : c.nest.tripCounts)
+    if (!trips || *trips == 0)
+      return best;
+  if (!global)
+    return best;
+  constexpr int64_t mostParts = 64;
+  std::vector<SplitPlan> considered;
+  for (int64_t parts = 1; parts <= mostParts; ++parts) {
+    if (parts > 1 && *c.nest.tripCounts[best.kDim] * elementBytes(c.a.element) % (parts * sectorBytes) != 0)
+      continue; // rows of a part begin at whole sectors
+    question.parts = parts;
+    std::string reason;
+    std::optional<LaneContractionPlan> tiles = planLaneContraction(question, chip, hierarchy, reason);
+    if (!tiles && parts == 1)
+      return best;
+    if (!tiles)
+      continue;
+    const auto [m, n, k, outer, otherK] = ContractionExtents(c, *tiles);
+    if (parts > 1 && k % (parts * tiles->depth) != 0)
+      continue;
+    SplitPlan plan = best;
+    plan.parts = parts;
+    plan.kDim = tiles->kDim;
+    plan.tiles = parts * outer * llvm::divideCeil(m, tiles->blockM()) * llvm::divideCeil(n, tiles->blockN());
+    plan.clocks = tiles->seconds * chip.clockMHz() * 1e6;
+    double result = double(outer) * m * n * elementBytes(c.accumulator);
+    if (parts > 1)
+      plan.clocks += 2 * parts * result / global->bytesPerClock + launchClocks;
+    else
+      plan.clocksWhole = plan.clocks;
+    plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
+    considered.push_back(plan);
+    if (parts == 1 || plan.clocks < best.clocks)
+      best = plan;
+  }
+  best.considered = std::move(considered);
+  return best;
+}

@@ -1,0 +1,287 @@
+//===- ContractionTime.cpp - The time of a plan ---------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every candidate (unit, side of the lanes, register tile, packing, order) gets
+// a time in clocks from the same closed form. The form adds what cannot overlap
+// and takes the maximum of what does:
+//
+//   time = tiles * (steps * max(units, loads, issue, vector bytes / bandwidth) + tile overhead)
+//        + C traffic + packing
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "core/CostModel/Time/Overlap.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+/// Strides and elements of the operands, found once: every candidate asks for them many times.
+Planner::Reach::Reach(const Access &access, const Planner &planner) {
+  for (unsigned dim = 0, rank = planner.c.nest.tripCounts.size(); dim < rank; ++dim)
+    strides.push_back(access.stride(dim));
+  const llvm::SmallBitVector dims = access.dims();
+  for (unsigned dim : dims.set_bits())
+    elements *= planner.trips(dim);
+}
+
+/// Lines that fall into a set of `cache` on average when `rows` rows, `stride` bytes apart, are read whose parts take
+/// `perRow` lines. Strides of powers of two reach few sets of a page; pages lie anywhere in memory, so they reach every
+/// group of sets.
+double Planner::linesOfSet(const Memory &cache, int64_t stride, double perRow, double rows) const {
+  int64_t sets = cache.bytes / (cache.lineBytes * cache.ways);
+  int64_t setsOfPage = std::min<int64_t>(sets, machine.pageBytes / cache.lineBytes);
+  int64_t lines = std::max<int64_t>(stride / cache.lineBytes, 1);
+  double reachedOfPage = std::min<double>(setsOfPage, double(setsOfPage) / std::gcd(lines, setsOfPage) * perRow);
+  return rows * perRow / (reachedOfPage * sets / setsOfPage);
+}
+
+/// The same of the vector operand in place (cache 0: the first): rows of `vectors` vectors at its k stride.
+double Planner::setPressure(const ContractionPlan &p, unsigned level) const {
+  const Memory *cache = machine.cache(level);
+  const ContractionOperand &operand = p.vectorOperand(c);
+  auto stride = strideOf(operand.access, p.kDim);
+  if (!cache || !stride || *stride == 0)
+    return 0;
+  int64_t bytes = elementBytes(operand.element);
+  int64_t perRow = llvm::divideCeil(p.vectors * p.unit->n * bytes, cache->lineBytes);
+  return linesOfSet(*cache, std::abs(*stride) * bytes, perRow, double(p.kBlock ? p.kBlock : product(c.k)));
+}
+
+/// Sizes as the emitter cuts them: even rows, full panels and one narrower panel.
+Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
+  const MatrixUnit &unit = *p.unit;
+  const ContractionOperand &v = p.vectorOperand(c), &s = p.scalarOperand(c);
+  Extents x;
+  x.lanes = trips(*p.laneDim);
+  x.rows = p.rowDim ? trips(*p.rowDim) : 1;
+  x.k = product(c.k);
+  x.outer = double(product(c.batch)) * product(c.m) * product(c.n) / (x.lanes * x.rows);
+  x.vectors = std::ceil(x.lanes / unit.n);
+  x.unitRows = std::ceil(x.rows / unit.m);
+  x.panels = std::ceil(x.vectors / p.vectors);
+  x.rowTiles = std::ceil(x.unitRows / p.rows);
+  x.meanRows = x.unitRows / x.rowTiles;
+  x.meanVectors = x.vectors / x.panels;
+  x.kBlocks = p.kBlock ? std::ceil(double(trips(p.kDim)) / p.kBlock) : 1;
+  x.kInBlock = x.k / x.kBlocks;
+  x.registerBytes = double(unit.n) * unit.k * elementBytes(elementType(unit.b.element, c.accumulator.getContext()));
+  x.rowBytes = double(unit.m) * unit.k * elementBytes(elementType(unit.a.element, c.accumulator.getContext()));
+  x.panelBytes = x.kInBlock / unit.k * x.meanVectors * x.registerBytes;
+  x.vSource = elementsOf(v.access) * elementBytes(v.element);
+  x.sSource = elementsOf(s.access) * elementBytes(s.element);
+  return x;
+}
+
+/// How often a step of k of the vector operand, read in place, enters another page: 1 where rows are pages apart.
+double Planner::pageSteps(const ContractionPlan &p) const {
+  const ContractionOperand &v = p.vectorOperand(c);
+  auto stride = strideOf(v.access, p.kDim);
+  return stride ? std::min(1.0, double(std::abs(*stride)) * elementBytes(v.element) / machine.pageBytes) : 0;
+}
+
+/// The part of a page that lies between two steps along `dim`.
+double Planner::pagesApart(const Access &access, unsigned dim, int64_t bytes) const {
+  return std::min(1.0, double(std::abs(strideOf(access, dim).value_or(0))) * double(bytes) / double(machine.pageBytes));
+}
+
+/// Clocks in which one of `lines` lines at a distance of `stride` bytes arrives when it is read again: they stay in the
+/// nearest cache of whose sets they reach enough; caches behind the second hash their addresses.
+double Planner::stridedLineClocks(double stride, double lines) const {
+  for (unsigned level = 0; level < 2; ++level) {
+    const Memory *cache = machine.cache(level);
+    if (!cache)
+      break;
+    int64_t sets = cache->bytes / (cache->lineBytes * cache->ways);
+    int64_t apart = std::max<int64_t>(stride / cache->lineBytes, 1);
+    double reached = double(sets) / std::gcd(apart, sets);
+    if (level > 0) // pages lie anywhere in memory, so they reach every group of sets
+      reached = std::max(reached, double(sets) * cache->lineBytes / machine.pageBytes);
+    if (lines <= 0.75 * reached * cache->ways)
+      return level == 0 ? 0 : machine.lineBytes / cache->bytesPerClock;
+  }
+  return machine.lineBytes /
+         machine.scattered(std::max<double>(lines * machine.lineBytes, machine.cache(1) ? machine.cache(1)->bytes : 0));
+}
+
+/// Accesses of the vector operand cross cache lines: each counts twice.
+double Planner::crossing(const ContractionPlan &p) const {
+  auto stride = strideOf(p.vectorOperand(c).access, p.kDim);
+  const Memory *cache = machine.cache(0);
+  bool crosses = !p.packVectors && cache &&
+                 (!stride || (*stride * elementBytes(p.vectorOperand(c).element)) % cache->lineBytes != 0);
+  return crosses ? 2 : 1;
+}
+
+/// Vector accesses that move one fragment of `bytes`: a tile register is filled row by row.
+double Planner::accesses(const UnitOperand &operand, double bytes) const {
+  if (operand.residence == Residence::BroadcastScalar)
+    return 1;
+  double vectors = std::max(1.0, bytes / std::max<int64_t>(machine.registerBytes, 1));
+  return operand.opaque ? std::max<double>(vectors, operand.opaque->rows) : vectors;
+}
+
+/// Bytes per clock at which a panel is read, once per row tile from where it fits. In place it also has to fit the sets
+/// of the second cache: long rows reach few of them, and what they evict comes back from where the whole operand lies.
+double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) const {
+  // A prefetched panel arrives beside the one in use.
+  double side = p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels;
+  double held = x.panelBytes * (p.rowsOutside ? side : p.prefetchPanels ? 2 : 1);
+  // A packed panel that fits the first cache beside the rows of a tile stays there: what is prefetched goes into the
+  // second one.
+  double own = x.panelBytes + x.meanRows * p.unit->m * x.kInBlock * elementBytes(p.scalarOperand(c).element);
+  if (const Memory *first = machine.cache(0);
+      first && p.packVectors && !p.isBlock() && !p.rowsOutside && side <= 1 && own <= 0.75 * first->bytes)
+    return 1 / (1 / (x.rowTiles * machine.bandwidth(x.panelBytes + first->bytes)) +
+                (1 - 1 / x.rowTiles) / first->bytesPerClock);
+  // With the row tiles outside, each of them reads all panels; between two reads of one lie the other panels, and the
+  // row tile with its part of C.
+  double tile = x.meanRows * p.unit->m *
+                (x.kInBlock * elementBytes(p.scalarOperand(c).element) + x.lanes * elementBytes(c.accumulator));
+  double bandwidth = p.rowsOutside ? machine.cyclic(held, tile) : machine.bandwidth(held);
+  // Between the packing of a block of panels and their first use lies the packing of the others, whose sources pass
+  // through the caches as well; they are not used again, so half of them counts.
+  if (p.packVectors && side > 1)
+    bandwidth =
+        1 / (1 / (x.rowTiles * machine.bandwidth(1.5 * side * x.panelBytes)) + (1 - 1 / x.rowTiles) / bandwidth);
+  const Memory *second = machine.cache(1);
+  if (!second || p.packVectors || x.rowTiles <= 1)
+    return bandwidth;
+  const ContractionOperand &v = p.vectorOperand(c);
+  auto stride = strideOf(v.access, p.kDim);
+  // Rows that share sets of the first cache come from the second each time.
+  if (const Memory *first = machine.cache(0); setPressure(p, 0) > first->ways)
+    bandwidth = std::min(bandwidth, second->bytesPerClock);
+  bool withinPage = stride && std::abs(*stride) * elementBytes(v.element) < machine.pageBytes;
+  if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25)) // caches behind it hash their addresses
+    return std::min(bandwidth, machine.scattered(std::max<double>(x.panelBytes, second->bytes)));
+  return bandwidth;
+}
+
+/// Clocks in which one unit row of the scalar operand (or of A's fragments) arrives for one step of k.
+double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
+  const ContractionOperand &s = p.scalarOperand(c);
+  if (p.isBlock()) {
+    // Fragments are read once a panel from where the rows between two uses fit.
+    double rows = p.rowsOutside ? x.meanRows : p.rowBlock ? double(p.rowBlock * p.rows) : x.unitRows;
+    return x.rowBytes / machine.bandwidth(rows * x.rowBytes * x.kInBlock / p.unit->k);
+  }
+  // Every panel reads the rows of a block of k again, from the second cache if its sets hold them.
+  double rows = p.rowsOutside ? x.meanRows : x.rows, bytes = rows * x.kInBlock * elementBytes(s.element);
+  if (const Memory *second = machine.cache(1); second && p.rowDim && !p.packScalars && !p.rowsOutside) {
+    double apart = double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * elementBytes(s.element);
+    double lines = std::max(1.0, x.kInBlock * elementBytes(s.element) / second->lineBytes);
+    if (std::abs(strideOf(s.access, p.kDim).value_or(0)) == 1 &&
+        linesOfSet(*second, int64_t(apart), lines, rows) > 0.75 * second->ways)
+      bytes = std::max<double>(bytes, second->bytes);
+  }
+  double clocks = elementBytes(s.element) * p.unit->k / machine.bandwidth(bytes);
+  // Rows whose distance is a multiple of a few lines share sets of the first cache: too many evict each other.
+  const Memory *first = machine.cache(0);
+  if (!first || !p.rowDim || p.packScalars)
+    return clocks;
+  int64_t stride = std::abs(strideOf(s.access, *p.rowDim).value_or(0)) * elementBytes(s.element);
+  int64_t sets = first->bytes / (first->lineBytes * first->ways);
+  if (stride >= first->lineBytes && stride % first->lineBytes == 0) {
+    double reached = double(sets) / std::gcd(stride / first->lineBytes, sets);
+    if (x.meanRows / reached > first->ways - 1)
+      clocks += first->lineBytes / machine.bandwidth(first->bytes);
+  }
+  return clocks;
+}
+
+/// All register tiles: their k loops, and what begins and ends them.
+double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
+  const MatrixUnit &unit = *p.unit;
+  double bandwidth = vectorBandwidth(p, x), perRow = rowClocks(p, x);
+  double loadsA = accesses(unit.a, x.rowBytes), loadsB = accesses(unit.b, x.registerBytes);
+  double resultBytes = double(unit.m) * unit.n * elementBytes(c.accumulator);
+  double storesC =
+      unit.c.opaque ? accesses(unit.c, resultBytes) : std::max<double>(unit.m, accesses(unit.c, resultBytes));
+  // In place, each step of k may be on another page: those that do not stay translated are walked by every row tile.
+  double translation = 0, pages = pageSteps(p) * x.kInBlock;
+  if (!p.packVectors && x.rowTiles > 1)
+    translation = pageSteps(p) * machine.translation(p.rowsOutside ? x.vSource / machine.pageBytes : pages);
+  // The out-of-order window hides most of what comes from beyond the first cache.
+  const Memory *first = machine.cache(0);
+  double exposed = first && bandwidth < 0.75 * first->bytesPerClock && !p.isBlock() ? machine.exposed : 0;
+  double twice = crossing(p);
+  auto step = [&](double tileRows, double tileVectors, double issueOfVectors) {
+    double units = std::max(tileRows * issueOfVectors, unit.latency);
+    double loads = (tileRows * loadsA + tileVectors * loadsB * twice) / machine.loadsPerClock;
+    double issue =
+        (tileRows * tileVectors + tileRows * loadsA + tileVectors * loadsB + 2.0 / p.kUnroll) / machine.issuePerClock;
+    double traffic = twice > 1 ? machine.crossingTraffic : 1;
+    double arrival = tileVectors * x.registerBytes * traffic / bandwidth;
+    double memory = arrival + tileRows * perRow;
+    return overlapped({units, loads, issue, memory, translation}) + exposed * (arrival + translation);
+  };
+  // Filling and draining the accumulators' chains, loop set-up, stores; C of earlier blocks and offsets are added.
+  double added = (x.kBlocks - 1) / x.kBlocks * (p.prefetchResult ? 2 : 1) + (p.offsetScalars ? 1 : 0);
+  double steps = p.isBlock() ? std::ceil(x.kInBlock / unit.k) : x.kInBlock / unit.k;
+  auto tile = [&](double tileRows, double tileVectors, double issueOfVectors) {
+    return steps * step(tileRows, tileVectors, issueOfVectors) + unit.latency + 12 +
+           tileRows * tileVectors * storesC * (1 / machine.storesPerClock + added / machine.loadsPerClock);
+  };
+  double lastVectors = x.vectors - (x.panels - 1) * p.vectors, partial = std::fmod(x.lanes, unit.n);
+  double lastIssue = lastVectors * unit.issue;
+  if (partial && p.tailUnit)
+    lastIssue += p.tailUnit->issue - unit.issue;
+  double wideRows = std::ceil(x.meanRows), wideTiles = x.unitRows - x.rowTiles * (wideRows - 1);
+  double total = 0;
+  for (auto [tileRows, count] : {std::pair(wideRows, wideTiles), std::pair(wideRows - 1, x.rowTiles - wideTiles)})
+    if (count > 0)
+      total += count * ((x.panels - 1) * tile(tileRows, p.vectors, p.vectors * unit.issue) +
+                        tile(tileRows, lastVectors, lastIssue));
+  double states = 0;
+  for (const State &state : unit.states)
+    states += state.cost;
+  return total * x.outer * x.kBlocks + states;
+}
+
+/// C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
+/// prefetchers, pieces of rows are not. Half of it overlaps with the arithmetic.
+double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
+  double bytes = x.outer * x.rows * x.lanes * elementBytes(c.accumulator);
+  bool wholeRows = p.rowsOutside || x.rowTiles == 1 || x.panels == 1;
+  // The lines of a tile register's rows leave while the next tile is computed.
+  double pieces = p.unit->c.opaque ? std::min(machine.scattered(bytes), machine.writing(bytes))
+                                   : 2 * machine.scatteredStores(bytes);
+  double written = wholeRows ? 2 * std::min(machine.writing(bytes), machine.bandwidth(bytes)) : pieces;
+  // What was prefetched to be added to is near when it is stored, and hardly anything waits until it is written back.
+  bool fetched = p.prefetchResult && !p.unit->c.opaque;
+  double again = fetched ? 1 / (2 * machine.bandwidth(bytes)) + 1 / (4 * machine.writing(bytes)) : 2 / written;
+  double total = bytes * (1 / written + (x.kBlocks - 1) * again);
+  if (strideOf(c.c, *p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
+    double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * elementBytes(c.accumulator);
+    // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
+    double away = stridedLineClocks(apart, x.meanVectors * p.unit->n);
+    double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + 3 * away;
+    total += x.outer * x.rows * x.lanes * x.kBlocks * each;
+  } else if (p.rowDim && !wholeRows) { // the rows of a panel lie on pages of their own
+    double pages = pagesApart(c.c, *p.rowDim, elementBytes(c.accumulator));
+    double others =
+        p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, elementBytes(p.scalarOperand(c).element));
+    double visits = x.outer * x.rows * x.panels * x.kBlocks;
+    // The walks of pages that follow each other do not wait for each other.
+    if ((pages + others) * x.rows + pageSteps(p) * x.kInBlock > machine.translations)
+      total += (pages + others) * visits * machine.walkClocks / machine.walks;
+    else
+      total += pages * visits / (fetched ? x.kBlocks : 1) * machine.translation(pages * x.rows);
+  }
+  return total;
+}
+
+double Planner::clocks(const ContractionPlan &p) const {
+  Extents x = extentsOf(p);
+  return withScalars(p, x, withVectors(p, x, tileClocks(p, x) + resultClocks(p, x)));
+}
+
+} // namespace tilewright

@@ -1,0 +1,202 @@
+//===- ContractionTraffic.cpp - What the operands of a plan cost ----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The part of a plan's time that stands beside its k loops: both operands come
+// from where they lie, once or in every pass, and are packed if the plan says so.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "core/CostModel/Time/Overlap.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+/// Work and the arrival of prefetched lines beside it. Loops that prefetch take longer even where nothing reads the
+/// lines (docs/contractions.md has the measurement).
+double Planner::beside(double work, double arrival) const {
+  return overlapped({work, arrival}) + (1 - machine.hidden) * std::min(work, arrival);
+}
+
+/// Whether the source lines of a panel arrive before they are copied or read.
+bool Planner::isPrefetched(const ContractionPlan &p) const {
+  // Prefetched lines wait in the second cache until their panel's turn, beside the panel in use: rows that reach few of
+  // its sets push each other out again. (What is read in place overlaps with the units; a copy does not.)
+  const Memory *waitsIn = machine.cache(1);
+  return p.prefetchPanels && (!p.packVectors || !waitsIn || (1 + p.prefetchPanels) * setPressure(p) <= waitsIn->ways);
+}
+
+/// The vector operand comes once from where it lies: in long runs if few rows advance side by side over the panels,
+/// else in pieces of a panel's width.
+double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) const {
+  const ContractionOperand &v = p.vectorOperand(c);
+  bool foreseen = isPrefetched(p) || strideOf(v.access, p.kDim) == 1 || x.kInBlock <= machine.streams || x.panels <= 1;
+  double run = panelRun(p, x), touched = x.vSource, again = 0;
+  if (strideOf(v.access, *p.laneDim) == 1 && x.panels > 1) {
+    // Lines that two panels share come twice, from the second cache if the sets of the first do not hold a block.
+    double lines = (run + machine.lineBytes - std::gcd(int64_t(run), machine.lineBytes)) / run;
+    if (machine.cache(1) && setPressure(p, 1) > machine.cache(1)->ways)
+      touched *= lines;
+    else if (machine.cache(0) && setPressure(p, 0) > machine.cache(0)->ways)
+      again = x.vSource * (lines - 1) / machine.bandwidth(machine.cache(0)->bytes);
+  }
+  // Of each piece the first line is waited for; those behind it are foreseen. Where pieces end early in more rows than
+  // prefetchers follow, these bring lines for nothing.
+  bool inPieces = strideOf(v.access, *p.laneDim) == 1 && x.panels > 1 && x.kInBlock > machine.streams;
+  double piece = p.isBlock() && p.packVectors ? packedRun(p, x) : run;
+  double rate = foreseen ? machine.bandwidth(x.vSource) : machine.scattered(x.vSource);
+  if (foreseen && !isPrefetched(p) && x.panels > 1)
+    rate *= machine.followed;
+  if (p.isBlock() && p.packVectors && !foreseen) {
+    double lines = std::max(1.0, piece / machine.lineBytes);
+    rate = lines / (1 / machine.scattered(x.vSource) + (lines - 1) / machine.bandwidth(x.vSource));
+  }
+  if (inPieces)
+    rate = std::min(rate, machine.pieces(x.vSource, piece));
+  double first = touched / rate + again;
+  // Rows on pages of their own: while the pages that pass between two panels stay translated, each is walked once; else
+  // at every visit, by the prefetches and again by what reads the lines.
+  double visits = pageSteps(p) * x.vSource / run, pages = std::min(visits, x.vSource / machine.pageBytes);
+  double between = pageSteps(p) * x.kInBlock + (p.rowsOutside || x.panels <= 1 ? 0 : x.sSource / machine.pageBytes);
+  bool walks = between > machine.translations;
+  first += (walks ? visits * (isPrefetched(p) && p.packVectors ? 2 : 1) : pages) * machine.walkClocks;
+  if (pageSteps(p) * x.kInBlock > 0.75 * machine.firstTranslations)
+    first += visits * machine.translationClocks;
+  return first;
+}
+
+/// Bytes of a panel's row that lie together in the source.
+double Planner::panelRun(const ContractionPlan &p, const Extents &x) const {
+  return x.meanVectors * p.unit->n * elementBytes(p.vectorOperand(c).element);
+}
+
+/// The same of all panels that are packed at once; 0 where the source is transposed.
+double Planner::packedRun(const ContractionPlan &p, const Extents &x) const {
+  if (strideOf(p.vectorOperand(c).access, *p.laneDim) != 1)
+    return 0;
+  return panelRun(p, x) * (p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels);
+}
+
+/// What the vector operand costs beside the k loops (`total`): first touch and packing.
+double Planner::withVectors(const ContractionPlan &p, const Extents &x, double total) const {
+  const MatrixUnit &unit = *p.unit;
+  const ContractionOperand &v = p.vectorOperand(c);
+  bool prefetched = isPrefetched(p);
+  double first = firstTouchClocks(p, x);
+  if (!p.packVectors)
+    return prefetched ? beside(total, first) : std::max(total, first) + 0.5 * std::min(total, first);
+  // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
+  double group = interleaveOf(unit.b, /*freeIsColumn=*/true), pieceBytes = x.registerBytes * group / unit.k;
+  bool transposed = strideOf(v.access, *p.laneDim) != 1, gathers = transposed && strideOf(v.access, p.kDim) != 1;
+  double perVector = (transposed ? 1 : group) * crossing(p) / machine.loadsPerClock + 1 / machine.storesPerClock +
+                     (transposed ? std::log2(unit.n) : group - 1) / machine.shufflesPerClock;
+  if (gathers)
+    perVector = 3.0 * unit.n;
+  // Each line of a panel's rows is asked for once by the prefetching, and once more where panels share it.
+  if (prefetched)
+    perVector += group * std::ceil(panelRun(p, x) / machine.lineBytes) / x.meanVectors / machine.loadsPerClock;
+  double pieces = elementsOf(v.access) / (unit.n * group);
+  // The column sums that an offset of the scalars needs read the panel once more, as one more row.
+  if (p.offsetScalars)
+    total += pieces * (1 / machine.loadsPerClock + x.registerBytes / vectorBandwidth(p, x));
+  // The copy waits for what is not yet near; prefetched lines arrive while the panel before is multiplied.
+  double held = x.panelBytes * (p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels);
+  double copy = pieces * (perVector + pieceBytes / machine.writing(held));
+  if (prefetched) {
+    // Fragments come through the second cache all the time, into which the prefetched lines go: each waits for the
+    // other.
+    double both = p.isBlock() ? std::hypot(total, first) : beside(total, first);
+    return (both + copy) * (1 + copyMargin / 2);
+  }
+  // What lies together in long runs comes while it is copied.
+  if (packedRun(p, x) >= 8 * machine.lineBytes)
+    copy = std::max(copy, first) + 0.5 * std::min(copy, first) - first;
+  return (total + copy + first) * (1 + copyMargin / 2);
+}
+
+/// Row tiles read scalars whose k is strided: another line each step. The next row tiles use a line again while a block
+/// of k of them stays; what no cache keeps is missed by every tile.
+double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const {
+  const ContractionOperand &s = p.scalarOperand(c);
+  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * elementBytes(s.element);
+  double linesOfStep = std::max(1.0, x.meanRows * elementBytes(s.element) / machine.lineBytes);
+  double pages = std::min(1.0, apart / machine.pageBytes);
+  double each = stridedLineClocks(apart, x.kInBlock * linesOfStep) + pages * machine.translation(pages * x.kInBlock);
+  return passes * x.outer * x.rowTiles * x.kBlocks * x.kInBlock * linesOfStep * each;
+}
+
+/// Scalars read in place come once from where they lie. Whenever a tile turns to other rows or to the next block of k,
+/// the prefetchers begin anew: until they are far enough ahead, lines are waited for, those of as many steps at once as
+/// fit the window of out-of-order execution. Rows that lie together in a page are one stream.
+double Planner::scalarTouchClocks(const ContractionPlan &p, const Extents &x) const {
+  const ContractionOperand &s = p.scalarOperand(c);
+  const Memory &from = machine.level(x.sSource);
+  if (&from == machine.cache(0) || &from == machine.cache(1))
+    return 0;
+  double run = x.kInBlock * elementBytes(s.element), rows = x.meanRows * p.unit->m, waited = 0;
+  double apart = p.rowDim ? double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * elementBytes(s.element) : 0;
+  if (rows * std::max(run, apart) > machine.pageBytes) {
+    double instructions = x.meanRows * x.meanVectors + x.meanVectors + (x.meanVectors > 1 ? x.meanRows : 0);
+    double ofLine = instructions * machine.lineBytes / (elementBytes(s.element) * p.unit->k);
+    double lines = std::min(machine.ramp, std::ceil(run / machine.lineBytes));
+    waited = x.outer * x.rowTiles * x.kBlocks * lines / std::max(1.0, machine.window / ofLine) * from.latency;
+  }
+  return x.sSource / machine.bandwidth(x.sSource) + waited;
+}
+
+/// What the scalar operand (or A's fragments) costs beside that.
+double Planner::withScalars(const ContractionPlan &p, const Extents &x, double total) const {
+  const ContractionOperand &s = p.scalarOperand(c);
+  double elements = elementsOf(s.access);
+  if (p.isBlock()) {
+    // Rows along k come in long runs; blocks of other rows in pieces of a unit's rows, whose lines two blocks share.
+    // Row tiles outside read all of it for each block of panels.
+    bool runs = strideOf(s.access, p.kDim) == 1;
+    double piece = p.unit->m * elementBytes(s.element), lines = std::max(1.0, machine.lineBytes / piece);
+    double fromMemory =
+        x.sSource / (runs ? machine.bandwidth(x.sSource)
+                          : std::min(machine.scattered(x.sSource) / lines, machine.pieces(x.sSource, piece)));
+    if (p.rowsOutside && p.laneBlock > 0 && !p.packScalars)
+      fromMemory *= std::ceil(x.panels / p.laneBlock);
+    if (!p.packScalars)
+      return std::max(total, fromMemory) + 0.5 * std::min(total, fromMemory);
+    // Vectors along k, or rows along the free dimension whose blocks are transposed.
+    double perVector = 1 / machine.loadsPerClock + 1 / machine.storesPerClock;
+    double perElement = perVector * elementBytes(s.element) / machine.registerBytes;
+    if (strideOf(s.access, p.kDim) != 1)
+      perElement = p.rowDim && strideOf(s.access, *p.rowDim) == 1
+                       ? perElement * (1 + std::log2(p.unit->m) / machine.shufflesPerClock)
+                       : 3;
+    return (total + elements * perElement + fromMemory) * (1 + copyMargin);
+  }
+  if (p.packScalars) {
+    bool contiguous = strideOf(s.access, p.kDim) == 1 || (p.rowDim && strideOf(s.access, *p.rowDim) == 1);
+    double repeats = p.rowsOutside || !p.laneBlock || packsScalarsOnce(p) ? 1 : std::ceil(x.panels / p.laneBlock);
+    // A step's row is copied whole; a width that is no power of two in several pieces.
+    bool runs = strideOf(s.access, p.kDim) != 1 && contiguous;
+    double width = runs ? x.meanRows / llvm::popcount(uint64_t(std::ceil(x.meanRows))) : contiguous ? p.unit->n : 1;
+    double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / width;
+    total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
+    if (std::abs(strideOf(s.access, p.kDim).value_or(0)) != 1)
+      total += stridedScalarClocks(p, x, repeats);
+    return total * (1 + copyMargin);
+  }
+  // Scalars whose k is strided: the whole operand comes once a pass, beside the lines that every tile touches.
+  if (std::abs(strideOf(s.access, p.kDim).value_or(0)) != 1) {
+    double strided = stridedScalarClocks(p, x, x.panels);
+    const Memory *second = machine.cache(1);
+    double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;
+    total = std::max(total, strided) + 0.25 * std::min(total, strided);
+    return total + x.sSource * passes / machine.scattered(x.sSource) * 0.5;
+  }
+  return overlapped({total, scalarTouchClocks(p, x)});
+}
+
+} // namespace tilewright

@@ -1,0 +1,230 @@
+//===- LaneRingModel.cpp - Units of a group of subgroups, fed by an engine -===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Plans where matrices stay in the scratchpad: an engine copies tiles of A and B
+/// into a ring of stages, one role of the block starts the copies, the groups
+/// multiply.
+///
+///   a stage      BM + BN lines of 128 bytes (of k), or lines of the free dimension, BK of them for each 128 bytes
+///   a step       max(units: W TM BK/k issue, scratchpad: writes and each unit's reads, L2: bytes of all blocks,
+///                of B only a part for each block of a cluster)
+///   time         ceil(tiles / multiprocessors) x (steps x step + epilogue) + latency of the engine + launch
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Copies/TileOrder.h"
+#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/ContractionExtents.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+/// Bytes of a line: the widest swizzle.
+constexpr int64_t lineBytes = 128;
+/// Stages beyond which none is waited for any more.
+constexpr int64_t mostStages = 8;
+/// Rows or columns of C that a block's tile has at most.
+constexpr int64_t largestTile = 256;
+/// Scratchpad bytes in which results of a group leave: two buffers of 64 lines.
+constexpr int64_t resultBytes = 2 * 64 * lineBytes;
+/// Scratchpad bytes for the barriers of the stages.
+constexpr int64_t barrierBytes = 1024;
+} // namespace
+
+/// How the engine can cut tiles out of an operand: lines along k or along `free`; nullopt: it cannot. `depth`: BK.
+static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOperand &operand, unsigned free,
+                                       unsigned k, const CopyEngine &engine, int64_t depth, int64_t elementBytes) {
+  const Access &access = operand.access;
+  auto type = cast<MemRefType>(access.memref.getType());
+  int64_t rank = type.getRank();
+  if (!type.getLayout().isIdentity() || rank < 2 || rank > engine.maxRank ||
+      !(isa<BlockArgument>(access.memref) || access.memref.getDefiningOp<memref::AllocOp>()))
+    return std::nullopt;
+  // Coordinates of tiles have 32 bits.
+  if (llvm::any_of(type.getShape(),
+                   [](int64_t size) { return !ShapedType::isDynamic(size) && !llvm::isInt<32>(size); }))
+    return std::nullopt;
+  int freePlace = -1, kPlace = -1;
+  for (auto [place, result] : llvm::enumerate(access.map.getResults()))
+    for (auto [dim, found] : {std::pair(free, &freePlace), {k, &kPlace}}) {
+      if (!result.isFunctionOfDim(dim))
+        continue;
+      if (*found >= 0 || linearCoefficient(result, dim) != 1)
+        return std::nullopt;
+      *found = place;
+    }
+  if (freePlace < 0 || kPlace < 0 || freePlace == kPlace || (freePlace != rank - 1 && kPlace != rank - 1))
+    return std::nullopt;
+  // Rows begin at multiples of what the engine needs.
+  int64_t pitch = elementBytes;
+  for (int64_t d = rank - 1; d > 0; --d) {
+    if (type.isDynamicDim(d))
+      return std::nullopt;
+    pitch *= type.getDimSize(d);
+    if (pitch % engine.alignBytes)
+      return std::nullopt;
+  }
+  // Tiles end where the iterations end: those are one range of the array that the launch knows, or no tile goes beyond.
+  for (auto [dim, place] : {std::pair(free, freePlace), {k, kPlace}}) {
+    std::optional<int64_t> extent = c.nest.tripCounts[dim];
+    AffineExpr start = simplifyAffineExpr(access.map.getResult(place) - getAffineDimExpr(dim, type.getContext()),
+                                          access.map.getNumDims(), access.map.getNumSymbols());
+    bool isRange = isa<AffineConstantExpr>(start);
+    if (!extent) {
+      affine::AffineForOp loop = Nest(c.nest).loops[dim];
+      AffineMap bound = loop.getUpperBoundMap();
+      Value size = loop.getUpperBoundOperands().size() == 1 ? loop.getUpperBoundOperands()[0] : Value();
+      isRange &= size && bound.getNumResults() == 1 && isa<AffineDimExpr, AffineSymbolExpr>(bound.getResult(0)) &&
+                 (isa<BlockArgument>(size) || size.getDefiningOp<memref::DimOp>());
+    }
+    isRange &= !llvm::is_contained(operand.bounded, unsigned(place)); // ends where the array does
+    if (!isRange && (!extent || *extent % (dim == k ? depth : largestTile)))
+      return std::nullopt;
+  }
+  return kPlace == rank - 1;
+}
+
+int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_t groups) {
+  const Memory *file = chip.memory("registers"), *own = chip.memory("register");
+  constexpr int64_t step = 8; // registers move between groups by so many
+  int64_t share = (file->entries / groupLanes - copierRegisters) / groups;
+  return std::min(share, own->entries) / step * step;
+}
+
+std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContractionQuestion &question,
+                                                              const TargetDescription &chip,
+                                                              const LaneHierarchy &hierarchy,
+                                                              const LaneContractionPlan &base,
+                                                              std::vector<LaneContractionPlan> *considered) {
+  const Contraction &c = question.contraction;
+  const LanePlanOverrides overrides = question.overrides;
+  const CopyEngine *engine = tileEngine(chip, hierarchy);
+  const Memory *shared = chip.memory(hierarchy.scratchpad), *file = chip.memory("registers"),
+               *own = chip.memory("register"), *l2 = chip.memory("l2"), *global = chip.memory("global");
+  if (!engine || !shared || !file || !own || !global)
+    return std::nullopt;
+  int64_t elementBytes = tilewright::elementBytes(c.a.element);
+  if (c.b.element.getIntOrFloatBitWidth() != c.a.element.getIntOrFloatBitWidth())
+    return std::nullopt;
+  int64_t line = lineBytes / elementBytes, depth = line;
+  auto aInK = linesAlongK(c, c.a, base.mDim, base.kDim, *engine, depth, elementBytes);
+  auto bInK = linesAlongK(c, c.b, base.nDim, base.kDim, *engine, depth, elementBytes);
+  if (!aInK || !bInK)
+    return std::nullopt;
+  const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, question.parts);
+  const double outerCount = double(outer), otherKCount = double(otherK);
+  if (k <= depth)
+    return std::nullopt;                                                      // one step: nothing runs ahead
+  const std::optional<int64_t> sweep = forcedValue(overrides, "raster_rows"); // rows of tiles of one
+  auto atMost = [&](StringRef field, int64_t most) {
+    return std::min(most, forcedValue(overrides, field).value_or(most));
+  };
+  bool isStatic = llvm::all_of(base.outer, [&](unsigned dim) { return c.nest.tripCounts[dim].has_value(); }) &&
+                  c.nest.tripCounts[base.mDim] && c.nest.tripCounts[base.nDim];
+
+  auto computes = [&](const MatrixUnit &unit) {
+    auto reads = [&](const UnitOperand &operand, bool asRows) {
+      return operand.residence == Residence::Scratchpad && operand.memory == hierarchy.scratchpad &&
+             llvm::is_contained(operand.majors, asRows ? "row" : "column") &&
+             llvm::is_contained(operand.arrangements, "swizzle.128");
+    };
+    return reads(unit.a, *aInK) && reads(unit.b, !*bInK) && unit.c.residence == Residence::LaneRegisters &&
+           unit.c.layout.numLanes() == unit.scopeCount * hierarchy.lanes && unit.scopeLevel == hierarchy.subgroup &&
+           unit.completion == Completion::WaitGroup && unit.init != UnitInit::NoAccumulate && unit.states.empty() &&
+           depth % unit.k == 0 && takesElements(unit, c, /*fast=*/false);
+  };
+  int64_t smallest = std::numeric_limits<int64_t>::max();
+  for (const MatrixUnit &unit : chip.units())
+    if (computes(unit))
+      smallest = std::min(smallest, unit.n);
+
+  std::optional<LaneContractionPlan> best;
+  for (const MatrixUnit &unit : chip.units()) {
+    if (!computes(unit) || (!*bInK && unit.n % line) || (!*aInK && unit.m % line))
+      continue;
+    if (unit.n >= 2 * n && unit.n > smallest)
+      continue;
+    int64_t groupLanes = unit.scopeCount * hierarchy.lanes;
+    int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
+    for (int64_t cluster : {1, 2})
+      for (int64_t groups : {2, 1}) // of equal ones that with more groups: they fill each other's gaps
+        for (int64_t tm : {1, 2}) {
+          LaneContractionPlan plan = base;
+          plan.unit = &unit;
+          plan.engine = engine->name;
+          plan.cluster = cluster;
+          plan.subgroupsM = groups;
+          plan.tilesM = tm;
+          plan.depth = depth;
+          plan.a.kInner = *aInK;
+          plan.b.kInner = *bInK;
+          for (StagedTile *tile : {&plan.a, &plan.b}) {
+            tile->line = line;
+            tile->swizzleBits = 3;
+            tile->swizzleBase = 4;
+            tile->swizzleShift = 3;
+          }
+          if (!agrees(plan, overrides) || (plan.blockM() >= 2 * m && plan.blockM() > unit.m))
+            continue;
+          // Blocks of a cluster each copy a part of B, in whole groups of 8 lines.
+          int64_t linesOfB = *bInK ? plan.blockN() : depth;
+          if (cluster > hierarchy.clusterBlocks || linesOfB % (8 * cluster) ||
+              (cluster > 1 && plan.blockM() * (cluster - 1) >= m))
+            continue;
+          plan.registers = tm * accumulators + otherRegisters;
+          if (plan.registers > groupRegisters(chip, groupLanes, groups) ||
+              (groups + 1) * unit.scopeCount > hierarchy.subgroups)
+            continue;
+          int64_t stageBytes = (plan.blockM() + plan.blockN()) * lineBytes;
+          int64_t otherBytes = barrierBytes + groups * resultBytes;
+          plan.stages = atMost("stages", std::min(mostStages, (shared->bytes - otherBytes) / stageBytes));
+          if (plan.stages < 2)
+            continue;
+          plan.sharedBytes = plan.stages * stageBytes + otherBytes;
+
+          int64_t clusters = atMost("workers", hierarchy.blocks / cluster); // at a time
+          int64_t tilesM = llvm::divideCeil(m, plan.blockM() * cluster), tilesN = llvm::divideCeil(n, plan.blockN());
+          double tiles = outerCount * tilesM * tilesN, active = std::min<double>(tiles, clusters) * cluster;
+          double units = double(groups * tm) * (depth / unit.k) * unit.issue;
+          double reads = double(groups * tm) * (unit.m + unit.n) * lineBytes;
+          double pad = (reads + stageBytes) / shared->bytesPerClock;
+          double fetched = double(plan.blockM() + plan.blockN() / cluster) * lineBytes;
+          double traffic = l2 ? fetched * active / l2->bytesPerClock : 0;
+          double steps = llvm::divideCeil(k, depth) * otherKCount;
+          plan.stepClocks = std::max({units, pad, traffic});
+          double stored =
+              double(plan.blockM()) * plan.blockN() * bytesTouched(question.written(), sectorBytes, sectorBytes);
+          double epilogue = 100 + stored * active / (l2 ? l2->bytesPerClock : 1000.0);
+          double waves = std::ceil(tiles / clusters);
+          double hbm =
+              (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
+          double clocks = std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks;
+          plan.seconds = clocks / (chip.clockMHz() * 1e6);
+          if (isStatic && tiles > clusters)
+            plan.workers = clusters;
+          if (plan.workers || sweep)
+            plan.rasterRows =
+                sweep.value_or(rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN()));
+          if (!plan.workers && plan.rasterRows > 1) // blocks of a grid, which follow its rows
+            continue;
+          if (plan.rasterRows < 1 || tilesM % plan.rasterRows != 0) // sweeps cover all rows of tiles
+            continue;
+          if (considered)
+            considered->push_back(plan);
+          if (!best || plan.seconds < best->seconds)
+            best = plan;
+        }
+  }
+  return best;
+}

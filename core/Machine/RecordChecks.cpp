@@ -1,0 +1,366 @@
+//===- RecordChecks.cpp - Records that agree with themselves --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The checks of units and chips. tw-tblgen runs them when a record is built,
+/// tests and vendors on descriptions made in C++. A message names the two
+/// fields that disagree.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Machine/RecordChecks.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace tilewright;
+using llvm::formatv;
+
+using Messages = std::vector<std::string>;
+
+/// True for an argument role that the language knows.
+static bool isRole(llvm::StringRef role) {
+  static const llvm::StringSet<> roles = {"A",        "B",         "C",      "TileA",  "TileB",  "TileC",
+                                          "Tile",     "Slice",     "ValidM", "ValidN", "ValidK", "ValidRow",
+                                          "AllTrue",  "Zero",      "Vec",    "Ptr",    "Stride", "Rows",
+                                          "RowBytes", "MaskUnion", "DescA",  "DescB",  "UseC"};
+  if (roles.contains(role) || role.starts_with("constraints:")) // of inline assembly
+    return true;
+  auto [type, value] = role.split(':');
+  std::string bytes;
+  if (type == "data")
+    return !value.empty() && llvm::tryGetFromHex(value, bytes);
+  int64_t number;
+  return (type == "i1" || type == "i8" || type == "i16" || type == "i32" || type == "i64") &&
+         !value.getAsInteger(10, number);
+}
+
+static void checkRoles(llvm::StringRef field, const Emission &emission, Messages &messages) {
+  for (const std::string &role : emission.arguments) {
+    if (!isRole(role))
+      messages.push_back(formatv("field '{0}' has the unknown argument role '{1}'", field, role));
+  }
+}
+
+/// Whether `emission` takes the operand named `letter`, as a value, a tile number or a descriptor.
+static bool takes(const Emission &emission, char letter) {
+  for (llvm::StringRef role : emission.arguments) {
+    if (role == llvm::StringRef(&letter, 1) || role == std::string("Tile") + letter ||
+        role == std::string("Desc") + letter)
+      return true;
+  }
+  return false;
+}
+
+static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand &operand, Messages &messages) {
+  std::string field(1, llvm::toLower(letter));
+  if (llvm::Error error = checkLayout(operand.layout)) {
+    messages.push_back(formatv("the layout of field '{0}' is none: {1}", field, llvm::toString(std::move(error))));
+    return;
+  }
+  llvm::Expected<int64_t> cover = checkCover(operand.layout, operand.rows, operand.cols);
+  if (!cover)
+    messages.push_back(
+        formatv("the layout of field '{0}' disagrees with the unit's shape {1} x {2} x {3}: {4}; change the "
+                "bases of the layout or the shape until every position is held equally often",
+                field, unit.m, unit.n, unit.k, llvm::toString(cover.takeError())));
+  bool lanes = operand.residence == Residence::LaneRegisters;
+  if (!lanes && operand.layout.numLanes() != 1)
+    messages.push_back(formatv("the layout of field '{0}' has {1} lanes, but its residence belongs to one thread",
+                               field, operand.layout.numLanes()));
+  if (lanes && unit.scopeLevel.empty())
+    messages.push_back(formatv("field '{0}' lies in the registers of {1} lanes, but field 'scope' is one thread", field,
+                               operand.layout.numLanes()));
+  if (operand.residence == Residence::BroadcastScalar && letter == 'C')
+    messages.push_back("field 'c' is a broadcast scalar; only 'a' and 'b' can be");
+  if (operand.residence == Residence::BroadcastScalar && (letter == 'A' ? unit.m : unit.n) != 1)
+    messages.push_back(formatv("field '{0}' is a broadcast scalar, but field '{1}' is {2}, not 1", field,
+                               letter == 'A' ? "m" : "n", letter == 'A' ? unit.m : unit.n));
+  if (operand.residence == Residence::OpaqueRegister && operand.opaque) {
+    const OpaqueRegister &opaque = *operand.opaque;
+    int64_t held = opaque.rows * opaque.rowBytes * 8;
+    int64_t needed = operand.rows * operand.cols * bitWidth(operand.element);
+    if (needed > held)
+      messages.push_back(
+          formatv("field '{0}' needs {1} bits, but the register '{2}' holds {3}; make its 'rows' and 'rowBytes' larger "
+                  "or the unit's shape smaller",
+                  field, needed, opaque.name, held));
+    for (auto [number, mask] : llvm::enumerate(opaque.masks)) {
+      if (opaque.granules < 64 && (mask >> opaque.granules) != 0)
+        messages.push_back(
+            formatv("register {0} of '{1}' has the granule mask {2:x}, but the bank '{3}' has {4} granules", number,
+                    opaque.name, mask, opaque.bank, opaque.granules));
+    }
+    if (opaque.masks.empty() && opaque.valueType.empty())
+      messages.push_back(formatv("the register '{0}' of field '{1}' has neither numbers ('masks') nor a 'valueType'",
+                                 opaque.name, field));
+    for (auto [name, emission] : {std::pair("zero", &opaque.zero), std::pair("fill", &opaque.fill),
+                                  std::pair("read", &opaque.read), std::pair("store", &opaque.store)})
+      checkRoles(name, *emission, messages);
+    if (letter == 'C' && opaque.read.name.empty() && opaque.store.name.empty())
+      messages.push_back(formatv(
+          "the register '{0}' of field 'c' has neither 'read' nor 'store': results cannot leave it", opaque.name));
+  }
+}
+
+Messages tilewright::checkUnit(const MatrixUnit &unit) {
+  Messages messages;
+  if (unit.m < 1 || unit.n < 1 || unit.k < 1) {
+    messages.push_back(formatv("shape {0} x {1} x {2}: every extent must be at least 1", unit.m, unit.n, unit.k));
+    return messages;
+  }
+  checkOperand(unit, 'A', unit.a, messages);
+  checkOperand(unit, 'B', unit.b, messages);
+  checkOperand(unit, 'C', unit.c, messages);
+
+  auto elements = [&](const char *field, const UnitOperand &operand) {
+    if (isFloat(operand.element) != isFloat(unit.c.element))
+      messages.push_back(formatv("fields '{0}' ({1}) and 'c' ({2}) mix integers and floats", field,
+                                 elementName(operand.element), elementName(unit.c.element)));
+    else if (bitWidth(operand.element) > bitWidth(unit.c.element))
+      messages.push_back(formatv("field '{0}' ({1}) is wider than the accumulator in field 'c' ({2})", field,
+                                 elementName(operand.element), elementName(unit.c.element)));
+  };
+  elements("a", unit.a);
+  elements("b", unit.b);
+
+  if (unit.issue <= 0)
+    messages.push_back(formatv("field 'issue' is {0} clocks; it must be above 0", unit.issue));
+  if (unit.latency < unit.issue)
+    messages.push_back(
+        formatv("field 'latency' ({0} clocks) is below field 'issue' ({1} clocks)", unit.latency, unit.issue));
+  if (unit.source.empty())
+    messages.push_back("field 'source' does not say where 'issue' and 'latency' come from");
+  if (unit.emit.name.empty())
+    messages.push_back("field 'emit' names nothing to emit");
+  checkRoles("emit", unit.emit, messages);
+  for (char letter : {'A', 'B'}) {
+    if (!takes(unit.emit, letter))
+      messages.push_back(formatv("field 'emit' does not take operand {0}, which field '{1}' describes", letter,
+                                 std::string(1, llvm::toLower(letter))));
+  }
+  if (unit.init == UnitInit::NoAccumulate && takes(unit.emit, 'C') && unit.c.residence != Residence::OpaqueRegister)
+    messages.push_back("field 'init' says that C is not read, but field 'emit' takes it");
+  if (unit.init != UnitInit::NoAccumulate && !takes(unit.emit, 'C'))
+    messages.push_back("field 'init' says that C is accumulated, but field 'emit' does not take it");
+  if (unit.stationary && unit.stationary != 'A' && unit.stationary != 'B')
+    messages.push_back(
+        formatv("field 'stationary' is '{0}'; it must be \"A\" or \"B\"", std::string(1, unit.stationary)));
+  else if (unit.stationary && unit.loadStationary <= 0)
+    messages.push_back(
+        formatv("field 'stationary' is '{0}', but field 'load' does not say how many clocks it takes to load "
+                "that operand; give it, or leave 'stationary' out",
+                std::string(1, unit.stationary)));
+  if (unit.emit.kind == EmissionKind::ExternalCall &&
+      llvm::any_of(unit.emit.name, [](char c) { return !llvm::isAlnum(c) && c != '_' && c != '.' && c != '$'; }))
+    messages.push_back(formatv("field 'emit' calls '{0}', which is no name of a function", unit.emit.name));
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b)})
+    if (operand->residence == Residence::Scratchpad)
+      for (const std::string &major : operand->majors)
+        if (major != "row" && major != "column")
+          messages.push_back(
+              formatv("field '{0}' accepts the storage order '{1}'; it must be \"row\" or \"column\"", field, major));
+  return messages;
+}
+
+/// The lanes of one group of `unit` on `chip`: members of the levels below its scope times the groups; 0 if unknown.
+static int64_t lanesOf(const ChipTable &chip, const MatrixUnit &unit) {
+  int64_t lanes = unit.scopeCount;
+  bool inside = false;
+  for (const Level &level : chip.levels) {
+    inside |= level.name == unit.scopeLevel;
+    if (inside)
+      lanes *= level.count;
+  }
+  return inside ? lanes : 0;
+}
+
+static int64_t bitsOf(const UnitOperand &operand) { return operand.rows * operand.cols * bitWidth(operand.element); }
+
+/// Where the operands of `unit` lie: the memories exist and are of the right kind, and all that lies in one of them, or
+/// in one register file, fits.
+static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messages &messages) {
+  auto named = [&](llvm::StringRef name) {
+    auto found = llvm::find_if(chip.memories, [&](const Memory &memory) { return memory.name == name; });
+    return found == chip.memories.end() ? nullptr : &*found;
+  };
+  auto file = [&](llvm::StringRef name) {
+    const Memory *memory = named(name);
+    return memory && memory->kind == MemoryKind::RegisterFile ? memory : nullptr;
+  };
+  struct Need {
+    int64_t bits = 0;
+    std::string fields;
+  };
+  llvm::MapVector<const Memory *, Need> needs;
+  auto add = [&](const Memory *memory, const char *field, int64_t bits) {
+    if (!memory)
+      return;
+    Need &need = needs[memory];
+    need.bits += bits;
+    need.fields += formatv("{0}'{1}'", need.fields.empty() ? "" : " and ", field);
+  };
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)}) {
+    if (operand->residence == Residence::VectorRegister)
+      add(file("vector"), field, bitsOf(*operand));
+    if (operand->residence == Residence::LaneRegisters) // at least one register each
+      add(file("register"), field, llvm::alignTo(operand->layout.numElements() * bitWidth(operand->element), 32));
+    bool scratchpad = operand->residence == Residence::Scratchpad;
+    if (!scratchpad && operand->residence != Residence::Accumulator)
+      continue;
+    const Memory *memory = named(operand->memory);
+    if (!memory)
+      messages.push_back(formatv(
+          "unit '{0}': field '{1}' lies in the memory '{2}', which field 'memories' does not have; add it there, "
+          "or name one of its memories in the unit",
+          unit.name, field, operand->memory));
+    else if (memory->kind != (scratchpad ? MemoryKind::Scratchpad : MemoryKind::Accumulator))
+      messages.push_back(formatv("unit '{0}': field '{1}' lies in {2}, but field 'memories' has '{3}' as another kind; "
+                                 "declare it as {4}<...>",
+                                 unit.name, field, scratchpad ? "a scratchpad" : "an accumulator memory", memory->name,
+                                 scratchpad ? "Scratchpad" : "AccumulatorMemory"));
+    else
+      add(memory, field, bitsOf(*operand));
+  }
+  if (unit.m < 1 || unit.n < 1 || unit.k < 1)
+    return; // reported with the record
+  for (const auto &[memory, need] : needs) {
+    int64_t bytes = llvm::divideCeil(need.bits, 8);
+    if (bytes > memory->bytes)
+      messages.push_back(formatv("unit '{0}': one instruction needs {1} bytes of '{2}' for its fields {3}, but field "
+                                 "'bytes' of that memory is {4}: its tile fits nowhere; make the shape smaller or the "
+                                 "memory larger",
+                                 unit.name, bytes, memory->name, need.fields, memory->bytes));
+  }
+}
+
+/// On chips without lanes, what a unit reads from a scratchpad comes from a global memory by copy engines, and an
+/// accumulator memory is emptied by an engine, a vector operation, or the core's own registers.
+static void checkPaths(const ChipTable &chip, const MatrixUnit &unit, Messages &messages) {
+  if (llvm::any_of(chip.levels, [](const Level &level) { return level.kind == LevelKind::Lockstep; }))
+    return;
+  llvm::StringSet<> reached;
+  for (const Memory &memory : chip.memories)
+    if (memory.kind == MemoryKind::Global)
+      reached.insert(memory.name);
+  for (size_t round = 0; round < chip.copies.size(); ++round)
+    for (const CopyEngine &copy : chip.copies)
+      if (reached.contains(copy.from))
+        reached.insert(copy.to);
+  for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b)})
+    if (operand->residence == Residence::Scratchpad && !reached.contains(operand->memory))
+      messages.push_back(formatv("unit '{0}': field '{1}' lies in the memory '{2}', but field 'copies' has no path of "
+                                 "engines from a global memory to it; add a CopyEngine<..., \"{2}\">",
+                                 unit.name, field, operand->memory));
+  bool leaves = !chip.vectorOps.empty() || llvm::any_of(chip.copies, [&](const CopyEngine &copy) {
+    return copy.from == unit.c.memory;
+  }) || llvm::any_of(chip.memories, [](const Memory &memory) { return memory.kind == MemoryKind::RegisterFile; });
+  if (unit.c.residence == Residence::Accumulator && !leaves)
+    messages.push_back(
+        formatv("unit '{0}': field 'c' lies in the memory '{1}', but field 'copies' has no engine that takes "
+                "results out of it, and the chip has neither 'vectorOps' nor a register file; add a "
+                "CopyEngine<\"{1}\", ...>",
+                unit.name, unit.c.memory));
+}
+
+/// "'grid', 'block'", or "none".
+static std::string quoted(llvm::ArrayRef<std::string> names) {
+  return names.empty() ? "none" : "'" + llvm::join(names, "', '") + "'";
+}
+
+Messages tilewright::checkChip(const ChipTable &chip) {
+  Messages messages;
+  llvm::StringSet<> levels, memories;
+  std::vector<std::string> levelNames, memoryNames;
+  for (const Level &level : chip.levels)
+    levelNames.push_back(level.name);
+  for (const Memory &memory : chip.memories)
+    memoryNames.push_back(memory.name);
+  for (const Level &level : chip.levels) {
+    if (!levels.insert(level.name).second)
+      messages.push_back(formatv("field 'levels' has two levels '{0}'", level.name));
+    if (level.count < 1)
+      messages.push_back(formatv("level '{0}' has {1} members; it must have at least 1", level.name, level.count));
+  }
+  if (chip.levels.empty())
+    messages.push_back("field 'levels' is empty: a chip has at least one level");
+  if (chip.clockMHz <= 0)
+    messages.push_back("field 'clockMHz' must be above 0");
+  for (const Memory &memory : chip.memories) {
+    if (!memories.insert(memory.name).second)
+      messages.push_back(formatv("field 'memories' has two memories '{0}'", memory.name));
+    if (!levels.contains(memory.level))
+      messages.push_back(formatv("memory '{0}' belongs to level '{1}', which field 'levels' does not have; name one of "
+                                 "its levels ({2}) or add this one",
+                                 memory.name, memory.level, quoted(levelNames)));
+    if (memory.bytes <= 0)
+      messages.push_back(formatv("memory '{0}' has {1} bytes", memory.name, memory.bytes));
+    if (memory.kind == MemoryKind::Cache && (memory.lineBytes <= 0 || memory.ways <= 0))
+      messages.push_back(formatv("cache '{0}' lacks 'lineBytes' or 'ways'", memory.name));
+    else if (memory.kind == MemoryKind::Cache && memory.bytes % (memory.lineBytes * memory.ways) != 0)
+      messages.push_back(formatv("cache '{0}': 'bytes' ({1}) does not divide into {2} ways of lines of {3} bytes",
+                                 memory.name, memory.bytes, memory.ways, memory.lineBytes));
+    if (memory.kind != MemoryKind::RegisterFile && memory.bytesPerClock <= 0)
+      messages.push_back(formatv("memory '{0}' has no bandwidth in field 'read'", memory.name));
+    if (memory.source.empty())
+      messages.push_back(
+          formatv("memory '{0}' does not say in field 'source' where its numbers come from", memory.name));
+    checkMemory(memory, messages);
+  }
+  for (const CopyEngine &copy : chip.copies) {
+    for (const auto &[field, end] : {std::pair("from", &copy.from), std::pair("to", &copy.to)}) {
+      if (!memories.contains(*end))
+        messages.push_back(
+            formatv("copy engine '{0}': field '{1}' names the memory '{2}', which field 'memories' does not "
+                    "have; name one of {3}",
+                    copy.name, field, *end, quoted(memoryNames)));
+    }
+    if (copy.from == copy.to)
+      messages.push_back(formatv("copy engine '{0}': fields 'from' and 'to' are both '{1}': it has no path; name two "
+                                 "memories",
+                                 copy.name, copy.from));
+    checkEngine(copy, messages);
+  }
+  checkCopyPaths(chip, messages);
+  for (const MatrixUnit &unit : chip.units) {
+    for (const std::string &feature : unit.features) {
+      if (!chip.hasFeature(feature))
+        messages.push_back(
+            formatv("unit '{0}' requires '{1}', which field 'features' does not have", unit.name, feature));
+    }
+    for (const State &state : unit.states) {
+      for (const std::string &feature : state.features) {
+        if (!chip.hasFeature(feature))
+          messages.push_back(formatv("state '{0}' of unit '{1}' requires '{2}', which field 'features' does not have",
+                                     state.name, unit.name, feature));
+      }
+    }
+    if (!unit.scopeLevel.empty() && !levels.contains(unit.scopeLevel))
+      messages.push_back(formatv("unit '{0}' is issued by level '{1}', which field 'levels' does not have", unit.name,
+                                 unit.scopeLevel));
+    for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)}) {
+      int64_t lanes = lanesOf(chip, unit);
+      if (operand->residence == Residence::LaneRegisters && lanes && operand->layout.numLanes() != lanes)
+        messages.push_back(
+            formatv("unit '{0}': the layout of field '{1}' has {2} lanes, but its 'scope' has {3} on this chip",
+                    unit.name, field, operand->layout.numLanes(), lanes));
+    }
+    checkResidences(chip, unit, messages);
+    checkPaths(chip, unit, messages);
+  }
+  for (const Rate &rate : chip.rates) {
+    if (rate.perClock <= 0)
+      messages.push_back(formatv("rate '{0}' is {1} per clock; it must be above 0", rate.op, rate.perClock));
+  }
+  for (const VectorOp &op : chip.vectorOps)
+    checkVectorOp(op, messages);
+  checkTwice(chip, messages);
+  return messages;
+}

@@ -1,0 +1,34 @@
+//===- RecordChecks.h - Parts of a chip that disagree ----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What `checkChip` asks of the parts of a chip. Each appends a message that
+/// names the record, the fields that disagree, and what would be right.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_MACHINE_RECORDCHECKS_H
+#define TILEWRIGHT_CORE_MACHINE_RECORDCHECKS_H
+
+#include "tilewright/ChipTable.h"
+
+namespace tilewright {
+
+/// Limits of a copy engine: alignment, dimensions, bursts, queue, bandwidth.
+/// On chips without lanes a path has one record for rows and one for transposed tiles: a further one would be ignored.
+void checkCopyPaths(const ChipTable &chip, std::vector<std::string> &messages);
+void checkEngine(const CopyEngine &engine, std::vector<std::string> &messages);
+/// Kinds and roundings that the compiler uses; elements and costs.
+void checkVectorOp(const VectorOp &op, std::vector<std::string> &messages);
+/// Banks and latency.
+void checkMemory(const Memory &memory, std::vector<std::string> &messages);
+/// What must not stand twice: units, the functions that they call, rates.
+void checkTwice(const ChipTable &chip, std::vector<std::string> &messages);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_MACHINE_RECORDCHECKS_H

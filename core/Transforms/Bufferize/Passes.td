@@ -1,0 +1,162 @@
+//===- Passes.td - Stage 2: tensors become affine nests ----*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tensors become buffers, ops become affine nests with scalar accesses, each
+// maximal region a function of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_BUFFERIZE_PASSES
+#define TILEWRIGHT_CORE_TRANSFORMS_BUFFERIZE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PrepareBufferization : Pass<"prepare-bufferization", "::mlir::ModuleOp"> {
+  let summary = "State at function boundaries and loops which tensors may be written";
+  let description = [{
+    Tensor arguments of public functions are inputs that nobody may write (`bufferization.writable = false`); scalar
+    results become tensors of rank 0, so that every result can be an out-parameter; tensors that a loop carries are written
+    into one buffer where their size cannot change. The functions get `tilewright.inputs` and `tilewright.outputs`, the
+    numbers of their arguments that are read and that are results.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def CopyYieldedSlices : Pass<"copy-yielded-slices", "::mlir::func::FuncOp"> {
+  let summary = "Let branches and loops yield whole buffers";
+  let description = [{
+    A kernel folds slices into its access maps. Behind an `scf.if`, `scf.for` or `scf.while` it cannot see where a slice was
+    taken, so a tensor that they yield, or begin with, becomes a copy where bufferization would place it in a slice of
+    another buffer: one that `tensor.extract_slice` takes, or an operation's result that is written there. Stands
+    behind the elimination of empty tensors, which makes results slices of what they are inserted into.
+
+    ```mlir
+      scf.yield %slice : tensor<4xf32>
+    // becomes
+      %whole = bufferization.alloc_tensor() copy(%slice) : tensor<4xf32>
+      scf.yield %whole : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
+def CheckResultSizes : Pass<"check-result-sizes", "::mlir::ModuleOp"> {
+  let summary = "Compare results whose size follows from data with the caller's arrays";
+  let description = [{
+    Stands between bufferization and the rewriting of results to out-parameters. A dimension of a result that
+    `tilewright.shapes` and `tilewright.constraints` (see `name-sizes`) do not tie to the arguments' sizes is compared with
+    that of the caller's array by `tile.require_size`, where the result's buffer is allocated, which is before anything is
+    written to it; as the call begins where the size follows from the arguments. Results that are no allocation of the
+    function's own block are copied into one at the end.
+
+    ```mlir
+      %n = memref.load %sizes[%c0] : memref<1xindex>
+      %r = memref.alloc(%n) : memref<?xf32>
+      ...
+      return %r : memref<?xf32>
+    // becomes
+      %r = memref.alloc(%n) : memref<?xf32>
+      %given = memref.dim %r, %c0 : memref<?xf32>       // of the out-parameter that takes the place of %r
+      tile.require_size %n, %given output 0 dimension 0
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::tilewright::tile::TileDialect"];
+}
+
+def ExpandCopies : Pass<"expand-copies", "::mlir::func::FuncOp"> {
+  let summary = "Write copies of buffers as structured operations";
+  let description = [{
+    Each `memref.copy` becomes a `linalg.copy`, of which the reference path makes loops; upstream's lowering would call
+    its own runtime library for a strided buffer.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+def LowerVectorAccesses : Pass<"lower-vector-accesses", "::mlir::func::FuncOp"> {
+  let summary = "Write accesses of vectors that LLVM lacks with elements";
+  let description = [{
+    Loads, stores and transfers of vectors of several dimensions, across the order of the array, or of i1, in programs on
+    vectors. All others become LLVM's; on chips with lanes `simplify-host-code` writes those with elements, too.
+
+    ```mlir
+    %v = vector.load %a[%i, %j] : memref<?x?xf32>, vector<2x2xf32>   // four memref.load, four vector.insert
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def OutlineKernels : Pass<"outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Outline maximal sequences of linalg operations and affine nests into kernels";
+  let description = [{
+    Each maximal sequence of linalg operations, copies and affine nests on memrefs becomes a private function
+    `@<host>_kernel_<n>` with the attribute `tilewright.kernel`; control flow, single elements and sizes stay in the
+    host function, which calls it. Inside a kernel every size and index is a symbol, since a function is an affine scope.
+    Slices move into the kernel, where later passes fold them into access maps; buffers that only one kernel uses are
+    allocated inside it. No two memref arguments of a kernel alias if one of them is written: a sequence ends where
+    another view of a written buffer is needed, and an operation that uses two such views reads a copy.
+
+    ```mlir
+    func.func @main(%x: memref<?xf32>, %y: memref<?xf32>) {
+      linalg.generic ins(%x) outs(%y)
+    // becomes
+    func.func @main(%x: memref<?xf32>, %y: memref<?xf32>) { call @main_kernel_0(%x, %y) }
+    func.func private @main_kernel_0(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tilewright.kernel} {
+      linalg.generic ins(%x) outs(%y)
+    ```
+
+    Operations whose body reads memory (data-dependent gathers) go into functions of their own with the attribute
+    `tilewright.opaque`, which no later pass of stage 3 touches.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::linalg::LinalgDialect"];
+}
+
+def FoldViews : Pass<"fold-views", "::mlir::func::FuncOp"> {
+  let summary = "Fold slices, reshapes and casts into the access maps of affine loads and stores";
+  let description = [{
+    Accesses to a view become accesses to its source with the view's offsets, strides and reassociation composed
+    into the access map, so that a kernel knows one memref per buffer.
+
+    ```mlir
+    %v = memref.subview %a[%o, 0] [4, 8] [2, 1] : memref<?x8xf32> to memref<4x8xf32, strided<[16, 1], offset: ?>>
+    affine.load %v[%i, %j]
+    // becomes
+    affine.load %a[%i * 2 + symbol(%o), %j]
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
+def NormalizeNests : Pass<"normalize-nests", "::mlir::func::FuncOp"> {
+  let summary = "Lower bound 0, step 1, at least one loop, allocations first";
+  let description = [{
+    Brings the nests of a kernel to the form that stage 3 reads: loops begin at 0 with step 1, statements outside of
+    any loop get a loop of one iteration, computations of indices stand with the nest that uses them only if they depend on its
+    loops, and allocations stand at the top of the kernel.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
+def CheckKernels : Pass<"check-kernels", "::mlir::ModuleOp"> {
+  let summary = "The contract at the end of stage 2";
+  let description = [{
+    No tensor is left. A kernel holds allocations, index arithmetic and affine nests with scalar accesses to memrefs
+    of identity layout; whatever else is found is reported with its location.
+  }];
+}
+
+def PromoteFloats : Pass<"promote-floats", "::mlir::ModuleOp"> {
+  let summary = "Compute in float64, keep the types of arrays";
+  let description = [{
+    Scalar floating-point values become f64; arrays keep their element types, so that each store rounds once, and
+    conversions to a narrower type that the program asks for still round. The reference of `--verify`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_BUFFERIZE_PASSES

@@ -1,0 +1,391 @@
+//===- ContractionEmitter.cpp - The tiled nest of a contraction -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Positions are affine expressions over the loops entered so far (dimensions)
+// and the dynamic sizes (symbols); an access is its map applied to them. Sizes
+// are split into sections of constant tile shape, so that no guard is needed
+// inside: static sizes into even register rows and one narrower last panel,
+// dynamic sizes into a main part and single rows or vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Transforms/Contraction/ContractionNest.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+void ContractionNest::sortDimensions() {
+  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n)) {
+    if ((p.rowDim && dim == *p.rowDim) || (p.laneDim && dim == *p.laneDim))
+      continue;
+    (vectors.access.dims().test(dim) ? outerWithVectors : outerOther).push_back(dim);
+  }
+  llvm::sort(outerWithVectors);
+  llvm::sort(outerOther);
+  for (unsigned dim : c.k)
+    if (dim != p.kDim)
+      otherK.push_back(dim);
+}
+
+/// The sections of this core's rows and lanes.
+void ContractionNest::splitDimensions() {
+  rowSections.clear();
+  panelSections.clear();
+  // Rows: static sizes are split evenly into tiles of `rows` and `rows - 1`, so that no tile is much smaller.
+  int64_t step = unit.m;
+  AffineExpr extent = p.rowDim ? extentOf(*p.rowDim) : constant(1);
+  if (auto size = dyn_cast<AffineConstantExpr>(extent)) {
+    int64_t steps = llvm::divideCeil(size.getValue(), step), tiles = llvm::divideCeil(steps, p.rows);
+    int64_t width = tiles ? llvm::divideCeil(steps, tiles) : 1, wide = steps - tiles * (width - 1);
+    rowSections.push_back({constant(0), constant(wide), width, nullptr});
+    if (wide < tiles)
+      rowSections.push_back({constant(wide * width * step), constant(tiles - wide), width - 1, nullptr});
+    // A last unit row that is partial makes its tile a section of its own.
+    if (int64_t rest = size.getValue() % step) {
+      Section last = rowSections.back();
+      int64_t count = countOf(last) - 1;
+      rowSections.back().count = constant(count);
+      last.first = last.first + count * last.width * step;
+      last.count = constant(1);
+      last.valid = constant(rest);
+      if (count == 0)
+        rowSections.pop_back();
+      rowSections.push_back(last);
+    }
+  } else {
+    AffineExpr full = extent.floorDiv(p.rows * step);
+    rowSections.push_back({constant(0), full, p.rows, nullptr});
+    if (p.rows > 1)
+      rowSections.push_back({full * (p.rows * step), extent - full * (p.rows * step), 1, nullptr});
+  }
+
+  if (p.rowDim)
+    for (Section &section : rowSections)
+      section.first = section.first + baseOf(*p.rowDim);
+
+  // Panels: full ones, then a narrower one with a partial last vector.
+  int64_t lanes = unit.n;
+  extent = p.laneDim ? extentOf(*p.laneDim) : constant(1);
+  int64_t panel = p.vectors * lanes;
+  AffineExpr full = extent.floorDiv(panel);
+  panelSections.push_back({constant(0), full, p.vectors, nullptr});
+  if (auto size = dyn_cast<AffineConstantExpr>(extent)) {
+    int64_t rest = size.getValue() % panel;
+    if (rest) {
+      int64_t width = llvm::divideCeil(rest, lanes);
+      AffineExpr valid = rest % lanes ? constant(rest % lanes) : AffineExpr();
+      const MatrixUnit *tail = valid && p.tailUnit && rest % lanes <= p.tailUnit->n ? p.tailUnit : nullptr;
+      if (tail && rest % lanes == tail->n)
+        valid = nullptr;
+      panelSections.push_back({full * panel, constant(1), width, valid, tail});
+    }
+  } else {
+    AffineExpr single = (extent - full * panel).floorDiv(lanes);
+    if (p.vectors > 1)
+      panelSections.push_back({full * panel, single, 1, nullptr});
+    AffineExpr rest = extent - extent.floorDiv(lanes) * lanes;
+    panelSections.push_back({extent.floorDiv(lanes) * lanes, rest.ceilDiv(lanes), 1, rest});
+  }
+  if (p.laneDim)
+    for (Section &section : panelSections)
+      section.first = section.first + baseOf(*p.laneDim);
+}
+
+void ContractionNest::outerLoops(ArrayRef<unsigned> dims, function_ref<void()> body) {
+  if (dims.empty())
+    return body();
+  AffineExpr begin = baseOf(dims.front()), end = begin + extentOf(dims.front());
+  if (threadIndex && !pieceBase && p.splitDim == dims.front()) {
+    begin = (end * threadIndex).floorDiv(p.threads);
+    end = (end * threadIndex + end).floorDiv(p.threads);
+  }
+  space.loop(begin, {end}, [&](AffineExpr iv) {
+    space.at[dims.front()] = iv;
+    outerLoops(dims.drop_front(), body);
+  });
+}
+
+void ContractionNest::parallel(function_ref<void()> body) {
+  if (!p.splitDim || p.threads <= 1) {
+    splitDimensions();
+    return body();
+  }
+  space.parallel(p.threads, [&](AffineExpr iv) {
+    threadIndex = iv;
+    if (p.splitPiece)
+      overPieces(body);
+    else
+      splitDimensions(), body();
+  });
+  threadIndex = pieceBase = nullptr;
+}
+
+/// The parts of a dimension of known size: all cores run the same code, but for the last where its part is smaller.
+void ContractionNest::overPieces(function_ref<void()> body) {
+  int64_t size = cast<AffineConstantExpr>(space.extent(*p.splitDim)).getValue();
+  int64_t full = size / p.splitPiece, rest = size % p.splitPiece;
+  auto run = [&](int64_t extent, AffineExpr times) {
+    pieceBase = threadIndex * p.splitPiece;
+    pieceExtent = constant(extent);
+    splitDimensions();
+    space.loop(constant(0), {times}, [&](AffineExpr) { body(); });
+  };
+  run(p.splitPiece, rest ? 1 - threadIndex.floorDiv(full) : constant(1));
+  if (rest)
+    run(rest, threadIndex.floorDiv(full));
+}
+
+void ContractionNest::emit() {
+  for (auto [dim, loop] : llvm::enumerate(c.nest.loops))
+    space.addDimension(loop);
+  vectorElement = elementType(unit.b.element, builder().getContext());
+  scalarElement = elementType(unit.a.element, builder().getContext());
+  sortDimensions();
+  parallel([&] { outerLoops(outerWithVectors, [&] { reduceBlocks(); }); });
+}
+
+void ContractionNest::reduceBlocks() {
+  AffineExpr total = space.extent(p.kDim);
+  auto size = dyn_cast<AffineConstantExpr>(total);
+  if (!size || p.kBlock == 0 || size.getValue() <= p.kBlock)
+    return block({constant(0), total, true, true});
+  int64_t blocks = llvm::divideCeil(size.getValue(), p.kBlock), lastLength = size.getValue() - (blocks - 1) * p.kBlock;
+  AffineExpr length = constant(p.kBlock);
+  block({constant(0), length, true, false});
+  bool lastIsLikeOthers = lastLength == p.kBlock && task.epilogue.empty();
+  space.loop(constant(1), {constant(lastIsLikeOthers ? blocks : blocks - 1)},
+             [&](AffineExpr iv) { block({iv * p.kBlock, length, false, false}); });
+  if (!lastIsLikeOthers)
+    block({constant((blocks - 1) * p.kBlock), constant(lastLength), false, true});
+}
+
+/// The row tiles of this thread in the scalar operand's packed form, one buffer a section; empty buffers if it is read
+/// in place.
+SmallVector<PackedBuffer, 2> ContractionNest::packAllRows(const KBlock &k) {
+  SmallVector<PackedBuffer, 2> packed(rowSections.size());
+  if (p.packScalars)
+    for (auto [section, buffer] : llvm::zip(rowSections, packed)) {
+      auto [first, last] = rowRange(section);
+      packedRows(section, k, first, last);
+      buffer = packedScalars;
+    }
+  return packed;
+}
+
+/// Row tiles [first, last) of a section that are this thread's.
+std::pair<AffineExpr, AffineExpr> ContractionNest::rowRange(const Section &section) {
+  if (!threadIndex || pieceBase || p.splitDim != p.rowDim)
+    return {constant(0), section.count};
+  return {(section.count * threadIndex).floorDiv(p.threads),
+          (section.count * threadIndex + section.count).floorDiv(p.threads)};
+}
+
+void ContractionNest::block(const KBlock &k) {
+  packedOnce.clear();
+  if (p.packScalars && p.rowBlock == 0 && outerOther.empty())
+    packedOnce = packAllRows(k);
+  for (const Section &section : panelSections) {
+    AffineExpr begin = constant(0), end = section.count;
+    bool isMain = &section == &panelSections.front();
+    if (threadIndex && !pieceBase && p.splitDim == p.laneDim) {
+      if (isMain) {
+        begin = (section.count * threadIndex).floorDiv(p.threads);
+        end = (section.count * threadIndex + section.count).floorDiv(p.threads);
+      } else { // the last thread takes what is narrower than a panel
+        end = section.count * (threadIndex + 1).floorDiv(p.threads);
+      }
+    }
+    int64_t size = p.laneBlock;
+    if (size == 0 || !isMain) {
+      panels(section, begin, {end}, k);
+      continue;
+    }
+    space.loop(constant(0), {(end - begin).ceilDiv(size)}, [&](AffineExpr iv) {
+      AffineExpr from = begin + iv * size;
+      if (size == 1)
+        panels(section, from, {from + 1}, k);
+      else
+        panels(section, from, {from + size, end}, k);
+    });
+  }
+}
+
+/// What either operand is packed by: where it is, and what is taken of k.
+PackRequest ContractionNest::packRequest(const ContractionOperand &operand, const Section &section, const KBlock &k) {
+  PackRequest request;
+  request.operand = &operand;
+  request.producer = task.producerOf(operand);
+  request.kDim = p.kDim;
+  request.otherK = otherK;
+  request.kStep = unit.k;
+  request.first = section.first;
+  request.kBegin = k.begin;
+  request.kLength = k.length;
+  return request;
+}
+
+/// Panels from `begin` to the smallest of `ends`: packs them, then all rows against them.
+void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k) {
+  packedVectors = {};
+  if (p.packVectors) {
+    PackRequest request = packRequest(vectors, section, k);
+    request.element = vectorElement;
+    request.freeDim = p.laneDim.value_or(noDim);
+    request.width = section.width * unit.n;
+    request.vector = unit.n;
+    request.group = interleaveOf(unit.b, /*freeIsColumn=*/true);
+    request.begin = begin;
+    request.ends = llvm::to_vector(ends);
+    request.valid = section.valid ? section.valid : section.tail ? constant(section.tail->n) : AffineExpr();
+    packedVectors = packPanels(space, request);
+  }
+  if (p.offsetScalars)
+    compensateOffset(section, begin, ends, k);
+
+  auto forPanels = [&](function_ref<void(AffineExpr)> body) {
+    space.loop(begin, ends, [&](AffineExpr panel) {
+      localPanel = panel - begin;
+      body(panel);
+    });
+  };
+  outerLoops(outerOther, [&] {
+    if (p.rowsOutside || p.rowBlock == 0) {
+      SmallVector<PackedBuffer, 2> packed = packedOnce;
+      if (packed.empty())
+        packed = packAllRows(k);
+      auto forRows = [&](function_ref<void(const Section &, AffineExpr)> body) {
+        for (auto [section, buffer] : llvm::zip(rowSections, packed)) {
+          packedScalars = buffer;
+          auto [first, last] = rowRange(section);
+          AffineExpr from = first;
+          space.loop(first, {last}, [&](AffineExpr row) {
+            localRow = row - from;
+            body(section, row);
+          });
+        }
+      };
+      if (p.rowsOutside)
+        forRows([&](const Section &rowSection, AffineExpr row) {
+          forPanels([&](AffineExpr panel) { registerTile(rowSection, row, section, panel, k); });
+        });
+      else
+        forPanels([&](AffineExpr panel) {
+          forRows([&](const Section &rowSection, AffineExpr row) { registerTile(rowSection, row, section, panel, k); });
+        });
+      return;
+    }
+    for (const Section &rowSection : rowSections) {
+      auto [from, to] = rowRange(rowSection);
+      AffineExpr blocks = (to - from).ceilDiv(p.rowBlock);
+      space.loop(constant(0), {blocks}, [&](AffineExpr iv) {
+        AffineExpr begin = from + iv * p.rowBlock;
+        SmallVector<AffineExpr> ends{begin + p.rowBlock, to};
+        if (p.packScalars)
+          packedRows(rowSection, k, begin, nullptr);
+        forPanels([&](AffineExpr panel) {
+          space.loop(begin, ends, [&](AffineExpr row) {
+            localRow = row - begin;
+            registerTile(rowSection, row, section, panel, k);
+          });
+        });
+      });
+    }
+  });
+}
+
+/// One tile.map over fragments of one shape whose results have the shape of the first.
+Value ContractionNest::elementwise(ValueRange inputs, function_ref<Value(ValueRange)> body) {
+  OperationState state(space.loc, tile::MapOp::getOperationName());
+  state.addOperands(inputs);
+  state.addTypes(inputs.front().getType());
+  Block *block = new Block;
+  state.addRegion()->push_back(block);
+  for (Value input : inputs)
+    block->addArgument(cast<tile::FragmentType>(input.getType()).getElementType(), space.loc);
+  Operation *map = builder().create(state);
+  OpBuilder::InsertionGuard guard(builder());
+  builder().setInsertionPointToEnd(block);
+  tile::YieldOp::create(builder(), space.loc, body(block->getArguments()));
+  return map->getResult(0);
+}
+
+/// sum (a + h) b = sum a b + h sum b: the unit itself computes h sum b from a constant scalar operand.
+void ContractionNest::compensateOffset(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends,
+                                       const KBlock &k) {
+  AffineExpr group = getAffineDimExpr(1, builder().getContext());
+  Value half = space.allocate({constant(unit.k)}, scalarElement);
+  Value value = arith::ConstantOp::create(
+      builder(), space.loc,
+      builder().getIntegerAttr(scalarElement, APInt::getSignedMinValue(scalarElement.getIntOrFloatBitWidth())));
+  for (int64_t i = 0; i < unit.k; ++i)
+    AffineStoreOp::create(builder(), space.loc, value, half, AffineMap::getConstantMap(i, builder().getContext()),
+                          ValueRange());
+  compensation = space.allocate({ends.front() - begin, constant(section.width * unit.n)}, c.accumulator);
+  space.loop(begin, ends, [&](AffineExpr panel) {
+    for (int64_t v = 0; v < section.width; ++v) {
+      const MatrixUnit &used = section.tail && v == section.width - 1 ? *section.tail : unit;
+      auto aType = fragmentType(used.a, scalarElement), bType = fragmentType(used.b, vectorElement);
+      Value a = tile::LoadOp::create(builder(), space.loc, aType, half, ValueRange(),
+                                     AffineMapAttr::get(AffineMap::getConstantMap(0, builder().getContext())),
+                                     AffineMapAttr::get(AffineMap::get(2, 0, group)), AffineMapAttr(), ValueRange());
+      std::function<SmallVector<Value>(unsigned, ValueRange)> sum = [&](unsigned which,
+                                                                        ValueRange args) -> SmallVector<Value> {
+        if (which < otherK.size())
+          return space.reduce(constant(0), space.extent(otherK[which]), args, [&](AffineExpr iv, ValueRange inner) {
+            space.at[otherK[which]] = iv;
+            return sum(which + 1, inner);
+          });
+        return space.reduce(constant(0), k.length.ceilDiv(unit.k), args, [&](AffineExpr iv, ValueRange inner) {
+          Value b = loadPacked(space, packedVectors, bType, panel - begin, iv, v * unit.n, /*freeIsColumn=*/true);
+          Value result = tile::MmaOp::create(builder(), space.loc, inner[0].getType(), a, b, inner[0],
+                                             builder().getStringAttr(used.name));
+          return SmallVector<Value>{result};
+        });
+      };
+      Value zero = tile::ZeroOp::create(builder(), space.loc, fragmentType(used.c, c.accumulator));
+      Value negated = elementwise({zero, sum(0, zero).front()}, [&](ValueRange args) -> Value {
+        return arith::SubIOp::create(builder(), space.loc, args[0], args[1]);
+      });
+      auto [map, operands] = space.map({panel - begin, constant(v * unit.n)});
+      tile::StoreOp::create(builder(), space.loc, negated, compensation, operands, AffineMapAttr::get(map),
+                            AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), group}, builder().getContext())),
+                            AffineMapAttr(), ValueRange(), UnitAttr());
+    }
+  });
+}
+
+/// Packs row tiles [first, end), or one block of `rowBlock` tiles if `end` is null, of the scalar operand.
+void ContractionNest::packedRows(const Section &section, const KBlock &k, AffineExpr first, AffineExpr end) {
+  PackRequest request = packRequest(scalars, section, k);
+  request.element = scalarElement;
+  request.freeDim = p.rowDim.value_or(noDim);
+  request.width = section.width * unit.m;
+  request.vector = p.isBlock() ? unit.m : 0; // read as scalars: either order will do
+  request.group = interleaveOf(unit.a, /*freeIsColumn=*/false);
+  request.valid = section.valid;
+  request.begin = first;
+  if (end)
+    request.ends = {end};
+  else
+    request.ends = {first + p.rowBlock, section.count};
+  request.capacity = end ? 0 : p.rowBlock;
+  request.offset = p.offsetScalars;
+  packedScalars = packPanels(space, request);
+}
+
+void emitContraction(OpBuilder &builder, Location loc, const ContractionTask &task) {
+  ContractionNest(builder, loc, task).emit();
+}
+
+} // namespace tilewright

@@ -1,0 +1,136 @@
+//===- ContractionNest.h - The parts of a contraction's nest ----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The emitter of a contraction's nest, in two files:
+///
+///   ContractionEmitter.cpp   sections of the dimensions, loops over cache tiles, packing
+///   ContractionTile.cpp      one register tile: accumulators, k loop, prefetches, epilogue
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_CONTRACTIONNEST_H
+#define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_CONTRACTIONNEST_H
+
+#include "core/Transforms/Contraction/ContractionEmitter.h"
+#include "core/Transforms/Contraction/PackEmitter.h"
+#include "core/Transforms/Utils/IterationSpace.h"
+
+namespace tilewright {
+
+/// A run of equal panels or row tiles: `count` of them from position `first` on, each `width` unit steps wide;
+/// the last unit step of a panel may be partial.
+struct Section {
+  mlir::AffineExpr first, count;
+  int64_t width = 1;
+  mlir::AffineExpr valid;           // rows or lanes of the last unit step that exist; null: all
+  const MatrixUnit *tail = nullptr; // unit of the last unit step, if it is another
+};
+
+/// A block of the reduction.
+struct KBlock {
+  mlir::AffineExpr begin, length;
+  bool first = true, last = true;
+};
+
+/// Writes the nest of one plan. Positions are affine expressions over the loops entered so far.
+class ContractionNest {
+public:
+  ContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task)
+      : task(task), c(task.contraction), p(task.plan), unit(*task.plan.unit), space(builder, loc),
+        vectors(p.vectorOperand(c)), scalars(p.scalarOperand(c)), sums(c.c) {
+    if (task.sumsIn)
+      sums.memref = task.sumsIn;
+  }
+
+  void emit();
+
+private:
+  mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
+  mlir::OpBuilder &builder() { return space.builder; }
+
+  void sortDimensions();
+  void splitDimensions();
+  void parallel(llvm::function_ref<void()> body);
+  void overPieces(llvm::function_ref<void()> body);
+  /// Where this core's part of a dimension begins, and its elements.
+  mlir::AffineExpr baseOf(unsigned dim) { return dim == p.splitDim && pieceBase ? pieceBase : constant(0); }
+  mlir::AffineExpr extentOf(unsigned dim) { return dim == p.splitDim && pieceBase ? pieceExtent : space.extent(dim); }
+  void outerLoops(llvm::ArrayRef<unsigned> dims, llvm::function_ref<void()> body);
+  void reduceBlocks();
+  void block(const KBlock &k);
+  void panels(const Section &panelSection, mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,
+              const KBlock &k);
+  void compensateOffset(const Section &section, mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,
+                        const KBlock &k);
+  mlir::Value elementwise(mlir::ValueRange inputs, llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
+  llvm::SmallVector<PackedBuffer, 2> packAllRows(const KBlock &k);
+  std::pair<mlir::AffineExpr, mlir::AffineExpr> rowRange(const Section &section);
+  PackRequest packRequest(const ContractionOperand &operand, const Section &section, const KBlock &k);
+  void packedRows(const Section &rowSection, const KBlock &k, mlir::AffineExpr first, mlir::AffineExpr end);
+  void registerTile(const Section &rowSection, mlir::AffineExpr row, const Section &panelSection,
+                    mlir::AffineExpr panel, const KBlock &k);
+  llvm::SmallVector<mlir::Value> reduce(unsigned which, mlir::ValueRange accumulators, const KBlock &k);
+  llvm::SmallVector<mlir::Value> reduceMain(mlir::ValueRange accumulators, const KBlock &k);
+  llvm::SmallVector<mlir::Value> step(mlir::ValueRange accumulators, mlir::AffineExpr group, const KBlock &k);
+  void finishInMemory(llvm::ArrayRef<mlir::Value> accumulators, bool addsC, const KBlock &k);
+  void prefetchNextPanel(mlir::AffineExpr iteration, int64_t iterations, const KBlock &k);
+  void prefetchEpilogue();
+  void prefetchTile(const Access &access);
+  void finish(llvm::ArrayRef<mlir::Value> accumulators);
+  mlir::Value addBefore(mlir::Value sum, mlir::Value before);
+
+  /// The unit that computes vector `v` of the register tile.
+  const MatrixUnit &unitOf(int64_t v) const { return tileTail && v == tileVectors - 1 ? *tileTail : unit; }
+  /// Tiles of a section, 0 if not known.
+  static int64_t countOf(const Section &section) {
+    auto count = llvm::dyn_cast<mlir::AffineConstantExpr>(section.count);
+    return count ? count.getValue() : 0;
+  }
+  tile::FragmentType fragmentType(const UnitOperand &operand, mlir::Type element);
+  mlir::Value load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim,
+                   mlir::AffineExpr validRows, mlir::AffineExpr validCols);
+  void store(mlir::Value value, const Access &access, unsigned rowDim, unsigned colDim, mlir::AffineExpr validRows,
+             mlir::AffineExpr validCols);
+  /// What exists of the fragment in row r and column v of the register tile; null: all.
+  mlir::AffineExpr validRowsOf(int64_t r) const { return r == tileRows - 1 ? tileValidRows : mlir::AffineExpr(); }
+  mlir::AffineExpr validColsOf(int64_t v) const { return v == tileVectors - 1 ? tileValid : mlir::AffineExpr(); }
+  mlir::AffineMap elementsMap(const Access &access, unsigned rowDim, unsigned colDim);
+
+  const ContractionTask &task;
+  const Contraction &c;
+  const ContractionPlan &p;
+  const MatrixUnit &unit;
+  IterationSpace space;
+  const ContractionOperand &vectors, &scalars;
+  Access sums; // C, or what holds its sums between blocks of k
+  mlir::Type vectorElement, scalarElement;
+  llvm::SmallVector<unsigned> outerWithVectors, outerOther, otherK;
+  llvm::SmallVector<Section> rowSections, panelSections;
+  mlir::AffineExpr threadIndex;
+  mlir::AffineExpr pieceBase, pieceExtent; // of the dimension that cores share, if its size is known
+
+  // The register tile that is being written.
+  int64_t tileRows = 1, tileVectors = 1;
+  mlir::AffineExpr tileRow, tileLane;            // global positions
+  mlir::AffineExpr tileValidRows, tileValid;     // rows of the last unit row and lanes of the last vector that exist
+  const MatrixUnit *tileTail = nullptr;          // unit of the last vector
+  mlir::AffineExpr localRow, localPanel;         // in the packed blocks
+  mlir::AffineExpr tileIndex;                    // of the row section that prefetches, null in others
+  int64_t tileCount = 0;                         // row tiles that share the prefetching of a panel
+  PackedBuffer packedVectors, packedScalars;     // empty if read in place
+  llvm::SmallVector<PackedBuffer, 2> packedOnce; // the scalars of the block of k, a buffer for each row section
+  mlir::Value tileBuffer;                        // what a register tile in registers of its own passes through
+  mlir::Value compensation;                      // [panel][lane] what an offset of the scalars adds, negated
+};
+
+constexpr unsigned noDim = ~0u;
+constexpr int64_t cacheLineBytes = 64;
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_CONTRACTIONNEST_H

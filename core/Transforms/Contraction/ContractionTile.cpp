@@ -1,0 +1,351 @@
+//===- ContractionTile.cpp - One register tile of a contraction -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Accumulators from zeros or C, the k loop with them as iter_args, and what
+// becomes of the sums: stores, or the steps of the epilogue on the fragments.
+// Fragments in registers of their own only move whole: rows that are partial or
+// have an epilogue pass through a small buffer, as do those whose epilogue needs
+// the registers itself.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Transforms/Contraction/ContractionNest.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+tile::FragmentType ContractionNest::fragmentType(const UnitOperand &operand, Type element) {
+  return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout,
+                                 operand.opaque ? StringRef(operand.opaque->name) : StringRef());
+}
+
+AffineMap ContractionNest::elementsMap(const Access &access, unsigned rowDim, unsigned colDim) {
+  MLIRContext *context = builder().getContext();
+  SmallVector<AffineExpr> results;
+  for (AffineExpr result : access.map.getResults()) {
+    AffineExpr expr = constant(0);
+    if (rowDim != noDim)
+      expr = expr + getAffineDimExpr(0, context) * *linearCoefficient(result, rowDim);
+    if (colDim != noDim)
+      expr = expr + getAffineDimExpr(1, context) * *linearCoefficient(result, colDim);
+    results.push_back(expr);
+  }
+  return AffineMap::get(2, 0, results, context);
+}
+
+Value ContractionNest::load(const Access &access, tile::FragmentType type, unsigned rowDim, unsigned colDim,
+                            AffineExpr validRows, AffineExpr validCols) {
+  auto [map, operands] = space.address(access);
+  AffineMapAttr valid;
+  SmallVector<Value> validOperands;
+  if (validRows || (validCols && colDim != noDim))
+    valid = space.validAttr(validRows ? validRows : constant(type.getRows()),
+                            validCols ? validCols : constant(type.getCols()), validOperands);
+  return tile::LoadOp::create(builder(), space.loc, type, access.memref, operands, AffineMapAttr::get(map),
+                              AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands);
+}
+
+void ContractionNest::store(Value value, const Access &access, unsigned rowDim, unsigned colDim, AffineExpr validRows,
+                            AffineExpr validCols) {
+  auto [map, operands] = space.address(access);
+  AffineMapAttr valid;
+  SmallVector<Value> validOperands;
+  auto type = cast<tile::FragmentType>(value.getType());
+  if (validRows || (validCols && colDim != noDim))
+    valid = space.validAttr(validRows ? validRows : constant(type.getRows()),
+                            validCols ? validCols : constant(type.getCols()), validOperands);
+  tile::StoreOp::create(builder(), space.loc, value, access.memref, operands, AffineMapAttr::get(map),
+                        AffineMapAttr::get(elementsMap(access, rowDim, colDim)), valid, validOperands, UnitAttr());
+}
+
+void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, const Section &panelSection,
+                                   AffineExpr panel, const KBlock &k) {
+  tileRows = rowSection.width;
+  tileVectors = panelSection.width;
+  tileRow = rowSection.first + row * (rowSection.width * unit.m);
+  tileLane = panelSection.first + panel * (panelSection.width * unit.n);
+  tileValidRows = rowSection.valid;
+  tileValid = panelSection.valid;
+  tileTail = panelSection.tail;
+  const Section &largest =
+      rowSections.size() > 1 && countOf(rowSections[1]) > countOf(rowSections[0]) ? rowSections[1] : rowSections[0];
+  bool prefetches = p.prefetchPanels > 0 && &panelSection == &panelSections.front() && &rowSection == &largest &&
+                    countOf(largest) > 0 && otherK.empty() && isa<AffineConstantExpr>(k.length);
+  tileIndex = prefetches ? row : AffineExpr();
+  tileCount = countOf(largest);
+
+  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
+  auto typeOf = [&](unsigned fragment) { return fragmentType(unitOf(fragment % tileVectors).c, c.accumulator); };
+  auto forFragments = [&](function_ref<void(unsigned)> body) {
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < tileVectors; ++v) {
+        if (p.rowDim)
+          space.at[*p.rowDim] = tileRow + r * unit.m;
+        if (p.laneDim)
+          space.at[*p.laneDim] = tileLane + v * unit.n;
+        body(r * tileVectors + v);
+      }
+  };
+  auto rowsOf = [&](unsigned fragment) { return validRowsOf(fragment / tileVectors); };
+  auto colsOf = [&](unsigned fragment) { return validColsOf(fragment % tileVectors); };
+  // Fragments in registers of their own move whole: where C's rows do not lie so, it goes through a small buffer.
+  bool opaque = bool(unit.c.opaque);
+  bool moves = opaque && !tileValidRows && !tileValid && p.rowDim && p.laneDim && c.c.stride(laneDim) == 1;
+
+  // Where C is prefetched while the k loop runs, it is added after it.
+  bool needsC = !(k.first && task.zeroInit);
+  bool addsC = needsC && (opaque ? !moves : p.prefetchResult && task.mayReassociate);
+  SmallVector<Value> accumulators(tileRows * tileVectors);
+  forFragments([&](unsigned i) {
+    if (!needsC || addsC)
+      accumulators[i] = tile::ZeroOp::create(builder(), space.loc, typeOf(i));
+    else
+      accumulators[i] = load(sums, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i));
+    if (!p.offsetScalars)
+      return;
+    auto [map, operands] = space.map({localPanel, constant(i % tileVectors * unit.n)});
+    AffineMap elements =
+        AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, builder().getContext())}, builder().getContext());
+    Value offset =
+        tile::LoadOp::create(builder(), space.loc, typeOf(i), compensation, operands, AffineMapAttr::get(map),
+                             AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
+    accumulators[i] = !needsC || addsC ? offset : elementwise({accumulators[i], offset}, [&](ValueRange args) -> Value {
+      return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
+    });
+  });
+  if (p.prefetchResult) {
+    if (addsC)
+      prefetchTile(sums);
+    if (k.last)
+      prefetchEpilogue();
+  }
+  accumulators = reduce(0, accumulators, k);
+  bool finishes = k.last && !task.epilogue.empty();
+  // So do tails whose constants should have the registers (TailModel.h).
+  auto isWhole = [&](int64_t vector) { return unitOf(vector).name == unit.name; };
+  bool loops = !opaque && finishes && task.tail.usesBuffer() && p.laneDim && tileRows > 1 &&
+               llvm::all_of(llvm::seq<int64_t>(0, tileVectors), isWhole);
+  if ((opaque && (!moves || finishes)) || loops)
+    return finishInMemory(accumulators, addsC, k);
+  if (addsC)
+    forFragments([&](unsigned i) {
+      accumulators[i] = addBefore(accumulators[i], load(sums, typeOf(i), rowDim, laneDim, rowsOf(i), colsOf(i)));
+    });
+  if (!k.last || task.keepC)
+    forFragments([&](unsigned i) { store(accumulators[i], sums, rowDim, laneDim, rowsOf(i), colsOf(i)); });
+  if (k.last)
+    finish(accumulators);
+}
+
+/// What C held before is added to the sum of a block of k.
+Value ContractionNest::addBefore(Value sum, Value before) {
+  return elementwise({sum, before}, [&](ValueRange args) -> Value {
+    if (isa<FloatType>(c.accumulator))
+      return arith::AddFOp::create(builder(), space.loc, args[0], args[1]);
+    return arith::AddIOp::create(builder(), space.loc, args[0], args[1]);
+  });
+}
+
+/// The end of a register tile whose fragments only move whole, or make room for the constants of what follows: they go
+/// to a buffer of the tile's shape, from which the rows that exist come back as vectors, row by row in a loop.
+void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, const KBlock &k) {
+  unsigned laneDim = p.laneDim.value_or(noDim);
+  if (!tileBuffer)
+    tileBuffer = space.allocate({constant(p.rows * unit.m), constant(p.vectors * unit.n)}, c.accumulator);
+  MLIRContext *context = builder().getContext();
+  AffineMap elements = AffineMap::getMultiDimIdentityMap(2, context);
+  for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
+    auto [map, operands] = space.map({constant(i / tileVectors * unit.m), constant(i % tileVectors * unit.n)});
+    tile::StoreOp::create(builder(), space.loc, accumulator, tileBuffer, operands, AffineMapAttr::get(map),
+                          AffineMapAttr::get(elements), AffineMapAttr(), ValueRange(), UnitAttr());
+  }
+  Layout row = rowMajorLayout(1, unit.n);
+  auto rowOf = [&](Type element) { return tile::FragmentType::get(1, unit.n, element, row); };
+  AffineExpr rows = constant((tileRows - 1) * unit.m) + (tileValidRows ? tileValidRows : constant(unit.m));
+  space.loop(constant(0), {rows}, [&](AffineExpr at) {
+    for (int64_t v = 0; v < tileVectors; ++v) {
+      if (p.rowDim)
+        space.at[*p.rowDim] = tileRow + at;
+      space.at[*p.laneDim] = tileLane + v * unit.n;
+      AffineExpr valid = validColsOf(v);
+      auto [map, operands] = space.map({at, constant(v * unit.n)});
+      Value sum =
+          tile::LoadOp::create(builder(), space.loc, rowOf(c.accumulator), tileBuffer, operands,
+                               AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
+      if (addsC)
+        sum = addBefore(sum, load(sums, rowOf(c.accumulator), noDim, laneDim, {}, valid));
+      if (!k.last || task.keepC)
+        store(sum, sums, noDim, laneDim, {}, valid);
+      if (k.last && !task.epilogue.empty())
+        emitEpilogue(
+            builder(), space.loc, task, sum, rowOf,
+            [&](const Access &access, tile::FragmentType type) {
+              return load(access, type, noDim, laneDim, {}, valid);
+            },
+            [&](Value value, const Access &access) { store(value, access, noDim, laneDim, {}, valid); });
+    }
+  });
+}
+
+SmallVector<Value> ContractionNest::reduce(unsigned which, ValueRange accumulators, const KBlock &k) {
+  if (which == otherK.size())
+    return reduceMain(accumulators, k);
+  return space.reduce(constant(0), space.extent(otherK[which]), accumulators, [&](AffineExpr iv, ValueRange args) {
+    space.at[otherK[which]] = iv;
+    return reduce(which + 1, args, k);
+  });
+}
+
+SmallVector<Value> ContractionNest::reduceMain(ValueRange accumulators, const KBlock &k) {
+  AffineExpr groups = k.length.floorDiv(unit.k), main = groups.floorDiv(p.kUnroll);
+  SmallVector<Value> values = space.reduce(constant(0), main, accumulators, [&](AffineExpr iv, ValueRange args) {
+    SmallVector<Value> values(args);
+    for (int64_t u = 0; u < p.kUnroll; ++u)
+      values = step(values, iv * p.kUnroll + u, k);
+    if (auto iterations = dyn_cast<AffineConstantExpr>(main); iterations && tileIndex)
+      prefetchNextPanel(iv, iterations.getValue(), k);
+    return values;
+  });
+  // What the unrolled loop leaves, then a partial group (its missing elements are packed as zeros).
+  AffineExpr groupsUp = k.length.ceilDiv(unit.k), rest = groupsUp - main * p.kUnroll;
+  return space.reduce(constant(0), rest, values,
+                      [&](AffineExpr iv, ValueRange args) { return step(args, main * p.kUnroll + iv, k); });
+}
+
+/// Spreads the cache lines of a later panel's source over the iterations of this panel's row tiles: they arrive while
+/// the units work, although no hardware prefetcher follows rows that are pages apart.
+void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations, const KBlock &k) {
+  const OperandProducer *producer = task.producerOf(vectors);
+  const Access *source = producer ? producer->mainSource() : &vectors.access;
+  if (!source)
+    return;
+  int64_t ahead = tileVectors * unit.n * p.prefetchPanels;
+  int64_t elementBytes = tilewright::elementBytes(elementOf(source->memref));
+  int64_t perLine = std::max<int64_t>(cacheLineBytes / elementBytes, 1);
+  int64_t depth = cast<AffineConstantExpr>(k.length).getValue(), width = tileVectors * unit.n;
+  bool alongLanes = source->stride(*p.laneDim) == 1;
+  // A run is what lies together: a row of the panel, or one line of a lane.
+  int64_t runs = alongLanes ? depth : width * llvm::divideCeil(depth, perLine);
+  int64_t slots = iterations * tileCount, perSlot = llvm::divideCeil(runs, slots);
+  int64_t slotsPerRun = std::max<int64_t>(llvm::bit_floor<uint64_t>(slots / runs), 1);
+  AffineExpr slot = tileIndex * iterations + iteration, first = slot.floorDiv(slotsPerRun) * perSlot;
+  auto prefetch = [&](AffineExpr lane, AffineExpr row) {
+    space.at[*p.laneDim] = lane;
+    space.at[p.kDim] = row;
+    auto [map, operands] = space.address(*source);
+    AffinePrefetchOp::create(builder(), space.loc, source->memref, map, operands, /*isWrite=*/false,
+                             /*localityHint=*/2, /*isDataCache=*/true);
+  };
+  // The lines of a run take turns over its slots: a line that is asked for again while it is on its way holds a fill
+  // buffer each time. (Lines beyond the run, where their number is no power of two, are the first of the panel behind.)
+  int64_t linesOfRun = alongLanes ? llvm::divideCeil(width, perLine) : 1;
+  int64_t turns = std::min<int64_t>(llvm::bit_ceil<uint64_t>(linesOfRun), slotsPerRun);
+  int64_t perTurn = llvm::divideCeil(linesOfRun, turns);
+  AffineExpr turn = (slot % slotsPerRun).floorDiv(slotsPerRun / turns);
+  for (int64_t i = 0; i < perSlot; ++i) {
+    AffineExpr run = first + i, base = tileLane + ahead;
+    if (alongLanes) {
+      for (int64_t line = 0; line < perTurn; ++line)
+        prefetch(base + (turn * perTurn + line) * perLine, k.begin + run);
+    } else {
+      int64_t lines = llvm::divideCeil(depth, perLine);
+      prefetch(base + run.floorDiv(lines), k.begin + (run % lines) * perLine);
+    }
+  }
+}
+
+/// The cache lines that the epilogue will read: without it every fragment waits for memory, as only a few of them fit
+/// the window of out-of-order execution. (Lines that are only written are waited for by the store buffer.)
+void ContractionNest::prefetchEpilogue() {
+  SmallVector<Value> written{c.c.memref};
+  for (const EpilogueStep &step : task.epilogue) {
+    for (const Access &access : step.nest.loads)
+      if (!llvm::is_contained(written, access.memref))
+        prefetchTile(onContraction(access, step, c));
+    for (const Access &access : step.nest.stores)
+      written.push_back(access.memref);
+  }
+}
+
+/// The register tile's part of `access`, into the second cache: its rows may share a set of the first. What all rows
+/// share (a bias) is near after the first tile.
+void ContractionNest::prefetchTile(const Access &access) {
+  if (!p.rowDim || !p.laneDim || !access.dims().test(*p.rowDim) || access.stride(*p.laneDim) != 1)
+    return;
+  int64_t bytes = elementBytes(elementOf(access.memref));
+  int64_t perLine = std::max<int64_t>(cacheLineBytes / bytes, 1);
+  for (int64_t row = 0; row < tileRows * unit.m; ++row)
+    for (int64_t lane = 0; lane < tileVectors * unit.n; lane += perLine) {
+      space.at[*p.rowDim] = tileRow + row;
+      space.at[*p.laneDim] = tileLane + lane;
+      auto [map, operands] = space.address(access);
+      AffinePrefetchOp::create(builder(), space.loc, access.memref, map, operands, /*isWrite=*/false,
+                               /*localityHint=*/2, /*isDataCache=*/true);
+    }
+}
+
+SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr group, const KBlock &k) {
+  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
+  auto aType = fragmentType(unit.a, scalarElement);
+  space.at[p.kDim] = k.begin + group * unit.k;
+  SmallVector<Value> b(tileVectors);
+  for (int64_t v = 0; v < tileVectors; ++v) {
+    auto bType = fragmentType(unitOf(v).b, vectorElement);
+    if (packedVectors) {
+      b[v] = loadPacked(space, packedVectors, bType, localPanel, group, v * unit.n, /*freeIsColumn=*/true);
+      continue;
+    }
+    if (p.laneDim)
+      space.at[*p.laneDim] = tileLane + v * unit.n;
+    b[v] = load(vectors.access, bType, p.kDim, laneDim, {}, validColsOf(v));
+  }
+  SmallVector<Value> results(accumulators);
+  for (int64_t r = 0; r < tileRows; ++r) {
+    Value a;
+    if (packedScalars) {
+      a = loadPacked(space, packedScalars, aType, localRow, group, r * unit.m, /*freeIsColumn=*/false);
+    } else {
+      if (p.rowDim)
+        space.at[*p.rowDim] = tileRow + r * unit.m;
+      a = load(scalars.access, aType, rowDim, p.kDim, validRowsOf(r), {});
+    }
+    for (int64_t v = 0; v < tileVectors; ++v) {
+      Value &acc = results[r * tileVectors + v];
+      acc = tile::MmaOp::create(builder(), space.loc, acc.getType(), a, b[v], acc,
+                                builder().getStringAttr(unitOf(v).name));
+    }
+  }
+  return results;
+}
+
+/// The element-wise steps on the finished fragments of one register tile.
+void ContractionNest::finish(ArrayRef<Value> accumulators) {
+  if (task.epilogue.empty())
+    return;
+  unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
+  for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
+    int64_t r = i / tileVectors, v = i % tileVectors;
+    if (p.rowDim)
+      space.at[*p.rowDim] = tileRow + r * unit.m;
+    if (p.laneDim)
+      space.at[*p.laneDim] = tileLane + v * unit.n;
+    AffineExpr validRows = validRowsOf(r), valid = validColsOf(v);
+    emitEpilogue(
+        builder(), space.loc, task, accumulator, [&](Type element) { return fragmentType(unitOf(v).c, element); },
+        [&](const Access &access, tile::FragmentType type) {
+          return load(access, type, rowDim, laneDim, validRows, valid);
+        },
+        [&](Value value, const Access &access) { store(value, access, rowDim, laneDim, validRows, valid); });
+  }
+}
+
+} // namespace tilewright

@@ -1,0 +1,216 @@
+//===- LaneContractionEmitter.cpp - A contraction on lanes ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Which tile of C a block takes, and a subgroup of it.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Contraction/LaneContractionNest.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+void LaneContractionNest::emit() {
+  for (AffineForOp loop : c.nest.loops)
+    space.addDimension(loop);
+  AffineExpr outer = constant(1);
+  for (unsigned dim : p.outer)
+    outer = outer * space.extent(dim);
+  SmallVector<AffineExpr> grid{space.extent(p.mDim).ceilDiv(p.blockM() * p.cluster),
+                               space.extent(p.nDim).ceilDiv(p.blockN())};
+  if (!p.outer.empty())
+    grid.insert(grid.begin(), outer);
+  // The blocks of a cluster lie one below the other.
+  auto block = [&](llvm::function_ref<void()> body) {
+    auto allocate = [&] {
+      sharedA = alloc(p.a, p.blockM(), c.a.element);
+      sharedB = alloc(p.b, p.blockN(), c.b.element);
+      if (p.subgroupsK > 1)
+        exchanged = allocExchange();
+      body();
+    };
+    rank = constant(0);
+    if (p.cluster == 1)
+      return allocate();
+    space.parallel({constant(p.cluster)}, hierarchy.cluster, [&](ArrayRef<AffineExpr> own) {
+      rank = own[0];
+      allocate();
+    });
+  };
+  if (!p.workers && p.rasterRows == 1) {
+    space.parallel(grid, hierarchy.grid, [&](ArrayRef<AffineExpr> place) { block([&] { tile(place); }); });
+    return;
+  }
+  // Tiles in sweeps: `rasterRows` rows of tiles, column after column.
+  AffineExpr tilesM = grid[grid.size() - 2], tilesN = grid.back();
+  AffineExpr matrix = tilesM * tilesN, count = p.outer.empty() ? matrix : outer * matrix;
+  auto numbered = [&](AffineExpr number) {
+    AffineExpr inside = p.outer.empty() ? number : number % matrix, sweep = tilesN * p.rasterRows;
+    AffineExpr row = inside.floorDiv(sweep) * p.rasterRows + inside % p.rasterRows;
+    SmallVector<AffineExpr> place{row, (inside % sweep).floorDiv(p.rasterRows)};
+    if (tilesM == constant(p.rasterRows)) // one sweep
+      place = {inside % p.rasterRows, inside.floorDiv(p.rasterRows)};
+    if (!p.outer.empty())
+      place.insert(place.begin(), number.floorDiv(matrix));
+    tile(place);
+  };
+  if (!p.workers) {
+    space.parallel({count}, hierarchy.grid, [&](ArrayRef<AffineExpr> number) { block([&] { numbered(number[0]); }); });
+    return;
+  }
+  auto rounds = [&](AffineExpr worker) {
+    AffineExpr rounds = (count - worker + (p.workers - 1)).floorDiv(p.workers);
+    space.loop(constant(0), {rounds}, [&](AffineExpr round) { numbered(round * p.workers + worker); });
+  };
+  space.parallel({constant(p.workers)}, hierarchy.grid,
+                 [&](ArrayRef<AffineExpr> worker) { block([&] { rounds(worker[0]); }); });
+}
+
+/// One tile of C: indices of the outer dimensions as one, row and column of the tile.
+void LaneContractionNest::tile(ArrayRef<AffineExpr> block) {
+  if (!p.outer.empty()) {
+    AffineExpr rest = block.front();
+    for (unsigned i = p.outer.size(); i-- > 0;) {
+      if (c.nest.tripCounts[p.outer[i]] == 1) {
+        space.at[p.outer[i]] = constant(0);
+        continue;
+      }
+      space.at[p.outer[i]] = i == 0 ? rest : rest % space.extent(p.outer[i]);
+      if (i > 0)
+        rest = rest.floorDiv(space.extent(p.outer[i]));
+    }
+    block = block.drop_front();
+  }
+  blockRow = (block[0] * p.cluster + rank) * p.blockM();
+  blockCol = block[1] * p.blockN();
+  // Subgroups of a slice follow each other, so that those that finish sums are on all issue slots.
+  SmallVector<AffineExpr> bounds{constant(p.subgroupsM), constant(p.subgroupsN)};
+  if (p.subgroupsK > 1)
+    bounds.insert(bounds.begin(), constant(p.subgroupsK));
+  space.parallel(bounds, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
+    slice = p.subgroupsK > 1 ? own.front() : constant(0);
+    own = own.take_back(2);
+    inSlice = own[0] * p.subgroupsN + own[1];
+    localRow = own[0] * (p.tilesM * unit.m);
+    localCol = own[1] * (p.tilesN * unit.n);
+    row = blockRow + localRow;
+    col = blockCol + localCol;
+    subgroup();
+  });
+}
+
+Value LaneContractionNest::alloc(const StagedTile &tile, int64_t free, Type element) {
+  SmallVector<int64_t> shape{p.stages, tile.kInner ? free : p.depth, tile.kInner ? p.depth : free};
+  if (inBlocks(tile))
+    shape = {p.stages, free / tile.line, p.depth, tile.line};
+  auto type = MemRefType::get(shape, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
+  tile::ArrangementAttr arrangement;
+  if (tile.swizzleBits || tile.padding)
+    arrangement = tile::ArrangementAttr::get(builder().getContext(), tile.swizzleBits, tile.swizzleBase,
+                                             tile.swizzleShift, tile.swizzleAgain, tile.padding, 1);
+  return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), arrangement);
+}
+
+AffineMap LaneContractionNest::elements(const Access &access) {
+  SmallVector<AffineExpr> results;
+  for (AffineExpr result : access.map.getResults())
+    results.push_back(dim(0) * *linearCoefficient(result, p.mDim) + dim(1) * *linearCoefficient(result, p.nDim));
+  return AffineMap::get(2, 0, results, builder().getContext());
+}
+
+AffineMapAttr LaneContractionNest::valid(int64_t tm, int64_t tn, SmallVectorImpl<Value> &operands) {
+  auto full = [&](unsigned d, int64_t size) {
+    auto extent = dyn_cast<AffineConstantExpr>(space.extent(d));
+    return extent && extent.getValue() % size == 0;
+  };
+  bool rows = full(p.mDim, p.blockM() * p.cluster), cols = full(p.nDim, p.blockN());
+  if (rows && cols)
+    return {};
+  auto [map, values] = space.map({rows ? constant(unit.m) : space.extent(p.mDim) - (row + tm * unit.m),
+                                  cols ? constant(unit.n * p.together) : space.extent(p.nDim) - (col + tn * unit.n)});
+  operands.assign(values);
+  return AffineMapAttr::get(map);
+}
+
+Value LaneContractionNest::load(const Access &access, tile::FragmentType type, int64_t tm, int64_t tn) {
+  at(tm, tn);
+  auto [map, operands] = space.address(access);
+  SmallVector<Value> validOperands;
+  AffineMapAttr validMap = valid(tm, tn, validOperands);
+  return tile::LoadOp::create(builder(), space.loc, type, access.memref, operands, AffineMapAttr::get(map),
+                              AffineMapAttr::get(elements(access)), validMap, validOperands);
+}
+
+void LaneContractionNest::store(Value value, const Access &access, int64_t tm, int64_t tn) {
+  at(tm, tn);
+  auto [map, operands] = space.address(access);
+  SmallVector<Value> validOperands;
+  AffineMapAttr validMap = valid(tm, tn, validOperands);
+  tile::StoreOp::create(builder(), space.loc, value, access.memref, operands, AffineMapAttr::get(map),
+                        AffineMapAttr::get(elements(access)), validMap, validOperands, UnitAttr());
+}
+
+/// What C held is added behind the sum: else the loop would hold the addresses and checks of all of the tile, which its
+/// stores need again.
+bool LaneContractionNest::addsBehind() const {
+  return !task.zeroInit && p.engine.empty() && (task.mayReassociate || !isa<FloatType>(c.accumulator));
+}
+
+/// The tile of one subgroup.
+void LaneContractionNest::subgroup() {
+  auto type = fragment(unit.c, c.accumulator);
+  SmallVector<Value> sums;
+  for (int64_t tm = 0; tm < p.tilesM; ++tm)
+    for (int64_t tn = 0; tn < p.tilesN; ++tn)
+      sums.push_back(task.zeroInit || addsBehind() ? tile::ZeroOp::create(builder(), space.loc, type).getResult()
+                                                   : load(c.c, type, tm, tn));
+  sums = reduce(0, sums);
+  if (p.subgroupsK > 1)
+    return finishSlices(sums);
+  for (int64_t tm = 0; tm < p.tilesM; ++tm)
+    for (int64_t tn = 0; tn < p.tilesN; tn += p.together)
+      finish(ValueRange(sums).slice(tm * p.tilesN + tn, p.together), tm, tn);
+}
+
+Value LaneContractionNest::add(Value a, Value b) {
+  return tile::MapOp::create(builder(), space.loc, a.getType(), ValueRange{a, b},
+                             [&](OpBuilder &inner, Location loc, ValueRange values) {
+                               bool isFloat = isa<FloatType>(c.accumulator);
+                               Value total = isFloat
+                                                 ? arith::AddFOp::create(inner, loc, values[0], values[1]).getResult()
+                                                 : arith::AddIOp::create(inner, loc, values[0], values[1]);
+                               tile::YieldOp::create(inner, loc, total);
+                             })
+      .getResult(0);
+}
+
+void LaneContractionNest::finish(ValueRange sums, int64_t tm, int64_t tn) {
+  // Units of a row together, where lanes fill more of a sector so.
+  auto joined = [&](Type element) {
+    tile::FragmentType own = fragment(unit.c, element);
+    return p.together == 1 ? own : tile::JoinOp::typeOf(own, p.together);
+  };
+  Value sum = p.together == 1 ? sums.front() : tile::JoinOp::create(builder(), space.loc, sums).getResult();
+  if (addsBehind())
+    sum = add(load(c.c, joined(c.accumulator), tm, tn), sum);
+  if (task.keepC)
+    store(sum, c.c, tm, tn);
+  if (!task.epilogue.empty())
+    emitEpilogue(
+        builder(), space.loc, task, sum, joined,
+        [&](const Access &access, tile::FragmentType type) { return load(access, type, tm, tn); },
+        [&](Value value, const Access &access) { store(value, access, tm, tn); });
+}
+
+void tilewright::emitLaneContraction(OpBuilder &builder, Location loc, const ContractionTask &task,
+                                     const LaneContractionPlan &plan, const LaneHierarchy &hierarchy, bool engine) {
+  // Where all operands pass through registers, the engine does nothing.
+  LaneContractionNest(builder, loc, task, plan, hierarchy, engine && !(plan.a.held && plan.b.held)).emit();
+}

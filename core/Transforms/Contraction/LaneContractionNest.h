@@ -1,0 +1,99 @@
+//===- LaneContractionNest.h - A contraction's nest on lanes ----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The emitter of a contraction on lanes, in two files:
+///
+///   LaneContractionEmitter.cpp   grid, clusters, blocks, subgroups; what is loaded and stored of C
+///   LaneContractionSteps.cpp     copies into the scratchpad, rings of stages, products of a step
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_LANECONTRACTIONNEST_H
+#define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_LANECONTRACTIONNEST_H
+
+#include "core/Analysis/ElementType.h"
+#include "core/Transforms/Contraction/LaneContractionEmitter.h"
+#include "core/Transforms/Utils/IterationSpace.h"
+
+namespace tilewright {
+
+/// Writes the nest of one plan. Positions are affine expressions over the indices entered so far.
+class LaneContractionNest {
+public:
+  LaneContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
+                      const LaneContractionPlan &plan, const LaneHierarchy &hierarchy, bool engine)
+      : task(task), c(task.contraction), p(plan), unit(*plan.unit), hierarchy(hierarchy), engine(engine),
+        space(builder, loc) {}
+  void emit();
+
+private:
+  mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
+  mlir::AffineExpr dim(unsigned i) { return mlir::getAffineDimExpr(i, space.builder.getContext()); }
+  mlir::OpBuilder &builder() { return space.builder; }
+  mlir::Type elementOf(const UnitOperand &operand, mlir::Type memory) {
+    return operand.element == ElementKind::TF32 ? memory : elementType(operand.element, builder().getContext());
+  }
+  tile::FragmentType fragment(const UnitOperand &operand, mlir::Type element) {
+    return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout);
+  }
+  mlir::Value alloc(const StagedTile &tile, int64_t free, mlir::Type element);
+  mlir::Value allocExchange();
+  mlir::Value copy(const ContractionOperand &operand, const StagedTile &tile, mlir::Value buffer, bool isA,
+                   mlir::AffineExpr k, mlir::AffineExpr stage, int64_t block = 0);
+  llvm::SmallVector<mlir::Value> copyTiles(mlir::AffineExpr k, mlir::AffineExpr stage);
+  /// The tile lies in blocks of lines along the free dimension.
+  static bool inBlocks(const StagedTile &tile) { return tile.line && !tile.kInner; }
+  void tile(llvm::ArrayRef<mlir::AffineExpr> place);
+  /// Of one k of the unit, over the rows and the columns of the subgroup's tile.
+  struct Fragments {
+    llvm::SmallVector<mlir::Value> a, b;
+  };
+  Fragments loadFragments(mlir::AffineExpr stage, int64_t k);
+  Fragments loadBehind(mlir::AffineExpr stage, int64_t k);
+  void multiply(const Fragments &own, llvm::SmallVectorImpl<mlir::Value> &sums, llvm::StringRef mark);
+  llvm::SmallVector<mlir::Value> multiply(mlir::ValueRange accumulators, mlir::AffineExpr stage);
+  void multiplyAcross(Fragments &held, llvm::SmallVectorImpl<mlir::Value> &sums, mlir::AffineExpr stage,
+                      llvm::function_ref<mlir::Operation *()> arrive);
+  llvm::SmallVector<mlir::Value> reduce(unsigned which, mlir::ValueRange accumulators);
+  llvm::SmallVector<mlir::Value> ring(mlir::ValueRange accumulators);
+  llvm::SmallVector<mlir::Value> single(mlir::ValueRange accumulators);
+  llvm::SmallVector<mlir::Value> prefetch(int64_t k, mlir::ValueRange accumulators);
+  bool addsBehind() const;
+  void subgroup();
+  /// What is done with the finished sums of the units from `tn` on of row `tm`, `together` of them.
+  void finish(mlir::ValueRange sums, int64_t tm, int64_t tn);
+  /// Adds what slices have summed up and finishes it; there are several.
+  void finishSlices(mlir::ValueRange sums);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::AffineMap elements(const Access &access);
+  void at(int64_t tm, int64_t tn) {
+    space.at[p.mDim] = row + tm * unit.m;
+    space.at[p.nDim] = col + tn * unit.n;
+  }
+  mlir::AffineMapAttr valid(int64_t tm, int64_t tn, llvm::SmallVectorImpl<mlir::Value> &operands);
+  mlir::Value load(const Access &access, tile::FragmentType type, int64_t tm, int64_t tn);
+  void store(mlir::Value value, const Access &access, int64_t tm, int64_t tn);
+
+  const ContractionTask &task;
+  const Contraction &c;
+  const LaneContractionPlan &p;
+  const MatrixUnit &unit;
+  const LaneHierarchy &hierarchy;
+  bool engine;
+  bool kInside = false; // the copies to be written lie inside along k
+  bool isLast = true;   // they may be those of the last step
+  IterationSpace space;
+  mlir::Value sharedA, sharedB, exchanged; // tiles of a stage; sums of slices, null: there is one slice
+  mlir::AffineExpr rank;                   // of the block in its cluster
+  mlir::AffineExpr blockRow, blockCol, row, col, localRow, localCol; // of the block, of the subgroup, inside the block
+  mlir::AffineExpr slice, inSlice;                                   // of the subgroup, its number there
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_LANECONTRACTIONNEST_H

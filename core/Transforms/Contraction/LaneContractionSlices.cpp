@@ -1,0 +1,73 @@
+//===- LaneContractionSlices.cpp - Sums that subgroups share --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Behind the loop of a block with slices (SliceModel.h), some units at a time:
+///
+///   %x = tile.alloc {overlays}            over the ring, which nobody reads any more
+///   scf.if (slice != 0) { tile.store %sum, %x[unit, slice - 1, subgroup] }
+///   scf.if (slice == 0) { %other = tile.load %x[unit, 0, subgroup]; .. %sum + %other ..; tile.store }
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Schedules/SliceModel.h"
+#include "core/Transforms/Contraction/LaneContractionNest.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+Value LaneContractionNest::allocExchange() {
+  SmallVector<int64_t> shape{p.unitsExchanged, p.subgroupsK - 1, p.subgroupsM * p.subgroupsN,
+                             unit.c.rows * unit.c.cols};
+  auto type = MemRefType::get(shape, c.accumulator, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
+  return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), tile::ArrangementAttr(),
+                               builder().getUnitAttr());
+}
+
+void LaneContractionNest::finishSlices(ValueRange sums) {
+  auto type = fragment(unit.c, c.accumulator);
+  AffineExpr order = *exchangeOrder(unit.c.layout, elementBytes(c.accumulator), builder().getContext());
+  auto elements =
+      AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), constant(0), constant(0), order}, builder().getContext()));
+  auto placed = [&](AffineExpr from, int64_t i) { return space.map({constant(i), from, inSlice, constant(0)}); };
+  Value number = space.value(slice), zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
+  auto where = [&](arith::CmpIPredicate is, function_ref<void()> body) {
+    Value condition = arith::CmpIOp::create(builder(), space.loc, is, number, zero);
+    OpBuilder::InsertionGuard guard(builder());
+    auto branch = scf::IfOp::create(builder(), space.loc, condition, /*withElseRegion=*/false);
+    branch->setAttr(oneWayAttr, builder().getUnitAttr());
+    builder().setInsertionPointToStart(branch.thenBlock());
+    body();
+  };
+  for (int64_t first = 0; first < p.tilesM * p.tilesN; first += p.unitsExchanged) {
+    where(arith::CmpIPredicate::ne, [&] {
+      for (int64_t i = 0; i < p.unitsExchanged; ++i) {
+        auto [map, operands] = placed(slice - 1, i);
+        tile::StoreOp::create(builder(), space.loc, sums[first + i], exchanged, operands, AffineMapAttr::get(map),
+                              elements, AffineMapAttr(), ValueRange(), UnitAttr());
+      }
+    });
+    where(arith::CmpIPredicate::eq, [&] {
+      for (int64_t i = 0; i < p.unitsExchanged; i += p.together) {
+        SmallVector<Value> totals;
+        for (int64_t own = i; own < i + p.together; ++own) {
+          Value total = sums[first + own];
+          for (int64_t other = 0; other < p.subgroupsK - 1; ++other) {
+            auto [map, operands] = placed(constant(other), own);
+            total = add(tile::LoadOp::create(builder(), space.loc, type, exchanged, operands, AffineMapAttr::get(map),
+                                             elements, AffineMapAttr(), ValueRange()),
+                        total);
+          }
+          totals.push_back(total);
+        }
+        finish(totals, (first + i) / p.tilesN, (first + i) % p.tilesN);
+      }
+    });
+  }
+}

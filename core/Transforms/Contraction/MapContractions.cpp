@@ -1,0 +1,346 @@
+//===- MapContractions.cpp - Contractions to matrix units -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds contraction nests of a kernel together with the nest that zeroes the
+// result and the element-wise nests that finish it, and rewrites each group
+// in one step by the plan of the cost model.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Contraction.h"
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/Settings.h"
+#include "core/Analysis/Signature.h"
+#include "core/CostModel/Schedules/BatchLanes.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
+#include "core/CostModel/Schedules/LaneDimensions.h"
+#include "core/CostModel/Time/Footprint.h"
+#include "core/CostModel/Time/LanePrediction.h"
+#include "core/Transforms/Contraction/ContractionEmitter.h"
+#include "core/Transforms/Contraction/LaneContractionEmitter.h"
+#include "core/Transforms/Contraction/LaneTail.h"
+#include "core/Transforms/Contraction/PaddedOperands.h"
+#include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
+#include "core/Transforms/Contraction/TurnOperands.h"
+#include "core/Transforms/Contraction/WidenOperands.h"
+#include "core/Transforms/Fusion/ContractionGroup.h"
+#include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/RequireTarget.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tilewright/Explain.h"
+#include "tilewright/Residency.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_MAPCONTRACTIONS
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+namespace {
+
+struct MapContractions : impl::MapContractionsBase<MapContractions> {
+  using MapContractionsBase::MapContractionsBase;
+  void runOnOperation() override;
+
+private:
+  llvm::DenseSet<Operation *> seen; // nests that were tried; those that stay must not be tried again
+};
+
+/// Moves what the group needs (allocations, constants) in front of `anchor`.
+void hoistDefinitions(Operation *user, Operation *anchor) {
+  user->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Operation *def = operand.getDefiningOp())
+        if (def->getBlock() == anchor->getBlock() && anchor->isBeforeInBlock(def)) {
+          hoistDefinitions(def, anchor);
+          def->moveBefore(anchor);
+        }
+  });
+}
+
+/// Lets the packing copies compute what element-wise nests before the contraction computed for it alone, where the
+/// model says so; a remark tells why not.
+void fuseProducers(ContractionTask &task, ContractionPlan &plan, ArrayRef<Operation *> group,
+                   const TargetDescription &target, const PlanOptions &options) {
+  const Contraction &c = task.contraction;
+  std::optional<OperandProducer> legal[2];
+  AffineForOp roots[2];
+  std::string reasons[2];
+  for (int i : {0, 1}) {
+    const ContractionOperand &operand = i == 0 ? c.a : c.b;
+    if ((roots[i] = findProducer(c, operand)))
+      legal[i] = asProducer(roots[i], c, operand, group, reasons[i]);
+  }
+  ProducerChoice choice =
+      chooseProducers(c, plan, legal[0] ? &*legal[0] : nullptr, legal[1] ? &*legal[1] : nullptr, target, options);
+  plan = choice.plan;
+  if (choice.fuseA)
+    task.producerOfA = std::move(legal[0]);
+  if (choice.fuseB)
+    task.producerOfB = std::move(legal[1]);
+  for (int i : {0, 1})
+    if (roots[i] && !(i == 0 ? choice.fuseA : choice.fuseB))
+      roots[i].emitRemark() << "operand " << (i == 0 ? "A" : "B")
+                            << " of a contraction is computed into a buffer, not while it is packed: "
+                            << (reasons[i].empty()
+                                    ? (options.fuseProducers ? "forced so"
+                                                             : "the cost model expects the buffer to be faster")
+                                    : reasons[i]);
+}
+
+/// Arrays of what follows the sums, C among them, whose rows are apart as only the run shows.
+int64_t unknownPitches(const ContractionTask &task) {
+  llvm::SmallSetVector<Value, 4> arrays;
+  for (const EpilogueStep &step : task.epilogue)
+    for (const auto *accesses : {&step.nest.loads, &step.nest.stores})
+      for (const Access &access : *accesses)
+        if (auto type = cast<MemRefType>(access.memref.getType());
+            type.getRank() > 1 && type.isDynamicDim(type.getRank() - 1))
+          arrays.insert(access.memref);
+  return arrays.size();
+}
+
+/// What is written behind the sums, C among it if somebody else reads that.
+SmallVector<StoredResult> resultsOf(const ContractionTask &task) {
+  SmallVector<StoredResult> results;
+  const Contraction &c = task.contraction;
+  if (task.keepC)
+    results.push_back(storedResult(c, c.c));
+  for (const EpilogueStep &step : task.epilogue)
+    for (auto [store, keep] : llvm::zip(step.nest.stores, step.keepStore))
+      if (keep)
+        results.push_back(storedResult(c, onContraction(store, step, c)));
+  return results;
+}
+
+/// The trip count of each loop, null where it is not known.
+llvm::json::Array tripCountsOf(const Contraction &c) {
+  llvm::json::Array shape;
+  for (auto trips : c.nest.tripCounts)
+    shape.push_back(trips ? llvm::json::Value(*trips) : llvm::json::Value(nullptr));
+  return shape;
+}
+
+/// Which operands of `c` are among `turned.buffers`.
+int64_t turnedBefore(const Contraction &c, const TurnedOperands &turned) {
+  return (llvm::is_contained(turned.buffers, c.a.access.memref) ? turnsA : 0) +
+         (llvm::is_contained(turned.buffers, c.b.access.memref) ? turnsB : 0);
+}
+
+void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, TurnedOperands turned,
+             PaddedOperands padded) {
+  AffineForOp root = c.nest.root();
+  std::string reason;
+  std::optional<LaneHierarchy> lanes = laneHierarchy(target);
+  std::optional<CoreHierarchy> cores = coreHierarchy(target);
+  ContractionTask task;
+  task.contraction = c;
+  task.mayReassociate = options.mayReassociate;
+  SmallVector<Operation *> group = gatherGroup(task);
+
+  std::optional<ContractionPlan> plan;
+  std::optional<LaneContractionPlan> lanePlan;
+  std::optional<ScratchpadContractionPlan> corePlan;
+  DecisionLog *log = DecisionLog::of(root.getContext());
+  std::vector<ContractionPlan> considered;
+  std::vector<LaneContractionPlan> consideredLanes;
+  std::vector<ScratchpadContractionPlan> consideredTiles;
+  PlanOptions asked = options;
+  asked.considered = log ? &considered : nullptr;
+  int64_t pitches = unknownPitches(task);
+  SmallVector<StoredResult> results = resultsOf(task);
+  // Planned with one array behind the sums, like C.
+  bool asTurned = pitches == 0 && results.size() == 1 && results.front() == storedResult(c, c.c);
+  if (turned.plan && !log && asTurned)
+    lanePlan = std::move(turned.plan);
+  else if (lanes)
+    lanePlan = planLaneContraction({c, NumericFreedom::of(Settings::of(root)), options.overrides, pitches, results},
+                                   target, *lanes, reason, log ? &consideredLanes : nullptr);
+  else if (cores)
+    corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
+                                         log ? &consideredTiles : nullptr);
+  else
+    plan = planContraction(c, target, asked, reason);
+  if (!plan && !lanePlan && !corePlan) {
+    root.emitRemark() << "contraction is not mapped to a matrix unit: " << reason;
+    return;
+  }
+  if (lanePlan)
+    lanePlan->turnedBefore = turnedBefore(c, turned);
+  for (LaneContractionPlan &each : consideredLanes)
+    each.turnedBefore = lanePlan->turnedBefore;
+  if (plan && options.overrides.empty())
+    if (std::optional<double> seconds = secondsOverBatchLanes(c, target); seconds && *seconds < plan->seconds) {
+      if (log)
+        log->add("contraction", root.getLoc(),
+                 llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
+                                    {"choice", llvm::json::Object{{"lanes_on", "batch"}, {"seconds", *seconds}}},
+                                    {"candidates", bestCandidates(std::move(considered))}});
+      return;
+    }
+  if (plan && !plan->note.empty())
+    root.emitRemark() << "contraction is mapped to \"" << plan->unit->name << "\": " << plan->note;
+  if (plan) {
+    fuseProducers(task, *plan, group, target, options);
+    task.plan = *plan;
+    if (!task.epilogue.empty()) {
+      task.sumsIn = findPlaceOfSums(task);
+      task.tail = planTail(plan->rows * plan->vectors, constantsOfEpilogue(task), target.vectorRegisters().first);
+    }
+  }
+
+  if (lanePlan)
+    lanePlan->together = unitsTogether(task, *lanePlan, target, *lanes);
+
+  if (log) {
+    llvm::json::Object decision{
+        {"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
+        {"choice", plan       ? plan->toJSON()
+                   : lanePlan ? lanePlan->toJSON()
+                              : corePlan->toJSON()},
+        {"candidates", lanePlan   ? bestCandidates(std::move(consideredLanes))
+                       : corePlan ? bestCandidates(std::move(consideredTiles))
+                                  : bestCandidates(std::move(considered))},
+        {"traffic", plan       ? traffic(c, *plan, target)
+                    : lanePlan ? traffic(c, *lanePlan, target)
+                               : traffic(c, *corePlan, target)},
+        {"fused_steps", int64_t(task.epilogue.size())},
+        {"fused_producers", int64_t(task.producerOfA.has_value()) + int64_t(task.producerOfB.has_value())}};
+    if (plan && !task.epilogue.empty() && !plan->unit->c.opaque)
+      decision["tail"] = task.tail.toJSON();
+    if (!turned.considered.empty())
+      decision["operand_orders"] = std::move(turned.considered);
+    if (!padded.considered.empty())
+      decision["padding"] = std::move(padded.considered);
+    log->add("contraction", root.getLoc(), std::move(decision));
+  }
+
+  OpBuilder builder(root);
+  for (EpilogueStep &step : task.epilogue)
+    hoistDefinitions(step.nest.root(), root);
+  if (lanePlan) {
+    bool engine = hasCopyEngine(target, *lanes);
+    emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
+    Operation *grid = root->getPrevNode();
+    if (lanePlan->engine.empty())
+      grid->setAttr(residencyAttr, builder.getI64IntegerAttr(lanePlan->blocksAtATime));
+    if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine, tailOf(grid, *lanePlan, *lanes)))
+      grid->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
+  } else if (corePlan) {
+    emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);
+  } else {
+    emitContraction(builder, root.getLoc(), task);
+  }
+  SmallVector<Value> touched{c.c.memref};
+  for (std::optional<OperandProducer> *producer : {&task.producerOfA, &task.producerOfB})
+    if (*producer) {
+      group.push_back((*producer)->nest.root());
+      touched.push_back((*producer)->nest.stores.front().memref);
+    }
+  for (const EpilogueStep &step : task.epilogue)
+    for (const Access &store : step.nest.stores)
+      if (!llvm::is_contained(touched, store.memref))
+        touched.push_back(store.memref);
+  for (Operation *op : group)
+    op->erase();
+  padded.eraseBuffers();
+  // Buffers that nobody reads any more take no memory.
+  for (Value memref : touched)
+    if (auto buffer = memref.getDefiningOp<memref::AllocOp>();
+        buffer && llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
+      for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+        user->erase();
+      buffer.erase();
+    }
+}
+
+void MapContractions::runOnOperation() {
+  auto target = requireTarget(getOperation());
+  if (failed(target))
+    return signalPassFailure();
+  // The option, or where the whole compiler runs, the module's attribute.
+  std::string fields = force;
+  if (auto module = getOperation()->getParentOfType<ModuleOp>(); module && fields.empty())
+    if (auto attribute = module->getAttrOfType<StringAttr>("tilewright.force"))
+      fields = attribute.str();
+  // All functions see the same fields; the first one says what is wrong with them.
+  auto refuse = [&](const Twine &message) {
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    if (!module || *module.getOps<func::FuncOp>().begin() == getOperation())
+      getOperation().emitError() << message;
+    signalPassFailure();
+  };
+  auto overrides = parsePlanOverrides(fields);
+  if (!overrides)
+    return refuse(llvm::toString(overrides.takeError()));
+  PlanOptions options;
+  for (auto &[name, value] : *overrides)
+    if (name == "fuse_producers")
+      options.fuseProducers = value != 0;
+    else if (name == "turn_before")
+      options.turnBefore = value;
+    else
+      options.overrides.emplace_back(name, value);
+  if (options.turnBefore && (*options.turnBefore < 0 || *options.turnBefore > turnsA + turnsB))
+    return refuse("plan field 'turn_before' is " + Twine(*options.turnBefore) +
+                  "; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)");
+  const Settings settings = Settings::of(getOperation());
+  const NumericFreedom freedom = NumericFreedom::of(settings);
+  options.threads = settings.threads;
+  options.mayReassociate = settings.mayReassociate();
+  if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target))
+    separateInsides(getOperation(), {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)});
+  // One at a time: a rewrite erases nests that another could have named.
+  for (bool changed = true; changed;) {
+    changed = false;
+    SmallVector<AffineForOp> roots;
+    getOperation().walk([&](AffineForOp loop) {
+      if (!isa<AffineForOp>(loop->getParentOp()) && !isa<AffineParallelOp>(loop->getParentOp()))
+        roots.push_back(loop);
+    });
+    for (AffineForOp root : roots) {
+      auto nest = analyzeNest(root);
+      if (failed(nest))
+        continue;
+      auto contraction = recognizeContraction(*nest);
+      if (failed(contraction) || seen.contains(root))
+        continue;
+      seen.insert(root);
+      TurnedOperands turned;
+      PaddedOperands padded;
+      if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target)) {
+        if (widenOperands(*contraction, **target))
+          contraction = recognizeContraction(*analyzeNest(root));
+        orientToResult(*contraction);
+        padded = findPaddedOperands(*contraction,
+                                    {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)});
+        padded.apply(*contraction);
+        auto done = turnOperands(*contraction, **target, *lanes, freedom, options.overrides, options.turnBefore);
+        if (failed(done))
+          return signalPassFailure();
+        turned = std::move(*done);
+        if (!turned.buffers.empty()) {
+          contraction = recognizeContraction(*analyzeNest(root));
+          orientToResult(*contraction);
+          padded.apply(*contraction);
+        }
+      }
+      rewrite(*contraction, **target, options, std::move(turned), std::move(padded));
+      changed = true;
+      break;
+    }
+  }
+}
+
+} // namespace
+} // namespace tilewright

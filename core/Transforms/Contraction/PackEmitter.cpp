@@ -1,0 +1,420 @@
+//===- PackEmitter.cpp - Copies into panels -------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Six copies, by what is contiguous in the source and in the panel:
+//   lanes contiguous       vectors along the free dimension, groups interleaved; panel by panel, or row by row
+//   lanes contiguous, groups as long as a vector   groups interleaved to words, square blocks of them transposed
+//   k contiguous           square blocks transposed in registers
+//   k contiguous, groups as long as a vector       vectors along k
+//   k contiguous, scalars  vectors along k into rows; free dimension contiguous, scalars: a panel's width at once
+//   otherwise              element by element
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Contraction/PackEmitter.h"
+#include "core/Transforms/Lower/Vectors/VectorTranspose.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+namespace {
+
+class Packer {
+public:
+  Packer(IterationSpace &space, const PackRequest &request)
+      : space(space), b(space.builder), loc(space.loc), r(request), access(request.operand->access) {}
+
+  PackedBuffer pack();
+
+private:
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, b.getContext()); }
+  AffineExpr paddedK() { return r.kLength.ceilDiv(r.kStep) * r.kStep; }
+  int64_t strideOf(unsigned dim) { return dim == ~0u ? 0 : access.stride(dim).value_or(0); }
+
+  void overOtherK(unsigned which, function_ref<void()> body);
+  void place(AffineExpr free, AffineExpr k);
+  Value widen(Value value);
+  Value zero(Type type) { return arith::ConstantOp::create(b, loc, b.getZeroAttr(type)); }
+  Value loadScalar();
+  Value loadVector(int64_t width, AffineExpr valid);
+  void storeVector(Value value, ArrayRef<AffineExpr> position);
+  /// In the panel that is being written.
+  SmallVector<AffineExpr> packedPosition(AffineExpr outer, AffineExpr within) {
+    return buffer.position(space, panel, outer, within);
+  }
+
+  void copyLanes(AffineExpr base);
+  void copyRowsOfPanels();
+  void copyTransposed(AffineExpr base);
+  void copyGroups(AffineExpr base);
+  void copyTransposedGroups(AffineExpr base);
+  void overGroups(AffineExpr base, function_ref<void(int64_t, AffineExpr, int64_t)> body);
+  int64_t existingLanes(int64_t lane);
+  static int64_t wide(Type type) { return type.getIntOrFloatBitWidth(); }
+  void copyRows(AffineExpr base);
+  void copyRuns();
+  void copyElements(AffineExpr base);
+  void copyGroupOfLanes(AffineExpr base, AffineExpr group, int64_t existing);
+
+  IterationSpace &space;
+  OpBuilder &b;
+  Location loc;
+  const PackRequest &r;
+  const Access &access;
+  PackedBuffer buffer;
+  AffineExpr panel; // local
+};
+
+PackedBuffer Packer::pack() {
+  bool lanesContiguous = strideOf(r.freeDim) == 1, kContiguous = strideOf(r.kDim) == 1;
+  buffer.group = r.group;
+  buffer.rows = r.vector == 0 && kContiguous;
+  buffer.otherK.assign(r.otherK.begin(), r.otherK.end());
+  AffineExpr count = r.capacity ? constant(r.capacity) : r.ends.front() - r.begin;
+  buffer.allocate(space, r.element, count, r.width, paddedK());
+
+  unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
+  bool canTranspose = r.vector > 1 && kContiguous && (wordBits == 32 || wordBits == 64) && r.vector * wordBits >= 128 &&
+                      r.vector * wordBits <= 512 && isa<AffineConstantExpr>(r.kLength) &&
+                      (!r.valid || isa<AffineConstantExpr>(r.valid));
+  // A group is a vector of its own: rows of a unit that holds several of them.
+  bool longGroups = r.vector > 1 && r.group > 1 && r.group == r.kStep && r.group * wide(r.element) >= 128 &&
+                    isa<AffineConstantExpr>(r.kLength) && (!r.valid || isa<AffineConstantExpr>(r.valid));
+  int64_t perWord = 32 / wide(r.element);
+  bool squareWords = longGroups && (perWord == 2 || perWord == 4) && r.group == r.vector * perWord &&
+                     wide(r.element) == wide(r.operand->element);
+  bool lanes = r.vector > 0 && lanesContiguous && !longGroups && (r.group == 1 || isa<AffineConstantExpr>(r.kLength));
+  // Several panels side by side are written row by row: long runs of the source are what hardware prefetchers follow.
+  // (A unit that reads one group a step has its panels packed one by one, right before their use.)
+  auto panels = dyn_cast<AffineConstantExpr>(r.capacity ? constant(r.capacity) : count);
+  if (lanes && r.kStep > r.group && r.otherK.empty() && panels && panels.getValue() > 1) {
+    copyRowsOfPanels();
+    return buffer;
+  }
+  if (!buffer.rows && lanesContiguous && r.vector == 0 && r.group == 1) {
+    copyRuns();
+    return buffer;
+  }
+  space.loop(r.begin, r.ends, [&](AffineExpr iv) {
+    panel = iv - r.begin;
+    AffineExpr base = r.freeDim == ~0u ? constant(0) : r.first + iv * r.width;
+    if (buffer.rows)
+      copyRows(base);
+    else if (longGroups && kContiguous)
+      copyGroups(base);
+    else if (squareWords && lanesContiguous)
+      copyTransposedGroups(base);
+    else if (longGroups)
+      copyElements(base);
+    else if (lanes)
+      copyLanes(base);
+    else if (canTranspose)
+      copyTransposed(base);
+    else
+      copyElements(base);
+  });
+  return buffer;
+}
+
+void Packer::overOtherK(unsigned which, function_ref<void()> body) {
+  if (which == r.otherK.size())
+    return body();
+  space.loop(constant(0), {space.extent(r.otherK[which])}, [&](AffineExpr iv) {
+    space.at[r.otherK[which]] = iv;
+    overOtherK(which + 1, body);
+  });
+}
+
+void Packer::place(AffineExpr free, AffineExpr k) {
+  if (r.freeDim != ~0u)
+    space.at[r.freeDim] = free;
+  space.at[r.kDim] = r.kBegin + k;
+}
+
+Value Packer::widen(Value value) {
+  Type type = value.getType(), element = getElementTypeOrSelf(type);
+  if (element == r.element) {
+    if (!r.offset)
+      return value;
+    // Adding half the range flips the sign bit.
+    auto half = b.getIntegerAttr(element, APInt::getSignedMinValue(element.getIntOrFloatBitWidth()));
+    TypedAttr attr = half;
+    if (auto vector = dyn_cast<VectorType>(type))
+      attr = DenseElementsAttr::get(vector, Attribute(half));
+    return arith::XOrIOp::create(b, loc, value, arith::ConstantOp::create(b, loc, attr));
+  }
+  Type wide = isa<VectorType>(type) ? Type(VectorType::get(cast<VectorType>(type).getShape(), r.element)) : r.element;
+  if (isa<FloatType>(element))
+    return arith::ExtFOp::create(b, loc, wide, value);
+  if (r.operand->isUnsigned)
+    return arith::ExtUIOp::create(b, loc, wide, value);
+  return arith::ExtSIOp::create(b, loc, wide, value);
+}
+
+/// The element of the source at the current position, widened.
+Value Packer::loadScalar() {
+  if (r.producer)
+    return widen(emitProducer(space, *r.producer, 0, nullptr));
+  auto [map, operands] = space.address(access);
+  return widen(AffineLoadOp::create(b, loc, access.memref, map, operands));
+}
+
+/// `width` consecutive elements of the source at the current position, zeros beyond `valid`, widened.
+Value Packer::loadVector(int64_t width, AffineExpr valid) {
+  if (r.producer)
+    return widen(emitProducer(space, *r.producer, width, valid));
+  auto type = VectorType::get({width}, r.operand->element);
+  auto [map, operands] = space.address(access);
+  if (!valid)
+    return widen(AffineVectorLoadOp::create(b, loc, type, access.memref, map, operands));
+  SmallVector<Value> indices;
+  for (AffineExpr result : map.getResults())
+    indices.push_back(
+        AffineApplyOp::create(b, loc, AffineMap::get(map.getNumDims(), map.getNumSymbols(), result), operands));
+  Value count = space.value(valid);
+  Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({width}, b.getI1Type()), ValueRange(count));
+  return widen(vector::MaskedLoadOp::create(b, loc, type, access.memref, indices, mask, zero(type)));
+}
+
+void Packer::storeVector(Value value, ArrayRef<AffineExpr> position) {
+  auto [map, operands] = space.map(position);
+  AffineVectorStoreOp::create(b, loc, value, buffer.memref, map, operands);
+}
+
+/// Interleaves rows of a group of 1, 2 or 4 elements of k.
+static Value interleaveRows(OpBuilder &b, Location loc, ArrayRef<Value> rows) {
+  if (rows.size() == 1)
+    return rows.front();
+  SmallVector<Value> even, odd;
+  for (auto [i, row] : llvm::enumerate(rows))
+    (i % 2 ? odd : even).push_back(row);
+  return vector::InterleaveOp::create(b, loc, interleaveRows(b, loc, even), interleaveRows(b, loc, odd));
+}
+
+/// One group of `existing` rows of k for all vectors of a panel.
+void Packer::copyGroupOfLanes(AffineExpr base, AffineExpr group, int64_t existing) {
+  for (int64_t lane = 0; lane < r.width; lane += r.vector) {
+    bool isPartial = r.valid && lane + r.vector >= r.width;
+    SmallVector<Value> rows;
+    for (int64_t j = 0; j < r.group; ++j) {
+      if (j >= existing) {
+        rows.push_back(zero(VectorType::get({r.vector}, r.element)));
+        continue;
+      }
+      place(base + lane, group * r.group + j);
+      rows.push_back(loadVector(r.vector, isPartial ? r.valid : AffineExpr()));
+    }
+    storeVector(interleaveRows(b, loc, rows), packedPosition(group, constant(lane * r.group)));
+  }
+}
+
+void Packer::copyLanes(AffineExpr base) {
+  overOtherK(0, [&] {
+    AffineExpr full = r.kLength.floorDiv(r.group);
+    space.loop(constant(0), {full}, [&](AffineExpr group) { copyGroupOfLanes(base, group, r.group); });
+    auto length = dyn_cast<AffineConstantExpr>(r.kLength);
+    if (length && length.getValue() % r.group)
+      copyGroupOfLanes(base, full, length.getValue() % r.group);
+    space.loop(r.kLength.ceilDiv(r.group), {paddedK().floorDiv(r.group)},
+               [&](AffineExpr group) { copyGroupOfLanes(base, group, 0); });
+  });
+}
+
+/// All panels of one group of k after the other.
+void Packer::copyRowsOfPanels() {
+  auto overPanels = [&](AffineExpr group, int64_t existing) {
+    space.loop(r.begin, r.ends, [&](AffineExpr iv) {
+      panel = iv - r.begin;
+      copyGroupOfLanes(r.first + iv * r.width, group, existing);
+    });
+  };
+  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
+  AffineExpr full = constant(length / r.group);
+  space.loop(constant(0), {full}, [&](AffineExpr group) { overPanels(group, r.group); });
+  if (length % r.group)
+    overPanels(full, length % r.group);
+  space.loop(constant(llvm::divideCeil(length, r.group)), {paddedK().floorDiv(r.group)},
+             [&](AffineExpr group) { overPanels(group, 0); });
+}
+
+/// Blocks of `vector` lanes x `vector` groups, transposed in registers as words of one group.
+void Packer::copyTransposed(AffineExpr base) {
+  int64_t lanes = r.vector, span = lanes * r.group; // elements of k in a block
+  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
+  int64_t valid = r.valid ? cast<AffineConstantExpr>(r.valid).getValue() : lanes;
+  int64_t groups = cast<AffineConstantExpr>(paddedK()).getValue() / r.group;
+  unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
+  Type word = r.group == 1 ? r.element : Type(b.getIntegerType(wordBits));
+  auto blockAt = [&](AffineExpr block, int64_t lane, int64_t existing) {
+    int64_t rowsHere = lane + lanes >= r.width ? valid : lanes;
+    SmallVector<Value> rows;
+    auto wordType = VectorType::get({lanes}, word);
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i >= rowsHere) {
+        rows.push_back(zero(wordType));
+        continue;
+      }
+      place(base + lane + i, block * span);
+      Value row = loadVector(span, existing < span ? constant(existing) : AffineExpr());
+      rows.push_back(r.group == 1 ? row : Value(vector::BitCastOp::create(b, loc, wordType, row)));
+    }
+    rows = transposeSquare(b, loc, rows);
+    int64_t stored = existing < span ? std::min(lanes, groups - length / span * lanes) : lanes;
+    for (int64_t i = 0; i < stored; ++i) {
+      Value row = rows[i];
+      if (r.group != 1)
+        row = vector::BitCastOp::create(b, loc, VectorType::get({span}, r.element), row);
+      storeVector(row, packedPosition(block * lanes + i, constant(lane * r.group)));
+    }
+  };
+  overOtherK(0, [&] {
+    for (int64_t lane = 0; lane < r.width; lane += lanes) {
+      space.loop(constant(0), {constant(length / span)}, [&](AffineExpr block) { blockAt(block, lane, span); });
+      if (length % span)
+        blockAt(constant(length / span), lane, length % span);
+    }
+    space.loop(constant(llvm::alignTo(length, span) / r.group), {constant(groups)},
+               [&](AffineExpr group) { copyGroupOfLanes(base, group, 0); });
+  });
+}
+
+/// Calls `body(lane, group, existing)` for all vectors of free elements and groups of k of a panel; `existing`: the
+/// elements of the group that the source has.
+void Packer::overGroups(AffineExpr base, function_ref<void(int64_t, AffineExpr, int64_t)> body) {
+  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
+  overOtherK(0, [&] {
+    for (int64_t lane = 0; lane < r.width; lane += r.vector) {
+      space.loop(constant(0), {constant(length / r.group)}, [&](AffineExpr group) { body(lane, group, r.group); });
+      if (length % r.group)
+        body(lane, constant(length / r.group), length % r.group);
+    }
+  });
+}
+
+/// Free elements of the vector that begins at `lane` which the source has.
+int64_t Packer::existingLanes(int64_t lane) {
+  return r.valid && lane + r.vector >= r.width ? cast<AffineConstantExpr>(r.valid).getValue() : r.vector;
+}
+
+/// Each group is a vector along k, in the source and in the panel.
+void Packer::copyGroups(AffineExpr base) {
+  overGroups(base, [&](int64_t lane, AffineExpr group, int64_t existing) {
+    for (int64_t i = 0; i < r.vector; ++i) {
+      Value row;
+      if (i < existingLanes(lane)) {
+        place(base + lane + i, group * r.group);
+        row = loadVector(r.group, existing < r.group ? constant(existing) : AffineExpr());
+      } else {
+        row = zero(VectorType::get({r.group}, r.element));
+      }
+      storeVector(row, packedPosition(group, constant((lane + i) * r.group)));
+    }
+  });
+}
+
+/// Rows of the source run along the free dimension: as many of them as make 32-bit words are interleaved, square blocks
+/// of words transposed.
+void Packer::copyTransposedGroups(AffineExpr base) {
+  int64_t perWord = r.group / r.vector;
+  auto wordType = VectorType::get({r.vector}, b.getIntegerType(32));
+  overGroups(base, [&](int64_t lane, AffineExpr group, int64_t existing) {
+    int64_t lanes = existingLanes(lane);
+    SmallVector<Value> words;
+    for (int64_t word = 0; word < r.vector; ++word) {
+      SmallVector<Value> rows;
+      for (int64_t j = word * perWord; j < (word + 1) * perWord; ++j) {
+        place(base + lane, group * r.group + j);
+        rows.push_back(j < existing ? loadVector(r.vector, lanes < r.vector ? constant(lanes) : AffineExpr())
+                                    : zero(VectorType::get({r.vector}, r.element)));
+      }
+      words.push_back(vector::BitCastOp::create(b, loc, wordType, interleaveRows(b, loc, rows)));
+    }
+    for (auto [i, row] : llvm::enumerate(transposeSquare(b, loc, words)))
+      storeVector(vector::BitCastOp::create(b, loc, VectorType::get({r.group}, r.element), row),
+                  packedPosition(group, constant((lane + int64_t(i)) * r.group)));
+  });
+}
+
+/// Vectors along k into [panel][row][k]; the last elements one by one.
+void Packer::copyRows(AffineExpr base) {
+  int64_t width = std::max<int64_t>(512 / r.element.getIntOrFloatBitWidth(), 1);
+  space.loop(constant(0), {constant(r.width)}, [&](AffineExpr row) {
+    overOtherK(0, [&] {
+      AffineExpr full = r.kLength.floorDiv(width);
+      space.loop(constant(0), {full}, [&](AffineExpr i) {
+        place(base + row, i * width);
+        storeVector(loadVector(width, nullptr), packedPosition(row, i * width));
+      });
+      auto scalarAt = [&](AffineExpr k, Value value) {
+        auto [map, operands] = space.map(packedPosition(row, k));
+        AffineStoreOp::create(b, loc, value, buffer.memref, map, operands);
+      };
+      space.loop(full * width, {r.kLength}, [&](AffineExpr k) {
+        place(base + row, k);
+        scalarAt(k, loadScalar());
+      });
+      space.loop(r.kLength, {paddedK()}, [&](AffineExpr k) { scalarAt(k, zero(r.element)); });
+    });
+  });
+}
+
+/// The whole width of a panel of scalars at once. A few steps of k go through all panels together: neighbouring panels
+/// share lines of the source, and each step's row is read from its beginning to its end, as prefetchers like it. They
+/// are few enough to stay in one set of the first cache, which all of them hit where rows are pages long.
+void Packer::copyRuns() {
+  constexpr int64_t steps = 4;
+  overOtherK(0, [&] {
+    space.loop(constant(0), {r.kLength.ceilDiv(steps)}, [&](AffineExpr block) {
+      space.loop(r.begin, r.ends, [&](AffineExpr iv) {
+        panel = iv - r.begin;
+        space.loop(block * steps, {block * steps + steps, r.kLength}, [&](AffineExpr k) {
+          place(r.freeDim == ~0u ? constant(0) : r.first + iv * r.width, k);
+          storeVector(loadVector(r.width, nullptr), packedPosition(k, constant(0)));
+        });
+      });
+    });
+  });
+}
+
+/// Element by element: any access, any tail.
+void Packer::copyElements(AffineExpr base) {
+  AffineExpr lanes = constant(r.width);
+  if (r.valid)
+    lanes = constant(r.width - r.vector) + r.valid;
+  auto put = [&](AffineExpr free, AffineExpr k, Value value) {
+    AffineExpr group = k.floorDiv(r.group);
+    auto [map, operands] = space.map(packedPosition(group, free * r.group + (k - group * r.group)));
+    AffineStoreOp::create(b, loc, value, buffer.memref, map, operands);
+  };
+  overOtherK(0, [&] {
+    AffineExpr padded = paddedK();
+    space.loop(constant(0), {r.kLength}, [&](AffineExpr k) {
+      space.loop(constant(0), {lanes}, [&](AffineExpr free) {
+        place(base + free, k);
+        put(free, k, loadScalar());
+      });
+      if (r.valid)
+        space.loop(lanes, {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });
+    });
+    space.loop(r.kLength, {padded}, [&](AffineExpr k) {
+      space.loop(constant(0), {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });
+    });
+  });
+}
+
+} // namespace
+
+PackedBuffer packPanels(IterationSpace &space, const PackRequest &request) { return Packer(space, request).pack(); }
+
+} // namespace tilewright

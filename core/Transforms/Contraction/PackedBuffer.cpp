@@ -1,0 +1,77 @@
+//===- PackedBuffer.cpp - Where packed elements lie -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Shape and addresses of the two forms, for what writes and for what reads them.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Contraction/PackedBuffer.h"
+
+using namespace mlir;
+
+namespace tilewright {
+
+void PackedBuffer::allocate(IterationSpace &space, Type element, AffineExpr panels, int64_t width, AffineExpr paddedK) {
+  auto constant = [&](int64_t value) { return getAffineConstantExpr(value, space.builder.getContext()); };
+  AffineExpr groups = paddedK.floorDiv(group);
+  SmallVector<AffineExpr> shape{panels};
+  if (rows)
+    shape.push_back(constant(width));
+  for (unsigned dim : otherK)
+    shape.push_back(space.extent(dim));
+  if (rows) {
+    // One line more than a whole number of lines, so that rows do not share the sets of a cache.
+    int64_t line = std::max<int64_t>(512 / element.getIntOrFloatBitWidth(), 1);
+    shape.push_back(paddedK.ceilDiv(line) * line + line);
+  } else {
+    shape.push_back(groups);
+    shape.push_back(constant(width * group));
+  }
+  memref = space.allocate(shape, element);
+}
+
+SmallVector<AffineExpr> PackedBuffer::position(const IterationSpace &space, AffineExpr panel, AffineExpr outer,
+                                               AffineExpr within) const {
+  SmallVector<AffineExpr> result{panel};
+  if (rows)
+    result.push_back(outer);
+  for (unsigned dim : otherK)
+    result.push_back(space.at[dim]);
+  if (!rows)
+    result.push_back(outer);
+  result.push_back(within);
+  return result;
+}
+
+Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::FragmentType type, AffineExpr panel,
+                 AffineExpr step, int64_t offset, bool freeIsColumn) {
+  MLIRContext *context = space.builder.getContext();
+  AffineExpr row = getAffineDimExpr(0, context), column = getAffineDimExpr(1, context);
+  AffineExpr none = getAffineConstantExpr(0, context);
+  AffineExpr free = freeIsColumn ? column : row, k = freeIsColumn ? row : column;
+  int64_t kStep = freeIsColumn ? type.getRows() : type.getCols();
+  // The fragment's first element, and what a step in k or along the free dimension adds to its place.
+  SmallVector<AffineExpr> position, elements{none};
+  if (buffer.rows) {
+    position = buffer.position(space, panel, getAffineConstantExpr(offset, context), step * kStep);
+    elements.push_back(free);
+    elements.append(buffer.otherK.size(), none);
+    elements.push_back(k);
+  } else {
+    position = buffer.position(space, panel, step * (kStep / buffer.group),
+                               getAffineConstantExpr(offset * buffer.group, context));
+    elements.append(buffer.otherK.size(), none);
+    elements.append({k.floorDiv(buffer.group), free * buffer.group + k % buffer.group});
+  }
+  auto [map, operands] = space.map(position);
+  return tile::LoadOp::create(space.builder, space.loc, type, buffer.memref, operands, AffineMapAttr::get(map),
+                              AffineMapAttr::get(AffineMap::get(2, 0, elements, context)), AffineMapAttr(),
+                              ValueRange());
+}
+
+} // namespace tilewright

@@ -1,0 +1,53 @@
+//===- Passes.td - Stage 3: contractions on matrix units ---*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Contractions and the nests around them are tiled, placed and mapped to the
+// units of the chip.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_PASSES
+#define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Tile contractions for every memory level and map them to matrix units";
+  let description = [{
+    Recognises contractions by their access maps, lets the cost model choose unit, register tile, cache tiles,
+    packing and loop order, and rewrites each with its initialisation and element-wise epilogue in one step.
+    On chips that run lanes subgroups of a block may share out k: behind the loop they add their sums over a buffer
+    that overlays the tiles (docs/lanes.md).
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"force", "force", "std::string", "", "Fields of the plan that override the model, `rows=6,vectors=4,...` "
+           "(names as in --explain=json); for measuring how far the model is from the best. Without it the module's "
+           "attribute `tilewright.force` is read">
+  ];
+}
+
+def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Share the sum of a contraction out over blocks";
+  let description = [{
+    Where the result of a contraction has too few tiles to occupy the chip (SplitModel.h), its sum is cut into equal
+    parts: a batch of contractions into partial results, and a nest that adds them to C. The order of a sum changes, so the
+    strict floating-point contract forbids it.
+
+    ```mlir
+    c[%i, %j] += a[%i, %k] * b[%k, %j]                       // k to 8192
+    // becomes, with 16 parts
+    p[%s, %i, %j] = 0;  p[%s, %i, %j] += a[%i, 512 %s + %k] * b[512 %s + %k, %j];  c[%i, %j] += p[%s, %i, %j]
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_PASSES

@@ -1,0 +1,237 @@
+//===- ScratchpadContractionEmitter.cpp - A contraction on cores with engines ---===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The tiles of a core and their steps of k.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Contraction/ScratchpadContractionNest.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+//===-- Structure ---------------------------------------------------------===//
+
+void ScratchpadContractionNest::emit() {
+  for (AffineForOp loop : c.nest.loops)
+    space.addDimension(loop);
+  tilesM = space.extent(p.mDim).ceilDiv(p.tileM);
+  tilesN = space.extent(p.nDim).ceilDiv(p.tileN);
+  kBlocks = space.extent(p.kDim).ceilDiv(p.tileK);
+  stepCount = kBlocks;
+  for (unsigned d : p.otherK)
+    stepCount = stepCount * space.extent(d);
+  if (!isa<AffineConstantExpr>(stepCount)) { // a sum over nothing is one step of zeros
+    Value one = arith::ConstantIndexOp::create(builder(), space.loc, 1);
+    stepCount = space.define(arith::MaxSIOp::create(builder(), space.loc, space.value(stepCount), one));
+  }
+  AffineExpr tiles = tilesM * tilesN;
+  for (unsigned d : p.outer)
+    tiles = tiles * space.extent(d);
+  auto known = dyn_cast<AffineConstantExpr>(tiles);
+  int64_t working = known ? std::min(cores.cores, std::max<int64_t>(1, known.getValue())) : cores.cores;
+  collectTail(task, loads, stores);
+  for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores)) {
+    tail.rows = tail.access.dims().test(p.mDim);
+    tail.cols = tail.access.dims().test(p.nDim);
+  }
+  space.parallel({constant(working)}, cores.level, [&](ArrayRef<AffineExpr> index) {
+    number = index.front();
+    stride = constant(working);
+    AffineExpr own = known && known.getValue() % working == 0 ? constant(known.getValue() / working)
+                                                              : (tiles - number).ceilDiv(working);
+    if (known)
+      return core(own, working);
+    onlyIf(below(constant(0), own), {}, [&]() -> SmallVector<Value> {
+      core(own, working);
+      return {};
+    });
+  });
+}
+
+Value ScratchpadContractionNest::alloc(ArrayRef<int64_t> shape, Type element, const Memory &memory) {
+  auto type = MemRefType::get(shape, element, AffineMap(), builder().getStringAttr(memory.name));
+  return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), tile::ArrangementAttr());
+}
+
+Value ScratchpadContractionNest::below(AffineExpr position, AffineExpr end) {
+  return arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::slt, space.value(position),
+                               space.value(end));
+}
+
+SmallVector<Value> ScratchpadContractionNest::onlyIf(Value condition, ValueRange otherwise, Body body) {
+  auto choice = scf::IfOp::create(builder(), space.loc, otherwise.getTypes(), condition, !otherwise.empty());
+  OpBuilder::InsertionGuard guard(builder());
+  if (otherwise.empty()) {
+    builder().setInsertionPointToStart(choice.thenBlock());
+    body();
+    return {};
+  }
+  builder().setInsertionPointToStart(choice.thenBlock());
+  SmallVector<Value> results = body();
+  scf::YieldOp::create(builder(), space.loc, results);
+  builder().setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(builder(), space.loc, otherwise);
+  return SmallVector<Value>(choice.getResults());
+}
+
+/// Sets the position to the first element of the core's tile `tile`.
+void ScratchpadContractionNest::enterTile(AffineExpr tile) {
+  AffineExpr rest = number + tile * stride;
+  space.at[p.nDim] = rest % tilesN * p.tileN;
+  rest = rest.floorDiv(tilesN);
+  space.at[p.mDim] = (p.outer.empty() ? rest : rest % tilesM) * p.tileM;
+  if (!p.outer.empty())
+    rest = rest.floorDiv(tilesM);
+  enter(p.outer, rest);
+}
+
+/// Sets the position along `dims`, the last of which runs fastest, to their iteration `index`.
+void ScratchpadContractionNest::enter(ArrayRef<unsigned> dims, AffineExpr index) {
+  for (unsigned i = dims.size(); i-- > 0;) {
+    space.at[dims[i]] = i == 0 ? index : index % space.extent(dims[i]);
+    if (i > 0)
+      index = index.floorDiv(space.extent(dims[i]));
+  }
+}
+
+/// The program of one core for its `count` tiles.
+void ScratchpadContractionNest::core(AffineExpr count, int64_t working) {
+  const Memory &sumMemory = unit.c.residence == Residence::Accumulator ? *cores.accumulator : *cores.scratchpad;
+  stageA = alloc({p.stages, p.tileM, p.tileK}, c.a.element, *cores.scratchpad);
+  stageB = alloc({p.stages, p.tileK, p.tileN}, c.b.element, *cores.scratchpad);
+  sums = alloc({2, p.tileM, p.tileN}, c.accumulator, sumMemory);
+  if (unit.init != UnitInit::ZeroFlag)
+    space.loop(constant(0), constant(2), [&](AffineExpr half) {
+      space.loop(constant(0), constant(p.tileM), [&](AffineExpr row) {
+        space.loop(constant(0), constant(p.tileN / p.width),
+                   [&](AffineExpr col) { clear({half, row, col * p.width}); });
+      });
+    });
+  for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores))
+    tail.buffer =
+        alloc({2, tail.rows ? p.tileM / p.slices : 1, tail.cols ? p.tileN : 1}, tail.element, *cores.scratchpad);
+
+  // Tokens: copies of the steps ahead, the unit's last work, loads of the next slice, stores of the last two.
+  SmallVector<Value> tokens;
+  auto none = [&]() -> Value { return tile::DoneOp::create(builder(), space.loc); };
+  for (int64_t ahead = 0; ahead < p.stages - 1; ++ahead) {
+    auto all = dyn_cast<AffineConstantExpr>(stepCount);
+    if (ahead == 0 || (all && ahead < all.getValue()))
+      llvm::append_range(tokens, stageCopies(constant(ahead)));
+    else
+      llvm::append_range(tokens, onlyIf(below(constant(ahead), count * stepCount), {none(), none()},
+                                        [&] { return stageCopies(constant(ahead)); }));
+  }
+  tokens.push_back(none());
+  llvm::append_range(tokens, tailCopies(constant(0), constant(0)));
+  for (size_t i = 0; i < 2 * stores.size(); ++i)
+    tokens.push_back(none());
+
+  tokens = steps(count, tokens);
+  size_t ring = 2 * (p.stages - 1);
+  tile::WaitOp::create(builder(), space.loc, ArrayRef(tokens).take_front(ring + 1));
+  SmallVector<Value> tail(ArrayRef(tokens).drop_front(ring + 1));
+  AffineExpr last = count - 1;
+  tail = space.reduce(constant(0), constant(p.slices), tail,
+                      [&](AffineExpr slice, ValueRange args) { return tailSlice(last, slice, count, args); });
+  tile::WaitOp::create(builder(), space.loc, tail);
+}
+
+/// All tiles, and all steps of k of each.
+SmallVector<Value> ScratchpadContractionNest::steps(AffineExpr count, ValueRange tokens) {
+  size_t ring = 2 * (p.stages - 1);
+  return space.reduce(constant(0), count, tokens, [&](AffineExpr tile, ValueRange outside) {
+    return space.reduce(constant(0), stepCount, outside, [&](AffineExpr step, ValueRange args) {
+      AffineExpr position = tile * stepCount + step, later = position + (p.stages - 1);
+      tile::WaitOp::create(builder(), space.loc, args.take_front(2));
+      Value work = multiply(tile, step);
+      tile::WaitOp::create(builder(), space.loc, args[ring]);
+      SmallVector<Value> next(args.take_front(ring).drop_front(2));
+      llvm::append_range(
+          next, onlyIf(below(later, count * stepCount), args.take_front(2), [&] { return stageCopies(later); }));
+      next.push_back(work);
+      // A slice of the tile before.
+      ValueRange tail = args.drop_front(ring + 1);
+      Value finished =
+          arith::AndIOp::create(builder(), space.loc, below(constant(0), tile), below(step, constant(p.slices)));
+      llvm::append_range(next, onlyIf(finished, tail, [&] { return tailSlice(tile - 1, step, count, tail); }));
+      return next;
+    });
+  });
+}
+
+//===-- Steps of k --------------------------------------------------------===//
+
+/// Starts the copies of both operands for the step at `position` of the core's sequence.
+SmallVector<Value> ScratchpadContractionNest::stageCopies(AffineExpr position) {
+  enterTile(position.floorDiv(stepCount));
+  AffineExpr step = position % stepCount;
+  space.at[p.kDim] = (p.otherK.empty() ? step : step % kBlocks) * p.tileK;
+  if (!p.otherK.empty())
+    step = step.floorDiv(kBlocks);
+  enter(p.otherK, step);
+  AffineExpr stage = position % p.stages;
+  Value a = stageCopy(c.a, stageA, true, stage);
+  return {a, stageCopy(c.b, stageB, false, stage)};
+}
+
+std::pair<AffineMap, SmallVector<Value>> ScratchpadContractionNest::validFrom(ArrayRef<Span> spans) const {
+  SmallVector<AffineExpr> left;
+  bool whole = true;
+  for (const Span &span : spans) {
+    auto extent = dyn_cast<AffineConstantExpr>(space.extent(span.dim));
+    bool divides = extent && extent.getValue() % span.tile == 0;
+    whole &= divides;
+    left.push_back(divides ? getAffineConstantExpr(span.size, space.builder.getContext())
+                           : space.extent(span.dim) - space.at[span.dim]);
+  }
+  return whole ? std::pair<AffineMap, SmallVector<Value>>() : space.map(left);
+}
+
+Value ScratchpadContractionNest::stageCopy(const ContractionOperand &operand, Value buffer, bool isA,
+                                           AffineExpr stage) {
+  std::pair<unsigned, int64_t> rows(isA ? p.mDim : p.kDim, isA ? p.tileM : p.tileK),
+      cols(isA ? p.kDim : p.nDim, isA ? p.tileK : p.tileN);
+  auto [map, operands] = space.address(operand.access);
+  auto [target, targetOperands] = space.map({stage, constant(0), constant(0)});
+  SmallVector<AffineExpr> from;
+  for (AffineExpr result : operand.access.map.getResults())
+    from.push_back(dim(0) * *linearCoefficient(result, rows.first) + dim(1) * *linearCoefficient(result, cols.first));
+  auto [valid, validOperands] =
+      validFrom({Span{rows.first, rows.second, rows.second}, Span{cols.first, cols.second, cols.second}});
+  return tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands, elements(from), buffer,
+                              target, targetOperands, elements({constant(0), dim(0), dim(1)}),
+                              {rows.second, cols.second}, valid, validOperands);
+}
+
+Value ScratchpadContractionNest::multiply(AffineExpr tile, AffineExpr step) {
+  Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
+  Value stage = space.value((tile * stepCount + step) % p.stages), half = space.value(tile % 2);
+  // Without a flag C holds zeros: the core clears what it has read.
+  Value more =
+      unit.init == UnitInit::ZeroFlag
+          ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero).getResult()
+          : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
+  return tile::MultiplyOp::create(
+      builder(), space.loc, tile::TokenType::get(builder().getContext()), stageA, ValueRange{stage, zero, zero}, stageB,
+      ValueRange{stage, zero, zero}, sums, ValueRange{half, zero, zero}, more,
+      builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}), builder().getStringAttr(unit.name));
+}
+
+void emitScratchpadContraction(OpBuilder &builder, Location loc, const ContractionTask &task,
+                               const ScratchpadContractionPlan &plan, const CoreHierarchy &cores) {
+  ScratchpadContractionNest(builder, loc, task, plan, cores).emit();
+}
+
+} // namespace tilewright

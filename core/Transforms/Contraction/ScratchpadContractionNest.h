@@ -1,0 +1,96 @@
+//===- ScratchpadContractionNest.h - A nest on cores with engines -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The emitter of a contraction on cores with engines, in two files:
+///
+///   ScratchpadContractionEmitter.cpp   tiles of a core, the ring of copies over the steps of k, products
+///   ScratchpadTail.cpp                 finished tiles: slices of their rows through the tail and out
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_SCRATCHPADCONTRACTIONNEST_H
+#define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_SCRATCHPADCONTRACTIONNEST_H
+
+#include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
+#include "core/Transforms/Utils/IterationSpace.h"
+
+namespace tilewright {
+
+/// An array that the tail reads or writes, by slices of rows through a ring of two.
+struct TailBuffer {
+  Access access; // over the dimensions of the contraction
+  mlir::Type element;
+  bool rows = true, cols = true; // it differs between rows, between columns
+  mlir::Value buffer;
+};
+
+/// The arrays that the tail of `task` reads and writes, in the order in which emitEpilogue asks for them.
+void collectTail(const ContractionTask &task, llvm::SmallVectorImpl<TailBuffer> &loads,
+                 llvm::SmallVectorImpl<TailBuffer> &stores);
+
+/// Writes the nest of one plan. Positions are affine expressions over the indices entered so far. Two rings run through
+/// all tiles of a core: steps of k, and slices of finished tiles.
+class ScratchpadContractionNest {
+public:
+  ScratchpadContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
+                            const ScratchpadContractionPlan &plan, const CoreHierarchy &cores)
+      : task(task), c(task.contraction), p(plan), unit(*plan.unit), cores(cores), space(builder, loc) {}
+  void emit();
+
+private:
+  using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
+  mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, space.builder.getContext()); }
+  mlir::AffineExpr dim(unsigned i) { return mlir::getAffineDimExpr(i, space.builder.getContext()); }
+  mlir::OpBuilder &builder() { return space.builder; }
+  mlir::AffineMap elements(llvm::ArrayRef<mlir::AffineExpr> results) {
+    return mlir::AffineMap::get(2, 0, results, builder().getContext());
+  }
+
+  mlir::Value alloc(llvm::ArrayRef<int64_t> shape, mlir::Type element, const Memory &memory);
+  mlir::Value below(mlir::AffineExpr position, mlir::AffineExpr end);
+  llvm::SmallVector<mlir::Value> onlyIf(mlir::Value condition, mlir::ValueRange otherwise, Body body);
+  void enterTile(mlir::AffineExpr tile);
+  void enter(llvm::ArrayRef<unsigned> dims, mlir::AffineExpr index);
+  void core(mlir::AffineExpr number, int64_t working);
+  llvm::SmallVector<mlir::Value> steps(mlir::AffineExpr count, mlir::ValueRange tokens);
+  llvm::SmallVector<mlir::Value> stageCopies(mlir::AffineExpr position);
+  /// One dimension of a copy: `size` elements of a tile that has `tile`.
+  struct Span {
+    unsigned dim;
+    int64_t size, tile;
+  };
+  /// Extents from the current position to the end of the array; null where all tiles are whole.
+  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> validFrom(llvm::ArrayRef<Span> spans) const;
+  mlir::Value stageCopy(const ContractionOperand &operand, mlir::Value buffer, bool isA, mlir::AffineExpr stage);
+  mlir::Value multiply(mlir::AffineExpr tile, mlir::AffineExpr step);
+
+  // ScratchpadTail.cpp
+  llvm::SmallVector<mlir::Value> tailCopies(mlir::AffineExpr tile, mlir::AffineExpr slice);
+  mlir::Value tailCopy(const TailBuffer &tail, mlir::AffineExpr slot, mlir::AffineExpr slice, bool in);
+  llvm::SmallVector<mlir::Value> tailSlice(mlir::AffineExpr tile, mlir::AffineExpr slice, mlir::AffineExpr count,
+                                           mlir::ValueRange tokens);
+  void finishRow(mlir::AffineExpr half, mlir::AffineExpr slot, mlir::AffineExpr slice, mlir::AffineExpr row,
+                 mlir::AffineExpr col);
+  void clear(llvm::ArrayRef<mlir::AffineExpr> at);
+  mlir::Value loadVector(mlir::Value buffer, mlir::Type element, llvm::ArrayRef<mlir::AffineExpr> at, bool cols);
+
+  const ContractionTask &task;
+  const Contraction &c;
+  const ScratchpadContractionPlan &p;
+  const MatrixUnit &unit;
+  const CoreHierarchy &cores;
+  IterationSpace space;
+  llvm::SmallVector<TailBuffer> loads, stores;
+  mlir::Value stageA, stageB, sums;
+  mlir::AffineExpr number, stride; // of the core; of its tiles
+  mlir::AffineExpr tilesM, tilesN, kBlocks, stepCount;
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_SCRATCHPADCONTRACTIONNEST_H

@@ -1,0 +1,194 @@
+//===- ScratchpadTail.cpp - Finished tiles on cores with engines ------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What a finished tile goes through on its way out, slice by slice of its rows:
+/// what the tail reads is copied in, vectors are computed, results copied out.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Transforms/Contraction/ScratchpadContractionNest.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+void collectTail(const ContractionTask &task, SmallVectorImpl<TailBuffer> &loads, SmallVectorImpl<TailBuffer> &stores) {
+  const Contraction &c = task.contraction;
+  auto add = [&](SmallVectorImpl<TailBuffer> &list, const Access &access, Type element) {
+    list.push_back({access, element, true, true, Value()});
+  };
+  if (!task.zeroInit)
+    add(loads, c.c, c.accumulator);
+  if (task.keepC)
+    add(stores, c.c, c.accumulator);
+  SmallVector<Value> written{c.c.memref};
+  for (const EpilogueStep &step : task.epilogue) {
+    for (const Access &access : step.nest.loads)
+      if (!llvm::is_contained(written, access.memref))
+        add(loads, onContraction(access, step, c), access.op->getResult(0).getType());
+    for (auto [access, keep] : llvm::zip(step.nest.stores, step.keepStore)) {
+      written.push_back(access.memref);
+      if (keep)
+        add(stores, onContraction(access, step, c), cast<AffineStoreOp>(access.op).getValueToStore().getType());
+    }
+  }
+}
+
+TailShape tailShapeOf(const ContractionTask &task) {
+  SmallVector<TailBuffer> loads, stores;
+  collectTail(task, loads, stores);
+  const Contraction &c = task.contraction;
+  auto differs = [](const Access &access, ArrayRef<unsigned> dims) {
+    return llvm::any_of(dims, [&](unsigned dim) { return access.dims().test(dim); });
+  };
+  TailShape shape;
+  auto stepsByOne = [](const Access &access, ArrayRef<unsigned> dims) {
+    return llvm::any_of(dims, [&](unsigned dim) { return access.stride(dim) == 1; });
+  };
+  for (auto [from, to] : {std::pair(&loads, &shape.loads), {&stores, &shape.stores}})
+    for (const TailBuffer &each : *from) {
+      int64_t bytes = elementBytes(each.element);
+      bool constant = !differs(each.access, c.m) && !differs(each.access, c.n);
+      TileOrder order = constant || stepsByOne(each.access, c.n) ? TileOrder::Rows
+                        : stepsByOne(each.access, c.m)           ? TileOrder::Columns
+                                                                 : TileOrder::Scattered;
+      to->push_back({bytes, differs(each.access, c.m), differs(each.access, c.n), order,
+                     pitchBitsOf(each.access, c.nest, bytes)});
+    }
+  for (const EpilogueStep &step : task.epilogue)
+    for (Operation &op : step.nest.body->without_terminator())
+      shape.operations += !isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>();
+  return shape;
+}
+
+//===-- Slices ------------------------------------------------------------===//
+
+/// Copies one slice of an array of the tail; the position is that of the tile.
+Value ScratchpadContractionNest::tailCopy(const TailBuffer &tail, AffineExpr slot, AffineExpr slice, bool in) {
+  int64_t rows = p.tileM / p.slices;
+  AffineExpr top = space.at[p.mDim];
+  space.at[p.mDim] = top + slice * rows;
+  auto [map, operands] = space.address(tail.access);
+  auto [place, placeOperands] = space.map({slot, constant(0), constant(0)});
+  SmallVector<AffineExpr> outside;
+  for (AffineExpr result : tail.access.map.getResults())
+    outside.push_back(dim(0) * *linearCoefficient(result, p.mDim) + dim(1) * *linearCoefficient(result, p.nDim));
+  auto [valid, validOperands] = validFrom({Span{p.mDim, rows, p.tileM}, Span{p.nDim, p.tileN, p.tileN}});
+  SmallVector<int64_t> shape{tail.rows ? rows : 1, tail.cols ? p.tileN : 1};
+  if (valid && (!tail.rows || !tail.cols)) {
+    AffineExpr one = constant(1);
+    valid = AffineMap::get(valid.getNumDims(), valid.getNumSymbols(),
+                           {tail.rows ? valid.getResult(0) : one, tail.cols ? valid.getResult(1) : one},
+                           builder().getContext());
+  }
+  AffineMap there = elements(outside), here = elements({constant(0), dim(0), dim(1)});
+  space.at[p.mDim] = top;
+  if (in)
+    return tile::CopyOp::create(builder(), space.loc, tail.access.memref, map, operands, there, tail.buffer, place,
+                                placeOperands, here, shape, valid, validOperands);
+  auto copy = tile::CopyOp::create(builder(), space.loc, tail.buffer, place, placeOperands, here, tail.access.memref,
+                                   map, operands, there, shape, valid, validOperands);
+  copy.setClipped(bool(valid));
+  return copy;
+}
+
+/// Starts the loads of what slice `slice` of tile `tile` reads.
+SmallVector<Value> ScratchpadContractionNest::tailCopies(AffineExpr tile, AffineExpr slice) {
+  enterTile(tile);
+  SmallVector<Value> tokens;
+  for (const TailBuffer &load : loads)
+    tokens.push_back(tailCopy(load, (tile * p.slices + slice) % 2, slice, true));
+  return tokens;
+}
+
+/// Tokens: of the loads of this slice, of the stores of the slice before the last, of those of the last.
+SmallVector<Value> ScratchpadContractionNest::tailSlice(AffineExpr tile, AffineExpr slice, AffineExpr count,
+                                                        ValueRange tokens) {
+  size_t in = loads.size(), out = stores.size();
+  AffineExpr next = tile * p.slices + slice + 1, slot = (tile * p.slices + slice) % 2;
+  tile::WaitOp::create(builder(), space.loc, tokens.take_front(in + out));
+  space.loop(constant(0), constant(p.tileM / p.slices), [&](AffineExpr row) {
+    space.loop(constant(0), constant(p.tileN / p.width),
+               [&](AffineExpr col) { finishRow(tile % 2, slot, slice, row, col * p.width); });
+  });
+  SmallVector<Value> result(tokens.take_front(in)), stored;
+  enterTile(tile);
+  for (const TailBuffer &store : stores)
+    stored.push_back(tailCopy(store, slot, slice, false));
+  if (in)
+    result = onlyIf(below(next.floorDiv(p.slices), count), result,
+                    [&] { return tailCopies(next.floorDiv(p.slices), next % p.slices); });
+  llvm::append_range(result, tokens.take_back(out));
+  llvm::append_range(result, stored);
+  return result;
+}
+
+/// Writes zeros to one vector of the accumulators.
+void ScratchpadContractionNest::clear(ArrayRef<AffineExpr> at) {
+  auto [map, operands] = space.map(at);
+  auto type = tile::FragmentType::get(1, p.width, c.accumulator, rowMajorLayout(1, p.width));
+  Value zero = tile::ZeroOp::create(builder(), space.loc, type);
+  tile::StoreOp::create(builder(), space.loc, zero, sums, operands, AffineMapAttr::get(map),
+                        AffineMapAttr::get(elements({constant(0), constant(0), dim(1)})), AffineMapAttr(), ValueRange(),
+                        UnitAttr());
+}
+
+Value ScratchpadContractionNest::loadVector(Value buffer, Type element, ArrayRef<AffineExpr> at, bool cols) {
+  auto [map, operands] = space.map(at);
+  auto type = tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
+  return tile::LoadOp::create(builder(), space.loc, type, buffer, operands, AffineMapAttr::get(map),
+                              AffineMapAttr::get(elements({constant(0), constant(0), cols ? dim(1) : constant(0)})),
+                              AffineMapAttr(), ValueRange());
+}
+
+/// One vector of one row of a slice, from the accumulators to the buffers that leave.
+void ScratchpadContractionNest::finishRow(AffineExpr half, AffineExpr slot, AffineExpr slice, AffineExpr row,
+                                          AffineExpr col) {
+  auto fragment = [&](Type element) {
+    return tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
+  };
+  auto load = [&](const Access &access, tile::FragmentType) {
+    const TailBuffer &tail = *llvm::find_if(loads, [&](const TailBuffer &each) { return each.access.op == access.op; });
+    return loadVector(tail.buffer, tail.element, {slot, tail.rows ? row : constant(0), tail.cols ? col : constant(0)},
+                      tail.cols);
+  };
+  auto store = [&](Value value, const Access &access) {
+    const TailBuffer &tail =
+        *llvm::find_if(stores, [&](const TailBuffer &each) { return each.access.op == access.op; });
+    auto [map, operands] = space.map({slot, row, col});
+    tile::StoreOp::create(builder(), space.loc, value, tail.buffer, operands, AffineMapAttr::get(map),
+                          AffineMapAttr::get(elements({constant(0), constant(0), dim(1)})), AffineMapAttr(),
+                          ValueRange(), UnitAttr());
+  };
+  AffineExpr place[] = {half, slice * (p.tileM / p.slices) + row, col};
+  Value sum = loadVector(sums, c.accumulator, place, true);
+  if (unit.init != UnitInit::ZeroFlag)
+    clear(place);
+  if (!task.zeroInit) {
+    Value before = load(c.c, fragment(c.accumulator));
+    auto add = tile::MapOp::create(builder(), space.loc, TypeRange{sum.getType()}, ValueRange{sum, before},
+                                   [&](OpBuilder &inner, Location loc, ValueRange values) {
+                                     Value both =
+                                         isa<FloatType>(c.accumulator)
+                                             ? arith::AddFOp::create(inner, loc, values[0], values[1]).getResult()
+                                             : arith::AddIOp::create(inner, loc, values[0], values[1]).getResult();
+                                     tile::YieldOp::create(inner, loc, both);
+                                   });
+    sum = add.getResult(0);
+  }
+  if (task.keepC)
+    store(sum, c.c);
+  if (!task.epilogue.empty())
+    emitEpilogue(builder(), space.loc, task, sum, fragment, load, store);
+}
+
+} // namespace tilewright

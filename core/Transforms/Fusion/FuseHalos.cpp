@@ -1,0 +1,89 @@
+//===- FuseHalos.cpp - Stencils computed where they are read --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stencil that reads several elements of what another one wrote computes
+// those elements itself, or takes them from a ring of rows, if moving the buffer
+// between them costs more.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Fusion/StencilPair.h"
+#include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/NestPass.h"
+#include "tilewright/Explain.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_FUSEHALOS
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+namespace {
+
+struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
+  /// Fuses one pair of `block`, if any is worth it.
+  bool fuseOne(Block &block, const NestContext &context) {
+    SmallVector<Stencil, 0> stencils;
+    for (auto loop : block.getOps<AffineForOp>())
+      if (std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints))
+        stencils.push_back(std::move(*stencil));
+    for (const Stencil &second : stencils)
+      for (const Stencil &first : stencils) {
+        if (llvm::none_of(second.nest.loads, [&](const Access &load) { return load.memref == first.target(); }) ||
+            !first.nest.root()->isBeforeInBlock(second.nest.root()))
+          continue;
+        StencilPair pair(first, second);
+        if (!seen.insert({first.nest.root(), second.nest.root()}).second || !pair.isLegal())
+          continue;
+        HaloAnswer answer = pair.compare(context.model, context.settings.threads);
+        bool slides = answer.slid < answer.fused && answer.slid < answer.apart;
+        bool fuses = !slides && answer.fused < answer.apart;
+        if (DecisionLog *log = DecisionLog::of(&getContext())) {
+          llvm::json::Array candidates;
+          for (auto [form, seconds] : {std::pair("fused", answer.fused), std::pair("ring of rows", answer.slid),
+                                       std::pair("apart", answer.apart)})
+            if (seconds != HUGE_VAL)
+              candidates.push_back(llvm::json::Object{{"form", form}, {"seconds", seconds}});
+          log->add("fuse-halo", second.nest.root().getLoc(),
+                   llvm::json::Object{{"inputs", llvm::json::Object{{"taps_of_first", first.points},
+                                                                    {"taps_of_second", second.points}}},
+                                      {"choice", llvm::json::Object{{"fused", fuses || slides},
+                                                                    {"form", slides  ? "ring of rows"
+                                                                             : fuses ? "fused"
+                                                                                     : "apart"}}},
+                                      {"candidates", std::move(candidates)}});
+        }
+        if (!fuses && !slides)
+          continue;
+        if (slides)
+          pair.slide();
+        else
+          pair.fuse();
+        seen.clear(); // operations were erased
+        return true;
+      }
+    return false;
+  }
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
+      for (Block &block : function.getBody())
+        while (fuseOne(block, context)) {
+        }
+    });
+    if (failed(done))
+      signalPassFailure();
+  }
+
+  llvm::DenseSet<std::pair<Operation *, Operation *>> seen; // pairs that stay apart
+};
+
+} // namespace

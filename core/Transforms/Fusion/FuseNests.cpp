@@ -1,0 +1,307 @@
+//===- FuseNests.cpp - Fuse nests into row programs -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Merges loops of one block from the outside in, then makes memory of what the
+// merged loops hand to each other as small as it can be: a forwarded value, a
+// scalar, a row. Softmax, layer normalisation and any chain of row reductions
+// and maps become one loop over rows this way.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/LoopDependence.h"
+#include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/LoopUtils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_FUSENESTS
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Merging loops
+//===----------------------------------------------------------------------===//
+
+/// What an operation with everything below it touches.
+struct Effects {
+  llvm::SmallDenseSet<Value> reads, writes;
+  bool unknown = false;
+
+  explicit Effects(Operation *root) {
+    root->walk([&](Operation *op) {
+      if (auto load = dyn_cast<AffineLoadOp>(op))
+        reads.insert(load.getMemRef());
+      else if (auto store = dyn_cast<AffineStoreOp>(op))
+        writes.insert(store.getMemRef());
+      else if (!isa<AffineForOp, memref::AllocOp, memref::AllocaOp>(op) && !isMemoryEffectFree(op))
+        unknown = true;
+    });
+  }
+};
+
+bool intersects(const llvm::SmallDenseSet<Value> &a, const llvm::SmallDenseSet<Value> &b) {
+  return llvm::any_of(a, [&](Value value) { return b.contains(value); });
+}
+
+/// Whether the order of the two operations matters.
+bool dependent(Operation *first, Operation *second) {
+  Effects a(first), b(second);
+  if (a.unknown || b.unknown)
+    return true;
+  if (intersects(a.writes, b.writes) || intersects(a.writes, b.reads) || intersects(a.reads, b.writes))
+    return true;
+  bool uses = false;
+  second->walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      uses |= operand.getDefiningOp() == first;
+  });
+  return uses;
+}
+
+/// Whether both touch one memref: only then merging saves anything.
+bool shareData(Operation *first, Operation *second) {
+  Effects a(first), b(second);
+  return intersects(a.reads, b.reads) || intersects(a.writes, b.reads) || intersects(a.reads, b.writes) ||
+         intersects(a.writes, b.writes);
+}
+
+/// Merges `q` into `p`, which stands before it in the same block, if the operations between allow it: those that `q`
+/// needs must be movable in front of `p`, all others stay behind the merged loop.
+bool merge(AffineForOp p, AffineForOp q) {
+  if (!shareData(p, q) || !canMerge(p, q))
+    return false;
+  SmallVector<Operation *> needed;
+  for (Operation *op = q->getPrevNode(); op != p; op = op->getPrevNode()) {
+    bool isNeeded = dependent(op, q) || llvm::any_of(needed, [&](Operation *n) { return dependent(op, n); });
+    if (!isNeeded)
+      continue;
+    if (dependent(p, op))
+      return false;
+    needed.push_back(op);
+  }
+  for (Operation *op : llvm::reverse(needed))
+    op->moveBefore(p);
+  Operation *terminator = p.getBody()->getTerminator();
+  q.getInductionVar().replaceAllUsesWith(p.getInductionVar());
+  terminator->getBlock()->getOperations().splice(terminator->getIterator(), q.getBody()->getOperations(),
+                                                 q.getBody()->begin(), std::prev(q.getBody()->end()));
+  q.erase();
+  return true;
+}
+
+/// Merges the loops of `block`, nearest first, then those inside them. A loop that grew may share data with one that
+/// it had nothing to do with before (an initialisation takes in its reduction), hence the repetition.
+void mergeLoops(Block &block) {
+  SmallVector<AffineForOp> loops;
+  for (bool changed = true; changed;) {
+    changed = false;
+    loops.clear();
+    for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>())) {
+      if (llvm::any_of(llvm::reverse(loops), [&](AffineForOp p) { return merge(p, loop); }))
+        changed = true;
+      else
+        loops.push_back(loop);
+    }
+  }
+  for (AffineForOp loop : loops)
+    mergeLoops(*loop.getBody());
+}
+
+//===----------------------------------------------------------------------===//
+// Smaller memory
+//===----------------------------------------------------------------------===//
+
+/// Whether both accesses name the same element (same map, same operands).
+bool sameElement(Operation *a, Operation *b) {
+  LinearAccess left = linearAccess(a), right = linearAccess(b);
+  if (left.memref != right.memref)
+    return false;
+  for (auto [l, r] : llvm::zip_equal(left.indices, right.indices)) {
+    if (!l || !r || l->constant != r->constant)
+      return false;
+    for (auto [value, factor] : l->terms)
+      if (r->coefficient(value) != factor)
+        return false;
+    for (auto [value, factor] : r->terms)
+      if (l->coefficient(value) != factor)
+        return false;
+  }
+  return true;
+}
+
+bool mayTouch(Operation *op, Value memref, bool onlyWrites) {
+  Effects effects(op);
+  return effects.unknown || effects.writes.contains(memref) || (!onlyWrites && effects.reads.contains(memref));
+}
+
+/// Replaces loads by the value that the same block stored or loaded before, and drops stores that the same block
+/// overwrites unread.
+void forward(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        forward(inner);
+    if (auto load = dyn_cast<AffineLoadOp>(op)) {
+      for (Operation *before = op.getPrevNode(); before; before = before->getPrevNode()) {
+        if (isa<AffineStoreOp, AffineLoadOp>(before) && sameElement(before, load)) {
+          auto store = dyn_cast<AffineStoreOp>(before);
+          load.getResult().replaceAllUsesWith(store ? store.getValueToStore() : before->getResult(0));
+          load.erase();
+          break;
+        }
+        if (mayTouch(before, load.getMemRef(), /*onlyWrites=*/true))
+          break;
+      }
+    } else if (auto store = dyn_cast<AffineStoreOp>(op)) {
+      for (Operation *before = op.getPrevNode(); before; before = before->getPrevNode()) {
+        if (isa<AffineStoreOp>(before) && sameElement(before, store)) {
+          before->erase();
+          break;
+        }
+        if (mayTouch(before, store.getMemRef(), /*onlyWrites=*/false))
+          break;
+      }
+    }
+  }
+}
+
+/// Whether all uses of the buffer are scalar affine accesses or deallocations.
+bool onlyAffineUses(memref::AllocOp buffer) {
+  return llvm::all_of(buffer->getUsers(), [&](Operation *user) {
+    auto store = dyn_cast<AffineStoreOp>(user);
+    return isa<AffineLoadOp, memref::DeallocOp>(user) || (store && store.getValueToStore() != buffer.getResult());
+  });
+}
+
+/// Erases a buffer that is only written.
+bool eraseUnread(memref::AllocOp buffer) {
+  if (!onlyAffineUses(buffer) ||
+      llvm::any_of(buffer->getUsers(), [](Operation *user) { return isa<AffineLoadOp>(user); }))
+    return false;
+  for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+    user->erase();
+  buffer.erase();
+  return true;
+}
+
+/// The innermost loop around all `ops`, null if they share none.
+AffineForOp commonLoop(ArrayRef<Operation *> ops) {
+  auto candidate = ops.front()->getParentOfType<AffineForOp>();
+  while (candidate && !llvm::all_of(ops, [&](Operation *op) { return candidate->isProperAncestor(op); }))
+    candidate = candidate->getParentOfType<AffineForOp>();
+  return candidate;
+}
+
+/// A buffer whose every access lies in one loop and is indexed by that loop in one dimension hands nothing from one
+/// iteration to another: it moves into the loop and loses the dimension. Likewise for the loops around it.
+bool shrink(memref::AllocOp buffer) {
+  MemRefType type = buffer.getType();
+  if (!onlyAffineUses(buffer) || !type.getLayout().isIdentity())
+    return false;
+  SmallVector<Operation *> accesses;
+  for (Operation *user : buffer->getUsers())
+    if (!isa<memref::DeallocOp>(user))
+      accesses.push_back(user);
+  if (accesses.empty())
+    return false;
+  AffineForOp inner = commonLoop(accesses);
+  if (!inner || inner->isProperAncestor(buffer))
+    return false;
+  SmallVector<AffineForOp> loops; // innermost first
+  for (AffineForOp loop = inner; loop && !loop->isProperAncestor(buffer); loop = loop->getParentOfType<AffineForOp>())
+    loops.push_back(loop);
+  // From the outside in: a loop that does not index the buffer may carry a value, and ends the search.
+  llvm::SmallBitVector dropped(type.getRank());
+  AffineForOp home;
+  for (AffineForOp loop : llvm::reverse(loops)) {
+    auto isIndexed = [&](int64_t dim) {
+      return !dropped.test(dim) && llvm::all_of(accesses, [&](Operation *op) {
+        auto index = linearAccess(op).indices[dim];
+        return index && index->constant == 0 && index->terms.size() == 1 &&
+               index->terms[0] == std::pair<Value, int64_t>(loop.getInductionVar(), 1);
+      });
+    };
+    auto dim = llvm::find_if(llvm::seq<int64_t>(0, type.getRank()), isIndexed);
+    if (dim == llvm::seq<int64_t>(0, type.getRank()).end())
+      break;
+    dropped.set(*dim);
+    home = loop;
+  }
+  if (!home)
+    return false;
+
+  SmallVector<int64_t> shape;
+  SmallVector<Value> sizes;
+  unsigned dynamic = 0;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    bool isDynamic = type.isDynamicDim(dim);
+    if (!dropped.test(dim)) {
+      shape.push_back(type.getDimSize(dim));
+      if (isDynamic)
+        sizes.push_back(buffer.getDynamicSizes()[dynamic]);
+    }
+    dynamic += isDynamic;
+  }
+  OpBuilder b = OpBuilder::atBlockBegin(home.getBody());
+  Value smaller = memref::AllocOp::create(
+      b, buffer.getLoc(), MemRefType::get(shape, type.getElementType(), AffineMap(), type.getMemorySpace()), sizes,
+      buffer.getAlignmentAttr());
+  for (Operation *op : accesses) {
+    b.setInsertionPoint(op);
+    auto reduced = [&](AffineMap map) {
+      SmallVector<AffineExpr> results;
+      for (auto [dim, result] : llvm::enumerate(map.getResults()))
+        if (!dropped.test(dim))
+          results.push_back(result);
+      return AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, op->getContext());
+    };
+    if (auto load = dyn_cast<AffineLoadOp>(op)) {
+      auto replacement =
+          AffineLoadOp::create(b, load.getLoc(), smaller, reduced(load.getAffineMap()), load.getMapOperands());
+      load.getResult().replaceAllUsesWith(replacement.getResult());
+    } else {
+      auto store = cast<AffineStoreOp>(op);
+      AffineStoreOp::create(b, store.getLoc(), store.getValueToStore(), smaller, reduced(store.getAffineMap()),
+                            store.getMapOperands());
+    }
+    op->erase();
+  }
+  for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+    user->erase();
+  buffer.erase();
+  return true;
+}
+
+struct FuseNests : tilewright::impl::FuseNestsBase<FuseNests> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    // A loop that runs once hides that its neighbours match.
+    function.walk([](AffineForOp loop) { (void)promoteIfSingleIteration(loop); });
+    for (Block &block : function.getBody())
+      mergeLoops(block);
+    for (Block &block : function.getBody())
+      forward(block);
+    SmallVector<memref::AllocOp> buffers;
+    function.walk([&](memref::AllocOp buffer) { buffers.push_back(buffer); });
+    // A buffer read only by a dead chain of others needs a second look, so the last goes first.
+    for (memref::AllocOp buffer : llvm::reverse(buffers))
+      if (!eraseUnread(buffer))
+        shrink(buffer);
+  }
+};
+
+} // namespace

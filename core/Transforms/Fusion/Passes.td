@@ -1,0 +1,73 @@
+//===- Passes.td - Stage 3: what runs together -------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Nests that read what others write are computed together, with recomputation
+// where that is cheaper.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_FUSION_PASSES
+#define TILEWRIGHT_CORE_TRANSFORMS_FUSION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
+  let summary = "Compute a stencil where another one reads it";
+  let description = [{
+    Where a nest reads several elements, side by side, of what another nest wrote, and moving the buffer between them
+    costs more than the elements that are computed again, the second nest computes them itself:
+
+    ```mlir
+    for y: for x: t[y, x] = f(image[y, x], image[y, x + 1])
+    for y: for x: out[y, x] = g(t[y, x], t[y + 1, x])
+    // becomes
+    for y: for x: out[y, x] = g(f(image[y, x], image[y, x + 1]), f(image[y + 1, x], image[y + 1, x + 1]))
+    ```
+
+    Rows that `vectorize-nests` takes at once share what they compute. Where even that is too much work, and the second
+    nest reads neighbours in the rows, it takes them from a ring of rows, of which each step computes one:
+
+    ```mlir
+    for y: for x: ring[(y + 1) mod 2, x] = f(image[y + 1, x], image[y + 1, x + 1])
+           for x: out[y, x] = g(ring[y mod 2, x], ring[(y + 1) mod 2, x])
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
+def UnrollTaps : Pass<"unroll-taps", "::mlir::func::FuncOp"> {
+  let summary = "Let neighbouring results of a window be lanes, its taps be written out";
+  let description = [{
+    A nest that combines taps (loops that no result is indexed by) into results whose neighbours are contiguous is walked
+    along a row of results. As many of its innermost tap loops are written out as the chip has vector registers, with
+    the running value as a scalar, the others move around the row; the taps of each result keep their order. The cost model
+    compares it with lanes over the taps, which long rows keep.
+
+    ```mlir
+    for y: for x: for ky < 2: for kx < 2: out[y, x] = max(out[y, x], in[2 y + ky, 2 x + kx])
+    // becomes
+    for y: for x: out[y, x] = max(max(max(max(out[y, x], in[2 y, 2 x]), in[2 y, 2 x + 1]), in[2 y + 1, 2 x]), in[2 y + 1, 2 x + 1])
+
+    for y: for x: for ky < 7: for kx < 7: out[y, x] += in[y + ky, x + kx]
+    // becomes
+    for y: for ky < 7: for x: out[y, x] = out[y, x] + in[y + ky, x] + .. + in[y + ky, x + 6]
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
+def FuseNests : Pass<"fuse-nests", "::mlir::func::FuncOp"> {
+  let summary = "Fuse element-wise and reduction nests into row programs";
+  let description = [{
+    Merges neighbouring nests of equal trip counts, outermost loop first, wherever no dependence would run backwards;
+    then forwards stored values to loads, drops temporaries that nothing reads any more, and shrinks those that live
+    within one iteration of the fused loops by the dimensions that these loops index.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
+}
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_FUSION_PASSES

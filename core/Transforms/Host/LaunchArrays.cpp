@@ -1,0 +1,78 @@
+//===- LaunchArrays.cpp - Whether arrays of a launch overlap --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Effects on arrays and where those come from.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Host/LaunchArrays.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include <numeric>
+
+using namespace mlir;
+
+bool tilewright::isByteView(Value array) {
+  while (Operation *view = array.getDefiningOp()) {
+    if (isa<memref::ViewOp>(view))
+      return true;
+    if (!isa<ViewLikeOpInterface>(view))
+      return false;
+    array = cast<ViewLikeOpInterface>(view).getViewSource();
+  }
+  return false;
+}
+
+int64_t tilewright::knownMultiple(Value index) {
+  constexpr int64_t most = 16;
+  if (std::optional<int64_t> known = getConstantIntValue(index))
+    return std::gcd(*known, most);
+  if (auto argument = dyn_cast<BlockArgument>(index)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && loop.getInductionVar() == index
+               ? std::min(knownMultiple(loop.getLowerBound()), knownMultiple(loop.getStep()))
+               : 1;
+  }
+  Operation *def = index.getDefiningOp();
+  if (isa<arith::MulIOp>(def))
+    return std::min(most, knownMultiple(def->getOperand(0)) * knownMultiple(def->getOperand(1)));
+  if (isa<arith::AddIOp, arith::SubIOp>(def))
+    return std::min(knownMultiple(def->getOperand(0)), knownMultiple(def->getOperand(1)));
+  if (isa<arith::IndexCastOp>(def))
+    return knownMultiple(def->getOperand(0));
+  if (auto apply = dyn_cast<affine::AffineApplyOp>(def))
+    return std::gcd(apply.getAffineMap().getResult(0).getLargestKnownDivisor(), most);
+  return 1;
+}
+
+bool tilewright::mayOverlap(Operation *grid, ArrayRef<Value> arrays, const BufferOrigins &origins) {
+  llvm::SmallPtrSet<Value, 4> written;
+  bool any = false; // a write to one of several arrays, which a branch has chosen
+  grid->walk([&](MemoryEffectOpInterface op) {
+    for (Value operand : op->getOperands())
+      if (op.getEffectOnValue<MemoryEffects::Write>(operand)) {
+        while (auto view = operand.getDefiningOp<ViewLikeOpInterface>()) {
+          if (!grid->isProperAncestor(view))
+            break;
+          operand = view.getViewSource();
+        }
+        written.insert(operand);
+        bool isInside = grid->isAncestor(operand.getParentRegion()->getParentOp());
+        any |= isInside && !isa_and_present<memref::AllocOp, memref::AllocaOp, tile::AllocOp>(operand.getDefiningOp());
+      }
+  });
+  return llvm::any_of(arrays, [&](Value array) {
+    return (any || written.contains(array)) &&
+           llvm::any_of(arrays, [&](Value other) { return array != other && origins.mayAlias(array, other); });
+  });
+}

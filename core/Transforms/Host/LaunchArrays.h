@@ -1,0 +1,39 @@
+//===- LaunchArrays.h - Whether arrays of a launch overlap ------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Kernels have arrays that do not overlap. What one lane does for a program on memrefs may meet one memory by two
+/// names, through a view or a choice.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_HOST_LAUNCHARRAYS_H
+#define TILEWRIGHT_CORE_TRANSFORMS_HOST_LAUNCHARRAYS_H
+
+#include "core/Analysis/Buffers.h"
+
+namespace tilewright {
+
+/// A unit attribute of launches that write one of their arrays through two of their arguments.
+inline constexpr llvm::StringLiteral overlapsAttr = "tilewright.overlaps";
+
+/// Of a memref.view in a launch: a power of two that divides its shift, known by what the host computes it of.
+inline constexpr llvm::StringLiteral shiftMultipleAttr = "tilewright.shift_multiple";
+
+/// Whether `grid` writes one of `arrays`, which it captures, and may meet what it has written by another of them.
+bool mayOverlap(mlir::Operation *grid, llvm::ArrayRef<mlir::Value> arrays, const BufferOrigins &origins);
+
+/// Whether `array` is an array of another type that memref.view makes of bytes, or a view of one: it begins anywhere in
+/// its memory.
+bool isByteView(mlir::Value array);
+
+/// A power of two, at most 16, that divides `index`; 1 where nothing is known.
+int64_t knownMultiple(mlir::Value index);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_HOST_LAUNCHARRAYS_H

@@ -1,0 +1,145 @@
+//===- FuseElementwise.cpp - Element-wise fusion on tensors ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Upstream's element-wise fusion under our control function: nothing is
+/// computed twice, and contractions keep their form.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_FUSEELEMENTWISE
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+
+namespace {
+
+/// A body larger than this gains no more from fusion, and its registers would spill.
+constexpr size_t kMaxBodyOps = 64;
+
+/// The argument of the body that `value` is, seen through casts; null if it is computed.
+BlockArgument argumentBehindCasts(Value value) {
+  while (auto *op = value.getDefiningOp()) {
+    if (!isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncFOp, arith::TruncIOp, arith::SIToFPOp,
+             arith::UIToFPOp>(op))
+      return nullptr;
+    value = op->getOperand(0);
+  }
+  return cast<BlockArgument>(value);
+}
+
+/// Whether `op` sums the products of two different operands over a reduction loop (contractions, convolutions).
+bool isSumOfProducts(linalg::GenericOp op) {
+  if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1)
+    return false;
+  Value yielded = op.getBody()->getTerminator()->getOperand(0);
+  Operation *add = yielded.getDefiningOp();
+  if (!add || !isa<arith::AddFOp, arith::AddIOp, arith::OrIOp>(add))
+    return false;
+  BlockArgument accumulator = op.getRegionOutputArgs()[0];
+  for (unsigned side : {0u, 1u}) {
+    if (add->getOperand(side) != accumulator)
+      continue;
+    Value term = add->getOperand(1 - side);
+    Operation *multiply = term.getDefiningOp();
+    while (multiply && multiply->getNumOperands() == 1)
+      multiply = multiply->getOperand(0).getDefiningOp();
+    if (!multiply || !isa<arith::MulFOp, arith::MulIOp, arith::AndIOp>(multiply))
+      return false;
+    BlockArgument a = argumentBehindCasts(multiply->getOperand(0)), b = argumentBehindCasts(multiply->getOperand(1));
+    return a && b && a != b;
+  }
+  return false;
+}
+
+/// Whether the body moves and converts values only: transpositions, broadcasts, fills, casts.
+bool isDataMovement(linalg::GenericOp op) {
+  return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+    return isa<arith::ConstantOp, arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp, arith::SIToFPOp, arith::UIToFPOp,
+               arith::TruncFOp, arith::TruncIOp, linalg::IndexOp, arith::IndexCastOp>(inner);
+  });
+}
+
+/// Whether the body reads memory by computed indices.
+bool readsTensors(linalg::GenericOp op) {
+  return llvm::any_of(*op.getBody(), [](Operation &inner) { return isa<tensor::ExtractOp>(inner); });
+}
+
+/// Gives each use of a producer that only moves data a producer of its own, so that it can move into every user.
+/// Backwards, so that chains of such producers are copied from their ends.
+void duplicateDataMovement(func::FuncOp function) {
+  SmallVector<linalg::GenericOp> producers;
+  function.walk([&](linalg::GenericOp op) {
+    if (op.hasPureTensorSemantics() && op->getNumResults() == 1 && op.getNumReductionLoops() == 0 && isDataMovement(op))
+      producers.push_back(op);
+  });
+  for (linalg::GenericOp producer : llvm::reverse(producers)) {
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : producer->getUses())
+      if (auto user = dyn_cast<linalg::GenericOp>(use.getOwner()); user && user.isDpsInput(&use))
+        uses.push_back(&use);
+    for (OpOperand *use : uses) {
+      if (producer->hasOneUse())
+        break;
+      OpBuilder b(producer);
+      use->set(b.clone(*producer)->getResult(0));
+    }
+  }
+}
+
+/// The control function: whether the producer of `operand` moves into its owner.
+bool shouldFuse(OpOperand *operand) {
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+  auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
+  if (!producer || !consumer || producer->getBlock() != consumer->getBlock())
+    return false;
+  if (!producer->hasOneUse() || readsTensors(producer) || readsTensors(consumer))
+    return false;
+  if (producer.getBody()->getOperations().size() + consumer.getBody()->getOperations().size() > kMaxBodyOps)
+    return false;
+  bool cheap = isDataMovement(producer);
+  if (isSumOfProducts(consumer)) {
+    // A narrowing cast or an index would hide the product's operands; widening casts and views do not.
+    return cheap &&
+           llvm::all_of(producer.getBody()->without_terminator(),
+                        [](Operation &inner) { return isa<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(inner); }) &&
+           producer.getNumDpsInputs() == 1 && isa<RankedTensorType>(producer.getDpsInputs()[0].getType());
+  }
+  if (cheap)
+    return true;
+  // Arithmetic: only where it runs once per element, and nobody else needs the value.
+  AffineMap map = consumer.getMatchingIndexingMap(operand);
+  return producer->getNumResults() == 1 && map.isPermutation();
+}
+
+struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    duplicateDataMovement(getOperation());
+    RewritePatternSet patterns(context);
+    linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
+    linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+    affine::AffineApplyOp::getCanonicalizationPatterns(patterns, context);
+    linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
+    tensor::DimOp::getCanonicalizationPatterns(patterns, context);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
+                                     GreedyRewriteConfig().setUseTopDownTraversal(true))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

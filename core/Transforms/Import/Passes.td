@@ -1,0 +1,190 @@
+//===- Passes.td - Stage 1: tensors in one form ------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ops and types that no stage compiles are refused, everything else becomes
+// canonical linalg on tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_IMPORT_PASSES
+#define TILEWRIGHT_CORE_TRANSFORMS_IMPORT_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def CheckSupported : Pass<"check-supported", "::mlir::ModuleOp"> {
+  let summary = "Refuse types and operations that no stage compiles, with one diagnostic";
+  let description = [{
+    Walks the module once and reports the first value or operation that the compiler has no meaning for: complex,
+    quantised, sparse and unranked types, integers wider than 64 bits, elements that are no numbers and memrefs with a layout at a
+    public function's boundary, calls of functions without a body, dimensions that are not there, and operations of dialects that stage 1 does not know. The diagnostic names the type or operation, where it stands, and what would be accepted.
+  }];
+}
+
+def CountWithIndex : Pass<"count-with-index", "::mlir::ModuleOp"> {
+  let summary = "Let loops over integers of less than 64 bits count with index";
+  let description = [{
+    The last value of a loop plus the step may pass the end of the loop's type, where a counter of that type begins anew
+    and a number of iterations in it is another one. Bounds are widened as the loop compares them, the step as the
+    positive number that it is. Loops of 64 bits without a sign count their iterations.
+
+    ```mlir
+    scf.for unsigned %j = %first to %end step %step : i8 { use(%j) }
+    // becomes
+    %f = arith.index_castui %first : i8 to index // and so on
+    scf.for %i = %f to %e step %s {
+      %j = arith.index_cast %i : index to i8
+      use(%j)
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def FlattenVectorElements : Pass<"flatten-vector-elements", "::mlir::ModuleOp"> {
+  let summary = "Make arrays of vectors arrays of numbers";
+  let description = [{
+    The dimensions of the vectors become the last ones of the array; its elements are loaded and stored as vectors of numbers. Views
+    and what hands arrays on change their types. Other operations on such arrays are refused, and so are globals of vectors with a value.
+
+    ```mlir
+    %m = memref.alloc(%n) : memref<?xvector<4xf32>>
+    %v = memref.load %m[%i] : memref<?xvector<4xf32>>
+    // becomes
+    %m = memref.alloc(%n) : memref<?x4xf32>
+    %v = vector.load %m[%i, %c0] : memref<?x4xf32>, vector<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def PadIntegers : Pass<"pad-integers", "::mlir::ModuleOp"> {
+  let summary = "Pass integers of odd widths as the next wider ones of C";
+  let description = [{
+    Tensors and single values of i2 to i7, i9 to i15 and so on become i8, i16, i32 or i64 where they are arguments or results of
+    public functions: of an argument the low bits count, a result is sign-extended. Inside they keep their width. Where such
+    a function is called in the module, the call converts.
+
+    ```mlir
+    func.func @f(%a: tensor<8xi4>) -> tensor<8xi4> { ... return %y }
+    // becomes
+    func.func @f(%a: tensor<8xi8>) -> tensor<8xi8> {
+      %x = arith.trunci %a : tensor<8xi8> to tensor<8xi4>
+      ...
+      %r = arith.extsi %y : tensor<8xi4> to tensor<8xi8>
+      return %r
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def DecomposeStructuredOps : Pass<"decompose-structured-ops", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite aggregate and tensor operations to linalg.generic and slices";
+  let description = [{
+    Softmax, pack, unpack and Winograd operations become the linalg operations that they stand for; tensor.pad,
+    concat, splat, generate, gather and element-wise arithmetic on tensors become linalg.generic, fills and insertions of
+    slices; every named linalg operation becomes a linalg.generic. What is left are generics, views (slices, reshapes,
+    casts), single elements and control flow.
+
+    ```mlir
+    %p = tensor.pad %x low[1] high[1] {...} : tensor<8xf32> to tensor<10xf32>
+    // becomes
+    %f = linalg.generic ... { linalg.yield %pad } -> tensor<10xf32>
+    %p = tensor.insert_slice %x into %f[1] [8] [1]
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def PromoteAccumulators : Pass<"promote-accumulators", "::mlir::func::FuncOp"> {
+  let summary = "Accumulate reductions of narrow floats in f32 and round once";
+  let description = [{
+    A reduction or contraction whose result is narrower than f32 is computed in an f32 tensor, and an element-wise
+    operation rounds it at the end: the floating-point contract of DESIGN 6.
+
+    ```mlir
+    %r = linalg.generic {sum over k} ins(%a, %b : bf16) outs(%c : bf16)
+    // becomes
+    %c32 = linalg.generic {extend} ins(%c) -> f32
+    %r32 = linalg.generic {sum over k, in f32} ins(%a, %b : bf16) outs(%c32 : f32)
+    %r   = linalg.generic {truncate} ins(%r32) -> bf16
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuse element-wise operations on tensors where no work is duplicated";
+  let description = [{
+    Element-wise producers move into element-wise consumers and into reductions that are not contractions, when the
+    producer has one user and is computed once per element there. Cheap producers (fills, casts, transpositions,
+    broadcasts) move into every element-wise user. Into a contraction only producers without arithmetic move.
+    Values that initialise a reduction stay.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def CheckImport : Pass<"check-import", "::mlir::ModuleOp"> {
+  let summary = "The contract at the end of stage 1";
+  let description = [{
+    Only linalg.generic, tensor, arith, math, scf, affine, memref, func and bufferization operations are left; an
+    operation of another dialect is reported with its location.
+  }];
+}
+
+def NameSizes : Pass<"name-sizes", "::mlir::ModuleOp"> {
+  let summary = "Find which dynamic sizes of public functions are equal";
+  let description = [{
+    Runs on tensors. Each public function gets `tilewright.shapes`: for every argument, then every result, its
+    dimensions as an affine map of the function's distinct sizes, in order of first appearance; a size of a result
+    that follows from others is a size of its own, tied by `tilewright.constraints`. Sizes are equal where the
+    operations between them require it. `tilewright.array_results` tells array results from scalar ones.
+  }];
+}
+
+def CountRoundings : Pass<"count-roundings", "::mlir::ModuleOp"> {
+  let summary = "Bound how often an element of a result has been rounded";
+  let description = [{
+    Runs on tensors, behind `name-sizes`. Each public function gets `tilewright.roundings`: the sum of the products of these maps
+    over its sizes is at least the number of floating-point operations that an element of a result has passed through one behind
+    the other. An operation counts once, and as often as the loops run that hand it its own result: reductions of linalg operations,
+    values that loops carry, arrays that they read and write. A factor of -1 stands for a number that is not known.
+
+    ```mlir
+      linalg.matmul on tensor<?x?xf32>, sizes s0 x s1 and s1 x s2
+    // has
+      tilewright.roundings = [affine_map<()[s0, s1, s2] -> (1)>, affine_map<()[s0, s1, s2] -> (1, s1)>]
+    ```
+  }];
+}
+
+def CheckOperandSizes : Pass<"check-operand-sizes", "::mlir::ModuleOp"> {
+  let summary = "Compare sizes made of data that operations take to be equal";
+  let description = [{
+    Runs on tensors, behind `name-sizes`. An operation on several tensors takes some of their dimensions to be equal. Those
+    that are, by the definitions of the values, constants, sizes of arguments, or affine functions of these, are compared before
+    the call begins. A dimension that is made of data is compared by `tile.require_size`, where it becomes known, and so is the
+    product of the sizes that a dimension of an argument is expanded to. What a `cf.assert` says is compared in the same way.
+
+    ```mlir
+      %s = tensor.extract_slice %a[0] [%n] [1] : tensor<?xf32> to tensor<?xf32>      // %n: read
+      %r = linalg.add ins(%s, %b : tensor<?xf32>, tensor<?xf32>) outs(%b : tensor<?xf32>) -> tensor<?xf32>
+    // becomes
+      %dim = tensor.dim %b, %c0 : tensor<?xf32>
+      tile.require_size %n, %dim
+      %s = ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect", "::tilewright::tile::TileDialect"];
+}
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_IMPORT_PASSES

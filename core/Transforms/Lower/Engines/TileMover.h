@@ -1,0 +1,84 @@
+//===- TileMover.h - What a core does for one copy --------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One tile.copy of at most two dimensions, seen as rows of the scratchpad: zeros
+/// around what exists, loads and stores of the core, or commands of an engine.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_LOWER_ENGINES_TILEMOVER_H
+#define TILEWRIGHT_CORE_TRANSFORMS_LOWER_ENGINES_TILEMOVER_H
+
+#include "core/CostModel/Copies/TileCopies.h"
+#include "core/Transforms/Lower/Engines/EngineCommands.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace tilewright {
+
+/// A copy of at most two dimensions by rows of the scratchpad.
+struct CopyForm {
+  TileTransfer tile;
+  unsigned row = ~0u, col = 0; // dimensions of the box; no row: one dimension
+  bool vectors = false;        // runs along a row (TileOrder::Columns: a column) are the innermost ones of both memrefs
+};
+
+/// The copy by rows of the scratchpad; nullopt for other ranks and for element maps that are not linear.
+std::optional<CopyForm> copyFormOf(tile::CopyOp op);
+
+/// Writes one copy at the builder's insertion point.
+class TileMover {
+public:
+  TileMover(mlir::OpBuilder &builder, tile::CopyOp op, const CopyForm &form, const TargetDescription &chip);
+
+  /// Zeros around what exists, from the last whole vector before the edge on: what exists is written over them.
+  void clear(mlir::OpBuilder &builder);
+  /// The loads and stores of the core.
+  void move(mlir::OpBuilder &builder);
+  /// i1: whether the engine can address both sides; null where it always can.
+  mlir::Value aligned(mlir::OpBuilder &builder, const TileCopyPlan &plan);
+  /// The commands that `plan` says.
+  void command(mlir::OpBuilder &builder, const TileCopyPlan &plan, Command engine);
+
+private:
+  struct Side {
+    mlir::Value address, row, col; // of the first element; bytes from row to row, from element to element
+  };
+  using Body = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value)>;
+
+  void findExtents(mlir::OpBuilder &builder);
+  Side side(mlir::OpBuilder &builder, bool source);
+  mlir::Value index(mlir::OpBuilder &builder, int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  void loop(mlir::OpBuilder &builder, mlir::Value lower, mlir::Value upper, int64_t step, Body body);
+  mlir::Value offset(mlir::OpBuilder &builder, const Side &side, mlir::Value row, mlir::Value col);
+  llvm::SmallVector<mlir::Value> point(mlir::Value row, mlir::Value col);
+  void moveSingle(mlir::OpBuilder &builder, mlir::Value row, mlir::Value col);
+  mlir::Value load(mlir::OpBuilder &builder, mlir::Value address, int64_t count);
+  void store(mlir::OpBuilder &builder, mlir::Value value, mlir::Value address);
+  void moveRow(mlir::OpBuilder &builder, const Side &from, const Side &to, mlir::Value row, bool allCols);
+  void moveBlock(mlir::OpBuilder &builder, const Side &from, const Side &to, mlir::Value row, mlir::Value col,
+                 int64_t side);
+  void issue(mlir::OpBuilder &builder, llvm::StringRef name, mlir::ValueRange operands, mlir::Value rows,
+             mlir::Value bytes);
+
+  tile::CopyOp op;
+  const CopyForm &form;
+  const TargetDescription &chip;
+  mlir::Location loc;
+  mlir::Type element;
+  bool scalar;
+  int64_t lanes;
+  mlir::Value rows, cols; // that exist, index
+  mlir::Value whole;      // i1, null: always
+  bool partRows = false, partCols = false;
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_LOWER_ENGINES_TILEMOVER_H

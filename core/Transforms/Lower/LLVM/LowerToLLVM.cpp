@@ -1,0 +1,187 @@
+//===- LowerToLLVM.cpp - Everything that is left to the LLVM dialect ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Breaks vectors of several dimensions down to what LLVM has, then converts all
+/// dialects in one full conversion: values that cross blocks keep their types
+/// consistent only when branches and operations are converted together.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Settings.h"
+#include "core/Transforms/Lower/LLVM/TrackAllocations.h"
+#include "core/Transforms/Lower/Math/BfloatBits.h"
+#include "core/Transforms/Lower/Math/NarrowDoubles.h"
+#include "core/Transforms/Lower/Math/SingleArithmetic.h"
+#include "core/Transforms/Passes.h"
+
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "tilewright/Target.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_LOWERTOLLVM
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+
+namespace {
+
+struct LowerToLLVM : tilewright::impl::LowerToLLVMBase<LowerToLLVM> {
+  using LowerToLLVMBase::LowerToLLVMBase;
+
+  void runOnOperation() override;
+};
+
+/// Rewrites vector operations without a direct counterpart in LLVM: contractions, transpositions, transfers, masks
+/// and reductions of several dimensions.
+LogicalResult lowerVectors(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  bool hasVectors = false;
+  module.walk([&](Operation *op) {
+    hasVectors |=
+        isa<vector::VectorDialect>(op->getDialect()) || llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
+    return hasVectors ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!hasVectors)
+    return success();
+  RewritePatternSet patterns(context);
+  vector::populateVectorToVectorCanonicalizationPatterns(patterns);
+  vector::populateVectorBroadcastLoweringPatterns(patterns);
+  vector::populateVectorContractLoweringPatterns(patterns, vector::VectorContractLowering::OuterProduct);
+  vector::populateVectorMaskOpLoweringPatterns(patterns);
+  vector::populateVectorShapeCastLoweringPatterns(patterns);
+  vector::populateVectorInterleaveLoweringPatterns(patterns);
+  vector::populateVectorTransposeLoweringPatterns(patterns, vector::VectorTransposeLowering::Shuffle1D);
+  vector::populateVectorTransferLoweringPatterns(patterns, /*maxTransferRank=*/1);
+  vector::populateVectorMultiReductionLoweringPatterns(patterns, vector::VectorMultiReductionLowering::InnerReduction);
+  vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+  vector::populateVectorStepLoweringPatterns(patterns);
+  vector::populateVectorRankReducingFMAPattern(patterns);
+  vector::populateVectorGatherLoweringPatterns(patterns);
+  vector::populateVectorOuterProductLoweringPatterns(patterns);
+  vector::populateVectorMaskMaterializationPatterns(patterns, /*force32BitVectorIndices=*/true);
+  vector::populateVectorFromElementsUnrollPatterns(patterns);
+  vector::populateVectorToElementsUnrollPatterns(patterns);
+  return applyPatternsGreedily(module, std::move(patterns));
+}
+
+/// Whether `op` is one step of a reduction carried by a loop: an operand comes from a block argument, the result only
+/// goes to branches.
+bool isReductionStep(Operation *op) {
+  return isa<LLVM::FAddOp, LLVM::FMulOp>(op) &&
+         llvm::any_of(op->getOperands(),
+                      [](Value operand) {
+                        auto argument = dyn_cast<BlockArgument>(operand);
+                        return argument && !argument.getOwner()->isEntryBlock();
+                      }) &&
+         llvm::all_of(op->getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
+}
+
+/// The floating-point contract as flags: multiply-add contraction everywhere, re-association on reductions.
+void allowContraction(ModuleOp module) {
+  module.walk([](LLVM::FastmathFlagsInterface op) {
+    LLVM::FastmathFlags flags = op.getFastmathAttr().getValue() | LLVM::FastmathFlags::contract;
+    if (isReductionStep(op))
+      flags = flags | LLVM::FastmathFlags::reassoc;
+    op->setAttr(op.getFastmathAttrName(), LLVM::FastmathFlagsAttr::get(op.getContext(), flags));
+  });
+}
+
+} // namespace
+
+void LowerToLLVM::runOnOperation() {
+  ModuleOp module = getOperation();
+  MLIRContext *context = &getContext();
+  tilewright::narrowDoubles(module);
+  tilewright::widenBfloatsBySingle(module);
+  if (fuseBfloatsInSingle)
+    tilewright::fuseInSingle(module, [](Type type) { return type.isBF16(); });
+  // What narrowing leaves for bf16 is integer arithmetic too.
+  bool converts =
+      module
+          .walk([](Operation *op) {
+            return isa<arith::ExtFOp, arith::TruncFOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
+  if (converts) {
+    RewritePatternSet narrow(context);
+    arith::populateExpandBFloat16Patterns(narrow);
+    if (failed(applyPatternsGreedily(module, std::move(narrow), GreedyRewriteConfig().enableFolding(false))))
+      return signalPassFailure();
+  }
+  if (failed(lowerVectors(module)))
+    return signalPassFailure();
+
+  mlir::LowerToLLVMOptions options(context);
+  options.allocLowering = mlir::LowerToLLVMOptions::AllocLowering::Malloc;
+  LLVMTypeConverter converter(context, options);
+  RewritePatternSet patterns(context);
+  LLVMConversionTarget target(*context);
+  target.addLegalOp<ModuleOp>();
+  target.addIllegalDialect<math::MathDialect>();
+
+  // Ops of a target's own dialects stay as they are until the code is written.
+  DialectRegistry owned;
+  for (const tilewright::Target *each : tilewright::TargetRegistry::get().targets())
+    each->registerDialects(owned);
+  llvm::StringSet<> ownedNames;
+  for (StringRef name : owned.getDialectNames())
+    if (name != LLVM::LLVMDialect::getDialectNamespace()) {
+      ownedNames.insert(name);
+      target.addLegalDialect(name);
+    }
+
+  const bool reassociate = tilewright::Settings::of(module).mayReassociate();
+  for (Dialect *dialect : context->getLoadedDialects()) {
+    if (isa<vector::VectorDialect>(dialect)) {
+      // The dialect's own hook cannot be told the floating-point contract.
+      populateVectorToLLVMConversionPatterns(converter, patterns, reassociate, /*force32BitVectorIndices=*/true);
+      continue;
+    }
+    if (ownedNames.contains(dialect->getNamespace()))
+      continue;
+    if (auto *hook = dialect->getRegisteredInterface<ConvertToLLVMPatternInterface>())
+      hook->populateConvertToLLVMConversionPatterns(target, converter, patterns);
+  }
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  populateMathToLibmConversionPatterns(patterns, /*benefit=*/0);
+  if (failed(applyFullConversion(module, target, std::move(patterns))))
+    return signalPassFailure();
+  if (reassociate)
+    allowContraction(module);
+  SmallVector<UnrealizedConversionCastOp> casts;
+  module.walk([&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });
+  SmallVector<UnrealizedConversionCastOp> left;
+  reconcileUnrealizedCasts(casts, &left);
+  if (!left.empty()) {
+    left.front().emitError("cannot be lowered: a value of type ") << left.front().getResult(0).getType() << " remains";
+    return signalPassFailure();
+  }
+  tilewright::moveBfloatsAsBits(module);
+  tilewright::trackAllocations(module);
+  // Only the C interface is seen from outside: two programs may be linked into one.
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (function.isPrivate() && !function.isExternal())
+      function.setLinkage(LLVM::Linkage::Internal);
+}

@@ -1,0 +1,270 @@
+//===- PlanWorkspace.cpp - One arena for all temporaries ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Moves allocations from kernels to their callers and out of loops, then lays
+/// those of the public function out in one arena by lifetime:
+///
+///   time ->   op 1   op 2   op 3           first fit by offset; buffers whose
+///   offset 0  [ A        ][ C   ]          lifetimes do not meet share bytes;
+///   offset a  [    B            ]          dynamic sizes follow the static ones
+///
+/// A buffer inside a parallel loop exists once a thread.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Signature.h"
+#include "core/Transforms/Lower/LLVM/SizeProduct.h"
+#include "core/Transforms/Lower/LLVM/WorkspacePlanner.h"
+#include "core/Transforms/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/SetVector.h"
+#include <functional>
+
+namespace tilewright {
+#define GEN_PASS_DEF_PLANWORKSPACE
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+struct PlanWorkspace : tilewright::impl::PlanWorkspaceBase<PlanWorkspace> {
+  void runOnOperation() override;
+};
+
+/// Where a buffer lives among the operations of the entry block, and where it lies.
+struct Buffer {
+  memref::AllocOp alloc;
+  unsigned first = 0, last = 0;
+  int64_t bytes = -1; // -1: dynamic
+  int64_t offset = 0; // static ones
+  unsigned slot = 0;  // dynamic ones
+  llvm::SetVector<Operation *> slice;
+  bool meets(const Buffer &other) const { return first <= other.last && other.first <= last; }
+};
+
+int64_t roundUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// First fit: the lowest offset at which no buffer that lives at the same time overlaps. Returns the bytes of all.
+int64_t placeStatic(std::vector<Buffer> &buffers) {
+  std::vector<Buffer *> placed;
+  int64_t total = 0;
+  for (Buffer &buffer : buffers) {
+    if (buffer.bytes < 0)
+      continue;
+    int64_t alignment = std::max<int64_t>(workspaceLineBytes, buffer.alloc.getAlignment().value_or(1));
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (Buffer *other : placed)
+        if (buffer.meets(*other) && buffer.offset < other->offset + other->bytes &&
+            other->offset < buffer.offset + buffer.bytes) {
+          buffer.offset = roundUp(other->offset + other->bytes, alignment);
+          moved = true;
+        }
+    }
+    placed.push_back(&buffer);
+    total = std::max(total, buffer.offset + buffer.bytes);
+  }
+  return roundUp(total, workspaceLineBytes);
+}
+
+/// Buffers of dynamic size that never live at the same time share a slot. Returns the number of slots.
+unsigned placeDynamic(std::vector<Buffer> &buffers) {
+  std::vector<std::vector<Buffer *>> slots;
+  for (Buffer &buffer : buffers) {
+    if (buffer.bytes >= 0)
+      continue;
+    auto free = llvm::find_if(slots, [&](const std::vector<Buffer *> &slot) {
+      return llvm::none_of(slot, [&](Buffer *other) { return buffer.meets(*other); });
+    });
+    buffer.slot = free - slots.begin();
+    if (free == slots.end())
+      slots.emplace_back();
+    slots[buffer.slot].push_back(&buffer);
+  }
+  return slots.size();
+}
+
+} // namespace
+
+void WorkspacePlanner::planArena(func::FuncOp function) {
+  if (!function.getBody().hasOneBlock())
+    return;
+  Block &entry = function.front();
+  DenseMap<Operation *, unsigned> order;
+  unsigned count = 0;
+  for (Operation &op : entry)
+    order[&op] = count++;
+
+  std::vector<Buffer> buffers;
+  for (auto alloc : entry.getOps<memref::AllocOp>()) {
+    Buffer buffer;
+    buffer.alloc = alloc;
+    if (!alloc.getSymbolOperands().empty() || !alloc.getType().getLayout().isIdentity() ||
+        !llvm::all_of(alloc.getDynamicSizes(),
+                      [&](Value size) { return sizeSlice(size, function, /*scalars=*/false, buffer.slice); }))
+      continue;
+    SmallVector<Operation *> users;
+    bool returned = llvm::is_contained(entry.getTerminator()->getOperands(), alloc.getResult());
+    if (returned)
+      continue;
+    if (staysLocal(alloc, users)) {
+      buffer.first = count;
+      for (Operation *user : users) {
+        if (isa<memref::DeallocOp>(user))
+          continue;
+        unsigned position = order.lookup(entry.findAncestorOpInBlock(*user));
+        buffer.first = std::min(buffer.first, position);
+        buffer.last = std::max(buffer.last, position);
+      }
+    } else {
+      buffer.first = order[alloc];
+      buffer.last = count; // may be carried by loops: lives to the end
+    }
+    MemRefType type = alloc.getType();
+    if (type.hasStaticShape())
+      buffer.bytes = type.getNumElements() * elementBytes(type.getElementType());
+    buffers.push_back(buffer);
+  }
+  if (buffers.empty())
+    return;
+  int64_t staticBytes = placeStatic(buffers);
+  unsigned numSlots = placeDynamic(buffers);
+
+  // Offsets of the slots and the size of the arena, once in the function and once for its callers.
+  Location loc = function.getLoc();
+  auto layOut = [&](OpBuilder &b, llvm::function_ref<Value(BlockArgument, int64_t)> dimension) {
+    SmallVector<Value> slots(numSlots);
+    IRMapping mapping;
+    Value round = arith::ConstantIndexOp::create(b, loc, workspaceLineBytes - 1);
+    Value mask = arith::ConstantIndexOp::create(b, loc, -workspaceLineBytes);
+    for (Buffer &buffer : buffers) {
+      if (buffer.bytes >= 0)
+        continue;
+      MemRefType type = buffer.alloc.getType();
+      SmallVector<Value> sizes;
+      for (Value size : buffer.alloc.getDynamicSizes())
+        sizes.push_back(cloneSlice(b, size, buffer.slice, mapping, dimension));
+      Value bytes = bytesOf(b, loc, type, sizes);
+      bytes = arith::AndIOp::create(b, loc, arith::AddIOp::create(b, loc, bytes, round), mask);
+      Value &slot = slots[buffer.slot];
+      slot = slot ? arith::MaxUIOp::create(b, loc, slot, bytes).getResult() : bytes;
+    }
+    SmallVector<Value> offsets;
+    Value end = arith::ConstantIndexOp::create(b, loc, staticBytes);
+    for (Value slot : slots) {
+      offsets.push_back(end);
+      end = arith::AddIOp::create(b, loc, end, slot);
+    }
+    offsets.push_back(end);
+    return std::make_pair(offsets, mapping);
+  };
+
+  // The size for callers takes the dynamic dimensions of the array arguments in order.
+  std::string name = (function.getName() + ".bytes").str();
+  DenseMap<std::pair<unsigned, int64_t>, unsigned> positions;
+  SmallVector<Type> types;
+  auto signature = Signature::of(function);
+  if (failed(signature))
+    return;
+  for (const SignatureArgument &argument : signature->arguments) {
+    if (argument.isScalar)
+      continue;
+    auto type = cast<MemRefType>(function.getArgumentTypes()[argument.position]);
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.isDynamicDim(dim)) {
+        positions[{argument.position, dim}] = types.size();
+        types.push_back(builder.getIndexType());
+      }
+  }
+  builder.setInsertionPoint(function);
+  auto bytes = func::FuncOp::create(builder, loc, name, builder.getFunctionType(types, builder.getIndexType()));
+  bytes.setPrivate();
+  Block *body = bytes.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  auto fromSizes = layOut(builder, [&](BlockArgument array, int64_t dim) -> Value {
+    auto type = cast<MemRefType>(array.getType());
+    if (!type.isDynamicDim(dim))
+      return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(dim));
+    return body->getArgument(positions.lookup({array.getArgNumber(), dim}));
+  });
+  func::ReturnOp::create(builder, loc, fromSizes.first.back());
+
+  auto raw = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
+  BlockArgument arena = entry.addArgument(raw, loc);
+  function.setType(builder.getFunctionType(entry.getArgumentTypes(), function.getResultTypes()));
+  if (function.getAllArgAttrs())
+    function->removeAttr(function.getArgAttrsAttrName());
+  function->setAttr(workspaceAttr, FlatSymbolRefAttr::get(bytes));
+  builder.setInsertionPointToStart(&entry);
+  auto here = layOut(builder, [&](BlockArgument array, int64_t dim) -> Value {
+    return memref::DimOp::create(builder, loc, array, dim);
+  });
+  for (Buffer &buffer : buffers) {
+    Value offset = buffer.bytes >= 0 ? arith::ConstantIndexOp::create(builder, loc, buffer.offset).getResult()
+                                     : here.first[buffer.slot];
+    SmallVector<Value> sizes;
+    for (Value size : buffer.alloc.getDynamicSizes())
+      sizes.push_back(here.second.lookup(size));
+    eraseDeallocs(buffer.alloc);
+    Value view = memref::ViewOp::create(builder, buffer.alloc.getLoc(), buffer.alloc.getType(), arena, offset, sizes);
+    buffer.alloc.replaceAllUsesWith(view);
+  }
+  for (Buffer &buffer : buffers) // last: the insertion point may be in front of one
+    buffer.alloc.erase();
+}
+
+/// An allocation that stays is released at the end of its block.
+void WorkspacePlanner::release(memref::AllocOp alloc) {
+  SmallVector<Operation *> users;
+  if (!staysLocal(alloc, users) || llvm::any_of(users, llvm::IsaPred<memref::DeallocOp>))
+    return;
+  builder.setInsertionPoint(alloc->getBlock()->getTerminator());
+  memref::DeallocOp::create(builder, alloc.getLoc(), alloc);
+}
+
+/// An allocation whose size follows from data: its bytes do not wrap to fewer than it needs.
+void WorkspacePlanner::bound(memref::AllocOp alloc) {
+  MemRefType type = alloc.getType();
+  if (alloc.getDynamicSizes().empty() || !alloc.getSymbolOperands().empty() || !type.getLayout().isIdentity() ||
+      type.getMemorySpace() || (type.getRank() == 1 && type.getElementType().isInteger(8)))
+    return;
+  Location loc = alloc.getLoc();
+  builder.setInsertionPoint(alloc);
+  SmallVector<Value> sizes(alloc.getDynamicSizes());
+  Value bytes = bytesOf(builder, loc, type, sizes);
+  auto raw = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
+  Value memory = memref::AllocOp::create(builder, loc, raw, bytes, alloc.getAlignmentAttr());
+  Value start = arith::ConstantIndexOp::create(builder, loc, 0);
+  alloc.replaceAllUsesWith(memref::ViewOp::create(builder, loc, type, memory, start, sizes).getResult());
+  alloc.erase();
+}
+
+void WorkspacePlanner::run() {
+  for (func::FuncOp function : calleesFirst()) {
+    hoist(function);
+    if (function.isPrivate())
+      moveToCallers(function);
+  }
+  for (func::FuncOp function : publicFunctions(module))
+    planArena(function);
+  module.walk([&](memref::AllocOp alloc) { release(alloc); });
+  module.walk([&](memref::AllocOp alloc) { bound(alloc); });
+}
+
+void PlanWorkspace::runOnOperation() { WorkspacePlanner(getOperation()).run(); }

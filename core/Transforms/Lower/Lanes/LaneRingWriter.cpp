@@ -1,0 +1,301 @@
+//===- LaneRingWriter.cpp - Lane code of rings -----------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The two roles of a launch with a ring, units that read its stages, and results
+/// that leave through the scratchpad.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/Transforms/Lower/Lanes/LaneWriter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tilewright/PointerOffset.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+/// From `first` on, which the ring stands in, some lanes start its copies and the others do the rest.
+LogicalResult LaneWriter::split(Operation *first) {
+  int64_t groups = (shape.threads - shape.copiers) / shape.groupLanes;
+  bool stores = false;
+  function.walk([&](tile::StoreOp op) { stores |= storeLine(op, hierarchy.lanes) != 0; });
+  if (stores && shared) {
+    results = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
+    sharedUsed += 2 * groups * storeBytes;
+  }
+  if (!shared || sharedUsed + phaseBytes(ring->stages) > shape.sharedBytes)
+    return ring->loop.emitOpError() << "is a ring, but the launch has no place for its phases in the scratchpad";
+  Value phases = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
+  position.emplace(context, *ring, phases);
+  position->makePhases(thread, groups, shape.cluster);
+  Value isCopier =
+      arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ult, thread, context.i32(shape.copiers));
+  auto branch = scf::IfOp::create(builder, context.loc, isCopier, /*withElseRegion=*/true);
+  // Registers that the copying lanes do without go to the others, where those would have fewer.
+  int64_t registers = groupRegisters(target, shape.groupLanes, groups);
+  bool moves = target.memory("registers")->entries / shape.threads < registers;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  if (moves)
+    context.ops.resizeRegisters(builder, context.loc, copierRegisters, /*grows=*/false);
+  Value isFirst = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::eq, thread, context.i32(0));
+  builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, isFirst).thenBlock());
+  role = Role::Copies;
+  position->start(/*copies=*/true);
+  if (failed(copies(first)))
+    return failure();
+  builder.setInsertionPointToStart(branch.elseBlock());
+  if (moves)
+    context.ops.resizeRegisters(builder, context.loc, registers, /*grows=*/true);
+  role = Role::Rest;
+  position->start(/*copies=*/false);
+  for (Operation *op = first; op != first->getBlock()->getTerminator(); op = op->getNextNode()) {
+    context.loc = op->getLoc();
+    if (failed(lower(*op)))
+      return failure();
+  }
+  if (stored) { // nothing may be on its way when the block ends
+    Value member = arith::AndIOp::create(builder, context.loc, thread, context.i32(shape.groupLanes - 1));
+    Value isFirstOfGroup =
+        arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::eq, member, context.i32(0));
+    builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, isFirstOfGroup).thenBlock());
+    context.ops.waitStores(builder, context.loc, 0);
+  }
+  role = Role::All;
+  if (shape.cluster > 1) { // no block ends while another may still write to it
+    builder.setInsertionPointAfter(branch);
+    context.ops.clusterBarrier(builder, context.loc);
+  }
+  return success();
+}
+
+/// The copying role from `first` to the end of its block: loops around the ring, its copies, and what computes where.
+LogicalResult LaneWriter::copies(Operation *first) {
+  for (Operation *op = first; op != first->getBlock()->getTerminator(); op = op->getNextNode()) {
+    context.loc = op->getLoc();
+    if (auto copy = dyn_cast<tile::CopyOp>(op)) {
+      if (copy->hasAttr(engineAttr) && failed(engineCopy(copy)))
+        return failure();
+      continue;
+    }
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && ring->isAround(op)) {
+      auto own = scf::ForOp::create(builder, op->getLoc(), value(loop.getLowerBound()), value(loop.getUpperBound()),
+                                    value(loop.getStep()), ValueRange{position->slot, position->parity});
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(own.getBody());
+      values.map(loop.getInductionVar(), own.getInductionVar());
+      position->slot = own.getRegionIterArg(0);
+      position->parity = own.getRegionIterArg(1);
+      bool isStep = loop == ring->loop;
+      if (isStep)
+        position->fill();
+      if (failed(copies(&loop.getBody()->front())))
+        return failure();
+      if (isStep)
+        position->advance();
+      scf::YieldOp::create(builder, op->getLoc(), ValueRange{position->slot, position->parity});
+      position->slot = own.getResult(0);
+      position->parity = own.getResult(1);
+      continue;
+    }
+    if (auto parallel = dyn_cast<tile::ParallelOp>(op); parallel && ring->isAround(op)) {
+      for (BlockArgument argument : parallel.getBody().getArguments()) // one copy serves all
+        values.map(argument, context.index(0));
+      if (failed(copies(&parallel.getBody().front().front())))
+        return failure();
+      continue;
+    }
+    if (ring->isAround(op))
+      return op->emitOpError() << "stands around a ring; copies run ahead through loops and levels only";
+    auto isFragment = [](Type type) { return isa<tile::FragmentType>(type); };
+    bool isScalar = llvm::none_of(op->getOperandTypes(), isFragment) && llvm::none_of(op->getResultTypes(), isFragment);
+    if (isScalar && op->getNumRegions() == 0 && isMemoryEffectFree(op) && failed(lower(*op)))
+      return failure();
+  }
+  return success();
+}
+
+/// The argument of the launch that describes these tiles.
+Value LaneWriter::describedBy(const TileMap &map, Location loc) {
+  Block &entry = function.front();
+  unsigned first = entry.getNumArguments() - maps.size();
+  size_t number = llvm::find(maps, map) - maps.begin();
+  if (number == maps.size()) {
+    maps.push_back(map);
+    entry.addArgument(LLVM::LLVMPointerType::get(function.getContext()), loc);
+  }
+  return entry.getArgument(first + number);
+}
+
+LogicalResult LaneWriter::engineCopy(tile::CopyOp op) {
+  FailureOr<LaneArray> source = arrayOf(op, op.getSource()), destination = arrayOf(op, op.getDestination());
+  if (failed(source) || failed(destination))
+    return failure();
+  auto valueOf = [&](Value old) { return value(old); };
+  FailureOr<TileCopy> tile = asTile(context, op, *source, *destination, valueOf);
+  if (failed(tile))
+    return failure();
+  // What all blocks of the cluster copy alike, each copies a part of, for all.
+  bool isShared = shape.cluster > 1 && !llvm::is_contained(op.getSourceOperands(), clusterRank);
+  Value part;
+  if (isShared) {
+    int64_t extent = tile->map.box[tile->outer] / shape.cluster;
+    if (extent * shape.cluster != tile->map.box[tile->outer])
+      return op.emitOpError() << "copies " << tile->map.box[tile->outer] << " lines for " << shape.cluster
+                              << " blocks of a cluster; their number must be a multiple";
+    tile->map.box[tile->outer] = extent;
+    Value rank = context.ops.clusterRank(builder, context.loc);
+    Value before = arith::MulIOp::create(builder, context.loc, rank, context.i32(extent));
+    tile->coordinates[tile->outer] =
+        arith::AddIOp::create(builder, context.loc, tile->coordinates[tile->outer], before);
+    part = arith::MulIOp::create(builder, context.loc, before, context.i32(tile->outerStep));
+  }
+  Type byte = builder.getI8Type(), pointer = destination->pointer.getType();
+  int64_t stage = elementBytes(destination->type.getElementType());
+  for (int64_t extent : destination->type.getShape().drop_front())
+    stage *= extent;
+  Value offset = arith::MulIOp::create(builder, context.loc, position->slot, context.i32(stage));
+  if (part)
+    offset = arith::AddIOp::create(builder, context.loc, offset, part);
+  Value to =
+      LLVM::GEPOp::create(builder, context.loc, pointer, byte, destination->pointer, ArrayRef<LLVM::GEPArg>{offset});
+  if (tile->offset)
+    to = elementBehind(builder, context.loc, to, byte, tile->offset);
+  if (!context.ops.copyTile(builder, context.loc, to, describedBy(tile->map, op.getLoc()), tile->coordinates,
+                            position->full(), isShared ? (int64_t(1) << shape.cluster) - 1 : 0))
+    return op.emitOpError() << "names the engine \"" << op->getAttrOfType<StringAttr>(engineAttr).getValue()
+                            << "\", which the chip's operations lack";
+  return success();
+}
+
+/// Lets a group's fragment leave through the scratchpad, line by line: the engine writes whole rows of a line and clips
+/// them at the end of the array. False: lanes store it.
+///
+///   first lane: the buffer's last tile has left | all: meet, write their elements, fence, meet | first lane: store
+FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array, const Distribution &distribution) {
+  int64_t lineBytes = storeLine(op, hierarchy.lanes);
+  if (role != Role::Rest || !lineBytes || !lane || !results)
+    return false;
+  auto valueOf = [&](Value old) { return value(old); };
+  FailureOr<TileCopy> tile = asTile(context, op, array, lineBytes, valueOf);
+  if (failed(tile))
+    return false;
+  tile::FragmentType type = op.getValue().getType();
+  int64_t bytes = elementBytes(type.getElementType()), columns = lineBytes / bytes;
+  if (type.getRows() * lineBytes > storeBytes)
+    return false;
+  Value isFirst = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::eq, lane, context.i32(0));
+  Value barrier = arith::AddIOp::create(builder, context.loc, group, context.i32(1));
+  auto byFirst = [&](llvm::function_ref<void()> work) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(scf::IfOp::create(builder, context.loc, isFirst).thenBlock());
+    work();
+  };
+  Value map = describedBy(tile->map, op.getLoc());
+  const Memory &banks = *target.memory(hierarchy.scratchpad);
+  double issueSlots = target.rate("issue").value_or(1);
+  for (int64_t first = 0; first < type.getCols(); first += columns) {
+    // The elements of this line.
+    Distribution part;
+    part.number = distribution.number;
+    part.bits = distribution.bits;
+    SmallVector<int64_t> order;
+    for (auto [e, point] : llvm::enumerate(distribution.elements))
+      if (point[1] >= first && point[1] < first + columns) {
+        order.push_back(e);
+        part.elements.push_back({point[0], point[1] - first});
+      }
+    LaneArray buffer;
+    buffer.scratchpad = true;
+    buffer.type = MemRefType::get({type.getRows(), columns}, type.getElementType());
+    buffer.arrangement = tile::ArrangementAttr::get(builder.getContext(), llvm::Log2_64(lineBytes / 16), 4, 3, 0, 0, 1);
+    Value place = arith::MulIOp::create(builder, context.loc, group, context.i32(2 * storeBytes));
+    buffer.pointer = LLVM::GEPOp::create(builder, context.loc, results.getType(), builder.getI8Type(), results,
+                                         ArrayRef<LLVM::GEPArg>{place});
+    if (stored % 2)
+      buffer.pointer = elementBehind(builder, context.loc, buffer.pointer, builder.getI8Type(), storeBytes);
+    FailureOr<Value> line = someOf(op.getValue(), order);
+    if (failed(line))
+      return failure();
+    // Two buffers in turn: the one before last must have left, and at the start of a round all of the last round.
+    bool again = ring->loop->getParentOfType<scf::ForOp>() != nullptr;
+    if (stored >= 2 || (stored == 0 && again)) {
+      byFirst([&] { context.ops.waitStores(builder, context.loc, stored ? 1 : 0); });
+      context.ops.groupBarrier(builder, context.loc, barrier, shape.groupLanes);
+    }
+    ++stored;
+    if (failed(storeInOrder(context, buffer, part, *line, hierarchy.lanes, banks, issueSlots)))
+      return op.emitOpError() << "has a layout whose lines cannot be written to the scratchpad";
+    context.ops.fenceEngines(builder, context.loc);
+    context.ops.groupBarrier(builder, context.loc, barrier, shape.groupLanes);
+    SmallVector<Value> coordinates(tile->coordinates);
+    if (first)
+      coordinates[0] = arith::AddIOp::create(builder, context.loc, coordinates[0], context.i32(first));
+    bool done = true;
+    byFirst([&] {
+      done = context.ops.storeTile(builder, context.loc, buffer.pointer, map, coordinates);
+      context.ops.commitStores(builder, context.loc);
+    });
+    if (!done)
+      return op.emitOpError() << "leaves by an engine, which the chip's operations lack";
+  }
+  return true;
+}
+
+LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
+  SmallVector<Value> operands;
+  auto valueOf = [&](Value old) { return value(old); };
+  for (bool isA : {true, false}) {
+    auto load = (isA ? op.getA() : op.getB()).getDefiningOp<tile::LoadOp>();
+    if (!load || !ring)
+      return op.emitOpError() << "multiplies by unit " << op.getUnit() << ", which reads " << (isA ? "a" : "b")
+                              << " in the scratchpad: it must be a tile.load from a stage of a ring";
+    FailureOr<LaneArray> array = arrayOf(load, load.getMemref());
+    if (failed(array))
+      return failure();
+    auto described = describeOperand(context, load, *array, isA, position->slot, valueOf);
+    if (failed(described))
+      return failure();
+    Value along = arith::ConstantIntOp::create(builder, context.loc, described->second ? 1 : 0, 64);
+    operands.append({described->first, along});
+  }
+  operands.push_back(value(op.getC()));
+  Type result = operands.back().getType();
+  std::string name = ("tilewright.unit." + op.getUnit()).str();
+  if (!module.lookupSymbol(name)) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    func::FuncOp::create(builder, op.getLoc(), name,
+                         builder.getFunctionType(SmallVector<Type>(ValueRange(operands).getTypes()), {result}))
+        .setPrivate();
+  }
+  values.map(op.getResult(),
+             func::CallOp::create(builder, op.getLoc(), name, TypeRange(result), operands).getResult(0));
+  return success();
+}
+
+/// The units of a step form a group; when only that one is under way, the stage before it is free.
+void LaneWriter::endStep(scf::ForOp op, SmallVectorImpl<Value> &yielded, Value iv) {
+  context.loc = op.getLoc();
+  context.ops.commitUnits(builder, context.loc);
+  SmallVector<unsigned> sums;
+  SmallVector<Value> accumulators;
+  for (auto [i, each] : llvm::enumerate(yielded))
+    if (isa<VectorType>(each.getType())) {
+      sums.push_back(i);
+      accumulators.push_back(each);
+    }
+  for (auto [i, sum] : llvm::zip(sums, context.ops.waitUnits(builder, context.loc, 1, accumulators)))
+    yielded[i] = sum;
+  auto around = cast<scf::ForOp>(iv.getParentBlock()->getParentOp());
+  Value isLater = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ne, iv, around.getLowerBound());
+  position->releasePrevious(lane, isLater);
+  position->advance();
+}

@@ -1,0 +1,127 @@
+//===- LaneRings.h - Rings between roles of a block -------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A loop whose iterations copy tiles into stage `%k mod S` of buffers, wait and
+/// read them is a ring. Its sequential meaning has one order; the engine that the
+/// copies name lets them run ahead as far as stages are free:
+///
+///   affine.for %k {                     the first lanes: copies          the others, in groups: everything else
+///     %t = tile.copy -> %k mod S        for { await empty[s]             for { await full[s]
+///     tile.wait %t                            full[s] expects bytes            units on stage s; commit
+///     tile.load <- %k mod S; tile.mma         copies -> stage s                wait for all units but these
+///   }                                         s = s + 1 mod S }                arrive at empty[s - 1]; s = s + 1 mod S
+///   }
+///                                                                        wait for all units; arrive at empty[s - 1]
+///
+///   stage      0    1    2    3      A phase object a stage and direction: `full` ends when its bytes have come,
+///   `empty` copies   [k+3][k+4][k+1][k+2]    when every group has released it, at the last wait that covers its reads.
+///   Stage and units                ^ k         parity run on through the loops around.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_LOWER_LANES_LANERINGS_H
+#define TILEWRIGHT_CORE_TRANSFORMS_LOWER_LANES_LANERINGS_H
+
+#include "core/Transforms/Lower/Lanes/LaneAccess.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace tilewright {
+
+/// The ring of a launch.
+struct LaneRing {
+  mlir::scf::ForOp loop; // one step an iteration
+  tile::WaitOp wait;
+  int64_t stages = 0;
+  int64_t stageBytes = 0; // that the copies of a step bring
+  bool isAround(mlir::Operation *op) const { return op->isAncestor(loop); }
+};
+
+/// Finds it; nullopt where no copy names an engine. Failure with a diagnostic where such a copy is not part of a ring.
+mlir::FailureOr<std::optional<LaneRing>> findRing(mlir::func::FuncOp launch);
+
+/// Adds to the shape of a grid what its units and its ring need: lanes of a group, those that copy, phase objects.
+void addRoles(tile::ParallelOp grid, const LaneHierarchy &hierarchy, LaunchShape &shape);
+
+/// Bytes of the phase objects of a ring.
+inline int64_t phaseBytes(int64_t stages) { return 16 * stages; }
+
+/// The position in a ring while one role is written.
+class RingPosition {
+public:
+  RingPosition(LaneContext &context, const LaneRing &ring, mlir::Value phases)
+      : context(context), ring(ring), phases(phases) {}
+
+  /// One lane makes the objects for `groups` of each block; all lanes of the `cluster` blocks see them afterwards.
+  void makePhases(mlir::Value thread, int64_t groups, int64_t cluster);
+  /// The position at which a role starts.
+  void start(bool copies);
+
+  /// Copying role: waits for the stage to be free and says what will come.
+  void fill();
+  /// Other roles: waits for what has been copied.
+  void awaitFull();
+  /// The group's first lane releases the stage before this one, in all blocks of its cluster, where `condition` (i1,
+  /// null: always) holds.
+  void releasePrevious(mlir::Value lane, mlir::Value condition);
+  void advance();
+
+  /// The phase object that copies into this stage complete at.
+  mlir::Value full() const { return object(slot, 0); }
+  mlir::Value slot, parity; // i32
+
+private:
+  mlir::Value object(mlir::Value stage, int64_t first) const;
+
+  LaneContext &context;
+  const LaneRing &ring;
+  mlir::Value phases;
+  int64_t cluster = 1;
+};
+
+/// A tile of an array as a launch argument describes it. Sizes are constants or block arguments of the lane code.
+struct TileMap {
+  unsigned array = 0; // argument of the lane code
+  mlir::Type element;
+  llvm::SmallVector<mlir::OpFoldResult> sizes; // innermost first
+  llvm::SmallVector<int64_t> pitches, box;     // bytes; elements
+  int64_t swizzleBytes = 0;
+  bool operator==(const TileMap &other) const {
+    return array == other.array && sizes == other.sizes && box == other.box && swizzleBytes == other.swizzleBytes;
+  }
+};
+
+/// What a tile.copy by an engine needs.
+struct TileCopy {
+  TileMap map;
+  llvm::SmallVector<mlir::Value> coordinates; // i32, innermost first
+  int64_t offset = 0;                         // of the destination in its stage, bytes
+  unsigned outer = 0;                         // outermost dimension in which the box extends, and its step there, bytes
+  int64_t outerStep = 0;
+};
+/// The copy `op` as one tile; `value` gives the lane code's value of one of its operands. Failure with a diagnostic
+/// where the engine could not do it.
+mlir::FailureOr<TileCopy> asTile(LaneContext &context, tile::CopyOp op, const LaneArray &source,
+                                 const LaneArray &destination, llvm::function_ref<mlir::Value(mlir::Value)> value);
+
+/// Bytes of a line in which the rows of a group's fragment leave the scratchpad by an engine; 0: lanes store it. The
+/// launch of a ring has two buffers of `storeBytes` for each group then.
+int64_t storeLine(tile::StoreOp op, int64_t subgroupLanes);
+inline constexpr int64_t storeBytes = 8192; // 64 rows of 128 bytes
+/// A part of a store, one line wide; failure, without a diagnostic, where the engine could not do it.
+mlir::FailureOr<TileCopy> asTile(LaneContext &context, tile::StoreOp op, const LaneArray &array, int64_t line,
+                                 llvm::function_ref<mlir::Value(mlir::Value)> value);
+
+/// Where a unit finds the matrix that `load` reads: the descriptor (i64), and whether its lines run along k.
+mlir::FailureOr<std::pair<mlir::Value, bool>> describeOperand(LaneContext &context, tile::LoadOp load,
+                                                              const LaneArray &array, bool isA, mlir::Value slot,
+                                                              llvm::function_ref<mlir::Value(mlir::Value)> value);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_LOWER_LANES_LANERINGS_H

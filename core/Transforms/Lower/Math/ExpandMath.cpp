@@ -1,0 +1,274 @@
+//===- ExpandMath.cpp - Elementary functions without calls ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Replaces math ops on floats and on vectors of floats by the arithmetic of
+// MathExpansion. Half-width types compute in f32 and round once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Lower/Engines/UseVectorOps.h"
+#include "core/Transforms/Lower/Math/MathExpansion.h"
+#include "core/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tilewright/TargetDescription.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_EXPANDMATH
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+/// The constant that all lanes of `value` have.
+std::optional<double> splatConstant(Value value) {
+  Attribute attr;
+  if (!matchPattern(value, m_Constant(&attr))) {
+    if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>())
+      return splatConstant(broadcast.getSource());
+    return std::nullopt;
+  }
+  if (auto dense = dyn_cast<DenseElementsAttr>(attr)) {
+    if (!dense.isSplat())
+      return std::nullopt;
+    attr = dense.getSplatValue<Attribute>();
+  }
+  auto number = dyn_cast<FloatAttr>(attr);
+  return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
+}
+
+/// Whether `value` is `expected` as its own type rounds it (one unit of tolerance: programs print few digits).
+bool isConstant(Value value, double expected) {
+  auto found = splatConstant(value);
+  if (!found)
+    return false;
+  unsigned precision = cast<FloatType>(getElementTypeOrSelf(value.getType())).getFPMantissaWidth();
+  return std::abs(*found - expected) <= std::ldexp(std::abs(expected), 1 - static_cast<int>(std::min(precision, 32u)));
+}
+
+/// x where `value` is x / sqrt 2.
+Value dividedByRootTwo(Value value) {
+  if (auto mul = value.getDefiningOp<arith::MulFOp>()) {
+    if (isConstant(mul.getRhs(), M_SQRT1_2))
+      return mul.getLhs();
+    if (isConstant(mul.getLhs(), M_SQRT1_2))
+      return mul.getRhs();
+  }
+  if (auto div = value.getDefiningOp<arith::DivFOp>())
+    if (isConstant(div.getRhs(), M_SQRT2))
+      return div.getLhs();
+  return {};
+}
+
+/// The factors of the product `value`, through nested multiplications.
+void factors(Value value, SmallVectorImpl<Value> &found, unsigned depth = 0) {
+  if (auto mul = value.getDefiningOp<arith::MulFOp>(); mul && depth < 4) {
+    factors(mul.getLhs(), found, depth + 1);
+    factors(mul.getRhs(), found, depth + 1);
+    return;
+  }
+  found.push_back(value);
+}
+
+/// The operation whose result is x / 2 * (1 + erf(x / sqrt 2)), where `sum` is the parenthesis; null if none is.
+Operation *matchGelu(Value sum, Value x) {
+  SmallVector<Value> xFactors;
+  factors(x, xFactors);
+  for (Value product = sum;;) {
+    if (!product.hasOneUse())
+      return nullptr;
+    auto mul = dyn_cast<arith::MulFOp>(*product.user_begin());
+    if (!mul)
+      return nullptr;
+    SmallVector<Value> found;
+    factors(mul.getResult(), found);
+    auto remove = [&](Value value) {
+      auto position = llvm::find(found, value);
+      if (position == found.end())
+        return false;
+      found.erase(position);
+      return true;
+    };
+    if (remove(sum) && llvm::all_of(xFactors, remove) && found.size() == 1 && isConstant(found[0], 0.5))
+      return mul;
+    product = mul.getResult();
+  }
+}
+
+struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
+  bool hasScale = false;
+
+  /// Runs `build` on the type in which the function is computed; converts there and back.
+  Value compute(OpBuilder &b, Location loc, Type type, ValueRange operands,
+                llvm::function_ref<Value(MathExpansion &, ValueRange)> build) {
+    Type element = getElementTypeOrSelf(type), wide = type;
+    bool narrow = cast<FloatType>(element).getWidth() < 32;
+    if (narrow)
+      wide = isa<ShapedType>(type) ? Type(cast<ShapedType>(type).clone(b.getF32Type())) : Type(b.getF32Type());
+    SmallVector<Value> values(operands);
+    if (narrow)
+      for (Value &value : values)
+        value = arith::ExtFOp::create(b, loc, wide, value);
+    MathExpansion expansion(b, loc, wide, hasScale);
+    Value result = build(expansion, values);
+    return narrow && result ? arith::TruncFOp::create(b, loc, type, result) : result;
+  }
+
+  /// 1 + erf(y) is erfc(-y) and loses all digits for large negative y; with y = x / sqrt 2 even the rounding of y
+  /// counts, so that the normal distribution and the GELU around it are taken as a whole.
+  void expandOnePlusErf(math::ErfOp erf, SmallVectorImpl<Operation *> &replaced) {
+    for (Operation *user : llvm::make_early_inc_range(erf->getUsers())) {
+      auto sum = dyn_cast<arith::AddFOp>(user);
+      if (!sum || !(isConstant(sum.getLhs(), 1.0) || isConstant(sum.getRhs(), 1.0)))
+        continue;
+      Value y = erf.getOperand(), x = dividedByRootTwo(y);
+      Type type = sum.getType();
+      if (Operation *gelu = x ? matchGelu(sum.getResult(), x) : nullptr) {
+        OpBuilder b(gelu);
+        gelu->getResult(0).replaceAllUsesWith(
+            compute(b, gelu->getLoc(), type, x, [](MathExpansion &e, ValueRange v) { return e.gelu(v[0]); }));
+        replaced.push_back(gelu);
+        continue;
+      }
+      OpBuilder b(sum);
+      sum.getResult().replaceAllUsesWith(compute(b, sum.getLoc(), type, x ? x : y, [&](MathExpansion &e, ValueRange v) {
+        return x ? e.normalCdf2(v[0]) : e.erfc(e.mul(v[0], e.constant(-1)));
+      }));
+      replaced.push_back(sum);
+    }
+  }
+
+  /// Powers with an exponent that needs no logarithm.
+  static Value power(MathExpansion &e, OpBuilder &b, Location loc, Value x, double exponent) {
+    bool reciprocal = exponent < 0;
+    double magnitude = std::abs(exponent);
+    if (magnitude != std::floor(magnitude) || magnitude > 16)
+      return {};
+    Value result = e.constant(1), square = x;
+    for (auto n = static_cast<unsigned>(magnitude); n != 0; n >>= 1) {
+      if (n & 1)
+        result = matchPattern(result, m_Constant()) ? square : e.mul(result, square);
+      if (n > 1)
+        square = e.mul(square, square);
+    }
+    return reciprocal ? e.div(e.constant(1), result) : result;
+  }
+
+  Value expand(Operation *op, MathExpansion &e, ValueRange v, OpBuilder &b) {
+    return llvm::TypeSwitch<Operation *, Value>(op)
+        .Case([&](math::ExpOp) { return e.exp(v[0]); })
+        .Case([&](math::Exp2Op) { return e.exp2(v[0]); })
+        .Case([&](math::ExpM1Op) { return e.expm1(v[0]); })
+        .Case([&](math::LogOp) { return e.log(v[0]); })
+        .Case([&](math::Log2Op) { return e.log(v[0], 2); })
+        .Case([&](math::Log10Op) { return e.log(v[0], 10); })
+        .Case([&](math::Log1pOp) { return e.log1p(v[0]); })
+        .Case([&](math::TanhOp) { return e.tanh(v[0]); })
+        .Case([&](math::SinhOp) { return e.sinh(v[0]); })
+        .Case([&](math::CoshOp) { return e.cosh(v[0]); })
+        .Case([&](math::ErfOp) { return e.erf(v[0]); })
+        .Case([&](math::ErfcOp) { return e.erfc(v[0]); })
+        .Case([&](math::RsqrtOp) { return e.rsqrt(v[0]); })
+        .Case([&](math::SinOp) { return e.sin(v[0]); })
+        .Case([&](math::CosOp) { return e.cos(v[0]); })
+        .Case([&](math::TanOp) { return e.tan(v[0]); })
+        .Case([&](math::AsinOp) { return e.asin(v[0]); })
+        .Case([&](math::AcosOp) { return e.acos(v[0]); })
+        .Case([&](math::AtanOp) { return e.atan(v[0]); })
+        .Case([&](math::Atan2Op) { return e.atan2(v[0], v[1]); })
+        .Case([&](math::AsinhOp) { return e.asinh(v[0]); })
+        .Case([&](math::AcoshOp) { return e.acosh(v[0]); })
+        .Case([&](math::AtanhOp) { return e.atanh(v[0]); })
+        .Case([&](math::CbrtOp) { return e.cbrt(v[0]); })
+        .Case([&](math::PowFOp pow) -> Value {
+          auto exponent = splatConstant(pow.getRhs());
+          Value few = exponent ? power(e, b, op->getLoc(), v[0], *exponent) : Value();
+          return few ? few : e.pow(v[0], v[1]);
+        })
+        .Default([](Operation *) { return Value(); });
+  }
+
+  /// Erases `op` and the definitions that only it used.
+  static void eraseDead(Operation *op) {
+    if (!isOpTriviallyDead(op))
+      return;
+    SmallVector<Operation *> definitions;
+    for (Value operand : op->getOperands())
+      if (Operation *definition = operand.getDefiningOp(); definition && !llvm::is_contained(definitions, definition))
+        definitions.push_back(definition);
+    op->erase();
+    for (Operation *definition : definitions)
+      eraseDead(definition);
+  }
+
+  void runOnOperation() override {
+    if (auto target = targetOf(getOperation())) {
+      hasScale = (*target)->rate("ldexp.f32").has_value();
+      // What a vector unit does in one instruction is taken before its parts are expanded.
+      if (auto module = dyn_cast<ModuleOp>(getOperation()))
+        useVectorOps(module, **target);
+    } else {
+      llvm::consumeError(target.takeError()); // the generic form is right everywhere
+    }
+    SmallVector<math::ErfOp> erfs;
+    getOperation()->walk([&](math::ErfOp erf) { erfs.push_back(erf); });
+    for (math::ErfOp erf : erfs) {
+      SmallVector<Operation *> replaced;
+      expandOnePlusErf(erf, replaced);
+      for (Operation *op : replaced)
+        eraseDead(op);
+    }
+
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      // Rounding and sign operations are instructions already.
+      if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
+          isa<math::AbsFOp, math::CeilOp, math::FloorOp, math::RoundEvenOp, math::RoundOp, math::TruncOp, math::SqrtOp,
+              math::FmaOp, math::CopySignOp>(op))
+        return;
+      auto element = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+      if (element && (element.getWidth() < 32 || element.isF32() || element.isF64()) &&
+          llvm::all_of(op->getOperandTypes(), [&](Type type) { return getElementTypeOrSelf(type) == element; }))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
+      OpBuilder b(op);
+      Value result = compute(b, op->getLoc(), op->getResult(0).getType(), op->getOperands(),
+                             [&](MathExpansion &e, ValueRange v) { return expand(op, e, v, b); });
+      if (!result)
+        continue;
+      op->getResult(0).replaceAllUsesWith(result);
+      eraseDead(op);
+    }
+    getOperation()->walk([](math::CopySignOp op) { takeElement(op); });
+  }
+
+  /// LLVM 22.1 crashes where it takes this op of vectors of one element apart.
+  static void takeElement(math::CopySignOp op) {
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!type || type.isScalable() || type.getNumElements() != 1)
+      return;
+    OpBuilder b(op);
+    SmallVector<int64_t> first(type.getRank(), 0);
+    auto element = [&](Value vector) -> Value { return vector::ExtractOp::create(b, op.getLoc(), vector, first); };
+    Value sign = element(op.getRhs());
+    Value result = math::CopySignOp::create(b, op.getLoc(), element(op.getLhs()), sign, op.getFastmathAttr());
+    op.replaceAllUsesWith(vector::BroadcastOp::create(b, op.getLoc(), type, result).getResult());
+    op.erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,413 @@
+//===- LaneChoice.cpp - Which loop of a nest becomes lanes ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads the body of a nest, and decides on lanes, accumulators, steps of outer
+// reductions and the kind of store; NestLanes.cpp and NestVectorizer.cpp write what was decided.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/Instructions.h"
+#include "core/Transforms/Nests/NestVectorizer.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+static std::optional<vector::CombiningKind> combiningKind(Operation *op) {
+  using vector::CombiningKind;
+  return llvm::TypeSwitch<Operation *, std::optional<CombiningKind>>(op)
+      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return CombiningKind::ADD; })
+      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return CombiningKind::MUL; })
+      .Case<arith::MaximumFOp>([](auto) { return CombiningKind::MAXIMUMF; })
+      .Case<arith::MinimumFOp>([](auto) { return CombiningKind::MINIMUMF; })
+      .Case<arith::MaxNumFOp>([](auto) { return CombiningKind::MAXNUMF; })
+      .Case<arith::MinNumFOp>([](auto) { return CombiningKind::MINNUMF; })
+      .Case<arith::MaxSIOp>([](auto) { return CombiningKind::MAXSI; })
+      .Case<arith::MaxUIOp>([](auto) { return CombiningKind::MAXUI; })
+      .Case<arith::MinSIOp>([](auto) { return CombiningKind::MINSI; })
+      .Case<arith::MinUIOp>([](auto) { return CombiningKind::MINUI; })
+      .Case<arith::AndIOp>([](auto) { return CombiningKind::AND; })
+      .Case<arith::OrIOp>([](auto) { return CombiningKind::OR; })
+      .Case<arith::XOrIOp>([](auto) { return CombiningKind::XOR; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+static bool sameElement(const Access &a, const Access &b) {
+  return a.memref == b.memref && a.map == b.map && llvm::equal(a.symbols, b.symbols);
+}
+
+/// Whether two accesses never touch the same element: an index that no loop of the nest moves differs by a constant.
+static bool areApart(const Access &a, const Access &b) {
+  if (!llvm::equal(a.symbols, b.symbols))
+    return false;
+  unsigned dims = a.map.getNumDims(), symbols = a.map.getNumSymbols();
+  return llvm::any_of(llvm::zip_equal(a.map.getResults(), b.map.getResults()), [&](auto pair) {
+    auto [x, y] = pair;
+    auto distance = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(x - y, dims, symbols));
+    return x.isSymbolicOrConstant() && distance && distance.getValue() != 0;
+  });
+}
+
+const Access *NestVectorizer::accessOf(Operation *op) const {
+  for (const Access &access : isa<AffineLoadOp>(op) ? nest.loads : nest.stores)
+    if (access.op == op)
+      return &access;
+  return nullptr;
+}
+
+const Accumulation *NestVectorizer::accumulationOf(Operation *op) const {
+  for (const Accumulation &accumulation : accumulations)
+    if (accumulation.load->op == op || accumulation.store->op == op)
+      return &accumulation;
+  return nullptr;
+}
+
+bool NestVectorizer::readBody(std::string &reason) {
+  for (const Access &store : nest.stores) {
+    for (const Access &other : nest.stores)
+      if (&other != &store && other.memref == store.memref && !areApart(other, store)) {
+        reason = "a buffer is stored twice";
+        return false;
+      }
+    for (const Access &load : nest.loads) {
+      if (load.memref != store.memref || areApart(load, store))
+        continue;
+      if (!sameElement(load, store)) {
+        reason = "a buffer is read and written at different places";
+        return false;
+      }
+      if (store.dims().count() == nest.depth() || !load.op->hasOneUse())
+        continue;
+      Operation *combine = cast<AffineStoreOp>(store.op).getValueToStore().getDefiningOp();
+      if (!combine || !combine->hasOneUse() || *load.op->user_begin() != combine)
+        continue;
+      if (auto kind = combiningKind(combine))
+        accumulations.push_back({&load, &store, combine, *kind});
+    }
+  }
+  unsigned widest = 8;
+  for (Operation &op : nest.body->without_terminator()) {
+    if (!isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() &&
+        !(op.hasTrait<OpTrait::Elementwise>() && op.hasTrait<OpTrait::Vectorizable>())) {
+      reason = ("'" + op.getName().getStringRef() + "' has no vector form").str();
+      return false;
+    }
+    auto inspect = [&](Type type) {
+      if (type.isIndex())
+        return true; // counts as two registers; the lanes follow the data
+      if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() > 64)
+        return false;
+      if (!type.isInteger(1))
+        widest = std::max(widest, type.getIntOrFloatBitWidth());
+      return true;
+    };
+    for (Type type : op.getResultTypes())
+      if (!inspect(type)) {
+        reason = "an element type has no vectors";
+        return false;
+      }
+    // A bool in memory is a byte, in a vector a bit.
+    if (auto *access = isa<AffineLoadOp, AffineStoreOp>(op) ? accessOf(&op) : nullptr) {
+      Type element = elementOf(access->memref);
+      if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0) {
+        reason = "elements are no whole bytes";
+        return false;
+      }
+    }
+  }
+  lanes = model.lanes(widest);
+  return true;
+}
+
+bool NestVectorizer::laneIsPossible(unsigned dim) const {
+  for (const Access &store : nest.stores) {
+    const Accumulation *accumulation = accumulationOf(store.op);
+    if (store.dims().test(dim)) {
+      if (store.stride(dim) != 1)
+        return false;
+      continue;
+    }
+    if (!accumulation)
+      return false;
+    bool isSum = accumulation->kind == vector::CombiningKind::ADD || accumulation->kind == vector::CombiningKind::MUL;
+    if (isSum && isa<FloatType>(accumulation->combine->getResult(0).getType()) && !mayReassociate)
+      return false;
+  }
+  auto turn = turnOver(dim);
+  return llvm::all_of(nest.loads, [&](const Access &load) {
+    return !load.dims().test(dim) || load.stride(dim) || (turn && llvm::is_contained(turn->loads, &load));
+  });
+}
+
+/// Counts `load` of a lane loop `dim` if it is a gather; a row of such lines may be longer than the nearest cache.
+void NestVectorizer::countGather(const Access &load, unsigned dim, LaneCost &cost) const {
+  int64_t stride = load.stride(dim).value_or(lanes);
+  if (stride == 0 || stride == 1 || model.deinterleaves(stride, lanes) ||
+      llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
+    return;
+  ++cost.gathers;
+  int64_t width = elementBytes(elementOf(load.memref));
+  bool ownLines = std::abs(stride) * width >= model.lineBytes();
+  cost.returns += ownLines && !model.staysNear(nest.tripCounts[dim].value_or(1 << 20) * model.lineBytes());
+}
+
+/// A strided load costs one access a lane, or loads side by side and shuffles; one that is turned its part of a square.
+NestVectorizer::LaneCost NestVectorizer::laneCost(unsigned dim) const {
+  LaneCost cost;
+  auto turn = turnOver(dim);
+  for (const Access &load : nest.loads) {
+    countGather(load, dim, cost);
+    if (turn && llvm::is_contained(turn->loads, &load)) {
+      cost.loads += model.turnedLoads(turn->side) * static_cast<double>(lanes) / static_cast<double>(turn->side);
+      continue;
+    }
+    int64_t stride = load.stride(dim).value_or(lanes);
+    cost.loads += stride == 0 ? 0.1 : stride == 1 ? 1.0 : model.stridedLoads(stride, lanes);
+  }
+  for (const Access &store : nest.stores)
+    cost.stores += store.dims().test(dim) ? 1.0 : 0.1;
+  double trips = nest.tripCounts[dim] ? static_cast<double>(*nest.tripCounts[dim]) : 1e6;
+  cost.idle = std::ceil(trips / lanes) * lanes / std::max(trips, 1.0);
+  return cost;
+}
+
+SmallVector<std::optional<NestVectorizer::LaneCost>> NestVectorizer::laneCosts() {
+  std::string reason;
+  if (model.vectorBytes() == 0 || nest.stores.empty() || !readBody(reason))
+    return {};
+  SmallVector<std::optional<LaneCost>> costs(nest.depth());
+  for (unsigned dim = 0; dim < nest.depth(); ++dim)
+    if (laneIsPossible(dim))
+      costs[dim] = laneCost(dim);
+  return costs;
+}
+
+void NestVectorizer::findVarying() {
+  Value laneIv = nest.loops[laneLoop]->getRegion(0).front().getArgument(0);
+  for (Operation &op : nest.body->without_terminator()) {
+    bool differs = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return operand == laneIv || (operand.getDefiningOp() && varying.contains(operand.getDefiningOp()));
+    });
+    if (auto *access = isa<AffineLoadOp, AffineStoreOp>(op) ? accessOf(&op) : nullptr)
+      differs = access->dims().test(laneLoop) || accumulationOf(&op) || access->isStore;
+    // What changes memory that this nest writes must be read at its place.
+    if (auto load = dyn_cast<AffineLoadOp>(op))
+      differs |= llvm::any_of(nest.stores, [&](const Access &s) { return s.memref == load.getMemRef(); });
+    if (differs)
+      varying.insert(&op);
+  }
+}
+
+bool NestVectorizer::choose(std::string &reason) {
+  if (model.vectorBytes() == 0) {
+    reason = "the chip has no vector registers";
+    return false;
+  }
+  if (nest.stores.empty()) {
+    reason = "nothing is stored";
+    return false;
+  }
+  if (!readBody(reason))
+    return false;
+  std::optional<double> best;
+  for (unsigned dim = 0; dim < nest.depth(); ++dim)
+    if (laneIsPossible(dim)) {
+      double cost = laneCost(dim).total();
+      if (!best || cost <= *best) {
+        best = cost;
+        laneLoop = dim;
+      }
+    }
+  if (!best) {
+    reason = "no loop's iterations are contiguous in all stores";
+    return false;
+  }
+  double scalar = static_cast<double>(nest.loads.size() + nest.stores.size()) * lanes;
+  if (*best >= scalar) {
+    reason = "strided accesses would cost more than the vectors save";
+    return false;
+  }
+  if (auto trips = nest.tripCounts[laneLoop]; trips && *trips < lanes)
+    lanes = llvm::PowerOf2Ceil(std::max<int64_t>(*trips, 1));
+  if (lanes < 2) {
+    reason = "there is one lane's worth of iterations";
+    return false;
+  }
+  findVarying();
+  // An affine.apply becomes lanes only inside an access map, where its operands are composed in.
+  for (Operation *op : varying)
+    if (isa<AffineApplyOp>(op) && !llvm::all_of(op->getUsers(), [](Operation *user) {
+          return isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(user);
+        })) {
+      reason = "an index expression is used as data";
+      return false;
+    }
+
+  for (Accumulation &accumulation : accumulations)
+    accumulation.overLanes = !accumulation.store->dims().test(laneLoop);
+  int64_t overLanes = llvm::count_if(accumulations, [](const Accumulation &a) { return a.overLanes; });
+  unsigned operations = 0;
+  for (Operation *op : varying) {
+    // What is read twice is loaded once.
+    const Access *access = isa<AffineLoadOp>(op) ? accessOf(op) : nullptr;
+    bool isAgain = access && llvm::any_of(nest.loads, [&](const Access &before) {
+                     return &before < access && sameElement(before, *access);
+                   });
+    operations += isAgain                                                  ? 0
+                  : isa_and_nonnull<arith::ArithDialect>(op->getDialect()) ? 1
+                  : op->getNumResults()                                    ? 4
+                                                                           : 1;
+  }
+  if (overLanes > 0) // chains of all sums together keep the units busy
+    unroll = std::max<int64_t>(model.accumulators() / overLanes / (operations > 12 * overLanes ? 2 : 1), 1);
+  else
+    unroll = operations > 12 ? 1 : 2;
+  if (auto trips = nest.tripCounts[laneLoop])
+    while (unroll > 1 && *trips < unroll * lanes)
+      unroll /= 2;
+
+  for (const Access &store : nest.stores) {
+    auto type = cast<MemRefType>(store.memref.getType());
+    if (accumulationOf(store.op) || !store.dims().test(laneLoop) || !type.hasStaticShape() ||
+        llvm::any_of(nest.loads, [&](const Access &load) { return load.memref == store.memref; }))
+      continue;
+    int64_t bytes = elementBytes(type.getElementType());
+    if (model.streams(type.getNumElements() * bytes) && lanes * bytes == model.lineBytes() && !streamed)
+      streamed = &store;
+  }
+  chooseTurn();
+  if (turned.empty())
+    chooseSteps();
+  return true;
+}
+
+/// Whether an iteration of loop `dim` reads a row that the next one reads again: together they load, and compute from
+/// it, once.
+static bool readsNextRow(const Nest &nest, unsigned dim, unsigned lane) {
+  auto isRow = [&](const Access &load) { return load.dims().test(lane) && load.stride(lane) == 1; };
+  for (const Access &load : nest.loads) {
+    if (!isRow(load) || !load.dims().test(dim))
+      continue;
+    MLIRContext *context = load.map.getContext();
+    AffineExpr next = getAffineDimExpr(dim, context) + 1;
+    AffineMap shifted = simplifyAffineMap(
+        load.map.replace(getAffineDimExpr(dim, context), next, load.map.getNumDims(), load.map.getNumSymbols()));
+    for (const Access &other : nest.loads)
+      if (other.memref == load.memref && other.symbols == load.symbols && simplifyAffineMap(other.map) == shifted)
+        return true;
+  }
+  return false;
+}
+
+/// Arithmetic of one vector of iterations, in instructions; products that are added cost nothing of their own.
+double NestVectorizer::arithmetic() const {
+  double sum = 0;
+  for (Operation *op : varying) {
+    if (isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op))
+      continue;
+    bool isFused = isa<arith::MulFOp>(op) && op->hasOneUse() && isa<arith::AddFOp, arith::SubFOp>(*op->user_begin());
+    sum += isFused ? 0 : instructionsOf(op);
+  }
+  return sum;
+}
+
+/// The loop of which several steps are taken at once. Either the innermost one beside the lanes that every store sums
+/// over; or one whose iterations are rows of their own, where that keeps more of memory busy, where rows that all of
+/// them read would leave the first cache between two iterations, or where neighbours read the same rows.
+void NestVectorizer::chooseSteps() {
+  auto take = [&](unsigned dim, int64_t steps) {
+    jamLoop = dim;
+    jam = nest.tripCounts[dim] ? std::min(steps, *nest.tripCounts[dim]) : steps;
+  };
+  if (!accumulations.empty()) {
+    if (accumulations.size() != nest.stores.size() ||
+        llvm::any_of(accumulations, [](const Accumulation &a) { return a.overLanes; }))
+      return;
+    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;)
+      if (dim != laneLoop && nest.tripCounts[dim].value_or(2) >= 2 &&
+          llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(dim); }))
+        take(dim, model.outerReductionSteps());
+    return;
+  }
+
+  // Rows that are read side by side, or with small gaps that loads and shuffles skip.
+  auto isRow = [&](const Access &access) {
+    int64_t stride = access.stride(laneLoop).value_or(0);
+    return access.dims().test(laneLoop) && (stride == 1 || (!access.isStore && model.deinterleaves(stride, lanes)));
+  };
+  // Bytes of the whole nest, of its results, and of the rows that one iteration goes through.
+  int64_t touched = 0, written = 0, between = 0;
+  llvm::SmallDenseSet<Value> buffers;
+  for (const Access &access : llvm::concat<const Access>(nest.loads, nest.stores)) {
+    auto type = cast<MemRefType>(access.memref.getType());
+    if (!isRow(access))
+      continue;
+    if (!type.hasStaticShape() || !nest.tripCounts[laneLoop])
+      return;
+    const int64_t width = elementBytes(type.getElementType());
+    const int64_t bytes = buffers.insert(access.memref).second ? type.getNumElements() * width : 0;
+    touched += bytes;
+    written += access.isStore ? bytes : 0;
+    between += &access == streamed ? 0 : *nest.tripCounts[laneLoop] * width;
+  }
+  // More of memory is busy with rows of other pages; less is loaded of rows that neighbours read. The first counts
+  // where moving takes longer than issuing all loads.
+  const bool isFromMemory = model.isFromMemory(touched);
+  double vectors = 1 / double(lanes);
+  for (std::optional<int64_t> trips : nest.tripCounts)
+    vectors *= static_cast<double>(trips.value_or(1));
+  const bool movesLonger =
+      isFromMemory && model.moveSeconds(double(touched - written), double(written)) >
+                          model.issueSeconds(vectors * arithmetic(), vectors * laneCost(laneLoop).loads);
+  for (bool overPages : {true, false})
+    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;) {
+      if (dim == laneLoop || nest.tripCounts[dim].value_or(2) < 2 || (overPages && !movesLonger))
+        continue;
+      auto bytesApart = [&](const Access &access) {
+        int64_t width = elementBytes(elementOf(access.memref));
+        return std::abs(access.stride(dim).value_or(1)) * width;
+      };
+      if (!llvm::all_of(nest.stores, [&](const Access &store) { return store.dims().test(dim); }))
+        continue;
+      bool onOtherPages = false;
+      SmallVector<AffineLoadOp> same;
+      for (const Access &load : nest.loads) {
+        if (!isRow(load))
+          continue;
+        if (load.dims().test(dim))
+          onOtherPages |= bytesApart(load) >= model.pageBytes();
+        else if (llvm::none_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
+          same.push_back(cast<AffineLoadOp>(load.op));
+      }
+      bool readAgain = (!same.empty() && !model.staysNear(between)) || readsNextRow(nest, dim, laneLoop);
+      if (!(onOtherPages && isFromMemory) && (overPages || !readAgain))
+        continue;
+      // A row of the streamed store starts where the one before does, seen from the start of a line: rows that are
+      // taken for their pages may be some rows apart.
+      int64_t distance = streamed ? model.lineBytes() / std::gcd(bytesApart(*streamed), model.lineBytes()) : 1;
+      if (distance > 1) {
+        distance =
+            nest.tripCounts[dim] && onOtherPages ? *nest.tripCounts[dim] / model.rowsAtOnce() / distance * distance : 0;
+        if (distance == 0)
+          continue;
+      }
+      take(dim, model.rowsAtOnce());
+      jamDistance = distance;
+      unroll = std::max<int64_t>(unroll / jam, 1);
+      shared.assign(same.begin(), same.end());
+    }
+}
+
+} // namespace tilewright

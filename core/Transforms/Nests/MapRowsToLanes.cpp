@@ -1,0 +1,403 @@
+//===- MapRowsToLanes.cpp - Reductions along rows over subgroups ----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A nest that sums (or takes maxima) along contiguous elements: the lanes of
+/// one subgroup, or of several, share a row, and combine what they have by
+/// exchanges and over the scratchpad.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/RowReduction.h"
+#include "core/CostModel/Machine/AssumedSizes.h"
+#include "core/CostModel/Machine/Sectors.h"
+#include "core/CostModel/Schedules/Candidates.h"
+#include "core/CostModel/Schedules/RowModel.h"
+#include "core/Transforms/Nests/RowFragments.h"
+#include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/IterationSpace.h"
+#include "core/Transforms/Utils/NestPass.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "tilewright/Explain.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_MAPROWSTOLANES
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+/// The innermost sizes of arrays that have to be multiples of a vector, where only the run shows them.
+static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
+  SmallVector<Value> arrays;
+  for (const Access &load : rows.nest.loads) {
+    auto type = cast<MemRefType>(load.memref.getType());
+    if (load.stride(rows.lane) == 1 && type.getRank() > 1 && type.isDynamicDim(type.getRank() - 1) &&
+        !llvm::is_contained(arrays, load.memref))
+      arrays.push_back(load.memref);
+  }
+  return arrays;
+}
+
+/// Rows, their length and what is known of their addresses, or can be checked in the kernel.
+static RowTask taskOf(const RowReduction &rows) {
+  RowTask task;
+  task.length = rows.nest.tripCounts[rows.lane].value_or(assumedRowExtent);
+  for (unsigned dim : rows.outer)
+    task.rows *= rows.nest.tripCounts[dim].value_or(assumedRowExtent);
+  for (unsigned dim : rows.inner)
+    task.pieces *= rows.nest.tripCounts[dim].value_or(assumedRowExtent);
+  // Lanes that have a row each run along the dimension in which they move least.
+  task.laneBytes = std::numeric_limits<int64_t>::max();
+  for (unsigned dim : rows.outer) {
+    int64_t bytes = 0, trips = rows.nest.tripCounts[dim].value_or(assumedRowExtent);
+    for (const Access &load : rows.nest.loads) {
+      int64_t element = elementBytes(elementOf(load.memref));
+      std::optional<int64_t> stride = load.stride(dim);
+      if (!rows.sumOf(load.op))
+        bytes += !stride ? sectorBytes
+                         : std::clamp(std::abs(*stride) * element,
+                                      *stride ? sectorBytes / std::max<int64_t>(1, trips) : 0, sectorBytes);
+    }
+    task.laneBytes = std::min(task.laneBytes, bytes);
+  }
+  for (const Access &load : rows.nest.loads) {
+    if (load.stride(rows.lane) != 1)
+      continue;
+    auto type = cast<MemRefType>(load.memref.getType());
+    int64_t bytes = elementBytes(type.getElementType());
+    task.bytes += bytes;
+    task.vector = std::min(task.vector, 16 / bytes);
+    // Rows whose pitch is no multiple of the vector have unaligned beginnings.
+    bool checked = type.getRank() > 1 && type.isDynamicDim(type.getRank() - 1);
+    while (task.vector > 1 && !checked && type.getRank() > 1 && type.getShape().back() % task.vector != 0)
+      task.vector /= 2;
+  }
+  return task;
+}
+
+//===-- Emission ----------------------------------------------------------===//
+
+namespace {
+
+class RowEmitter {
+public:
+  RowEmitter(OpBuilder &builder, const RowReduction &rows, const RowPlan &plan, const LaneHierarchy &hierarchy)
+      : rows(rows), nest(rows.nest), plan(plan), hierarchy(hierarchy), loc(nest.root().getLoc()), space(builder, loc),
+        width(plan.width(hierarchy)), vector(plan.vector), fragments{hierarchy.lanes} {}
+  void emit();
+
+private:
+  OpBuilder &builder() { return space.builder; }
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, builder().getContext()); }
+  /// One subgroup's width of the row.
+  tile::FragmentType rowOf(Type element) { return fragments.row(element, width / hierarchy.lanes, vector); }
+  void row(AffineExpr subgroup, ArrayRef<Value> shared);
+  void rowInVectors(AffineExpr subgroup, ArrayRef<Value> shared);
+  SmallVector<Value> reduceInner(unsigned which, AffineExpr subgroup, ValueRange sums);
+  SmallVector<Value> step(AffineExpr column, ValueRange sums);
+  void finish(const RowSum &sum, Value total);
+  Value access(const Access &access, tile::FragmentType type, AffineMap elements, AffineMapAttr valid,
+               ValueRange validOperands);
+
+  const RowReduction &rows;
+  const Nest &nest;
+  const RowPlan &plan;
+  const LaneHierarchy &hierarchy;
+  Location loc;
+  IterationSpace space;
+  int64_t width;
+  int64_t vector; // of the version that is written
+  RowFragments fragments;
+  SmallVector<Value> pitches;       // that have to be multiples of the plan's vector, index
+  bool pitchesAreMultiples = false; // in the version that is written
+};
+
+} // namespace
+
+void RowEmitter::emit() {
+  for (AffineForOp loop : nest.loops)
+    space.addDimension(loop);
+  if (plan.vector > 1)
+    for (Value array : rowsOfUnknownPitch(rows))
+      pitches.push_back(memref::DimOp::create(builder(), loc, array, cast<MemRefType>(array.getType()).getRank() - 1));
+  // All rows in one index where sizes allow; the innermost outer dimension is shared out over a block's subgroups.
+  SmallVector<AffineExpr> grid;
+  if (!rows.outer.empty()) {
+    AffineExpr blocks = space.extent(rows.outer.back()).ceilDiv(plan.rows), others = constant(1);
+    for (unsigned dim : ArrayRef(rows.outer).drop_back())
+      others = others * space.extent(dim);
+    if (rows.outer.size() == 1)
+      grid = {blocks};
+    else if (isa<AffineConstantExpr>(blocks))
+      grid = {others * blocks};
+    else
+      grid = {others, blocks};
+  } else {
+    grid = {constant(1)};
+  }
+  space.parallel(grid, hierarchy.grid, [&](ArrayRef<AffineExpr> block) {
+    AffineExpr last = block.back();
+    if (rows.outer.size() > 1) {
+      AffineExpr rest = block.front();
+      if (grid.size() == 1) {
+        AffineExpr blocks = space.extent(rows.outer.back()).ceilDiv(plan.rows);
+        last = rest % blocks;
+        rest = rest.floorDiv(blocks);
+      }
+      for (unsigned i = rows.outer.size() - 1; i-- > 0;) {
+        AffineExpr extent = space.extent(rows.outer[i]);
+        space.at[rows.outer[i]] = i == 0 ? rest : rest % extent;
+        if (i > 0)
+          rest = rest.floorDiv(extent);
+      }
+    }
+    if (plan.subgroups == 1) {
+      space.parallel({constant(plan.rows)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
+        if (rows.outer.empty())
+          return row(constant(0), {});
+        unsigned dim = rows.outer.back();
+        space.at[dim] = last * plan.rows + own[0];
+        auto extent = dyn_cast<AffineConstantExpr>(space.extent(dim));
+        OpBuilder::InsertionGuard guard(builder());
+        if (plan.rows > 1 && !(extent && extent.getValue() % plan.rows == 0)) {
+          Value inside = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::slt, space.value(space.at[dim]),
+                                               space.value(space.extent(dim)));
+          builder().setInsertionPointToStart(scf::IfOp::create(builder(), loc, inside).thenBlock());
+        }
+        row(constant(0), {});
+      });
+      return;
+    }
+    if (!rows.outer.empty())
+      space.at[rows.outer.back()] = last;
+    SmallVector<Value> shared;
+    for (const RowSum &sum : rows.sums)
+      shared.push_back(tile::AllocOp::create(
+          builder(), loc,
+          MemRefType::get({plan.subgroups}, sum.type(), AffineMap(), builder().getStringAttr(hierarchy.scratchpad)),
+          ValueRange(), tile::ArrangementAttr()));
+    space.parallel({constant(plan.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) { row(own[0], shared); });
+    // All subgroups combine, the first one writes.
+    space.parallel({constant(plan.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> own) {
+      Layout layout = fragments.layout(1, 1);
+      int64_t held = std::min(plan.subgroups, hierarchy.lanes);
+      for (Position &position : layout.lanes)
+        if (position.col >= held)
+          position.col = 0;
+      for (int64_t element = held; element < plan.subgroups; element *= 2)
+        layout.elements.push_back({0, element});
+      SmallVector<Value> totals;
+      for (auto [sum, buffer] : llvm::zip(rows.sums, shared)) {
+        auto type = tile::FragmentType::get(1, plan.subgroups, sum.type(), layout);
+        Value parts = tile::LoadOp::create(
+            builder(), loc, type, buffer, ValueRange(), AffineMapAttr::get(AffineMap::get(0, 0, constant(0))),
+            AffineMapAttr::get(AffineMap::get(2, 0, getAffineDimExpr(1, builder().getContext()))), AffineMapAttr(),
+            ValueRange());
+        totals.push_back(fragments.reduced(builder(), loc, sum, parts));
+      }
+      Value first = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, space.value(own[0]),
+                                          arith::ConstantIndexOp::create(builder(), loc, 0));
+      OpBuilder::InsertionGuard guard(builder());
+      builder().setInsertionPointToStart(scf::IfOp::create(builder(), loc, first).thenBlock());
+      for (auto [sum, total] : llvm::zip(rows.sums, totals))
+        finish(sum, total);
+    });
+  });
+}
+
+/// What subgroup number `subgroup` adds to the row at the current position: into the results, or into `shared`. Rows of
+/// unknown pitch have two versions, for pitches that keep vectors aligned and for others.
+void RowEmitter::row(AffineExpr subgroup, ArrayRef<Value> shared) {
+  if (pitches.empty())
+    return rowInVectors(subgroup, shared);
+  Value multiples, zero = arith::ConstantIndexOp::create(builder(), loc, 0);
+  for (Value pitch : pitches) {
+    Value rest =
+        arith::RemUIOp::create(builder(), loc, pitch, arith::ConstantIndexOp::create(builder(), loc, plan.vector));
+    Value none = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, rest, zero);
+    multiples = multiples ? arith::AndIOp::create(builder(), loc, multiples, none).getResult() : none;
+  }
+  auto versions = scf::IfOp::create(builder(), loc, multiples, /*withElseRegion=*/true);
+  for (bool inVectors : {true, false}) {
+    OpBuilder::InsertionGuard guard(builder());
+    builder().setInsertionPointToStart(inVectors ? versions.thenBlock() : versions.elseBlock());
+    vector = inVectors ? plan.vector : 1;
+    pitchesAreMultiples = inVectors;
+    rowInVectors(subgroup, shared);
+  }
+}
+
+/// One version of it.
+void RowEmitter::rowInVectors(AffineExpr subgroup, ArrayRef<Value> shared) {
+  SmallVector<Value> sums;
+  for (const RowSum &sum : rows.sums)
+    sums.push_back(tile::BroadcastOp::create(builder(), loc, rowOf(sum.type()),
+                                             arith::ConstantOp::create(builder(), loc, sum.neutral)));
+  sums = reduceInner(0, subgroup, sums);
+  for (unsigned i = 0; i < rows.sums.size(); ++i) {
+    Value total = fragments.reduced(builder(), loc, rows.sums[i], sums[i]);
+    if (shared.empty()) {
+      finish(rows.sums[i], total);
+      continue;
+    }
+    auto [map, operands] = space.map({subgroup});
+    tile::StoreOp::create(builder(), loc, total, shared[i], operands, AffineMapAttr::get(map),
+                          AffineMapAttr::get(AffineMap::get(2, 0, constant(0))), AffineMapAttr(), ValueRange(),
+                          UnitAttr());
+  }
+}
+
+SmallVector<Value> RowEmitter::reduceInner(unsigned which, AffineExpr subgroup, ValueRange sums) {
+  if (which < rows.inner.size())
+    return space.reduce(constant(0), space.extent(rows.inner[which]), sums, [&](AffineExpr iv, ValueRange args) {
+      space.at[rows.inner[which]] = iv;
+      return reduceInner(which + 1, subgroup, args);
+    });
+  int64_t all = width * plan.subgroups;
+  return space.reduce(constant(0), space.extent(rows.lane).ceilDiv(all), sums,
+                      [&](AffineExpr iv, ValueRange args) { return step(iv * all + subgroup * width, args); });
+}
+
+Value RowEmitter::access(const Access &access, tile::FragmentType type, AffineMap elements, AffineMapAttr valid,
+                         ValueRange validOperands) {
+  auto [map, operands] = space.address(access);
+  auto load = tile::LoadOp::create(builder(), loc, type, access.memref, operands, AffineMapAttr::get(map),
+                                   AffineMapAttr::get(elements), valid, validOperands);
+  if (pitchesAreMultiples && access.stride(rows.lane) == 1)
+    load->setAttr(rowMultipleAttr, builder().getI64IntegerAttr(plan.vector));
+  return load;
+}
+
+/// One subgroup's width of the row from `column` on.
+SmallVector<Value> RowEmitter::step(AffineExpr column, ValueRange sums) {
+  space.at[rows.lane] = column;
+  auto extent = dyn_cast<AffineConstantExpr>(space.extent(rows.lane));
+  bool whole = extent && extent.getValue() % (width * plan.subgroups) == 0;
+  AffineMapAttr valid;
+  SmallVector<Value> validOperands, inputs(sums);
+  Value left;
+  if (!whole) {
+    valid = space.validAttr(constant(1), space.extent(rows.lane) - column, validOperands);
+    // Columns that exist, as a number that lanes compare with theirs.
+    Value count = space.value(space.extent(rows.lane) - column);
+    count = arith::MinSIOp::create(builder(), loc, count, arith::ConstantIndexOp::create(builder(), loc, width));
+    left = arith::IndexCastOp::create(builder(), loc, builder().getI32Type(), count);
+    inputs.push_back(tile::IndexOp::create(builder(), loc, rowOf(builder().getI32Type()), 1));
+  }
+  IRMapping outside;
+  SmallVector<std::pair<Value, unsigned>> loaded; // value of the nest, number of the input
+  for (unsigned dim : rows.outer)
+    if (Value iv = nest.loops[dim]->getRegion(0).getArgument(0);
+        llvm::any_of(iv.getUsers(), [](Operation *user) { return !isa<AffineLoadOp, AffineStoreOp>(user); }))
+      outside.map(iv, space.value(space.at[dim]));
+  for (Operation &op : nest.body->without_terminator()) {
+    auto load = dyn_cast<AffineLoadOp>(op);
+    if (!load || rows.sumOf(load))
+      continue;
+    const Access &from = rows.accessOf(load);
+    if (from.stride(rows.lane) == 0) {
+      space.at[rows.lane] = constant(0);
+      auto [map, operands] = space.address(from);
+      outside.map(load.getResult(), AffineLoadOp::create(builder(), loc, from.memref, map, operands).getResult());
+      space.at[rows.lane] = column;
+      continue;
+    }
+    loaded.push_back({load.getResult(), inputs.size()});
+    inputs.push_back(access(from, rowOf(load.getType()), columnsAlong(from, rows.lane), valid, validOperands));
+  }
+  auto map = tile::MapOp::create(
+      builder(), loc, sums.getTypes(), inputs, [&](OpBuilder &inside, Location loc, ValueRange arguments) {
+        IRMapping mapping = outside;
+        for (auto [value, input] : loaded)
+          mapping.map(value, arguments[input]);
+        for (auto [i, sum] : llvm::enumerate(rows.sums))
+          mapping.map(sum.load->op->getResult(0), arguments[i]);
+        for (Operation &op : nest.body->without_terminator())
+          if (!isa<AffineLoadOp, AffineStoreOp>(op))
+            inside.clone(op, mapping);
+        SmallVector<Value> results;
+        for (auto [i, sum] : llvm::enumerate(rows.sums)) {
+          Value result = mapping.lookup(sum.combine->getResult(0));
+          if (left) {
+            Value exists = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, arguments[sums.size()], left);
+            result = arith::SelectOp::create(inside, loc, exists, result, arguments[i]);
+          }
+          results.push_back(result);
+        }
+        tile::YieldOp::create(inside, loc, results);
+      });
+  return SmallVector<Value>(map.getResults());
+}
+
+/// Combines `total` into the element of memory, by one lane: those that only read it would race with it.
+void RowEmitter::finish(const RowSum &sum, Value total) {
+  space.at[rows.lane] = constant(0);
+  for (unsigned dim : rows.inner)
+    space.at[dim] = constant(0);
+  auto type = cast<tile::FragmentType>(total.getType());
+  AffineMap elements = AffineMap::get(2, 0, SmallVector<AffineExpr>(sum.store->map.getNumResults(), constant(0)),
+                                      builder().getContext());
+  space.parallel({constant(1)}, hierarchy.subgroup, [&](ArrayRef<AffineExpr>) {
+    Value before = access(*sum.load, type, elements, {}, {});
+    auto result = tile::MapOp::create(builder(), loc, TypeRange(type), ValueRange{before, total},
+                                      [&](OpBuilder &inside, Location loc, ValueRange pair) {
+                                        tile::YieldOp::create(inside, loc, combined(inside, sum, pair[0], pair[1]));
+                                      });
+    auto [map, operands] = space.address(*sum.store);
+    tile::StoreOp::create(builder(), loc, result.getResult(0), sum.store->memref, operands, AffineMapAttr::get(map),
+                          AffineMapAttr::get(elements), AffineMapAttr(), ValueRange(), UnitAttr());
+  });
+}
+
+//===-- Pass --------------------------------------------------------------===//
+
+namespace {
+struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
+  /// Maps the nest at `root` if it combines rows and the model finds a way.
+  void mapNest(AffineForOp root, const LaunchTarget &target) {
+    const LaneHierarchy &hierarchy = target.hierarchy;
+    std::unique_ptr<RowReduction> rows = recognizeRows(root, Settings::of(root).mayReassociate());
+    if (!rows || hierarchy.scratchpad.empty())
+      return;
+    // Blocks for the outer dimensions: one or two indices, all extents but the first constant.
+    bool folds = true;
+    for (unsigned i = 1; i + 1 < rows->outer.size(); ++i)
+      folds &= rows->nest.tripCounts[rows->outer[i]].has_value();
+    const RowTask task = taskOf(*rows);
+    std::vector<RowPlan> considered;
+    std::optional<RowPlan> plan = folds ? planRows(task, *target.chip, hierarchy, &considered) : std::nullopt;
+    if (!plan)
+      return;
+    if (DecisionLog *log = DecisionLog::of(&getContext()))
+      log->add(
+          "rows", root.getLoc(),
+          llvm::json::Object{
+              {"inputs", llvm::json::Object{{"rows", task.rows}, {"pieces", task.pieces}, {"length", task.length}}},
+              {"choice", plan->toJSON()},
+              {"candidates", fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
+    OpBuilder builder(root);
+    RowEmitter(builder, *rows, *plan, hierarchy).emit();
+    root.erase();
+  }
+
+  void runOnOperation() override {
+    auto map = [&](AffineForOp root, const LaunchTarget &target) { mapNest(root, target); };
+    if (failed(overLaneNests(getOperation(), map)))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,323 @@
+//===- NestVectorizer.cpp - One nest as vector code ----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The loops around one vector of iterations (NestLanes.cpp): rows, their aligned,
+// unrolled, single and masked parts, steps taken at once, ranges over cores.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Nests/NestVectorizer.h"
+#include "core/Analysis/ElementType.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/Utils/VectorUtils.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+Value NestVectorizer::laneTrips(OpBuilder &b) const {
+  AffineForOp loop = nest.loops[laneLoop];
+  if (auto trips = nest.tripCounts[laneLoop])
+    return arith::ConstantIndexOp::create(b, loc, *trips);
+  AffineMap map = loop.getUpperBoundMap();
+  ValueRange operands = loop.getUpperBoundOperands();
+  return affine::expandAffineExpr(b, loc, map.getResult(0), operands.take_front(map.getNumDims()),
+                                  operands.drop_front(map.getNumDims()));
+}
+
+/// Iterations before the streamed store meets the boundary of a line.
+Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value begin, Value trips) const {
+  SmallVector<Value> ivs = step.ivs;
+  ivs[laneLoop] = begin;
+  auto type = cast<MemRefType>(streamed->memref.getType());
+  int64_t bytes = elementBytes(type.getElementType());
+  Value offset = arith::ConstantIndexOp::create(b, loc, 0);
+  for (auto [dim, index] : llvm::enumerate(indices(b, *streamed, ivs))) {
+    Value size = arith::ConstantIndexOp::create(b, loc, type.getDimSize(dim));
+    offset = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, offset, size), index);
+  }
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, streamed->memref);
+  Value width = arith::ConstantIndexOp::create(b, loc, bytes);
+  address = arith::AddIOp::create(b, loc, address, arith::MulIOp::create(b, loc, offset, width));
+  Value lowBits = arith::ConstantIndexOp::create(b, loc, model.lineBytes() - 1);
+  Value negated = arith::SubIOp::create(b, loc, arith::ConstantIndexOp::create(b, loc, 0), address);
+  Value distance = arith::AndIOp::create(b, loc, negated, lowBits);
+  distance = arith::DivUIOp::create(b, loc, distance, width);
+  return arith::MinUIOp::create(b, loc, distance, arith::SubIOp::create(b, loc, trips, begin).getResult());
+}
+
+/// All iterations of the lane loop, for the jammed `steps` of the loops around it.
+void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
+  auto index = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
+  Value zero = index(0), trips = rangeEnd ? rangeEnd : laneTrips(b);
+  Value begin = rangeBegin ? rangeBegin : zero;
+  // With bounds known here, the end of each part is a constant.
+  bool isOpen = streamed || rangeBegin || !nest.tripCounts[laneLoop];
+  std::optional<int64_t> known = isOpen ? std::nullopt : nest.tripCounts[laneLoop];
+  SmallVector<unsigned> kept; // accumulations in registers
+  for (unsigned i = 0; i < accumulations.size(); ++i)
+    if (accumulations[i].overLanes)
+      kept.push_back(i);
+
+  auto masked = [&](OpBuilder &at, Value base, Value count, ArrayRef<Value> keptIn) {
+    Value mask = vector::CreateMaskOp::create(at, loc, vectorOf(at.getI1Type()), count);
+    lanesOn = count;
+    SmallVector<Value> sums(accumulations.size());
+    for (auto [i, value] : llvm::zip_equal(kept, keptIn))
+      sums[i] = value;
+    Value limit; // the last iteration, for what is not masked
+    if (!turned.empty()) {
+      limit = arith::AddIOp::create(at, loc, base, count);
+      limit = arith::SubIOp::create(at, loc, limit, arith::ConstantIndexOp::create(at, loc, 1).getResult());
+    }
+    emitBlock(at, steps, base, mask, limit, false, sums);
+    SmallVector<Value> out;
+    for (unsigned i : kept)
+      out.push_back(sums[i]);
+    return out;
+  };
+  // scf.for with the kept accumulations of `copies` vectors as iter_args.
+  auto loop = [&](Value from, Value to, int64_t copies, ArrayRef<Value> init) {
+    auto created = scf::ForOp::create(b, loc, from, to, index(lanes * copies), init);
+    OpBuilder inner = OpBuilder::atBlockBegin(created.getBody());
+    SmallVector<Value> out;
+    for (int64_t copy = 0; copy < copies; ++copy) {
+      Value base = created.getInductionVar();
+      if (copy)
+        base = arith::AddIOp::create(inner, loc, base,
+                                     arith::ConstantIndexOp::create(inner, loc, copy * lanes).getResult());
+      SmallVector<Value> sums(accumulations.size());
+      for (auto [k, i] : llvm::enumerate(kept))
+        sums[i] = created.getRegionIterArgs()[copy * kept.size() + k];
+      emitBlock(inner, steps, base, {}, {}, true, sums);
+      for (unsigned i : kept)
+        out.push_back(sums[i]);
+    }
+    if (!created.getBody()->empty() && created.getBody()->back().hasTrait<OpTrait::IsTerminator>())
+      created.getBody()->back().erase();
+    inner.setInsertionPointToEnd(created.getBody());
+    scf::YieldOp::create(inner, loc, out);
+    return SmallVector<Value>(created.getResults());
+  };
+
+  SmallVector<Value> first;
+  for (unsigned i : kept)
+    first.push_back(neutral(b, accumulations[i], /*vector=*/true));
+
+  Value from = begin;
+  if (streamed) {
+    Value distance = distanceToAlignment(b, steps.front(), begin, trips);
+    from = arith::AddIOp::create(b, loc, begin, distance);
+    Value unaligned = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, distance, zero);
+    SmallVector<Type> types(llvm::map_range(first, [](Value value) { return value.getType(); }));
+    auto head = scf::IfOp::create(b, loc, types, unaligned, /*withElseRegion=*/!first.empty());
+    OpBuilder then = head.getThenBodyBuilder();
+    SmallVector<Value> sums = masked(then, begin, distance, first);
+    if (!first.empty()) {
+      scf::YieldOp::create(then, loc, sums);
+      OpBuilder otherwise = head.getElseBodyBuilder();
+      scf::YieldOp::create(otherwise, loc, first);
+      first.assign(head.getResults().begin(), head.getResults().end());
+    }
+  }
+  // Main part: full vectors, `unroll` at a time; then single vectors; then one masked vector.
+  auto roundedEnd = [&](int64_t step) -> Value {
+    if (known)
+      return index(*known / step * step);
+    Value left = arith::SubIOp::create(b, loc, trips, from);
+    Value rest = arith::RemUIOp::create(b, loc, left, index(step));
+    return arith::SubIOp::create(b, loc, trips, rest);
+  };
+  SmallVector<Value> sums = first;
+  Value position = from;
+  if (unroll > 1) {
+    SmallVector<Value> init = first;
+    for (int64_t copy = 1; copy < unroll; ++copy)
+      for (unsigned i : kept)
+        init.push_back(neutral(b, accumulations[i], /*vector=*/true));
+    Value end = roundedEnd(lanes * unroll);
+    SmallVector<Value> out = loop(position, end, unroll, init);
+    // Pairs first: the same tree for every length.
+    for (int64_t count = unroll; count > 1; count /= 2)
+      for (int64_t copy = 0; copy < count / 2; ++copy)
+        for (auto [k, i] : llvm::enumerate(kept)) {
+          Value &left = out[copy * kept.size() + k], right = out[(copy + count / 2) * kept.size() + k];
+          left = vector::makeArithReduction(b, loc, accumulations[i].kind, left, right);
+        }
+    out.resize(kept.size());
+    sums = out;
+    position = end;
+  }
+  if (!(known && unroll > 1 && *known % (lanes * unroll) < lanes)) {
+    Value end = roundedEnd(lanes);
+    sums = loop(position, end, 1, sums);
+    position = end;
+  }
+  if (!known || *known % lanes != 0) {
+    if (known) {
+      sums = masked(b, index(*known / lanes * lanes), index(*known % lanes), sums);
+    } else {
+      Value left = arith::SubIOp::create(b, loc, trips, position);
+      Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, left, zero);
+      SmallVector<Type> types(llvm::map_range(sums, [](Value value) { return value.getType(); }));
+      auto tail = scf::IfOp::create(b, loc, types, some, /*withElseRegion=*/!sums.empty());
+      OpBuilder then = tail.getThenBodyBuilder();
+      SmallVector<Value> out = masked(then, position, left, sums);
+      if (!sums.empty()) {
+        scf::YieldOp::create(then, loc, out);
+        OpBuilder otherwise = tail.getElseBodyBuilder();
+        scf::YieldOp::create(otherwise, loc, sums);
+        sums.assign(tail.getResults().begin(), tail.getResults().end());
+      }
+    }
+  }
+  SmallVector<Value> ivs = steps.front().ivs;
+  ivs[laneLoop] = zero;
+  for (auto [i, sum] : llvm::zip_equal(kept, sums)) {
+    const Accumulation &accumulation = accumulations[i];
+    SmallVector<Value> at = indices(b, *accumulation.store, ivs);
+    Value memory = memref::LoadOp::create(b, loc, accumulation.load->memref, at);
+    bool isFloat = isa<FloatType>(getElementTypeOrSelf(sum.getType()));
+    Value total = vector::ReductionOp::create(b, loc, accumulation.kind, sum,
+                                              isFloat && mayReassociate ? arith::FastMathFlags::reassoc
+                                                                        : arith::FastMathFlags::none);
+    total = vector::makeArithReduction(b, loc, accumulation.kind, memory, total);
+    memref::StoreOp::create(b, loc, total, accumulation.store->memref, at);
+  }
+}
+
+/// Whether iterations of loop `dim` write to elements that no other one touches: `dim` itself is an index of all
+/// accesses of each array that is written, at one place.
+bool NestVectorizer::keepsApart(unsigned dim) {
+  for (const Access &store : nest.stores) {
+    ArrayRef<AffineExpr> indices = store.map.getResults();
+    const auto *at = llvm::find(indices, getAffineDimExpr(dim, store.map.getContext()));
+    if (at == indices.end())
+      return false;
+    for (const Access &other : llvm::concat<const Access>(nest.loads, nest.stores))
+      if (other.memref == store.memref && other.map.getResult(at - indices.begin()) != *at)
+        return false;
+  }
+  return true;
+}
+
+/// A loop over blocks of the lanes' iterations, with the range that is written inside.
+AffineForOp NestVectorizer::emitLaneBlocks(OpBuilder &b) {
+  AffineForOp original = nest.loops[laneLoop];
+  AffineMap bound = original.getUpperBoundMap();
+  auto loop = AffineForOp::create(
+      b, loc, {}, b.getConstantAffineMap(0), original.getUpperBoundOperands(),
+      AffineMap::get(bound.getNumDims(), bound.getNumSymbols(), bound.getResult(0).ceilDiv(laneBlock)));
+  b.setInsertionPointToStart(loop.getBody());
+  Value size = arith::ConstantIndexOp::create(b, loc, laneBlock), trips = laneTrips(b);
+  rangeBegin = arith::MulIOp::create(b, loc, loop.getInductionVar(), size);
+  rangeEnd = arith::MinUIOp::create(b, loc, arith::AddIOp::create(b, loc, rangeBegin, size).getResult(), trips);
+  return loop;
+}
+
+SmallVector<AffineForOp> NestVectorizer::rewrite() {
+  SmallVector<AffineForOp> outermost;
+  OpBuilder b(nest.loops.front());
+  if (ranges > 1) {
+    // Ranges of equal length in whole vectors; the last ones may be short or empty.
+    Value trips = laneTrips(b);
+    auto index = [&](OpBuilder &at, int64_t value) {
+      return arith::ConstantIndexOp::create(at, loc, value).getResult();
+    };
+    Value length = arith::CeilDivUIOp::create(b, loc, trips, index(b, ranges * lanes));
+    length = arith::MulIOp::create(b, loc, length, index(b, lanes));
+    auto parallel =
+        AffineParallelOp::create(b, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(), ArrayRef<int64_t>{ranges});
+    b.setInsertionPointToStart(parallel.getBody());
+    Value begin = arith::MulIOp::create(b, loc, parallel.getIVs()[0], length);
+    rangeBegin = arith::MinUIOp::create(b, loc, begin, trips);
+    rangeEnd = arith::MinUIOp::create(b, loc, arith::AddIOp::create(b, loc, begin, length).getResult(), trips);
+  }
+  // The loops around the lanes stay affine, in their order, rows that run together in the place of their loop. Steps of
+  // a sum or of a square run innermost: `steps` of them from `first` + `steps` * i on.
+  const bool isInnermost = !accumulations.empty() || !turned.empty();
+  auto emitOuter = [&](int64_t steps, AffineMap lower, AffineMap upper, ValueRange boundOperands, int64_t first = 0) {
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<Value> ivs(nest.depth());
+    auto enter = [&](unsigned dim) {
+      AffineForOp original = nest.loops[dim];
+      auto loop = dim == jamLoop
+                      ? AffineForOp::create(b, loc, boundOperands, lower, boundOperands, upper)
+                      : AffineForOp::create(b, loc, original.getLowerBoundOperands(), original.getLowerBoundMap(),
+                                            original.getUpperBoundOperands(), original.getUpperBoundMap());
+      bool isOutermost = dim == 0 && (dim != jamLoop || nest.stores.front().dims().test(dim));
+      bool keeps = laneLoop == 0 && dim == 1 && dim != jamLoop && keepsApart(dim);
+      if ((isOutermost || keeps) && !llvm::is_contained(outermost, loop->getParentOfType<AffineForOp>()))
+        outermost.push_back(loop);
+      b.setInsertionPointToStart(loop.getBody());
+      ivs[dim] = loop.getInductionVar();
+    };
+    for (unsigned dim = 0; dim < nest.depth(); ++dim)
+      if (dim != laneLoop && (dim != jamLoop || !isInnermost))
+        enter(dim);
+    if (laneBlock) {
+      AffineForOp blocks = emitLaneBlocks(b);
+      if (nest.depth() == 2 && keepsApart(laneLoop))
+        outermost.push_back(blocks);
+    }
+    if (jamLoop && isInnermost)
+      enter(*jamLoop);
+    SmallVector<Step> all;
+    if (jamLoop) {
+      Value number = ivs[*jamLoop];
+      auto index = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
+      if (steps > 1 && jamDistance == 1)
+        number = arith::MulIOp::create(b, loc, number, index(steps));
+      for (int64_t k = 0; k < steps; ++k) {
+        int64_t place = first + k * jamDistance;
+        ivs[*jamLoop] = place == 0 ? number : arith::AddIOp::create(b, loc, number, index(place)).getResult();
+        all.push_back(beginStep(b, ivs));
+      }
+    } else {
+      all.push_back(beginStep(b, ivs));
+    }
+    emitRow(b, all);
+  };
+  if (!jamLoop) {
+    emitOuter(1, {}, {}, {});
+  } else {
+    AffineForOp original = nest.loops[*jamLoop];
+    AffineMap bound = original.getUpperBoundMap();
+    auto mapOf = [&](AffineExpr expr) { return AffineMap::get(bound.getNumDims(), bound.getNumSymbols(), expr); };
+    AffineExpr trips = bound.getResult(0);
+    ValueRange operands = original.getUpperBoundOperands();
+    AffineExpr zero = b.getAffineConstantExpr(0);
+    // Neighbours together, or the iterations of `jam` ranges; what is left, one by one.
+    AffineExpr count = jamDistance > 1 ? b.getAffineConstantExpr(jamDistance) : trips.floorDiv(jam);
+    emitOuter(jam, mapOf(zero), mapOf(count), operands);
+    std::optional<int64_t> known = nest.tripCounts[*jamLoop];
+    if (turned.empty()) {
+      if (jam > 1 && (!known || *known != (jamDistance > 1 ? jamDistance : *known / jam) * jam))
+        emitOuter(1, mapOf(count * jam), mapOf(trips), operands);
+    } else if (known) {
+      // One more square, whose first rows have been written.
+      if (*known % jam != 0)
+        emitOuter(*known % jam, mapOf(zero), mapOf(zero + 1), operands, *known / jam * jam);
+    } else {
+      // Fewer steps than a square has rows, of which nothing is known: as they were.
+      auto scalar = cast<AffineForOp>(b.clone(*nest.root()));
+      AffineForOp loop = scalar;
+      for (unsigned dim = 0; dim < *jamLoop; ++dim)
+        loop = cast<AffineForOp>(loop.getBody()->front());
+      loop.setLowerBound(operands, mapOf(count * jam));
+    }
+  }
+  nest.root()->erase();
+  return outermost;
+}
+
+} // namespace tilewright

@@ -1,0 +1,270 @@
+//===- RowProgramEmitter.cpp - A launch for nests over rows ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The grid, its buffers, where values come from, and the two kinds of steps.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Nests/RowProgramEmitter.h"
+#include "core/Analysis/ElementType.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+void RowProgramEmitter::emit() {
+  for (AffineForOp loop : program.loops())
+    space.addDimension(loop);
+  AffineExpr all = constant(1);
+  for (unsigned dim = 0; dim < program.outer(); ++dim)
+    all = all * space.extent(dim);
+  space.parallel({plan.rows == 1 ? all : all.floorDiv(plan.rows)}, hierarchy.grid, [&](ArrayRef<AffineExpr> block) {
+    allocateBuffers();
+    auto region = [&](auto body) {
+      space.parallel({constant(plan.rows * plan.subgroups)}, hierarchy.block, [&](ArrayRef<AffineExpr> place) {
+        own = plan.rows == 1 ? constant(0) : place[0];
+        subgroup = plan.subgroups == 1 ? constant(0) : place[0];
+        goTo(block[0] * plan.rows + own);
+        rows.clear();
+        scalars.clear();
+        body();
+      });
+    };
+    for (now = 0; now < program.phases; ++now)
+      region([&] {
+        for (const auto &step : program.steps)
+          if (step->kind == RowStep::Kind::Reduction && step->phase == now)
+            reduce(*step);
+          else if (step->kind == RowStep::Kind::Elementwise && step->phase == now)
+            compute(*step);
+      });
+    if (llvm::any_of(program.results,
+                     [&](Value result) { return program.lastWriter(result)->kind != RowStep::Kind::Elementwise; }))
+      region([&] { storeScalars(); });
+  });
+}
+
+Value RowProgramEmitter::allocate(int64_t columns, Type element) {
+  auto place = builder().getStringAttr(hierarchy.scratchpad);
+  auto type = MemRefType::get({plan.rows, columns}, element, AffineMap(), place);
+  return tile::AllocOp::create(builder(), loc, type, ValueRange(), tile::ArrangementAttr());
+}
+
+void RowProgramEmitter::allocateBuffers() {
+  for (const auto &[source, phases] : uses)
+    if (phases.size() > 1 && (source.first || plan.keepsInputs))
+      kept[source] = allocate(width * plan.subgroups, elementOf(source.second->memref));
+  for (const auto &step : program.steps)
+    if (step->reduction)
+      for (const RowSum &sum : step->reduction->sums)
+        parts[&sum] = allocate(plan.subgroups, sum.type());
+}
+
+void RowProgramEmitter::goTo(AffineExpr number) {
+  for (unsigned dim = program.outer(); dim-- > 0;) {
+    AffineExpr extent = space.extent(dim);
+    space.at[dim] = dim == 0 ? number : number % extent;
+    if (dim > 0)
+      number = number.floorDiv(extent);
+  }
+  space.at[program.outer()] = subgroup * width;
+}
+
+AffineMapAttr RowProgramEmitter::valid(SmallVectorImpl<Value> &operands) {
+  if (program.length == width * plan.subgroups)
+    return {};
+  return space.validAttr(constant(1), constant(program.length) - space.at[program.outer()], operands);
+}
+
+//===-- Values ------------------------------------------------------------===//
+
+Value RowProgramEmitter::scalar(RowStep &user, const Access &load) {
+  if (RowStep *definition = user.definitions.lookup(load.op))
+    return scalarOf(*definition, load.memref);
+  llvm::SaveAndRestore column(space.at[program.outer()], constant(0));
+  auto [map, operands] = space.address(load);
+  return AffineLoadOp::create(builder(), loc, load.memref, map, operands);
+}
+
+Value RowProgramEmitter::scalarOf(RowStep &step, Value memref) {
+  if (Value known = scalars.lookup({&step, memref}))
+    return known;
+  Value result;
+  const Access &store = *step.storeTo(memref);
+  if (step.reduction) {
+    const RowSum &sum = *step.reduction->sumOf(store.op);
+    result = scalar(step, *sum.load);
+    for (int64_t i = 0; i < plan.subgroups; ++i) {
+      auto [map, operands] = space.map({own, constant(i)});
+      Value part = AffineLoadOp::create(builder(), loc, parts[&sum], map, operands);
+      result = combined(builder(), sum, result, part);
+    }
+  } else {
+    IRMapping mapping;
+    for (Operation &op : step.nest().body->without_terminator())
+      if (isa<AffineLoadOp>(op))
+        mapping.map(op.getResult(0), scalar(step, *llvm::find_if(step.nest().loads,
+                                                                 [&](const Access &load) { return load.op == &op; })));
+      else if (!isa<AffineStoreOp>(op))
+        builder().clone(op, mapping);
+    result = mapping.lookupOrDefault(cast<AffineStoreOp>(store.op).getValueToStore());
+  }
+  return scalars[{&step, memref}] = result;
+}
+
+Value RowProgramEmitter::loadKept(Value buffer) {
+  MLIRContext *context = builder().getContext();
+  auto [map, operands] = space.map({own, subgroup * width});
+  return tile::LoadOp::create(
+      builder(), loc, rowOf(elementOf(buffer)), buffer, operands, AffineMapAttr::get(map),
+      AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, context)}, context)), AffineMapAttr(),
+      ValueRange());
+}
+
+void RowProgramEmitter::keep(RowSource source, Value fragment) {
+  rows[source] = fragment;
+  Value buffer = kept.lookup(source);
+  if (!buffer || uses[source].back() == now || (!source.first && uses[source].front() != now))
+    return;
+  MLIRContext *context = builder().getContext();
+  auto [map, operands] = space.map({own, subgroup * width});
+  tile::StoreOp::create(builder(), loc, fragment, buffer, operands, AffineMapAttr::get(map),
+                        AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, context)}, context)),
+                        AffineMapAttr(), ValueRange(), UnitAttr());
+}
+
+Value RowProgramEmitter::row(RowStep &user, const Access &load) {
+  RowSource source = program.sourceOf(user, load);
+  if (Value known = rows.lookup(source))
+    return known;
+  Value buffer = kept.lookup(source);
+  if (buffer && uses[source].front() != now)
+    return rows[source] = loadKept(buffer);
+  SmallVector<Value> validOperands;
+  AffineMapAttr inside = valid(validOperands);
+  auto [map, operands] = space.address(load);
+  Value fragment = tile::LoadOp::create(builder(), loc, rowOf(elementOf(load.memref)), load.memref, operands,
+                                        AffineMapAttr::get(map),
+                                        AffineMapAttr::get(columnsAlong(load, program.outer())), inside, validOperands);
+  keep(source, fragment);
+  return fragment;
+}
+
+//===-- Steps -------------------------------------------------------------===//
+
+SmallVector<Value> RowProgramEmitter::mapped(RowStep &step, TypeRange types, ArrayRef<Value> more, Results results) {
+  IRMapping outside;
+  SmallVector<Value> loaded, inputs;
+  for (const Access &load : step.nest().loads) {
+    if (step.isSum(load))
+      continue;
+    if (step.isAlongRow(load)) {
+      loaded.push_back(load.op->getResult(0));
+      inputs.push_back(row(step, load));
+    } else {
+      outside.map(load.op->getResult(0), scalar(step, load));
+    }
+  }
+  llvm::append_range(inputs, more);
+  auto map =
+      tile::MapOp::create(builder(), loc, types, inputs, [&](OpBuilder &inside, Location loc, ValueRange arguments) {
+        IRMapping mapping = outside;
+        mapping.map(loaded, arguments.take_front(loaded.size()));
+        for (Operation &op : step.nest().body->without_terminator()) {
+          bool combines = step.reduction &&
+                          llvm::any_of(step.reduction->sums, [&](const RowSum &sum) { return sum.combine == &op; });
+          if (!isa<AffineLoadOp, AffineStoreOp>(op) && !combines)
+            inside.clone(op, mapping);
+        }
+        SmallVector<Value> yielded;
+        results(inside, mapping, arguments.drop_front(loaded.size()), yielded);
+        tile::YieldOp::create(inside, loc, yielded);
+      });
+  return SmallVector<Value>(map.getResults());
+}
+
+void RowProgramEmitter::reduce(RowStep &step) {
+  const RowReduction &reduction = *step.reduction;
+  SmallVector<Type> types;
+  for (const RowSum &sum : reduction.sums)
+    types.push_back(rowOf(sum.type()));
+  SmallVector<Value> columns;
+  Value left;
+  if (program.length != width * plan.subgroups) {
+    columns.push_back(tile::IndexOp::create(builder(), loc, rowOf(builder().getI32Type()), 1));
+    left = arith::IndexCastOp::create(builder(), loc, builder().getI32Type(),
+                                      space.value(constant(program.length) - space.at[program.outer()]));
+  }
+  SmallVector<Value> values =
+      mapped(step, types, columns,
+             [&](OpBuilder &inside, IRMapping &mapping, ValueRange column, SmallVectorImpl<Value> &yielded) {
+               for (const RowSum &sum : reduction.sums) {
+                 bool first = sum.combine->getOperand(0) == sum.load->op->getResult(0);
+                 Value element = mapping.lookupOrDefault(sum.combine->getOperand(first ? 1 : 0));
+                 if (left) {
+                   Value exists = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, column[0], left);
+                   Value neutral = arith::ConstantOp::create(inside, loc, sum.neutral);
+                   element = arith::SelectOp::create(inside, loc, exists, element, neutral);
+                 }
+                 yielded.push_back(element);
+               }
+             });
+  for (auto [sum, value] : llvm::zip(reduction.sums, values)) {
+    Value total = fragments.reduced(builder(), loc, sum, value);
+    auto [map, operands] = space.map({own, subgroup});
+    tile::StoreOp::create(builder(), loc, total, parts[&sum], operands, AffineMapAttr::get(map),
+                          AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), constant(0)}, builder().getContext())),
+                          AffineMapAttr(), ValueRange(), UnitAttr());
+  }
+}
+
+void RowProgramEmitter::compute(RowStep &step) {
+  SmallVector<Type> types;
+  for (const Access &store : step.nest().stores)
+    types.push_back(rowOf(elementOf(store.memref)));
+  SmallVector<Value> values =
+      mapped(step, types, {}, [&](OpBuilder &, IRMapping &mapping, ValueRange, SmallVectorImpl<Value> &yielded) {
+        for (const Access &store : step.nest().stores)
+          yielded.push_back(mapping.lookupOrDefault(cast<AffineStoreOp>(store.op).getValueToStore()));
+      });
+  for (auto [store, value] : llvm::zip(step.nest().stores, values)) {
+    keep({&step, &store}, value);
+    if (!llvm::is_contained(program.results, store.memref) || program.lastWriter(store.memref) != &step)
+      continue;
+    SmallVector<Value> validOperands;
+    AffineMapAttr inside = valid(validOperands);
+    auto [map, operands] = space.address(store);
+    tile::StoreOp::create(builder(), loc, value, store.memref, operands, AffineMapAttr::get(map),
+                          AffineMapAttr::get(columnsAlong(store, program.outer())), inside, validOperands, UnitAttr());
+  }
+}
+
+void RowProgramEmitter::storeScalars() {
+  OpBuilder::InsertionGuard guard(builder());
+  SmallVector<std::pair<const Access *, Value>> stored;
+  for (Value result : program.results)
+    if (RowStep *step = program.lastWriter(result); step->kind != RowStep::Kind::Elementwise)
+      stored.push_back({step->storeTo(result), scalarOf(*step, result)});
+  if (plan.subgroups > 1) {
+    Value first = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, space.value(subgroup),
+                                        arith::ConstantIndexOp::create(builder(), loc, 0));
+    builder().setInsertionPointToStart(scf::IfOp::create(builder(), loc, first).thenBlock());
+  }
+  space.parallel({constant(1)}, hierarchy.subgroup, [&](ArrayRef<AffineExpr>) {
+    llvm::SaveAndRestore column(space.at[program.outer()], constant(0));
+    for (auto [store, value] : stored) {
+      auto [map, operands] = space.address(*store);
+      AffineStoreOp::create(builder(), loc, value, store->memref, map, operands);
+    }
+  });
+}

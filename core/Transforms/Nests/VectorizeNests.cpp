@@ -1,0 +1,359 @@
+//===- VectorizeNests.cpp - Vectorise memory-bound nests ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks the nests of a kernel, flattens what is contiguous, and has each one
+// rewritten; a nest that stays scalar says why in a remark.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/Instructions.h"
+#include "core/Analysis/LoopDependence.h"
+#include "core/Transforms/Nests/BoolBytes.h"
+#include "core/Transforms/Nests/NestVectorizer.h"
+#include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/NestPass.h"
+#include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
+#include "mlir/Dialect/Affine/LoopUtils.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tilewright/Cores.h"
+#include "tilewright/Explain.h"
+#include <numeric>
+
+namespace tilewright {
+#define GEN_PASS_DEF_VECTORIZENESTS
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+namespace {
+
+/// A nest whose every access is `memref[i, j, ..]` over all its loops, on equal static shapes: one loop over the
+/// elements in memory order, so that short inner dimensions cost no tails. What comes from memory is cut into a range a
+/// core and each of these into some that run at once (`MemoryModel::rowsAtOnce`), if they are whole lines.
+void flatten(AffineForOp root, const MemoryModel &model, int64_t threads) {
+  auto nest = analyzeNest(root);
+  if (failed(nest) || nest->depth() < 2)
+    return;
+  int64_t total = 1;
+  SmallVector<int64_t> shape;
+  for (std::optional<int64_t> trips : nest->tripCounts) {
+    if (!trips)
+      return;
+    shape.push_back(*trips);
+    total *= *trips;
+  }
+  auto isWhole = [&](const Access &access) {
+    auto type = cast<MemRefType>(access.memref.getType());
+    return access.map.isIdentity() && type.getLayout().isIdentity() && type.getShape() == ArrayRef(shape);
+  };
+  if (!llvm::all_of(nest->loads, isWhole) || !llvm::all_of(nest->stores, isWhole) || total == 0)
+    return;
+  for (AffineForOp loop : nest->loops)
+    for (Operation *user : loop.getInductionVar().getUsers())
+      if (!isa<AffineLoadOp, AffineStoreOp>(user))
+        return;
+
+  llvm::SmallDenseSet<Value> buffers;
+  int64_t bytes = 0, line = 1; // of all buffers; elements of the narrowest one in a line
+  for (const auto &accesses : {ArrayRef(nest->loads), ArrayRef(nest->stores)})
+    for (const Access &access : accesses) {
+      Type element = elementOf(access.memref);
+      int64_t width = element.isIntOrFloat() ? elementBytes(element) : 8;
+      bytes += buffers.insert(access.memref).second ? total * width : 0;
+      line = std::max(line, model.lineBytes() / width);
+    }
+  SmallVector<int64_t> ranges;
+  if (model.isFromMemory(bytes) && total % (threads * model.rowsAtOnce() * line) == 0)
+    ranges = threads > 1 ? SmallVector<int64_t>{threads, model.rowsAtOnce()} : SmallVector<int64_t>{model.rowsAtOnce()};
+
+  OpBuilder b(root);
+  Location loc = root.getLoc();
+  AffineForOp first, loop;
+  SmallVector<Value> ivs;
+  AffineExpr position = b.getAffineConstantExpr(0);
+  int64_t left = total;
+  ranges.push_back(total / std::accumulate(ranges.begin(), ranges.end(), int64_t{1}, std::multiplies<>()));
+  OpBuilder at(root);
+  for (auto [dim, count] : llvm::enumerate(ranges)) {
+    loop = AffineForOp::create(at, loc, 0, count);
+    at.setInsertionPointToStart(loop.getBody());
+    first = first ? first : loop;
+    left /= count;
+    position = position + b.getAffineDimExpr(dim) * left;
+    ivs.push_back(loop.getInductionVar());
+  }
+  llvm::SmallDenseMap<Value, Value> flat;
+  auto flatOf = [&](Value memref) {
+    Value &value = flat[memref];
+    if (!value) {
+      OpBuilder before(first);
+      ReassociationIndices all(llvm::to_vector(llvm::seq<int64_t>(0, shape.size())));
+      value = memref::CollapseShapeOp::create(before, loc, memref, SmallVector<ReassociationIndices>{all});
+    }
+    return value;
+  };
+  loop.getBody()->getOperations().splice(loop.getBody()->begin(), nest->body->getOperations(), nest->body->begin(),
+                                         std::prev(nest->body->end()));
+  AffineMap map = AffineMap::get(ranges.size(), 0, position);
+  for (Operation &op : llvm::make_early_inc_range(loop.getBody()->without_terminator())) {
+    b.setInsertionPoint(&op);
+    if (auto load = dyn_cast<AffineLoadOp>(op)) {
+      Value value = AffineLoadOp::create(b, load.getLoc(), flatOf(load.getMemRef()), map, ivs);
+      load.getResult().replaceAllUsesWith(value);
+      load.erase();
+    } else if (auto store = dyn_cast<AffineStoreOp>(op)) {
+      AffineStoreOp::create(b, store.getLoc(), store.getValueToStore(), flatOf(store.getMemRef()), map, ivs);
+      store.erase();
+    }
+  }
+  root.erase();
+}
+
+/// Takes several rows of sums at once:
+///
+///   affine.for i { s[i] = 0; affine.for k { s[i] += x[i, k] * y[k] } }
+///   ->
+///   affine.for i4 { s[4 i4] = 0; s[4 i4 + 1] = 0; ..
+///                   affine.for k { s[4 i4] += x[4 i4, k] * y[k]; s[4 i4 + 1] += x[4 i4 + 1, k] * y[k]; .. } }
+///
+/// where rows lie on pages of their own and come from memory, of which several rows keep more busy, or where all of
+/// them read one row, which is then loaded once.
+void jamSums(AffineForOp rows, const MemoryModel &model) {
+  auto inner = rows.getBody()->getOps<AffineForOp>();
+  std::optional<uint64_t> count = getConstantTripCount(rows);
+  if (!llvm::hasSingleElement(inner) || rows.getNumIterOperands() != 0 || succeeded(analyzeNest(rows)) ||
+      (count && int64_t(*count) <= model.rowsAtOnce()))
+    return;
+  FailureOr<Nest> nest = analyzeNest(*inner.begin());
+  if (failed(nest) || nest->depth() != 1 || nest->stores.empty())
+    return;
+  auto isOwn = [&](const Access &access) { return llvm::is_contained(access.symbols, rows.getInductionVar()); };
+  if (!llvm::all_of(nest->stores, [&](const Access &sum) { return !sum.dims().test(0) && isOwn(sum); }))
+    return;
+  bool isShared = false, isApart = false;
+  int64_t bytes = 0;
+  for (const Access &load : nest->loads) {
+    auto type = cast<MemRefType>(load.memref.getType());
+    if (!load.dims().test(0) || load.stride(0) != 1 || !type.getElementType().isIntOrFloat())
+      continue;
+    isShared |= !isOwn(load);
+    if (!isOwn(load) || !type.hasStaticShape() || !nest->tripCounts[0])
+      continue;
+    int64_t width = elementBytes(type.getElementType());
+    isApart |= *nest->tripCounts[0] * width >= model.pageBytes();
+    bytes += type.getNumElements() * width;
+  }
+  bool isPlain = llvm::all_of(*rows.getBody(), [](Operation &op) {
+    return isa<AffineForOp, AffineLoadOp, AffineStoreOp, AffineApplyOp, AffineYieldOp>(op) || isPure(&op);
+  });
+  if (isPlain && (isShared || (isApart && model.isFromMemory(bytes))) && isParallelLoop(rows))
+    (void)loopUnrollJamByFactor(rows, model.rowsAtOnce());
+}
+
+/// Bytes of the buffers that a loop touches, nullopt if one has a dynamic shape; and the vector operations of one pass.
+std::optional<double> bytesTouched(AffineForOp loop) {
+  llvm::SmallDenseSet<Value> seen;
+  double bytes = 0;
+  bool isKnown = true;
+  loop.walk([&](Operation *op) {
+    Value memref;
+    if (auto load = dyn_cast<AffineLoadOp>(op))
+      memref = load.getMemRef();
+    else if (auto store = dyn_cast<AffineStoreOp>(op))
+      memref = store.getMemRef();
+    if (!memref || !seen.insert(memref).second)
+      return;
+    if (memref.getDefiningOp() && loop->isAncestor(memref.getDefiningOp()))
+      return;
+    auto type = cast<MemRefType>(memref.getType());
+    isKnown &= type.hasStaticShape();
+    if (type.hasStaticShape() && type.getElementType().isIntOrIndexOrFloat())
+      bytes += static_cast<double>(type.getNumElements() * elementBytes(type.getElementType()));
+  });
+  return isKnown ? std::optional(bytes) : std::nullopt;
+}
+
+/// Weight of a nest's body, in instructions.
+int64_t weight(const Nest &nest) {
+  int64_t sum = 0;
+  for (Operation &op : *nest.body)
+    sum += instructionsOf(&op);
+  return sum;
+}
+
+struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
+  int64_t threads = 1;
+
+  /// Whether the iterations of `loop` should run on several cores: they are independent, keep their private buffers on
+  /// the stack, and take long enough. Asked while all accesses are scalar.
+  bool runsParallel(AffineForOp loop, const MemoryModel &model) {
+    if (threads < 2 || !isParallelLoop(loop))
+      return false;
+    if (loop.hasConstantUpperBound() && loop.getConstantUpperBound() < 2)
+      return false;
+    int64_t stack = 0;
+    bool fits = true;
+    loop.walk([&](memref::AllocOp buffer) {
+      MemRefType type = buffer.getType();
+      fits &= type.hasStaticShape();
+      if (type.hasStaticShape())
+        stack += type.getNumElements() * elementBytes(type.getElementType());
+    });
+    auto bytes = bytesTouched(loop);
+    // Unknown sizes are taken for large ones: a small one pays the launch.
+    return fits && stack <= model.stackBytes() && (!bytes || model.parallel(model.seconds(*bytes, 0), threads));
+  }
+
+  /// Rows that several passes read: the pass that computes most fetches the next row meanwhile.
+  struct RowPrefetch {
+    AffineForOp nest;
+    SmallVector<Access, 0> loads;
+  };
+  std::optional<RowPrefetch> planPrefetch(AffineForOp rows, const MemoryModel &model) {
+    SmallVector<Nest, 0> passes;
+    for (AffineForOp loop : rows.getBody()->getOps<AffineForOp>()) {
+      auto nest = analyzeNest(loop);
+      if (failed(nest) || nest->depth() != 1)
+        return std::nullopt;
+      passes.push_back(*nest);
+    }
+    if (passes.size() < 2)
+      return std::nullopt;
+    Nest &heaviest = *std::max_element(passes.begin(), passes.end(),
+                                       [](const Nest &a, const Nest &b) { return weight(a) < weight(b); });
+    RowPrefetch plan{heaviest.root(), {}};
+    for (const Access &load : passes.front().loads) {
+      Operation *definition = load.memref.getDefiningOp();
+      auto type = cast<MemRefType>(load.memref.getType());
+      auto trips = passes.front().tripCounts[0];
+      bool isRow = load.stride(0) == 1 && llvm::is_contained(load.symbols, rows.getInductionVar()) &&
+                   !(definition && rows->isAncestor(definition)) && type.getElementType().isIntOrFloat();
+      // Neighbours in one row (the taps of a stencil) are in the same lines.
+      auto isNeighbour = [&](const Access &other) {
+        return other.memref == load.memref && other.symbols == load.symbols &&
+               llvm::all_of(llvm::zip(other.map.getResults(), load.map.getResults()), [&](auto pair) {
+                 auto [x, y] = pair;
+                 return isa<AffineConstantExpr>(simplifyAffineExpr(x - y, 1, load.map.getNumSymbols()));
+               });
+      };
+      if (isRow && trips && trips == heaviest.tripCounts[0] &&
+          *trips * elementBytes(type.getElementType()) <= model.rowBytes() && llvm::none_of(plan.loads, isNeighbour))
+        plan.loads.push_back(load);
+    }
+    return plan.loads.empty() ? std::nullopt : std::optional(plan);
+  }
+
+  void vectorizeBlock(Block &block, const MemoryModel &model, bool mayReassociate, AffineForOp rows) {
+    for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
+      flatten(loop, model, threads);
+    if (mayReassociate) {
+      for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
+        jamSums(loop, model);
+      for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
+        (void)normalizeAffineFor(loop);
+    }
+    std::optional<RowPrefetch> prefetch;
+    if (rows)
+      prefetch = planPrefetch(rows, model);
+    for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>())) {
+      bool isParallel = !rows && runsParallel(loop, model);
+      auto nest = analyzeNest(loop);
+      if (failed(nest)) {
+        if (loop.getNumIterOperands() == 0) {
+          vectorizeBlock(*loop.getBody(), model, mayReassociate, loop);
+          if (isParallel)
+            (void)affineParallelize(loop);
+        }
+        continue;
+      }
+      NestVectorizer vectorizer(*nest, model, mayReassociate);
+      std::string reason;
+      if (!vectorizer.choose(reason)) {
+        if (!nest->stores.empty()) // else nothing is left in it, or its accesses are vectors already
+          loop.emitRemark("this nest stays scalar: ") << reason;
+        if (isParallel)
+          (void)affineParallelize(loop);
+        continue;
+      }
+      bool overLanes = isParallel && nest->depth() == 1 && !vectorizer.hasSums();
+      if (overLanes)
+        vectorizer.splitOverCores(threads);
+      if (prefetch && prefetch->nest == loop)
+        for (const Access &load : prefetch->loads)
+          vectorizer.prefetchNext(load, rows.getInductionVar());
+      if (DecisionLog *log = DecisionLog::of(&getContext()))
+        log->add(
+            "vectorize-nest", loop.getLoc(),
+            llvm::json::Object{{"inputs", llvm::json::Object{{"loops", static_cast<int64_t>(nest->depth())},
+                                                             {"vector_bytes", model.vectorBytes()},
+                                                             {"stream_threshold_bytes", model.streamThreshold()},
+                                                             {"threads", threads}}},
+                               {"choice", llvm::json::Object{{"lane_loop", static_cast<int64_t>(vectorizer.lane())},
+                                                             {"lanes", vectorizer.width()},
+                                                             {"vectors", vectorizer.copies()},
+                                                             {"rows_at_once", vectorizer.steps()},
+                                                             {"turned_loads", vectorizer.turns()},
+                                                             {"streaming_store", vectorizer.streams()},
+                                                             {"prefetch_next_row", prefetch && prefetch->nest == loop},
+                                                             {"parallel", isParallel}}}});
+      for (AffineForOp outer : vectorizer.rewrite())
+        if (isParallel && !overLanes)
+          (void)affineParallelize(outer);
+    }
+  }
+
+  /// Buffers that fusion put into loops: in front of the loops again, small ones on the stack.
+  void placeBuffers(const MemoryModel &model) {
+    func::FuncOp function = getOperation();
+    int64_t stack = 0;
+    SmallVector<memref::AllocOp> buffers;
+    function.walk([&](memref::AllocOp buffer) {
+      if (buffer->getParentOfType<AffineForOp>() || buffer->getParentOfType<AffineParallelOp>())
+        buffers.push_back(buffer);
+    });
+    for (memref::AllocOp buffer : buffers) {
+      MemRefType type = buffer.getType();
+      Operation *outermost = buffer;
+      while (!isa<func::FuncOp, AffineParallelOp>(outermost->getParentOp()))
+        outermost = outermost->getParentOp();
+      buffer->moveBefore(outermost);
+      if (!type.hasStaticShape())
+        continue;
+      int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
+      if (stack + bytes > model.stackBytes())
+        continue;
+      stack += bytes;
+      OpBuilder b(buffer);
+      auto onStack = memref::AllocaOp::create(b, buffer.getLoc(), type,
+                                              b.getI64IntegerAttr(std::max<int64_t>(model.lineBytes(), 16)));
+      buffer.getResult().replaceAllUsesWith(onStack.getResult());
+      buffer.erase();
+    }
+  }
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
+      threads = context.settings.threads;
+      if (context.model.vectorBytes() != 0 && !coreHierarchy(context.chip)) // whose engines copy arrays as they are
+        accessBoolsAsBytes(function);
+      for (Block &block : function.getBody())
+        vectorizeBlock(block, context.model, context.settings.mayReassociate(), {});
+      placeBuffers(context.model);
+    });
+    if (failed(done))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,222 @@
+//===- IterationSpace.cpp - Loops and positions while emitting ------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Affine loops by lambda, with the bookkeeping of operands.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Utils/IterationSpace.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+
+namespace tilewright {
+
+/// Alignment of private buffers: a cache line or the widest vector, whichever is larger on any chip so far.
+static constexpr int64_t bufferAlignment = 64;
+
+IterationSpace::IterationSpace(OpBuilder &builder, Location loc)
+    : builder(builder), loc(loc), allocationBlock(builder.getInsertionBlock()) {
+  if (builder.getInsertionPoint() != allocationBlock->begin())
+    allocateAfter = &*std::prev(builder.getInsertionPoint());
+}
+
+void IterationSpace::addDimension(AffineForOp loop) {
+  MLIRContext *context = builder.getContext();
+  if (loop.hasConstantUpperBound()) {
+    extents.push_back(getAffineConstantExpr(std::max<int64_t>(loop.getConstantUpperBound(), 0), context));
+  } else {
+    SmallVector<Value> operands(loop.getUpperBoundOperands());
+    AffineMap map = loop.getUpperBoundMap();
+    canonicalizeMapAndOperands(&map, &operands);
+    Value size;
+    if (operands.size() == 1 && (map.isIdentity() || map.isSymbolIdentity())) {
+      size = operands.front();
+    } else {
+      auto apply = AffineApplyOp::create(builder, loc, map, operands);
+      allocateAfter = apply;
+      size = apply;
+    }
+    auto found = llvm::find(sizes, size);
+    extents.push_back(getAffineSymbolExpr(found - sizes.begin(), context));
+    if (found == sizes.end())
+      sizes.push_back(size);
+  }
+  at.push_back(getAffineConstantExpr(0, context));
+}
+
+AffineExpr IterationSpace::define(Value value) {
+  sizes.push_back(value);
+  allocateAfter = value.getDefiningOp();
+  return getAffineSymbolExpr(sizes.size() - 1, builder.getContext());
+}
+
+SmallVector<Value> IterationSpace::operands() const {
+  SmallVector<Value> all(ivs);
+  llvm::append_range(all, sizes);
+  return all;
+}
+
+std::pair<AffineMap, SmallVector<Value>> IterationSpace::map(ArrayRef<AffineExpr> results) const {
+  AffineMap map = AffineMap::get(ivs.size(), sizes.size(), results, builder.getContext());
+  SmallVector<Value> values = operands();
+  map = simplifyAffineMap(map);
+  canonicalizeMapAndOperands(&map, &values);
+  return {map, values};
+}
+
+std::pair<AffineMap, SmallVector<Value>> IterationSpace::address(const Access &access, unsigned result,
+                                                                 AffineExpr offset) const {
+  SmallVector<AffineExpr> symbols;
+  for (unsigned i = 0; i < access.symbols.size(); ++i)
+    symbols.push_back(getAffineSymbolExpr(sizes.size() + i, builder.getContext()));
+  AffineMap map = access.map.replaceDimsAndSymbols(at, symbols, ivs.size(), sizes.size() + access.symbols.size());
+  if (offset) {
+    SmallVector<AffineExpr> results(map.getResults());
+    results[result] = results[result] + offset;
+    map = AffineMap::get(map.getNumDims(), map.getNumSymbols(), results, builder.getContext());
+  }
+  SmallVector<Value> values = operands();
+  llvm::append_range(values, access.symbols);
+  map = simplifyAffineMap(map);
+  canonicalizeMapAndOperands(&map, &values);
+  return {map, values};
+}
+
+Value IterationSpace::value(AffineExpr expr) {
+  auto [map, values] = this->map(expr);
+  return AffineApplyOp::create(builder, loc, map, values);
+}
+
+AffineMapAttr IterationSpace::validAttr(AffineExpr rows, AffineExpr cols, SmallVectorImpl<Value> &operands) {
+  auto [map, values] = this->map({rows, cols});
+  operands.assign(values);
+  return AffineMapAttr::get(map);
+}
+
+void IterationSpace::loop(AffineExpr begin, ArrayRef<AffineExpr> ends, function_ref<void(AffineExpr)> body) {
+  if (ends.size() == 1)
+    if (auto trips = dyn_cast<AffineConstantExpr>(ends.front() - begin)) {
+      if (trips.getValue() <= 0)
+        return;
+      if (trips.getValue() == 1)
+        return body(begin);
+    }
+  auto [lower, lowerOperands] = map({begin});
+  auto [upper, upperOperands] = map(ends);
+  auto loop = AffineForOp::create(builder, loc, lowerOperands, lower, upperOperands, upper, 1);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  // Dimensions of expressions are positions in `ivs`: symbols keep their places.
+  ivs.push_back(loop.getInductionVar());
+  body(getAffineDimExpr(ivs.size() - 1, builder.getContext()));
+  ivs.pop_back();
+}
+
+SmallVector<Value> IterationSpace::reduce(AffineExpr begin, AffineExpr end, ValueRange init,
+                                          function_ref<SmallVector<Value>(AffineExpr, ValueRange)> body) {
+  if (auto trips = dyn_cast<AffineConstantExpr>(end - begin)) {
+    if (trips.getValue() <= 0)
+      return SmallVector<Value>(init);
+    if (trips.getValue() == 1)
+      return body(begin, init);
+  }
+  auto [lower, lowerOperands] = map({begin});
+  auto [upper, upperOperands] = map({end});
+  auto loop = AffineForOp::create(builder, loc, lowerOperands, lower, upperOperands, upper, 1, init);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  ivs.push_back(loop.getInductionVar());
+  SmallVector<Value> results = body(getAffineDimExpr(ivs.size() - 1, builder.getContext()), loop.getRegionIterArgs());
+  ivs.pop_back();
+  AffineYieldOp::create(builder, loc, results);
+  return SmallVector<Value>(loop.getResults());
+}
+
+void IterationSpace::parallel(int64_t count, function_ref<void(AffineExpr)> body) {
+  auto loop =
+      AffineParallelOp::create(builder, loc, TypeRange(), ArrayRef<arith::AtomicRMWKind>(), ArrayRef<int64_t>{count});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  llvm::SaveAndRestore block(allocationBlock, loop.getBody());
+  llvm::SaveAndRestore after(allocateAfter, static_cast<Operation *>(nullptr));
+  ivs.push_back(loop.getIVs().front());
+  body(getAffineDimExpr(ivs.size() - 1, builder.getContext()));
+  ivs.pop_back();
+}
+
+SmallVector<AffineExpr> IterationSpace::overParallel(AffineExpr expr) const {
+  SmallVector<AffineExpr> values = {expr};
+  for (auto [position, variable] : llvm::enumerate(ivs)) {
+    Value iv = variable;
+    auto loop = dyn_cast<AffineParallelOp>(iv.getParentBlock()->getParentOp());
+    if (!loop || !expr.isFunctionOfDim(position))
+      continue;
+    AffineExpr dim = getAffineDimExpr(position, builder.getContext());
+    SmallVector<AffineExpr> next;
+    for (AffineExpr value : values)
+      for (int64_t i = 0, count = loop.getConstantRanges()->front(); i < count; ++i)
+        next.push_back(simplifyAffineExpr(value.replace(dim, getAffineConstantExpr(i, builder.getContext())),
+                                          ivs.size(), sizes.size()));
+    values = std::move(next);
+  }
+  if (llvm::all_of(values, llvm::IsaPred<AffineConstantExpr>)) {
+    auto largest = llvm::max_element(values, [](AffineExpr a, AffineExpr b) {
+      return cast<AffineConstantExpr>(a).getValue() < cast<AffineConstantExpr>(b).getValue();
+    });
+    return {*largest};
+  }
+  llvm::SmallSetVector<AffineExpr, 8> distinct(values.begin(), values.end());
+  return distinct.takeVector();
+}
+
+void IterationSpace::parallel(ArrayRef<AffineExpr> bounds, StringRef level,
+                              function_ref<void(ArrayRef<AffineExpr>)> body) {
+  auto [upper, upperOperands] = map(bounds);
+  tile::ParallelOp::create(builder, loc, upper, upperOperands, level,
+                           [&](OpBuilder &inner, Location, ValueRange indices) {
+                             OpBuilder::InsertionGuard guard(builder);
+                             builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+                             SmallVector<AffineExpr> positions;
+                             for (Value index : indices) {
+                               ivs.push_back(index);
+                               positions.push_back(getAffineDimExpr(ivs.size() - 1, builder.getContext()));
+                             }
+                             body(positions);
+                             ivs.pop_back_n(indices.size());
+                           });
+}
+
+Value IterationSpace::allocate(ArrayRef<AffineExpr> shape, Type element) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (allocateAfter)
+    builder.setInsertionPointAfter(allocateAfter);
+  else
+    builder.setInsertionPointToStart(allocationBlock);
+  SmallVector<int64_t> sizes;
+  SmallVector<Value> dynamic;
+  for (AffineExpr expr : shape) {
+    SmallVector<AffineExpr> candidates = overParallel(expr);
+    auto constant = dyn_cast<AffineConstantExpr>(candidates.front());
+    sizes.push_back(constant && candidates.size() == 1 ? constant.getValue() : ShapedType::kDynamic);
+    if (candidates.size() > 1) {
+      auto [map, values] = this->map(candidates);
+      dynamic.push_back(AffineMaxOp::create(builder, loc, map, values));
+    } else if (!constant) {
+      dynamic.push_back(value(candidates.front()));
+    }
+  }
+  auto alloc = memref::AllocOp::create(builder, loc, MemRefType::get(sizes, element), dynamic,
+                                       builder.getI64IntegerAttr(bufferAlignment));
+  allocateAfter = alloc;
+  return alloc;
+}
+
+} // namespace tilewright

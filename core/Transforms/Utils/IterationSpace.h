@@ -1,0 +1,79 @@
+//===- IterationSpace.h - Loops and positions while emitting ----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What an emitter of affine loops keeps: the loops entered so far are the
+/// dimensions of all its expressions, dynamic sizes the symbols, and `at[d]` is
+/// the current position in dimension d of the nest that is rewritten.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_UTILS_ITERATIONSPACE_H
+#define TILEWRIGHT_CORE_TRANSFORMS_UTILS_ITERATIONSPACE_H
+
+#include "core/Analysis/Nest.h"
+#include "mlir/IR/Builders.h"
+
+namespace tilewright {
+
+class IterationSpace {
+public:
+  IterationSpace(mlir::OpBuilder &builder, mlir::Location loc);
+
+  /// Appends a dimension that runs like `loop`.
+  void addDimension(mlir::affine::AffineForOp loop);
+  mlir::AffineExpr extent(unsigned dim) const { return extents[dim]; }
+
+  /// A value that holds for the whole nest as an expression; call it outside of all loops.
+  mlir::AffineExpr define(mlir::Value value);
+
+  /// A loop from `begin` to the smallest of `ends`; none for one iteration or for no iteration of constant bounds.
+  void loop(mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,
+            llvm::function_ref<void(mlir::AffineExpr)> body);
+  /// The same with loop-carried values.
+  llvm::SmallVector<mlir::Value>
+  reduce(mlir::AffineExpr begin, mlir::AffineExpr end, mlir::ValueRange init,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::AffineExpr, mlir::ValueRange)> body);
+  /// A loop whose iterations run on different cores; buffers that are allocated inside are private.
+  void parallel(int64_t count, llvm::function_ref<void(mlir::AffineExpr)> body);
+
+  /// A tile.parallel of level `level`.
+  void parallel(llvm::ArrayRef<mlir::AffineExpr> bounds, llvm::StringRef level,
+                llvm::function_ref<void(llvm::ArrayRef<mlir::AffineExpr>)> body);
+
+  /// Map and operands of `access` at the current position; its index `result` is `offset` larger, unless that is null.
+  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> address(const Access &access, unsigned result = 0,
+                                                                     mlir::AffineExpr offset = {}) const;
+  /// Map and operands that yield `results`.
+  std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> map(llvm::ArrayRef<mlir::AffineExpr> results) const;
+  /// The value of one expression.
+  mlir::Value value(mlir::AffineExpr expr);
+  /// (rows, cols) that exist, for a tile access.
+  mlir::AffineMapAttr validAttr(mlir::AffineExpr rows, mlir::AffineExpr cols,
+                                llvm::SmallVectorImpl<mlir::Value> &operands);
+  /// A buffer at the top of the kernel, or of the parallel body; null extents are not allowed.
+  mlir::Value allocate(llvm::ArrayRef<mlir::AffineExpr> shape, mlir::Type element);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  llvm::SmallVector<mlir::AffineExpr> at;
+
+private:
+  llvm::SmallVector<mlir::Value> operands() const;
+  /// The values that `expr` takes over the iterations of the parallel loops around it, the largest alone where all are
+  /// constant: a private buffer has one size, known outside, so that it can lie in the arena.
+  llvm::SmallVector<mlir::AffineExpr> overParallel(mlir::AffineExpr expr) const;
+
+  llvm::SmallVector<mlir::Value> ivs, sizes;
+  llvm::SmallVector<mlir::AffineExpr> extents;
+  mlir::Block *allocationBlock;
+  mlir::Operation *allocateAfter = nullptr; // null: at the start of the block
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_UTILS_ITERATIONSPACE_H
