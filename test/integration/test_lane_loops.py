@@ -34,7 +34,7 @@ def amd_loop(assembly, matrix):
 #: Clocks of the 32 x 32 unit of a chip for 16-bit and for 8-bit elements.
 CLOCKS = {"MI250": 64, "MI300X": 32, "MI350": 32}
 #: Chip, element type, tile, transpositions of A and B, and the share that its main loop has at least. Both operands are turned
-#: where A is transposed and B is not. Those below 0.80 are bytes that lanes turn in registers: docs/lanes.md counts them.
+#: where A is transposed and B is not. Those below 0.80 are bytes that lanes transpose in registers: docs/simt/measurements.md counts them.
 BOTH, TILES = (False, True), ((256, 128), (256, 256))
 SHARES = [("MI300X", "f16", (256, 128), (False, True), 0.88), ("MI300X", "i8", (256, 256), (True, False), 0.80),
           ("MI300X", "f16", (256, 256), (True, False), 0.86), ("MI300X", "f16", (256, 128), (False, False), 0.85),

@@ -21,7 +21,7 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
     Recognises contractions by their access maps, lets the cost model choose unit, register tile, cache tiles,
     packing and loop order, and rewrites each with its initialisation and element-wise epilogue in one step.
     On chips that run lanes subgroups of a block may share out k: behind the loop they add their sums over a buffer
-    that overlays the tiles (docs/lanes.md).
+    that overlays the tiles (docs/simt/split-k.md).
   }];
   let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::affine::AffineDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect",
