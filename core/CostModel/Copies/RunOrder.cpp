@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counts the clocks of all exchanges of two runs, and of pairs of them.
+/// Compares the clocks of all exchanges of two runs, and of pairs of them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,10 +30,12 @@ static BankClocks clocksOf(const LaneWrites &writes, ArrayRef<RunSwap> swaps, co
       offset += lane >> b & 1 ? bit : 0;
     for (const RunSwap &swap : swaps)
       offset ^= lane >> swap.bit & 1 ? swap.step : 0;
-    int64_t mask = ((int64_t(1) << writes.swizzleBits) - 1) << writes.swizzleBase;
-    addresses.push_back(offset ^ (offset >> writes.swizzleShift & mask));
+    addresses.push_back(offset);
   }
-  return bankClocks(addresses, writes.width, memory);
+  const int64_t mask = ((int64_t(1) << writes.swizzleBits) - 1) << writes.swizzleBase;
+  return LaneAddresses(std::move(addresses)).clocks(writes.width, memory, [&](int64_t offset) {
+    return offset ^ (offset >> writes.swizzleShift & mask);
+  });
 }
 
 /// Distances at which every run has a partner and which no lane's bit has; empty where bits are not apart.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counts the clocks of all swizzles and paddings.
+/// Compares the clocks of all swizzles and paddings.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
+#include <map>
+#include <optional>
 #include <set>
 
 using namespace llvm;
@@ -46,48 +49,91 @@ double tilewright::sectorsTouched(const StagedTile &tile, const TileUse &use) {
   return double(sectors.size()) * std::min(sectorBytes, use.rows * use.elementBytes) / loaded;
 }
 
-/// Clocks of the writes of a copy and, twice, of the reads of a fragment.
-static BankClocks clocksOf(const StagedTile &tile, const TileUse &use, int64_t readBytes, const Memory &memory) {
-  int64_t pitch = use.rowBytes + tile.padding * use.elementBytes;
-  auto at = [&](int64_t row, int64_t bytes) {
-    int64_t offset = row * pitch + bytes;
-    int64_t high = (offset >> tile.swizzleShift) ^ (tile.swizzleAgain ? offset >> tile.swizzleAgain : 0);
-    return offset ^ (high & (((int64_t(1) << tile.swizzleBits) - 1) << tile.swizzleBase));
-  };
-  SmallVector<int64_t> writes, reads;
-  // A write is as wide as its address is aligned for certain, and no wider than the pieces that a swizzle moves.
-  int64_t piece = std::min<int64_t>(use.pieceBytes, pitch & -pitch);
-  if (tile.swizzleBits)
-    piece = std::min(piece, int64_t(1) << tile.swizzleBase);
+namespace {
+/// Clocks of all arrangements of one tile that are looked at.
+class Arrangements {
+public:
+  Arrangements(const TileUse &use, int64_t readBytes, const Memory &memory)
+      : use(use), readBytes(readBytes), memory(memory) {}
+
+  /// Of the writes of a copy and, twice, of the reads of a fragment; nullopt where they are no fewer than `most` even
+  /// without conflicts.
+  std::optional<BankClocks> clocksOf(const StagedTile &tile, int64_t most);
+
+private:
+  int64_t pitch(int64_t padding) const { return use.rowBytes + padding * use.elementBytes; }
+  LaneAddresses writesOf(const StagedTile &tile, int64_t piece) const;
+  LaneAddresses readsOf(int64_t padding) const;
+
+  const TileUse &use;
+  const int64_t readBytes;
+  const Memory &memory;
+  /// Before a swizzle: by padding, near, beside and bytes of a write; by padding.
+  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, LaneAddresses> writes;
+  std::map<int64_t, LaneAddresses> reads;
+};
+} // namespace
+
+LaneAddresses Arrangements::writesOf(const StagedTile &tile, int64_t piece) const {
+  SmallVector<int64_t> addresses;
   for (int64_t lane = 0; lane < use.lanes; ++lane) {
     int64_t row = lane * piece / use.rowBytes, column = lane * piece % use.rowBytes;
     if (use.transposed)
       std::tie(row, column) = blockOf(lane, tile, use);
     if (row < use.rows && column < use.rowBytes)
-      writes.push_back(at(row, column));
+      addresses.push_back(row * pitch(tile.padding) + column);
   }
+  return LaneAddresses(std::move(addresses));
+}
+
+LaneAddresses Arrangements::readsOf(int64_t padding) const {
+  SmallVector<int64_t> addresses;
+  auto at = [&](int64_t row, int64_t bytes) { addresses.push_back(row * pitch(padding) + bytes); };
   if (use.matrices) {
     for (int64_t row = 0; row < std::min<int64_t>(8, use.rows); ++row)
-      reads.push_back(at(row, 0));
+      at(row, 0);
   } else if (use.columns) { // lanes of a group read pieces of its rows
     int64_t piece = columnBytes / use.elementBytes, pieces = columnLanes / piece;
     for (int64_t lane = 0; lane < use.layout->numLanes(); ++lane) {
       Position p = use.layout->at(lane / columnLanes * columnLanes, 0);
       int64_t inside = lane % columnLanes, row = use.rowIsLayoutRow ? p.row : p.col,
               column = use.rowIsLayoutRow ? p.col : p.row;
-      reads.push_back(at(row + inside / pieces, (column + inside % pieces * piece) * use.elementBytes));
+      at(row + inside / pieces, (column + inside % pieces * piece) * use.elementBytes);
     }
   } else {
     for (int64_t lane = 0; lane < use.layout->numLanes(); ++lane) {
       Position p = use.layout->at(lane, 0);
-      reads.push_back(use.rowIsLayoutRow ? at(p.row, p.col * use.elementBytes) : at(p.col, p.row * use.elementBytes));
+      use.rowIsLayoutRow ? at(p.row, p.col * use.elementBytes) : at(p.col, p.row * use.elementBytes);
     }
   }
+  return LaneAddresses(std::move(addresses));
+}
+
+std::optional<BankClocks> Arrangements::clocksOf(const StagedTile &tile, int64_t most) {
+  // A write is as wide as its address is aligned for certain, and no wider than the pieces that a swizzle moves.
+  int64_t rows = pitch(tile.padding), piece = std::min<int64_t>(use.pieceBytes, rows & -rows);
+  if (tile.swizzleBits)
+    piece = std::min(piece, int64_t(1) << tile.swizzleBase);
+  const int64_t readWidth = use.matrices ? 16 : readBytes;
+  std::tuple place(tile.padding, tile.near, tile.beside, piece);
+  auto write = writes.find(place);
+  if (write == writes.end())
+    write = writes.emplace(place, writesOf(tile, piece)).first;
+  auto read = reads.find(tile.padding);
+  if (read == reads.end())
+    read = reads.emplace(tile.padding, readsOf(tile.padding)).first;
   // Narrower writes are as many more, none of them wasted; of a small tile lanes that would idle take a part.
-  int64_t bytes = std::min(use.lanes * 16, use.rows * use.rowBytes), written = piece * int64_t(writes.size());
+  int64_t bytes = std::min(use.lanes * 16, use.rows * use.rowBytes), written = piece * int64_t(write->second.size());
   int64_t rounds = std::clamp<int64_t>(divideCeil(bytes, std::max<int64_t>(1, written)), 1, 16 / piece);
-  return bankClocks(writes, piece, memory).times(rounds) +
-         bankClocks(reads, use.matrices ? 16 : readBytes, memory).times(2);
+  if (write->second.leastClocks(piece, memory) * rounds + read->second.leastClocks(readWidth, memory) * 2 >= most)
+    return std::nullopt;
+  const int64_t mask = ((int64_t(1) << tile.swizzleBits) - 1) << tile.swizzleBase;
+  auto swizzle = [&](int64_t offset) {
+    int64_t high = (offset >> tile.swizzleShift) ^ (tile.swizzleAgain ? offset >> tile.swizzleAgain : 0);
+    return offset ^ (high & mask);
+  };
+  return write->second.clocks(piece, memory, swizzle).times(rounds) +
+         read->second.clocks(readWidth, memory, swizzle).times(2);
 }
 
 double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memory &memory) {
@@ -100,10 +146,11 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   int64_t pieces = std::max<int64_t>(1, use.rowBytes / use.pieceBytes);
   plain.beside = use.transposed ? pieces : 0;
   StagedTile best = plain;
-  BankClocks clocks = clocksOf(plain, use, readBytes, memory);
+  Arrangements arrangements(use, readBytes, memory);
+  BankClocks clocks = *arrangements.clocksOf(plain, std::numeric_limits<int64_t>::max());
   auto consider = [&](const StagedTile &candidate) {
-    if (BankClocks now = clocksOf(candidate, use, readBytes, memory); now.taken < clocks.taken) {
-      clocks = now;
+    if (auto now = arrangements.clocksOf(candidate, clocks.taken); now && now->taken < clocks.taken) {
+      clocks = *now;
       best = candidate;
     }
   };

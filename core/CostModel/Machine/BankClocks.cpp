@@ -6,19 +6,24 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Counts words in banks.
+/// Ranks of words and of banks, or words counted in banks.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Machine/BankClocks.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 using namespace tilewright;
 
+/// Lanes whose words fill all banks once.
+static int64_t lanesAtATime(int64_t width, const Memory &memory) {
+  return std::max<int64_t>(1, memory.banks * memory.bankBytes / width);
+}
+
 BankClocks tilewright::bankClocks(ArrayRef<int64_t> addresses, int64_t width, const Memory &memory) {
-  size_t group = std::max<int64_t>(1, memory.banks * memory.bankBytes / width);
+  size_t group = lanesAtATime(width, memory);
   BankClocks clocks;
   SmallVector<int64_t, 64> words;
   SmallVector<int64_t, 64> inBank;
@@ -35,4 +40,77 @@ BankClocks tilewright::bankClocks(ArrayRef<int64_t> addresses, int64_t width, co
     clocks = clocks + BankClocks{*llvm::max_element(inBank), 1};
   }
   return clocks;
+}
+
+namespace {
+/// A basis of a space over GF(2), each vector with a highest bit of its own.
+class Basis {
+public:
+  void add(uint64_t vector) {
+    for (; vector; vector ^= byBit[Log2_64(vector)])
+      if (uint64_t &own = byBit[Log2_64(vector)]; !own) {
+        own = vector;
+        ++rank;
+        return;
+      }
+  }
+  int64_t rank = 0;
+
+private:
+  std::array<uint64_t, 64> byBit{};
+};
+} // namespace
+
+/// Whether words and banks of accesses of `width` bytes, aligned to that, are bits of the address.
+static bool areBits(int64_t width, const Memory &memory) {
+  return isPowerOf2_64(width) && isPowerOf2_64(memory.banks) && isPowerOf2_64(memory.bankBytes);
+}
+
+LaneAddresses::LaneAddresses(SmallVector<int64_t> addresses) : count(addresses.size()) {
+  bool isLinear = isPowerOf2_64(count) && addresses.front() == 0;
+  for (size_t lane = 1; isLinear && lane < count; ++lane) {
+    size_t rest = lane & (lane - 1); // all its bits but the lowest
+    if (!rest)
+      bases.push_back(addresses[lane]);
+    else
+      isLinear = addresses[lane] == (addresses[rest] ^ addresses[lane ^ rest]);
+    isLinear &= addresses[lane] >= 0;
+  }
+  if (isLinear)
+    return;
+  bases.clear();
+  listed = std::move(addresses);
+}
+
+int64_t LaneAddresses::leastClocks(int64_t width, const Memory &memory) const {
+  return divideCeil(int64_t(count), lanesAtATime(width, memory));
+}
+
+BankClocks LaneAddresses::clocks(int64_t width, const Memory &memory, function_ref<int64_t(int64_t)> move) const {
+  SmallVector<int64_t, 8> moved = map_to_vector<8>(bases, move);
+  auto isAligned = [&](int64_t address) { return width <= memory.bankBytes || address % width == 0; };
+  if (!listed.empty() || count == 0 || !areBits(width, memory) || !all_of(moved, isAligned)) {
+    SmallVector<int64_t> addresses(listed);
+    for (size_t lane = 0; listed.empty() && lane < count; ++lane) {
+      addresses.push_back(0);
+      for (auto [bit, base] : enumerate(bases))
+        addresses.back() ^= lane >> bit & 1 ? base : 0;
+    }
+    for (int64_t &address : addresses)
+      address = move(address);
+    return bankClocks(addresses, width, memory);
+  }
+  // Other groups of lanes are the first one moved by an XOR, which moves whole banks.
+  int64_t groupBits = std::min<int64_t>(moved.size(), Log2_64(lanesAtATime(width, memory)));
+  Basis words, banks;
+  auto add = [&](int64_t address) {
+    words.add(address / memory.bankBytes);
+    banks.add(address / memory.bankBytes % memory.banks);
+  };
+  for (int64_t base : ArrayRef(moved).take_front(groupBits))
+    add(base);
+  for (int64_t byte = memory.bankBytes; byte < width; byte *= 2)
+    add(byte);
+  int64_t groups = int64_t(1) << (moved.size() - groupBits);
+  return BankClocks{int64_t(1) << (words.rank - banks.rank), 1}.times(groups);
 }
