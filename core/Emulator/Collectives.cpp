@@ -12,7 +12,7 @@
 
 #include "core/Emulator/Collectives.h"
 #include "core/Analysis/ElementType.h"
-#include "core/Emulator/Transfers.h"
+#include "core/Emulator/AsyncEngines.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
@@ -82,7 +82,7 @@ static void shuffle(llvm::ArrayRef<Lane *> lanes, Machine &machine, uint32_t sit
 }
 
 void tilewright::exchange(Lane &lane, uint32_t site, ExchangeFrame &frame) {
-  meet(lane, site, &frame, [&](Subgroup &subgroup) {
+  collective(lane, site, &frame, [&](Subgroup &subgroup) {
     auto frameOf = [](Lane *lane) -> ExchangeFrame & { return *static_cast<ExchangeFrame *>(lane->frame); };
     llvm::ArrayRef<Lane *> lanes = subgroup.lanes;
     if (frame.kind < ExchangeFrame::voteKinds)
@@ -127,7 +127,7 @@ static constexpr unsigned matrixRows = 8, matrixRowBytes = 16;
 void tilewright::matrices(Lane &lane, uint32_t site, void *row, uint32_t count, bool transpose, bool store,
                           uint32_t *words) {
   MatricesFrame own{static_cast<char *>(row), words};
-  meet(lane, site, &own, [&](Subgroup &subgroup) {
+  collective(lane, site, &own, [&](Subgroup &subgroup) {
     Machine &machine = *lane.machine;
     llvm::ArrayRef<Lane *> lanes = subgroup.lanes;
     auto frameOf = [&](unsigned number) -> MatricesFrame & {
@@ -179,7 +179,7 @@ void tilewright::matrices(Lane &lane, uint32_t site, void *row, uint32_t count, 
 void tilewright::columns(Lane &lane, uint32_t site, void *row, uint32_t elementBytes, uint32_t *words) {
   static constexpr unsigned group = 16, bytes = 8;
   MatricesFrame own{static_cast<char *>(row), words};
-  meet(lane, site, &own, [&](Subgroup &subgroup) {
+  collective(lane, site, &own, [&](Subgroup &subgroup) {
     Machine &machine = *lane.machine;
     llvm::ArrayRef<Lane *> lanes = subgroup.lanes;
     if (lanes.size() % group) {
@@ -335,7 +335,7 @@ void tilewright::issueUnit(Lane &lane, uint32_t site, char *frame) {
     runner.runLane(inSubgroup % runner.lanes, frame);
     return;
   }
-  meet(lane, site, frame, [&](Subgroup &subgroup) {
+  collective(lane, site, frame, [&](Subgroup &subgroup) {
     ++machine.unitIssues[number];
     if (subgroup.lanes.size() != static_cast<size_t>(runner.lanes)) {
       machine.report(FindingKind::DivergentCollective, site, site, [&] {

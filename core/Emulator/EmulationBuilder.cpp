@@ -11,9 +11,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Emulator/Barriers.h"
 #include "core/Emulator/BuilderParts.h"
 #include "core/Emulator/Collectives.h"
-#include "core/Emulator/Meetings.h"
 #include "tilewright/PointerOffset.h"
 
 using namespace mlir;
@@ -245,7 +245,7 @@ void EmulationBuilder::storeMatrices(Value row, ValueRange values, bool transpos
 }
 
 /// Continues in a new block that only lanes with `condition` pass through; the builder stands in it afterwards. Returns
-/// the block where all meet again.
+/// the block where all lanes join again.
 static mlir::Block *enterIf(OpBuilder &builder, Operation *op, Location loc, Value condition) {
   mlir::Block *before = op->getBlock();
   mlir::Block *after = before->splitBlock(op);

@@ -171,7 +171,7 @@ void EmulationTable::primitives(StringRef prefix) {
   });
   on("copy_tensor", [](Operation *op, EmulationBuilder &b) -> LogicalResult {
     if (op->getNumOperands() < 4 || op->getNumResults())
-      return b.refuse("it takes the tile's address, the descriptor, the phase barrier, and the coordinates");
+      return b.refuse("it takes the tile's address, the descriptor, the barrier object, and the coordinates");
     b.copyTensor(op->getOperand(0), op->getOperand(1), op->getOperands().drop_front(3), op->getOperand(2));
     return success();
   });

@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the primitives of asynchronous engines, phase barriers and matrix units become
+/// What the primitives of asynchronous engines, barrier objects and matrix units become
 /// in the kernel's IR.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Emulator/Barriers.h"
 #include "core/Emulator/BuilderParts.h"
-#include "core/Emulator/Meetings.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -94,7 +94,7 @@ SmallVector<Value> EmulationBuilder::waitUnits(Value pending, ValueRange accumul
 }
 
 //===----------------------------------------------------------------------===//
-// Phase barriers and tensors
+// Barrier objects and tensors
 //===----------------------------------------------------------------------===//
 
 static int64_t stepValue(PhaseStep step) { return static_cast<int64_t>(step); }

@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/FenceCheck.h"
+#include "core/Emulator/Barriers.h"
 #include "core/Emulator/ForwardFlow.h"
-#include "core/Emulator/Meetings.h"
 #include "core/Emulator/Rewriter.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -31,16 +31,16 @@ enum class Step { Nothing, Write, Fence, Release, Use };
 
 /// States of a write along the paths to a point; several at a join.
 enum : uint8_t {
-  Unfenced = 1, // by its lane, which has met nobody since
-  HandedOn = 2, // unfenced when its lane met others
-  Late = 4      // fenced behind that meeting, and no other one since
+  Unfenced = 1, // by its lane, which has passed no barrier since
+  HandedOn = 2, // unfenced when its lane passed a barrier
+  Late = 4      // fenced after that barrier, and no other one since
 };
 using Writes = llvm::MapVector<Operation *, uint8_t>;
 
 class FenceCheck {
 public:
   explicit FenceCheck(RewrittenKernels &kernels) : kernels(kernels) {}
-  /// Success if no engine meets a write without a fence.
+  /// Success if no engine uses a write without a fence.
   LogicalResult run(LLVM::LLVMFuncOp function);
 
 private:
@@ -194,7 +194,7 @@ LogicalResult FenceCheck::run(LLVM::LLVMFuncOp function) {
       });
   bool sound = true;
   llvm::SmallVector<Operation *> uses;
-  llvm::MapVector<Operation *, Operation *> leaks; // a write to the meeting that hands it on unfenced
+  llvm::MapVector<Operation *, Operation *> leaks; // from a write to the barrier that hands it on unfenced
   llvm::SmallPtrSet<Operation *, 8> reported;
   for (mlir::Block &block : function.getBody()) {
     Writes writes = before[&block];

@@ -17,7 +17,7 @@
 ///   acme.store.tile %tile
 ///
 /// The kernel is one program for all lanes, so that the state of each write along
-/// each path of the control flow says what an engine may meet.
+/// each path of the control flow says what an engine may read.
 ///
 /// Units of a group that work beside the lanes take registers, too
 /// (`EmulationTable::fencedRegisters`): what lanes did with them needs a fence
@@ -39,10 +39,10 @@
 
 namespace tilewright {
 
-/// Proves for the kernels of `module` (after stage 5) that each write of a lane to a scratchpad, and each phase barrier
-/// that it makes, is fenced before engines use the scratchpad, and each access of a lane to registers before a unit of
-/// a group takes them. An error at the engine's op, with a note at the write or access, where a path has no fence. What
-/// the table tells decides what an op is; where it lacks an op, a remark says that nothing was checked.
+/// Proves for the kernels of `module` (after stage 5) that each write of a lane to a scratchpad, and each barrier
+/// object that it makes, is fenced before engines use the scratchpad, and each access of a lane to registers before a
+/// unit of a group takes them. An error at the engine's op, with a note at the write or access, where a path has no
+/// fence. What the table tells decides what an op is; where it lacks an op, a remark says that nothing was checked.
 llvm::LogicalResult checkEngineFences(mlir::ModuleOp module, std::shared_ptr<const TargetDescription> chip,
                                       const EmulationTable &table);
 

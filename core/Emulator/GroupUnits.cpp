@@ -19,8 +19,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/Collectives.h"
-#include "core/Emulator/Transfers.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
@@ -97,8 +97,8 @@ void GroupIssue::run(Accumulator &sums) const {
 //===----------------------------------------------------------------------===//
 
 /// All lanes of the group of `count` lanes around `lane` come here; the last one does `work`.
-static void meetGroup(Lane &lane, uint32_t site, void *frame, uint32_t count,
-                      llvm::function_ref<void(llvm::ArrayRef<Lane *>)> work) {
+static void groupCollective(Lane &lane, uint32_t site, void *frame, uint32_t count,
+                            llvm::function_ref<void(llvm::ArrayRef<Lane *>)> work) {
   Block &block = *lane.block;
   Machine &machine = *lane.machine;
   uint32_t own = lane.number - block.lanes.front()->number, first = own / count * count;
@@ -110,21 +110,21 @@ static void meetGroup(Lane &lane, uint32_t site, void *frame, uint32_t count,
     });
     return lane.cluster->stop(lane);
   }
-  GroupMeeting &meeting = block.groups[first];
+  GroupBarrier &barrier = block.groups[first];
   lane.frame = frame;
-  if (meeting.arrived == 0) {
-    meeting.site = site;
-  } else if (meeting.site != site) {
-    machine.report(FindingKind::DivergentCollective, site, meeting.site, [&] {
-      return formatv("{0} comes here while {1} lanes of its group are at {2}", machine.name(lane), meeting.arrived,
-                     machine.kernels->sites[meeting.site].location)
+  if (barrier.arrived == 0) {
+    barrier.site = site;
+  } else if (barrier.site != site) {
+    machine.report(FindingKind::DivergentCollective, site, barrier.site, [&] {
+      return formatv("{0} comes here while {1} lanes of its group are at {2}", machine.name(lane), barrier.arrived,
+                     machine.kernels->sites[barrier.site].location)
           .str();
     });
     return lane.cluster->stop(lane);
   }
-  if (++meeting.arrived < count)
+  if (++barrier.arrived < count)
     return lane.cluster->suspend(lane, Waiting::Subgroup, site);
-  meeting.arrived = 0;
+  barrier.arrived = 0;
   auto lanes = llvm::ArrayRef(block.lanes).slice(first, count);
   work(lanes);
   for (Lane *other : lanes)
@@ -139,7 +139,7 @@ static uint32_t wordOf(const char *data, int64_t index) {
 }
 
 void tilewright::issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &runner, char *frame) {
-  meetGroup(lane, site, frame, runner.lanes, [&](llvm::ArrayRef<Lane *> lanes) {
+  groupCollective(lane, site, frame, runner.lanes, [&](llvm::ArrayRef<Lane *> lanes) {
     Machine &machine = *lane.machine;
     Lane &first = *lanes.front();
     Block &block = *lane.block;

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/Machine.h"
+#include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/PoisonedMemory.h"
-#include "core/Emulator/Transfers.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <chrono>
@@ -100,10 +100,10 @@ void Machine::runCluster(Cluster &cluster) {
     none = std::make_shared<std::vector<uint32_t>>(cluster.agents.count());
   cluster.ready.clear();
   cluster.polling.clear();
-  cluster.phases.clear();
+  cluster.barrierObjects.clear();
   cluster.flying.clear();
   cluster.acquired.clear();
-  cluster.clusterMeeting = Meeting();
+  cluster.barrier = Barrier();
   cluster.unfinished = cluster.lanes.size();
   cluster.stopped = cluster.progressed = false;
   for (Lane &lane : cluster.lanes) {

@@ -12,7 +12,7 @@
 ///   Machine   what all blocks share: kernels' sites, counters, findings, buffers
 ///   Cluster   blocks that run together; the queue of lanes that are ready
 ///   Block     a scratchpad, barriers
-///   Subgroup  lanes whose collective ops meet
+///   Subgroup  lanes that execute collective ops together
 ///   Lane      a fiber, what it knows (Order), what it logged
 ///
 /// Compiled kernels know two members of Lane by their offsets and call the
@@ -23,10 +23,10 @@
 #ifndef TILEWRIGHT_CORE_EMULATOR_MACHINE_H
 #define TILEWRIGHT_CORE_EMULATOR_MACHINE_H
 
+#include "core/Emulator/CoalescingCounters.h"
 #include "core/Emulator/Fiber.h"
 #include "core/Emulator/Kernels.h"
 #include "core/Emulator/Shadow.h"
-#include "core/Emulator/Traffic.h"
 #include "llvm/ADT/DenseMap.h"
 #include <deque>
 #include <map>
@@ -55,7 +55,7 @@ struct TensorTransfer {
   int32_t origin[5] = {};
   char *scratchpad = nullptr; // of the block that receives or gives it
   bool store = false;
-  uint64_t phase = 0; // address of the phase barrier, 0: by groups
+  uint64_t phase = 0; // address of the barrier object, 0: by groups
   uint32_t stamp = 0, site = 0, lane = 0;
 };
 /// A unit's instruction on memory, issued and not executed yet.
@@ -93,8 +93,8 @@ struct Accumulator {
   uint32_t givenTo = 0; // lanes
   int64_t laneWords() const { return registers.size() / lanes / 4; }
 };
-/// Lanes of a group on their way to one instruction.
-struct GroupMeeting {
+/// Lanes of a group that have come to one collective instruction.
+struct GroupBarrier {
   uint32_t arrived = 0, site = 0;
 };
 
@@ -111,13 +111,13 @@ struct EngineQueue {
   double lastEnd = 0;
   std::vector<double> ends; // of the commands that may be in the queue, oldest first
   uint32_t lastSite = 0;
-  uint32_t lastCopy = 0; // clock of the last command that a group awaits: tiles complete at a phase barrier
+  uint32_t lastCopy = 0; // clock of the last command that a group awaits: tiles complete at a barrier object
 };
 
 /// How far a lane's accesses are in order at bare barriers.
 struct AccessFences {
   uint32_t held = 0, complete = 0; // clocks of its last access that stays in front, and that the lane has waited for
-  Clocks before, met;              // what it knew at the last barrier, and what that told; null: acquired
+  Clocks before, joined;           // what it knew at the last barrier, and what all its lanes knew; null: acquired
   Clocks arrivals;                 // the clock of each lane when it came to that barrier
 };
 
@@ -140,7 +140,7 @@ struct Lane {
   uint32_t waitSite = 0;
   uint64_t waitObject = 0; // number or address of what it waits for
   uint32_t waitPhase = 0;
-  void *frame = nullptr; // operands at the meeting of a subgroup
+  void *frame = nullptr; // operands of a collective op
   Order order;
   uint32_t fenced = 0; // clock of the last fence before engines
   AccessFences fences;
@@ -164,8 +164,8 @@ struct Subgroup {
   uint32_t barrierSite = 0, barrierGeneration = ~0u; // of the block's barrier
 };
 
-/// Lanes that meet: named barriers and halves.
-struct Meeting {
+/// A barrier: of the block, named, split, or of the cluster.
+struct Barrier {
   uint32_t arrived = 0, expected = 0, generation = 0;
   std::vector<Lane *> waiting;
   std::vector<uint32_t> clocks;   // joined from those that arrived in this generation
@@ -174,8 +174,8 @@ struct Meeting {
   Clocks joined;                  // of the last generation that ended
 };
 
-/// A phase barrier.
-struct Phase {
+/// A barrier object: phases that end by arrivals and bytes.
+struct BarrierObject {
   uint32_t count = 0, pending = 0, phase = 0;
   uint32_t maker = 0, made = 0, madeSite = 0; // lane, its clock, op
   int64_t bytes = 0;                          // expected and not come yet
@@ -192,8 +192,8 @@ struct Block {
   ShadowMemory shadow;
   std::vector<Lane *> lanes;
   std::vector<Subgroup> subgroups;
-  std::map<int64_t, Meeting> barriers;     // by id; blockBarrier: the whole block
-  std::map<uint32_t, GroupMeeting> groups; // by first lane
+  std::map<int64_t, Barrier> barriers;     // by id; blockBarrier: the whole block
+  std::map<uint32_t, GroupBarrier> groups; // by first lane
   std::map<uint32_t, Accumulator> accumulators;
   uint32_t lastAccumulator = 0;
   static constexpr int64_t blockBarrier = -1, splitBarrier = -2;
@@ -207,10 +207,10 @@ struct Cluster {
   Agents agents;
   std::deque<Lane *> ready;
   std::vector<Lane *> polling;
-  std::map<uint64_t, Phase> phases; // by address
-  Meeting clusterMeeting;
-  std::deque<TensorTransfer> flying; // towards phase barriers
-  llvm::DenseSet<uint32_t> acquired; // runs known to have ended
+  std::map<uint64_t, BarrierObject> barrierObjects; // by address
+  Barrier barrier;                                  // of all its lanes
+  std::deque<TensorTransfer> flying;                // towards barrier objects
+  llvm::DenseSet<uint32_t> acquired;                // runs known to have ended
   uint32_t unfinished = 0;
   bool stopped = false; // a finding that the kernel cannot go on from
   bool progressed = false;
@@ -310,8 +310,8 @@ struct Machine {
   /// Reports a scratchpad granule at `address` that an engine of `lane` uses and whose last writer is a lane that has
   /// not fenced since.
   void checkFence(Lane &lane, uint32_t site, const void *address);
-  /// The same for the making of a phase barrier.
-  void checkFence(Lane &lane, uint32_t site, const Phase &phase);
+  /// The same for the making of a barrier object.
+  void checkFence(Lane &lane, uint32_t site, const BarrierObject &object);
   void log(Lane &lane, uint32_t site, const void *address) {
     if (counting)
       lane.log.push_back({reinterpret_cast<uint64_t>(address), site});
@@ -333,7 +333,7 @@ private:
 };
 
 /// All lanes of the subgroup come with their frames; `work` runs once, in the last one, before any goes on.
-void meet(Lane &lane, uint32_t site, void *frame, llvm::function_ref<void(Subgroup &)> work);
+void collective(Lane &lane, uint32_t site, void *frame, llvm::function_ref<void(Subgroup &)> work);
 /// What the lane did so far becomes known to those who acquire `clocks`; what it does from now on does not.
 void release(Lane &lane, std::vector<uint32_t> &clocks, Clocks *lastKnown = nullptr);
 void acquire(Lane &lane, const Clocks &clocks);

@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/Machine.h"
-#include "core/Emulator/Transfers.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -124,13 +124,14 @@ void Cluster::reportStuck() {
       continue;
     }
     groups[{lane.waiting, lane.waitSite}].push_back(inBlock);
-    // A lane that waits for a phase or group waits for others; those at a meeting say more about the cause.
+    // A lane that waits for a phase or group waits for others; those at a barrier or collective say more about the
+    // cause.
     if (kind == Waiting::No || (kind == Waiting::Phase && lane.waiting != Waiting::Phase)) {
       kind = lane.waiting;
       site = lane.waitSite;
     }
   }
-  FindingKind finding = kind == Waiting::Subgroup                                ? FindingKind::DivergentCollective
+  FindingKind finding = kind == Waiting::Subgroup ? FindingKind::DivergentCollective
                         : kind == Waiting::Barrier || kind == Waiting::Cluster || kind == Waiting::Split
                             ? FindingKind::DivergentBarrier
                             : FindingKind::Deadlock;
@@ -148,7 +149,7 @@ void Cluster::reportStuck() {
   });
 }
 
-void tilewright::meet(Lane &lane, uint32_t site, void *frame, llvm::function_ref<void(Subgroup &)> work) {
+void tilewright::collective(Lane &lane, uint32_t site, void *frame, llvm::function_ref<void(Subgroup &)> work) {
   Subgroup &subgroup = *lane.subgroup;
   Cluster &cluster = *lane.cluster;
   lane.frame = frame;

@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/Symbols.h"
+#include "core/Emulator/AsyncEngines.h"
+#include "core/Emulator/Barriers.h"
 #include "core/Emulator/Collectives.h"
-#include "core/Emulator/Meetings.h"
-#include "core/Emulator/Transfers.h"
 #include "core/Runtime/Array.h"
 
 using namespace tilewright;

@@ -41,7 +41,7 @@ public:
   /// Bytes of an operand's registers in one lane, 0 for one in memory.
   int64_t registerBytes(int operand) const { return bytes[operand]; }
   bool inMemory(int operand) const { return memories[operand]; }
-  /// Whether each lane's results come from its own registers alone: such lanes need not meet.
+  /// Whether each lane's results come from its own registers alone: such lanes need no synchronisation.
   bool laneLocal() const { return !local.empty(); }
   int64_t registerOffset(int operand) const { return offsets[operand]; }
   int64_t memoryOffset(int operand) const { return memory + operand * int64_t(sizeof(MemoryOperand)); }

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// What a ring of stages with a producer is made of: tiles of arrays that complete
-/// at phase barriers, named and split barriers, blocks that see each other.
+/// at barrier objects, named and split barriers, blocks that see each other.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -156,7 +156,7 @@ TEST(EmulatorFindings, DivergentCollective) {
             Kinds{FindingKind::DivergentCollective});
 }
 
-/// Lane 0 makes a phase barrier that one arrival ends; then all lanes meet.
+/// Lane 0 makes a barrier object that one arrival ends; then all lanes are at a barrier.
 static const std::string makePhase = std::string(R"(
   %first = llvm.icmp "eq" %lane, %zero : i32
   llvm.cond_br %first, ^make, ^go

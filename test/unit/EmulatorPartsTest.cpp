@@ -10,10 +10,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Emulator/CoalescingCounters.h"
 #include "core/Emulator/Fiber.h"
 #include "core/Emulator/Shadow.h"
 #include "core/Emulator/Symbols.h"
-#include "core/Emulator/Traffic.h"
 #include "core/Emulator/UnitRunner.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/APFloat.h"
@@ -306,13 +306,13 @@ TEST(Shadow, AnEarlierRunIsForgotten) {
   EXPECT_EQ(s.access(0, AccessKind::Write, /*run=*/2), Conflict::None);
 }
 
-TEST(Traffic, Sectors) {
+TEST(CoalescingCounters, Sectors) {
   EXPECT_EQ(countSectors({0, 4, 8, 28}, 4), 1u);
   EXPECT_EQ(countSectors({0, 32, 64, 32}, 4), 3u);
   EXPECT_EQ(countSectors({28}, 8), 2u);
 }
 
-TEST(Traffic, BankConflicts) {
+TEST(CoalescingCounters, BankConflicts) {
   Banks banks{32, 4};
   std::vector<uint64_t> rows, lines, same(32, 64), wide;
   std::vector<unsigned> lanes;
@@ -332,7 +332,7 @@ TEST(Traffic, BankConflicts) {
   EXPECT_EQ(banks.cost({0, 128, 4, 132}, {0, 1, 2, 3}, 4, {{0, 2}, {1, 3}}).cycles, 2u);
 }
 
-TEST(Traffic, WideAccessesCostWhatTheirWordsCost) {
+TEST(CoalescingCounters, WideAccessesCostWhatTheirWordsCost) {
   Banks banks{32, 4};
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {

@@ -137,8 +137,8 @@ public:
   /// All lanes of the cluster: announce, then wait.
   void clusterArrive();
   void clusterWait();
-  /// What the lane has written, and phase barriers that it has made, become visible to engines that go their own way to
-  /// the scratchpad (`fencedEngines`).
+  /// What the lane has written, and barrier objects that it has made, become visible to engines that go their own way
+  /// to the scratchpad (`fencedEngines`).
   void fenceEngines();
   /// Registers that the lanes of a group have read or written are in order with the units that the group issues from
   /// here on (`fencedRegisters`).
@@ -200,7 +200,7 @@ public:
   /// result that no wait has given is NaN.
   llvm::SmallVector<mlir::Value> waitUnits(mlir::Value pending, mlir::ValueRange accumulators);
 
-  //===-- Phase barriers: objects of 8 bytes in a scratchpad ----------------===//
+  //===-- Barrier objects: 8 bytes in a scratchpad --------------------------===//
   // A phase ends when `count` arrivals and all expected bytes have come.
 
   void phaseInit(mlir::Value address, mlir::Value count);
@@ -217,7 +217,8 @@ public:
   //===-- Tiles of arrays that a descriptor describes (TensorDescriptor) ----===//
 
   /// The tile at `coordinates` (i32, innermost first); elements outside the array arrive as zeros. All bytes of the
-  /// tile complete at the phase barrier. `multicast` (i16, null: the own block): blocks of the cluster that receive it.
+  /// tile complete at the barrier object. `multicast` (i16, null: the own block): blocks of the cluster that receive
+  /// it.
   void copyTensor(mlir::Value to, mlir::Value descriptor, mlir::ValueRange coordinates, mlir::Value barrier,
                   mlir::Value multicast = {});
   /// Out of a scratchpad, awaited by groups of Engine::Store; elements outside are left out.

@@ -41,7 +41,7 @@ enum class FindingKind {
   OutOfBounds,
   Misaligned,
   Uninitialised, // a scratchpad is read before it is written
-  Misuse,        // of a phase barrier, group or descriptor
+  Misuse,        // of a barrier object, group or descriptor
   InFlight,      // a block ends while an engine still works for it
   MissingFence   // an engine reads what a lane wrote and did not publish, or an access passes a bare barrier
 };

@@ -1,4 +1,4 @@
-//===- Meetings.h - Barriers of all kinds -----------------------*- C++ -*-===//
+//===- Barriers.h - Barriers of all kinds --------------------- -*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CORE_EMULATOR_MEETINGS_H
-#define TILEWRIGHT_CORE_EMULATOR_MEETINGS_H
+#ifndef TILEWRIGHT_CORE_EMULATOR_BARRIERS_H
+#define TILEWRIGHT_CORE_EMULATOR_BARRIERS_H
 
 #include "core/Emulator/Machine.h"
 
@@ -37,4 +37,4 @@ void phaseReceive(Cluster &cluster, uint64_t address, int64_t bytes, uint32_t ag
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CORE_EMULATOR_MEETINGS_H
+#endif // TILEWRIGHT_CORE_EMULATOR_BARRIERS_H

@@ -1,4 +1,4 @@
-//===- Traffic.h - What a subgroup's access costs ---------------*- C++ -*-===//
+//===- CoalescingCounters.h - Sectors and banks of an access -- -*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CORE_EMULATOR_TRAFFIC_H
-#define TILEWRIGHT_CORE_EMULATOR_TRAFFIC_H
+#ifndef TILEWRIGHT_CORE_EMULATOR_COALESCINGCOUNTERS_H
+#define TILEWRIGHT_CORE_EMULATOR_COALESCINGCOUNTERS_H
 
 #include "core/CostModel/Machine/Sectors.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -44,4 +44,4 @@ struct Banks {
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CORE_EMULATOR_TRAFFIC_H
+#endif // TILEWRIGHT_CORE_EMULATOR_COALESCINGCOUNTERS_H

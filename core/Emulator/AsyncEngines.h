@@ -1,4 +1,4 @@
-//===- Transfers.h - Engines that work beside the lanes ---------*- C++ -*-===//
+//===- AsyncEngines.h - Engines that work beside the lanes ---- -*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CORE_EMULATOR_TRANSFERS_H
-#define TILEWRIGHT_CORE_EMULATOR_TRANSFERS_H
+#ifndef TILEWRIGHT_CORE_EMULATOR_ASYNCENGINES_H
+#define TILEWRIGHT_CORE_EMULATOR_ASYNCENGINES_H
 
 #include "core/Emulator/Machine.h"
 
@@ -26,7 +26,7 @@ void copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer transfer, uint
 void commit(Lane &lane, Engine engine);
 /// Waits for all but `pending` groups.
 void wait(Lane &lane, uint32_t site, Engine engine, int32_t pending);
-/// `barrier`: address of a phase barrier, null: groups of Engine::Store. `blocks`: bits, 0 = the own one.
+/// `barrier`: address of a barrier object, null: groups of Engine::Store. `blocks`: bits, 0 = the own one.
 void tensorAsync(Lane &lane, uint32_t site, TensorTransfer transfer, uint32_t blocks);
 /// Does what a tensor transfer was issued for.
 void land(Cluster &cluster, const TensorTransfer &transfer);
@@ -40,4 +40,4 @@ double occupy(Lane &lane, unsigned engine, double cycles, uint64_t bytes);
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CORE_EMULATOR_TRANSFERS_H
+#endif // TILEWRIGHT_CORE_EMULATOR_ASYNCENGINES_H

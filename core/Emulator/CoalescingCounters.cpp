@@ -1,4 +1,4 @@
-//===- Traffic.cpp - What a subgroup's access costs -----------------------===//
+//===- CoalescingCounters.cpp - Sectors and banks of an access ------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Emulator/Traffic.h"
+#include "core/Emulator/CoalescingCounters.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"

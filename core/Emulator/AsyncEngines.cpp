@@ -1,4 +1,4 @@
-//===- Transfers.cpp - Engines that work beside the lanes -----------------===//
+//===- AsyncEngines.cpp - Engines that work beside the lanes --------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Emulator/Transfers.h"
-#include "core/Emulator/Meetings.h"
+#include "core/Emulator/AsyncEngines.h"
+#include "core/Emulator/Barriers.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
@@ -336,10 +336,10 @@ void tilewright::tensorAsync(Lane &lane, uint32_t site, TensorTransfer transfer,
     if (part.phase)
       part.phase += shift;
     part.stamp = ++queue.issued;
-    if (part.phase && !cluster.phases.count(part.phase))
-      return misuse("the tile completes at a phase barrier that nobody has made");
+    if (part.phase && !cluster.barrierObjects.count(part.phase))
+      return misuse("the tile completes at a barrier object that nobody has made");
     if (part.phase && machine.checks)
-      machine.checkFence(lane, site, cluster.phases[part.phase]);
+      machine.checkFence(lane, site, cluster.barrierObjects[part.phase]);
     TileRows tile(part);
     uint32_t agent = cluster.agents.engine(e, lane.number);
     bool fits = true;

@@ -1,4 +1,4 @@
-//===- Accesses.cpp - Memory accesses checked and counted -----------------===//
+//===- MemoryChecks.cpp - Memory accesses checked and counted -------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 /// what the accesses of a subgroup cost together.
 ///
 /// Lanes run one after the other, so each logs its accesses; when all lanes of a
-/// subgroup have come to a meeting, the i-th executions of an op by its lanes are
+/// subgroup are at a barrier, the i-th executions of an op by its lanes are
 /// taken for one instruction.
 ///
 //===----------------------------------------------------------------------===//
@@ -72,11 +72,11 @@ static const char *verbOf(AccessKind kind) {
 /// Which fence lets an access pass a bare barrier that stands between it and the earlier one; null: no such barrier.
 static const char *missingFence(const Lane &lane, const Conflict &conflict) {
   const AccessFences &fences = lane.fences;
-  if (fences.met && conflict.clock <= (*fences.met)[conflict.agent])
+  if (fences.joined && conflict.clock <= (*fences.joined)[conflict.agent])
     return "and a fence is missing between it and the second access";
   if (fences.arrivals && conflict.agent < fences.arrivals->size() &&
       conflict.clock <= (*fences.arrivals)[conflict.agent])
-    return "and a fence, or the wait behind it, is missing between the first access and it";
+    return "and a fence, or the wait after it, is missing between the first access and it";
   return nullptr;
 }
 
@@ -188,12 +188,12 @@ void Machine::checkFence(Lane &lane, uint32_t site, const void *address) {
   });
 }
 
-void Machine::checkFence(Lane &lane, uint32_t site, const Phase &phase) {
-  const Lane &maker = lane.cluster->lanes[phase.maker];
-  if (!kernels->table.fencedEngines || maker.fenced >= phase.made)
+void Machine::checkFence(Lane &lane, uint32_t site, const BarrierObject &object) {
+  const Lane &maker = lane.cluster->lanes[object.maker];
+  if (!kernels->table.fencedEngines || maker.fenced >= object.made)
     return;
-  report(FindingKind::MissingFence, site, phase.madeSite, [&] {
-    return formatv("{0} lets an engine complete at a phase barrier that {1} made: a fence is missing behind its making",
+  report(FindingKind::MissingFence, site, object.madeSite, [&] {
+    return formatv("{0} lets an engine complete at a barrier object that {1} made: a fence is missing after its making",
                    name(lane), name(maker))
         .str();
   });

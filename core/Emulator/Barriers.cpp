@@ -1,4 +1,4 @@
-//===- Meetings.cpp - Barriers of all kinds -------------------------------===//
+//===- Barriers.cpp - Barriers of all kinds -------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Emulator/Meetings.h"
+#include "core/Emulator/Barriers.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace tilewright;
@@ -36,20 +36,20 @@ void tilewright::acquire(Lane &lane, const Clocks &clocks) {
 }
 
 /// Like `release` for what is complete alone: the lane's other accesses may still be under way when it goes on.
-static void releaseComplete(Lane &lane, Meeting &meeting) {
+static void releaseComplete(Lane &lane, Barrier &barrier) {
   if (!lane.machine->checks)
     return;
   const Agents &agents = lane.cluster->agents;
-  meeting.clocks.resize(agents.count());
-  meeting.arrivals.resize(agents.lanes);
+  barrier.clocks.resize(agents.count());
+  barrier.arrivals.resize(agents.lanes);
   Order published = lane.order;
   published.clock = lane.fences.complete;
-  agents.raise(meeting.clocks, published, meeting.lastKnown.get());
-  meeting.lastKnown = lane.order.known;
-  if (lane.fences.met) // its lanes have met, though this one has not acquired
-    for (auto [clock, met] : llvm::zip_equal(meeting.clocks, *lane.fences.met))
-      clock = std::max(clock, met);
-  meeting.arrivals[lane.number] = lane.order.clock++;
+  agents.raise(barrier.clocks, published, barrier.lastKnown.get());
+  barrier.lastKnown = lane.order.known;
+  if (lane.fences.joined) // its lanes have passed it, though this one has not acquired
+    for (auto [clock, joined] : llvm::zip_equal(barrier.clocks, *lane.fences.joined))
+      clock = std::max(clock, joined);
+  barrier.arrivals[lane.number] = lane.order.clock++;
 }
 
 void tilewright::orderAccesses(Lane &lane, AccessStep step) {
@@ -62,67 +62,67 @@ void tilewright::orderAccesses(Lane &lane, AccessStep step) {
     fences.complete = fences.held;
     return;
   case AccessStep::Acquire:
-    if (fences.met && lane.order.known == fences.before)
-      lane.order.known = fences.met; // shared by all lanes
+    if (fences.joined && lane.order.known == fences.before)
+      lane.order.known = fences.joined; // shared by all lanes
     else
-      acquire(lane, fences.met);
-    fences.before = fences.met = nullptr;
+      acquire(lane, fences.joined);
+    fences.before = fences.joined = nullptr;
     return;
   }
 }
 
 /// Everybody has come: those who wait go on and know what all knew; from a bare barrier once they acquire.
-static void open(Meeting &meeting, Cluster &cluster, Lane *last, bool bare = false) {
+static void open(Barrier &barrier, Cluster &cluster, Lane *last, bool bare = false) {
   Clocks joined, arrivals;
   if (cluster.machine->checks)
-    joined = std::make_shared<std::vector<uint32_t>>(std::move(meeting.clocks));
+    joined = std::make_shared<std::vector<uint32_t>>(std::move(barrier.clocks));
   if (joined && bare)
-    arrivals = std::make_shared<std::vector<uint32_t>>(std::move(meeting.arrivals));
+    arrivals = std::make_shared<std::vector<uint32_t>>(std::move(barrier.arrivals));
   auto tell = [&](Lane &lane) {
     if (!bare) {
       lane.order.known = joined;
       return;
     }
     lane.fences.before = lane.order.known;
-    lane.fences.met = joined;
+    lane.fences.joined = joined;
     lane.fences.arrivals = arrivals;
   };
-  meeting.clocks.clear();
-  meeting.arrivals.clear();
-  meeting.lastKnown.reset();
-  meeting.arrived = 0;
-  ++meeting.generation;
+  barrier.clocks.clear();
+  barrier.arrivals.clear();
+  barrier.lastKnown.reset();
+  barrier.arrived = 0;
+  ++barrier.generation;
   // The joined vector holds all that each of those who arrived knew.
-  for (Lane *waiting : meeting.waiting) {
+  for (Lane *waiting : barrier.waiting) {
     if (joined)
       tell(*waiting);
     cluster.makeReady(*waiting);
   }
   if (last && joined)
     tell(*last);
-  meeting.joined = std::move(joined);
-  meeting.waiting.clear();
+  barrier.joined = std::move(joined);
+  barrier.waiting.clear();
 }
 
 void tilewright::barrier(Lane &lane, uint32_t site, int64_t id, uint32_t lanes, BarrierStep step) {
   Machine &machine = *lane.machine;
   Block &block = *lane.block;
-  Meeting &meeting = block.barriers[id];
+  Barrier &barrier = block.barriers[id];
   bool whole = id == Block::blockBarrier || id == Block::splitBarrier;
   if (whole)
     lanes = block.lanes.size();
   if (step == BarrierStep::Wait) { // the second half
-    if (lane.waitPhase == meeting.generation) {
-      meeting.waiting.push_back(&lane);
+    if (lane.waitPhase == barrier.generation) {
+      barrier.waiting.push_back(&lane);
       lane.cluster->suspend(lane, Waiting::Split, site, id);
     }
-    acquire(lane, meeting.joined);
+    acquire(lane, barrier.joined);
     return;
   }
   if (id == Block::blockBarrier) {
     Subgroup &subgroup = *lane.subgroup;
-    if (subgroup.barrierGeneration != meeting.generation) {
-      subgroup.barrierGeneration = meeting.generation;
+    if (subgroup.barrierGeneration != barrier.generation) {
+      subgroup.barrierGeneration = barrier.generation;
       subgroup.barrierSite = site;
     } else if (subgroup.barrierSite != site) {
       machine.report(FindingKind::DivergentBarrier, site, subgroup.barrierSite, [&] {
@@ -134,12 +134,12 @@ void tilewright::barrier(Lane &lane, uint32_t site, int64_t id, uint32_t lanes, 
       return;
     }
   }
-  if (meeting.arrived == 0) {
-    meeting.expected = lanes;
-  } else if (meeting.expected != lanes) {
+  if (barrier.arrived == 0) {
+    barrier.expected = lanes;
+  } else if (barrier.expected != lanes) {
     machine.report(FindingKind::Misuse, site, site, [&] {
       return formatv("barrier {0} is used for {1} lanes here and for {2} lanes by those who have arrived", id, lanes,
-                     meeting.expected)
+                     barrier.expected)
           .str();
     });
     lane.cluster->stop(lane);
@@ -156,24 +156,24 @@ void tilewright::barrier(Lane &lane, uint32_t site, int64_t id, uint32_t lanes, 
   }
   bool bare = step == BarrierStep::Bare, waits = bare || step == BarrierStep::ArriveAndWait;
   if (bare)
-    releaseComplete(lane, meeting);
+    releaseComplete(lane, barrier);
   else
-    release(lane, meeting.clocks, &meeting.lastKnown);
-  lane.waitPhase = meeting.generation;
-  if (++meeting.arrived < lanes) {
+    release(lane, barrier.clocks, &barrier.lastKnown);
+  lane.waitPhase = barrier.generation;
+  if (++barrier.arrived < lanes) {
     if (waits) {
-      meeting.waiting.push_back(&lane);
+      barrier.waiting.push_back(&lane);
       lane.cluster->suspend(lane, Waiting::Barrier, site, id);
     }
     return;
   }
   for (Subgroup &subgroup : block.subgroups)
     machine.flush(subgroup);
-  open(meeting, *lane.cluster, waits ? &lane : nullptr, bare);
+  open(barrier, *lane.cluster, waits ? &lane : nullptr, bare);
 }
 
 void tilewright::subgroupBarrier(Lane &lane, uint32_t site) {
-  meet(lane, site, nullptr, [](Subgroup &subgroup) {
+  collective(lane, site, nullptr, [](Subgroup &subgroup) {
     if (!subgroup.lanes.front()->machine->checks)
       return;
     std::vector<uint32_t> clocks;
@@ -188,48 +188,48 @@ void tilewright::subgroupBarrier(Lane &lane, uint32_t site) {
 
 void tilewright::clusterBarrier(Lane &lane, uint32_t site, BarrierStep step) {
   Cluster &cluster = *lane.cluster;
-  Meeting &meeting = cluster.clusterMeeting;
+  Barrier &barrier = cluster.barrier;
   if (step != BarrierStep::Wait) {
-    release(lane, meeting.clocks, &meeting.lastKnown);
-    lane.waitPhase = meeting.generation;
-    if (++meeting.arrived == cluster.lanes.size())
-      open(meeting, cluster, nullptr);
+    release(lane, barrier.clocks, &barrier.lastKnown);
+    lane.waitPhase = barrier.generation;
+    if (++barrier.arrived == cluster.lanes.size())
+      open(barrier, cluster, nullptr);
   }
-  if (step != BarrierStep::Arrive && lane.waitPhase == meeting.generation) {
-    meeting.waiting.push_back(&lane);
+  if (step != BarrierStep::Arrive && lane.waitPhase == barrier.generation) {
+    barrier.waiting.push_back(&lane);
     cluster.suspend(lane, Waiting::Cluster, site);
   }
   if (step != BarrierStep::Arrive)
-    acquire(lane, meeting.joined);
+    acquire(lane, barrier.joined);
 }
 
 //===----------------------------------------------------------------------===//
-// Phase barriers
+// Barrier objects
 //===----------------------------------------------------------------------===//
 
-static void endPhaseIfComplete(Cluster &cluster, Phase &phase) {
-  if (phase.pending || phase.bytes)
+static void endPhaseIfComplete(Cluster &cluster, BarrierObject &object) {
+  if (object.pending || object.bytes)
     return;
-  ++phase.phase;
-  phase.pending = phase.count;
+  ++object.phase;
+  object.pending = object.count;
   if (cluster.machine->checks)
-    phase.completed = std::make_shared<std::vector<uint32_t>>(phase.clocks);
-  for (Lane *lane : phase.waiting)
+    object.completed = std::make_shared<std::vector<uint32_t>>(object.clocks);
+  for (Lane *lane : object.waiting)
     cluster.makeReady(*lane);
-  phase.waiting.clear();
+  object.waiting.clear();
 }
 
 void tilewright::phaseReceive(Cluster &cluster, uint64_t address, int64_t bytes, uint32_t agent, uint32_t clock) {
-  auto found = cluster.phases.find(address);
-  if (found == cluster.phases.end())
+  auto found = cluster.barrierObjects.find(address);
+  if (found == cluster.barrierObjects.end())
     return; // reported when the transfer was issued
-  Phase &phase = found->second;
+  BarrierObject &object = found->second;
   if (cluster.machine->checks) {
-    phase.clocks.resize(cluster.agents.count());
-    phase.clocks[agent] = std::max(phase.clocks[agent], clock);
+    object.clocks.resize(cluster.agents.count());
+    object.clocks[agent] = std::max(object.clocks[agent], clock);
   }
-  phase.bytes -= bytes;
-  endPhaseIfComplete(cluster, phase);
+  object.bytes -= bytes;
+  endPhaseIfComplete(cluster, object);
 }
 
 /// Whether the block whose scratchpad holds `address` has no lane left: its scratchpad may be another block's by now.
@@ -252,63 +252,63 @@ int32_t tilewright::phaseStep(Lane &lane, uint32_t site, PhaseStep step, void *a
     Place place = machine.locate(lane, address);
     if (place.kind != Place::Scratchpad || place.room < 8 || key % 8)
       return misuse([&] {
-        return formatv("{0} makes a phase barrier at {1:x}; expected 8 aligned bytes of its scratchpad",
+        return formatv("{0} makes a barrier object at {1:x}; expected 8 aligned bytes of its scratchpad",
                        machine.name(lane), key)
             .str();
       });
     if (operand <= 0)
-      return misuse([&] { return formatv("a phase barrier for {0} arrivals; expected at least 1", operand).str(); });
-    Phase &phase = cluster.phases[key];
-    if (!phase.waiting.empty())
-      return misuse([&] { return "a phase barrier is made anew while lanes wait at it"; });
-    phase = Phase();
-    phase.count = phase.pending = operand;
-    phase.maker = lane.number;
-    phase.made = lane.order.clock;
-    phase.madeSite = site;
+      return misuse([&] { return formatv("a barrier object for {0} arrivals; expected at least 1", operand).str(); });
+    BarrierObject &object = cluster.barrierObjects[key];
+    if (!object.waiting.empty())
+      return misuse([&] { return "a barrier object is made anew while lanes wait at it"; });
+    object = BarrierObject();
+    object.count = object.pending = operand;
+    object.maker = lane.number;
+    object.made = lane.order.clock;
+    object.madeSite = site;
     return 0;
   }
-  auto found = cluster.phases.find(key);
-  if (found == cluster.phases.end())
+  auto found = cluster.barrierObjects.find(key);
+  if (found == cluster.barrierObjects.end())
     return misuse([&] {
-      return formatv("{0} uses a phase barrier at {1:x} that nobody has made", machine.name(lane), key).str();
+      return formatv("{0} uses a barrier object at {1:x} that nobody has made", machine.name(lane), key).str();
     });
-  Phase &phase = found->second;
+  BarrierObject &object = found->second;
   switch (step) {
   case PhaseStep::Init:
     break;
   case PhaseStep::Arrive:
     if (hasEnded(machine, cluster, key))
       return misuse([&] {
-        return formatv("{0} arrives at a phase barrier of a block that has ended", machine.name(lane)).str();
+        return formatv("{0} arrives at a barrier object of a block that has ended", machine.name(lane)).str();
       });
-    if (operand <= 0 || static_cast<uint32_t>(operand) > phase.pending)
+    if (operand <= 0 || static_cast<uint32_t>(operand) > object.pending)
       return misuse([&] {
         return formatv("{0} arrives {1} times at a phase that expects {2} of {3} arrivals", machine.name(lane), operand,
-                       phase.pending, phase.count)
+                       object.pending, object.count)
             .str();
       });
-    release(lane, phase.clocks);
-    phase.pending -= operand;
-    endPhaseIfComplete(cluster, phase);
+    release(lane, object.clocks);
+    object.pending -= operand;
+    endPhaseIfComplete(cluster, object);
     return 0;
   case PhaseStep::Expect:
-    phase.bytes += operand;
+    object.bytes += operand;
     return 0;
   case PhaseStep::Wait:
-    while ((phase.phase & 1) == static_cast<uint32_t>(operand & 1)) {
-      phase.waiting.push_back(&lane);
+    while ((object.phase & 1) == static_cast<uint32_t>(operand & 1)) {
+      object.waiting.push_back(&lane);
       cluster.suspend(lane, Waiting::Phase, site, key);
     }
-    acquire(lane, phase.completed);
+    acquire(lane, object.completed);
     return 1;
   case PhaseStep::Test:
-    if ((phase.phase & 1) == static_cast<uint32_t>(operand & 1)) {
+    if ((object.phase & 1) == static_cast<uint32_t>(operand & 1)) {
       cluster.yield(lane);
-      if ((phase.phase & 1) == static_cast<uint32_t>(operand & 1))
+      if ((object.phase & 1) == static_cast<uint32_t>(operand & 1))
         return 0;
     }
-    acquire(lane, phase.completed);
+    acquire(lane, object.completed);
     return 1;
   }
   return 0;
