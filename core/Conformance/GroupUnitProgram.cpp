@@ -9,7 +9,7 @@
 /// A unit that a group of subgroups issues reads A and B in the scratchpad, where
 /// lanes put them line by line:
 ///
-///   copy A, B | fence before engines | meet | fence of registers | unit | commit | wait | store C
+///   copy A, B | fence before engines | barrier | fence of registers | unit | commit | wait | store C
 ///
 //===----------------------------------------------------------------------===//
 
@@ -97,9 +97,9 @@ struct Writer {
     Value from = plus(source, LLVM::MulOp::create(b, loc, element, i32(bytes)));
     Value place = LLVM::AddOp::create(b, loc, LLVM::MulOp::create(b, loc, isA ? row : col, i32(line)),
                                       LLVM::MulOp::create(b, loc, isA ? col : row, i32(bytes)));
-    // Pieces of 16 bytes are permuted within a line.
-    Value turn = LLVM::AndOp::create(b, loc, LLVM::LShrOp::create(b, loc, place, i32(7)), i32(line / 16 - 1));
-    place = LLVM::XOrOp::create(b, loc, place, LLVM::ShlOp::create(b, loc, turn, i32(4)));
+    // Vectors of 16 bytes are permuted within a line.
+    Value flip = LLVM::AndOp::create(b, loc, LLVM::LShrOp::create(b, loc, place, i32(7)), i32(line / 16 - 1));
+    place = LLVM::XOrOp::create(b, loc, place, LLVM::ShlOp::create(b, loc, flip, i32(4)));
     Value moved = LLVM::LoadOp::create(b, loc, b.getIntegerType(8 * bytes), from, /*alignment=*/1);
     LLVM::StoreOp::create(b, loc, moved, plus(destination, place), /*alignment=*/bytes);
     LLVM::BrOp::create(b, loc, ValueRange(LLVM::AddOp::create(b, loc, element, i32(unitLanes(unit)))), head);

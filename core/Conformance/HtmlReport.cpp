@@ -61,15 +61,15 @@ static std::string grid(const Report &report, llvm::StringRef family) {
   if (ops.empty())
     return "";
   // The longer list goes down.
-  bool turned = types.size() > ops.size();
+  bool transposed = types.size() > ops.size();
   std::string text = "<h3>" + family.str() + "</h3>\n<div class=\"wide\"><table><tr><th></th>";
-  for (const std::string &across : turned ? ops : types)
+  for (const std::string &across : transposed ? ops : types)
     text += "<th>" + escape(across) + "</th>";
   text += "</tr>\n";
-  for (const std::string &down : turned ? types : ops) {
+  for (const std::string &down : transposed ? types : ops) {
     text += "<tr><td>" + escape(down) + "</td>";
-    for (const std::string &across : turned ? ops : types)
-      text += "<td><div class=\"dots\">" + cells[turned ? std::pair(across, down) : std::pair(down, across)] +
+    for (const std::string &across : transposed ? ops : types)
+      text += "<td><div class=\"dots\">" + cells[transposed ? std::pair(across, down) : std::pair(down, across)] +
               "</div></td>";
     text += "</tr>\n";
   }

@@ -73,7 +73,7 @@ double largest(ElementType type);
 double tiny(ElementType type);
 /// Whether `x` is a denormal of a float type. Units of several chips take such factors as zeros.
 bool isDenormal(double x, ElementType type);
-/// Whether the product of two factors depends on that: an infinity meets a denormal.
+/// Whether the product of two factors depends on that: an infinity times a denormal.
 bool dependsOnFlush(double x, ElementType typeX, double y, ElementType typeY);
 
 Verdict judge(const Array &got, const Expected &expected);

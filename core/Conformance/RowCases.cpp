@@ -83,7 +83,7 @@ double reduced(const Reduction &r, T type, const std::vector<double> &x, double 
   bound = isFloat(type) && (isSum || isProduct) ? units * (isSum ? magnitude : std::fabs(product)) : 0;
   if (!std::isfinite(bound))
     bound = 0;               // infinite or NaN in any order
-  if (isProduct && denormal) // factors behind it may be as large as all of them together
+  if (isProduct && denormal) // factors after it may be as large as all of them together
     bound += 1e3 * static_cast<double>(x.size()) * tiny(computeType(type));
   if (isProduct && infinite && denormal && !zero && !nan) {
     bound = product = INFINITY; // products of the others may fall to zero, depending on the order

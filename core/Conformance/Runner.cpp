@@ -167,9 +167,9 @@ static llvm::Error keepFiles(const std::string &directory, const Case &one, Valu
     return llvm::createStringError(error, "cannot create '%s': %s", directory.c_str(), error.message().c_str());
   std::string stem = one.name();
   std::replace(stem.begin(), stem.end(), '/', '_');
-  auto path = [&](const std::string &tail) {
+  auto path = [&](const std::string &suffix) {
     llvm::SmallString<128> path(directory);
-    llvm::sys::path::append(path, stem + tail);
+    llvm::sys::path::append(path, stem + suffix);
     return path.str().str();
   };
   if (llvm::Error error = writeFile(path(".mlir"), one.program->text))

@@ -51,7 +51,7 @@ private:
   Outcome runUnitCode(const MatrixUnit &unit);
   Outcome runUnitOnDevice(const MatrixUnit &unit);
   bool isProcess() const { return llvm::StringRef(options.device).starts_with("exec:"); }
-  /// The process behind exec:PROG, started for the first case that needs it and again after it broke.
+  /// The process of exec:PROG, started for the first case that needs it and again after it broke.
   llvm::Expected<ExecDevice *> openDevice();
 
   RunnerOptions options;

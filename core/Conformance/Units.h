@@ -37,7 +37,7 @@ std::string judgeUnit(const MatrixUnit &unit, const UnitProblem &problem, const 
 
 /// Why no program of one instruction can be written for this unit; empty: it can.
 std::string whyNoProgram(const MatrixUnit &unit);
-/// `tw_unit` in the LLVM dialect, with the instruction as a call by record. For a chip that runs lanes it is a launch.
+/// `tw_unit` in the LLVM dialect, with the instruction as a call by record. For a SIMT target it is a launch.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> unitProgram(const MatrixUnit &unit, llvm::StringRef target,
                                                               mlir::MLIRContext &context);
 /// Lanes of that launch, and bytes of its scratchpad.

@@ -256,25 +256,25 @@ private:
 };
 } // namespace
 
-static constexpr uint64_t pieceBytes = tensorPieceBytes;
+static constexpr uint64_t segmentBytes = tensorVectorBytes;
 
 void tilewright::land(Cluster &cluster, const TensorTransfer &transfer) {
   TileRows tile(transfer);
   for (uint64_t row = 0; row < tile.rows; ++row) {
     uint64_t first, last;
     char *array = tile.source(row, first, last);
-    for (uint64_t offset = 0; offset < tile.rowBytes; offset += pieceBytes) {
-      char *piece = tile.place(row, offset);
-      uint64_t count = std::min(pieceBytes, tile.rowBytes - offset);
+    for (uint64_t offset = 0; offset < tile.rowBytes; offset += segmentBytes) {
+      char *segment = tile.place(row, offset);
+      uint64_t count = std::min(segmentBytes, tile.rowBytes - offset);
       uint64_t begin = std::max(first, offset), end = std::min(last, offset + count);
       if (transfer.store) {
         if (array && begin < end)
-          std::memcpy(array + begin, piece + (begin - offset), end - begin);
+          std::memcpy(array + begin, segment + (begin - offset), end - begin);
         continue;
       }
-      std::memset(piece, 0, count);
+      std::memset(segment, 0, count);
       if (array && begin < end)
-        std::memcpy(piece + (begin - offset), array + begin, end - begin);
+        std::memcpy(segment + (begin - offset), array + begin, end - begin);
     }
   }
   if (transfer.phase)
@@ -288,17 +288,17 @@ static std::string refuse(const TensorDescriptor &descriptor) {
     return "the descriptor was not made by the device";
   if (descriptor.rank < 1 || descriptor.rank > 5)
     return formatv("a descriptor of rank {0}; expected 1 to 5", descriptor.rank);
-  if (reinterpret_cast<uint64_t>(descriptor.base) % pieceBytes)
-    return formatv("an array that does not begin at a multiple of {0} bytes", pieceBytes);
+  if (reinterpret_cast<uint64_t>(descriptor.base) % segmentBytes)
+    return formatv("an array that does not begin at a multiple of {0} bytes", segmentBytes);
   for (uint32_t d = 1; d < descriptor.rank; ++d)
-    if (descriptor.pitches[d - 1] % pieceBytes)
-      return formatv("a pitch of {0} bytes; expected a multiple of {1}", descriptor.pitches[d - 1], pieceBytes);
+    if (descriptor.pitches[d - 1] % segmentBytes)
+      return formatv("a pitch of {0} bytes; expected a multiple of {1}", descriptor.pitches[d - 1], segmentBytes);
   for (uint32_t d = 0; d < descriptor.rank; ++d)
     if (descriptor.box[d] < 1 || descriptor.box[d] > 256)
       return formatv("a tile of {0} elements in dimension {1}; expected 1 to 256", descriptor.box[d], d);
   uint64_t inner = uint64_t(descriptor.box[0]) * descriptor.elementBytes;
-  if (inner % pieceBytes)
-    return formatv("rows of {0} bytes; expected a multiple of {1}", inner, pieceBytes);
+  if (inner % segmentBytes)
+    return formatv("rows of {0} bytes; expected a multiple of {1}", inner, segmentBytes);
   if (descriptor.swizzleBytes && inner > descriptor.swizzleBytes)
     return formatv("rows of {0} bytes in a swizzle of {1}", inner, descriptor.swizzleBytes);
   return "";
@@ -347,18 +347,18 @@ void tilewright::tensorAsync(Lane &lane, uint32_t site, TensorTransfer transfer,
       uint64_t first, last;
       char *array = tile.source(row, first, last);
       if (machine.counting) {
-        llvm::SmallVector<uint64_t, 16> pieces;
+        llvm::SmallVector<uint64_t, 16> segments;
         llvm::SmallVector<unsigned, 16> numbers;
-        for (uint64_t offset = 0; offset < tile.rowBytes; offset += pieceBytes) {
-          numbers.push_back(pieces.size());
-          pieces.push_back(reinterpret_cast<uint64_t>(tile.place(row, offset)));
+        for (uint64_t offset = 0; offset < tile.rowBytes; offset += segmentBytes) {
+          numbers.push_back(segments.size());
+          segments.push_back(reinterpret_cast<uint64_t>(tile.place(row, offset)));
         }
-        machine.count(site, pieces, numbers, pieceBytes);
+        machine.count(site, segments, numbers, segmentBytes);
       }
-      for (uint64_t offset = 0; machine.checks && offset < tile.rowBytes && fits; offset += pieceBytes) {
-        char *piece = tile.place(row, offset);
-        machine.checkFence(lane, site, piece);
-        fits = machine.check(lane, lane.order, agent, part.stamp, site, piece, pieceBytes, pieceBytes,
+      for (uint64_t offset = 0; machine.checks && offset < tile.rowBytes && fits; offset += segmentBytes) {
+        char *segment = tile.place(row, offset);
+        machine.checkFence(lane, site, segment);
+        fits = machine.check(lane, lane.order, agent, part.stamp, site, segment, segmentBytes, segmentBytes,
                              part.store ? AccessKind::Read : AccessKind::Write, Space::Cluster);
       }
       if (!array)

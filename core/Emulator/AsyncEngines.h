@@ -1,4 +1,4 @@
-//===- AsyncEngines.h - Engines that work beside the lanes ---- -*- C++ -*-===//
+//===- AsyncEngines.h - Engines that work beside the lanes ------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ void wait(Lane &lane, uint32_t site, Engine engine, int32_t pending);
 void tensorAsync(Lane &lane, uint32_t site, TensorTransfer transfer, uint32_t blocks);
 /// Does what a tensor transfer was issued for.
 void land(Cluster &cluster, const TensorTransfer &transfer);
-/// What a block leaves behind.
+/// What a block leaves unfinished.
 void drain(Lane &lane);
 
 /// Raises the lane's clock by the instructions executed since the last call, where the core's engines have clocks.

@@ -1,4 +1,4 @@
-//===- Barriers.h - Barriers of all kinds --------------------- -*- C++ -*-===//
+//===- Barriers.h - Barriers of all kinds -----------------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

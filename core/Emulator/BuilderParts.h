@@ -21,7 +21,7 @@ namespace tilewright {
 mlir::LLVM::LLVMPointerType plainPointer(mlir::OpBuilder &builder);
 /// `pointer` in the address space of all.
 mlir::Value plainAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value pointer);
-/// A pointer `offset` bytes behind `base`.
+/// A pointer `offset` bytes after `base`.
 mlir::Value at(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value base, int64_t offset);
 /// Accesses of the emulation itself, which nobody checks.
 mlir::Value loadInternal(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, mlir::Value address);

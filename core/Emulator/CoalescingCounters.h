@@ -1,4 +1,4 @@
-//===- CoalescingCounters.h - Sectors and banks of an access -- -*- C++ -*-===//
+//===- CoalescingCounters.h - Sectors and banks of an access ----*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

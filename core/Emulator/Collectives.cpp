@@ -204,13 +204,13 @@ void tilewright::columns(Lane &lane, uint32_t site, void *row, uint32_t elementB
     if (machine.counting)
       machine.count(site, addresses, numbers, bytes);
     // Lanes beside each other hold a row of 16 elements; column `i` is element i mod N of every so many lanes.
-    unsigned each = bytes / elementBytes, pieces = group / each;
+    unsigned each = bytes / elementBytes, parts = group / each;
     for (unsigned i = 0; i < lanes.size(); ++i) {
       auto *column = reinterpret_cast<char *>(static_cast<MatricesFrame *>(lanes[i]->frame)->words);
       unsigned first = i / group * group, inside = i % group;
       for (unsigned n = 0; n < each; ++n)
         std::memcpy(column + n * elementBytes,
-                    loaded.data() + (first + inside / each + pieces * n) * bytes + inside % each * elementBytes,
+                    loaded.data() + (first + inside / each + parts * n) * bytes + inside % each * elementBytes,
                     elementBytes);
     }
   });
@@ -236,7 +236,7 @@ static bool checkMemory(Lane &lane, uint32_t site, const UnitRunner &runner, uin
     const UnitOperand &o = *operands[i];
     uint64_t elementBytes = tilewright::elementBytes(o.element);
     for (int64_t row = 0; row < o.rows && fits; ++row) {
-      // Pieces of a row that lie side by side.
+      // Contiguous segments of a row.
       for (int64_t col = 0; col < o.cols && fits;) {
         char *start = addressOf(i, row, col);
         int64_t end = col + 1;

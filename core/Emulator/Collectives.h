@@ -17,7 +17,7 @@
 
 namespace tilewright {
 
-/// What lanes exchange; the rewriter fills one in each lane.
+/// Operands of a lane shuffle; the rewriter fills one in each lane.
 struct ExchangeFrame {
   int64_t value = 0; // in and out
   int32_t kind = 0;  // shuffleKinds + Shuffle, voteKinds + Vote, combineKinds + Combine, electKind

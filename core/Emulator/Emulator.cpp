@@ -128,7 +128,7 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1).run(module, modules);
 }
 
-/// Host code of a rewritten module.
+/// Code for the host of a rewritten module.
 static llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> generate(ModuleOp module) {
   static std::once_flag once;
   std::call_once(once, [] {

@@ -135,8 +135,8 @@ static Value coordinateList(OpBuilder &builder, Operation *op, ValueRange coordi
 
 void EmulationBuilder::copyTensor(Value to, Value descriptor, ValueRange coordinates, Value barrier, Value multicast) {
   impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Copy);
-  impl.narrow(Space::Global, 1, 1, tensorPieceBytes);
-  impl.narrow(Space::Cluster, tensorPieceBytes, tensorPieceBytes);
+  impl.narrow(Space::Global, 1, 1, tensorVectorBytes);
+  impl.narrow(Space::Cluster, tensorVectorBytes, tensorVectorBytes);
   uint32_t site = impl.site(op, AccessKind::Write, Space::Generic, 0, 1, /*asynchronous=*/true);
   Value phase = LLVM::PtrToIntOp::create(builder, loc(), builder.getI64Type(), plainAddress(builder, loc(), barrier));
   Value blocks =
@@ -147,8 +147,8 @@ void EmulationBuilder::copyTensor(Value to, Value descriptor, ValueRange coordin
 
 void EmulationBuilder::storeTensor(Value descriptor, Value from, ValueRange coordinates) {
   impl.kernels.engines |= 1u << static_cast<unsigned>(Engine::Store);
-  impl.narrow(Space::Global, 1, 1, tensorPieceBytes);
-  impl.narrow(Space::Cluster, tensorPieceBytes, tensorPieceBytes);
+  impl.narrow(Space::Global, 1, 1, tensorVectorBytes);
+  impl.narrow(Space::Cluster, tensorVectorBytes, tensorVectorBytes);
   uint32_t site = impl.site(op, AccessKind::Read, Space::Generic, 0, 1, /*asynchronous=*/true);
   CALL("tensor", {}, constant(32, site), constant(32, 1), from, descriptor, coordinateList(builder, op, coordinates),
        constant(32, coordinates.size()), constant(64, 0), constant(32, 0));
@@ -159,15 +159,15 @@ void EmulationBuilder::storeTensor(Value descriptor, Value from, ValueRange coor
 //===----------------------------------------------------------------------===//
 
 /// The scalars and vectors that a value consists of, with their bytes.
-static void pieces(OpBuilder &builder, Location loc, Value value, SmallVectorImpl<Value> &parts) {
+static void scalarsOf(OpBuilder &builder, Location loc, Value value, SmallVectorImpl<Value> &parts) {
   auto structure = dyn_cast<LLVM::LLVMStructType>(value.getType());
   if (!structure) {
     parts.push_back(value);
     return;
   }
   for (auto [i, type] : llvm::enumerate(structure.getBody()))
-    pieces(builder, loc, LLVM::ExtractValueOp::create(builder, loc, value, ArrayRef<int64_t>{static_cast<int64_t>(i)}),
-           parts);
+    scalarsOf(builder, loc,
+              LLVM::ExtractValueOp::create(builder, loc, value, ArrayRef<int64_t>{static_cast<int64_t>(i)}), parts);
 }
 
 Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result) {
@@ -181,7 +181,7 @@ Value EmulationBuilder::unit(StringRef record, ValueRange operands, Type result)
   Value memory = frame(op, runner.frameBytes());
   SmallVector<Value> parts;
   for (Value operand : operands)
-    pieces(builder, loc(), operand, parts);
+    scalarsOf(builder, loc(), operand, parts);
   auto wrong = [&](const Twine &what) {
     op->emitError() << "unit \"" << record << "\": " << what;
     return Value();

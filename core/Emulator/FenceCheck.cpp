@@ -47,7 +47,7 @@ private:
   Step stepOf(Operation *op);
   Step stepOfCall(LLVM::CallOp call, StringRef primitive);
   bool contains(LLVM::LLVMFuncOp function, Step wanted, llvm::SmallPtrSetImpl<Operation *> &seen);
-  /// The state behind `block`. `visit(op, writes)`, where given, sees each use with the state before it, and each
+  /// The state after `block`. `visit(op, writes)`, where given, sees each use with the state before it, and each
   /// release.
   void advance(mlir::Block &block, Writes &writes, llvm::function_ref<void(Operation *, Step, const Writes &)> visit);
   void report(Operation *use, Operation *write, uint8_t state);
@@ -174,9 +174,9 @@ void FenceCheck::report(Operation *use, Operation *write, uint8_t state) {
   error << "kernel " << kernel << ": '" << nameOf(use)
         << "' lets an engine use scratchpad memory that lanes wrote without publishing it: ";
   if (state == Late)
-    error << "the fence before engines stands behind the barrier that hands the write on; it belongs between the two";
+    error << "the fence before engines stands after the barrier that hands the write on; it belongs between the two";
   else
-    error << "a fence before engines is missing behind the write" << (state & HandedOn ? ", before the barrier" : "");
+    error << "a fence before engines is missing after the write" << (state & HandedOn ? ", before the barrier" : "");
   error.attachNote(write->getLoc()) << "'" << nameOf(write) << "' writes here";
 }
 

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// Engines with a way of their own to a scratchpad (`EmulationTable::fencedEngines`)
-/// see what a lane wrote only behind its fence. Results on a host are right
+/// see what a lane wrote only after its fence. Results on a host are right
 /// without it, so that no run shows a missing one for certain:
 ///
 ///   llvm.store %v, %tile         unfenced: the lane itself may not start an engine on it

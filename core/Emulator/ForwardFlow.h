@@ -19,7 +19,7 @@
 namespace tilewright {
 
 /// The state before each block of `function`, `entry` before the first one. `advance(block, state)` makes the state
-/// before a block the one behind it; `join(state, other)` adds `other` to `state` and says whether it grew. States grow
+/// before a block the one after it; `join(state, other)` adds `other` to `state` and says whether it grew. States grow
 /// finitely often.
 template <typename State, typename Advance, typename Join>
 llvm::DenseMap<mlir::Block *, State> forwardFlow(mlir::LLVM::LLVMFuncOp function, State entry, Advance advance,
@@ -32,10 +32,10 @@ llvm::DenseMap<mlir::Block *, State> forwardFlow(mlir::LLVM::LLVMFuncOp function
   while (!changed.empty()) {
     mlir::Block *block = changed.front();
     changed.erase(changed.begin());
-    State behind = before[block];
-    advance(*block, behind);
+    State after = before[block];
+    advance(*block, after);
     for (mlir::Block *next : block->getSuccessors())
-      if (join(before[next], behind))
+      if (join(before[next], after))
         changed.insert(next);
   }
   return before;

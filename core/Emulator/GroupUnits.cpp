@@ -48,31 +48,31 @@ static std::pair<int64_t, int64_t> linesOf(const MatrixUnit &unit, int operand, 
   return kInner ? std::pair(free, unit.k) : std::pair(unit.k, free);
 }
 
-/// Checks and counts what the unit reads: 16-byte pieces, those of 8 lines at once.
+/// Checks and counts what the unit reads: 16-byte vectors, those of 8 lines at once.
 static bool readMatrix(Lane &lane, uint32_t site, const MatrixUnit &unit, int operand, const DescribedMatrix &matrix,
                        uint32_t stamp) {
   Machine &machine = *lane.machine;
-  constexpr int64_t pieceBytes = 16, groupLines = 8;
+  constexpr int64_t vectorBytes = 16, groupLines = 8;
   const UnitOperand &o = operand == 0 ? unit.a : unit.b;
   int64_t elementBytes = tilewright::elementBytes(o.element);
   auto [lines, length] = linesOf(unit, operand, matrix.kInner);
   uint32_t agent = lane.cluster->agents.engine(unitEngine, lane.number);
   for (int64_t line = 0; line < lines; line += groupLines)
-    for (int64_t inner = 0; inner < length; inner += pieceBytes / elementBytes) {
+    for (int64_t inner = 0; inner < length; inner += vectorBytes / elementBytes) {
       uint64_t addresses[groupLines];
       unsigned numbers[groupLines];
       for (int64_t i = 0; i < groupLines; ++i) {
-        char *piece = matrix.at(line + i, inner, elementBytes);
-        addresses[i] = reinterpret_cast<uint64_t>(piece);
+        char *vector = matrix.at(line + i, inner, elementBytes);
+        addresses[i] = reinterpret_cast<uint64_t>(vector);
         numbers[i] = i;
         if (machine.checks)
-          machine.checkFence(lane, site, piece);
-        if (machine.checks && !machine.check(lane, lane.order, agent, stamp, site, piece, pieceBytes, pieceBytes,
+          machine.checkFence(lane, site, vector);
+        if (machine.checks && !machine.check(lane, lane.order, agent, stamp, site, vector, vectorBytes, vectorBytes,
                                              AccessKind::Read, Space::Scratchpad))
           return false;
       }
       if (machine.counting)
-        machine.count(site, addresses, numbers, pieceBytes);
+        machine.count(site, addresses, numbers, vectorBytes);
     }
   return true;
 }

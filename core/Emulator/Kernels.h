@@ -28,7 +28,7 @@ struct Lane;
 inline constexpr unsigned laneFactsOffset = 0, laneBlockCountsOffset = 96, laneScratchpadOffset = 104;
 
 /// Bytes that the swizzles of tensor transfers move together.
-inline constexpr uint64_t tensorPieceBytes = 16;
+inline constexpr uint64_t tensorVectorBytes = 16;
 
 /// An op of a kernel that calls the runtime.
 struct Site {
@@ -63,7 +63,7 @@ struct KernelEntry {
   void (*code)(Lane *, void **) = nullptr;
 };
 
-/// How fast an engine works, on chips whose lanes are cores.
+/// How fast an engine works, on scratchpad targets.
 struct EngineRate {
   double bytesPerClock = 1, latency = 0;
   int64_t burstBytes = 0, queueDepth = 0; // 0: any

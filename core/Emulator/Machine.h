@@ -38,7 +38,7 @@ struct Cluster;
 struct Block;
 struct Subgroup;
 
-/// A piece of an asynchronous copy or tensor transfer that has been issued.
+/// A part of an asynchronous copy or tensor transfer that has been issued.
 struct Transfer {
   char *to = nullptr;
   const char *from = nullptr;
@@ -116,7 +116,7 @@ struct EngineQueue {
 
 /// How far a lane's accesses are in order at bare barriers.
 struct AccessFences {
-  uint32_t held = 0, complete = 0; // clocks of its last access that stays in front, and that the lane has waited for
+  uint32_t held = 0, complete = 0; // clocks of its last access that stays before it, and that the lane has waited for
   Clocks before, joined;           // what it knew at the last barrier, and what all its lanes knew; null: acquired
   Clocks arrivals;                 // the clock of each lane when it came to that barrier
 };

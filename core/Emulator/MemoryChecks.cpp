@@ -182,7 +182,7 @@ void Machine::checkFence(Lane &lane, uint32_t site, const void *address) {
     return;
   report(FindingKind::MissingFence, site, cell->writeSite, [&] {
     return formatv("{0} lets an engine use byte {1} of scratchpad memory, which {2} wrote: a fence before engines is "
-                   "missing behind the write",
+                   "missing after the write",
                    name(lane), place.offset, name(cluster.lanes[writer]))
         .str();
   });

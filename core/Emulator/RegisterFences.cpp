@@ -7,7 +7,7 @@
 ///
 /// \file
 /// A forward data-flow analysis: which accesses of lanes to registers have no
-/// fence behind them, at each unit of a group. The registers of a unit are followed
+/// fence after them, at each unit of a group. The registers of a unit are followed
 /// backwards to where they come from and forwards to who reads them, through
 /// branches, aggregates, waits, and units of the same record.
 ///
@@ -38,7 +38,7 @@ public:
   LogicalResult run();
 
 private:
-  /// Accesses without a fence behind them; null: none since the kernel began.
+  /// Accesses without a fence after them; null: none since the kernel began.
   using Accesses = llvm::SmallPtrSet<Operation *, 8>;
 
   void collect();
@@ -78,8 +78,8 @@ static int64_t constantAt(LLVM::CallOp call, unsigned index) {
   return cast<IntegerAttr>(call.getArgOperands()[index].getDefiningOp<LLVM::ConstantOp>().getValue()).getInt();
 }
 
-/// Units and waits with what they take and give. Operands are stored into the frame right in front of a call, results
-/// loaded right behind it.
+/// Units and waits with what they take and give. Operands are stored into the frame right before a call, results
+/// loaded right after it.
 void RegisterFenceCheck::collect() {
   for (mlir::Block &block : function.getBody()) {
     llvm::SmallVector<LLVM::StoreOp> stores;
@@ -185,7 +185,7 @@ void RegisterFenceCheck::followReads(const Exchange &use, Accesses &accesses) {
     }
 }
 
-/// The accesses behind `block` that have no fence behind them. `visit` sees each unit with those before it.
+/// The accesses after `block` that have no fence after them. `visit` sees each unit with those before it.
 void RegisterFenceCheck::advance(mlir::Block &block, Accesses &open,
                                  llvm::function_ref<void(Operation *, const Accesses &)> visit) {
   for (Operation &op : block) {
@@ -202,7 +202,7 @@ void RegisterFenceCheck::report(Operation *use, Operation *access) {
   InFlightDiagnostic error = emitError(use->getLoc());
   error << "kernel " << function.getName() << ": '" << kernels.impl->sites[constantAt(cast<LLVM::CallOp>(use), 1)].op
         << "' takes registers from lanes without a fence: a fence of units' registers is missing "
-        << (access ? "behind an access by lanes" : "before the kernel's first unit");
+        << (access ? "after an access by lanes" : "before the kernel's first unit");
   if (access)
     error.attachNote(access->getLoc()) << "'" << access->getName() << "' is the access";
 }

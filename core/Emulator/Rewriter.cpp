@@ -1,4 +1,4 @@
-//===- Rewriter.cpp - Kernels become host code that calls the runtime -----===//
+//===- Rewriter.cpp - Kernels become functions of the host ----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

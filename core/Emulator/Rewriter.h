@@ -1,4 +1,4 @@
-//===- Rewriter.h - Kernels become host code that calls the runtime ---*- C++ -*-===//
+//===- Rewriter.h - Kernels become functions of the host --------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -109,17 +109,17 @@ LogicalResult KernelRewriter::placeGlobals() {
         end = std::max(end, place.end());
     return end;
   };
-  // What a launch adds begins behind all that any of its kernels has.
-  uint64_t behind = 0, align = 16;
+  // What a launch adds begins after all that any of its kernels has.
+  uint64_t end = 0, align = 16;
   for (const Placed &place : dynamic) {
     align = std::max(align, place.align);
     for (const KernelEntry &kernel : kernels.kernels)
       if (reached[kernel.name].contains(place.name))
-        behind = std::max(behind, endOf(kernel, sized));
+        end = std::max(end, endOf(kernel, sized));
   }
-  behind = llvm::alignTo(behind, align);
+  end = llvm::alignTo(end, align);
   for (Placed &place : dynamic)
-    scratchpadOffsets[place.name] = place.offset = behind;
+    scratchpadOffsets[place.name] = place.offset = end;
   for (KernelEntry &kernel : kernels.kernels)
     kernel.staticScratchpadBytes = std::max(endOf(kernel, sized), endOf(kernel, dynamic));
 

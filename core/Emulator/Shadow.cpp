@@ -109,7 +109,7 @@ void ShadowMemory::addReader(const Access &access, ShadowCell &cell) {
   list.push_back({access.agent, access.clock, access.site});
 }
 
-/// Checks and records an access to the whole of a piece that has no halves.
+/// Checks and records an access to the whole of a span that has no halves.
 [[gnu::always_inline]] inline void ShadowMemory::touch(Access &access, ShadowCell &cell, uint64_t start) {
   uint32_t writer = cell.writer & ~ShadowCell::atomicFlag;
   if (!cell.writeRun) {
@@ -153,7 +153,7 @@ void ShadowMemory::addReader(const Access &access, ShadowCell &cell) {
   cell.writeRun = access.run;
 }
 
-/// Gives both halves of a piece what the whole has.
+/// Gives both halves of a span what the whole has.
 void ShadowMemory::halve(ShadowCell &cell, uint32_t run) {
   uint32_t number = pairs.take();
   std::array<ShadowCell, 2> &pair = pairs[number];
@@ -169,7 +169,7 @@ void ShadowMemory::halve(ShadowCell &cell, uint32_t run) {
   cell.readRun = 0;
 }
 
-/// The part of an access that lies in the piece of 2^log bytes at `start`.
+/// The part of an access that lies in the span of 2^log bytes at `start`.
 void ShadowMemory::visit(Access &access, ShadowCell &cell, uint64_t start, unsigned log) {
   bool covered = access.covers(start, log);
   if (cell.writer != ShadowCell::halves) {
@@ -190,7 +190,7 @@ void ShadowMemory::visit(Access &access, ShadowCell &cell, uint64_t start, unsig
   }
 }
 
-/// Whether a read of a whole piece, in the most common case, has no conflict: `known` has what was written, if any.
+/// Whether a read of a whole span, in the most common case, has no conflict: `known` has what was written, if any.
 static bool writeKnown(const ShadowCell &cell, const uint32_t *known, uint32_t run, bool needsWrite) {
   if (!cell.writeRun)
     return !needsWrite;

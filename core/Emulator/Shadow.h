@@ -17,8 +17,8 @@
 ///   lane 5:  reads the same bytes: its vector has 7 for that agent, in order.
 ///            Without the barrier or the wait it has 6: a finding, whatever the schedule was.
 ///
-/// Shadow memory has a cell for each piece of memory that was accessed as a whole: the last write and the reads since
-/// then. A piece is a line at first, the widest access of the kernel up to 16 bytes, and halves where an access covers
+/// Shadow memory has a cell for each span of memory that was accessed as a whole: the last write and the reads since
+/// then. A span is a line at first, the widest access of the kernel up to 16 bytes, and halves where an access covers
 /// only a part, down to a granule, the smallest access; a write of the whole joins the halves. Both halves begin with
 /// what the whole had, so that what is found is what one cell a granule would find:
 ///
@@ -89,7 +89,7 @@ struct Agents {
 
 enum class AccessKind : uint8_t { Read, Write, Atomic };
 
-/// The last accesses to one piece of memory. `run` numbers the clusters of a device from 1 on; 0: none yet.
+/// The last accesses to one span of memory. `run` numbers the clusters of a device from 1 on; 0: none yet.
 struct ShadowCell {
   uint32_t writer = 0, writeClock = 0, writeSite = 0, writeRun = 0;
   uint32_t reader = 0, readClock = 0, readSite = 0, readRun = 0;
@@ -146,7 +146,7 @@ private:
 /// of an array of many GiB costs what the corner does.
 class ShadowMemory {
 public:
-  /// Forgets all accesses. `granule`, `line`: bytes, powers of two, the smallest and the largest piece with a cell of
+  /// Forgets all accesses. `granule`, `line`: bytes, powers of two, the smallest and the largest span with a cell of
   /// its own. `firstRun`: the runs before it have ended and are not seen any more.
   void reset(uint64_t bytes, unsigned granule, unsigned line, uint32_t firstRun);
   bool empty() const { return !cells; }
@@ -166,7 +166,7 @@ private:
   void touch(Access &access, ShadowCell &cell, uint64_t start);
   void addReader(const Access &access, ShadowCell &cell);
   void halve(ShadowCell &cell, uint32_t run);
-  /// What a piece holds of runs before the first one counts for nothing.
+  /// What a span holds of runs before the first one counts for nothing.
   void freshen(ShadowCell &cell) const {
     if (cell.writeRun < firstRun)
       cell.writer = cell.writeRun = 0;
@@ -178,7 +178,7 @@ private:
   uint32_t firstRun = 0;
   std::unique_ptr<ShadowCell[], UnmapCells> cells; // of the lines; zeros at first
   NumberedPool<std::array<ShadowCell, 2>> pairs;   // halves
-  /// Reads of a piece that are in no order with each other.
+  /// Reads of a span that are in no order with each other.
   struct Stamp {
     uint32_t agent, clock, site;
   };

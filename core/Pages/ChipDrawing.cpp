@@ -31,7 +31,7 @@ public:
   explicit ChipDrawing(const TargetDescription &chip) : chip(chip), lanes(laneHierarchy(chip).has_value()) {}
 
   std::string draw() {
-    // The memories of a chip that runs lanes are the whole chip's at the outermost level, each core's else.
+    // The memories of a SIMT target are the whole chip's at the outermost level, each core's else.
     int64_t bottom = level(0, 0, 0, lanes || chip.levels().empty() ? 1 : chip.levels().front().count) + 6;
     arrowsOf();
     bottom = std::max(bottom, lastLabel + 8);

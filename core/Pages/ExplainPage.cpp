@@ -68,7 +68,7 @@ static std::string fieldText(llvm::StringRef key, const json::Value &value) {
   return valueText(value);
 }
 
-/// Names may break behind a point or an underscore, "16 x 16 x 64" nowhere.
+/// Names may break after a point or an underscore, "16 x 16 x 64" nowhere.
 static std::string breakable(const std::string &text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -70,7 +70,7 @@ static void banks(const UnitOperand &operand, const Memory &memory, raw_ostream 
   int64_t bytes = elementBytes(operand.element), dense = operand.cols * bytes;
   os << formatv("bank phases: clocks in which all lanes read their element 0 from {0} banks of {1} bytes\n",
                 memory.banks, memory.bankBytes);
-  // As the matrix lies densely, in whole lines of all banks, and in those with a piece of 16 bytes behind each.
+  // As the matrix lies densely, in whole lines of all banks, and in those with 16 bytes after each.
   int64_t line = memory.banks * memory.bankBytes, lines = (dense + line - 1) / line * line;
   for (int64_t row : std::set<int64_t>{dense, lines, lines + 16})
     os << formatv("    rows of {0} bytes: {1}\n", row,
@@ -97,7 +97,7 @@ std::string tilewright::drawLayout(llvm::StringRef title, const UnitOperand &ope
   // The matrix of all slots, lane by lane, as one lane's memory.
   if (auto written = compose(layout, rowMajorLayout(layout.numLanes(), layout.numElements()))) {
     int64_t count = std::min<int64_t>(written->numElements(), mostElements);
-    os << "composition: if each lane wrote its elements behind those of the lane before, in memory would lie\n    ";
+    os << "composition: if each lane wrote its elements after those of the lane before, in memory would lie\n    ";
     for (int64_t e = 0; e < count; ++e)
       os << text(written->at(0, e)) << " ";
     os << (count < written->numElements() ? "..\n" : "\n");
@@ -126,7 +126,7 @@ llvm::Expected<std::string> tilewright::drawConversion(llvm::StringRef fromName,
   os << formatv("conversion of {0} to {1}: of {2} elements {3} stay in their lane\n", fromName, toName, sources->size(),
                 own);
   if (apart) {
-    os << "lanes that exchange differ in bits";
+    os << "lanes that shuffle differ in bits";
     for (int bit = 0; bit < 63; ++bit)
       if (apart >> bit & 1)
         os << " " << bit;

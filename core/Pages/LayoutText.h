@@ -25,7 +25,7 @@ namespace tilewright {
 /// are cut off, and say so. `scratchpad`: whose banks; may be null.
 std::string drawLayout(llvm::StringRef title, const UnitOperand &operand, const Memory *scratchpad);
 
-/// From which lane:element of `from` each slot of `to` comes, for the first lanes, and which lanes exchange. Error
+/// From which lane:element of `from` each slot of `to` comes, for the first lanes, and which lanes shuffle. Error
 /// where the matrices differ.
 llvm::Expected<std::string> drawConversion(llvm::StringRef fromName, const UnitOperand &from, llvm::StringRef toName,
                                            const UnitOperand &to);

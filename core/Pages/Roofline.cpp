@@ -73,7 +73,7 @@ struct Slope {
 };
 } // namespace
 
-/// Of `members` cores together. Bandwidths of a description are of one core; on chips that run lanes those of the
+/// Of `members` cores together. Bandwidths of a description are of one core; on SIMT targets those of the
 /// outermost level's memories are of the whole chip.
 static std::vector<Slope> slopesOf(const TargetDescription &chip, int64_t members) {
   bool lanes = laneHierarchy(chip).has_value();

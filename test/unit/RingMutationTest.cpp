@@ -138,13 +138,13 @@ TEST(Ring, EachFenceIsNeededStatically) {
         for (size_t which = 0; which < fences; ++which) {
           auto without = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
           opsNamed(*without, "fence.proxy")[which]->erase();
-          EXPECT_NE(messageOf(*without, chip).find("is missing behind the write"), std::string::npos) << chip << which;
+          EXPECT_NE(messageOf(*without, chip).find("is missing after the write"), std::string::npos) << chip << which;
           auto late = mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
           mlir::Operation *fence = opsNamed(*late, "fence.proxy")[which];
           for (mlir::Operation *next = fence->getNextNode(); next; next = next->getNextNode())
             if (next->getName().getStringRef().starts_with("nvvm.barrier")) {
               fence->moveAfter(next);
-              EXPECT_NE(messageOf(*late, chip).find("stands behind the barrier"), std::string::npos) << chip << which;
+              EXPECT_NE(messageOf(*late, chip).find("stands after the barrier"), std::string::npos) << chip << which;
               ++faults;
               break;
             }
@@ -172,7 +172,7 @@ TEST(Ring, EachFenceOfRegistersIsNeededStatically) {
         mlir::Operation *fence = opsNamed(*early, "wgmma.fence")[which];
         mlir::Block &entry = fence->getParentOfType<mlir::LLVM::LLVMFuncOp>().front();
         fence->moveBefore(&entry, entry.begin());
-        EXPECT_NE(messageOf(*early, chip).find("a fence of units' registers is missing behind an access by lanes"),
+        EXPECT_NE(messageOf(*early, chip).find("a fence of units' registers is missing after an access by lanes"),
                   std::string::npos)
             << chip << which << messageOf(*early, chip);
       }

@@ -111,7 +111,7 @@ static tw_status do_read(call *c, const tw_step *step) {
 }
 
 /* Gives back what no buffer stands for any more. */
-static void sweep(call *c) {
+static void release_unused(call *c) {
   for (allocation **link = &c->allocations; *link;) {
     allocation *one = *link;
     size_t b = 0;
@@ -139,7 +139,7 @@ static tw_status do_allocate(call *c, const tw_step *step) {
   if (!one)
     return tw_fail(c->error, TW_NO_MEMORY, "the host has no memory left");
   c->buffers[step->buffer] = NULL;
-  sweep(c);
+  release_unused(c);
   status = c->host->allocate(c->host->context, bytes > 0 ? bytes : 1, &one->memory, c->error);
   if (status) {
     free(one);
@@ -164,7 +164,7 @@ static tw_status do_moves(call *c, const tw_step *step) {
     else
       c->buffers[step->targets[i]] = c->new_buffers[step->targets[i]];
   if (step->kind == TW_RENAME)
-    sweep(c);
+    release_unused(c);
   return status;
 }
 
@@ -274,7 +274,7 @@ static tw_status run(const tw_program *program, const int64_t *sizes, int64_t *l
     c.buffers[program->temporaries[i].buffer] = temporaries[i];
   status = do_steps(&c, program->steps);
   memset(c.buffers, 0, program->num_buffers * sizeof(*c.buffers));
-  sweep(&c);
+  release_unused(&c);
   if (slots != few)
     free(slots);
   return status;

@@ -21,19 +21,19 @@ struct tw_device {
 };
 
 /* Memory that steps allocate, kept for later calls: on one stream a launch that still uses it comes before the next. */
-typedef struct piece {
-  struct piece *next;
+typedef struct span {
+  struct span *next;
   void *memory;
   int64_t bytes;
   int is_used;
-} piece;
+} span;
 
 /* What launches on one stream need. */
 typedef struct stream_memory {
   struct stream_memory *next;
   void *stream, *workspace;
   int64_t bytes; /* of the workspace */
-  piece *pieces;
+  span *spans;
 } stream_memory;
 
 struct tw_module {
@@ -234,11 +234,11 @@ tw_status tw_module_load(tw_device *device, const tw_artifact *artifact, tw_modu
 }
 
 static void free_stream(tw_module *module, stream_memory *stream) {
-  while (stream->pieces) {
-    piece *next = stream->pieces->next;
-    tw_device_release(module->device, stream->pieces->memory);
-    free(stream->pieces);
-    stream->pieces = next;
+  while (stream->spans) {
+    span *next = stream->spans->next;
+    tw_device_release(module->device, stream->spans->memory);
+    free(stream->spans);
+    stream->spans = next;
   }
   tw_device_release(module->device, stream->workspace);
   free(stream);
@@ -319,8 +319,8 @@ static tw_status read_memory(void *context, void *to, const void *from, int64_t 
 static tw_status take_piece(void *context, int64_t bytes, void **memory, tw_error *error) {
   launch_context *launch = context;
   stream_memory *of = memory_of(launch->module, launch->stream);
-  piece *best = NULL;
-  for (piece *one = of ? of->pieces : NULL; one; one = one->next)
+  span *best = NULL;
+  for (span *one = of ? of->spans : NULL; one; one = one->next)
     if (!one->is_used && one->bytes >= bytes && (!best || one->bytes < best->bytes))
       best = one;
   if (!best) {
@@ -333,8 +333,8 @@ static tw_status take_piece(void *context, int64_t bytes, void **memory, tw_erro
       return status;
     }
     best->bytes = bytes;
-    best->next = of->pieces;
-    of->pieces = best;
+    best->next = of->spans;
+    of->spans = best;
   }
   best->is_used = 1;
   *memory = best->memory;
@@ -344,7 +344,7 @@ static tw_status take_piece(void *context, int64_t bytes, void **memory, tw_erro
 static void give_piece(void *context, void *memory) {
   launch_context *launch = context;
   stream_memory *of = memory_of(launch->module, launch->stream);
-  for (piece *one = of ? of->pieces : NULL; one; one = one->next)
+  for (span *one = of ? of->spans : NULL; one; one = one->next)
     if (one->memory == memory)
       one->is_used = 0;
 }

@@ -47,7 +47,7 @@ static double logarithm(double x) {
 }
 
 /* Sine and cosine of 2 pi u for u in [0, 1]: the nearest quarter turn, and Taylor's series over an eighth of one. */
-static void turn(double u, double *sine, double *cosine) {
+static void sine_cosine(double u, double *sine, double *cosine) {
   int quarter = (int)(u * 4 + 0.5);
   double x = (u - quarter * 0.25) * 6.28318530717958647693, square = x * x, s = 0, c = 0;
   for (int k = 19; k >= 3; k -= 2)
@@ -66,7 +66,7 @@ static double normal(generator *g) {
     return g->spare;
   }
   double radius = __builtin_sqrt(-2 * logarithm(uniform(g))), sine, cosine;
-  turn(uniform(g), &sine, &cosine);
+  sine_cosine(uniform(g), &sine, &cosine);
   g->spare = radius * sine;
   g->has_spare = 1;
   return radius * cosine;

@@ -14,7 +14,7 @@ llvm.func @missing(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
   llvm.store %v, %tile : f32, !llvm.ptr<3>
   llvm.store %v, %tile : f32, !llvm.ptr<3>
   llvm.call @tilewright.primitive.barrier() : () -> ()
-  // expected-error @below {{kernel missing: 'tilewright.primitive.store_tensor' lets an engine use scratchpad memory that lanes wrote without publishing it: a fence before engines is missing behind the write, before the barrier}}
+  // expected-error @below {{kernel missing: 'tilewright.primitive.store_tensor' lets an engine use scratchpad memory that lanes wrote without publishing it: a fence before engines is missing after the write, before the barrier}}
   llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
   llvm.return
 }
@@ -37,7 +37,7 @@ llvm.func @one_path(%map: !llvm.ptr, %v: f32, %some: i1) attributes {nvvm.kernel
   llvm.call @tilewright.primitive.fence_engines() : () -> ()
   llvm.br ^store
 ^store:
-  // expected-error @below {{a fence before engines is missing behind the write}}
+  // expected-error @below {{a fence before engines is missing after the write}}
   llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
   llvm.return
 }
@@ -58,7 +58,7 @@ llvm.func @behind_the_barrier(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel}
   llvm.store %v, %tile : f32, !llvm.ptr<3>
   llvm.call @tilewright.primitive.barrier() : () -> ()
   llvm.call @tilewright.primitive.fence_engines() : () -> ()
-  // expected-error @below {{the fence before engines stands behind the barrier that hands the write on; it belongs between the two}}
+  // expected-error @below {{the fence before engines stands after the barrier that hands the write on; it belongs between the two}}
   llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
   llvm.return
 }
@@ -76,7 +76,7 @@ llvm.func @next_round(%map: !llvm.ptr, %v: f32, %more: i1) attributes {nvvm.kern
   %c0 = llvm.mlir.constant(0 : i32) : i32
   llvm.br ^loop
 ^loop:
-  // expected-error @below {{a fence before engines is missing behind the write, before the barrier}}
+  // expected-error @below {{a fence before engines is missing after the write, before the barrier}}
   llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
   // expected-note @below {{'llvm.store' writes here}}
   llvm.store %v, %tile : f32, !llvm.ptr<3>
@@ -108,7 +108,7 @@ llvm.func @other_role(%map: !llvm.ptr, %v: f32, %writes: i1) attributes {nvvm.ke
   llvm.br ^end
 ^store:
   llvm.call @tilewright.primitive.named_barrier(%c1, %c64) : (i32, i32) -> ()
-  // expected-error @below {{a fence before engines is missing behind the write, before the barrier}}
+  // expected-error @below {{a fence before engines is missing after the write, before the barrier}}
   llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
   llvm.br ^end
 ^end:
@@ -153,7 +153,7 @@ llvm.func @called(%map: !llvm.ptr, %v: f32) attributes {nvvm.kernel} {
   %c0 = llvm.mlir.constant(0 : i32) : i32
   // expected-note @below {{'writes' writes here}}
   llvm.call @writes(%v) : (f32) -> ()
-  // expected-error @below {{a fence before engines is missing behind the write}}
+  // expected-error @below {{a fence before engines is missing after the write}}
   llvm.call @tilewright.primitive.store_tensor(%map, %tile, %c0, %c0) : (!llvm.ptr, !llvm.ptr<3>, i32, i32) -> ()
   llvm.return
 }
@@ -189,7 +189,7 @@ llvm.func @written(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %some: i1, %o
   llvm.call @tilewright.primitive.fence_units() : () -> ()
   llvm.br ^go
 ^go:
-  // expected-error @below {{kernel written: 'nvidia.wgmma_m64n16k16_f16_f32' takes registers from lanes without a fence: a fence of units' registers is missing behind an access by lanes}}
+  // expected-error @below {{kernel written: 'nvidia.wgmma_m64n16k16_f16_f32' takes registers from lanes without a fence: a fence of units' registers is missing after an access by lanes}}
   %2 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %1) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
   llvm.store %2, %out : vector<8xf32>, !llvm.ptr<1>
   llvm.return
@@ -207,7 +207,7 @@ llvm.func @read(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %out: !llvm.ptr<
   %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
   // expected-note @below {{'llvm.store' is the access}}
   llvm.store %0, %out : vector<8xf32>, !llvm.ptr<1>
-  // expected-error @below {{a fence of units' registers is missing behind an access by lanes}}
+  // expected-error @below {{a fence of units' registers is missing after an access by lanes}}
   %1 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %0) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
   llvm.return
 }
@@ -225,7 +225,7 @@ llvm.func @branch(%a: i64, %b: i64, %k: i64, %more: i1, %out: !llvm.ptr<1>) attr
   // expected-note @below {{'llvm.br' is the access}}
   llvm.br ^loop(%zero : vector<8xf32>)
 ^loop(%sum: vector<8xf32>):
-  // expected-error @below {{a fence of units' registers is missing behind an access by lanes}}
+  // expected-error @below {{a fence of units' registers is missing after an access by lanes}}
   %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
   llvm.cond_br %more, ^loop(%0 : vector<8xf32>), ^end
 ^end:
@@ -251,7 +251,7 @@ llvm.func @paths(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %some: i1, %out
   %1 = llvm.fmul %sum, %sum : vector<8xf32>
   llvm.br ^go(%1 : vector<8xf32>)
 ^go(%2: vector<8xf32>):
-  // expected-error @below {{a fence of units' registers is missing behind an access by lanes}}
+  // expected-error @below {{a fence of units' registers is missing after an access by lanes}}
   %3 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %2) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
   llvm.store %3, %out : vector<8xf32>, !llvm.ptr<1>
   llvm.return
@@ -269,7 +269,7 @@ llvm.func @other(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %out: !llvm.ptr
   llvm.call @tilewright.primitive.fence_units() : () -> ()
   // expected-note @below {{'llvm.call' is the access}}
   %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%a, %k, %b, %k, %sum) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
-  // expected-error @below {{'nvidia.wgmma_m64n16k16_bf16_f32' takes registers from lanes without a fence: a fence of units' registers is missing behind an access by lanes}}
+  // expected-error @below {{'nvidia.wgmma_m64n16k16_bf16_f32' takes registers from lanes without a fence: a fence of units' registers is missing after an access by lanes}}
   %1 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_bf16_f32(%a, %k, %b, %k, %0) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
   llvm.store %1, %out : vector<8xf32>, !llvm.ptr<1>
   llvm.return
