@@ -61,7 +61,7 @@ def main():
                         share = products / (products + 4 * sum("v_mfma" not in line for line in loop))
                         print(f"| {chip} | {kind} | {size} | {turned} | {' x '.join(map(str, block))} | "
                               f"{' x '.join(map(str, [*choice['subgroups'], choice['subgroups_k']]))} | {choice['blocks_at_a_time']} | "
-                              f"{choice['turn_before']} | {share:.2f} |", flush=True)
+                              f"{choice['transpose_before']} | {share:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

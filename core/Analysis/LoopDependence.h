@@ -7,14 +7,14 @@
 ///
 /// \file
 /// Scalar affine accesses below a loop, their indices as linear forms, and the
-/// one question that fusion asks of them: do two accesses meet in different
+/// one question that fusion asks of them: do two accesses conflict in different
 /// iterations of loops that are to be merged?
 ///
 ///   for p { T[4 * p + u] = .. }      u in [0, 4)
 ///   for q { .. = T[4 * q + v] }      v in [0, 4)
 ///
 /// 4 (p - q) + (u - v) = 0 with |u - v| <= 3 has p = q as its only solution: the loops may be merged, and stay as
-/// parallel as they were. An index that is not linear answers "they may meet".
+/// parallel as they were. An index that is not linear answers "they may conflict".
 ///
 //===----------------------------------------------------------------------===//
 

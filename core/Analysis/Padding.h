@@ -34,7 +34,7 @@ namespace tilewright {
 struct PaddedArray {
   mlir::Value buffer, source;
   llvm::SmallVector<int64_t, 4> sizes;       // of what is inside
-  llvm::SmallVector<mlir::Value, 4> extents; // the same where only the run shows it, else null
+  llvm::SmallVector<mlir::Value, 4> extents; // the same where it is dynamic, else null
   llvm::SmallVector<int64_t, 4> low;         // zeros before the first element, per dimension
   llvm::SmallVector<unsigned, 4> dimensions; // that have zeros before or behind
   mlir::affine::AffineForOp fill, copy;      // the nests that write the buffer, all of it and then its inside

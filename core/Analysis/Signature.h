@@ -62,7 +62,7 @@ struct Signature {
   static mlir::FailureOr<Signature> of(mlir::func::FuncOp function);
   /// Whether neither the inputs' shapes nor an equality determine size `size`: the program makes it of its data.
   bool followsFromData(unsigned size) const;
-  /// At most so many floating-point operations has an element of a result passed through one behind the other (the pass
+  /// At most so many floating-point operations has an element of a result passed through one after the other (the pass
   /// `count-roundings`); where nobody counted, the longest extent of all arguments.
   double roundingsAt(llvm::ArrayRef<int64_t> sizes) const;
   /// The dimensions of an argument for given sizes.

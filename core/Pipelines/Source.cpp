@@ -66,8 +66,8 @@ static llvm::Error write(ModuleOp module, StringRef path,
   if (!chip)
     return chip.takeError();
   if (!coreHierarchy(**chip) || !module->hasAttr(scalarCodeAttr))
-    return llvm::createStringError("source is written of programs for chips whose cores program engines; '" +
-                                   (*chip)->target() + ":" + (*chip)->chip() + "' is of another kind");
+    return llvm::createStringError("source is written of programs for scratchpad targets; '" + (*chip)->target() + ":" +
+                                   (*chip)->chip() + "' is of another kind");
   auto text = make(module, **chip);
   return text ? writeFile(path, *text) : text.takeError();
 }

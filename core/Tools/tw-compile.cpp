@@ -137,9 +137,11 @@ int main(int argc, char **argv) {
     if (form == "html") {
       explanation.decisions = std::move(decisions);
       llvm::outs() << html::explainPage(**chip, explanation);
-    } else if (form == "json")
-      llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(decisions))) << "\n";
-    else
+    } else if (form == "json") {
+      llvm::json::Value value(std::move(decisions));
+      DecisionLog::addFormerNames(value);
+      llvm::outs() << llvm::formatv("{0:2}", value) << "\n";
+    } else
       DecisionLog::printText(decisions, llvm::outs());
   }
   // The code first: where it cannot be had, no header of it is left. Linking resets the options of the process.

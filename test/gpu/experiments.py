@@ -45,10 +45,10 @@ def experiments(small):
     for cluster in (1, 2):
         product("cluster", str(cluster), size, size, size, f"{tile},cluster={cluster}")
     for rows in (1, 2) if small else (1, 2, 4, 8, 16):
-        product("raster", str(rows), size, size, size, f"{tile},cluster=2,raster_rows={rows}"
-                + (",workers=2" if small else ""))
+        product("raster", str(rows), size, size, size, f"{tile},cluster=2,rasterisation_rows={rows}"
+                + (",persistent_blocks=2" if small else ""))
     for workers in (2,) if small else (64, 66):
-        product("workers", str(workers), size, size, size, f"{tile},cluster=2,workers={workers}")
+        product("workers", str(workers), size, size, size, f"{tile},cluster=2,persistent_blocks={workers}")
     for fp in ("default", "strict"):
         product("split", fp, 256, 256, 4096 if small else 65536, words=[f"--fp={fp}"])
     product("units", "subgroup", size, size, size, "group=1")

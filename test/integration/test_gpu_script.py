@@ -183,7 +183,7 @@ def test_experiments_are_what_they_are_called(small, tmp_path):
     for name, fields in forced.items():
         choice = taken[name]
         have = {"block_m": choice["block"][0], "block_n": choice["block"][1], "cluster": choice["cluster"],
-                "stages": choice["stages"], "raster_rows": choice["raster_rows"], "workers": choice["workers"],
+                "stages": choice["stages"], "rasterisation_rows": choice["rasterisation_rows"], "persistent_blocks": choice["persistent_blocks"],
                 "group": 4 if choice["engine"] else 1}
         for field, value in fields.items():
             assert have[field] == int(value), (name, field, choice)

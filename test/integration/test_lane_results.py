@@ -47,7 +47,7 @@ def test_no_lanes_meet_in_a_bank(chip, case, tool, tmp_path):
                                   dict(kind="i8", m=64, n=96, k=144, trans_a=True, batch=2),
                                   dict(kind="i8", m=144, n=64, k=256, trans_a=True, trans_b=True)])
 def test_operands_are_turned_for_units_that_read_the_scratchpad(case, tool, tmp_path):
-    """Units that take 8-bit elements along k alone: an array in another order is turned into a buffer first."""
+    """Units that take 8-bit elements along k alone: an array in another order is transposed into a buffer first."""
     report = run(tool, tmp_path, "nvidia:H100", f'module attributes {{tilewright.force = "group=4"}} {{ {product(**case)} }}')
     *turns, last = kernels(report)
     assert len(turns) == case.get("trans_a", False) + (not case.get("trans_b", False))
@@ -68,11 +68,11 @@ def turns(case):
 def test_operands_that_a_launch_turns(case, tool, tmp_path):
     """Forced, since the buffers of small products are not worth it."""
     chip, which = case.pop("chip"), turns(case)
-    text = f'module attributes {{tilewright.force = "turn_before={which}"}} {{ {product(**case)} }}'
+    text = f'module attributes {{tilewright.force = "transpose_before={which}"}} {{ {product(**case)} }}'
     report = run(tool, tmp_path, chip, text)
     assert len(kernels(report)) > which.bit_count() and not conflicts(report)
     decisions = json.loads(tool("tw-compile", tmp_path / "program.mlir", "--target", chip, "--explain=json"))
-    found = [d["choice"]["turn_before"] for d in decisions if d["decision"] == "contraction"]
+    found = [d["choice"]["transpose_before"] for d in decisions if d["decision"] == "contraction"]
     assert found == ([] if (chip, case["kind"]) == ("nvidia:T4", "bf16") else [which])  # T4 has no unit for bf16
 
 
@@ -81,7 +81,7 @@ def test_operands_that_a_launch_turns(case, tool, tmp_path):
 def test_convolutions_whose_filters_or_images_a_launch_turns(chip, layout, which, tool, tmp_path):
     """Channels lie behind the points of an image, or filters behind the channels."""
     text = convolution(layout, "i8", 1, 1, 1, 1, channels=32, filters=64)
-    report = run(tool, tmp_path, chip, f'module attributes {{tilewright.force = "turn_before={which}"}} {{ {text} }}')
+    report = run(tool, tmp_path, chip, f'module attributes {{tilewright.force = "transpose_before={which}"}} {{ {text} }}')
     assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
 
 
@@ -90,7 +90,7 @@ def test_convolutions_whose_filters_or_images_a_launch_turns(chip, layout, which
                                         (5, dict(m=150, n=70, k=33, trans_a=True))])
 def test_tiles_in_sweeps(chip, rows, case, tool, tmp_path):
     """Blocks that take tiles column after column, some rows of them at a time."""
-    text = f'module attributes {{tilewright.force = "block_m=32,block_n=32,raster_rows={rows}"}} {{ {product("f16", **case)} }}'
+    text = f'module attributes {{tilewright.force = "block_m=32,block_n=32,rasterisation_rows={rows}"}} {{ {product("f16", **case)} }}'
     report = run(tool, tmp_path, chip, text)
     assert any(kernel["units"] for kernel in kernels(report)) and not conflicts(report)
 

@@ -94,7 +94,7 @@ def test_the_compiler_chooses_it(tool, tmp_path, chip, element):
     decisions = json.loads(tool("tw-compile", source, "--target", f"nvidia:{chip}", "--explain=json"))
     choice = next(d for d in decisions if d["decision"] == "contraction")["choice"]
     assert choice["unit"].startswith("nvidia.wgmma_") and choice["engine"] == "TmaLoad", choice
-    assert choice["block"][:2] in ([128, 256], [256, 128]) and choice["workers"] > 0, choice
+    assert choice["block"][:2] in ([128, 256], [256, 128]) and choice["persistent_blocks"] > 0, choice
 
 
 @pytest.mark.parametrize("element", ["bf16", "i8", "f8E4M3FN", "f8E5M2"])

@@ -1,7 +1,8 @@
-"""One meaning a word: docs/ speak the words of the field, every link leads somewhere, and pages are short.
+"""One meaning a word: docs/ and what core prints speak the words of the field; links lead somewhere, and pages are short.
 
-A pattern is a word that this project once had of its own; beside it stands the field's word. Code spans are left out,
-as names in the code are another matter; generated pages are, too, since they print code.
+A pattern is a word that this project once had of its own; next to it stands the field's word. Code spans of pages are left
+out, as names in the code are another matter; generated pages are, too, since they print code. In core all messages are
+looked at, and the comments of the folders that are through.
 """
 
 import re
@@ -91,6 +92,40 @@ def test_private_words_are_recognised(line, words):
 def test_what_is_allowed_is_there():
     gone = [(name, words) for name, words, _ in ALLOWED if not any(words in path.read_text() for path in pages() if path.name == name)]
     assert not gone, f"nobody needs these exceptions any more: {gone}"
+
+
+#: Folders of core whose comments speak these words.
+THROUGH = ["Analysis", "Conformance", "Emulator", "Pages", "Runtime", "TableGen", "Tools"]
+#: Text of core that means another thing, and why.
+ALLOWED_IN_CORE = [
+    ("FormerNames.h", '{"', "former names of fields, accepted for one version"),
+    ("ChipDrawing.cpp", "halo", "a style of HTML pages"), ("Roofline.cpp", "halo", "a style of HTML pages"),
+    ("Pool.cpp", "Workers", "processes of the command, not blocks"), ("RowProgram.h", "row program", "the name of its structure"),
+]
+
+
+def texts(path):
+    """Number and text of what a line of a source file says: its messages, and its comment where the folder is through."""
+    comments = path.relative_to(SOURCE / "core").parts[0] in THROUGH
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        code, _, comment = line.partition("//")
+        if not code.lstrip().startswith(("#include", "/*", "*")):
+            yield number, " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', code))
+        if comments:
+            yield number, comment
+
+
+def test_core_speaks_the_words_of_the_field():
+    found = []
+    for path in sorted((SOURCE / "core").rglob("*")):
+        if path.suffix not in (".h", ".cpp", ".c"):
+            continue
+        lines = path.read_text(errors="replace").splitlines()
+        allowed = [words for name, words, _ in ALLOWED_IN_CORE if name == path.name]
+        found += [f"{path.relative_to(SOURCE)}:{number}: '{word}': say {instead}: {lines[number - 1].strip()[:120]}"
+                  for number, text in texts(path) if not any(words in lines[number - 1] for words in allowed)
+                  for word, instead in private_words(text)]
+    assert not found, "\n".join(found)
 
 
 def anchors(path):

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/Explain.h"
+#include "core/CostModel/Explain/FormerNames.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/DenseMap.h"
@@ -69,6 +70,22 @@ json::Array DecisionLog::take() {
   json::Array taken = std::move(decisions);
   decisions = json::Array();
   return taken;
+}
+
+void DecisionLog::addFormerNames(json::Value &value) {
+  if (json::Array *array = value.getAsArray())
+    for (json::Value &element : *array)
+      addFormerNames(element);
+  json::Object *object = value.getAsObject();
+  if (!object)
+    return;
+  for (auto &entry : *object)
+    addFormerNames(entry.second);
+  for (const FormerName &name : formerNames)
+    if (const json::Value *field = object->get(name.now); field && !object->get(name.before)) {
+      json::Value copy = *field;
+      object->try_emplace(name.before, std::move(copy));
+    }
 }
 
 /// One value in a line: numbers short, nested objects as (a = 1, b = 2).

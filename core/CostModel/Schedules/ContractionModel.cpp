@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Explain/FormerNames.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,7 +39,7 @@ llvm::json::Object ContractionPlan::toJSON() const {
                                       : splitDim == laneDim ? "lanes"
                                       : splitDim == rowDim  ? "rows"
                                                             : "outer"},
-                            {"split_piece", splitPiece},
+                            {"split_part", splitPiece},
                             {"threads", threads},
                             {"seconds", seconds}};
 }
@@ -57,19 +58,45 @@ int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
 }
 
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
-  static constexpr StringLiteral names[] = {
-      "rows",         "vectors",      "k_block",         "row_block",       "lane_block",
-      "k_unroll",     "lanes_on_m",   "split",           "split_piece",     "pack_vectors",
-      "pack_scalars", "rows_outside", "prefetch_panels", "prefetch_result", "unit_m",
-      "unit_n",       "unit_k",       "tile_m",          "tile_n",          "tile_k",
-      "stages",       "block_m",      "block_n",         "group",           "cluster",
-      "workers",      "block_k",      "fuse_producers",  "subgroups_m",     "subgroups_n",
-      "subgroups_k",  "raster_rows",  "turn_before"};
+  static constexpr StringLiteral names[] = {"rows",
+                                            "vectors",
+                                            "k_block",
+                                            "row_block",
+                                            "lane_block",
+                                            "k_unroll",
+                                            "lanes_on_m",
+                                            "split",
+                                            "split_part",
+                                            "pack_vectors",
+                                            "pack_scalars",
+                                            "rows_outside",
+                                            "prefetch_panels",
+                                            "prefetch_result",
+                                            "unit_m",
+                                            "unit_n",
+                                            "unit_k",
+                                            "tile_m",
+                                            "tile_n",
+                                            "tile_k",
+                                            "stages",
+                                            "block_m",
+                                            "block_n",
+                                            "group",
+                                            "cluster",
+                                            "persistent_blocks",
+                                            "block_k",
+                                            "fuse_producers",
+                                            "subgroups_m",
+                                            "subgroups_n",
+                                            "subgroups_k",
+                                            "rasterisation_rows",
+                                            "transpose_before"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);
   for (StringRef field : fields) {
-    auto [name, value] = field.split('=');
+    auto [given, value] = field.split('=');
+    StringRef name = presentName(given);
     int64_t number;
     if (!llvm::is_contained(names, name))
       return llvm::createStringError("unknown plan field '" + name +
@@ -93,7 +120,7 @@ int64_t planField(const ContractionPlan &p, StringRef name) {
       .Case("pack_vectors", p.packVectors)
       .Case("pack_scalars", p.packScalars)
       .Case("split", p.splitDim ? int64_t(*p.splitDim) : -1)
-      .Case("split_piece", p.splitPiece)
+      .Case("split_part", p.splitPiece)
       .Case("unit_m", p.unit->m)
       .Case("unit_n", p.unit->n)
       .Case("unit_k", p.unit->k)

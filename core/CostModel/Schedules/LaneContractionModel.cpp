@@ -40,18 +40,18 @@ llvm::json::Object LaneContractionPlan::toJSON() const {
                             {"scratchpad_bytes", sharedBytes},
                             {"blocks_at_a_time", blocksAtATime},
                             {"step_clocks", stepClocks},
-                            {"round", round},
-                            {"step_instructions", llvm::json::Object{{"products", instructions.products},
+                            {"pipeline_unroll", round},
+                            {"step_instructions", llvm::json::Object{{"mma", instructions.products},
                                                                      {"fragment_loads", instructions.fragmentLoads},
                                                                      {"global_loads", instructions.globalLoads},
                                                                      {"writes", instructions.writes},
                                                                      {"permutes", instructions.permutes},
                                                                      {"loop", instructions.loop}}},
                             {"engine", engine},
-                            {"workers", workers},
-                            {"raster_rows", rasterRows},
+                            {"persistent_blocks", workers},
+                            {"rasterisation_rows", rasterRows},
                             {"cluster", cluster},
-                            {"turn_before", turnedBefore},
+                            {"transpose_before", turnedBefore},
                             {"results_together", together},
                             {"seconds", seconds}};
 }
@@ -225,7 +225,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
         sizes.emplace_back(depthBytes, most, slices);
 
   PlanRanking ranking;
-  const std::optional<int64_t> sweep = forcedValue(overrides, "raster_rows"); // rows of tiles of one
+  const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
   PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
     if (!computes(unit, c, hierarchy, freedom.fast))

@@ -9,7 +9,7 @@
 /// How a contraction is shared out over blocks, subgroups and lanes, by a closed
 /// form over the description of the chip:
 ///
-///   block tile      BM x BN of C, read through a ring of stages of depth BK
+///   block tile      BM x BN of C, read through a multi-stage buffer of depth BK
 ///   subgroup tile   TM x TN units, accumulators in registers over all of k
 ///   slices          subgroups that share a tile of C and have a part of each stage's k each (SliceModel.h)
 ///
@@ -46,16 +46,16 @@ struct StagedTile {
   int64_t swizzleBits = 0, swizzleBase = 0, swizzleShift = 0, swizzleAgain = 0; // #tile.arrangement
   int64_t padding = 0; // elements behind each row; where there is no swizzle
   int64_t line = 0;    // elements; not 0 and not kInner: [BM / line][BK][line]
-  bool direct = false; // copied past the registers
+  bool direct = false; // copied asynchronously
   int64_t begin = 0;   // bytes that divide the places of vectors of its copies; 0: those of the vector
   bool over = false;   // vectors of all steps but the last may go over the end of a row, into the next one
   int64_t row = 0;     // elements of rows whose last vector is loaded as a whole, from before; 0: none is
-  bool held = false;   // its elements wait in registers, though the chip has an engine for copies of lanes
+  bool held = false;   // its elements are staged in registers, though the chip has an engine for copies of lanes
   TurnShape turn;      // of lanes that transpose it while they copy
   int64_t near = 0; // lanes along the array before the next ones lie along a row, where copies turn it; 0: they do not
   int64_t beside = 0; // those along a row before the next ones lie along the array again
 
-  /// Elements that a lane loads at once where vectors begin anywhere.
+  /// Elements that a lane loads at once where vectors are unaligned.
   int64_t looseElements(int64_t elementBytes) const { return near ? turn.along : mostAccessBytes / elementBytes; }
 };
 
@@ -76,24 +76,24 @@ struct LaneContractionPlan {
   int64_t tilesM = 1, tilesN = 1;            // units of a subgroup
   int64_t depth = 1;                         // BK
   int64_t stages = 1;
-  int64_t round = 1;       // steps of an iteration where lanes fill the ring: 1, as many as stages, or twice as many
+  int64_t round = 1;       // steps of k in an iteration: 1, as many as stages, or twice as many
   bool loadsAhead = false; // fragments of a unit's k are loaded before the products of those before
   bool across = false;     // also those of the next step before the last products of this one
   bool keepsOrder = false; // those loads stay there: all of a step at once would not fit the registers
-  bool lastApart = true;   // where lanes fill a ring of a known size of k: its last step is multiplied behind the loop
+  bool lastApart = true;   // where lanes copy and the size of k is known: the last step is peeled
   StagedTile a, b;
   std::string engine;       // that copies tiles, in a role of its own; empty: lanes copy
   int64_t workers = 0;      // clusters of blocks that take one tile each after the other; 0: each has one
   int64_t cluster = 1;      // blocks one below the other that share what they copy of B
-  int64_t rasterRows = 1;   // of tiles that a sweep over the columns covers
-  int64_t turnedBefore = 0; // operands that a launch before has turned (TurnOperands.h)
+  int64_t rasterRows = 1;   // of tiles of a group (threadblock rasterisation, TileOrder.h)
+  int64_t turnedBefore = 0; // operands that a launch before has transposed (TurnOperands.h)
   int64_t together = 1;     // units of a row whose results are finished and stored as one
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1; // per lane; per block; of one multiprocessor
   StepInstructions instructions; // of a step, where fragments lie over the lanes of a subgroup
   double stepClocks = 0, seconds = 0;
 
-  /// Steps of a ring that lanes fill between the start of a copy and its use: an engine past the registers has all
-  /// stages but the one that is read.
+  /// Steps of a multi-stage buffer that lanes fill between the start of a copy and its use: an asynchronous engine has
+  /// all stages but the one that is read.
   int64_t ahead() const { return across && a.direct && b.direct ? stages - 1 : 1; }
   int64_t blockM() const { return subgroupsM * tilesM * unit->m; }
   int64_t blockN() const { return subgroupsN * tilesN * unit->n; }
@@ -111,10 +111,11 @@ struct LaneContractionPlan {
 
 /// Only candidates that agree with "block_m", "block_n", "block_k" (elements), "subgroups_m", "subgroups_n",
 /// "subgroups_k" (of a block), "group" (subgroups that hold a fragment) and "cluster" (blocks) are looked at; "stages"
-/// and "workers" are the most of a ring, "raster_rows" are those of its sweeps and divide the rows of tiles.
+/// and "persistent_blocks" are the most of a multi-stage buffer, "rasterisation_rows" are rows of tiles of a group and
+/// divide their number.
 using LanePlanOverrides = llvm::ArrayRef<std::pair<std::string, int64_t>>;
 
-/// An array that is written behind the sums.
+/// An array that is written after the loop.
 struct StoredResult {
   int64_t elementBytes = 4;
   bool alongN = true; // neighbours along n lie together, else those along m
@@ -135,7 +136,7 @@ struct LaneContractionQuestion {
   const Contraction &contraction;
   NumericFreedom freedom = {};
   LanePlanOverrides overrides = {};
-  /// Arrays that are read and written behind the sums, C among them, whose rows are apart as only the run shows.
+  /// Arrays that are read and written after the loop, C among them, whose rows are apart by a dynamic pitch.
   /// Compilers keep, for each but C, where the rows of a lane begin, 64 bits, for the columns that follow.
   int64_t unknownPitches = 0;
   /// All that is written; none: C alone.
@@ -190,7 +191,7 @@ int64_t loadedElements(const UnitOperand &operand);
 /// Whether the chip copies from global memory into a block's scratchpad asynchronously, awaited by groups, each lane
 /// where it wants.
 bool hasCopyEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
-/// The engine with which a subgroup copies there past its registers, its lanes' pieces one behind the other; null:
+/// The engine with which a subgroup copies there asynchronously, its lanes' segments one after the other; null:
 /// none.
 const CopyEngine *subgroupEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
 /// The engine that copies tiles of arrays there and tells a barrier of the bytes that have come; null: none.

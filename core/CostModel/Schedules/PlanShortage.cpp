@@ -26,12 +26,12 @@ std::string PlanShortage::str(LanePlanOverrides overrides, bool f32, int64_t byt
   if (!tile)
     return llvm::formatv(
         "the forced plan ({0}) is none that units of the chip can take: sides of blocks are powers of two, of "
-        "1, 2 or 4 subgroups with up to 8 units each; there are 1, 2 or 4 slices of k, several only of units with "
-        "several steps of k, and where sums may be added in another order",
+        "1, 2 or 4 subgroups with up to 8 units each; 1, 2 or 4 subgroups along k, several only of units with "
+        "several steps of k, and where results may be added in another order",
         forced);
   if (sweeps)
-    return "the rows of tiles are no whole sweeps of the forced plan (" + forced +
-           "), or only the run shows how many there are";
+    return "the rows of tiles are no multiple of rasterisation_rows of the forced plan (" + forced +
+           "), or their number is dynamic";
   std::string which = forced.empty() ? "the smallest tile" : "the forced tile (" + forced + ")";
   if (bytes)
     return llvm::formatv("{0} needs {1} bytes of the scratchpad; a block has {2}", which, bytes, bytesThere);

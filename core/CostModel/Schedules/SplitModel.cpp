@@ -21,7 +21,7 @@ using namespace tilewright;
 
 llvm::json::Object SplitPlan::toJSON() const {
   return llvm::json::Object{
-      {"parts", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}, {"seconds", seconds}};
+      {"split_k", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}, {"seconds", seconds}};
 }
 
 SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDescription &chip,

@@ -126,7 +126,7 @@ json::Object tilewright::traffic(const Contraction &c, const ScratchpadContracti
                                         {"bytes", static_cast<double>(plan.accumulatorBytes)}});
     if (memory.kind == MemoryKind::Scratchpad)
       footprints.push_back(json::Object{{"memory", memory.name},
-                                        {"what", formatv("{0} stages of ({1} + {2}) x {3}, two slices of the tail",
+                                        {"what", formatv("{0} stages of ({1} + {2}) x {3}, two slices of the epilogue",
                                                          plan.stages, plan.tileM, plan.tileN, plan.tileK)
                                                      .str()},
                                         {"bytes", static_cast<double>(plan.scratchpadBytes)}});

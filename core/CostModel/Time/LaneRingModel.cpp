@@ -7,7 +7,7 @@
 ///
 /// \file
 /// Plans where matrices stay in the scratchpad: an engine copies tiles of A and B
-/// into a ring of stages, one role of the block starts the copies, the groups
+/// into a multi-stage buffer, one role of the block starts the copies, the groups
 /// multiply.
 ///
 ///   a stage      BM + BN lines of 128 bytes (of k), or lines of the free dimension, BK of them for each 128 bytes
@@ -125,8 +125,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
   const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, question.parts);
   const double outerCount = double(outer), otherKCount = double(otherK);
   if (k <= depth)
-    return std::nullopt;                                                      // one step: nothing runs ahead
-  const std::optional<int64_t> sweep = forcedValue(overrides, "raster_rows"); // rows of tiles of one
+    return std::nullopt;                                                             // one step: nothing runs ahead
+  const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
   auto atMost = [&](StringRef field, int64_t most) {
     return std::min(most, forcedValue(overrides, field).value_or(most));
   };
@@ -193,7 +193,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
             continue;
           plan.sharedBytes = plan.stages * stageBytes + otherBytes;
 
-          int64_t clusters = atMost("workers", hierarchy.blocks / cluster); // at a time
+          int64_t clusters = atMost("persistent_blocks", hierarchy.blocks / cluster); // at a time
           int64_t tilesM = llvm::divideCeil(m, plan.blockM() * cluster), tilesN = llvm::divideCeil(n, plan.blockN());
           double tiles = outerCount * tilesM * tilesN, active = std::min<double>(tiles, clusters) * cluster;
           double units = double(groups * tm) * (depth / unit.k) * unit.issue;
@@ -218,7 +218,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
                 sweep.value_or(rasterRows(tilesM, tilesN, plan.workers, plan.blockM() * cluster, plan.blockN()));
           if (!plan.workers && plan.rasterRows > 1) // blocks of a grid, which follow its rows
             continue;
-          if (plan.rasterRows < 1 || tilesM % plan.rasterRows != 0) // sweeps cover all rows of tiles
+          if (plan.rasterRows < 1 || tilesM % plan.rasterRows != 0) // groups cover all rows of tiles
             continue;
           if (considered)
             considered->push_back(plan);

@@ -217,7 +217,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
         {"fused_steps", int64_t(task.epilogue.size())},
         {"fused_producers", int64_t(task.producerOfA.has_value()) + int64_t(task.producerOfB.has_value())}};
     if (plan && !task.epilogue.empty() && !plan->unit->c.opaque)
-      decision["tail"] = task.tail.toJSON();
+      decision["epilogue"] = task.tail.toJSON();
     if (!turned.considered.empty())
       decision["operand_orders"] = std::move(turned.considered);
     if (!padded.considered.empty())
@@ -287,12 +287,12 @@ void MapContractions::runOnOperation() {
   for (auto &[name, value] : *overrides)
     if (name == "fuse_producers")
       options.fuseProducers = value != 0;
-    else if (name == "turn_before")
+    else if (name == "transpose_before")
       options.turnBefore = value;
     else
       options.overrides.emplace_back(name, value);
   if (options.turnBefore && (*options.turnBefore < 0 || *options.turnBefore > turnsA + turnsB))
-    return refuse("plan field 'turn_before' is " + Twine(*options.turnBefore) +
+    return refuse("plan field 'transpose_before' is " + Twine(*options.turnBefore) +
                   "; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)");
   const Settings settings = Settings::of(getOperation());
   const NumericFreedom freedom = NumericFreedom::of(settings);

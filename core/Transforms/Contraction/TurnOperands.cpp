@@ -46,7 +46,7 @@ static std::optional<unsigned> turnedPlace(const ContractionOperand &operand, un
   else if (!place)
     reason = "no dimension of its array is k alone";
   else if (!type.hasStaticShape())
-    reason = "only the run shows the sizes of its array";
+    reason = "the sizes of its array are dynamic";
   else if (!type.getLayout().isIdentity())
     reason = "its array is part of another one, with strides";
   else if (!operand.bounded.empty())
@@ -86,7 +86,7 @@ static void fill(Value buffer, Value from, unsigned place, AffineForOp root) {
 
 namespace {
 
-/// An operand that may be turned, and what the launch for it takes.
+/// An operand that may be transposed, and what the launch for it takes.
 struct Turn {
   bool isA = true;
   const ContractionOperand *own = nullptr;
@@ -97,7 +97,7 @@ struct Turn {
   int64_t bit() const { return isA ? turnsA : turnsB; }
 };
 
-/// Compares plans with and without turned operands.
+/// Compares plans with and without transposed operands.
 class OperandTurner {
 public:
   OperandTurner(const Contraction &c, const TargetDescription &chip, const LaneHierarchy &hierarchy,
@@ -135,8 +135,8 @@ bool OperandTurner::find(unsigned k, std::optional<int64_t> forced) {
     std::string reason;
     std::optional<unsigned> place = turnedPlace(*turn.own, k, reason);
     if (!place && forced && (*forced & turn.bit())) {
-      root.emitError() << "plan field 'turn_before' is " << *forced << ", but operand " << turn.name()
-                       << " of this contraction cannot be turned by a launch before it: " << reason;
+      root.emitError() << "plan field 'transpose_before' is " << *forced << ", but operand " << turn.name()
+                       << " of this contraction cannot be transposed by a launch before it: " << reason;
       return false;
     }
     if (!place || (forced && !(*forced & turn.bit())))
@@ -184,7 +184,7 @@ double OperandTurner::turning(int64_t which) const {
   return seconds;
 }
 
-/// A buffer for the turned operand, before the contraction.
+/// A buffer for the transposed operand, before the contraction.
 static Value bufferFor(const Turn &turn, AffineForOp root) {
   OpBuilder b(root);
   auto type = cast<MemRefType>(turn.own->access.memref.getType());
@@ -209,9 +209,9 @@ OperandChoice OperandTurner::planned(int64_t which) const {
 
 void OperandTurner::remark(const Turn &turn, const OperandChoice &best, bool isForced) const {
   InFlightDiagnostic remark = AffineForOp(root).emitRemark();
-  remark << "operand " << turn.name() << " of a contraction is turned into a buffer";
+  remark << "operand " << turn.name() << " of a contraction is transposed into a buffer";
   if (isForced) {
-    remark << ", as 'turn_before' says";
+    remark << ", as 'transpose_before' says";
     return;
   }
   if (!best.plan->engine.empty())
@@ -219,7 +219,7 @@ void OperandTurner::remark(const Turn &turn, const OperandChoice &best, bool isF
            << best.plan->unit->name << " reads, which takes ";
   else
     remark << ": unit " << best.plan->unit->name << " takes ";
-  remark << llvm::formatv("{0:F1} us with the turning", best.seconds * 1e6).str();
+  remark << llvm::formatv("{0:F1} us with the launch", best.seconds * 1e6).str();
   if (asItIs.plan)
     remark << llvm::formatv(", {0:F1} us of ", asItIs.seconds * 1e6).str() << asItIs.plan->unit->name;
 }
@@ -267,7 +267,7 @@ FailureOr<TurnedOperands> OperandTurner::run(std::optional<int64_t> forced) {
     if (!isReadInPlace())
       llvm::erase_if(turns, [&](const Turn &turn) { return !asItIs.plan || !areTurnedByLanes(turn, *asItIs.plan); });
     best = asItIs;
-    auto add = [&](const OperandChoice &choice) { result.considered.push_back(choice.toJSON("turn_before")); };
+    auto add = [&](const OperandChoice &choice) { result.considered.push_back(choice.toJSON("transpose_before")); };
     int64_t all = 0;
     for (const Turn &turn : turns)
       all |= turn.bit();

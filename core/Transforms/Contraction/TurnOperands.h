@@ -31,13 +31,13 @@ namespace tilewright {
 /// What was decided for a contraction.
 struct TurnedOperands {
   llvm::SmallVector<mlir::Value> buffers;  // that it reads now; empty: nothing was changed
-  llvm::json::Array considered;            // "turn_before" and "seconds", with the launches, of what was compared
+  llvm::json::Array considered;            // "transpose_before" and "seconds", with the launches, of what was compared
   std::optional<LaneContractionPlan> plan; // of the contraction as it is, where it stays so and was planned
 };
 
 /// Rewrites `c` so, with a remark, for those operands for which the plan and the launches before it take the least
 /// time. `forced`: for these (`turnsA`, `turnsB`, both or 0) whatever they take; failure, with an error, if one of them
-/// is in order already or its array cannot be turned. `freedom`, `overrides`: as for planLaneContraction.
+/// is in order already or its array cannot be transposed. `freedom`, `overrides`: as for planLaneContraction.
 mlir::FailureOr<TurnedOperands> turnOperands(const Contraction &c, const TargetDescription &chip,
                                              const LaneHierarchy &hierarchy, NumericFreedom freedom,
                                              LanePlanOverrides overrides, std::optional<int64_t> forced);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A stencil that reads several elements of what another one wrote computes
-// those elements itself, or takes them from a ring of rows, if moving the buffer
+// those elements itself, or takes them from a circular buffer of rows, if moving the buffer
 // between them costs more.
 //
 //===----------------------------------------------------------------------===//
@@ -47,16 +47,16 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
         bool fuses = !slides && answer.fused < answer.apart;
         if (DecisionLog *log = DecisionLog::of(&getContext())) {
           llvm::json::Array candidates;
-          for (auto [form, seconds] : {std::pair("fused", answer.fused), std::pair("ring of rows", answer.slid),
-                                       std::pair("apart", answer.apart)})
+          for (auto [form, seconds] : {std::pair("overlapped tiling", answer.fused),
+                                       std::pair("sliding window", answer.slid), std::pair("apart", answer.apart)})
             if (seconds != HUGE_VAL)
               candidates.push_back(llvm::json::Object{{"form", form}, {"seconds", seconds}});
-          log->add("fuse-halo", second.nest.root().getLoc(),
+          log->add("fuse-stencils", second.nest.root().getLoc(),
                    llvm::json::Object{{"inputs", llvm::json::Object{{"taps_of_first", first.points},
                                                                     {"taps_of_second", second.points}}},
                                       {"choice", llvm::json::Object{{"fused", fuses || slides},
-                                                                    {"form", slides  ? "ring of rows"
-                                                                             : fuses ? "fused"
+                                                                    {"form", slides  ? "sliding window"
+                                                                             : fuses ? "overlapped tiling"
                                                                                      : "apart"}}},
                                       {"candidates", std::move(candidates)}});
         }

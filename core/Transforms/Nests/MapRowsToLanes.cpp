@@ -40,7 +40,7 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// The innermost sizes of arrays that have to be multiples of a vector, where only the run shows them.
+/// The innermost sizes of arrays that have to be multiples of a vector, where they are dynamic.
 static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
   SmallVector<Value> arrays;
   for (const Access &load : rows.nest.loads) {
@@ -386,7 +386,7 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
       log->add(
           "rows", root.getLoc(),
           llvm::json::Object{
-              {"inputs", llvm::json::Object{{"rows", task.rows}, {"pieces", task.pieces}, {"length", task.length}}},
+              {"inputs", llvm::json::Object{{"rows", task.rows}, {"segments", task.pieces}, {"length", task.length}}},
               {"choice", plan->toJSON()},
               {"candidates", fastestFirst(std::move(considered), [](const RowPlan &each) { return each.subgroups; })}});
     OpBuilder builder(root);

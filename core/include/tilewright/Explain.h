@@ -42,6 +42,8 @@ public:
 
   void add(llvm::StringRef decision, mlir::Location location, llvm::json::Object record);
   llvm::json::Array take();
+  /// Adds the names that fields had up to the last version (core/CostModel/Explain/FormerNames.h), for scripts.
+  static void addFormerNames(llvm::json::Value &value);
   static void printText(const llvm::json::Array &decisions, llvm::raw_ostream &os);
 
 private:

@@ -19,10 +19,10 @@
 // RING: ]
 
 // SPLIT: split
-// SPLIT-NEXT: choice: {{.*}}parts = [[PARTS:[0-9]+]],
+// SPLIT-NEXT: choice: {{.*}}split_k = [[PARTS:[0-9]+]],
 // SPLIT-NEXT: candidates:
-// SPLIT-NEXT: parts = [[PARTS]],
-// SPLIT: parts = 1,
+// SPLIT-NEXT: {{.*}}split_k = [[PARTS]],
+// SPLIT: split_k = 1,
 
 // ROWS: rows
 // ROWS: candidates:

@@ -1,4 +1,4 @@
-//===- LaneRingWriter.cpp - Lane code of rings -----------------------------===//
+//===- LaneRingWriter.cpp - Lane code of multi-stage buffers --------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The two roles of a launch with a ring, units that read its stages, and results
+/// The two roles of a launch with a multi-stage buffer, units that read its stages, and results
 /// that leave through the scratchpad.
 ///
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,7 @@
 using namespace mlir;
 using namespace tilewright;
 
-/// From `first` on, which the ring stands in, some lanes start its copies and the others do the rest.
+/// From `first` on, which the multi-stage buffer stands in, some lanes start its copies and the others do the rest.
 LogicalResult LaneWriter::split(Operation *first) {
   int64_t groups = (shape.threads - shape.copiers) / shape.groupLanes;
   bool stores = false;
@@ -31,14 +31,15 @@ LogicalResult LaneWriter::split(Operation *first) {
     sharedUsed += 2 * groups * storeBytes;
   }
   if (!shared || sharedUsed + phaseBytes(ring->stages) > shape.sharedBytes)
-    return ring->loop.emitOpError() << "is a ring, but the launch has no place for its phases in the scratchpad";
+    return ring->loop.emitOpError()
+           << "has a multi-stage buffer, but the launch has no place for its barrier objects in the scratchpad";
   Value phases = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
   position.emplace(context, *ring, phases);
   position->makePhases(thread, groups, shape.cluster);
   Value isCopier =
       arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::ult, thread, context.i32(shape.copiers));
   auto branch = scf::IfOp::create(builder, context.loc, isCopier, /*withElseRegion=*/true);
-  // Registers that the copying lanes do without go to the others, where those would have fewer.
+  // Registers that the producer role does without go to the others, where those would have fewer.
   int64_t registers = groupRegisters(target, shape.groupLanes, groups);
   bool moves = target.memory("registers")->entries / shape.threads < registers;
   OpBuilder::InsertionGuard guard(builder);
@@ -76,7 +77,8 @@ LogicalResult LaneWriter::split(Operation *first) {
   return success();
 }
 
-/// The copying role from `first` to the end of its block: loops around the ring, its copies, and what computes where.
+/// The producer role from `first` to the end of its block: loops around the multi-stage buffer, its copies, and what
+/// computes where.
 LogicalResult LaneWriter::copies(Operation *first) {
   for (Operation *op = first; op != first->getBlock()->getTerminator(); op = op->getNextNode()) {
     context.loc = op->getLoc();
@@ -113,7 +115,7 @@ LogicalResult LaneWriter::copies(Operation *first) {
       continue;
     }
     if (ring->isAround(op))
-      return op->emitOpError() << "stands around a ring; copies run ahead through loops and levels only";
+      return op->emitOpError() << "stands around a multi-stage buffer; copies run ahead through loops and levels only";
     auto isFragment = [](Type type) { return isa<tile::FragmentType>(type); };
     bool isScalar = llvm::none_of(op->getOperandTypes(), isFragment) && llvm::none_of(op->getResultTypes(), isFragment);
     if (isScalar && op->getNumRegions() == 0 && isMemoryEffectFree(op) && failed(lower(*op)))
@@ -178,7 +180,8 @@ LogicalResult LaneWriter::engineCopy(tile::CopyOp op) {
 /// Lets a group's fragment leave through the scratchpad, line by line: the engine writes whole rows of a line and clips
 /// them at the end of the array. False: lanes store it.
 ///
-///   first lane: the buffer's last tile has left | all: meet, write their elements, fence, meet | first lane: store
+///   first lane: the buffer's last tile has left | all: barrier, write their elements, fence, barrier | first lane:
+///   store
 FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array, const Distribution &distribution) {
   int64_t lineBytes = storeLine(op, hierarchy.lanes);
   if (role != Role::Rest || !lineBytes || !lane || !results)
@@ -256,7 +259,7 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
     auto load = (isA ? op.getA() : op.getB()).getDefiningOp<tile::LoadOp>();
     if (!load || !ring)
       return op.emitOpError() << "multiplies by unit " << op.getUnit() << ", which reads " << (isA ? "a" : "b")
-                              << " in the scratchpad: it must be a tile.load from a stage of a ring";
+                              << " in the scratchpad: it must be a tile.load from a stage of a multi-stage buffer";
     FailureOr<LaneArray> array = arrayOf(load, load.getMemref());
     if (failed(array))
       return failure();

@@ -1,4 +1,4 @@
-//===- LaneRings.cpp - Rings between roles of a block ----------------------===//
+//===- LaneRings.cpp - Multi-stage buffers between roles of a block -------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Finds the ring of a launch and writes its waits and arrivals.
+/// Finds the multi-stage buffer of a launch and writes its waits and arrivals.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +32,10 @@ FailureOr<std::optional<LaneRing>> tilewright::findRing(func::FuncOp launch) {
     auto type = cast<MemRefType>(copy.getDestination().getType());
     if (!loop || !wait || wait->getBlock() != copy->getBlock() || (ring.wait && ring.wait != wait) ||
         (ring.loop && type.getDimSize(0) != ring.stages)) {
-      result = copy.emitOpError() << "names the engine \"" << engine.getValue()
-                                  << "\", but is no part of a ring: one loop of the launch whose iterations copy into "
-                                     "a stage, wait once and read it";
+      result = copy.emitOpError()
+               << "names the engine \"" << engine.getValue()
+               << "\", but is no part of a multi-stage buffer: one loop of the launch whose iterations copy into "
+                  "a stage, wait once and read it";
       return;
     }
     ring.loop = loop;
@@ -48,7 +49,7 @@ FailureOr<std::optional<LaneRing>> tilewright::findRing(func::FuncOp launch) {
     for (Operation *user : copy.getDestination().getUsers()) {
       auto load = dyn_cast<tile::LoadOp>(user);
       if (succeeded(result) && load && (load->getBlock() != copy->getBlock() || load->isBeforeInBlock(wait)))
-        result = load.emitOpError() << "reads a stage of a ring elsewhere than behind its wait";
+        result = load.emitOpError() << "reads a stage of a multi-stage buffer elsewhere than after its wait";
     }
   });
   if (failed(result))

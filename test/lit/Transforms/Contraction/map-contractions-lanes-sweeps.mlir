@@ -44,7 +44,7 @@ func.func private @small(%A: memref<1024x1024xf16>, %B: memref<1024x1024xf16>, %
 
 // -----
 
-module attributes {tilewright.target = "amd:MI300X", tilewright.force = "block_m=32,block_n=32,raster_rows=2"} {
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "block_m=32,block_n=32,rasterisation_rows=2"} {
 // Sweeps over two rows of four tiles.
 // CHECK-LABEL: @forced
 // CHECK: tile.parallel (%[[N:.*]]) to (16) level "grid"
@@ -65,12 +65,12 @@ func.func private @forced(%A: memref<128x64xf16>, %B: memref<128x64xf16>, %C: me
 
 // -----
 
-module attributes {tilewright.target = "amd:MI300X", tilewright.force = "block_m=32,block_n=32,raster_rows=2"} {
-// Three rows of tiles are no whole sweeps.
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "block_m=32,block_n=32,rasterisation_rows=2"} {
+// Three rows of tiles are no multiple of two.
 // CHECK-LABEL: @none
 // CHECK-NOT: tile.mma
 func.func private @none(%A: memref<96x64xf16>, %B: memref<128x64xf16>, %C: memref<96x128xf32>) attributes {tilewright.kernel} {
-  // expected-remark@+1 {{the rows of tiles are no whole sweeps of the forced plan (block_m = 32, block_n = 32, raster_rows = 2)}}
+  // expected-remark@+1 {{the rows of tiles are no multiple of rasterisation_rows of the forced plan (block_m = 32, block_n = 32, rasterisation_rows = 2)}}
   affine.for %i = 0 to 96 { affine.for %j = 0 to 128 { affine.for %l = 0 to 64 {
     %a = affine.load %A[%i, %l] : memref<96x64xf16>
     %b = affine.load %B[%j, %l] : memref<128x64xf16>

@@ -2,9 +2,9 @@
 //
 // RUN: tw-opt %s -split-input-file -map-contractions -verify-diagnostics -o /dev/null
 
-module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=3"} {
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "transpose_before=3"} {
 func.func @in_order(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %c: memref<64x64xi32>) {
-  // expected-error@+1 {{plan field 'turn_before' is 3, but operand A of this contraction cannot be turned by a launch before it: k is the fastest dimension of its array already}}
+  // expected-error@+1 {{plan field 'transpose_before' is 3, but operand A of this contraction cannot be transposed by a launch before it: k is the fastest dimension of its array already}}
   affine.for %i = 0 to 64 {
     affine.for %j = 0 to 64 {
       affine.for %k = 0 to 64 {
@@ -25,9 +25,9 @@ func.func @in_order(%a: memref<64x64xi8>, %b: memref<64x64xi8>, %c: memref<64x64
 
 // -----
 
-module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=2"} {
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "transpose_before=2"} {
 func.func @of_any_size(%a: memref<64x64xi8>, %b: memref<?x64xi8>, %c: memref<64x64xi32>) {
-  // expected-error@+1 {{operand B of this contraction cannot be turned by a launch before it: only the run shows the sizes of its array}}
+  // expected-error@+1 {{operand B of this contraction cannot be transposed by a launch before it: the sizes of its array are dynamic}}
   affine.for %i = 0 to 64 {
     affine.for %j = 0 to 64 {
       affine.for %k = 0 to 64 {
@@ -48,9 +48,9 @@ func.func @of_any_size(%a: memref<64x64xi8>, %b: memref<?x64xi8>, %c: memref<64x
 
 // -----
 
-module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=2"} {
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "transpose_before=2"} {
 func.func @part(%a: memref<64x64xi8>, %b: memref<64x64xi8, strided<[128, 1]>>, %c: memref<64x64xi32>) {
-  // expected-error@+1 {{operand B of this contraction cannot be turned by a launch before it: its array is part of another one, with strides}}
+  // expected-error@+1 {{operand B of this contraction cannot be transposed by a launch before it: its array is part of another one, with strides}}
   affine.for %i = 0 to 64 {
     affine.for %j = 0 to 64 {
       affine.for %k = 0 to 64 {
@@ -71,9 +71,9 @@ func.func @part(%a: memref<64x64xi8>, %b: memref<64x64xi8, strided<[128, 1]>>, %
 
 // -----
 
-module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=2"} {
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "transpose_before=2"} {
 func.func @two_of_k(%a: memref<64x64xi8>, %b: memref<127x64xi8>, %c: memref<64x64xi32>) {
-  // expected-error@+1 {{operand B of this contraction cannot be turned by a launch before it: no dimension of its array is k alone}}
+  // expected-error@+1 {{operand B of this contraction cannot be transposed by a launch before it: no dimension of its array is k alone}}
   affine.for %i = 0 to 64 {
     affine.for %j = 0 to 64 {
       affine.for %k = 0 to 64 {
@@ -94,8 +94,8 @@ func.func @two_of_k(%a: memref<64x64xi8>, %b: memref<127x64xi8>, %c: memref<64x6
 
 // -----
 
-module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=4"} {
-// expected-error@+1 {{plan field 'turn_before' is 4; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)}}
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "transpose_before=4"} {
+// expected-error@+1 {{plan field 'transpose_before' is 4; it is 0 (no operand), 1 (A), 2 (B) or 3 (both)}}
 func.func @no_operand() {
   return
 }

@@ -14,7 +14,7 @@ module attributes {tilewright.target = "nvidia:H100"} {
 // CHECK: tile.copy %[[T]]
 // CHECK: tile.mma {{.*}}wgmma
 func.func @large(%a: memref<4096x4096xi8>, %b: memref<4096x4096xi8>, %c: memref<4096x4096xi32>) {
-  // expected-remark@+1 {{operand B of a contraction is turned into a buffer: tiles that engine "TmaLoad" copies from it as it lies are none that unit nvidia.wgmma_m64n256k32_i8_i32 reads, which takes}}
+  // expected-remark@+1 {{operand B of a contraction is transposed into a buffer: tiles that engine "TmaLoad" copies from it as it lies are none that unit nvidia.wgmma_m64n256k32_i8_i32 reads, which takes}}
   affine.for %i = 0 to 4096 {
     affine.for %j = 0 to 4096 {
       affine.for %k = 0 to 4096 {
@@ -65,8 +65,8 @@ module attributes {tilewright.target = "nvidia:H100", tilewright.force = "group=
 // CHECK: memref.alloc() : memref<2x96x256xf8E4M3FN>
 // CHECK: tile.mma {{.*}}wgmma
 func.func @batched(%a: memref<2x256x64xf8E4M3FN>, %b: memref<2x256x96xf8E4M3FN>, %c: memref<2x64x96xf32>) {
-  // expected-remark@+2 {{operand A of a contraction is turned into a buffer}}
-  // expected-remark@+1 {{operand B of a contraction is turned into a buffer}}
+  // expected-remark@+2 {{operand A of a contraction is transposed into a buffer}}
+  // expected-remark@+1 {{operand B of a contraction is transposed into a buffer}}
   affine.for %l = 0 to 2 {
     affine.for %i = 0 to 64 {
       affine.for %j = 0 to 96 {
@@ -115,7 +115,7 @@ func.func @both_orders(%a: memref<4096x4096xf16>, %b: memref<4096x4096xf16>, %c:
 
 // -----
 
-module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_before=2"} {
+module attributes {tilewright.target = "amd:MI300X", tilewright.force = "transpose_before=2"} {
 // Where it is forced: B alone, lanes turn A.
 // CHECK-LABEL: func.func @forced_b
 // CHECK: %[[T:.*]] = memref.alloc() : memref<512x512xi8>
@@ -125,7 +125,7 @@ module attributes {tilewright.target = "amd:MI300X", tilewright.force = "turn_be
 // CHECK-DAG: tile.copy %[[T]]
 // CHECK: tile.mma
 func.func @forced_b(%a: memref<512x512xi8>, %b: memref<512x512xi8>, %c: memref<512x512xi32>) {
-  // expected-remark@+1 {{operand B of a contraction is turned into a buffer, as 'turn_before' says}}
+  // expected-remark@+1 {{operand B of a contraction is transposed into a buffer, as 'transpose_before' says}}
   affine.for %i = 0 to 512 {
     affine.for %j = 0 to 512 {
       affine.for %k = 0 to 512 {
@@ -146,7 +146,7 @@ func.func @forced_b(%a: memref<512x512xi8>, %b: memref<512x512xi8>, %c: memref<5
 
 // -----
 
-module attributes {tilewright.target = "nvidia:H100", tilewright.force = "turn_before=0"} {
+module attributes {tilewright.target = "nvidia:H100", tilewright.force = "transpose_before=0"} {
 // Forced off: units of one subgroup, whose tiles lanes turn.
 // CHECK-LABEL: func.func @forced_none
 // CHECK-NOT: memref.alloc

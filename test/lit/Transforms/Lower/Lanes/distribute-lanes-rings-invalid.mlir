@@ -6,7 +6,7 @@ module attributes {tilewright.target = "nvidia:H100"} {
 func.func private @alone(%A: memref<64x64xf16>) attributes {tilewright.launch = {threads = 256 : i64, shared = 20480 : i64, copiers = 128 : i64, group = 128 : i64}} {
   tile.parallel (%g) to (1) level "grid" {
     %sa = tile.alloc() : memref<1x64x64xf16, "shared">
-    // expected-error @+1 {{names the engine "TmaLoad", but is no part of a ring: one loop of the launch whose iterations copy into a stage, wait once and read it}}
+    // expected-error @+1 {{names the engine "TmaLoad", but is no part of a multi-stage buffer: one loop of the launch whose iterations copy into a stage, wait once and read it}}
     %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %sa[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 64] {engine = "TmaLoad"} : memref<64x64xf16>, memref<1x64x64xf16, "shared">
     tile.wait %t
   }
