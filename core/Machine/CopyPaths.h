@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which records of a chip's copy engines serve one path on chips whose cores
-/// program engines: one for tiles as they stand, one for tiles that change rows
+/// Which records of a chip's copy engines serve one path on scratchpad
+/// targets: one for tiles as they stand, one for tiles that change rows
 /// and columns (`arrangements = ["transpose"]`), which may be the same record.
 /// Records of one path are commands of one engine: they share its queue.
 ///
@@ -33,7 +33,7 @@ bool transposes(const CopyEngine &engine);
 CopyPath copyPath(llvm::ArrayRef<CopyEngine> copies, llvm::StringRef from, llvm::StringRef to);
 
 /// The function that the transposing command of a path calls: what field `emit` of a record of its own names, with
-/// "_transposed" behind it where the record also moves rows. Empty if it is no ExternalCall.
+/// "_transposed" after it where the record also moves rows. Empty if it is no ExternalCall.
 std::string transposedCall(const CopyPath &path);
 
 } // namespace tilewright

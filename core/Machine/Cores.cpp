@@ -1,4 +1,4 @@
-//===- Cores.cpp - Chips whose cores program engines ----------------------===//
+//===- Cores.cpp - Scratchpad targets -------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

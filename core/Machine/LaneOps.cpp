@@ -1,4 +1,4 @@
-//===- LaneOps.cpp - Chips that run lanes --------------------------------===//
+//===- LaneOps.cpp - SIMT targets -----------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Finds the levels of a chip that runs lanes, and its target's operations.
+/// Finds the levels of a SIMT target, and its target's operations.
 ///
 //===----------------------------------------------------------------------===//
 

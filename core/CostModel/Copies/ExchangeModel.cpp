@@ -1,4 +1,4 @@
-//===- ExchangeModel.cpp - Elements that lanes exchange -------------------===//
+//===- ExchangeModel.cpp - Elements that lanes shuffle --------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

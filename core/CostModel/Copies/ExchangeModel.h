@@ -1,4 +1,4 @@
-//===- ExchangeModel.h - Elements that lanes exchange -----------*- C++ -*-===//
+//===- ExchangeModel.h - Elements that lanes shuffle ------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,7 @@
 /// \file
 /// Lanes of a subgroup that access global memory are gathered into sectors. How a
 /// unit shares out its result may leave each access a part of every sector that it
-/// touches, so that the next ones touch them again. Lanes exchange elements before:
+/// touches, so that the next ones touch them again. Lanes shuffle elements before:
 /// one bit of the element's number changes places with one of the lane's, and then
 /// the next one, as long as the sectors that it saves take longer than the exchange.
 ///
@@ -19,7 +19,7 @@
 ///           a8 a9       a10 a11     a12 a13       a14 a15
 ///   stores  16 bytes of a row, twice                               32 bytes of it, once
 ///
-/// Rows that begin anywhere, of which a lane moves single elements:
+/// Unaligned rows, of which a lane moves single elements:
 ///
 ///   lane    0       1      ..   4       5              0    1     4    5
 ///   holds   a0 a1   a2 a3       b0 b1   b2 b3     ->   a0   a2    a1   a3

@@ -8,13 +8,13 @@
 /// \file
 /// A lane writes what it holds of a fragment in runs of neighbouring elements. Where
 /// an engine prescribes how the tile lies, lanes that write the same run at a time
-/// may meet in a bank; then some of them write another run meanwhile. Sums of 4 bytes,
+/// may have a bank conflict; then some of them write another run meanwhile. Sums of 4 bytes,
 /// lane 4 r + q holds elements 2 q and 2 q + 1 of each 8 columns of row r, the engine
-/// flips pieces of 16 bytes by the number of the row; 16 lanes could write 128 bytes,
-/// 8 pieces, in one clock (r.q: lanes of row r with q = 0, 1 or 2, 3):
+/// flips segments of 16 bytes by the number of the row; 16 lanes could write 128 bytes,
+/// 8 segments, in one clock (r.q: lanes of row r with q = 0, 1 or 2, 3):
 ///
-///   piece of the banks      0    1    2    3    4    5    6    7
-///   all write column 2 q    0.0  0.2  2.0  2.2                        two rows in a piece: 2 clocks
+///   segment of the banks    0    1    2    3    4    5    6    7
+///   all write column 2 q    0.0  0.2  2.0  2.2                        two rows in a segment: 2 clocks
 ///                           1.2  1.0  3.2  3.0
 ///   q = 2, 3: 2 q + 16      0.0  1.0  2.0  3.0  1.2  0.2  3.2  2.2    1 clock; afterwards these write column 2 q,
 ///                                                                     and the others 2 q + 16

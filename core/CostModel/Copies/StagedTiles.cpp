@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Orders, pieces and counts.
+/// Orders, segments and counts.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ static constexpr int64_t vectorBytes = 16;
 /// Bytes that a copy engine of lanes moves at least at once (LaneOps::asyncCopy).
 static constexpr int64_t leastEngineBytes = 4;
 /// Registers beside the data of a load that is shorter than a vector: an address of 64 bits, and a check. Loads of
-/// single elements of a tile that is turned share the check of the lane's place along the array, and that of the
+/// single elements of a tile that is transposed share the check of the lane's place along the array, and that of the
 /// array's row with the subgroup's other lanes.
 static constexpr int64_t addressRegisters = 2, checkRegisters = 1;
 /// Scalar registers of a subgroup for all else: arrays, sizes of 64 bits, counters, and conditions under way.
@@ -172,8 +172,8 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   result.direct = hasDirect && !use.transposed && together == vectorBytes && use.rowBytes >= vectorBytes &&
                   rows * use.rowBytes % (threads * vectorBytes) == 0;
   use.placed = result.direct ? hierarchy.lanes * vectorBytes : 0;
-  // Pieces of 16 bytes cannot keep all reads of shorter ones apart: then lanes write them, in smaller pieces or padded
-  // rows.
+  // Segments of 16 bytes cannot keep all reads of shorter ones apart: then lanes write them, in smaller segments or
+  // padded rows.
   if (StagedTile probe; result.direct && arrange(result, probe) > 1) {
     result.direct = false;
     use.placed = 0;
@@ -200,7 +200,7 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
     best.clocks = arrangeTile(best.tile, operand.use, *shared);
   } else if (isNew) {
     best.clocks = std::numeric_limits<double>::infinity();
-    // Where rows begin anywhere, lanes that leave sectors in parts are the last resort.
+    // Where rows are unaligned, lanes that leave sectors in parts are the last resort.
     for (bool wholeSectors : {true, false}) {
       if (best.clocks == 1 || (!wholeSectors && operand.use.wholeSectors))
         break;
@@ -300,7 +300,7 @@ int64_t StagedTiles::endRegisters(const StagedOperand &operand, bool isWhole, bo
 }
 
 /// Instructions that write a lane's part: two short ones a constant apart are one where the chip has such. Two are in a
-/// swizzle if the same bits of both meet those of lanes (LaneAccess::flipped).
+/// swizzle if the same bits of both are those of lanes (LaneAccess::flipped).
 double StagedTiles::writesOf(const StagedOperand &operand, const StagedTile &tile) const {
   double writes = double(operand.elements) * bytes / operand.writeBytes;
   if (operand.writeBytes > 8 || chip.rate("pairs.shared").value_or(1) < 2 || tile.padding)
@@ -365,7 +365,7 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
   }
   // Counter, comparison and branch of an iteration; a barrier and the stage of a step; the address of each load from
   // global memory, whose rows are far apart where copies turn; waits for accesses to the scratchpad, whose addresses
-  // are constants only where an iteration goes once round the ring; and what permutations wait for.
+  // are constants only where an iteration does as many steps as stages; and what permutations wait for.
   double accesses = result.fragmentLoads + result.writes;
   if (plan.loadsAhead) { // also waits for the fragments of each unit's k, and for copies; and the scalar offsets of
                          // global memory, one counter for operands that move by the same bytes

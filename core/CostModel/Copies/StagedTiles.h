@@ -26,7 +26,7 @@ struct StagedOperand {
   TileUse use;             // use.transposed: in another order than in the array
   int64_t elements = 0;    // that a lane copies
   bool turns = false;      // in registers
-  bool direct = false;     // copied past the registers
+  bool direct = false;     // copied asynchronously
   int64_t begin = 0;       // bytes that divide the places of vectors of copies; 0: those of the vector
   bool over = false;       // vectors of all steps but the last may go over the end of a row, into the next one
   int64_t row = 0;         // elements of rows whose last vector is loaded as a whole, from before; 0: none is
@@ -47,8 +47,8 @@ public:
   /// A's or B's tile in `plan`. The order is that of the array if the chip can load matrices transposed, else that of
   /// the fragments.
   StagedOperand operand(const LaneContractionPlan &plan, bool isA);
-  /// Arranges it over the banks, and chooses the blocks that lanes turn: of those with the fewest conflicts that with
-  /// the fewest instructions. How many times the clocks without conflicts its accesses take.
+  /// Arranges it over the banks, and chooses the blocks that lanes transpose: of those with the fewest conflicts that
+  /// with the fewest instructions. How many times the clocks without conflicts its accesses take.
   double arrange(StagedOperand &operand, StagedTile &tile);
   /// Whether loads of columns give this operand's fragments from rows along its free dimension.
   bool loadsColumns(const UnitOperand &own, bool isA) const;

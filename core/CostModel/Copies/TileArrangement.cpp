@@ -24,8 +24,8 @@
 using namespace llvm;
 using namespace tilewright;
 
-/// Where a lane that turns blocks writes its first one, as row and byte: lanes along the array, then along the row,
-/// then the rest of the array and of the row.
+/// Where a lane that transposes blocks writes its first one, as row and byte: lanes along the array, then along the
+/// row, then the rest of the array and of the row.
 static std::pair<int64_t, int64_t> blockOf(int64_t lane, const StagedTile &tile, const TileUse &use) {
   int64_t blocks = std::max<int64_t>(1, use.rows / use.along);
   int64_t near = std::clamp<int64_t>(tile.near, 1, blocks), beside = near < blocks ? tile.beside : 1;
@@ -92,7 +92,7 @@ LaneAddresses Arrangements::readsOf(int64_t padding) const {
   if (use.matrices) {
     for (int64_t row = 0; row < std::min<int64_t>(8, use.rows); ++row)
       at(row, 0);
-  } else if (use.columns) { // lanes of a group read pieces of its rows
+  } else if (use.columns) { // lanes of a group read segments of its rows
     int64_t piece = columnBytes / use.elementBytes, pieces = columnLanes / piece;
     for (int64_t lane = 0; lane < use.layout->numLanes(); ++lane) {
       Position p = use.layout->at(lane / columnLanes * columnLanes, 0);
@@ -110,7 +110,7 @@ LaneAddresses Arrangements::readsOf(int64_t padding) const {
 }
 
 std::optional<BankClocks> Arrangements::clocksOf(const StagedTile &tile, int64_t most) {
-  // A write is as wide as its address is aligned for certain, and no wider than the pieces that a swizzle moves.
+  // A write is as wide as its address is aligned for certain, and no wider than the segments that a swizzle moves.
   int64_t rows = pitch(tile.padding), piece = std::min<int64_t>(use.pieceBytes, rows & -rows);
   if (tile.swizzleBits)
     piece = std::min(piece, int64_t(1) << tile.swizzleBase);
@@ -154,7 +154,7 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
       best = candidate;
     }
   };
-  // Pieces of 16 bytes, larger ones, or as small as the reads; moved by the number of the row, of pairs of rows, of
+  // Segments of 16 bytes, larger ones, or as small as the reads; moved by the number of the row, of pairs of rows, of
   // fours, or of as many as fill all banks. They stay inside a row; or, where lanes write blocks into rows that are
   // apart, inside as many rows as all banks hold.
   int64_t log = Log2_64(use.rowBytes);
@@ -173,7 +173,7 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
           candidate.swizzleBits = bits;
           candidate.swizzleBase = base;
           candidate.swizzleShift = log + skip - base;
-          // Copies that lie one behind the other are arranged by which lane of a subgroup reads which piece.
+          // Copies that lie one after the other are arranged by which lane of a subgroup reads which segment.
           if (candidate.swizzleShift < bits || (use.placed && int64_t(1) << (base + bits) > use.placed))
             continue;
           if (!again)

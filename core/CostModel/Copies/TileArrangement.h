@@ -7,7 +7,7 @@
 ///
 /// \file
 /// How a tile in the scratchpad is arranged so that neither the reads of
-/// fragments nor the writes of copies meet in a bank: swizzled, or with padded
+/// fragments nor the writes of copies have a bank conflict: swizzled, or with padded
 /// rows. Decided by counting over the layout.
 ///
 //===----------------------------------------------------------------------===//
@@ -30,12 +30,12 @@ struct TileUse {
   bool rowIsLayoutRow = true;     // rows of the fragment are rows of the tile
   bool matrices = false;          // fragments are loaded as matrices, 16 bytes of a row at a time
   bool columns = false;           // .. as columns of `columnLanes` lanes, 8 bytes of a row at a time
-  int64_t placed = 0;             // bytes that a subgroup copies one behind the other, 0: lanes write where they want
+  int64_t placed = 0;             // bytes that a subgroup copies one after the other, 0: lanes write where they want
   int64_t pieceBytes = 16;        // that a lane writes at once, where a swizzle or padding does not cut them
   int64_t lanes = 32;             // that write together
-  bool transposed = false;        // lanes turn blocks: neighbouring ones write into rows `along` apart
+  bool transposed = false;        // lanes transpose blocks: neighbouring ones write into rows `along` apart
   int64_t along = 1;              // rows of such a block
-  bool wholeSectors = true;       // neighbouring lanes shall fill sectors of the array; false: its rows begin anywhere
+  bool wholeSectors = true;       // neighbouring lanes shall fill sectors of the array; false: its rows are unaligned
   bool mayPad = true;             // copies need no 16-byte alignment
   auto key() const {
     return std::tuple(rows, rowBytes, elementBytes, layout, rowIsLayoutRow, matrices, columns, placed, pieceBytes,

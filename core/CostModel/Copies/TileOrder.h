@@ -7,10 +7,10 @@
 ///
 /// \file
 /// Blocks that run at the same time read rows of A and columns of B together, once
-/// for all of them where these come from L2. Tiles of C are taken in sweeps over
+/// for all of them where these come from L2. Tiles of C are taken in groups of
 /// some rows of tiles, column after column:
 ///
-///   sweeps of 2 rows      0  2  4  6        sweeps of 1 row      0  1  2  3
+///   groups of 2 rows      0  2  4  6        groups of 1 row      0  1  2  3
 ///                         1  3  5  7                             4  5  6  7
 ///                         8 10 12 14                             8  9 10 11
 ///   six at a time read    2 rows, 3 columns                      2 rows, 4 columns
@@ -24,7 +24,8 @@
 
 namespace tilewright {
 
-/// Rows of tiles of one sweep: a divisor of `tilesM`, so that `atATime` blocks read the fewest rows and columns.
+/// Rows of tiles of one group (threadblock rasterisation): a divisor of `tilesM`, so that `atATime` blocks read the
+/// fewest rows and columns.
 int64_t rasterRows(int64_t tilesM, int64_t tilesN, int64_t atATime, int64_t blockM, int64_t blockN);
 
 /// Bytes that `active` blocks in the order of their numbers, which is that of `plan.rasterRows`, read from global

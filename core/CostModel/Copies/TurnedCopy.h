@@ -7,8 +7,8 @@
 ///
 /// \file
 /// A tile whose rows in the scratchpad are columns of the array. Each lane loads
-/// `across` pieces of `along` neighbours, turns that block in its registers and
-/// writes `along` pieces of rows of the tile:
+/// `across` segments of `along` neighbours, turns that block in its registers and
+/// writes `along` segments of rows of the tile:
 ///
 ///        array: k x n                      scratchpad: n x k
 ///   k    a0 a1 a2 a3  <- one load     n    a0 b0   <- one write
@@ -18,8 +18,8 @@
 ///
 /// Of neighbouring lanes the first `near` lie along the array, the next ones
 /// along the tile's rows: the fewer, the more rows of the array one load touches
-/// (whole sectors of each still), and the more pieces of a row one write fills,
-/// which keeps banks apart. After `beside` pieces of a row lanes lie along the
+/// (whole sectors of each still), and the more segments of a row one write fills,
+/// which keeps banks apart. After `beside` segments of a row lanes lie along the
 /// array again: lanes that write in one clock keep banks apart, all of a subgroup
 /// fill sectors.
 ///
@@ -38,12 +38,12 @@ struct TurnShape {
   int64_t along = 1, across = 1;
 };
 
-/// Blocks for `elements` of a lane, with pieces of at most 16 bytes, `mostAlong` and `mostAcross` elements: first those
-/// with the fewest loads, writes and permutations; of equal ones that with the widest writes.
+/// Blocks for `elements` of a lane, with segments of at most 16 bytes, `mostAlong` and `mostAcross` elements: first
+/// those with the fewest loads, writes and permutations; of equal ones that with the widest writes.
 llvm::SmallVector<TurnShape> turnShapes(int64_t elements, int64_t elementBytes, int64_t mostAlong, int64_t mostAcross);
 
 /// Permutations of two words of 32 bits that turn a lane's `elements`; a lane that loads and writes whole words needs
-/// none for elements of 4 bytes, one a word for 2, two a word for 1, and one an element where pieces are narrower.
+/// none for elements of 4 bytes, one a word for 2, two a word for 1, and one an element where segments are narrower.
 int64_t turnPermutes(const TurnShape &shape, int64_t elements, int64_t elementBytes);
 
 } // namespace tilewright

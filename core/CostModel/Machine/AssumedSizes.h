@@ -1,4 +1,4 @@
-//===- AssumedSizes.h - Sizes that only the run shows -----------*- C++ -*-===//
+//===- AssumedSizes.h - Dynamic sizes ---------------------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,9 +19,9 @@
 
 namespace tilewright {
 
-/// Of a contraction's dimension on chips with scratchpads, and of the number of rows of a row program: large enough
-/// that neither a tile's edge nor a launch decides. A plan for small sizes would be slow where time is spent, one for
-/// large sizes is slow where there is little of it.
+/// Of a contraction's dimension on chips with scratchpads, and of the number of rows of a fused row-wise reduction:
+/// large enough that neither a tile's edge nor a launch decides. A plan for small sizes would be slow where time is
+/// spent, one for large sizes is slow where there is little of it.
 inline constexpr int64_t assumedExtent = 4096;
 
 /// Of a loop around or in a reduction along rows: rows as long as a layer of a model is wide, and as many. Lanes of one

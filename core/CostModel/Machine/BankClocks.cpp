@@ -1,4 +1,4 @@
-//===- BankClocks.cpp - Lanes that meet in banks --------------------------===//
+//===- BankClocks.cpp - Bank conflicts ------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

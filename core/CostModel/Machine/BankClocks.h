@@ -1,4 +1,4 @@
-//===- BankClocks.h - Lanes that meet in banks ------------------*- C++ -*-===//
+//===- BankClocks.h - Bank conflicts ----------------------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

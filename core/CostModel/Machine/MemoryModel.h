@@ -76,8 +76,8 @@ public:
     double each = double(stride) + double(stride - 1) * shuffleLoads();
     return stride >= 2 && stride <= 4 ? std::min(each, double(lanes)) : double(lanes);
   }
-  /// The time of a vector of a square of `side` x `side` elements that is turned in registers, in loads: one load, and
-  /// log2(side) shuffles.
+  /// The time of a vector of a square of `side` x `side` elements that is transposed in registers, in loads: one load,
+  /// and log2(side) shuffles.
   double turnedLoads(int64_t side) const { return 1 + std::log2(static_cast<double>(side)) * shuffleLoads(); }
   /// The time of a line that comes from the second cache and whose page is translated anew, in loads.
   double missedLoads() const { return (lineClocks + translationClocks) * loadsPerClock; }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The granules of global memory and of the scratchpad on chips that run lanes.
+/// The granules of global memory and of the scratchpad on SIMT targets.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -11,7 +11,7 @@
 ///
 ///   apart: max(in + between, work of the first) + max(between + out, work of the second)
 ///   fused: max(in + out, recompute * work of the first + work of the second)
-///   slid:  max(in + out, work of both, what goes through the ring)
+///   slid:  max(in + out, work of both, what goes through the circular buffer)
 ///
 /// Bytes cost what the memory costs that holds what a pass touches. `recompute`
 /// counts the elements of the first that R rows of the second need together,

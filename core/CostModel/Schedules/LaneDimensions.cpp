@@ -65,7 +65,7 @@ std::optional<TiledDimensions> tilewright::tiledDimensions(const Contraction &c)
 
   int64_t operandBytes = elementBytes(c.a.element), sumBytes = elementBytes(c.accumulator);
   int64_t depth = std::min(comparedDepth, extent(best.k));
-  // Of one multiply-add: a tile is read for each piece of k, and its part of C moved once.
+  // Of one multiply-add: a tile is read for each step of k, and its part of C moved once.
   auto sectorsOf = [&](unsigned m, unsigned n) {
     int64_t rows = std::min(comparedTile, extent(m)), cols = std::min(comparedTile, extent(n));
     double products = double(rows) * cols * depth, steps = double(extent(best.k)) / depth;

@@ -49,7 +49,7 @@ struct NestTask {
   int64_t rows = 1, length = 1;
   std::vector<Access> accesses;
   int64_t operations = 0;    // beside accesses
-  int64_t registerBytes = 0; // that wait in registers for an iteration
+  int64_t registerBytes = 0; // that are live in registers for an iteration
   int64_t most = mostIterations;
   bool partial = false; // whether the last lane of a row may take fewer iterations than the others
 };

@@ -19,7 +19,7 @@ using namespace tilewright;
 /// Relative difference below which two modelled times are the same.
 static constexpr double equalTime = 1e-6;
 /// Relative difference that the model cannot tell: gaps between products that stand in no term of it are of this size
-/// (test_clocks_of_a_wave_alone: 3 to 8% where lanes turn one operand).
+/// (test_clocks_of_a_wave_alone: 3 to 8% where lanes transpose one operand).
 static constexpr double uncertainTime = 0.03;
 
 /// Clocks between two instructions of one wave, and the part of its products' clocks up to which those beside them
@@ -30,7 +30,7 @@ static constexpr double instructionClocks = 4, roomBetweenProducts = 0.25;
 /// hold less, since compilers move loads ahead and hold what they load.
 static constexpr double equalBeside = 0.01;
 
-/// Clocks of a wave's instructions beside its products, for each clock of its unit.
+/// Clocks of a wave's instructions besides its MMA instructions, for each clock of its unit.
 static double besidePerClock(const LaneContractionPlan &plan) {
   return instructionClocks * plan.instructions.beside() / (plan.instructions.products * plan.unit->issue);
 }

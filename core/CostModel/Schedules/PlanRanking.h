@@ -6,22 +6,19 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which of the candidates for a contraction on lanes is taken:
+/// Which of the candidates for a contraction on lanes is taken (docs/simt/criteria.md):
 ///
 ///   1. that of the highest rank (whole sectors, no bank conflicts, addresses that stay in registers)
-///   2. that with the smallest modelled time; of equal ones that which asks resources
-///      for the least beside its products
-///   3. where waves keep the order of the program, none with slices that is faster than
-///      one without by less than the model can tell
-///   4. there, and where one wave alone would leave its unit waiting, among those that
-///      are slower by less than the model can tell, with no more stages or slices: that
-///      with the fewest instructions beside products, if these find room between them
+///   2. that with the smallest modelled time; of equal ones that which asks resources for the least per multiply-add
+///   3. on targets with in-order issue, intra-block split-K only where it wins by more than the model's accuracy
+///   4. there, of plans within that accuracy with no more stages and subgroups along k: that with the least issue
+///      overhead, if the fastest one's is above the limit
 ///
-/// The model lets units run while waves issue something else. Where waves keep the
-/// program's order, what stands together between two products is longer than one of
-/// them, and the unit waits unless another wave has a product ready; such gaps have no
-/// price. They and the energy of a launch grow with the instructions of a wave beside
-/// its products.
+///   issue overhead = clocks of a step's non-MMA instructions / clocks of its MMA instructions
+///
+/// The model lets units run while a subgroup issues something else. With in-order issue, what stands together between
+/// two MMA instructions is longer than one of them, and the unit idles unless another subgroup has work for it. Such
+/// gaps have no price. They and the energy of a launch grow with the issue overhead.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +29,8 @@
 
 namespace tilewright {
 
-/// Whether a wave's instructions beside its products find room between them, though some stand together: it keeps its
-/// unit busy without another wave.
+/// Whether a subgroup's non-MMA instructions find room between its MMA instructions, though some stand together: it
+/// keeps its unit busy without another subgroup.
 bool hasRoomBeside(const LaneContractionPlan &plan);
 
 class PlanRanking {

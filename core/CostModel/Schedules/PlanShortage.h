@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the tiles of a contraction lack on a chip that runs lanes, where none is
+/// What the tiles of a contraction lack on a SIMT target, where none is
 /// left: a unit, a plan as it was forced, registers, or room in the scratchpad.
 ///
 //===----------------------------------------------------------------------===//

@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// How many subgroups of a chip that runs lanes share one row of a reduction,
+/// How many subgroups of a SIMT target share one row of a reduction,
 /// against one lane for each row:
 ///
 ///   rows over subgroups   clocks = max(bytes / bandwidth of global memory,
 ///                                      waves x (steps x latency / loads under way + combining))
 ///   rows over lanes       the same with a 32-byte sector for each element: lanes are a row apart
 ///
-/// and of a row program (RowProgram.h), whose rows stay in the scratchpad between its phases:
+/// and of a fused row-wise reduction (RowProgram.h), whose rows stay in the scratchpad between its phases:
 ///
 ///   clocks = launch + max(bytes / bandwidth of global memory, bytes in the scratchpad / its bandwidth,
 ///                         instructions of all subgroups / those issued in a clock, waves x chain) + chain
@@ -48,7 +48,7 @@ struct RowPlan {
   llvm::json::Object toJSON() const;
 };
 
-/// How lanes share the rows of a row program.
+/// How lanes share the rows of a fused row-wise reduction.
 struct RowProgramPlan {
   int64_t subgroups = 1;     // of one row; a power of two
   int64_t rows = 1;          // of one block; 1 if several subgroups share a row
@@ -61,7 +61,7 @@ struct RowProgramPlan {
   llvm::json::Object toJSON() const;
 };
 
-/// A row program, in bytes for each element of a row.
+/// A fused row-wise reduction, in bytes for each element of a row.
 struct RowProgramTask {
   int64_t rows = 1, length = 1;
   bool rowsAreKnown = true; // when compiling
@@ -83,7 +83,7 @@ std::optional<RowProgramPlan> planRowProgram(const RowProgramTask &task, const T
                                              const LaneHierarchy &hierarchy,
                                              std::vector<RowProgramPlan> *considered = nullptr);
 
-/// What is to be reduced: `rows` rows of `pieces` pieces of `length` neighbouring elements.
+/// What is to be reduced: `rows` rows of `pieces` segments of `length` neighbouring elements.
 struct RowTask {
   int64_t rows = 1, pieces = 1, length = 1;
   int64_t bytes = 0;     // read for each element by all arrays together

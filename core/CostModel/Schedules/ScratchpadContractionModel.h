@@ -7,7 +7,7 @@
 ///
 /// \file
 /// Chooses the tile of C that a core computes at a time, the depth of a step of
-/// k and the ring of stages between the copy engine and the unit:
+/// k and the multi-stage buffer between the copy engine and the unit:
 ///
 ///   step       k:   0    1    2  |  0    1    2  |           tiles of one core, one after the other
 ///   copy          c0 c1  c2   c0'|  c1'  c2' ...             `stages` - 1 steps ahead, also into the next tile
@@ -51,12 +51,12 @@ struct ScratchpadContractionPlan {
   unsigned mDim = 0, nDim = 0, kDim = 0;
   llvm::SmallVector<unsigned> outer, otherK; // the dimensions left, outermost first
   int64_t tileM = 1, tileN = 1, tileK = 1;   // elements
-  int64_t stages = 2;                        // of the ring
-  int64_t slices = 1;                        // rows of a tile are finished in so many pieces
-  int64_t width = 1;                         // columns of one vector step of the tail
+  int64_t stages = 2;                        // of the multi-stage buffer
+  int64_t slices = 1;                        // rows of a tile are finished in so many slices
+  int64_t width = 1;                         // columns of one vector step of the epilogue
   int64_t scratchpadBytes = 0, accumulatorBytes = 0;
   CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
-  double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the tail
+  double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the epilogue
   double clocks = 0, busy = 0, seconds = 0;              // of one core; share in which the unit works
 
   llvm::json::Object toJSON() const;

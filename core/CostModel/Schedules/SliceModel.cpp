@@ -69,7 +69,7 @@ SliceExchange tilewright::planSliceExchange(const LaneContractionPlan &plan) {
   // Of one unit of all subgroups.
   int64_t unitBytes = (slices - 1) * plan.subgroupsM * plan.subgroupsN * sums.rows * sums.cols *
                       llvm::divideCeil(bitWidth(sums.element), 8);
-  // As many as the ring's bytes hold, which nobody reads any more.
+  // As many as the multi-stage buffer's bytes hold, which nobody reads any more.
   result.units = all;
   while (result.units > 1 && result.units * unitBytes > plan.sharedBytes)
     result.units /= 2;

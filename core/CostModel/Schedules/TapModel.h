@@ -60,7 +60,7 @@ struct TapAnswer {
   std::optional<TapCandidate> choice;    // nothing where the nest had better stay as it is
 };
 
-/// At most as many taps are written out as the chip has vector registers: then those that neighbouring results share
+/// At most as many taps are unrolled as the chip has vector registers: then those that neighbouring results share
 /// can stay in registers, and code stays short.
 TapAnswer chooseTaps(const TapQuestion &question, const MemoryModel &model);
 

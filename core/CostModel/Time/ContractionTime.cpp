@@ -160,7 +160,7 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   if (const Memory *first = machine.cache(0); setPressure(p, 0) > first->ways)
     bandwidth = std::min(bandwidth, second->bytesPerClock);
   bool withinPage = stride && std::abs(*stride) * elementBytes(v.element) < machine.pageBytes;
-  if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25)) // caches behind it hash their addresses
+  if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25)) // caches after it hash their addresses
     return std::min(bandwidth, machine.scattered(std::max<double>(x.panelBytes, second->bytes)));
   return bandwidth;
 }
@@ -247,7 +247,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
 }
 
 /// C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
-/// prefetchers, pieces of rows are not. Half of it overlaps with the arithmetic.
+/// prefetchers, segments of rows are not. Half of it overlaps with the arithmetic.
 double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double bytes = x.outer * x.rows * x.lanes * elementBytes(c.accumulator);
   bool wholeRows = p.rowsOutside || x.rowTiles == 1 || x.panels == 1;

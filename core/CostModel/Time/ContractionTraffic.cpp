@@ -34,7 +34,7 @@ bool Planner::isPrefetched(const ContractionPlan &p) const {
 }
 
 /// The vector operand comes once from where it lies: in long runs if few rows advance side by side over the panels,
-/// else in pieces of a panel's width.
+/// else in segments of a panel's width.
 double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) const {
   const ContractionOperand &v = p.vectorOperand(c);
   bool foreseen = isPrefetched(p) || strideOf(v.access, p.kDim) == 1 || x.kInBlock <= machine.streams || x.panels <= 1;
@@ -47,8 +47,8 @@ double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) con
     else if (machine.cache(0) && setPressure(p, 0) > machine.cache(0)->ways)
       again = x.vSource * (lines - 1) / machine.bandwidth(machine.cache(0)->bytes);
   }
-  // Of each piece the first line is waited for; those behind it are foreseen. Where pieces end early in more rows than
-  // prefetchers follow, these bring lines for nothing.
+  // Of each segment the first line is waited for; those after it are foreseen. Where segments end early in more rows
+  // than prefetchers follow, these bring lines for nothing.
   bool inPieces = strideOf(v.access, *p.laneDim) == 1 && x.panels > 1 && x.kInBlock > machine.streams;
   double piece = p.isBlock() && p.packVectors ? packedRun(p, x) : run;
   double rate = foreseen ? machine.bandwidth(x.vSource) : machine.scattered(x.vSource);
@@ -156,7 +156,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
   const ContractionOperand &s = p.scalarOperand(c);
   double elements = elementsOf(s.access);
   if (p.isBlock()) {
-    // Rows along k come in long runs; blocks of other rows in pieces of a unit's rows, whose lines two blocks share.
+    // Rows along k come in long runs; blocks of other rows in segments of a unit's rows, whose lines two blocks share.
     // Row tiles outside read all of it for each block of panels.
     bool runs = strideOf(s.access, p.kDim) == 1;
     double piece = p.unit->m * elementBytes(s.element), lines = std::max(1.0, machine.lineBytes / piece);
@@ -179,7 +179,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
   if (p.packScalars) {
     bool contiguous = strideOf(s.access, p.kDim) == 1 || (p.rowDim && strideOf(s.access, *p.rowDim) == 1);
     double repeats = p.rowsOutside || !p.laneBlock || packsScalarsOnce(p) ? 1 : std::ceil(x.panels / p.laneBlock);
-    // A step's row is copied whole; a width that is no power of two in several pieces.
+    // A step's row is copied whole; a width that is no power of two in several segments.
     bool runs = strideOf(s.access, p.kDim) != 1 && contiguous;
     double width = runs ? x.meanRows / llvm::popcount(uint64_t(std::ceil(x.meanRows))) : contiguous ? p.unit->n : 1;
     double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / width;

@@ -12,7 +12,7 @@
 ///
 ///   registers   accumulators, one step of the vector and the scalar operand
 ///   caches      each the largest that it holds of: a panel of vectors over a block
-///               of k with the rows that meet it; all rows of a block; all panels
+///               of k with the rows that it is multiplied with; all rows of a block; all panels
 ///   global      the arrays
 ///
 //===----------------------------------------------------------------------===//

@@ -42,7 +42,7 @@ int64_t tilewright::requestedElements(const UnitOperand &c, const TailRead &read
   return requests;
 }
 
-/// `elements` of an operand as its copies read them: the last vector of a row as a whole, where vectors begin anywhere
+/// `elements` of an operand as its copies read them: the last vector of a row as a whole, where vectors are unaligned
 /// and rows end inside of them.
 static int64_t inVectors(int64_t elements, const StagedTile &tile, int64_t elementBytes) {
   if (!tile.row || tile.begin > elementBytes)
@@ -84,8 +84,9 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
                                                 together(n, plan.blockN())) /
                               (results.rows * results.cols);
   result.globalBytesWritten = outer * m * n * tail.writtenBytes;
-  // Copies into a ring that lanes fill run ahead of the steps, those beyond the end write zeros: asynchronous ones all
-  // stages but one, those that wait in registers one, but where the last step is multiplied behind the loop.
+  // Copies into a multi-stage buffer that lanes fill run ahead of the steps, those beyond the end write zeros:
+  // asynchronous ones all stages but one, those staged in registers one, but where the last step is multiplied after
+  // the loop.
   bool asynchronous = engine && !(plan.a.held && plan.b.held);
   bool runsAhead = plan.stages > 1 && plan.engine.empty() && (asynchronous || !plan.lastApart);
   auto copies = [&](const StagedTile &tile) {

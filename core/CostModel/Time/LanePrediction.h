@@ -13,9 +13,9 @@
 ///   blocks = tiles, or as many as take all tiles in turn
 ///   unit issues        = tiles x subgroups x TM TN x steps x BK / unit.k
 ///   global bytes read  = what the blocks copy: rows and columns inside the arrays x k, for each tile, less what lies
-///                        in the padding; blocks of a cluster copy B together; vectors that begin anywhere read the
+///                        in the padding; blocks of a cluster copy B together; unaligned vectors read the
 ///                        last one of a row as a whole
-///                      + what the tail reads: m n x share of the positions that lanes ask for (`TailRead`)
+///                      + what the epilogue reads: m n x share of the positions that lanes ask for (`TailRead`)
 ///   global written     = m n x bytes of all results of a position
 ///   scratchpad written = tiles x (steps + other k x ahead) x (BM + BN) BK, copies fill their tiles with zeros
 ///   scratchpad read    = tiles x subgroups x steps x (TM unit.m + TN unit.n) BK, times the lanes that hold the same
@@ -67,7 +67,7 @@ struct LanePrediction {
   int64_t globalBytesRead = 0, globalBytesWritten = 0, scratchpadBytesRead = 0, scratchpadBytesWritten = 0;
   double seconds = 0;
 };
-/// `engine`: copies are asynchronous, so that all stages of a ring but one are under way.
+/// `engine`: copies are asynchronous, so that all stages of a multi-stage buffer but one are under way.
 std::optional<LanePrediction> predictLaunch(const LaneContractionPlan &plan, const Contraction &contraction,
                                             bool engine, const LaneTail &tail);
 

@@ -11,7 +11,7 @@
 /// step, whose services wait in queues:
 ///
 ///   chain      = read of fragments, then products; beside them the copy of the next step, which has `ahead` steps'
-///                time; then writes, and the meeting. `across`: all of these beside each other, but what the meeting
+///                time; then writes, and the barrier. `across`: all of these beside each other, but what the barrier
 ///                takes longer than the product that the unit still has
 ///   a service  = its clocks x (1 + rho / (2 (1 - rho))),  rho = clocks that all ask of the resource / clocks of
 ///   the step
@@ -43,7 +43,7 @@ struct StepChain {
   double ahead = 1;                                // steps between the start of a copy and its use
   bool meets = false;                              // subgroups wait for each other's writes
   bool across = false; // fragments of the next step are read beside the last products of this one, and writes too
-  double product = 0;  // clocks of one, under way while subgroups meet; `across`
+  double product = 0;  // clocks of one, under way at the barrier; `across`
 };
 
 /// Clocks of one step of all blocks of a multiprocessor.

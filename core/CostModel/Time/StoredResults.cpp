@@ -1,4 +1,4 @@
-//===- StoredResults.cpp - What is written behind the sums ----------------===//
+//===- StoredResults.cpp - What is written after the loop -----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

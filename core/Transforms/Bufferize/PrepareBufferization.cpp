@@ -146,7 +146,7 @@ Value copyOf(OpBuilder &b, Value value) {
 }
 
 /// Replaces `operand` of a terminator, or what it is in each side of a branch, by a copy where it may lie in a buffer
-/// of `carried` but the one of `own`; made where the value is, since that buffer may be written behind it. Behind a
+/// of `carried` but the one of `own`; made where the value is, since that buffer may be written after it. Behind a
 /// branch would be too late: what may be one buffer or another makes one of both for bufferization.
 void copyOut(OpOperand &operand, ValueRange carried, unsigned own) {
   llvm::SmallBitVector others(carried.size());

@@ -130,7 +130,7 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   }
   accumulators = reduce(0, accumulators, k);
   bool finishes = k.last && !task.epilogue.empty();
-  // So do tails whose constants should have the registers (TailModel.h).
+  // So do epilogues whose constants should have the registers (TailModel.h).
   auto isWhole = [&](int64_t vector) { return unitOf(vector).name == unit.name; };
   bool loops = !opaque && finishes && task.tail.usesBuffer() && p.laneDim && tileRows > 1 &&
                llvm::all_of(llvm::seq<int64_t>(0, tileVectors), isWhole);

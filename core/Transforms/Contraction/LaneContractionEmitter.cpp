@@ -48,14 +48,14 @@ void LaneContractionNest::emit() {
     space.parallel(grid, hierarchy.grid, [&](ArrayRef<AffineExpr> place) { block([&] { tile(place); }); });
     return;
   }
-  // Tiles in sweeps: `rasterRows` rows of tiles, column after column.
+  // Threadblock rasterisation: `rasterRows` rows of tiles, column after column.
   AffineExpr tilesM = grid[grid.size() - 2], tilesN = grid.back();
   AffineExpr matrix = tilesM * tilesN, count = p.outer.empty() ? matrix : outer * matrix;
   auto numbered = [&](AffineExpr number) {
     AffineExpr inside = p.outer.empty() ? number : number % matrix, sweep = tilesN * p.rasterRows;
     AffineExpr row = inside.floorDiv(sweep) * p.rasterRows + inside % p.rasterRows;
     SmallVector<AffineExpr> place{row, (inside % sweep).floorDiv(p.rasterRows)};
-    if (tilesM == constant(p.rasterRows)) // one sweep
+    if (tilesM == constant(p.rasterRows)) // one group
       place = {inside % p.rasterRows, inside.floorDiv(p.rasterRows)};
     if (!p.outer.empty())
       place.insert(place.begin(), number.floorDiv(matrix));

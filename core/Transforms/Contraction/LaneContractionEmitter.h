@@ -9,7 +9,7 @@
 /// Writes what a LaneContractionPlan describes, with sequential meaning:
 ///
 ///   tile.parallel (%o, %m, %n) level "grid" {            // one block tile of C
-///     %a, %b = tile.alloc                                // rings of stages
+///     %a, %b = tile.alloc                                // multi-stage buffers
 ///     tile.parallel (%i, %j) level "block" {             // one subgroup tile
 ///       %acc.. = affine.for %k iter_args(..) {           // fragments stay in registers
 ///         tile.wait; tile.copy next stages; tile.load; tile.mma ..
@@ -22,9 +22,9 @@
 /// With units of a group and an engine that copies tiles, the loop is as plain as the meaning, and stage 5 makes roles
 /// of it (LaneRings.h); the blocks take one tile of C after the other:
 ///
-///   tile.parallel (%w) to (workers) level "grid" {
+///   tile.parallel (%w) to (blocks) level "grid" {
 ///     %a, %b = tile.alloc
-///     affine.for %j {                                    // tile %w + %j workers
+///     affine.for %j {                                    // tile %w + %j blocks
 ///       tile.parallel (%i) level "block" {               // one group
 ///         affine.for %k { tile.copy -> stage %k mod S; tile.wait; tile.load; tile.mma .. }
 ///

@@ -9,7 +9,7 @@
 /// The emitter of a contraction on lanes, in two files:
 ///
 ///   LaneContractionEmitter.cpp   grid, clusters, blocks, subgroups; what is loaded and stored of C
-///   LaneContractionSteps.cpp     copies into the scratchpad, rings of stages, products of a step
+///   LaneContractionSteps.cpp     copies into the scratchpad, multi-stage buffers, products of a step
 ///
 //===----------------------------------------------------------------------===//
 

@@ -8,7 +8,7 @@
 /// \file
 /// Behind the loop of a block with slices (SliceModel.h), some units at a time:
 ///
-///   %x = tile.alloc {overlays}            over the ring, which nobody reads any more
+///   %x = tile.alloc {overlays}            over the multi-stage buffer, which nobody reads any more
 ///   scf.if (slice != 0) { tile.store %sum, %x[unit, slice - 1, subgroup] }
 ///   scf.if (slice == 0) { %other = tile.load %x[unit, 0, subgroup]; .. %sum + %other ..; tile.store }
 ///

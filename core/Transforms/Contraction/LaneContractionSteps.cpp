@@ -47,7 +47,8 @@ Value LaneContractionNest::copy(const ContractionOperand &operand, const StagedT
     std::swap(shape[0], shape[1]);
     std::swap(left[0], left[1]);
   }
-  // No check where the size is a multiple of what the blocks cover; a ring that lanes fill reads ahead along k.
+  // No check where the size is a multiple of what the blocks cover; a multi-stage buffer that lanes fill reads ahead
+  // along k.
   auto divides = [&](AffineExpr extent, int64_t size) {
     auto number = dyn_cast<AffineConstantExpr>(extent);
     return number && number.getValue() % size == 0;
@@ -216,9 +217,9 @@ SmallVector<Value> LaneContractionNest::single(ValueRange accumulators) {
                       });
 }
 
-/// A ring that lanes fill, of a constant size `k`. Steps whose copies are whole are a loop; those behind it are written
-/// one by one, so that no copy goes beyond the end and none needs a check, but that of a last step that is not whole.
-/// Where copies may go over the end of a row, the last one is behind the loop too: no row follows it.
+/// A multi-stage buffer that lanes fill, of a constant size `k`. Steps whose copies are whole are a loop; those after
+/// it are written one by one, so that no copy goes beyond the end and none needs a check, but that of a last step that
+/// is not whole. Where copies may go over the end of a row, the last one is after the loop too: no row follows it.
 SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulators) {
   int64_t whole = k / p.depth, steps = llvm::divideCeil(k, p.depth), ahead = p.ahead();
   int64_t alike = p.a.over || p.b.over ? std::min(whole, steps - 1) : whole; // steps whose copies are the loop's
@@ -257,8 +258,8 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
     copyStep(constant(step), step);
   wait();
   SmallVector<Value> sums(accumulators);
-  // Once or twice round the ring in an iteration, where registers allow: then stages are constant, and places in the
-  // scratchpad. The first step has no fragments of one before.
+  // As many steps as stages, or twice as many, in an iteration, where registers allow: then stages are constant, and
+  // places in the scratchpad. The first step has no fragments of one before.
   int64_t first = p.across && alike > ahead;
   if (first)
     stepAt(constant(0), 0, sums);
@@ -295,8 +296,8 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
   return sums;
 }
 
-/// A ring of stages. With an engine, `stages - 1` steps are under way; without, and of operands that pass through
-/// registers all the same, the next step waits in registers while this one is multiplied.
+/// A multi-stage buffer. With an engine, `stages - 1` steps are under way; without, and of operands that pass
+/// through registers all the same, the next step is staged in registers while this one is multiplied.
 SmallVector<Value> LaneContractionNest::ring(ValueRange accumulators) {
   if (auto k = dyn_cast<AffineConstantExpr>(space.extent(p.kDim)); k && !engine && p.lastApart && k.getValue() > 0)
     return prefetch(k.getValue(), accumulators);

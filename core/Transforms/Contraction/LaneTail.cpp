@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace tilewright;
 
 /// What a lane's elements are finished in parts behind: a sum that a loop gives, not one whose last products stand
-/// behind it or whose only step stands alone.
+/// after it or whose only step stands alone.
 static bool isOfLoop(Value value) {
   if (auto join = value.getDefiningOp<tile::JoinOp>())
     return llvm::any_of(join.getParts(), isOfLoop);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The tail of a contraction on lanes, as the cost model counts it: which arrays are
+/// The epilogue of a contraction on lanes, as the cost model counts it: which arrays are
 /// read and written where C's fragments lie, and how many of these lie side by side.
 ///
 //===----------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ LaneTail tailOf(mlir::Operation *grid, const LaneContractionPlan &plan, const La
 int64_t elementsTogether(int64_t bytes);
 
 /// How many units of `plan`, neighbours in a row, shall give their results together: as many as make the stores of
-/// `task` the shortest for each, with what lanes exchange before (core/CostModel/Copies/ExchangeModel.h). A power of
+/// `task` the shortest for each, with what lanes shuffle before (core/CostModel/Copies/ExchangeModel.h). A power of
 /// two that divides the units of a subgroup's row.
 int64_t unitsTogether(const ContractionTask &task, const LaneContractionPlan &plan, const TargetDescription &chip,
                       const LaneHierarchy &hierarchy);

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// A product may read operands where they are, or from buffers that launches before
-/// it fill: padded (PaddedOperands.h) or turned (TurnOperands.h). Each way has a
+/// it fill: padded (PaddedOperands.h) or transposed (TurnOperands.h). Each way has a
 /// plan of its own, and what is compared is the time of all its launches.
 ///
 //===----------------------------------------------------------------------===//

@@ -20,7 +20,7 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
   let description = [{
     Recognises contractions by their access maps, lets the cost model choose unit, register tile, cache tiles,
     packing and loop order, and rewrites each with its initialisation and element-wise epilogue in one step.
-    On chips that run lanes subgroups of a block may share out k: behind the loop they add their sums over a buffer
+    On SIMT targets subgroups of a block may share out k: after the loop they add their sums over a buffer
     that overlays the tiles (docs/simt/split-k.md).
   }];
   let dependentDialects = ["::tilewright::tile::TileDialect", "::mlir::affine::AffineDialect",

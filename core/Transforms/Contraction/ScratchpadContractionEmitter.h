@@ -18,8 +18,8 @@
 ///     the last tile's slices
 ///   }
 ///
-/// Copies of `stages` - 1 steps are under way, over the ends of tiles; the tail of a tile runs under the next tile's
-/// products. Edges are extents of `valid`: zeros come in, nothing goes out.
+/// Copies of `stages` - 1 steps are under way, over the ends of tiles; the epilogue of a tile runs under the next
+/// tile's products. Edges are extents of `valid`: zeros come in, nothing goes out.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@
 
 namespace tilewright {
 
-/// What the tail of `task` does with each element, for the model.
+/// What the epilogue of `task` does with each element, for the model.
 TailShape tailShapeOf(const ContractionTask &task);
 
 /// Emits the nest at the builder's insertion point; `task.plan` is not used.

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// What a finished tile goes through on its way out, slice by slice of its rows:
-/// what the tail reads is copied in, vectors are computed, results copied out.
+/// what the epilogue reads is copied in, vectors are computed, results copied out.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -72,7 +72,7 @@ TailShape tailShapeOf(const ContractionTask &task) {
 
 //===-- Slices ------------------------------------------------------------===//
 
-/// Copies one slice of an array of the tail; the position is that of the tile.
+/// Copies one slice of an array of the epilogue; the position is that of the tile.
 Value ScratchpadContractionNest::tailCopy(const TailBuffer &tail, AffineExpr slot, AffineExpr slice, bool in) {
   int64_t rows = p.tileM / p.slices;
   AffineExpr top = space.at[p.mDim];

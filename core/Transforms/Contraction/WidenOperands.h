@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// On chips that run lanes, copies into the scratchpad do not convert. Where no
+/// On SIMT targets, copies into the scratchpad do not convert. Where no
 /// unit multiplies 8-bit floats of a product, but one multiplies f16 or bf16,
 /// which hold all of their values, the operands are widened into buffers first:
 ///

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// A contraction seldom stands alone: a nest before it sets the result to zero,
-/// and element-wise nests behind it finish the result. They are rewritten in one
+/// and element-wise nests after it finish the result. They are rewritten in one
 /// step, so that a register tile begins at zero and leaves finished:
 ///
 ///   C[m, n] = 0                     zeroInit

@@ -1,4 +1,4 @@
-//===- FuseNests.cpp - Fuse nests into row programs -----------------------===//
+//===- FuseNests.cpp - Fuse nests into fused row-wise reductions ----------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

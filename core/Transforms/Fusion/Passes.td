@@ -29,11 +29,11 @@ def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
     ```
 
     Rows that `vectorize-nests` takes at once share what they compute. Where even that is too much work, and the second
-    nest reads neighbours in the rows, it takes them from a ring of rows, of which each step computes one:
+    nest reads neighbours in the rows, it takes them from a circular buffer of rows, of which each step computes one:
 
     ```mlir
-    for y: for x: ring[(y + 1) mod 2, x] = f(image[y + 1, x], image[y + 1, x + 1])
-           for x: out[y, x] = g(ring[y mod 2, x], ring[(y + 1) mod 2, x])
+    for y: for x: buffer[(y + 1) mod 2, x] = f(image[y + 1, x], image[y + 1, x + 1])
+           for x: out[y, x] = g(buffer[y mod 2, x], buffer[(y + 1) mod 2, x])
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
@@ -61,7 +61,7 @@ def UnrollTaps : Pass<"unroll-taps", "::mlir::func::FuncOp"> {
 }
 
 def FuseNests : Pass<"fuse-nests", "::mlir::func::FuncOp"> {
-  let summary = "Fuse element-wise and reduction nests into row programs";
+  let summary = "Fuse element-wise and reduction nests into fused row-wise reductions";
   let description = [{
     Merges neighbouring nests of equal trip counts, outermost loop first, wherever no dependence would run backwards;
     then forwards stored values to loads, drops temporaries that nothing reads any more, and shrinks those that live

@@ -186,7 +186,7 @@ HaloAnswer StencilPair::compare(const MemoryModel &model, int64_t threads) {
   question.recompute = static_cast<double>(rowsRead(rows)) / static_cast<double>(rows);
   question.first = work(first, {}, question.lanes, model);
   question.second = work(second, first.target(), question.lanes, model);
-  // Rows of a ring follow each other: one core writes them.
+  // Rows of a circular buffer follow each other: one core writes them.
   if (threads == 1 && findWindow())
     question.ringBytes = bytesOf(first.target()) /
                          static_cast<double>(between.getNumElements() / between.getShape().back()) *
@@ -254,7 +254,7 @@ void StencilPair::slide() {
     b.setInsertionPointAfter(left);
   };
   auto mapOf = [&](ArrayRef<AffineExpr> indices) { return AffineMap::get(ivs.size(), 0, indices, b.getContext()); };
-  // Row number `row` of the window, counted from rowBegin, into its place of the ring.
+  // Row number `row` of the window, counted from rowBegin, into its place of the circular buffer.
   auto writeRow = [&](AffineExpr row) {
     AffineForOp along = loop(width);
     Element at(element.begin(), element.begin() + rows);

@@ -12,9 +12,9 @@
 ///
 ///   fused: for y: for x: out[y, x] = g(f(y, x), .., f(y + taps - 1, x))
 ///
-///   slid:  for y < taps - 1: for x: ring[y, x] = f(y, x)
-///          for y: for x: ring[(y + taps - 1) mod size, x] = f(y + taps - 1, x)
-///                 for x: out[y, x] = g(ring[y mod size, x], .., ring[(y + taps - 1) mod size, x])
+///   slid:  for y < taps - 1: for x: buffer[y, x] = f(y, x)
+///          for y: for x: buffer[(y + taps - 1) mod size, x] = f(y + taps - 1, x)
+///                 for x: out[y, x] = g(buffer[y mod size, x], .., buffer[(y + taps - 1) mod size, x])
 ///
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ public:
   HaloAnswer compare(const MemoryModel &model, int64_t threads);
   /// Writes one nest in the place of the second, and erases both.
   void fuse();
-  /// Writes the rows of the first into a ring from which the second reads, and erases both nests.
+  /// Writes the rows of the first into a circular buffer from which the second reads, and erases both nests.
   void slide();
 
 private:

@@ -52,7 +52,7 @@ struct SwitchToBranches : OpRewritePattern<scf::IndexSwitchOp> {
   }
 };
 
-/// The same memory in another shape, of which only the run knows the sizes.
+/// The same memory in another shape, of dynamic sizes.
 struct ReshapeToCast : OpRewritePattern<memref::ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(memref::ReshapeOp op, PatternRewriter &b) const override {

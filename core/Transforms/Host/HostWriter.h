@@ -11,7 +11,7 @@
 ///
 ///   {"launch": k, ..}          for each core: call k(core, pointers, integers)
 ///   {"if": E, ..}, {"while"}   scf.if, scf.while over variables in an array of the function
-///   {"require"}, {"allocate"}  a status; what stands behind it is the branch where it is 0
+///   {"require"}, {"allocate"}  a status; what stands after it is the branch where it is 0
 ///
 //===----------------------------------------------------------------------===//
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Kernels have arrays that do not overlap. What one lane does for a program on memrefs may meet one memory by two
+/// Kernels have arrays that do not overlap. What one lane does for a program on memrefs may reach one memory by two
 /// names, through a view or a choice.
 ///
 //===----------------------------------------------------------------------===//
@@ -24,10 +24,10 @@ inline constexpr llvm::StringLiteral overlapsAttr = "tilewright.overlaps";
 /// Of a memref.view in a launch: a power of two that divides its shift, known by what the host computes it of.
 inline constexpr llvm::StringLiteral shiftMultipleAttr = "tilewright.shift_multiple";
 
-/// Whether `grid` writes one of `arrays`, which it captures, and may meet what it has written by another of them.
+/// Whether `grid` writes one of `arrays`, which it captures, and may reach what it has written by another of them.
 bool mayOverlap(mlir::Operation *grid, llvm::ArrayRef<mlir::Value> arrays, const BufferOrigins &origins);
 
-/// Whether `array` is an array of another type that memref.view makes of bytes, or a view of one: it begins anywhere in
+/// Whether `array` is an array of another type that memref.view makes of bytes, or a view of one: it is unaligned in
 /// its memory.
 bool isByteView(mlir::Value array);
 

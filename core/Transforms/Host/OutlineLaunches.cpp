@@ -174,7 +174,7 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
         result.arguments.push_back(value);
       }
     };
-    // Launches take memory and make views of bytes themselves: those begin anywhere in it.
+    // Launches take memory and make views of bytes themselves: those are unaligned in it.
     SmallVector<Value> arrays;
     llvm::SetVector<Operation *> views;
     for (Value value : captured) {

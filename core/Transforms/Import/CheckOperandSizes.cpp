@@ -143,7 +143,7 @@ void DemandChecker::moveToStart(Value value) {
       return cast<BlockArgument>(each).getOwner() == &function.front();
     if (slice.contains(op))
       return true;
-    bool always = op->getBlock() == &function.front(); // what a branch guards stays behind it
+    bool always = op->getBlock() == &function.front(); // what a branch guards stays after it
     if (!always || !isPure(op) || op->getNumRegions() != 0 || !llvm::all_of(op->getOperands(), collect))
       return false;
     slice.insert(op);

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// An upper bound on the floating-point operations that an element of a result has
-/// passed through one behind the other, which the tolerance of comparisons grows
+/// passed through one after the other, which the tolerance of comparisons grows
 /// with (Tolerance.h). An operation counts once; one that a loop hands its own
 /// result counts as often as the loop runs:
 ///

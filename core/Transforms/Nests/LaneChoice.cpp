@@ -163,7 +163,8 @@ void NestVectorizer::countGather(const Access &load, unsigned dim, LaneCost &cos
   cost.returns += ownLines && !model.staysNear(nest.tripCounts[dim].value_or(1 << 20) * model.lineBytes());
 }
 
-/// A strided load costs one access a lane, or loads side by side and shuffles; one that is turned its part of a square.
+/// A strided load costs one access a lane, or loads side by side and shuffles; one that is transposed its part of a
+/// square.
 NestVectorizer::LaneCost NestVectorizer::laneCost(unsigned dim) const {
   LaneCost cost;
   auto turn = turnOver(dim);

@@ -45,7 +45,7 @@ static bool isForLanes(scf::ParallelOp parallel) {
       return false;
   if (!llvm::all_of(parallel.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); }))
     return false;
-  // Partial results are combined behind the loop, where values of an iteration are not known.
+  // Partial results are combined after the loop, where values of an iteration are not known.
   llvm::SetVector<Value> used;
   getUsedValuesDefinedAbove(parallel.getBody()->getTerminator()->getRegions(), used);
   if (llvm::any_of(used, [&](Value value) { return parallel.getRegion().isAncestor(value.getParentRegion()); }))

@@ -123,7 +123,7 @@ Value NestVectorizer::vectorValue(Value original, const Step &step, const IRMapp
 }
 
 /// The loads that read near `load`, as it does: how many elements the first of them begins before it, and the last
-/// behind it. They share what they load side by side. Loads more than a vector apart share nothing.
+/// after it. They share what they load side by side. Loads more than a vector apart share nothing.
 std::pair<int64_t, int64_t> NestVectorizer::neighbourhood(const Access &load) const {
   SmallVector<int64_t> distances;
   for (const Access &other : nest.loads) {

@@ -43,7 +43,7 @@ static SmallVector<int64_t> strideDivisors(MemRefType type) {
 }
 
 /// Whether dimension `d` of `memref` may have as many elements as `loop`, number `which` of the band, has iterations;
-/// what only the run shows is added to `spanned`.
+/// what is dynamic is added to `spanned`.
 static bool spans(AffineForOp loop, unsigned which, Value memref, int64_t d,
                   SmallVectorImpl<SpannedDimension> &spanned) {
   auto type = cast<MemRefType>(memref.getType());

@@ -16,7 +16,7 @@
 /// Loops that all accesses go through as if they were one are counted through by
 /// one number: of c[i, j] = a[i, j] rows need not be a multiple of anything. What
 /// is left of the last lane of such a run is done one by one. Where sizes are the
-/// run's, lanes look whether rows lie one behind the other; if not, each takes as
+/// run's, lanes look whether rows lie one after the other; if not, each takes as
 /// many iterations, neighbours being in neighbouring lanes.
 ///
 //===----------------------------------------------------------------------===//
@@ -47,7 +47,7 @@ struct NestRuns {
   llvm::SmallVector<unsigned> loops;           // of the band, that one number counts through, outermost first
   int64_t iterations = 1;                      // of a lane: neighbours of the last of them
   bool whole = true;                           // known when compiling: no lane takes fewer
-  llvm::SmallVector<SpannedDimension> spanned; // what only the run shows, and lanes look at
+  llvm::SmallVector<SpannedDimension> spanned; // dynamic; lanes look at them
 
   mlir::affine::AffineForOp loop(unsigned which) const { return band[which]; }
   mlir::affine::AffineForOp inner() const { return loop(loops.back()); }

@@ -87,7 +87,7 @@ void NestVectorizer::chooseTurn() {
                    lanes * (bitsOf(*streamed) / 8) != model.lineBytes()))
     streamed = nullptr;
   // What the lanes read and what the steps write are rows on pages of their own, all of which must stay translated
-  // while the turned loop walks along them.
+  // while the transposed loop walks along them.
   const int64_t most = std::max<int64_t>((model.translatedPages() * 3 / 4 - jam) / lanes, 1) * lanes;
   if (nest.tripCounts[laneLoop].value_or(most + 1) > most)
     laneBlock = most;

@@ -34,7 +34,7 @@ Value NestVectorizer::laneTrips(OpBuilder &b) const {
                                   operands.drop_front(map.getNumDims()));
 }
 
-/// Iterations before the streamed store meets the boundary of a line.
+/// Iterations before the streamed store reaches the boundary of a line.
 Value NestVectorizer::distanceToAlignment(OpBuilder &b, const Step &step, Value begin, Value trips) const {
   SmallVector<Value> ivs = step.ivs;
   ivs[laneLoop] = begin;

@@ -27,7 +27,8 @@
 ///   ->
 ///   affine.for i4 { scf.for j step 16 { b = bias[j..]; y[4 i4, j..] = x[4 i4, j..] + b; .. } }
 ///
-/// What lies across the lanes, but side by side along another loop, is read along that loop and turned in registers:
+/// What lies across the lanes, but side by side along another loop, is read along that loop and transposed in
+/// registers:
 ///
 ///   affine.for i { affine.for j { y[i, j] = x[j, i] } }            lanes: j
 ///   ->
@@ -110,7 +111,8 @@ private:
   };
 
   bool readBody(std::string &reason);
-  /// The loop along which most loads can be turned for lanes over `lane`; nullopt if none can, or if it does not pay.
+  /// The loop along which most loads can be transposed for lanes over `lane`; nullopt if none can, or if it does not
+  /// pay.
   std::optional<Turn> turnOver(unsigned lane) const;
   void chooseTurn();
   bool laneIsPossible(unsigned dim) const;
@@ -141,8 +143,8 @@ private:
   void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, mlir::Value limit,
                  bool aligned, llvm::MutableArrayRef<mlir::Value> sums);
   void emitRow(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps);
-  /// The vectors of all turned loads, for the lanes from `base` on and each of `steps`, into `values` (one a step). No
-  /// lane reads beyond `limit` (may be null), the last iteration of the lanes.
+  /// The vectors of all transposed loads, for the lanes from `base` on and each of `steps`, into `values` (one a step).
+  /// No lane reads beyond `limit` (may be null), the last iteration of the lanes.
   void emitTurned(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value limit,
                   llvm::MutableArrayRef<mlir::IRMapping> values) const;
   mlir::affine::AffineForOp emitLaneBlocks(mlir::OpBuilder &b);

@@ -124,7 +124,7 @@ static bool isElementwise(const Nest &nest) {
 }
 
 /// How many times the sectors that its bytes fill an array is touched by lanes that lie along another one's run, which
-/// are its short iterations and a part of its long dimension; strides that only the run knows have a sector each.
+/// are its short iterations and a part of its long dimension; dynamic strides have a sector each.
 static double touchedAlong(const Transposition &task, const TileRun &along, const Access &access, int64_t lanes) {
   SmallVector<unsigned> dims(along.shorts);
   dims.push_back(along.wide);

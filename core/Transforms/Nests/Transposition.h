@@ -30,7 +30,7 @@
 
 namespace tilewright {
 
-/// How an array lies inside of a tile: `shorts` one behind the other, the innermost first, then `wide`.
+/// How an array lies inside of a tile: `shorts` one after the other, the innermost first, then `wide`.
 struct TileRun {
   llvm::SmallVector<unsigned> shorts;
   unsigned wide = 0;
@@ -54,7 +54,7 @@ struct Transposition {
   llvm::SmallVector<StagedLoad, 2> staged;
   TileRun stored;
 
-  /// Iterations of the loop with those that it stands for; nullopt: only the run knows.
+  /// Iterations of the loop with those that it stands for; nullopt: dynamic.
   std::optional<int64_t> trips(unsigned dim) const;
   /// Iterations of all short dimensions but those of `run`.
   llvm::SmallVector<unsigned> othersThan(const TileRun &run) const;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The asynchronous ops of the tile dialect on a chip whose cores program
-/// engines. A token becomes the number of its command among those of its
+/// The asynchronous ops of the tile dialect on a scratchpad target.
+/// A token becomes the number of its command among those of its
 /// engine; a wait leaves as many unfinished as were issued after it.
 ///
 //===----------------------------------------------------------------------===//

@@ -13,7 +13,7 @@ include "mlir/Pass/PassBase.td"
 def PlanScratchpad : Pass<"plan-scratchpad", "::mlir::ModuleOp"> {
   let summary = "Give each buffer of a core its place";
   let description = [{
-    On functions with the attribute `tilewright.launch`, of chips whose cores have a scratchpad: each `tile.alloc` becomes a
+    On functions with the attribute `tilewright.launch`, of scratchpad targets, whose cores have a scratchpad: each `tile.alloc` becomes a
     range of its memory, aligned to a row of banks and to what the copy engines ask for. Buffers of one block that do not
     live at the same time share a place; one that an engine works on lives to the end of its block. What does not fit is
     one error that shows the map of the memory.

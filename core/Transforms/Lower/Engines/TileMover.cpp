@@ -218,7 +218,7 @@ void TileMover::clear(OpBuilder &builder) {
 }
 
 /// Rows of whole tiles: vectors without a test, then shorter ones. Elsewhere: vectors, the last one reaching back; rows
-/// shorter than a vector are pieces of halved lengths.
+/// shorter than a vector are segments of halved lengths.
 void TileMover::moveRow(OpBuilder &builder, const Side &from, const Side &to, Value row, bool allCols) {
   Numbers here{builder, loc};
   auto line = [&](const Side &side) {

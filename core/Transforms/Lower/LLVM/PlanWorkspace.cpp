@@ -9,8 +9,8 @@
 /// Moves allocations from kernels to their callers and out of loops, then lays
 /// those of the public function out in one arena by lifetime:
 ///
-///   time ->   op 1   op 2   op 3           first fit by offset; buffers whose
-///   offset 0  [ A        ][ C   ]          lifetimes do not meet share bytes;
+///   time ->   op 1   op 2   op 3           first fit by offset; buffers of
+///   offset 0  [ A        ][ C   ]          disjoint lifetimes share bytes;
 ///   offset a  [    B            ]          dynamic sizes follow the static ones
 ///
 /// A buffer inside a parallel loop exists once a thread.

@@ -215,7 +215,7 @@ void Tracker::passFrame(LLVM::LLVMFuncOp function) {
   }
 }
 
-/// The call of a body in the C interface: with a frame, a way back, and everything freed behind it.
+/// The call of a body in the C interface: with a frame, a way back, and everything freed after it.
 void Tracker::guard(LLVM::CallOp op) {
   auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
   builder.setInsertionPointToStart(&function.front());

@@ -344,7 +344,7 @@ int64_t LaneAccess::alignment(LaneRun run) const {
 SmallVector<LaneRun> LaneAccess::runs(int64_t maxBytes) const {
   if (!linear)
     return longestRuns(distribution.elements.size(), [](LaneRun) { return false; });
-  // A swizzle moves pieces: no access may be wider.
+  // A swizzle moves segments: no access may be wider.
   if (array.arrangement && array.arrangement.getSwizzleBits())
     maxBytes = std::min(maxBytes, int64_t(1) << array.arrangement.getSwizzleBase());
   return longestRuns(elements.size(), [&](LaneRun run) {

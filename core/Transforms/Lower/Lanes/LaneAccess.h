@@ -80,7 +80,7 @@ struct ValidExtent {
   unsigned dimension = 0; // of the array, whose index it is
   explicit operator bool() const { return bool(end); }
 };
-/// Per dimension of the box; those of indices stand behind them.
+/// Per dimension of the box; those of indices stand after them.
 using ValidExtents = llvm::SmallVector<ValidExtent>;
 
 /// One access of a lane.

@@ -52,7 +52,7 @@ static std::pair<Operation *, int64_t> awaitedAt(Value token) {
 bool LaneBarriers::isScratchpad(Value buffer) const {
   return buffer.getDefiningOp<tile::AllocOp>() && llvm::none_of(buffer.getUsers(), [](Operation *user) {
            auto copy = dyn_cast<tile::CopyOp>(user);
-           return copy && copy->hasAttr(engineAttr); // phases of a ring order its accesses
+           return copy && copy->hasAttr(engineAttr); // phases of a multi-stage buffer order its accesses
          });
 }
 
@@ -172,7 +172,7 @@ bool LaneBarriers::conflict(const Event &a, const Event &b) {
 LogicalResult LaneBarriers::meet(Operation *op, Event event, bool diverges) {
   if (!isScratchpad(event.buffer))
     return success();
-  // Copies of one wait write together: what one of them wrote stays open behind the barrier before the wait.
+  // Copies of one wait write together: what one of them wrote stays open after the barrier before the wait.
   auto isOwn = [&](const Event &other) { return other.op == op && !other.earlier; };
   auto isInBranch = [&](const Event &other) { return branch && other.op && branch->isProperAncestor(other.op); };
   bool meets = false, meetsInBranch = false;
@@ -181,7 +181,8 @@ LogicalResult LaneBarriers::meet(Operation *op, Event event, bool diverges) {
       meets = true;
       meetsInBranch |= isInBranch(other);
     }
-  // What stands in a branch that some lanes take, and meets accesses before it alone, needs the barrier before it.
+  // What stands in a branch that some lanes take, and conflicts with accesses before it alone, needs the barrier before
+  // it.
   Operation *place = diverges && branch && !meetsInBranch ? branch : op;
   if (meets && place == op && diverges && !before.contains(op))
     return op->emitOpError() << "needs a barrier, but stands in control flow that the lanes of a block do not share";

@@ -7,8 +7,8 @@
 ///
 /// \file
 /// The sequential program of a launch says nothing of barriers. One is needed
-/// where an access to a scratchpad meets a conflicting one of another lane since
-/// the last barrier. What a copy writes is there at its wait, so a ring of stages
+/// where an access to a scratchpad conflicts with one of another lane since
+/// the last barrier. What a copy writes is there at its wait, so a multi-stage buffer
 /// takes one barrier a step:
 ///
 ///   for %k { tile.wait %oldest   // stage k has landed
@@ -18,11 +18,11 @@
 ///
 /// Accesses to different stages, whose first index differs, do not conflict. A
 /// buffer that overlays others conflicts with all. Lanes of a block do not share a
-/// branch: an access in it that meets accesses before the branch alone has its
-/// barrier before the branch, one that meets an access in it is an error:
+/// branch: an access in it that conflicts with those before the branch alone has its
+/// barrier before the branch, one that conflicts with an access in it is an error:
 ///
 ///   (barrier)                             // of all lanes
-///   scf.if %some { tile.store -> %x }     // meets loads before the branch
+///   scf.if %some { tile.store -> %x }     // conflicts with loads before it
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,20 +44,20 @@ public:
 
   /// A barrier stands before `op`.
   bool needs(mlir::Operation *op) const { return before.contains(op); }
-  /// .. behind it: a wait for copies past the registers, which other lanes read, and which nobody reads any longer
+  /// .. after it: a wait for asynchronous copies, which other lanes read, and which nobody reads any longer
   /// where the next ones land.
   bool needsBehind(mlir::Operation *op) const { return behind.contains(op); }
-  /// Without an engine that counts groups: the copy goes past the registers and lands at a wait, to which
+  /// Without an engine that counts groups: the copy is asynchronous and lands at a wait, to which
   /// loops may carry its token.
   bool isDirect(tile::CopyOp copy) const;
   /// The first copy that `token`, which loops may carry, stands for; null: none is found.
   static tile::CopyOp firstCopy(mlir::Value token);
-  /// The elements of `copy` may wait in registers, since its wait follows in the same block: without an engine, or
+  /// The elements of `copy` may be staged in registers, since its wait follows in the same block: without an engine, or
   /// where it is marked so.
   bool landsAtWait(tile::CopyOp copy) const;
   /// With an engine: copies that follow each other and are awaited together form a group, which the last one closes.
   static bool closesGroup(tile::CopyOp copy);
-  /// With an engine: it does not do this copy, which is marked to wait in registers.
+  /// With an engine: it does not do this copy, which is marked to be staged in registers.
   static bool isHeld(tile::CopyOp copy);
   /// With an engine: how many groups closed after those that `wait` awaits are under way, at least.
   int64_t pendingAt(tile::WaitOp wait) const;

@@ -113,7 +113,7 @@ Value tilewright::insideAll(const LaneContext &context, const Distribution &dist
       Value at = position;
       if (offset)
         at = arith::AddIOp::create(context.builder, context.loc, at, context.index(offset));
-      // Without a sign, an index before the first one is behind the last one.
+      // Without a sign, an index before the first one is after the last one.
       auto below = extent.start ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
       Value here = arith::CmpIOp::create(context.builder, context.loc, below, at, extent.end);
       inside = inside ? arith::AndIOp::create(context.builder, context.loc, inside, here).getResult() : here;

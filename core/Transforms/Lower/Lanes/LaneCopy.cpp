@@ -160,8 +160,8 @@ static bool issue(const LaneContext &context, const CopyRequest &request, const 
   return true;
 }
 
-/// Gives whole subgroups' pieces to the engine that writes them one behind the other; a subgroup's own follow each
-/// other too. The swizzle of the scratchpad then decides what each lane reads: at place n belongs the piece with the
+/// Gives whole subgroups' segments to the engine that writes them one after the other; a subgroup's own follow each
+/// other too. The swizzle of the scratchpad then decides what each lane reads: at place n belongs the segment with the
 /// number n ^ ((n >> shift) & mask). Returns their number; 0: not such a copy.
 static int64_t issueDirect(const LaneContext &context, const CopyRequest &request, const CopyShape &how) {
   constexpr int64_t piece = 16;
@@ -176,7 +176,7 @@ static int64_t issueDirect(const LaneContext &context, const CopyRequest &reques
     if (op.getDestinationElements().getResult(outer + d) != getAffineDimExpr(d, op.getContext()) ||
         (d > 0 && plain.type.getDimSize(outer + d) != shape[d]))
       return 0;
-  // A lane's piece is inside or outside as a whole.
+  // A lane's segment is inside or outside as a whole.
   if (request.valid[how.vector] && op.getValidMap()->getResult(how.vector).getLargestKnownDivisor() % width != 0)
     return 0;
   int64_t mask = 0, shift = 0, again = 0;
@@ -192,7 +192,7 @@ static int64_t issueDirect(const LaneContext &context, const CopyRequest &reques
         return index.steps[how.vector] != 0 && index.multiple % width != 0;
       }))
     return 0;
-  // Bits of a place: elements of the piece, lanes, the subgroup's other pieces, subgroups.
+  // Bits of a place: elements of the segment, lanes, the subgroup's other segments, subgroups.
   unsigned rank = shape.size(), lanes = llvm::Log2_64(request.lanes);
   SmallVector<Point> steps;
   for (unsigned d = rank; d-- > 0;)
@@ -265,7 +265,7 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
   if (!llvm::isPowerOf2_64(request.threads))
     return op.emitOpError() << "is shared by " << request.threads << " lanes; their number must be a power of two";
   int to = contiguousDimension(request.destination.type, op.getDestinationElements(), shape);
-  // Windows that lie in each other are contiguous along both dimensions: then nothing has to be turned.
+  // Windows that lie in each other are contiguous along both dimensions: then nothing has to be transposed.
   bool isAlike = to >= 0 && isContiguous(request.source.type, op.getSourceElements(), shape, to);
   int from = isAlike ? to : contiguousDimension(request.source.type, op.getSourceElements(), shape);
   unsigned along = from >= 0 ? from : to >= 0 ? to : shape.size() - 1;
@@ -318,7 +318,8 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
     }
     bool mayBeCut = op->hasAttr(partsAttr) && context.ops.zerosBeyond() && source->hasPlace(0) &&
                     request.valid[along] && request.valid[along].multiple < width;
-    // Into a swizzle, elements that wait in registers are written in its pieces; an engine writes what it reads.
+    // Into a swizzle, elements that are staged in registers are written in its segments; an engine writes what it
+    // reads.
     int64_t piece = width;
     if (tile::ArrangementAttr arrangement = request.destination.arrangement;
         arrangement && arrangement.getSwizzleBits() && (request.mayStage || !context.ops.countsGroups()))

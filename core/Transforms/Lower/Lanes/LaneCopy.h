@@ -15,7 +15,7 @@
 ///
 /// Where the chip has an engine, the copy is left to it and awaited by groups;
 /// else the elements are loaded at the copy and written at the wait. A copy that
-/// transposes loads vectors of the array, turns blocks of them in the registers of
+/// transposes loads vectors of the array, transposes blocks of them in the registers of
 /// each lane and writes vectors of the scratchpad's rows (CostModel/TurnedCopy.h).
 ///
 //===----------------------------------------------------------------------===//
@@ -36,19 +36,19 @@ inline constexpr llvm::StringLiteral partsAttr = "parts";
 /// write the parts of a load side by side.
 inline constexpr llvm::StringLiteral narrowAttr = "narrow";
 
-/// A copy whose elements wait in registers.
+/// A copy whose elements are staged in registers.
 struct StagedCopy {
   LaneAccess destination;
   Distribution distribution; // as they are written
   mlir::Value elements;      // as they were loaded
-  TurnShape turn;            // blocks that are turned in between
+  TurnShape turn;            // blocks that are transposed in between
   mlir::Value works;         // i1: lanes that have elements; null: all
 };
 /// Turns and writes them.
 void storeStaged(const LaneContext &context, const StagedCopy &copy);
 
 /// The blocks of `vector`, across x along elements each, as along x across: the elements of a block lie one after the
-/// other, those of a row first. Words of 32 bits are permuted where pieces are whole words.
+/// other, those of a row first. Words of 32 bits are permuted where segments are whole words.
 mlir::Value turnBlocks(const LaneContext &context, mlir::Value vector, const TurnShape &turn);
 
 /// What a copy needs of its surroundings.
@@ -58,14 +58,14 @@ struct CopyRequest {
   llvm::SmallVector<mlir::Value> sourceOperands, destinationOperands;
   ValidExtents valid;      // one per dimension of the box, then those of bounded dimensions of the source
   mlir::Value thread;      // i32
-  mlir::Value firstThread; // i32, of the subgroup; null: the copy does not go past the registers
+  mlir::Value firstThread; // i32, of the subgroup; null: the copy is not asynchronous
   int64_t lanes = 1;       // of a subgroup
   int64_t threads = 1;
   bool mayStage = false; // the wait is near: elements may stay in registers until then
 };
 
 /// Emits the copy. Result: the elements that the wait has to write, or none if it is done or under way in the engine
-/// (`asynchronous` says which); `places` grows by the copies past the registers (LaneOps::copyPlace). Failure with a
+/// (`asynchronous` says which); `places` grows by the asynchronous copies (LaneOps::copyPlace). Failure with a
 /// diagnostic for a box that cannot be shared out.
 mlir::FailureOr<std::optional<StagedCopy>> emitCopy(const LaneContext &context, const CopyRequest &request,
                                                     bool &asynchronous, int64_t &places);

@@ -1,4 +1,4 @@
-//===- LaneExchange.cpp - Elements that lanes exchange --------------------===//
+//===- LaneExchange.cpp - Elements that lanes shuffle ---------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Shuffles what lanes exchange, 4 bytes at a time.
+/// Lane shuffles, 4 bytes at a time.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -77,7 +77,7 @@ public:
 
 private:
   Value choose(Value ofUpper, Value ofLower) { return arith::SelectOp::create(builder, loc, upper, ofUpper, ofLower); }
-  /// These elements as values i32; fewer bytes than that have zeros behind them.
+  /// These elements as values i32; fewer bytes than that have zeros after them.
   SmallVector<Value> words(Value vector, ArrayRef<int64_t> which) {
     Value some = vector::ShuffleOp::create(builder, loc, vector, vector, which);
     auto type = cast<VectorType>(some.getType());

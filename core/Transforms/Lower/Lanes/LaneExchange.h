@@ -1,4 +1,4 @@
-//===- LaneExchange.h - Elements that lanes exchange ------------*- C++ -*-===//
+//===- LaneExchange.h - Elements that lanes shuffle -------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -62,7 +62,7 @@ ValidExtents LaneWriter::extentsOf(std::optional<AffineMap> map, ValueRange oper
   return extents;
 }
 
-/// How lanes exchange the elements of an access to a matrix in global memory; nullopt: not at all.
+/// How lanes shuffle the elements of an access to a matrix in global memory; nullopt: not at all.
 std::optional<LaneExchange> LaneWriter::exchangeFor(tile::FragmentType type, const LaneArray &array,
                                                     const LaneAccess &access, const Distribution &part,
                                                     AffineMap elements) {

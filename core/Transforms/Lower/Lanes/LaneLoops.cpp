@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Which member of a level a lane is, and what the loops around a ring carry.
+/// Which member of a level a lane is, and what the loops around a multi-stage buffer carry.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -96,8 +96,8 @@ LogicalResult LaneWriter::parallel(tile::ParallelOp op) {
   return result;
 }
 
-/// Whether a compiler behind must not unroll the loop: it goes round a ring that lanes fill, and the model has counted
-/// what lanes hold in one iteration.
+/// Whether a compiler behind must not unroll the loop: it walks a multi-stage buffer that lanes fill, and the model has
+/// counted what lanes hold in one iteration.
 bool LaneWriter::keepsLength(scf::ForOp op) const {
   return !hasCopyEngine(target, hierarchy) && !op.getBody()->getOps<tile::MmaOp>().empty();
 }

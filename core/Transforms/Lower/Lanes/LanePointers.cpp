@@ -200,7 +200,7 @@ int64_t LaneAccess::unchecked(const ValidExtents &valid) const {
 
 /// `index`, whose value has no more than 32 bits, by sums and products of 32 bits: what a loop adds to it is one
 /// register then, where compilers would hold and advance two. Not in a branch that only some lanes take: what stands
-/// there would be theirs where branches meet. For vectors that begin anywhere: rows of two arrays that tiles divide
+/// there would be theirs where branches join. For unaligned vectors: rows of two arrays that tiles divide
 /// move by the same bytes, and share those registers.
 static Value lowBits(const LaneContext &context, Value index) {
   OpBuilder &builder = context.builder;

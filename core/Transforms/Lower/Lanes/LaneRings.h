@@ -1,4 +1,4 @@
-//===- LaneRings.h - Rings between roles of a block -------------*- C++ -*-===//
+//===- LaneRings.h - Multi-stage buffers between roles of a block -*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,7 @@
 ///
 /// \file
 /// A loop whose iterations copy tiles into stage `%k mod S` of buffers, wait and
-/// read them is a ring. Its sequential meaning has one order; the engine that the
+/// read them is a multi-stage buffer. Its sequential meaning has one order; the engine that the
 /// copies name lets them run ahead as far as stages are free:
 ///
 ///   affine.for %k {                     the first lanes: copies          the others, in groups: everything else
@@ -18,7 +18,7 @@
 ///   }
 ///                                                                        wait for all units; arrive at empty[s - 1]
 ///
-///   stage      0    1    2    3      A phase object a stage and direction: `full` ends when its bytes have come,
+///   stage      0    1    2    3      A barrier object a stage and direction: `full` ends when its bytes have come,
 ///   `empty` copies   [k+3][k+4][k+1][k+2]    when every group has released it, at the last wait that covers its reads.
 ///   Stage and units                ^ k         parity run on through the loops around.
 ///
@@ -33,7 +33,7 @@
 
 namespace tilewright {
 
-/// The ring of a launch.
+/// The multi-stage buffer of a launch.
 struct LaneRing {
   mlir::scf::ForOp loop; // one step an iteration
   tile::WaitOp wait;
@@ -42,16 +42,18 @@ struct LaneRing {
   bool isAround(mlir::Operation *op) const { return op->isAncestor(loop); }
 };
 
-/// Finds it; nullopt where no copy names an engine. Failure with a diagnostic where such a copy is not part of a ring.
+/// Finds it; nullopt where no copy names an engine. Failure with a diagnostic where such a copy is not part of a
+/// multi-stage buffer.
 mlir::FailureOr<std::optional<LaneRing>> findRing(mlir::func::FuncOp launch);
 
-/// Adds to the shape of a grid what its units and its ring need: lanes of a group, those that copy, phase objects.
+/// Adds to the shape of a grid what its units and its multi-stage buffer need: lanes of a group, those that copy,
+/// barrier objects.
 void addRoles(tile::ParallelOp grid, const LaneHierarchy &hierarchy, LaunchShape &shape);
 
-/// Bytes of the phase objects of a ring.
+/// Bytes of the barrier objects of a multi-stage buffer.
 inline int64_t phaseBytes(int64_t stages) { return 16 * stages; }
 
-/// The position in a ring while one role is written.
+/// The position in a multi-stage buffer while one role is written.
 class RingPosition {
 public:
   RingPosition(LaneContext &context, const LaneRing &ring, mlir::Value phases)
@@ -62,7 +64,7 @@ public:
   /// The position at which a role starts.
   void start(bool copies);
 
-  /// Copying role: waits for the stage to be free and says what will come.
+  /// Producer role: waits for the stage to be free and says what will come.
   void fill();
   /// Other roles: waits for what has been copied.
   void awaitFull();
@@ -71,7 +73,7 @@ public:
   void releasePrevious(mlir::Value lane, mlir::Value condition);
   void advance();
 
-  /// The phase object that copies into this stage complete at.
+  /// The barrier object that copies into this stage complete at.
   mlir::Value full() const { return object(slot, 0); }
   mlir::Value slot, parity; // i32
 
@@ -110,7 +112,7 @@ mlir::FailureOr<TileCopy> asTile(LaneContext &context, tile::CopyOp op, const La
                                  const LaneArray &destination, llvm::function_ref<mlir::Value(mlir::Value)> value);
 
 /// Bytes of a line in which the rows of a group's fragment leave the scratchpad by an engine; 0: lanes store it. The
-/// launch of a ring has two buffers of `storeBytes` for each group then.
+/// launch of a multi-stage buffer has two buffers of `storeBytes` for each group then.
 int64_t storeLine(tile::StoreOp op, int64_t subgroupLanes);
 inline constexpr int64_t storeBytes = 8192; // 64 rows of 128 bytes
 /// A part of a store, one line wide; failure, without a diagnostic, where the engine could not do it.

@@ -155,7 +155,7 @@ LogicalResult LaneWriter::wait(tile::WaitOp op) {
     if (tile::CopyOp copy = LaneBarriers::firstCopy(token))
       copies.push_back(copy);
   if (!context.ops.countsGroups() && !copies.empty()) {
-    // Younger copies past the registers may stay, where all groups are of such.
+    // Younger asynchronous copies may stay, where all groups are of such.
     auto other = [&](tile::CopyOp copy) {
       return barriers.isDirect(copy) ? WalkResult::advance() : WalkResult::interrupt();
     };

@@ -29,7 +29,7 @@ static SmallVector<int64_t> staticStrides(MemRefType type) {
   return strides;
 }
 
-/// Bytes over which 16-byte pieces are permuted, if the arrangement is one that engine and units know.
+/// Bytes over which 16-byte segments are permuted, if the arrangement is one that engine and units know.
 static std::optional<int64_t> swizzleOf(const LaneArray &array) {
   if (!array.arrangement)
     return 0;

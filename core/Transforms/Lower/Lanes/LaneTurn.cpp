@@ -1,4 +1,4 @@
-//===- LaneTurn.cpp - Blocks turned in the registers of a lane ------------===//
+//===- LaneTurn.cpp - Blocks transposed in the registers of a lane --------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Blocks as wide as a word of 32 bits are turned by permutations of two words, the
+/// Blocks as wide as a word of 32 bits are transposed by permutations of two words, the
 /// halves in one stage, bytes in two; larger blocks consist of such ones:
 ///
 ///   rows    a0 a1 a2 a3      a0 b0 a2 b2      a0 b0 c0 d0
@@ -26,7 +26,7 @@ using namespace tilewright;
 
 static constexpr int64_t wordBytes = 4;
 
-/// One word of each of as many rows as a word has elements, turned.
+/// One word of each of as many rows as a word has elements, transposed.
 static void turnWords(const LaneContext &context, MutableArrayRef<Value> rows) {
   auto permute = [&](Value &low, Value &high, std::array<unsigned, 4> even, std::array<unsigned, 4> odd) {
     Value first = context.ops.permuteBytes(context.builder, context.loc, low, high, even);

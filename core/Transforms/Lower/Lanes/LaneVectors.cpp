@@ -45,7 +45,7 @@ static SmallVector<LaneRun> partsInside(ArrayRef<LaneRun> runs, const LaneAccess
   return parts;
 }
 
-/// The dimension along which the end of the array may be inside of `run`, a vector that begins anywhere by place and
+/// The dimension along which the end of the array may be inside of `run`, a vector that is unaligned by place and
 /// may be loaded from before that end; nullopt: there is none, or indices of the array are compared along it.
 static std::optional<unsigned> endInside(const LaneContext &context, LaneRun run, const LaneAccess &access,
                                          const Distribution &distribution, const ValidExtents &valid, bool byPlace) {

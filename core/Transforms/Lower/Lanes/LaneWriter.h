@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Walks the body of a launch once and writes what one lane does; rings twice,
+/// Walks the body of a launch once and writes what one lane does; multi-stage buffers twice,
 /// for the lanes that copy and for the others (LaneRingWriter.cpp).
 ///
 //===----------------------------------------------------------------------===//
@@ -111,7 +111,7 @@ private:
   LaneBarriers barriers;
   mlir::Value thread, lane, shared;
   mlir::Value firstThread;              // of the subgroup; null: not used yet
-  int64_t places = 0;                   // copies past the registers of a lane in the group that is written
+  int64_t places = 0;                   // asynchronous copies of a lane in the group that is written
   std::optional<int64_t> placesOfGroup; // in every group so far, at least
   mlir::Value group;                    // number of the lane's group in the block
   mlir::Value results;                  // buffers through which results leave, two a group; null: lanes store them

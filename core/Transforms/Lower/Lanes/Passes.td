@@ -17,7 +17,7 @@ def DistributeLanes : Pass<"distribute-lanes", "::mlir::ModuleOp"> {
     pointers and sizes, `tile.parallel` of grid, block and subgroup the indices of block, subgroup and lane, fragments the
     vector that one lane holds, scratchpad buffers addresses with their arrangement applied, copies into them accesses
     shared out over the lanes of the block (asynchronous where the chip has an engine), matrix units calls by record.
-    Barriers stand exactly where one lane's writes to a scratchpad meet another's accesses.
+    Barriers stand exactly where one lane's writes to a scratchpad conflict with another's accesses.
 
     ```mlir
     %a = tile.load %s[%k, 0] elements affine_map<(r, c) -> (r, c)> : memref<64x16xf16, "shared"> -> !tile.fragment<16x16xf16, #a>
@@ -34,10 +34,10 @@ def CheckEngineFences : Pass<"check-engine-fences", "::mlir::ModuleOp"> {
   let summary = "Prove that lanes publish what engines and units read";
   let description = [{
     On the final kernels of chips whose engines go their own way to the scratchpad: along each path of the control flow,
-    what lanes write to the scratchpad, and the phase objects that they make, are behind a fence before engines, and handed
-    on behind it, when an engine uses the scratchpad. What an op means tells the target's emulation table. A missing fence is
+    what lanes write to the scratchpad, and the barrier objects that they make, are after a fence before engines, and handed
+    on after it, when an engine uses the scratchpad. What an op means tells the target's emulation table. A missing fence is
     an error, since no run on a host shows it for certain. Where units of a group work beside the lanes, each access of the
-    lanes to registers that such a unit takes has a fence of units' registers behind it, and so has the kernel's beginning.
+    lanes to registers that such a unit takes has a fence of units' registers after it, and so has the kernel's beginning.
 
     ```mlir
     llvm.store %v, %tile : f32, !llvm.ptr<3>

@@ -197,7 +197,7 @@ static Value maskOf(OpBuilder &builder, Location loc, const Extents &extents, Ar
   return mask;
 }
 
-//===-- Pieces ------------------------------------------------------------===//
+//===-- Segments ------------------------------------------------------------===//
 
 static Value zeroOf(OpBuilder &builder, Location loc, Type type) {
   return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
@@ -234,7 +234,7 @@ static Value concatenate(OpBuilder &builder, Location loc, ArrayRef<Value> piece
   return joined;
 }
 
-/// Whether element e comes from piece e % pieces, in turn: the order of packed groups.
+/// Whether element e comes from segment e % segments, in turn: the order of packed groups.
 static bool isInterleaved(ArrayRef<int64_t> source, int64_t pieces) {
   int64_t length = source.size() / pieces;
   if (pieces * length != int64_t(source.size()))

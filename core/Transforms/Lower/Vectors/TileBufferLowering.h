@@ -9,7 +9,7 @@
 /// The sequential meaning of tile.alloc, tile.fill and tile.copy as loops, and
 /// the form of a copy that a processor with vectors runs well:
 ///
-///   both sides contiguous in one dimension    rows of full vectors, a masked tail
+///   both sides contiguous in one dimension    rows of full vectors, a masked remainder
 ///   the destination interleaves groups        a load per row of the group, one interleaved store
 ///   contiguous in different dimensions        square blocks, transposed in registers
 ///   anything else                             scalars

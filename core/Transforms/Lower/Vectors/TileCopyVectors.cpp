@@ -148,7 +148,7 @@ class BlockEmitter {
 public:
   BlockEmitter(tile::CopyOp op, const CopyPlan &plan) : op(op), plan(plan), loc(op.getLoc()) {}
 
-  /// Walks block dimension `level` at `point`: a loop over whole blocks and the rest behind it.
+  /// Walks block dimension `level` at `point`: a loop over whole blocks and the rest after it.
   void walk(OpBuilder &builder, SmallVector<Value> point, SmallVector<int64_t> counts, unsigned level) {
     if (level == plan.blocks.size())
       return emit(builder, point, counts);
