@@ -1,4 +1,4 @@
-"""Programs for chips that run lanes, as text: products, convolutions and reductions of all types, shapes and forms."""
+"""Programs for SIMT targets, as text: products, convolutions and reductions of all types, shapes and forms."""
 
 #: What a type's products are summed in.
 WIDE = {"f16": "f32", "bf16": "f32", "i8": "i32", "ui8": "i32", "f8E4M3FN": "f32", "f8E5M2": "f32", "f8E4M3FNUZ": "f32",

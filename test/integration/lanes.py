@@ -1,4 +1,4 @@
-"""What the tests of chips that run lanes share: which chips, and a run on the emulator that has to be right."""
+"""What the tests of SIMT targets share: which chips, and a run on the emulator that has to be right."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What goes wrong on chips that run lanes: a missing unit, too little scratchpad, a faulty kernel. One message, and a correct
+"""What goes wrong on SIMT targets: a missing unit, too little scratchpad, a faulty kernel. One message, and a correct
 result where there is one. What the runtime library refuses: test_runtime.py."""
 
 import json

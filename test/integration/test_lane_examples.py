@@ -1,4 +1,4 @@
-"""The programs of examples/ on emulated chips that run lanes: small sizes in CI, their own in the full mode."""
+"""The programs of examples/ on emulated SIMT targets: small sizes in CI, their own in the full mode."""
 
 import re
 

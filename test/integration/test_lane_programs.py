@@ -1,4 +1,4 @@
-"""Programs that are more than one kernel on emulated chips that run lanes: control flow, rows, transposes."""
+"""Programs that are more than one kernel on emulated SIMT targets: control flow, rows, transposes."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""Results of emulated chips that run lanes: products, convolutions and reductions of all types, with sizes of one, primes
+"""Results of emulated SIMT targets: products, convolutions and reductions of all types, with sizes of one, primes
 and non-multiples, right in every mode of the engines that the kernels use.
 
 In CI the cases are a covering array over one chip for each distinct set of units: every pair of two values of a chip, a

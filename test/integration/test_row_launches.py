@@ -1,4 +1,4 @@
-"""Nests over the same rows on chips that run lanes: one launch that reads and writes global memory once."""
+"""Nests over the same rows on SIMT targets: one launch that reads and writes global memory once."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Programs of a chip whose cores program engines as C and as LLVM IR: compiled by compilers that know nothing of the chip, against
+"""Programs of a scratchpad target as C and as LLVM IR: compiled by compilers that know nothing of the chip, against
 the reference intrinsics that are generated from its records, run, and compared with float64."""
 
 import ctypes

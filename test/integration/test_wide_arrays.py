@@ -1,6 +1,6 @@
 """Arrays in which places are apart by more than 29, 31 or 32 bits tell: no constant of an address wraps.
 
-Each program transposes or multiplies rows that are far apart, on chips that run lanes. In the code, the constant steps of an
+Each program transposes or multiplies rows that are far apart, on SIMT targets. In the code, the constant steps of an
 address are distances to rows behind: none is negative. test/unit/LaneAddressTest.cpp runs such programs on the emulator."""
 
 import re

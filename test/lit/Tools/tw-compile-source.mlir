@@ -1,4 +1,4 @@
-// The program of a chip whose cores program engines as C and as LLVM IR: the same calls in both.
+// The program of a scratchpad target as C and as LLVM IR: the same calls in both.
 //
 // RUN: tw-compile %s --load-target=%build/lib/tilewright/libtilewright-target-accelerator.so --target accelerator:npu -o %t.c
 // RUN: FileCheck %s --check-prefix=C < %t.c
