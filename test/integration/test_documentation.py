@@ -82,3 +82,25 @@ def test_drawings_are_what_the_tool_draws(tool):
     assert len(blocks) == 4
     for command, shown in blocks:
         assert tool(*command.split()) == shown, command
+
+
+def test_former_names_are_kept_for_one_version(tool, tmp_path):
+    """The table of docs/json.md: both names are printed with one value, and either forces a plan."""
+    table = re.search(r"\*\*Former names\.\*\*.*?\n\n(.*?)\n\n", page("json"), re.DOTALL).group(1)
+    names = {now: before for now, before in re.findall(r"\| `(\w+)`[^|]*\| `(\w+)` \|", table)}
+    product = """ {
+      func.func @f(%a: tensor<96x256xf16>, %b: tensor<256x512xf16>, %c: tensor<96x512xf32>) -> tensor<96x512xf32> {
+        %r = linalg.matmul ins(%a, %b : tensor<96x256xf16>, tensor<256x512xf16>) outs(%c : tensor<96x512xf32>) -> tensor<96x512xf32>
+        return %r : tensor<96x512xf32> } }"""
+    choices = []
+    for field in ("rasterisation_rows", names["rasterisation_rows"]):
+        path = tmp_path / f"{field}.mlir"
+        path.write_text(f'module attributes {{tilewright.force = "block_m=32,block_n=32,{field}=3"}}' + product)
+        decisions = json.loads(tool("tw-compile", path, "--target=nvidia:A100", "--explain=json"))
+        decision, = (each for each in decisions if each["decision"] == "contraction")
+        choices.append(decision["choice"])
+    assert choices[0] == choices[1] and choices[0]["rasterisation_rows"] == 3
+    found = set(names) & set(choices[0])
+    assert found == {"transpose_before", "rasterisation_rows", "persistent_blocks", "pipeline_unroll"}
+    assert all(choices[0][now] == choices[0][names[now]] for now in found)
+    assert choices[0]["step_instructions"]["mma"] == choices[0]["step_instructions"]["products"] > 0
