@@ -14,6 +14,8 @@ optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopen
   chromium)
 # Every module pinned: the same tests everywhere.
 python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4 pytest-xdist==3.6.1)
+# Those of the tests of tilewright.torch, in a folder of their own (build/venv-torch): 0.7 GB, PyTorch built for hosts alone.
+torch_modules=(torch==2.13.0 numpy==1.26.4 expecttest==0.3.0 pytest==8.3.4 pytest-xdist==3.6.1)
 
 missing() {
   local package
@@ -53,6 +55,21 @@ if [ $((${#wanted[@]} + ${#extra[@]})) -gt 0 ]; then
   done
   mkdir -p build
   touch build/.optional-packages-tried
+fi
+
+# PyTorch for hosts comes from a wheel at hand, or from PyTorch's own index: the package index has the one with CUDA, of 3 GB.
+install_torch() {
+  /usr/bin/python3 -m venv build/venv-torch
+  local pip=(build/venv-torch/bin/python -m pip install -q --disable-pip-version-check)
+  "${pip[@]}" --only-binary :all: "torch==2.13.0+cpu" "${torch_modules[@]:1}" ||
+    "${pip[@]}" --only-binary :all: --extra-index-url https://download.pytorch.org/whl/cpu "torch==2.13.0+cpu" "${torch_modules[@]:1}"
+}
+
+stamp=build/.torch-modules
+if [ "$(cat "$stamp" 2>/dev/null)" != "${torch_modules[*]}" ]; then
+  mkdir -p build
+  install_torch || echo "install-deps: PyTorch cannot be had; the tests of tilewright.torch are skipped" >&2
+  echo "${torch_modules[*]}" >"$stamp" # also where it could not be had: it is asked for once, not at every start
 fi
 
 stamp=build/venv/.tilewright-modules

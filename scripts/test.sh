@@ -54,6 +54,16 @@ TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider -n auto 
   --junitxml="$results/integration.xml" test/integration
 collect integration $? "$results/integration.xml"
 
+# PyTorch has modules of its own, in a folder of its own.
+if build/venv-torch/bin/python -c 'import torch' 2>/dev/null; then
+  TILEWRIGHT_SDK=$PWD/$build build/venv-torch/bin/python -m pytest -q -p no:cacheprovider -n auto \
+    --junitxml="$results/python-torch.xml" test/python/torch
+  collect python-torch $? "$results/python-torch.xml"
+else
+  echo "python-torch: skipped, since PyTorch could not be installed"
+  add 0 0 1
+fi
+
 if [ "$TILEWRIGHT_FULL" -eq 1 ]; then
   scripts/test-sanitize.sh --integration | tee "$results/sanitize.log"
   if read -r p _ f _ < <(tail -1 "$results/sanitize.log" | grep -E '^[0-9]+ passed, [0-9]+ failed$'); then

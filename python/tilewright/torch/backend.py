@@ -1,0 +1,128 @@
+"""`torch.compile(model, backend="tilewright")`.
+
+Dynamo's graph goes through AOTAutograd, which makes it functional, splits it into forward and backward, and takes composite operations
+apart; `compile_graph` makes one Python function of each of these graphs.
+"""
+
+import logging
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+from . import decompositions, options as options_, partition, registry
+from .importer import Importer, is_tensor, memory_order, source_line
+from .launch import Source, bind_inputs, call_eager, call_program
+from .program import compile_program
+from .sizes import plain
+
+log = logging.getLogger(__name__)
+
+
+class UnsupportedError(RuntimeError):
+    """An operation cannot be compiled, and `strict` does not let it run eagerly."""
+
+
+def backend(graph, example_inputs, *, mode=None, options=None):
+    """The back end as torch.compile calls it."""
+    settings = options_.read(options, mode)
+    if options_.MODES[mode]:
+        log.info("mode %r: %s", mode, options_.MODES[mode])
+
+    def compiler(module, inputs):
+        return compile_graph(module, settings)
+    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler, decompositions=decompositions.table(),
+                        partition_fn=min_cut_rematerialization_partition)(graph, example_inputs)
+
+
+def compile_graph(module, options):
+    """One graph of ATen operations as a function of a list of its inputs, which it empties."""
+    registry.load()
+    graph = module.graph
+    graph.eliminate_dead_code()
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            node.meta.setdefault("val", getattr(module, node.target))
+    reasons = partition.unsupported(partition.work_nodes(graph))
+    report(reasons, options)
+    output = next(n for n in graph.nodes if n.op == "output")
+    results = output.args[0] if isinstance(output.args[0], (tuple, list)) else [output.args[0]]
+    bases = {n: partition.base_of(n) for n in results if isinstance(n, torch.fx.Node) and is_tensor(n.meta.get("val"))}
+    source = Source()
+    bind_inputs(source, [n for n in graph.nodes if n.op == "placeholder"])
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            source.names[node] = source.bind(getattr(module, node.target), "attribute")
+    for stage in partition.stages(graph, reasons, list(bases.values())):
+        if stage.compiled:
+            if stage.outputs:
+                write_stage(source, stage, options)
+        else:
+            for node in stage.nodes:
+                call_eager(source, node)
+    source.line("return [" + ", ".join(result_text(source, n, bases) for n in results) + "]")
+    return source.finish()
+
+
+def result_text(source, node, bases):
+    if not isinstance(node, torch.fx.Node):
+        return repr(node)
+    if node not in bases:
+        return source.size(node.meta["val"]) if node not in source.names else source.names[node]
+    base = bases[node]
+    if base is node:
+        return source.names[node]
+    fake, origin = node.meta["val"], base.meta["val"]
+    offset = plain(fake.storage_offset()) - plain(origin.storage_offset())
+    start = source.size(offset)
+    if base.op == "placeholder":
+        start = f"{source.names[base]}.storage_offset() + {start}"
+    return f"{source.names[base]}.as_strided({source.tuple(fake.shape)}, {source.tuple(fake.stride())}, {start})"
+
+
+def report(reasons, options):
+    """What runs eagerly: one line, or under `strict` an error."""
+    lines = {}
+    for node, reason in reasons.items():
+        key = (registry.name_of(node.target) or str(node.target), source_line(node), reason)
+        lines[key] = lines.get(key, 0) + 1
+    if not lines:
+        return
+    texts = [f"{name}{f' at {line}' if line else ''}: {reason}" for name, line, reason in lines if name != str(None)]
+    if options.strict:
+        raise UnsupportedError(
+            "tilewright cannot compile this graph (strict=True):\n  " + "\n  ".join(texts) +
+            "\nWithout strict=True these operations run eagerly.")
+    log.warning("%d of the graph's operations run eagerly: %s", len(reasons), "; ".join(texts))
+
+
+def stage_text(stage, locations=False):
+    """The text of a compiled stage, with the symbols that are arguments."""
+    writer = Importer(stage.inputs, locations)
+    nodes = partition.live(stage)
+    writer.bind_scalars([*nodes, *stage.outputs])
+    for node in nodes:
+        writer.write(node)
+    text, _ = writer.finish(stage.outputs)
+    return text, writer
+
+
+def memory_shape(node):
+    """The sizes of a node's tensor in the order of its memory."""
+    fake = node.meta["val"]
+    return [fake.shape[i] for i in memory_order(fake) or range(fake.dim())]
+
+
+def write_stage(source, stage, options):
+    text, writer = stage_text(stage)
+    log.debug("compiles %d operations:\n%s", len(stage.nodes), text)
+    program = compile_program(text, options)
+    seeded = writer.function.seed_argument is not None
+    shapes = [memory_shape(n) for n in stage.inputs] + [()] * (len(writer.scalars) + seeded) + [memory_shape(n) for n in stage.outputs]
+    sizes = [None] * program.sizes
+    for shape, names in zip(shapes, program.shapes, strict=True):
+        for n, name in zip(shape, names, strict=True):
+            if name.startswith("n") and name[1:].isdigit() and sizes[int(name[1:])] is None:
+                sizes[int(name[1:])] = source.size(n)
+    assert None not in sizes, (program.shapes, sizes)
+    call_program(source, program, stage.inputs, writer.scalars, seeded, stage.outputs, sizes)

@@ -1,0 +1,239 @@
+"""From an FX graph of ATen operations to the text of one function.
+
+    text, plan = import_graph(nodes, outputs)
+
+Each node is written by the emitter of its operation (`registry.py`). Arrays of a compiled program are dense and row-major, so a
+tensor that lies otherwise in memory is passed in the order of its memory and transposed in the text.
+"""
+
+import operator
+import os
+import re
+
+import torch
+
+from . import registry, types
+from .context import Context, shape_of, type_of
+from .emit import Function
+from .registry import Unsupported
+from .sizes import plain, symbols_of
+from .value import Value
+
+NAME = "graph"
+
+
+def memory_order(fake):
+    """The dimensions from the outermost to the innermost in memory, if the tensor lies dense; else None."""
+    sizes, strides = shape_of(fake), tuple(plain(s) for s in fake.stride())
+    if any(n == 0 for n in sizes) or fake.is_contiguous():
+        return tuple(range(len(sizes)))
+
+    def hint(n):
+        return int(n.node.hint) if hasattr(n, "node") else int(n)
+    order = sorted(range(len(sizes)), key=lambda i: (-hint(fake.stride()[i]), sizes[i] == 1, i))
+    expected = 1
+    for i in reversed(order):
+        if sizes[i] != 1 and strides[i] != expected:
+            return None
+        expected = plain(expected * sizes[i]) if not isinstance(expected * sizes[i], int) else expected * sizes[i]
+    return tuple(order)
+
+
+def inverse(order):
+    result = [0] * len(order)
+    for position, i in enumerate(order):
+        result[i] = position
+    return result
+
+
+def source_location(node):
+    """MLIR's text of the line of the user's program that a node comes from."""
+    trace = node.meta.get("stack_trace") or ""
+    frames = re.findall(r'File "([^"]+)", line (\d+)', trace)
+    if not frames:
+        return None
+    path, line = frames[-1]
+    return f'"{path}":{line}:1'
+
+
+def source_line(node):
+    """`model.py:12` for messages; None where it is not known."""
+    location = source_location(node)
+    if location is None:
+        return None
+    path, line = re.fullmatch(r'"(.*)":(\d+):1', location).groups()
+    return f"{os.path.relpath(path) if not os.path.relpath(path).startswith('..') else path}:{line}"
+
+
+def is_tensor(value):
+    return isinstance(value, torch.Tensor)
+
+
+def is_size(value):
+    return isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool)
+
+
+class Importer:
+    """Writes one function. `inputs` are the nodes that arrive as arguments, in this order."""
+
+    def __init__(self, inputs, locations=False):
+        self.function = Function(NAME, locations)
+        self.values = {}
+        self.untransposed = {}       # arguments that no node has read yet, with the permutation from the order of memory
+        self.argument_orders = []    # of each tensor argument: its dimensions in the order of memory
+        self.tensors = []            # the input nodes that are tensors, in the order of the arguments
+        self.scalars = []            # symbols that arrive as arrays of one i64, after the tensors
+        for node in inputs:
+            if is_tensor(node.meta["val"]):
+                self._argument(node)
+
+    def _argument(self, node):
+        fake = node.meta["val"]
+        shape, type = shape_of(fake), type_of(fake)
+        order = memory_order(fake) or tuple(range(len(shape)))
+        argument = self.function.argument([shape[i] for i in order], type)
+        for position, i in enumerate(order):
+            if not isinstance(shape[i], int) and shape[i].is_Symbol:
+                self.function.sizes.bind(shape[i], lambda a=argument, p=position: self._dimension(a, p))
+        self.tensors.append(node)
+        self.argument_orders.append(order)
+        self.untransposed[node] = (argument, inverse(order))
+
+    def _dimension(self, argument, position):
+        """Sizes of arguments are written at the head of the function, where every use is in scope."""
+        f = self.function
+        name = f.fresh()
+        f.heads.append(f"{name} = tensor.dim {argument.name}, {f.constant(position, 'index')} : {argument.text}")
+        f.sizes.known[0][argument.shape[position]] = name
+        return name
+
+    def bind_scalars(self, nodes):
+        """Symbols that are no size of an argument become arguments of their own."""
+        needed = set()
+        for node in nodes:
+            for value in _flat([node.meta.get("val"), *node.args, *node.kwargs.values()]):
+                if isinstance(value, torch.fx.Node):
+                    value = value.meta.get("val")
+                for n in (*value.shape, *value.stride()) if is_tensor(value) else [value] if isinstance(value, torch.SymInt) else []:
+                    needed |= symbols_of(plain(n))
+        for symbol in sorted(needed, key=str):
+            if symbol in self.function.sizes.sources:
+                continue
+            argument = self.function.argument((), "i64")
+            self.scalars.append(symbol)
+            self.function.sizes.bind(symbol, lambda a=argument, s=symbol: self._scalar(a, s))
+
+    def _scalar(self, argument, symbol):
+        f = self.function
+        element, name = f.fresh(), f.fresh()
+        f.heads.append(f"{element} = tensor.extract {argument.name}[] : {argument.text}")
+        f.heads.append(f"{name} = arith.index_cast {element} : i64 to index")
+        f.sizes.known[0][symbol] = name
+        return name
+
+    def value_of(self, node):
+        if node in self.untransposed:
+            self.values[node] = self.function.transpose(*self.untransposed.pop(node))
+        return self.values[node]
+
+    def resolve(self, argument):
+        """An argument of a node as its emitter takes it."""
+        if isinstance(argument, torch.fx.Node):
+            value = argument.meta.get("val")
+            if is_size(value):
+                return plain(value)
+            if isinstance(value, (torch.SymFloat, torch.SymBool)):
+                raise Unsupported("a number that is computed from a dynamic size is not compiled")
+            return self.value_of(argument)
+        if isinstance(argument, (list, tuple)):
+            return [self.resolve(a) for a in argument]
+        if isinstance(argument, (torch.SymInt,)):
+            return plain(argument)
+        return argument
+
+    def write(self, node):
+        """One node; `Unsupported` where it cannot be."""
+        self.function.location = source_location(node)
+        if node.target is operator.getitem:
+            source = self.values[node.args[0]]
+            self.values[node] = source[node.args[1]]
+            return
+        emitter = registry.emitter_of(node.target)
+        if emitter is None:
+            raise Unsupported("there is no emitter of this operation")
+        fake = node.meta.get("val")
+        for result in fake if isinstance(fake, (tuple, list)) else [fake]:
+            if is_tensor(result):
+                check_tensor(result)
+        if fake is not None and all(m is None or 0 in m.shape for m in _flat([fake])):
+            self.values[node] = self._without_elements(fake)
+            return
+        arguments = [self.resolve(a) for a in node.args]
+        keywords = {k: self.resolve(v) for k, v in node.kwargs.items()}
+        result = emitter(Context(self.function, node), *arguments, **keywords)
+        self.values[node] = self._typed(result, fake)
+
+    def _without_elements(self, fake):
+        if isinstance(fake, (tuple, list)):
+            return tuple(self._without_elements(m) for m in fake)
+        return None if fake is None else self.function.empty(shape_of(fake), type_of(fake))
+
+    def _typed(self, result, fake):
+        """Results under the shapes that the graph knows for them."""
+        if isinstance(result, tuple):
+            return tuple(self._typed(r, m) if r is not None else None for r, m in zip(result, fake))
+        shape, type = shape_of(fake), type_of(fake)
+        assert result.type == type, f"the emitter made {result.type} where the graph has {type}"
+        assert len(result.shape) == len(shape), f"the emitter made {result.shape} where the graph has {shape}"
+        return self.function.cast_shape(result, shape)
+
+    def finish(self, outputs):
+        """The text; `outputs` are nodes. Gives with it the order of memory of each result."""
+        orders, results = [], []
+        for node in outputs:
+            order = memory_order(node.meta["val"]) or tuple(range(node.meta["val"].dim()))
+            results.append(self.function.transpose(self.value_of(node), order))
+            orders.append(order)
+        return self.function.finish(results), orders
+
+
+def check_tensor(fake):
+    """Raises `Unsupported` for tensors that no program takes."""
+    type_of(fake)
+    if fake.layout is not torch.strided:
+        raise Unsupported(f"tensors of layout {fake.layout} are not compiled")
+    if fake.is_conj() or fake.is_neg():
+        raise Unsupported("a conjugated or negated view is not compiled")
+
+
+def _flat(values):
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def probe(node):
+    """Why a node cannot be written; None where it can. Writes it by itself, into a function that is thrown away."""
+    try:
+        for value in _flat([node.meta.get("val")]):
+            if value is not None and not is_tensor(value):
+                return "its result is no tensor"
+        inputs = [n for n in node.all_input_nodes]
+        importer = Importer([n for n in inputs if is_tensor(n.meta.get("val"))])
+        for source in inputs:
+            fake = source.meta.get("val")
+            if isinstance(fake, (tuple, list)):
+                importer.values[source] = tuple(
+                    Value(f"%p{i}", shape_of(m), type_of(m)) if is_tensor(m) else None for i, m in enumerate(fake))
+        for source in inputs:
+            if is_tensor(source.meta.get("val")):
+                check_tensor(source.meta["val"])
+        importer.bind_scalars([node])
+        importer.write(node)
+    except Unsupported as error:
+        return str(error)
+    except NotImplementedError as error:
+        return str(error)
+    return None

@@ -1,0 +1,438 @@
+"""Reads and writes at computed indices: embeddings, gathers, advanced indexing, scatters.
+
+Reads are element-wise with one access at a computed index. Writes are loops over the indices, in their order, so that of several
+writes to one element the last one stays and sums are reproducible. Indices are compared with the size before anything is
+read: an index out of range is an error of the call, as in eager.
+"""
+
+
+from . import types
+from .registry import op
+from .scalars import Scalar, Scalars
+from .sizes import product
+from .value import Value
+
+
+def check_range(c, index, size):
+    """Refuses, in the call, an index that is not in -size .. size - 1."""
+    f = c.f
+    if 0 in index.shape:
+        return
+
+    def outside(s, a, bad):
+        n = s.cast(s.size(size), index.type)
+        wrong = s.binary("or", s.compare("ge", a, n), s.compare("lt", a, s.neg(n)))
+        return s.binary("or", bad, wrong)
+    bad = f.reduce([index], range(index.rank), "i1", False, outside)
+    s = Scalars(f)
+    good = s.logical_not(s.extract(bad, []))
+    f.line(f'cf.assert {good.name}, "an index is out of range"')
+
+
+def wrapped(s, a, size):
+    """An index as i64, counted from the front, and inside of the tensor."""
+    a = s.cast(a, "i64")
+    n = s.size(size)
+    a = s.select(s.compare("lt", a, 0), s.add(a, n), a)
+    return s.max(s.min(a, s.sub(n, 1)), 0)
+
+
+def as_index(c, index):
+    if index.type in ("i1", "u8") or types.is_float(index.type):
+        c.refuse("an index of booleans makes a size of data and is not compiled")
+    return index
+
+
+@op("embedding")
+def embedding(c, weight, index, padding=-1, scale=False, sparse=False):
+    if 0 in c.shape or 0 in weight.shape:
+        return c.f.empty(c.shape, c.type)
+    check_range(c, index, weight.shape[0])
+    column = index.rank
+    return c.f.map([c.f.view(index, (*index.shape, 1))], c.shape, c.type,
+                   lambda s, a: s.extract(weight, [wrapped(s, a, weight.shape[0]), s.index(column)]))
+
+
+@op("index_select")
+def index_select(c, x, axis, index):
+    if x.rank == 0:
+        return x
+    axis = c.axis(axis, x.rank)
+    if 0 in c.shape or 0 in x.shape:
+        return c.f.empty(c.shape, c.type)
+    index = c.f.view(index, (c.shape[axis],))
+    check_range(c, index, x.shape[axis])
+    held = c.f.view(index, (c.shape[axis], *[1] * (x.rank - 1 - axis)))
+
+    def body(s, a):
+        at = [s.index(i) for i in range(x.rank)]
+        at[axis] = wrapped(s, a, x.shape[axis])
+        return s.extract(x, at)
+    return c.f.map([held], c.shape, c.type, body)
+
+
+@op("gather")
+def gather(c, x, axis, index, sparse_grad=False):
+    if 0 in c.shape:
+        return c.f.empty(c.shape, c.type)
+    if x.rank == 0:
+        return c.broadcast(x, c.shape)
+    axis = c.axis(axis, x.rank)
+    if index.rank == 0:
+        index = c.f.view(index, (1,))
+    check_range(c, index, x.shape[axis])
+
+    def body(s, a):
+        at = [s.index(i) for i in range(x.rank)]
+        at[axis] = wrapped(s, a, x.shape[axis])
+        return s.extract(x, at)
+    return c.f.view(c.f.map([index], index.shape, c.type, body), c.shape)
+
+
+class Advanced:
+    """Where the elements of x[indices] lie: index tensors are broadcast to one shape B, which stands where the first index stands
+    if the indexed dimensions are neighbours, and first if not."""
+
+    def __init__(self, c, x, indices):
+        indices = list(indices) + [None] * (x.rank - len(indices))
+        self.c, self.x = c, x
+        self.dims = [i for i, v in enumerate(indices) if v is not None]
+        self.kept = [i for i, v in enumerate(indices) if v is None]
+        self.indices = [as_index(c, indices[i]) for i in self.dims]
+        rank = max(v.rank for v in self.indices)
+        self.broadcast = []
+        for position in range(rank):
+            sizes = [v.shape[position - rank] for v in self.indices if v.rank >= rank - position]
+            self.broadcast.append(next((n for n in sizes if n != 1), 1))
+        neighbours = self.dims == list(range(self.dims[0], self.dims[0] + len(self.dims)))
+        self.first = self.dims[0] if neighbours else 0
+        rest = [x.shape[i] for i in self.kept]
+        self.shape = (*rest[:self.first], *self.broadcast, *rest[self.first:])
+
+    def check(self):
+        for i, index in zip(self.dims, self.indices):
+            check_range(self.c, index, self.x.shape[i])
+
+    def read(self):
+        c, x = self.c, self.x
+        if 0 in self.shape or 0 in x.shape:
+            return c.f.empty(self.shape, x.type)
+        self.check()
+        count, first = len(self.broadcast), self.first
+        loops = len(self.shape)
+
+        def access(index):
+            lead = count - index.rank
+            return ["0" if n == 1 and self.broadcast[lead + i] != 1 else f"d{first + lead + i}" for i, n in enumerate(index.shape)]
+
+        def body(s, *elements):
+            at = [None] * x.rank
+            for i, element in zip(self.dims, elements):
+                at[i] = wrapped(s, element, x.shape[i])
+            for position, i in enumerate(self.kept):
+                at[i] = s.index(position if position < first else position + count)
+            return s.extract(x, at)
+        into = c.f.empty(self.shape, x.type)
+        return c.f.generic(loops, [(v, access(v)) for v in self.indices], [(into, [f"d{i}" for i in range(loops)])], body)
+
+    def write(self, values, accumulate):
+        """x with `values` (broadcast to the shape of what is read) written, or added, in the order of the indices."""
+        c, x = self.c, self.x
+        f = c.f
+        if 0 in self.shape or 0 in x.shape:
+            return x
+        self.check()
+        count, first = len(self.broadcast), self.first
+        values = c.broadcast(c.cast(values, x.type), self.shape)
+        total = product(self.broadcast)
+        order = [*range(first, first + count), *range(first), *range(first + count, len(self.shape))]
+        rest = [x.shape[i] for i in self.kept]
+        values = f.view(f.transpose(values, order), (total, *rest))
+        indices = [f.view(c.broadcast(v, self.broadcast), (total,)) for v in self.indices]
+        front = [*self.dims, *self.kept]
+        moved = f.transpose(x, front)
+        with f.loop(total, [moved]) as (i, (state,), results):
+            s = Scalars(f)
+            position = Scalar(i, "index")
+            at = [s.index_cast(wrapped(s, s.extract(v, [position]), x.shape[d]), "index").name for d, v in zip(self.dims, indices)]
+            drop = list(range(len(at)))
+            box = [1] * len(at) + rest
+            new = f.slice(values, [i] + [0] * len(rest), [1, *rest], drop=[0])
+            if accumulate:
+                old = f.slice(state, at + [0] * len(rest), box, drop=drop)
+                new = f.map([old, new], rest, x.type, lambda s, a, b: s.cast(
+                    s.add(s.cast(a, types.compute(a.type)), s.cast(b, types.compute(b.type))), x.type))
+            results[:] = [f.insert(new, state, at + [0] * len(rest), sizes=box)]
+        return f.transpose(results[0], [front.index(i) for i in range(x.rank)])
+
+
+@op("index.Tensor", "_unsafe_index.Tensor")
+def index_tensor(c, x, indices):
+    return Advanced(c, x, indices).read()
+
+
+@op("index_put", "_unsafe_index_put")
+def index_put(c, x, indices, values, accumulate=False):
+    masks = [v for v in indices if v is not None]
+    if len(masks) == 1 and masks[0].type == "i1" and indices[0] is not None and not accumulate and product(values.shape) == 1:
+        mask = c.f.view(masks[0], (*masks[0].shape, *[1] * (x.rank - masks[0].rank)))
+        values = c.f.view(c.cast(values, x.type), ())
+        return c.f.map([mask, x, values], x.shape, x.type, lambda s, m, a, v: s.select(m, v, a))
+    return Advanced(c, x, indices).write(values, accumulate)
+
+
+# Scatters along one dimension
+
+
+def scatter_with(c, x, axis, index, source, combine):
+    """For each element of `index`, in order: x[..., index, ...] = combine(s, x[..., index, ...], source element)."""
+    f = c.f
+    if 0 in index.shape or 0 in x.shape:
+        return x
+    shape = x.shape
+    if x.rank == 0:
+        x, index = f.view(x, (1,)), f.view(index, (1,))
+        source = f.view(source, (1,)) if isinstance(source, Value) else source
+    if index.rank == 0:
+        index = f.view(index, (1,))
+        source = f.view(source, (1,)) if isinstance(source, Value) else source
+    axis = c.axis(axis, x.rank)
+    check_range(c, index, x.shape[axis])
+    total = product(index.shape)
+    if isinstance(source, Value):
+        box = f.slice(source, [0] * source.rank, list(index.shape)) if source.shape != index.shape else source
+        source = f.view(box, (total,))
+    flat = f.view(index, (total,))
+    with f.loop(total, [x]) as (i, (state,), results):
+        s = Scalars(f)
+        position = Scalar(i, "index")
+        at, rest = [], s.index_cast(position, "i64")
+        for n in reversed(index.shape[1:]):
+            size = s.size(n)
+            at.insert(0, s.binary("rem", rest, size))
+            rest = s.div(rest, size)
+        at.insert(0, rest)
+        at[axis] = wrapped(s, s.extract(flat, [position]), x.shape[axis])
+        names = [s.index_cast(a, "index") for a in at]
+        new = s.extract(source, [position]) if isinstance(source, Value) else s.constant(source, x.type)
+        if combine is not None:
+            old = s.extract(state, names)
+            wide = types.compute(x.type)
+            new = s.cast(combine(s, s.cast(old, wide), s.cast(new, wide)), x.type)
+        written = f.op(f"tensor.insert {new.name} into {state.name}[{', '.join(n.name for n in names)}] : {state.text}")
+        results[:] = [Value(written, x.shape, x.type)]
+    return f.view(results[0], shape)
+
+
+@op("scatter.src", "scatter.value")
+def scatter(c, x, axis, index, source):
+    return scatter_with(c, x, axis, index, source, None)
+
+
+@op("scatter_add")
+def scatter_add(c, x, axis, index, source):
+    return scatter_with(c, x, axis, index, source, lambda s, a, b: s.add(a, b))
+
+
+REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
+
+
+@op("scatter_reduce.two", "scatter.reduce", "scatter.value_reduce")
+def scatter_reduce(c, x, axis, index, source, reduce=None, *, include_self=True):
+    reduce = reduce or c.node.kwargs["reduce"]
+    if reduce not in REDUCTIONS:
+        c.refuse(f"scatter_reduce with reduce={reduce!r} is not compiled")
+    kind = REDUCTIONS[reduce]
+    if not include_self:
+        neutral = {"add": 0, "mul": 1, "max": types.lowest(x.type), "min": types.highest(x.type)}[kind]
+        x = scatter_with(c, x, axis, index, neutral, None)
+    return scatter_with(c, x, axis, index, source, lambda s, a, b: s.binary(kind, a, b))
+
+
+def _along(c, x, axis, index, source, accumulate):
+    if x.rank == 0:
+        x1 = c.f.view(x, (1,))
+        return c.f.view(_along(c, x1, 0, index, c.f.view(source, (1,)) if isinstance(source, Value) else source, accumulate), ())
+    axis = c.axis(axis, x.rank)
+    index = c.f.view(index, (product(index.shape),))
+    return Advanced(c, x, [None] * axis + [index]).write(source, accumulate)
+
+
+@op("index_add")
+def index_add(c, x, axis, index, source, *, alpha=1):
+    if alpha != 1:
+        source = c.map([source], lambda s, a: s.mul(a, alpha), shape=source.shape)
+    return _along(c, x, axis, index, source, True)
+
+
+@op("index_copy")
+def index_copy(c, x, axis, index, source):
+    return _along(c, x, axis, index, source, False)
+
+
+@op("index_fill.int_Scalar", "index_fill.int_Tensor")
+def index_fill(c, x, axis, index, value):
+    value = value if isinstance(value, Value) else c.f.fill((), x.type, value)
+    if x.rank == 0:
+        return c.cast(value, x.type)
+    return _along(c, x, axis, index, value, False)
+
+
+@op("bucketize.Tensor", "searchsorted.Tensor")
+def searchsorted(c, first, second, *, out_int32=False, right=False, side=None, sorter=None):
+    """How many boundaries are below (or, from the right, not above) each value."""
+    bucketize = "bucketize" in str(c.node.target)
+    values, boundaries = (first, second) if bucketize else (second, first)
+    right = right or side == "right"
+    if sorter is not None or (boundaries.rank > 1 and values.rank != boundaries.rank):
+        c.refuse("searchsorted with a sorter is not compiled")
+    loops = values.rank + 1
+    lead = [f"d{i}" for i in range(values.rank)]
+    access = [f"d{values.rank}"] if boundaries.rank == 1 else lead[:-1] + [f"d{values.rank}"]
+    if 0 in c.shape or 0 in boundaries.shape:
+        return c.f.fill(c.shape, c.type, 0)
+    compute = c.promoted(*c.node.args[:2])
+
+    def body(s, b, v, count):
+        b, v = s.cast(b, compute), s.cast(v, compute)
+        below = s.compare("le" if right else "lt", b, v)
+        if types.is_float(compute):
+            below = s.binary("or", below, s.is_nan(v))
+        return s.add(count, s.cast(below, c.type))
+    return c.f.generic(loops, [(boundaries, access), (values, lead)], [(c.f.fill(c.shape, c.type, 0), lead)], body, {values.rank})
+
+
+# Order
+
+
+def order_key(c, x):
+    """Integers that order as the elements do, NaN last, both zeros equal."""
+    if not types.is_float(x.type):
+        return c.cast(x, "i64")
+    wide = "f64" if x.type == "f64" else "f32"
+    integer = "i64" if wide == "f64" else "i32"
+
+    def body(s, a):
+        a = s.cast(a, wide)
+        nan = s.is_nan(a)
+        zero = s.compare("eq", a, 0)
+        bits = s.op(f"arith.bitcast {a.name} : {wide} to {integer}", integer)
+        sign = s.binary("shr", bits, types.BITS[integer] - 1)
+        key = s.binary("xor", bits, s.binary("and", sign, types.highest(integer)))
+        key = s.select(zero, s.constant(0, integer), key)
+        return s.select(nan, s.constant(types.highest(integer), integer), key)
+    return c.f.map([x], x.shape, integer, body)
+
+
+#: Rows are ordered by counting, which takes n * n comparisons; longer ones run eagerly.
+LONGEST_SORT = 4096
+
+
+def ranks(c, key, axis, descending):
+    """How many elements of its row come before each element; equal ones keep their order."""
+    loops = [f"d{i}" for i in range(key.rank)]
+    other = [f"d{key.rank}" if i == axis else d for i, d in enumerate(loops)]
+
+    def body(s, mine, its, count):
+        before = s.compare("gt" if descending else "lt", its, mine)
+        tie = s.binary("and", s.compare("eq", its, mine), s.compare("lt", s.index(key.rank), s.index(axis)))
+        return s.add(count, s.cast(s.binary("or", before, tie), "i64"))
+    return c.f.generic(key.rank + 1, [(key, loops), (key, other)], [(c.f.fill(key.shape, "i64", 0), loops)], body, {key.rank})
+
+
+def positions_by_rank(c, rank, axis, count):
+    """Row positions of the elements whose ranks are 0 to count - 1."""
+    shape = [count if i == axis else n for i, n in enumerate(rank.shape)]
+    loops = [f"d{i}" for i in range(rank.rank)]
+    other = [f"d{rank.rank}" if i == axis else d for i, d in enumerate(loops)]
+
+    def body(s, r, found):
+        hit = s.compare("eq", r, s.index(axis))
+        return s.add(found, s.select(hit, s.index(rank.rank), s.constant(0, "i64")))
+    return c.f.generic(rank.rank + 1, [(rank, other)], [(c.f.fill(shape, "i64", 0), loops)], body, {rank.rank})
+
+
+def taken(c, x, axis, positions):
+    def body(s, a):
+        at = [s.index(i) for i in range(x.rank)]
+        at[axis] = a
+        return s.extract(x, at)
+    return c.f.map([positions], positions.shape, x.type, body)
+
+
+def sorted_with_positions(c, x, axis, descending, count=None):
+    if x.rank == 0:
+        return x, c.f.fill((), "i64", 0)
+    axis = c.axis(axis, x.rank)
+    size = x.shape[axis]
+    if not isinstance(size, int) or size > LONGEST_SORT:
+        c.refuse(f"sorting rows of {size} elements is not compiled; rows of constant size up to {LONGEST_SORT} are")
+    count = size if count is None else count
+    if 0 in x.shape or count == 0:
+        shape = [count if i == axis else n for i, n in enumerate(x.shape)]
+        return c.f.empty(shape, x.type), c.f.empty(shape, "i64")
+    positions = positions_by_rank(c, ranks(c, order_key(c, x), axis, descending), axis, count)
+    return taken(c, x, axis, positions), positions
+
+
+@op("sort")
+def sort(c, x, axis=-1, descending=False):
+    return sorted_with_positions(c, x, axis, descending)
+
+
+@op("sort.stable")
+def sort_stable(c, x, *, stable=None, dim=-1, descending=False):
+    return sorted_with_positions(c, x, dim, descending)
+
+
+@op("topk")
+def topk(c, x, k, axis=-1, largest=True, sorted=True):
+    if x.rank and isinstance(x.shape[c.axis(axis, x.rank)], int) and x.shape[c.axis(axis, x.rank)] <= 256:
+        return sorted_with_positions(c, x, axis, largest, k)
+    if x.rank == 0:
+        return x, c.f.fill((), "i64", 0)
+    return _selected(c, x, k, c.axis(axis, x.rank), largest)
+
+
+def _selected(c, x, k, axis, largest):
+    """The best of what comes after the one found last, k times: 2 k n comparisons."""
+    f, key = c.f, order_key(c, x)
+    if not largest:
+        key = c.f.map([key], key.shape, key.type, lambda s, a: s.binary("xor", a, -1))
+    row = [n for i, n in enumerate(x.shape) if i != axis]
+    shape = [k if i == axis else n for i, n in enumerate(x.shape)]
+    loops = [f"d{i}" for i in range(x.rank)]
+    kept = [d for i, d in enumerate(loops) if i != axis]
+    last, none = types.highest("i64"), types.lowest(key.type)
+    state = [f.fill(shape, "i64", 0), f.fill(row, key.type, types.highest(key.type)), f.fill(row, "i64", -1)]
+    with f.loop(k, state) as (i, (found, best, at), results):
+        def after(s, a, b, p):
+            return s.binary("or", s.compare("lt", a, b), s.binary("and", s.compare("eq", a, b), s.compare("gt", s.index(axis), p)))
+
+        def largest_of(s, a, b, p, m):
+            return s.max(m, s.select(after(s, a, b, p), a, s.constant(none, key.type)))
+        new_best = f.generic(x.rank, [(key, loops), (best, kept), (at, kept)], [(f.fill(row, key.type, none), kept)], largest_of, {axis})
+
+        def position(s, a, b, p, n, m):
+            hit = s.binary("and", after(s, a, b, p), s.compare("eq", a, n))
+            return s.min(m, s.select(hit, s.index(axis), s.constant(last, "i64")))
+        new_at = f.generic(x.rank, [(key, loops), (best, kept), (at, kept), (new_best, kept)], [(f.fill(row, "i64", last), kept)],
+                           position, {axis})
+        offsets = [i if d == axis else 0 for d in range(x.rank)]
+        box = [1 if d == axis else n for d, n in enumerate(x.shape)]
+        results[:] = [f.insert(new_at, found, offsets, sizes=box), new_best, new_at]
+    return taken(c, x, axis, results[0]), results[0]
+
+
+@op("kthvalue")
+def kthvalue(c, x, k, axis=-1, keepdim=False):
+    if x.rank == 0:
+        return x, c.f.fill((), "i64", 0)
+    axis = c.axis(axis, x.rank)
+    values, positions = sorted_with_positions(c, x, axis, False)
+    offsets, box = [0] * x.rank, list(x.shape)
+    offsets[axis], box[axis] = k - 1, 1
+    drop = [] if keepdim else [axis]
+    return c.f.slice(values, offsets, box, drop=drop), c.f.slice(positions, offsets, box, drop=drop)
+
+

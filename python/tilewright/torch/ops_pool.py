@@ -1,0 +1,170 @@
+"""Pooling: largest elements with their positions, averages, adaptive ones, and the gradients that have no decomposition."""
+
+import math
+
+from . import types
+from .context import shape_of
+from .ops_conv import listed, plus
+from .registry import op
+from .sizes import product
+
+
+class Windows:
+    """Windows over the last dimensions of a tensor, batched or not."""
+
+    def __init__(self, c, x, kernel, stride, padding, dilation, ceil_mode, outputs):
+        self.spatial = len(kernel)
+        self.kernel, self.padding = kernel, padding
+        self.stride, self.dilation = stride or kernel, dilation
+        self.stride = self.stride if self.stride else kernel
+        self.lead = x.rank - self.spatial
+        self.sizes, self.outputs = x.shape[self.lead:], outputs
+        self.high = list(padding)
+        if ceil_mode:  # the last window may begin inside and end beyond the border
+            needed = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(outputs, self.stride, dilation, kernel)]
+            if not all(isinstance(n, int) for n in (*needed, *self.sizes)):
+                c.refuse("pooling with ceil_mode over dynamic positions is not compiled")
+            self.high = [max(n - size - p, 0) for n, size, p in zip(needed, self.sizes, padding)]
+        self.taps = [f"d{x.rank + i}" for i in range(self.spatial)]
+        self.loops = x.rank + self.spatial
+        self.out_map = [f"d{i}" for i in range(x.rank)]
+        self.in_map = self.out_map[:self.lead] + [
+            f"d{self.lead + i} * {self.stride[i]} + {self.taps[i]} * {dilation[i]}" for i in range(self.spatial)]
+
+    def padded(self, c, x, fill):
+        shape = list(x.shape[:self.lead]) + [plus(n, a, b) for n, a, b in zip(self.sizes, self.padding, self.high)]
+        none = [0] * self.lead
+        return c.f.pad(x, none + list(self.padding), none + self.high, shape, fill)
+
+    def reduce(self, c, inputs, type, initial, shape, body):
+        """`inputs`: pairs of a tensor and whether it is read at the window's elements (True) or at the output (False)."""
+        window = c.f.empty(self.kernel, type)
+        reads = [(v, self.in_map if windowed else self.out_map) for v, windowed in inputs] + [(window, self.taps)]
+        return c.f.generic(self.loops, reads, [(c.f.fill(shape, type, initial), self.out_map)],
+                           lambda s, *e: body(s, *e[:-2], e[-1]), range(self.loops - self.spatial, self.loops))
+
+    def position(self, s, i):
+        """The input's coordinate, which may lie in the border."""
+        start = s.mul(s.index(self.lead + i), self.stride[i])
+        return s.sub(s.add(start, s.mul(s.index(self.lead + self.spatial + i), self.dilation[i])), self.padding[i])
+
+
+def windows(c, x, kernel, stride, padding, dilation, ceil_mode, outputs, spatial):
+    kernel = listed(kernel, spatial)
+    stride = listed(stride, spatial) if stride else kernel
+    return Windows(c, x, kernel, stride, listed(padding, spatial), listed(dilation, spatial), ceil_mode, outputs)
+
+
+def _max_pool(spatial):
+    @op(f"max_pool{spatial}d_with_indices")
+    def emit(c, x, kernel, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+        shape = shape_of(c.result(0))
+        w = windows(c, x, kernel, stride, padding, dilation, ceil_mode, shape[-spatial:], spatial)
+        wide = w.padded(c, x, types.lowest(x.type))
+        values = w.reduce(c, [(wide, True)], x.type, types.lowest(x.type), shape, lambda s, a, m: s.max(m, a))
+        last = types.highest("i64")
+
+        def position(s, a, m, least):
+            hit = s.compare("eq", a, m)
+            if types.is_float(a.type):
+                hit = s.binary("or", hit, s.is_nan(a))
+            flat = None
+            for i in range(spatial):
+                at, size = w.position(s, i), s.size(w.sizes[i])
+                if w.padding[i] or w.high[i]:
+                    inside = s.binary("and", s.compare("ge", at, 0), s.compare("lt", at, size))
+                    hit = s.binary("and", hit, inside)
+                flat = at if flat is None else s.add(s.mul(flat, size), at)
+            return s.min(least, s.select(hit, flat, s.constant(last, "i64")))
+        window = c.f.empty(w.kernel, x.type)
+        positions = c.f.generic(
+            w.loops, [(wide, w.in_map), (values, w.out_map), (window, w.taps)], [(c.f.fill(shape, "i64", last), w.out_map)],
+            lambda s, a, m, _, least: position(s, a, m, least), range(w.loops - spatial, w.loops))
+        return values, positions
+
+
+for _spatial in (2, 3):
+    _max_pool(_spatial)
+
+
+def _avg_pool(spatial):
+    @op(f"avg_pool{spatial}d")
+    def emit(c, x, kernel, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
+        w = windows(c, x, kernel, stride, padding, (1,), ceil_mode, c.shape[-spatial:], spatial)
+        type = types.compute(x.type)
+        total = w.reduce(c, [(w.padded(c, x, 0), True)], type, 0, c.shape, lambda s, a, t: s.add(t, s.cast(a, type)))
+        return averaged(c, w, total, count_include_pad, divisor_override, c.type)
+
+
+for _spatial in (1, 2, 3):
+    _avg_pool(_spatial)
+
+
+def averaged(c, w, total, count_include_pad, divisor, type):
+    """Sums over the number of elements of their windows: those inside, or those of the padded input."""
+    borders = any(w.padding)
+    beyond = any(h > p for h, p in zip(w.high, w.padding) if isinstance(h, int))
+    if divisor is not None or (count_include_pad and not beyond) or not (borders or beyond):
+        count = divisor if divisor is not None else math.prod(w.kernel)
+        return c.map([total], lambda s, a: s.div(a, float(count)), type=type, shape=total.shape)
+
+    def body(s, a):
+        count = None
+        for i in range(w.spatial):
+            start = s.sub(s.mul(s.index(w.lead + i), w.stride[i]), w.padding[i])
+            size = s.size(w.sizes[i])
+            end = s.min(s.add(start, w.kernel[i]), s.add(size, w.padding[i]))
+            if not count_include_pad:
+                start, end = s.max(start, 0), s.min(end, size)
+            length = s.sub(end, start)
+            count = length if count is None else s.mul(count, length)
+        return s.div(a, s.cast(count, a.type))
+    return c.map([total], body, type=type, shape=total.shape)
+
+
+def _adaptive_average(spatial):
+    @op(f"_adaptive_avg_pool{spatial}d", f"adaptive_avg_pool{spatial}d")
+    def emit(c, x, sizes):
+        """Output i of o averages the positions from floor(i n / o) to ceil((i + 1) n / o)."""
+        type = types.compute(x.type)
+        y, lead = c.cast(x, type), x.rank - spatial
+        if all(o == 1 for o in sizes):
+            axes = list(range(lead, x.rank))
+            total = c.f.reduce([y], axes, type, 0, lambda s, a, t: s.add(t, a), True)
+            return c.map([total, product(x.shape[lead:])], lambda s, a, n: s.div(a, n))
+        for i in range(spatial):
+            y = _averaged_axis(c, y, lead + i, c.shape[lead + i])
+        return c.cast(y, c.type)
+
+
+def _averaged_axis(c, x, axis, count):
+    size = x.shape[axis]
+    if size == count:
+        return x
+    if isinstance(size, int) and isinstance(count, int) and size % count == 0:
+        split = c.f.view(x, (*x.shape[:axis], count, size // count, *x.shape[axis + 1:]))
+        total = c.f.reduce([split], [axis + 1], x.type, 0, lambda s, a, t: s.add(t, a))
+        return c.map([total], lambda s, a: s.div(a, float(size // count)), type=x.type, shape=total.shape, compute=x.type)
+    loops = [f"d{i}" for i in range(x.rank + 1)]
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1:])
+    in_map = [f"d{x.rank}" if i == axis else f"d{i}" for i in range(x.rank)]
+
+    def bounds(s, i):
+        n, o = s.size(size), s.size(count)
+        return s.div(s.mul(i, n), o), s.div(s.add(s.mul(s.add(i, 1), n), s.sub(o, 1)), o)
+
+    def body(s, a, t):
+        start, end = bounds(s, s.index(axis))
+        at = s.index(x.rank)
+        inside = s.binary("and", s.compare("ge", at, start), s.compare("lt", at, end))
+        return s.add(t, s.select(inside, a, s.constant(0, a.type)))
+    total = c.f.generic(x.rank + 1, [(x, in_map)], [(c.f.fill(shape, x.type, 0), loops[:-1])], body, {x.rank})
+
+    def mean(s, a):
+        start, end = bounds(s, s.index(axis))
+        return s.div(a, s.cast(s.sub(end, start), a.type))
+    return c.map([total], mean, type=x.type, shape=shape, compute=x.type)
+
+
+for _spatial in (2, 3):
+    _adaptive_average(_spatial)

@@ -1,0 +1,52 @@
+"""Options of the back end, checked when they are given."""
+
+import dataclasses
+import difflib
+
+import torch
+
+#: What `mode=` of torch.compile means here. Nothing is ever tuned by running it.
+MODES = {
+    None: "", "default": "",
+    "reduce-overhead": "launches are direct calls already",
+    "max-autotune": "the cost model decides; nothing is tuned by running it",
+    "max-autotune-no-cudagraphs": "the cost model decides; nothing is tuned by running it",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """
+    target      the chip that is compiled for: "cpu:host", "nvidia:H200", ... (`tw-targets` lists them)
+    device      None: where the target's code runs by itself; "emulator": on the emulator, with tensors of the host
+    fp          "default" | "strict" | "fast": may sums be re-associated (`tw-run --fp`)
+    strict      an operation that cannot be compiled is an error; else it runs eagerly
+    threads     threads of parallel loops on hosts; None: as many as PyTorch uses
+    """
+    target: str = "cpu:host"
+    device: str = None
+    fp: str = "default"
+    strict: bool = False
+    threads: int = None
+
+    def __post_init__(self):
+        if self.fp not in ("default", "strict", "fast"):
+            raise ValueError(f"option 'fp' of tilewright is {self.fp!r}; it is 'default', 'strict' or 'fast'")
+        if self.device not in (None, "host", "gpu", "emulator"):
+            raise ValueError(f"option 'device' of tilewright is {self.device!r}; it is None, 'host', 'gpu' or 'emulator'")
+        if self.threads is None:
+            object.__setattr__(self, "threads", torch.get_num_threads() if self.target.startswith("cpu") else 1)
+
+
+def read(options, mode=None):
+    """Options from what torch.compile was given; a name that is none is an error that says the nearest."""
+    if mode not in MODES:
+        raise ValueError(f"mode {mode!r} of torch.compile is not known; known are {', '.join(repr(m) for m in MODES if m)}")
+    known = [field.name for field in dataclasses.fields(Options)]
+    for name in options or {}:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"tilewright has no option {name!r}{hint} Its options are {', '.join(known)}" if not hint else
+                             f"tilewright has no option {name!r}{hint} (its options: {', '.join(known)})")
+    return Options(**(options or {}))

@@ -1,0 +1,112 @@
+"""Sizes that are not known when a graph is compiled: sympy expressions over the graph's symbols, as index values in the
+text, and as Python source for the launcher."""
+
+import contextlib
+
+import sympy
+from torch.utils._sympy import functions as forms
+
+
+def plain(size):
+    """A size of a graph (an integer or a SymInt) as an integer or a sympy expression."""
+    if isinstance(size, int) and not hasattr(size, "node"):
+        return size
+    expression = size.node.expr if hasattr(size, "node") else size
+    return int(expression) if isinstance(expression, (int, sympy.Integer)) else sympy.expand(expression)
+
+
+def is_static(shape):
+    return all(isinstance(n, int) for n in shape)
+
+
+def product(sizes):
+    result = 1
+    for n in sizes:
+        result = result * n
+    return result if isinstance(result, int) else plain(result)
+
+
+def symbols_of(expression):
+    return expression.free_symbols if isinstance(expression, sympy.Basic) else set()
+
+
+class SizeWriter:
+    """Writes index arithmetic once for each expression and scope."""
+
+    def __init__(self, function):
+        self.function = function
+        self.sources = {}       # symbol -> callable that writes its value and gives the name
+        self.known = [{}]       # expression -> name; one table a scope
+
+    def bind(self, symbol, write):
+        self.sources.setdefault(symbol, write)
+
+    @contextlib.contextmanager
+    def scope(self):
+        self.known.append({})
+        try:
+            yield
+        finally:
+            self.known.pop()
+
+    def value(self, expression):
+        for table in self.known:
+            if expression in table:
+                return table[expression]
+        name = self._write(expression)
+        self.known[-1][expression] = name
+        return name
+
+    def _write(self, e):
+        f = self.function
+        if isinstance(e, (int, sympy.Integer)):
+            return f.constant(int(e), "index")
+        if e in self.sources:
+            return self.sources[e]()
+        if isinstance(e, (sympy.Add, sympy.Mul)):
+            names = [self.value(a) if not isinstance(a, sympy.Integer) else f.constant(int(a), "index") for a in e.args]
+            result = names[0]
+            for name in names[1:]:
+                result = f.op(f"arith.{'addi' if isinstance(e, sympy.Add) else 'muli'} {result}, {name} : index")
+            return result
+        if isinstance(e, sympy.Pow) and isinstance(e.exp, sympy.Integer) and int(e.exp) > 0:
+            base = result = self.value(e.base)
+            for _ in range(int(e.exp) - 1):
+                result = f.op(f"arith.muli {result}, {base} : index")
+            return result
+        two = {forms.FloorDiv: "floordivsi", forms.CleanDiv: "floordivsi", forms.CeilDiv: "ceildivsi", forms.Mod: "remsi",
+               forms.PythonMod: "remsi", sympy.Max: "maxsi", sympy.Min: "minsi", forms.Max: "maxsi", forms.Min: "minsi"}
+        for kind, name in two.items():
+            if isinstance(e, kind):
+                operands = [self.value(a) if not isinstance(a, sympy.Integer) else f.constant(int(a), "index") for a in e.args]
+                result = operands[0]
+                for operand in operands[1:]:
+                    result = f.op(f"arith.{name} {result}, {operand} : index")
+                return result
+        raise NotImplementedError(f"the size {e} ({type(e).__name__})")
+
+
+def python_source(e, names):
+    """Python source of a size; `names` maps symbols to Python expressions."""
+    if isinstance(e, (int, sympy.Integer)):
+        return str(int(e))
+    if isinstance(e, sympy.Symbol):
+        return names[e]
+    parts = [python_source(a, names) for a in e.args] if not isinstance(e, sympy.Pow) else []
+    if isinstance(e, sympy.Add):
+        return "(" + " + ".join(parts) + ")"
+    if isinstance(e, sympy.Mul):
+        return "(" + " * ".join(parts) + ")"
+    if isinstance(e, sympy.Pow):
+        return f"({python_source(e.base, names)} ** {int(e.exp)})"
+    if isinstance(e, (forms.FloorDiv, forms.CleanDiv)):
+        return f"({parts[0]} // {parts[1]})"
+    if isinstance(e, forms.CeilDiv):
+        return f"(-(-{parts[0]} // {parts[1]}))"
+    if isinstance(e, (forms.Mod, forms.PythonMod)):
+        return f"({parts[0]} % {parts[1]})"
+    if isinstance(e, (sympy.Max, forms.Max)):
+        return f"max({', '.join(parts)})"
+    if isinstance(e, (sympy.Min, forms.Min)):
+        return f"min({', '.join(parts)})"
+    raise NotImplementedError(f"the size {e} ({type(e).__name__})")

@@ -1,0 +1,54 @@
+"""Element types of the text that the importer writes, and how they relate to those of PyTorch.
+
+A type is a string. Integers without sign in MLIR's text carry theirs here: `u8` is `i8` in the text, and operations on it
+are the unsigned ones.
+"""
+
+import torch
+
+OF_TORCH = {
+    torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16",
+    torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "i1",
+}
+TO_TORCH = {name: dtype for dtype, name in OF_TORCH.items()}
+
+BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "u8": 8, "i1": 1, "index": 64}
+FLOATS = ("f64", "f32", "f16", "bf16")
+
+
+def text(type):
+    """The type as MLIR writes it."""
+    return "i8" if type == "u8" else type
+
+
+def is_float(type):
+    return type in FLOATS
+
+
+def is_integer(type):
+    return type not in FLOATS and type != "i1"
+
+
+def is_unsigned(type):
+    return type in ("u8", "i1")
+
+
+def compute(type):
+    """The type in which eager computes an operation on `type` and rounds once: f32 for the two 16-bit floats."""
+    return "f32" if type in ("f16", "bf16") else type
+
+
+def lowest(type):
+    """The value that every maximum starts from."""
+    if is_float(type):
+        return float("-inf")
+    return 0 if is_unsigned(type) else -(1 << (BITS[type] - 1))
+
+
+def highest(type):
+    """The value that every minimum starts from."""
+    if is_float(type):
+        return float("inf")
+    if type == "i1":
+        return 1
+    return (1 << BITS[type]) - 1 if is_unsigned(type) else (1 << (BITS[type] - 1)) - 1

@@ -1,0 +1,203 @@
+"""What `torch.compile(..., backend="tilewright")` promises beside right numbers: strides, aliases, mutation, dynamic sizes, training,
+random numbers, options, messages."""
+
+import logging
+
+import pytest
+import torch
+from torch import nn
+
+import tilewright.torch
+from tilewright.torch.options import Options, read
+
+
+def compiled(function, **options):
+    return torch.compile(function, backend="tilewright", options={"strict": True, **options.pop("options", {})}, **options)
+
+
+def equal_outside(got, want):
+    """Values, sizes, types, strides and storage offsets are those of eager."""
+    for g, w in zip(got, want, strict=True):
+        assert (g.shape, g.dtype, g.stride(), g.storage_offset()) == (w.shape, w.dtype, w.stride(), w.storage_offset())
+        torch.testing.assert_close(g, w, equal_nan=True)
+
+
+def test_the_name_is_known():
+    assert "tilewright" in torch._dynamo.list_backends()
+
+
+def test_views_of_one_result_share_memory():
+    def f(x):
+        y = torch.relu(x) + 1
+        return y.t(), y[:, ::2], y.unsqueeze(0).expand(3, -1, -1), y.view(-1)[2:]
+    x = torch.randn(4, 6)
+    got = compiled(f)(x)
+    equal_outside(got, f(x))
+    assert len({g.untyped_storage().data_ptr() for g in got}) == 1
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_strides_of_transposed_and_sliced_arguments(dynamic):
+    def f(x, y):
+        return x + 1, x.t().exp(), (x * y).sum(0, keepdim=True), y[1:], x
+    arguments = torch.randn(6, 4).t(), torch.randn(8, 12)[::2, ::2]
+    equal_outside(compiled(f, dynamic=dynamic)(*arguments), f(*arguments))
+
+
+def test_channels_last():
+    conv = nn.Conv2d(3, 8, 3, padding=1, stride=2).to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 9, 8).to(memory_format=torch.channels_last)
+    with torch.no_grad():
+        equal_outside([compiled(conv)(x)], [conv(x)])
+
+
+def test_results_with_gaps_and_with_shared_elements():
+    def f(x):
+        return torch.ops.aten.empty_strided([2, 3], [6, 2]).fill_(1) * 0 + x, torch.zeros(3).expand(2, 3) + 0 * x
+    x = torch.randn(2, 3)
+    equal_outside(compiled(f)(x), f(x))
+
+
+def test_mutation_of_arguments_and_buffers():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("total", torch.zeros(3))
+
+        def forward(self, x):
+            self.total.add_(x.sum(0))
+            x.mul_(2)
+            x[:, 1:].sub_(1)
+            return x + self.total
+    ours, theirs = Counts(), Counts()
+    x, y = torch.ones(2, 3), torch.ones(2, 3)
+    f = compiled(ours)
+    for _ in range(2):
+        torch.testing.assert_close(f(x), theirs(y))
+        torch.testing.assert_close(x, y)
+    torch.testing.assert_close(ours.total, theirs.total)
+
+
+def test_an_argument_that_is_returned_is_the_same_tensor():
+    x = torch.randn(3)
+    assert compiled(lambda x: (x, x + 1))(x)[0] is x
+
+
+def test_one_compilation_serves_all_sizes():
+    compilations = []
+
+    def counting(graph, inputs, **keywords):
+        compilations.append(graph)
+        return tilewright.torch.backend(graph, inputs, **keywords)
+
+    def f(x, w):
+        y = torch.softmax(x @ w, -1)
+        return y.reshape(-1), torch.cat([y, y], 0), y[1:] - y[:-1], x.shape[0] * y, torch.arange(x.shape[0])
+    g = torch.compile(f, backend=counting, dynamic=True, options={"strict": True})
+    for n, k in ((4, 8), (7, 5), (33, 2)):
+        arguments = torch.randn(n, k), torch.randn(k, 6)
+        equal_outside(g(*arguments), f(*arguments))
+    assert len(compilations) == 1
+
+
+def test_a_number_that_is_an_argument():
+    def f(x, n):
+        return nn.functional.pad(x, (n, 0)) * n
+    g = compiled(f, dynamic=True)
+    for x, n in ((torch.randn(3, 4), 2), (torch.randn(5, 6), 3)):
+        torch.testing.assert_close(g(x, n), f(x, n))
+
+
+def test_special_values():
+    x = torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 1e38, -1e-45])
+
+    def f(x):
+        return (torch.relu(x), x.clamp(-1, 1), torch.maximum(x, x.flip(0)), x.max(), x.min(0).values, x.argmax(), x.softmax(0), torch.sign(x), x * 10,
+                x.isnan(), x / x.flip(0), torch.sigmoid(x), x.nan_to_num(), x > 0, x.sort().values, x.exp())
+    for g, w in zip(compiled(f)(x), f(x), strict=True):
+        torch.testing.assert_close(g, w, equal_nan=True)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4)])
+def test_sizes_of_zero(shape):
+    def f(x):
+        return x + 1, x.sum(), x.sum(-1), torch.cat([x, x], -1), x.t() if x.dim() == 2 else x, x.softmax(-1), x.mean(0)
+    x = torch.randn(shape)
+    equal_outside(compiled(f)(x), f(x))
+
+
+def test_training():
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
+    x, target = torch.randn(5, 8, requires_grad=True), torch.tensor([0, 1, 2, 3, 0])
+
+    def gradients(f):
+        loss = nn.functional.cross_entropy(f(x), target)
+        return torch.autograd.grad(loss, [x, *model.parameters()])
+    for g, w in zip(gradients(compiled(model)), gradients(model), strict=True):
+        torch.testing.assert_close(g, w)
+
+
+def test_dropout_follows_the_seed():
+    f = compiled(lambda x: nn.functional.dropout(x, 0.3))
+    x = torch.ones(1000, 100, requires_grad=True)
+    torch.manual_seed(3)
+    first, second = f(x), f(x)
+    torch.manual_seed(3)
+    assert torch.equal(first, f(x)) and not torch.equal(first, second)
+    assert abs((first == 0).float().mean() - 0.3) < 0.01
+    first.sum().backward()
+    torch.testing.assert_close(x.grad, first.detach())
+
+
+def test_random_numbers_have_their_distributions():
+    f = compiled(lambda x: (torch.rand_like(x), torch.randn_like(x), torch.randint_like(x, 10), torch.bernoulli(x * 0 + 0.25)))
+    uniform, normal, whole, coin = f(torch.zeros(500, 400))
+    assert abs(uniform.mean() - 0.5) < 5e-3 and 0 <= uniform.min() and uniform.max() < 1
+    assert abs(normal.mean()) < 1e-2 and abs(normal.std() - 1) < 1e-2
+    assert [round(float((whole == i).float().mean()), 1) for i in range(10)] == [0.1] * 10
+    assert abs(coin.mean() - 0.25) < 5e-3
+
+
+def test_automatic_mixed_precision():
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8))
+    x = torch.randn(16, 64)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        got, want = compiled(model)(x), model(x)
+    assert got.dtype == want.dtype == torch.bfloat16
+    torch.testing.assert_close(got, want, rtol=2e-2, atol=2e-2)
+
+
+def test_an_island_runs_eagerly_and_is_logged_once(caplog):
+    def f(x):
+        return torch.fft.rfft(x * 2).abs() + 1
+    x = torch.randn(4, 8)
+    with caplog.at_level(logging.WARNING, "tilewright.torch"):
+        torch.testing.assert_close(torch.compile(f, backend="tilewright")(x), f(x))
+    lines = [r.getMessage() for r in caplog.records]
+    assert len(lines) == 1 and "aten::_fft_r2c at" in lines[0] and "test_compile.py:" in lines[0]
+
+
+def test_strict_refuses_with_operation_line_and_remedy():
+    def f(x):
+        return torch.fft.rfft(x * 2).abs()
+    with pytest.raises(Exception, match=r"(?s)aten::_fft_r2c at .*test_compile.py:\d+: there is no emitter.*Without strict=True"):
+        compiled(f)(torch.randn(4, 8))
+
+
+def test_an_index_out_of_range_is_an_error():
+    f = compiled(nn.functional.embedding)
+    weight = torch.randn(4, 3)
+    torch.testing.assert_close(f(torch.tensor([0, 3]), weight), weight[[0, 3]])
+    with pytest.raises(Exception):
+        f(torch.tensor([1, 9]), weight)
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="no option 'strickt'; did you mean 'strict'"):
+        read({"strickt": True})
+    with pytest.raises(ValueError, match="'fp' of tilewright is 'quick'; it is 'default', 'strict' or 'fast'"):
+        Options(fp="quick")
+    with pytest.raises(ValueError, match="mode 'slow' of torch.compile is not known"):
+        read({}, "slow")
+    assert read(None, "max-autotune") == Options()
