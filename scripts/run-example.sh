@@ -3,11 +3,20 @@
 # (examples/feed-forward-f32.mlir), checked against the plain path in float64 and then timed.
 #
 #   scripts/run-example.sh [tw-run's options]     another program: scripts/run-example.sh examples/mlp-f32.mlir --verify
+#   scripts/run-example.sh --torch [FILE.py]      a PyTorch model, compiled by one line (examples/pytorch)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
 cmake --preset release >/dev/null
 cmake --build --preset release --target tw-run tw-compile tw-targets
+if [ "${1:-}" = --torch ]; then
+  if ! build/venv-torch/bin/python -c 'import torch' 2>/dev/null; then
+    echo "run-example: PyTorch could not be installed; see scripts/install-deps.sh" >&2
+    exit 1
+  fi
+  echo "+ python ${2:-examples/pytorch/inference.py}"
+  TILEWRIGHT_SDK=$PWD/build/release PYTHONPATH=$PWD/python exec build/venv-torch/bin/python "${2:-examples/pytorch/inference.py}"
+fi
 if [ $# -eq 0 ]; then
   set -- examples/feed-forward-f32.mlir --target cpu:host --verify --benchmark
 fi

@@ -5,6 +5,7 @@ apart; `compile_graph` makes one Python function of each of these graphs.
 """
 
 import logging
+import operator
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
@@ -13,7 +14,7 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 from . import decompositions, options as options_, partition, registry
 from .importer import Importer, is_tensor, memory_order, source_line
 from .launch import Source, bind_inputs, call_eager, call_program
-from .program import compile_program
+from .program import CompilerError, compile_program
 from .sizes import plain
 
 log = logging.getLogger(__name__)
@@ -54,10 +55,7 @@ def compile_graph(module, options):
         if node.op == "get_attr":
             source.names[node] = source.bind(getattr(module, node.target), "attribute")
     for stage in partition.stages(graph, reasons, list(bases.values())):
-        if stage.compiled:
-            if stage.outputs:
-                write_stage(source, stage, options)
-        else:
+        if not stage.compiled or (stage.outputs and not write_stage(source, stage, options)):
             for node in stage.nodes:
                 call_eager(source, node)
     source.line("return [" + ", ".join(result_text(source, n, bases) for n in results) + "]")
@@ -84,16 +82,18 @@ def report(reasons, options):
     """What runs eagerly: one line, or under `strict` an error."""
     lines = {}
     for node, reason in reasons.items():
+        if node.target is operator.getitem:
+            continue
         key = (registry.name_of(node.target) or str(node.target), source_line(node), reason)
         lines[key] = lines.get(key, 0) + 1
     if not lines:
         return
-    texts = [f"{name}{f' at {line}' if line else ''}: {reason}" for name, line, reason in lines if name != str(None)]
+    texts = [f"{name}{f' at {line}' if line else ''}: {reason}" for name, line, reason in lines]
     if options.strict:
         raise UnsupportedError(
             "tilewright cannot compile this graph (strict=True):\n  " + "\n  ".join(texts) +
             "\nWithout strict=True these operations run eagerly.")
-    log.warning("%d of the graph's operations run eagerly: %s", len(reasons), "; ".join(texts))
+    log.warning("%d of the graph's operations run eagerly: %s", sum(lines.values()), "; ".join(texts))
 
 
 def stage_text(stage, locations=False):
@@ -113,10 +113,27 @@ def memory_shape(node):
     return [fake.shape[i] for i in memory_order(fake) or range(fake.dim())]
 
 
+def refusal(stage, options):
+    """The compiler's diagnostic at the line of the user's model: the text once more, with locations."""
+    try:
+        compile_program(stage_text(stage, locations=True)[0], options)
+    except CompilerError as error:
+        return str(error)
+    return "the compiler refuses the text without locations alone"
+
+
 def write_stage(source, stage, options):
+    """Compiles a stage and writes its call; False where the compiler refuses it, so that it runs eagerly."""
     text, writer = stage_text(stage)
     log.debug("compiles %d operations:\n%s", len(stage.nodes), text)
-    program = compile_program(text, options)
+    try:
+        program = compile_program(text, options)
+    except CompilerError:
+        message = refusal(stage, options)
+        if options.strict:
+            raise UnsupportedError(f"tilewright cannot compile this graph (strict=True): {message}") from None
+        log.warning("a part of %d operations runs eagerly: %s", len(stage.nodes), message)
+        return False
     seeded = writer.function.seed_argument is not None
     shapes = [memory_shape(n) for n in stage.inputs] + [()] * (len(writer.scalars) + seeded) + [memory_shape(n) for n in stage.outputs]
     sizes = [None] * program.sizes
@@ -126,3 +143,4 @@ def write_stage(source, stage, options):
                 sizes[int(name[1:])] = source.size(n)
     assert None not in sizes, (program.shapes, sizes)
     call_program(source, program, stage.inputs, writer.scalars, seeded, stage.outputs, sizes)
+    return True

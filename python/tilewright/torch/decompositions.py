@@ -1,25 +1,25 @@
-"""Which operations AOTAutograd takes apart before the importer sees the graph: those of the core ATen table, but not what the
-importer writes as a whole."""
+"""Which operations AOTAutograd takes apart before the importer sees the graph: those of the core ATen table, and others that PyTorch
+has a decomposition of and the importer has no emitter; but not what the importer writes as a whole."""
 
 import functools
 
 import torch
-from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._decomp import core_aten_decompositions, decomposition_table
 
 from . import registry
 
-aten = torch.ops.aten
+#: Their decompositions write to parts of a complex tensor, which AOTAutograd refuses.
+WRITING = (torch.ops.aten.complex, torch.ops.aten.polar)
 
 
 @functools.lru_cache(None)
 def table():
     registry.load()
-    result = dict(core_aten_decompositions())
-    result.update(get_decompositions([
-        aten.native_batch_norm_backward, aten.native_layer_norm_backward, aten.native_group_norm_backward, aten.nll_loss_forward,
-        aten.nll_loss_backward, aten.nll_loss2d_forward, aten.nll_loss2d_backward, aten.mse_loss_backward, aten.huber_loss_backward,
-        aten.smooth_l1_loss_backward, aten.gelu_backward, aten._softmax_backward_data, aten._log_softmax_backward_data,
-    ]))
+    result = dict(decomposition_table)
+    result.update(core_aten_decompositions())
+    for packet in WRITING:
+        for overload in packet.overloads():
+            result.pop(getattr(packet, overload), None)
     for overload in list(result):
         if isinstance(overload, torch._ops.OpOverload) and registry.emitter_of(overload) is not None:
             del result[overload]

@@ -125,6 +125,12 @@ class Function:
         return Value(self.op(f"linalg.fill ins({scalar} : {types.text(type)}) outs({into.name} : {into.text}) -> {into.text}"),
                      shape, type)
 
+    def dense(self, entries, shape, type):
+        """A constant tensor of integers from nested lists."""
+        value = Value(self.fresh(), shape, type)
+        self.line(f"{value.name} = arith.constant dense<{entries}> : {value.text}")
+        return value
+
     # Generics
 
     def generic(self, loops, inputs, outputs, body, reductions=()):

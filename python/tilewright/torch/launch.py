@@ -160,6 +160,9 @@ def call_eager(source, node):
         return source.bind(argument, "constant")
     if node.target is operator.getitem:
         source.line(f"{name} = {text(node.args[0])}[{node.args[1]}]")
+        if is_tensor(node.meta.get("val")) and any(plain(n) == 0 for n in node.meta["val"].shape):  # some kernels give nothing for it
+            source.globals.setdefault("empty_tensor", torch.empty(0, dtype=node.meta["val"].dtype))
+            source.line(f"{name} = empty_tensor if {name} is None else {name}")
         return
     target = source.bind(node.target, "op")
     arguments = [text(a) for a in node.args] + [f"{k}={text(v)}" for k, v in node.kwargs.items()]

@@ -85,5 +85,20 @@ def _triangle(name, test):
         return c.f.map([x], c.shape, c.type, body)
 
 
+#: Longer lists of positions would be as many constants in the text.
+MOST_POSITIONS = 1 << 14
+
+
+def _triangle_positions(name, inside):
+    @op(f"{name}_indices")
+    def emit(c, rows, columns, offset=0, **options):
+        if not isinstance(rows, int) or not isinstance(columns, int) or c.shape[1] > MOST_POSITIONS:
+            c.refuse(f"{name}_indices of dynamic sizes, or of more than {MOST_POSITIONS} positions, are not compiled")
+        pairs = [(i, j) for i in range(rows) for j in range(columns) if inside(j - i, offset)]
+        return c.f.dense([[i for i, _ in pairs], [j for _, j in pairs]], c.shape, c.type)
+
+
+_triangle_positions("tril", lambda distance, offset: distance <= offset)
+_triangle_positions("triu", lambda distance, offset: distance >= offset)
 _triangle("tril", "le")
 _triangle("triu", "ge")

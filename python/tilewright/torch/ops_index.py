@@ -237,6 +237,10 @@ def scatter_add(c, x, axis, index, source):
 REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
 
 
+def neutral_of(kind, type):
+    return {"add": 0, "mul": 1, "max": types.lowest(type), "min": types.highest(type)}[kind]
+
+
 @op("scatter_reduce.two", "scatter.reduce", "scatter.value_reduce")
 def scatter_reduce(c, x, axis, index, source, reduce=None, *, include_self=True):
     reduce = reduce or c.node.kwargs["reduce"]
@@ -244,8 +248,7 @@ def scatter_reduce(c, x, axis, index, source, reduce=None, *, include_self=True)
         c.refuse(f"scatter_reduce with reduce={reduce!r} is not compiled")
     kind = REDUCTIONS[reduce]
     if not include_self:
-        neutral = {"add": 0, "mul": 1, "max": types.lowest(x.type), "min": types.highest(x.type)}[kind]
-        x = scatter_with(c, x, axis, index, neutral, None)
+        x = scatter_with(c, x, axis, index, neutral_of(kind, x.type), None)
     return scatter_with(c, x, axis, index, source, lambda s, a, b: s.binary(kind, a, b))
 
 
@@ -263,6 +266,30 @@ def index_add(c, x, axis, index, source, *, alpha=1):
     if alpha != 1:
         source = c.map([source], lambda s, a: s.mul(a, alpha), shape=source.shape)
     return _along(c, x, axis, index, source, True)
+
+
+@op("index_reduce")
+def index_reduce(c, x, axis, index, source, reduce, *, include_self=True):
+    if reduce not in REDUCTIONS:
+        c.refuse(f"index_reduce with reduce={reduce!r} is not compiled")
+    shape = x.shape
+    if x.rank == 0:
+        x, source = c.f.view(x, (1,)), c.f.view(source, (1,))
+    axis = c.axis(axis, x.rank)
+    held = c.f.view(index, (product(index.shape), *[1] * (x.rank - 1 - axis)))
+    places = c.broadcast(held, source.shape)
+    kind = REDUCTIONS[reduce]
+    if not include_self:
+        x = scatter_with(c, x, axis, places, neutral_of(kind, x.type), None)
+    return c.f.view(scatter_with(c, x, axis, places, source, lambda s, a, b: s.binary(kind, a, b)), shape)
+
+
+@op("put")
+def put(c, x, index, source, accumulate=False):
+    flat = c.f.view(x, (product(x.shape),))
+    values, places = (c.f.view(v, (product(v.shape),)) for v in (source, index))
+    combine = (lambda s, a, b: s.add(a, b)) if accumulate else None
+    return c.f.view(scatter_with(c, flat, 0, places, values, combine), x.shape)
 
 
 @op("index_copy")
@@ -422,6 +449,35 @@ def _selected(c, x, k, axis, largest):
         box = [1 if d == axis else n for d, n in enumerate(x.shape)]
         results[:] = [f.insert(new_at, found, offsets, sizes=box), new_best, new_at]
     return taken(c, x, axis, results[0]), results[0]
+
+
+@op("median.dim")
+def median_along(c, x, axis, keepdim=False):
+    """The lower one of the two in the middle; NaN where there is one."""
+    if x.rank == 0:
+        return x, c.f.fill((), "i64", 0)
+    axis = c.axis(axis, x.rank)
+    size = x.shape[axis]
+    values, positions = sorted_with_positions(c, x, axis, False)
+
+    def at(v, k):
+        offsets, box = [0] * x.rank, list(x.shape)
+        offsets[axis], box[axis] = k, 1
+        return c.f.slice(v, offsets, box, drop=[] if keepdim else [axis])
+    results = at(values, (size - 1) // 2), at(positions, (size - 1) // 2)
+    if not types.is_float(x.type):
+        return results
+    last = at(values, size - 1)
+    place = at(positions, size - 1)
+    value = c.f.map([results[0], last], last.shape, x.type, lambda s, a, b: s.select(s.is_nan(b), b, a))
+    where = c.f.map([results[1], last, place], last.shape, "i64", lambda s, a, b, p: s.select(s.is_nan(b), p, a))
+    return value, where
+
+
+@op("median")
+def median(c, x):
+    flat = c.f.view(x, (product(x.shape),))
+    return median_along(c, flat, 0)[0]
 
 
 @op("kthvalue")

@@ -122,6 +122,63 @@ def averaged(c, w, total, count_include_pad, divisor, type):
     return c.map([total], body, type=type, shape=total.shape)
 
 
+def _adaptive_max(spatial):
+    @op(f"adaptive_max_pool{spatial}d")
+    def emit(c, x, sizes):
+        """One dimension after the other, from the last: the largest element of each window and where it stands."""
+        lead, y, positions = x.rank - spatial, x, []
+        for i in reversed(range(spatial)):
+            y, at = _largest_on_axis(c, y, lead + i, sizes[i])
+            # Positions of later dimensions are those of the elements that were chosen.
+            positions = [at] + [_chosen(c, p, lead + i, at) for p in positions]
+        flat = positions[0]
+        for size, at in zip(x.shape[lead + 1:], positions[1:]):
+            flat = c.map([flat, at], lambda s, a, b, size=size: s.add(s.mul(a, s.size(size)), b), compute="i64", type="i64", shape=y.shape)
+        return y, flat
+
+
+def _window(s, i, size, count):
+    """The first position of window i of `count` over `size` positions, and the one after its last."""
+    n, o = s.size(size), s.size(count)
+    return s.div(s.mul(i, n), o), s.div(s.add(s.mul(s.add(i, 1), n), s.sub(o, 1)), o)
+
+
+def _largest_on_axis(c, x, axis, count):
+    size = x.shape[axis]
+    loops = [f"d{i}" for i in range(x.rank + 1)]
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1:])
+    access = [f"d{x.rank}" if i == axis else f"d{i}" for i in range(x.rank)]
+    lowest, last = types.lowest(x.type), types.highest("i64")
+
+    def inside(s):
+        start, end = _window(s, s.index(axis), size, count)
+        return s.binary("and", s.compare("ge", s.index(x.rank), start), s.compare("lt", s.index(x.rank), end))
+
+    def largest(s, a, m):
+        return s.max(m, s.select(inside(s), a, s.constant(lowest, x.type)))
+    values = c.f.generic(x.rank + 1, [(x, access)], [(c.f.fill(shape, x.type, lowest), loops[:-1])], largest, {x.rank})
+
+    def position(s, a, m, least):
+        hit = s.compare("eq", a, m)
+        if types.is_float(x.type):
+            hit = s.binary("or", hit, s.is_nan(a))
+        return s.min(least, s.select(s.binary("and", hit, inside(s)), s.index(x.rank), s.constant(last, "i64")))
+    at = c.f.generic(x.rank + 1, [(x, access), (values, loops[:-1])], [(c.f.fill(shape, "i64", last), loops[:-1])], position, {x.rank})
+    return values, at
+
+
+def _chosen(c, values, axis, at):
+    def body(s, a):
+        place = [s.index(i) for i in range(values.rank)]
+        place[axis] = a
+        return s.extract(values, place)
+    return c.f.map([at], at.shape, values.type, body)
+
+
+for _spatial in (2, 3):
+    _adaptive_max(_spatial)
+
+
 def _adaptive_average(spatial):
     @op(f"_adaptive_avg_pool{spatial}d", f"adaptive_avg_pool{spatial}d")
     def emit(c, x, sizes):
@@ -149,19 +206,15 @@ def _averaged_axis(c, x, axis, count):
     shape = (*x.shape[:axis], count, *x.shape[axis + 1:])
     in_map = [f"d{x.rank}" if i == axis else f"d{i}" for i in range(x.rank)]
 
-    def bounds(s, i):
-        n, o = s.size(size), s.size(count)
-        return s.div(s.mul(i, n), o), s.div(s.add(s.mul(s.add(i, 1), n), s.sub(o, 1)), o)
-
     def body(s, a, t):
-        start, end = bounds(s, s.index(axis))
+        start, end = _window(s, s.index(axis), size, count)
         at = s.index(x.rank)
         inside = s.binary("and", s.compare("ge", at, start), s.compare("lt", at, end))
         return s.add(t, s.select(inside, a, s.constant(0, a.type)))
     total = c.f.generic(x.rank + 1, [(x, in_map)], [(c.f.fill(shape, x.type, 0), loops[:-1])], body, {x.rank})
 
     def mean(s, a):
-        start, end = bounds(s, s.index(axis))
+        start, end = _window(s, s.index(axis), size, count)
         return s.div(a, s.cast(s.sub(end, start), a.type))
     return c.map([total], mean, type=x.type, shape=shape, compute=x.type)
 

@@ -85,7 +85,7 @@ def slice_(c, x, axis=0, start=None, end=None, step=1):
     return sliced(c, x, axis, start, step, c.shape[axis], c.shape)
 
 
-@op("narrow")
+@op("narrow", "narrow_copy")
 def narrow(c, x, axis, start, length):
     axis = c.axis(axis, x.rank)
     return sliced(c, x, axis, clipped(start, x.shape[axis]), 1, length, c.shape)
@@ -122,7 +122,7 @@ def split(c, x, _, axis=0):
     return pieces(c, x, axis, [shape_of(m)[c.axis(axis, x.rank)] for m in c.meta])
 
 
-@op("unbind.int")
+@op("unbind.int", "unbind_copy.int")
 def unbind(c, x, axis=0):
     axis = c.axis(axis, x.rank)
     result = []
@@ -166,6 +166,21 @@ def diagonal(c, x, offset=0, first=0, second=1):
     return c.f.generic(last + 1, [(x, access)], [(c.f.empty(c.shape, c.type), [f"d{i}" for i in range(last + 1)])], lambda s, a, _: a)
 
 
+@op("diagonal_scatter")
+def diagonal_scatter(c, x, source, offset=0, first=0, second=1):
+    first, second = c.axis(first, x.rank), c.axis(second, x.rank)
+    kept = [i for i in range(x.rank) if i not in (first, second)]
+    if 0 in source.shape:
+        return x
+
+    def body(s, a):
+        along = s.sub(s.index(first), max(-offset, 0))
+        inside = s.compare("eq", s.sub(s.index(second), s.index(first)), offset)
+        clamped = s.max(s.min(along, s.sub(s.size(source.shape[-1]), 1)), 0)
+        return s.select(inside, s.cast(s.extract(source, [*(s.index(i) for i in kept), clamped]), x.type), a)
+    return c.f.map([x], c.shape, c.type, body)
+
+
 @op("unfold")
 def unfold(c, x, axis, size, step):
     if x.rank == 0:
@@ -197,6 +212,17 @@ def flip(c, x, axes):
     return c.f.map([], c.shape, c.type, body)
 
 
+def _rolled(c, x, axis, shift):
+    """A roll by, or along, what is dynamic: reads at (i - shift) mod n."""
+    def body(s):
+        at = [s.index(i) for i in range(x.rank)]
+        n = s.size(x.shape[axis])
+        position = s.binary("rem", s.sub(at[axis], s.size(shift)), n)
+        at[axis] = s.select(s.compare("lt", position, 0), s.add(position, n), position)
+        return s.extract(x, at)
+    return c.f.map([], x.shape, x.type, body)
+
+
 @op("roll")
 def roll(c, x, shifts, axes=()):
     shifts = shifts if isinstance(shifts, (list, tuple)) else [shifts]
@@ -210,7 +236,8 @@ def roll(c, x, shifts, axes=()):
         axis = c.axis(axis, x.rank)
         size = x.shape[axis]
         if not isinstance(size, int) or not isinstance(shift, int):
-            c.refuse("roll along a dynamic dimension is not compiled")
+            x = _rolled(c, x, axis, shift)
+            continue
         shift %= size
         if shift:
             back, front = pieces(c, x, axis, [size - shift, shift])

@@ -8,6 +8,10 @@ import subprocess
 import tempfile
 
 
+class CompilerError(RuntimeError):
+    """The compiler refused a text; the message is its diagnostic."""
+
+
 class Program:
     def __init__(self, text, options):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="tilewright-"))
@@ -16,7 +20,7 @@ class Program:
         done = subprocess.run([sdk / "bin/tw-compile", folder / "graph.mlir", "-o", folder / "graph.so", "--header", folder / "graph.h",
                                "--fp", options.fp, "--threads", str(options.threads), "--target", options.target], capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError(done.stderr)
+            raise CompilerError(done.stderr.strip())
         self.library = ctypes.CDLL(str(folder / "graph.so"))
         function = self.library.graph
         function.restype = ctypes.c_int

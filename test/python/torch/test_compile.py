@@ -2,13 +2,17 @@
 random numbers, options, messages."""
 
 import logging
+import sys
 
 import pytest
 import torch
 from torch import nn
 
 import tilewright.torch
+from tilewright.torch import program
 from tilewright.torch.options import Options, read
+
+backend = sys.modules["tilewright.torch.backend"]  # the package has a function of this name
 
 
 def compiled(function, **options):
@@ -176,6 +180,19 @@ def test_an_island_runs_eagerly_and_is_logged_once(caplog):
         torch.testing.assert_close(torch.compile(f, backend="tilewright")(x), f(x))
     lines = [r.getMessage() for r in caplog.records]
     assert len(lines) == 1 and "aten::_fft_r2c at" in lines[0] and "test_compile.py:" in lines[0]
+
+
+def test_what_the_compiler_refuses_runs_eagerly(caplog, monkeypatch):
+    def refuse(text, options):
+        raise program.CompilerError(f"{text.count('loc(')} locations")
+    monkeypatch.setattr(backend, "compile_program", refuse)
+    x = torch.randn(3)
+    with caplog.at_level(logging.WARNING, "tilewright.torch"):
+        torch.testing.assert_close(torch.compile(lambda x: torch.relu(x) + 1, backend="tilewright")(x), torch.relu(x) + 1)
+    assert "a part of 2 operations runs eagerly" in caplog.text and " 0 locations" not in caplog.text
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="strict=True.*locations"):
+        compiled(lambda x: torch.relu(x) + 2)(x)
 
 
 def test_strict_refuses_with_operation_line_and_remedy():
