@@ -67,9 +67,12 @@ void tilewright::buildOptimizeCoresPipeline(OpPassManager &pm, bool vectors) {
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createUnrollTaps());
   pm.addNestedPass<func::FuncOp>(createFuseNests());
+  pm.addNestedPass<func::FuncOp>(createScheduleKernels());
+  pm.addNestedPass<func::FuncOp>(createTileAndFuse());
+  pm.addNestedPass<func::FuncOp>(createPlaceTiles());
+  pm.addNestedPass<func::FuncOp>(createPipelineTiles());
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());
-  pm.addNestedPass<func::FuncOp>(createMapNestsToCores());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// `tw-new-target NAME --kind simd|simt|scratchpad --dir D`: copies the template
-/// of a kind of chip and gives it a name. A template is a folder of ordinary
+/// `tw-new-target NAME --kind simd|simt|scratchpad --dir D [--no-global-access]`:
+/// copies the template of a kind of chip and gives it a name. A template is a folder of ordinary
 /// files (templates/ of the sources, share/tilewright/templates of an
 /// installation) in which these words are replaced:
 ///
@@ -47,7 +47,13 @@ struct Arguments {
                                 clEnumValN(Kind::Scratchpad, "scratchpad", "cores with scratchpads and copy engines"))};
   cl::opt<std::string> directory{"dir", cl::Required, cl::desc("Folder of the new project: empty, or not there yet"),
                                  cl::value_desc("D"), cl::cat(category)};
+  cl::opt<bool> noGlobalAccess{"no-global-access", cl::cat(category),
+                               cl::desc("Cores of kind scratchpad reach no memory but their own: all comes by DMA")};
 };
+
+/// What says so in the records of the template, and in those of a chip without.
+constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> globalAccess{"defvar reachesGlobal = 1;",
+                                                                           "defvar reachesGlobal = 0;"};
 
 /// The folder of a kind, and the words in it that stand for the target's name.
 struct Template {
@@ -191,9 +197,14 @@ static llvm::Error run(const Arguments &arguments, const char *argv0) {
   if (!from)
     return from.takeError();
 
-  const std::pair<std::string, std::string> words[] = {{made.name.str(), arguments.name},
-                                                       {made.camelName.str(), camelCase(arguments.name)},
-                                                       {"@VERSION@", TILEWRIGHT_VERSION}};
+  if (arguments.noGlobalAccess && arguments.kind != Kind::Scratchpad)
+    return createStringError("--no-global-access is for --kind scratchpad: cores of the other kinds load and store "
+                             "global memory");
+  std::vector<std::pair<std::string, std::string>> words{{made.name.str(), arguments.name},
+                                                         {made.camelName.str(), camelCase(arguments.name)},
+                                                         {"@VERSION@", TILEWRIGHT_VERSION}};
+  if (arguments.noGlobalAccess)
+    words.emplace_back(globalAccess.first.str(), globalAccess.second.str());
   bool wasThere = fs::exists(arguments.directory);
   llvm::Expected<unsigned> files = copyTemplate(*from, arguments.directory, words);
   if (!files) { // half a project is none: the folder was empty or absent

@@ -202,8 +202,8 @@ void FragmentType::print(AsmPrinter &printer) const {
 //===-- Arrangement -------------------------------------------------------===//
 
 LogicalResult ArrangementAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t swizzleBits,
-                                      int64_t swizzleBase, int64_t swizzleShift, int64_t swizzleAgain,
-                                      int64_t padding, int64_t groups) {
+                                      int64_t swizzleBase, int64_t swizzleShift, int64_t swizzleAgain, int64_t padding,
+                                      int64_t groups) {
   if (swizzleBits < 0 || swizzleBase < 0 || swizzleShift < 0 || swizzleAgain < 0 || padding < 0)
     return emitError() << "arrangement: swizzle fields and padding cannot be negative";
   if (swizzleBits > 0 && swizzleShift < swizzleBits)
@@ -215,6 +215,94 @@ LogicalResult ArrangementAttr::verify(function_ref<InFlightDiagnostic()> emitErr
   if (groups < 1)
     return emitError() << "arrangement: groups must be at least 1, got " << groups;
   return success();
+}
+
+//===-- Schedule ----------------------------------------------------------===//
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  std::string level;
+  int64_t members = 1, ops = 1;
+  SmallVector<TiledLoopAttr> loops;
+  SmallVector<PlacementAttr> placements;
+  auto list = [&](auto &into) {
+    using Each = typename std::remove_reference_t<decltype(into)>::value_type;
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+      auto each = llvm::dyn_cast_or_null<Each>(Each::parse(parser, {}));
+      if (each)
+        into.push_back(each);
+      return success(bool(each));
+    });
+  };
+  SMLoc begin = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, [&]() -> ParseResult {
+        StringRef keyword;
+        SMLoc loc = parser.getCurrentLocation();
+        if (parser.parseKeyword(&keyword) || parser.parseEqual())
+          return failure();
+        if (keyword == "level")
+          return parser.parseString(&level);
+        if (keyword == "members")
+          return parser.parseInteger(members);
+        if (keyword == "ops")
+          return parser.parseInteger(ops);
+        if (keyword == "loops")
+          return list(loops);
+        if (keyword == "placements")
+          return list(placements);
+        return parser.emitError(loc) << "unknown part '" << keyword
+                                     << "' of a schedule, known: level, members, ops, loops, placements";
+      }))
+    return {};
+  return parser.getChecked<ScheduleAttr>(begin, parser.getContext(), level, members, ops, loops, placements);
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<level = \"" << getLevel() << "\", members = " << getMembers();
+  if (getOps() != 1)
+    printer << ", ops = " << getOps();
+  auto list = [&](StringRef name, auto values) {
+    if (values.empty())
+      return;
+    printer << ", " << name << " = [";
+    llvm::interleaveComma(values, printer, [&](auto each) { each.print(printer); });
+    printer << "]";
+  };
+  list("loops", getLoops());
+  list("placements", getPlacements());
+  printer << ">";
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef level, int64_t members,
+                                   int64_t ops, ArrayRef<TiledLoopAttr> loops, ArrayRef<PlacementAttr> placements) {
+  if (level.empty())
+    return emitError() << "schedule: must name a level of the chip, as in level = \"core\"";
+  if (members < 1 || ops < 1)
+    return emitError() << "schedule: members (" << members << ") and ops (" << ops << ") must be at least 1";
+  llvm::SmallDenseSet<int64_t> seen{-1};
+  bool spread = false;
+  for (TiledLoopAttr each : loops) {
+    if (each.getLoop() < 0 || each.getTile() < 1)
+      return emitError() << "schedule: loop " << each.getLoop() << " with a tile of " << each.getTile()
+                         << " iterations; loops count from 0, tiles have at least one";
+    if (!seen.insert(each.getLoop()).second)
+      return emitError() << "schedule: loop " << each.getLoop() << " is cut twice";
+    if (each.getSpread() && spread)
+      return emitError() << "schedule: two loops are spread over the members of level \"" << level << "\"";
+    spread |= each.getSpread();
+  }
+  if (members > 1 && !spread)
+    return emitError() << "schedule: " << members << " members of level \"" << level
+                       << "\" and no loop that is spread over them";
+  for (PlacementAttr each : placements)
+    if (each.getArray() < 0 || each.getStages() < 1 || !seen.contains(each.getAt()))
+      return emitError() << "schedule: array " << each.getArray() << " is placed at loop " << each.getAt() << " in "
+                         << each.getStages() << " stages; that loop must be one of `loops`, or -1";
+  return success();
+}
+
+TiledLoopAttr ScheduleAttr::tiled(int64_t loop) const {
+  auto found = llvm::find_if(getLoops(), [&](TiledLoopAttr each) { return each.getLoop() == loop; });
+  return found == getLoops().end() ? TiledLoopAttr() : *found;
 }
 
 //===-- Dialect -----------------------------------------------------------===//

@@ -44,4 +44,15 @@
 #define GET_OP_CLASSES
 #include "dialects/Tile/TileOps.h.inc"
 
+namespace tilewright::tile {
+
+/// On the first operation of those that a `#tile.schedule` is for.
+inline constexpr llvm::StringLiteral scheduleAttr = "tile.schedule";
+/// On a loop over tiles, from tile-and-fuse to place-tiles: the number of the loop that was cut.
+inline constexpr llvm::StringLiteral atAttr = "tile.at";
+/// On a loop over tiles, from place-tiles to pipeline-tiles: the stages of its buffers.
+inline constexpr llvm::StringLiteral stagesAttr = "tile.stages";
+
+} // namespace tilewright::tile
+
 #endif // TILEWRIGHT_DIALECTS_TILE_TILEDIALECT_H

@@ -137,4 +137,61 @@ def Tile_ArrangementAttr : Tile_Attr<"Arrangement", "arrangement"> {
   let genVerifyDecl = 1;
 }
 
+//===-- Schedules ---------------------------------------------------------===//
+
+def Tile_TiledLoopAttr : Tile_Attr<"TiledLoop", "loop"> {
+  let summary = "A loop that is cut into tiles";
+  let description = [{
+    `loop` counts the loops of the scheduled operations in the order in which they are written, from 0. `tile` iterations
+    are one tile; the last tile may be smaller. Tiles of the loop that is `spread` are shared out to the members of the
+    schedule's level.
+
+    ```mlir
+    #tile.loop<loop = 0, tile = 16, spread = true>
+    ```
+  }];
+  let parameters = (ins "int64_t":$loop, "int64_t":$tile, DefaultValuedParameter<"bool", "false">:$spread);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Tile_PlacementAttr : Tile_Attr<"Placement", "place"> {
+  let summary = "Where the part of an array that a tile touches is kept";
+  let description = [{
+    `array` counts the arrays that the scheduled operations access, in the order of their first access, from 0. A buffer
+    in `memory` is filled before each tile of loop `at` begins and written back after it ends; -1: once for all that a
+    member of the level does. With `stages` > 1 the buffer of the next tile is filled while this tile is computed.
+
+    ```mlir
+    #tile.place<array = 1, at = 0, memory = "scratchpad", stages = 2>
+    ```
+  }];
+  let parameters = (ins "int64_t":$array, "int64_t":$at, StringRefParameter<"a memory of the chip">:$memory,
+                        DefaultValuedParameter<"int64_t", "1">:$stages);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
+  let summary = "How operations of a kernel are tiled, spread over a level, and placed in memories";
+  let description = [{
+    Stands on the first of `ops` neighbouring operations of a kernel (`schedule-kernels` writes it, `tile-and-fuse` and
+    `place-tiles` do what it says and decide nothing again). `members` of level `level` run them; the loops are cut in
+    the order of `loops`, outermost first.
+
+    ```mlir
+    #tile.schedule<level = "core", members = 4, loops = [<loop = 0, tile = 25, spread = true>],
+                   placements = [<array = 0, at = 0, memory = "scratchpad">]>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"a level of the chip">:$level, "int64_t":$members,
+                        DefaultValuedParameter<"int64_t", "1">:$ops,
+                        OptionalArrayRefParameter<"TiledLoopAttr">:$loops,
+                        OptionalArrayRefParameter<"PlacementAttr">:$placements);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The tiled form of loop `loop`; null where it is not cut.
+    TiledLoopAttr tiled(int64_t loop) const;
+  }];
+  let genVerifyDecl = 1;
+}
+
 #endif // TILEWRIGHT_TILE_DIALECT

@@ -458,7 +458,8 @@ def Tile_ParallelOp : Tile_Op<"parallel", [AffineScope, SingleBlockImplicitTermi
     affine.parallel (%i, %j) = (0, 0) to (%m ceildiv 64, 4) { ... }
     ```
   }];
-  let arguments = (ins Variadic<Index>:$boundOperands, AffineMapAttr:$upperBounds, StrAttr:$level);
+  let arguments = (ins Variadic<Index>:$boundOperands, AffineMapAttr:$upperBounds, StrAttr:$level,
+                       OptionalAttr<Tile_ScheduleAttr>:$schedule);
   let regions = (region SizedRegion<1>:$body);
   let builders = [
     OpBuilder<(ins "::mlir::AffineMap":$upperBounds, "::mlir::ValueRange":$boundOperands, "::llvm::StringRef":$level,

@@ -3,10 +3,13 @@
 include "dialects/Chip/Chip.td"
 include "MatrixUnits.td"
 
+/// Whether the cores load and store global memory themselves; 0: all that they compute on comes by DMA.
+defvar reachesGlobal = 1;
+
 /// Rows of a tile, some bytes apart on both sides.
 class Dma<string from, string to, string intrinsic> : CopyEngine<from, to> {
   let maxRank = 2;
-  let alignBytes = 16;
+  let alignBytes = !if(reachesGlobal, 16, 1); // the core moves what lies otherwise
   let burstBytes = 4096;
   let queueDepth = 8;
   let bandwidth = PerClock<32>;
@@ -37,7 +40,7 @@ def Npu : Chip<"npu"> {
     AccumulatorMemory<"accumulator", "core", 262144, PerClock<128>, Cycles<2>, Invented>,
     RegisterFile<"vector", "core", 32, 64>
   ];
-  let copies = [DmaIn, DmaOut, LoadStore];
+  let copies = [DmaIn, DmaOut] # !if(reachesGlobal, [LoadStore], []);
   let units = [systolic_i8, systolic_bf16];
   let vectorOps = [requantize_i32, requantize_f32];
   let rates = [Rate<"load", PerClock<1>, Invented>, Rate<"store", PerClock<1>, Invented>,

@@ -14,6 +14,7 @@
 #include "core/Machine/CopyPaths.h"
 #include "tilewright/ChipTable.h"
 #include "gtest/gtest.h"
+#include <cmath>
 
 using namespace tilewright;
 
@@ -35,7 +36,14 @@ CopyEngine engine(const char *name, bool turns = false) {
   return copy;
 }
 
-TableDescription chipWith(std::vector<CopyEngine> copies) {
+/// `reaches`: the core loads and stores global memory itself.
+TableDescription chipWith(std::vector<CopyEngine> copies, bool reaches = true) {
+  if (reaches) {
+    CopyEngine loads = engine("loads");
+    loads.to = "vector";
+    loads.asynchronous = false;
+    copies.push_back(loads);
+  }
   ChipTable table;
   table.name = "npu";
   table.levels = {{"core", LevelKind::Parallel, 2}};
@@ -114,6 +122,16 @@ TEST(TileCopies, TransposedTilesGoTheWayOfTheFewestClocks) {
   single.queueDepth = 16;
   elements = plan(chipWith({single}), tile);
   EXPECT_DOUBLE_EQ(elements.coreClocks, elements.engineClocks * (64 - 16) / 64);
+}
+
+TEST(TileCopies, ACoreThatDoesNotReachTheArrayMovesNothing) {
+  TileTransfer tile{64, 64, 1, TileOrder::Columns, 64};
+  TableDescription chip = chipWith({engine("rows")}, /*reaches=*/false);
+  EXPECT_EQ(plan(chip, tile).way, CopyWay::Core);
+  EXPECT_TRUE(std::isinf(plan(chip, tile).coreClocks));
+  EXPECT_TRUE(std::isinf(planTileCopies(tile, 128, 128, false, true, *coreHierarchy(chip), chip).coreClocks));
+  tile.order = TileOrder::Rows;
+  EXPECT_EQ(plan(chip, tile).way, CopyWay::Rows);
 }
 
 TEST(TileCopies, TilesAtEdgesCountAsWhatExists) {

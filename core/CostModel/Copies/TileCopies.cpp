@@ -15,6 +15,7 @@
 #include "core/Machine/CopyPaths.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace tilewright;
 
@@ -94,8 +95,12 @@ static int64_t bursts(const CopyEngine &engine, int64_t rowBytes) {
 /// What `way` takes; nullopt where the tile cannot go that way.
 static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, RowLength length, bool in,
                                          const CoreHierarchy &cores, const TargetDescription &chip) {
-  if (way == CopyWay::Core)
-    return byCore(tile, length, chip);
+  if (way == CopyWay::Core) {
+    TileCopyPlan plan = byCore(tile, length, chip);
+    if (!cores.reachesGlobal) // it has no loads and stores there
+      plan.coreClocks = std::numeric_limits<double>::infinity();
+    return plan;
+  }
   const std::string &global = cores.global->name, &scratchpad = cores.scratchpad->name;
   CopyPath path = copyPath(chip.copies(), in ? global : scratchpad, in ? scratchpad : global);
   int64_t bytes = tile.rows * tile.cols * tile.elementBytes;

@@ -57,7 +57,8 @@ struct TileCopyPlan {
   double coreClocks = 0;   // instructions of the core, and its waits for a queue that is full
 };
 
-/// The way that takes the fewest clocks; `in`: towards the scratchpad.
+/// The way that takes the fewest clocks; `in`: towards the scratchpad. CopyWay::Core with infinite clocks where no
+/// engine moves such a tile and the core does not reach the array's memory.
 TileCopyPlan planTileCopy(const TileTransfer &tile, bool in, const CoreHierarchy &cores, const TargetDescription &chip);
 
 /// The same for a tile of a `rows` x `cols` matrix that is cut into tiles: the way of a whole one, and clocks as the

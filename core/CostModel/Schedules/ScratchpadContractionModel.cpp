@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace tilewright;
@@ -311,6 +312,8 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   Ring ring{plan.unitClocks, in,  tailIn, core - moved, issue,       moved,      byCore,
             slice,           out, own,    steps,        plan.slices, plan.stages};
   plan.clocks = clearing + ring.clocks();
+  if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
+    return false;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;
   plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
   return true;
@@ -388,7 +391,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
   if (!best)
     best = smallest;
   if (!best)
-    reason = multiplies       ? "no tile of its units fits the scratchpad and the accumulators"
+    reason = multiplies ? "no tile of its units fits the scratchpad and the accumulators, with copies that engines make"
              : !lacks.empty() ? lacks
                               : "no unit of the chip computes these element types out of the scratchpad";
   return best;

@@ -56,23 +56,6 @@ def VectorizeNests : Pass<"vectorize-nests", "::mlir::func::FuncOp"> {
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
-def MapNestsToCores : Pass<"map-nests-to-cores", "::mlir::func::FuncOp"> {
-  let summary = "Run what no unit takes on the cores themselves";
-  let description = [{
-    For chips whose cores have a scratchpad: each nest of a kernel that is not mapped yet becomes one `tile.parallel` of the
-    cores' level. Of its parallel loops outside the first with enough iterations is cut into one range for each core; a
-    nest without one runs on one core.
-
-    ```mlir
-    affine.parallel (%i) = (0) to (%m) { body }
-    // becomes, with four cores
-    tile.parallel (%c) to (4) level "core" { affine.for %i = %c * (%m ceildiv 4) to min(%m, (%c + 1) * (%m ceildiv 4)) { body } }
-    ```
-  }];
-  let dependentDialects = ["::mlir::affine::AffineDialect", "::tilewright::tile::TileDialect",
-                           "::mlir::memref::MemRefDialect"];
-}
-
 def MapParallelToLanes : Pass<"map-parallel-to-lanes", "::mlir::func::FuncOp"> {
   let summary = "Give each iteration of an scf.parallel a lane";
   let description = [{

@@ -17,6 +17,7 @@
 #include "core/Transforms/Nests/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -236,7 +237,8 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       Operation *definition = load.memref.getDefiningOp();
       auto type = cast<MemRefType>(load.memref.getType());
       auto trips = passes.front().tripCounts[0];
-      bool isRow = load.stride(0) == 1 && llvm::is_contained(load.symbols, rows.getInductionVar()) &&
+      bool isRow = load.stride(0) == 1 && !type.getMemorySpace() && // what is near is not fetched
+                   llvm::is_contained(load.symbols, rows.getInductionVar()) &&
                    !(definition && rows->isAncestor(definition)) && type.getElementType().isIntOrFloat();
       // Neighbours in one row (the taps of a stencil) are in the same lines.
       auto isNeighbour = [&](const Access &other) {
@@ -269,7 +271,9 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       bool isParallel = !rows && runsParallel(loop, model);
       auto nest = analyzeNest(loop);
       if (failed(nest)) {
-        if (loop.getNumIterOperands() == 0) {
+        // Loops over tiles carry the tokens of their copies.
+        bool carriesValues = llvm::any_of(loop.getResultTypes(), [](Type type) { return !isa<tile::TokenType>(type); });
+        if (!carriesValues) {
           vectorizeBlock(*loop.getBody(), model, mayReassociate, loop);
           if (isParallel)
             (void)affineParallelize(loop);
@@ -349,6 +353,12 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
         accessBoolsAsBytes(function);
       for (Block &block : function.getBody())
         vectorizeBlock(block, context.model, context.settings.mayReassociate(), {});
+      // What a schedule has spread over a level already is the program of one member.
+      threads = 1;
+      function.walk([&](tile::ParallelOp level) {
+        if (level.getScheduleAttr())
+          vectorizeBlock(level.getBody().front(), context.model, context.settings.mayReassociate(), {});
+      });
       placeBuffers(context.model);
     });
     if (failed(done))

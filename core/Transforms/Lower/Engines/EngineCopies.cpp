@@ -159,7 +159,14 @@ FailureOr<Value> EngineWriter::copy(OpBuilder &builder, tile::CopyOp op) {
   Value done = arith::ConstantIntOp::create(builder, loc, 0, 32);
   bool isPadded = !op.getBounded().empty();
   std::optional<CopyForm> form = isPadded ? std::nullopt : copyFormOf(op);
+  auto refuse = [&](const Twine &why) {
+    return op.emitOpError() << why << ", and the core does not reach the memory \"" << cores.global->name << "\" of "
+                            << chip.target() << ":" << chip.chip();
+  };
   if (!form) { // another rank, or zeros around the array
+    if (!cores.reachesGlobal)
+      return refuse(isPadded ? "writes zeros around an array"
+                             : "has more than two dimensions or moves by no linear map");
     if (isPadded || op->getParentOfType<ModuleOp>()->hasAttr(scalarCodeAttr))
       emitCopyAsLoops(builder, op);
     else
@@ -172,10 +179,15 @@ FailureOr<Value> EngineWriter::copy(OpBuilder &builder, tile::CopyOp op) {
   if (!op.getClipped())
     mover.clear(builder);
   if (plan.way == CopyWay::Core) {
+    if (!cores.reachesGlobal)
+      return refuse("moves elements that no copy engine can address");
     mover.move(builder);
     return done;
   }
   Value aligned = mover.aligned(builder, plan);
+  if (aligned && !cores.reachesGlobal)
+    return refuse("has addresses that need not be multiples of the " + Twine(plan.engine->alignBytes) +
+                  " bytes of copy engine \"" + plan.engine->name + "\"");
   if (!aligned) {
     mover.command(builder, plan, engine);
     return commit(builder, op, engine);

@@ -25,6 +25,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace tilewright {
@@ -115,7 +117,34 @@ struct LowerTileToEngines : tilewright::impl::LowerTileToEnginesBase<LowerTileTo
     reconcileUnrealizedCasts(casts);
   }
 
+  /// What a core would load or store in a memory that it does not reach: all but copies by its engines.
+  static LogicalResult checkReach(func::FuncOp function, const TargetDescription &chip, const CoreHierarchy &cores) {
+    if (cores.reachesGlobal)
+      return success();
+    WalkResult walk = function.walk([&](Operation *op) {
+      if (isa<tile::CopyOp, ViewLikeOpInterface>(op) || op->getNumRegions() || isMemoryEffectFree(op))
+        return WalkResult::advance();
+      for (Value operand : op->getOperands()) {
+        while (auto view = operand.getDefiningOp<ViewLikeOpInterface>())
+          operand = view.getViewSource();
+        auto argument = dyn_cast<BlockArgument>(operand);
+        if (!isa<MemRefType>(operand.getType()) || !argument || argument.getOwner() != &function.front())
+          continue;
+        op->emitError()
+            << "is a load or store of the core, at indices that are computed or in what stands between kernels; "
+               "the cores of "
+            << chip.target() << ":" << chip.chip() << " do not reach the memory \"" << cores.global->name
+            << "\", and no copy engine can do it";
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(walk.wasInterrupted());
+  }
+
   static LogicalResult lower(func::FuncOp function, const TargetDescription &chip, const CoreHierarchy &cores) {
+    if (failed(checkReach(function, chip, cores)))
+      return failure();
     SmallVector<tile::ParallelOp> parallel;
     SmallVector<Operation *> ops;
     llvm::DenseMap<Operation *, SmallVector<EngineSet>> awaited; // by token of a wait

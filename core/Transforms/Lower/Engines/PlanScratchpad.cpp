@@ -19,6 +19,7 @@
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/PointerOffset.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -163,6 +164,18 @@ struct PlanScratchpad : tilewright::impl::PlanScratchpadBase<PlanScratchpad> {
     return success();
   }
 
+  static MemRefType withoutSpace(MemRefType type) {
+    return MemRefType::get(type.getShape(), type.getElementType(), type.getLayout());
+  }
+  /// Views of a memref without a memory space have none either.
+  static void dropSpaceOfViews(Value memref) {
+    for (Operation *user : memref.getUsers())
+      if (isa<ViewLikeOpInterface>(user) && user->getNumResults() == 1) {
+        user->getResult(0).setType(withoutSpace(cast<MemRefType>(user->getResult(0).getType())));
+        dropSpaceOfViews(user->getResult(0));
+      }
+  }
+
   /// The buffer as a range of the memory's global.
   static void replace(Buffer &buffer, const Memory &memory, int64_t bytes, int64_t align) {
     auto module = buffer.op->getParentOfType<ModuleOp>();
@@ -180,10 +193,11 @@ struct PlanScratchpad : tilewright::impl::PlanScratchpadBase<PlanScratchpad> {
     if (buffer.offset)
       pointer = elementBehind(builder, loc, pointer, builder.getI8Type(), buffer.offset);
     pointer = LLVM::AddrSpaceCastOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), pointer);
-    auto type = cast<MemRefType>(buffer.op.getMemref().getType());
-    type = MemRefType::get(type.getShape(), type.getElementType());
-    buffer.op.getMemref().replaceAllUsesWith(memrefFromPointer(builder, loc, type, pointer, {}));
+    auto type = withoutSpace(cast<MemRefType>(buffer.op.getMemref().getType()));
+    Value memref = memrefFromPointer(builder, loc, type, pointer, {});
+    buffer.op.getMemref().replaceAllUsesWith(memref);
     buffer.op.erase();
+    dropSpaceOfViews(memref);
   }
 };
 } // namespace

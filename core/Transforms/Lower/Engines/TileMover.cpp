@@ -51,7 +51,9 @@ std::optional<CopyForm> tilewright::copyFormOf(tile::CopyOp op) {
   if (shape.empty() || shape.size() > 2)
     return std::nullopt;
   bool store = isStore(op);
-  auto step = [&](bool inside, unsigned d) {
+  auto step = [&](bool inside, unsigned d) -> std::optional<int64_t> {
+    if (shape[d] == 1) // no step is taken
+      return 1;
     return inside == store ? staticStep(op.getSource(), op.getSourceElements(), d)
                            : staticStep(op.getDestination(), op.getDestinationElements(), d);
   };
@@ -96,6 +98,8 @@ TileMover::TileMover(OpBuilder &builder, tile::CopyOp op, const CopyForm &form, 
     : op(op), form(form), chip(chip), loc(op.getLoc()), element(elementOf(op.getSource())) {
   scalar = op->getParentOfType<ModuleOp>()->hasAttr(scalarCodeAttr) || !form.vectors ||
            element.getIntOrFloatBitWidth() % 8 != 0;
+  if (isFloat8(element) && !scalar) // of which LLVM has no vectors; moves and zeros need only the bits
+    element = builder.getI8Type();
   lanes = std::max<int64_t>(1, chip.vectorRegisters().second / form.tile.elementBytes);
   findExtents(builder);
 }

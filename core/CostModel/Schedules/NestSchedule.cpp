@@ -1,0 +1,578 @@
+//===- NestSchedule.cpp - Tiles of a nest between two memories ------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Enumerates tiles of the band, prices those that fit; where none fits, cuts the
+/// loops inside.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/CostModel/Schedules/NestSchedule.h"
+#include "core/CostModel/Machine/AssumedSizes.h"
+#include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <numeric>
+
+using namespace tilewright;
+
+/// Instructions of a loop with its counter, comparison and branches.
+static constexpr double loopInstructions = 4;
+/// Instructions of one element of a vector that is no run: its address, its load, and its place in the register.
+static constexpr double elementInstructions = 3;
+/// Instructions of a tile: its loop, and for each array its stage, the test for a next tile, and the wait.
+static constexpr double tileInstructions = 8;
+
+bool NestShape::isUnder(int64_t inner, int64_t outer) const {
+  for (; inner != outer; inner = loops[inner].parent)
+    if (inner < 0)
+      return false;
+  return true;
+}
+
+llvm::json::Object NestSchedule::toJSON() const {
+  llvm::json::Array loops, arrays;
+  for (const Tile &tile : tiles)
+    loops.push_back(llvm::json::Object{{"loop", tile.loop}, {"tile", tile.size}, {"spread", tile.spread}});
+  for (const Place &place : places)
+    arrays.push_back(llvm::json::Object{{"array", place.array}, {"at", place.at}, {"stages", place.stages}});
+  return llvm::json::Object{{"members", members},        {"loops", std::move(loops)}, {"placements", std::move(arrays)},
+                            {"scratchpad_bytes", bytes}, {"core_clocks", coreClocks}, {"in_clocks", inClocks},
+                            {"out_clocks", outClocks},   {"clocks", clocks}};
+}
+
+namespace {
+/// The part of an array that a tile touches.
+struct Box {
+  llvm::SmallVector<int64_t, 4> size;
+  int64_t elements() const { return std::accumulate(size.begin(), size.end(), int64_t(1), std::multiplies<>()); }
+};
+
+class Planner {
+public:
+  Planner(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip)
+      : nest(nest), cores(cores), chip(chip), align(scratchpadAlignment(cores)) {
+    for (auto [i, loop] : llvm::enumerate(nest.loops))
+      if (loop.isBand)
+        band.push_back(i);
+    for (const NestShape::Array &array : nest.arrays)
+      localBytes += llvm::alignTo(array.localBytes, align);
+  }
+
+  /// Every schedule that may be the best one, the fastest first.
+  std::vector<NestSchedule> all(std::string &reason);
+  int64_t priced = 0;
+
+private:
+  std::optional<Box> box(int64_t array, int64_t at, const NestSchedule &schedule) const;
+  int64_t bytesOf(int64_t array, const Box &box) const {
+    return llvm::alignTo(box.elements() * nest.arrays[array].elementBytes, align);
+  }
+  int64_t trips(int64_t loop) const { return nest.loops[loop].trips.value_or(assumedRowExtent); }
+  /// Whether `loop`, which is not of the band, stands around a tile of loop `at`; tiles of the band stand outside of
+  /// all.
+  bool isAround(int64_t at, int64_t loop) const {
+    return at >= 0 && at != loop && !nest.loops[at].isBand && !nest.loops[loop].isBand && nest.isUnder(at, loop);
+  }
+  /// The innermost loop from `loop` outwards that is not of the band, whose tiles stand outside of all others; -1:
+  /// none.
+  int64_t apartFromBand(int64_t loop) const {
+    while (loop >= 0 && nest.loops[loop].isBand)
+      loop = nest.loops[loop].parent;
+    return loop;
+  }
+  /// The loop whose tile a placement at `at` is in; -1 at the band's.
+  int64_t scopeOf(int64_t at) const { return at >= 0 && nest.loops[at].isBand ? -1 : at; }
+  int64_t inTile(int64_t loop, const NestSchedule &schedule) const;
+  double tilesOfCore(const NestSchedule &schedule) const;
+  std::optional<int64_t> stride(const NestShape::Access &access, int64_t loop) const;
+  double accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const;
+  double computeClocks(const NestSchedule &schedule) const;
+  void price(NestSchedule &schedule) const;
+  void countCopies(NestSchedule &schedule, const NestSchedule::Place &place, double &in, double &out,
+                   double &core) const;
+  void spread(NestSchedule &schedule) const;
+  std::optional<NestSchedule> placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const;
+  std::optional<NestSchedule> inPlace(bool onAllCores) const;
+  bool placeInside(int64_t at, llvm::SmallVector<int64_t> arrays, int64_t budget, NestSchedule &schedule,
+                   std::string &reason) const;
+  std::vector<llvm::SmallVector<int64_t>> bandTiles() const;
+
+  const NestShape &nest;
+  const CoreHierarchy &cores;
+  const TargetDescription &chip;
+  int64_t align;
+  int64_t localBytes = 0;
+  llvm::SmallVector<int64_t> band;
+};
+} // namespace
+
+/// The box of what `array` has below loop `at` for one tile of each loop that `schedule` cuts; nullopt where its size
+/// is not known. Indices that are not linear, and accesses that move differently, take the whole dimension.
+std::optional<Box> Planner::box(int64_t array, int64_t at, const NestSchedule &schedule) const {
+  const NestShape::Array &shape = nest.arrays[array];
+  auto rangeOf = [&](int64_t loop) -> std::optional<int64_t> { // iterations while the tile is there
+    for (const NestSchedule::Tile &tile : schedule.tiles)
+      if (tile.loop == loop && (nest.isUnder(at, loop) || nest.loops[loop].isBand))
+        return nest.loops[loop].trips ? std::min(tile.size, *nest.loops[loop].trips) : tile.size;
+    if (isAround(at, loop))
+      return 1;
+    return nest.loops[loop].trips;
+  };
+  Box result;
+  for (size_t d = 0; d < shape.shape.size(); ++d) {
+    std::optional<int64_t> least, most;
+    bool isWhole = false;
+    const NestShape::Index *first = nullptr;
+    for (const NestShape::Access &access : nest.accesses) {
+      if (access.array != array || !nest.isUnder(access.loop, at))
+        continue;
+      const NestShape::Index &index = access.indices[d];
+      isWhole |= !index.isKnown;
+      // What is fixed in a tile must move alike.
+      auto fixed = [&](const NestShape::Index &each) {
+        llvm::SmallVector<std::pair<const void *, int64_t>> terms(each.others.begin(), each.others.end());
+        for (auto [loop, factor] : each.terms)
+          if (isAround(at, loop) || loop == at || nest.loops[loop].isBand)
+            terms.push_back({&nest.loops[loop], factor});
+        llvm::sort(terms);
+        return terms;
+      };
+      isWhole |= first && fixed(*first) != fixed(index);
+      first = first ? first : &index;
+      int64_t low = index.constant, high = index.constant;
+      for (auto [loop, factor] : index.terms) {
+        std::optional<int64_t> range = rangeOf(loop);
+        isWhole |= !range;
+        (factor < 0 ? low : high) += factor * (range.value_or(1) - 1);
+      }
+      least = least ? std::min(*least, low) : low;
+      most = most ? std::max(*most, high) : high;
+    }
+    int64_t extent = least ? *most - *least + 1 : 0;
+    if (isWhole || (shape.shape[d] >= 0 && extent > shape.shape[d]))
+      extent = shape.shape[d];
+    if (extent < 0)
+      return std::nullopt;
+    result.size.push_back(extent);
+  }
+  return result;
+}
+
+/// Clocks of all copies of one placement by one core.
+void Planner::countCopies(NestSchedule &schedule, const NestSchedule::Place &place, double &in, double &out,
+                          double &core) const {
+  const NestShape::Array &array = nest.arrays[place.array];
+  Box part = *box(place.array, place.at, schedule);
+  TileTransfer tile;
+  tile.elementBytes = array.elementBytes;
+  double slices = 1;
+  for (auto [d, size] : llvm::enumerate(part.size)) {
+    if (d + 1 == part.size.size())
+      tile.cols = size;
+    else if (d + 2 == part.size.size())
+      tile.rows = size;
+    else
+      slices *= size;
+  }
+  if (part.size.size() >= 2 && tile.rows > 1)
+    tile.pitchBits = std::max<int64_t>(array.shape.back(), 1) * array.elementBytes;
+  // How often: the tiles of all loops around the placement.
+  double times = 1;
+  for (int64_t loop = place.at; loop >= 0; loop = nest.loops[loop].parent) {
+    auto cut = llvm::find_if(schedule.tiles, [&](const NestSchedule::Tile &each) { return each.loop == loop; });
+    if (cut != schedule.tiles.end())
+      times *= std::ceil(double(trips(loop)) / cut->size / (cut->spread ? schedule.members : 1));
+    else if (isAround(place.at, loop))
+      times *= trips(loop);
+  }
+  if (tile.rows * tile.cols == 0)
+    return;
+  for (bool inwards : {true, false})
+    if (inwards ? array.isRead : array.isWritten) {
+      TileCopyPlan plan = planTileCopy(tile, inwards, cores, chip);
+      (inwards ? in : out) += times * slices * plan.engineClocks;
+      core += times * slices * plan.coreClocks;
+    }
+}
+
+/// Iterations of `loop` in one tile of it.
+int64_t Planner::inTile(int64_t loop, const NestSchedule &schedule) const {
+  int64_t all = trips(loop);
+  for (const NestSchedule::Tile &tile : schedule.tiles)
+    if (tile.loop == loop)
+      return std::min(all, tile.size);
+  return all;
+}
+
+/// Tiles of all loops that `schedule` cuts, of one core.
+double Planner::tilesOfCore(const NestSchedule &schedule) const {
+  double count = 1;
+  for (const NestSchedule::Tile &tile : schedule.tiles)
+    count *= std::ceil(std::ceil(double(trips(tile.loop)) / tile.size) / (tile.spread ? schedule.members : 1));
+  return count;
+}
+
+/// Elements that a step of `loop` moves the address of `access` by; nullopt where that is not known.
+std::optional<int64_t> Planner::stride(const NestShape::Access &access, int64_t loop) const {
+  int64_t sum = 0, step = 1;
+  llvm::ArrayRef<int64_t> shape = nest.arrays[access.array].shape;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (!access.indices[d].isKnown)
+      return std::nullopt;
+    for (auto [term, factor] : access.indices[d].terms)
+      if (term == loop)
+        sum += factor * step;
+    step = shape[d] < 0 ? assumedRowExtent : step * shape[d];
+  }
+  return sum;
+}
+
+/// Clocks of the loads and stores of one vector of `width` iterations of `lanes`, for the body of `loop`: one for a
+/// vector that lies side by side and for a scalar, one and the shuffles of a square for one that lies along another
+/// loop of enough iterations, else one for each element.
+double Planner::accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const {
+  double clocks = 0;
+  for (const NestShape::Access &access : nest.accesses) {
+    if (access.loop != loop)
+      continue;
+    std::optional<int64_t> step = stride(access, lanes);
+    if (step == 0 || step == 1) {
+      clocks += 1;
+      continue;
+    }
+    bool isSquare = false;
+    for (int64_t around = loop; around >= 0 && step; around = nest.loops[around].parent)
+      isSquare |= stride(access, around) == 1 && std::min(inTile(around, schedule), inTile(lanes, schedule)) >= width;
+    clocks += isSquare ? 1 + llvm::Log2_64(width) : width * elementInstructions;
+  }
+  return clocks;
+}
+
+/// Clocks of the core for all of the nest in one tile: vectors of the best loop around each innermost body, everything
+/// else one by one.
+double Planner::computeClocks(const NestSchedule &schedule) const {
+  int64_t vectorBytes = chip.vectorRegisters().second;
+  double clocks = 0;
+  for (auto [i, loop] : llvm::enumerate(nest.loops)) {
+    double times = 1;
+    for (int64_t around = loop.parent; around >= 0; around = nest.loops[around].parent)
+      times *= inTile(around, schedule);
+    int64_t iterations = inTile(i, schedule);
+    if (!loop.isInnermost || vectorBytes < 4) {
+      clocks += times * (iterations * (loop.instructions + loopInstructions) + loopInstructions);
+      continue;
+    }
+    int64_t accesses = llvm::count_if(nest.accesses, [&](const auto &access) { return access.loop == int64_t(i); });
+    int64_t widest = 1;
+    for (const NestShape::Access &access : nest.accesses)
+      if (access.loop == int64_t(i))
+        widest = std::max(widest, nest.arrays[access.array].elementBytes);
+    int64_t width = std::max<int64_t>(1, vectorBytes / widest);
+    double arithmetic = std::max(0.0, loop.instructions - accesses) + loopInstructions;
+    double best = iterations * (arithmetic + accesses);
+    // The lanes may be iterations of a loop around, of the band or not.
+    for (int64_t lanes = i; lanes >= 0; lanes = nest.loops[lanes].parent) {
+      double vectors = std::ceil(double(inTile(lanes, schedule)) / width), others = double(iterations);
+      if (lanes != int64_t(i))
+        vectors *= others / inTile(lanes, schedule); // of the other loops' iterations, for each of this loop
+      best = std::min(best, vectors * (arithmetic + accessClocks(i, lanes, width, schedule)));
+    }
+    clocks += times * (best + loopInstructions);
+  }
+  return clocks;
+}
+
+void Planner::price(NestSchedule &schedule) const {
+  double tiles = tilesOfCore(schedule);
+  schedule.coreClocks = tiles * (computeClocks(schedule) + tileInstructions * (1 + schedule.places.size()));
+  // Copies that have a stage of their own run beside the core, after the first tile's and but for the last one's.
+  double commands = 0, apartIn = 0, apartOut = 0, besideIn = 0, besideOut = 0;
+  llvm::SmallVector<bool> placed(nest.arrays.size());
+  for (const NestSchedule::Place &place : schedule.places) {
+    placed[place.array] = true;
+    bool isBeside = place.stages > 1;
+    countCopies(schedule, place, isBeside ? besideIn : apartIn, isBeside ? besideOut : apartOut, commands);
+  }
+  // What is not placed the core reads and writes where it lies.
+  const CopyEngine *way = nullptr;
+  for (const CopyEngine &engine : chip.copies()) {
+    const Memory *to = chip.memory(engine.to);
+    if (engine.from == cores.global->name && to && to->kind == MemoryKind::RegisterFile)
+      way = &engine;
+  }
+  for (const NestShape::Access &access : nest.accesses) {
+    const NestShape::Array &array = nest.arrays[access.array];
+    if (placed[access.array] || array.localBytes)
+      continue;
+    double times = tiles;
+    for (int64_t loop = access.loop; loop >= 0; loop = nest.loops[loop].parent)
+      times *= inTile(loop, schedule);
+    if (way && way->bytesPerClock > 0)
+      schedule.coreClocks += times * array.elementBytes / way->bytesPerClock;
+  }
+  schedule.coreClocks += commands;
+  schedule.inClocks = apartIn + besideIn;
+  schedule.outClocks = apartOut + besideOut;
+  double first = (besideIn + besideOut) / tiles, rest = 1 - 1 / tiles;
+  schedule.clocks = apartIn + apartOut + first + std::max({schedule.coreClocks, besideIn * rest, besideOut * rest});
+}
+
+/// Shares out the tiles of the first loop of the band that has one for each core, else of that with the most.
+void Planner::spread(NestSchedule &schedule) const {
+  NestSchedule::Tile *best = nullptr;
+  int64_t most = 1;
+  for (NestSchedule::Tile &tile : schedule.tiles) {
+    if (!nest.loops[tile.loop].isBand)
+      continue;
+    int64_t tiles = llvm::divideCeil(trips(tile.loop), tile.size);
+    if (tiles > most) {
+      most = tiles;
+      best = &tile;
+    }
+    if (tiles >= cores.cores)
+      break;
+  }
+  if (!best || cores.cores < 2)
+    return;
+  best->spread = true;
+  schedule.members = nest.loops[best->loop].trips ? std::min(most, cores.cores) : cores.cores;
+}
+
+/// Everything placed at the innermost loop of the band that is cut.
+std::optional<NestSchedule> Planner::placedAtBand(llvm::ArrayRef<int64_t> tiles, int64_t stages) const {
+  NestSchedule schedule;
+  for (auto [loop, size] : llvm::zip_equal(band, tiles))
+    if (size > 0)
+      schedule.tiles.push_back({loop, size, false});
+  spread(schedule);
+  int64_t at = schedule.tiles.empty() ? -1 : schedule.tiles.back().loop;
+  int64_t bytes = localBytes;
+  // Boxes see the whole band as cut: loops of the band that are not are inside of the tile.
+  for (auto [i, array] : llvm::enumerate(nest.arrays)) {
+    if (array.localBytes)
+      continue;
+    std::optional<Box> part = box(i, band.empty() ? -1 : band.front(), schedule);
+    if (!part)
+      return std::nullopt;
+    // The next tile's copy must not read what this tile writes.
+    int64_t kept = at >= 0 && !(array.isRead && array.isWritten) ? stages : 1;
+    bytes += kept * bytesOf(i, *part);
+    schedule.places.push_back({int64_t(i), at, kept});
+  }
+  if (bytes > cores.scratchpad->bytes)
+    return std::nullopt;
+  schedule.bytes = bytes;
+  return schedule;
+}
+
+/// Cores that reach the arrays may compute on them where they lie.
+std::optional<NestSchedule> Planner::inPlace(bool onAllCores) const {
+  if (!cores.reachesGlobal || localBytes > cores.scratchpad->bytes)
+    return std::nullopt;
+  NestSchedule schedule;
+  schedule.bytes = localBytes;
+  if (!onAllCores)
+    return schedule;
+  for (int64_t loop : band) {
+    std::optional<int64_t> count = nest.loops[loop].trips;
+    int64_t size = count ? llvm::divideCeil(std::max<int64_t>(*count, 1), cores.cores) : 16;
+    schedule.tiles.assign({{loop, size, false}});
+    if (!count || *count >= cores.cores)
+      break;
+  }
+  spread(schedule);
+  if (schedule.members == 1)
+    schedule.tiles.clear();
+  return schedule;
+}
+
+/// Places `arrays` below loop `at`: those that are small here, the others at the loops inside, which are cut.
+bool Planner::placeInside(int64_t at, llvm::SmallVector<int64_t> arrays, int64_t budget, NestSchedule &schedule,
+                          std::string &reason) const {
+  llvm::SmallVector<std::pair<int64_t, int64_t>> here; // (bytes, array)
+  auto isUsedDirectly = [&](int64_t array) {
+    return llvm::any_of(nest.accesses, [&](const NestShape::Access &access) {
+      return access.array == array && apartFromBand(access.loop) == scopeOf(at);
+    });
+  };
+  int64_t scope = at < 0 && !band.empty() ? band.front() : at;
+  for (int64_t array : arrays)
+    if (auto part = box(array, scope, schedule))
+      here.push_back({bytesOf(array, *part), array});
+  llvm::sort(here);
+  int64_t taken = 0;
+  for (auto [bytes, array] : here) {
+    bool must = isUsedDirectly(array);
+    if (taken + bytes > (must ? budget : budget / 2))
+      continue;
+    taken += bytes;
+    schedule.places.push_back({array, at, 1});
+    llvm::erase(arrays, array);
+  }
+  schedule.bytes += taken;
+  budget -= taken;
+  if (arrays.empty())
+    return true;
+  for (int64_t array : arrays)
+    if (isUsedDirectly(array)) {
+      reason = "array " + std::to_string(array) + " is needed whole, and has no place in the " +
+               std::to_string(cores.scratchpad->bytes) + " bytes of the memory \"" + cores.scratchpad->name + "\"";
+      return false;
+    }
+  llvm::SmallVector<int64_t> children;
+  for (auto [i, loop] : llvm::enumerate(nest.loops)) {
+    bool isChild = !loop.isBand && apartFromBand(loop.parent) == scopeOf(at);
+    if (isChild && llvm::any_of(nest.accesses, [&](const NestShape::Access &access) {
+          return llvm::is_contained(arrays, access.array) && nest.isUnder(access.loop, i);
+        }))
+      children.push_back(i);
+  }
+  if (children.empty()) {
+    reason = "no loop can be cut so that the arrays fit";
+    return false;
+  }
+  int64_t each = budget / children.size();
+  for (int64_t child : children) {
+    llvm::SmallVector<int64_t> used;
+    for (int64_t array : arrays)
+      if (llvm::any_of(nest.accesses, [&](const NestShape::Access &access) {
+            return access.array == array && nest.isUnder(access.loop, child);
+          }))
+        used.push_back(array);
+    int64_t size = llvm::bit_ceil(uint64_t(std::clamp<int64_t>(nest.loops[child].trips.value_or(4096), 1, 1 << 20)));
+    bool fits = false;
+    for (; size >= 1 && !fits; size /= 2) {
+      NestSchedule attempt = schedule;
+      int64_t length = nest.loops[child].trips ? std::min(size, *nest.loops[child].trips) : size;
+      attempt.tiles.push_back({child, std::max<int64_t>(1, length), false});
+      int64_t bytes = 0;
+      bool known = true;
+      for (int64_t array : used) {
+        auto part = box(array, child, attempt);
+        known &= part.has_value();
+        bytes += part ? bytesOf(array, *part) : 0;
+      }
+      if (!known || bytes > each)
+        continue;
+      fits = true;
+      for (int64_t array : used)
+        attempt.places.push_back({array, child, 1});
+      attempt.bytes += bytes;
+      schedule = attempt;
+    }
+    if (fits)
+      continue;
+    schedule.tiles.push_back({child, 1, false});
+    if (!placeInside(child, used, each, schedule, reason))
+      return false;
+  }
+  return true;
+}
+
+/// Tiles of the band to look at: 0 leaves a loop uncut. Either whole rows (everything outside of one loop is single,
+/// everything inside whole), or, where arrays lie along different loops, squares of two of them.
+std::vector<llvm::SmallVector<int64_t>> Planner::bandTiles() const {
+  std::vector<llvm::SmallVector<int64_t>> result;
+  auto sizes = [&](int64_t loop) {
+    llvm::SmallVector<int64_t> list;
+    int64_t count = nest.loops[loop].trips.value_or(0);
+    for (int64_t size = 1; size <= (count ? count : 4096); size *= 2)
+      list.push_back(size);
+    for (int64_t parts = 1; count && parts <= 64; parts *= 2)
+      list.push_back(llvm::divideCeil(count, parts * cores.cores));
+    llvm::sort(list);
+    list.erase(llvm::unique(list), list.end());
+    return list;
+  };
+  auto add = [&](llvm::SmallVector<int64_t> tiles) { // a tile of all iterations is no cut
+    for (auto [i, loop] : llvm::enumerate(band))
+      if (nest.loops[loop].trips && tiles[i] >= *nest.loops[loop].trips)
+        tiles[i] = 0;
+    if (!llvm::is_contained(result, tiles))
+      result.push_back(std::move(tiles));
+  };
+  result.push_back(llvm::SmallVector<int64_t>(band.size(), 0));
+  for (size_t cut = 0; cut < band.size(); ++cut)
+    for (int64_t size : sizes(band[cut])) {
+      llvm::SmallVector<int64_t> tiles(band.size(), 0);
+      for (size_t outer = 0; outer < cut; ++outer)
+        tiles[outer] = 1;
+      tiles[cut] = size;
+      add(tiles);
+    }
+  // Loops along which an array is contiguous.
+  llvm::SmallVector<size_t> along;
+  for (auto [i, loop] : llvm::enumerate(band))
+    if (llvm::any_of(nest.accesses, [&](const NestShape::Access &access) {
+          return !access.indices.empty() &&
+                 llvm::is_contained(access.indices.back().terms, std::pair<int64_t, int64_t>(loop, 1));
+        }))
+      along.push_back(i);
+  if (along.size() >= 2)
+    for (int64_t first : {16, 32, 64, 128, 256})
+      for (int64_t second : {16, 32, 64, 128, 256}) {
+        llvm::SmallVector<int64_t> tiles(band.size(), 1);
+        tiles[along[along.size() - 2]] = first;
+        tiles[along.back()] = second;
+        add(tiles);
+      }
+  return result;
+}
+
+std::vector<NestSchedule> Planner::all(std::string &reason) {
+  std::vector<NestSchedule> result;
+  auto add = [&](std::optional<NestSchedule> schedule) {
+    if (!schedule)
+      return;
+    ++priced;
+    price(*schedule);
+    if (std::isfinite(schedule->clocks))
+      result.push_back(std::move(*schedule));
+    else if (reason.empty())
+      reason = "no copy engine moves the tiles of an array";
+  };
+  add(inPlace(/*onAllCores=*/true));
+  add(inPlace(/*onAllCores=*/false));
+  if (llvm::all_of(band, [&](int64_t loop) { return nest.loops[loop].trips != 0; }))
+    for (const llvm::SmallVector<int64_t> &tiles : bandTiles()) {
+      add(placedAtBand(tiles, 1));
+      if (llvm::any_of(tiles, [](int64_t size) { return size > 0; }))
+        add(placedAtBand(tiles, 2));
+    }
+  if (result.empty() || (cores.reachesGlobal && result.size() == 2)) {
+    NestSchedule schedule;
+    for (int64_t loop : band)
+      schedule.tiles.push_back({loop, 1, false});
+    spread(schedule);
+    schedule.bytes = localBytes;
+    llvm::SmallVector<int64_t> arrays;
+    for (auto [i, array] : llvm::enumerate(nest.arrays))
+      if (!array.localBytes)
+        arrays.push_back(i);
+    if (placeInside(band.empty() ? -1 : band.back(), arrays, cores.scratchpad->bytes - localBytes, schedule, reason))
+      add(schedule);
+  }
+  llvm::stable_sort(result, [](const NestSchedule &a, const NestSchedule &b) { return a.clocks < b.clocks; });
+  return result;
+}
+
+std::optional<NestSchedule> tilewright::planNest(const NestShape &nest, const CoreHierarchy &cores,
+                                                 const TargetDescription &chip, ScheduleCheck check,
+                                                 std::string &reason, int64_t *considered) {
+  Planner planner(nest, cores, chip);
+  std::vector<NestSchedule> ranked = planner.all(reason);
+  if (considered)
+    *considered = planner.priced;
+  for (const NestSchedule &schedule : ranked)
+    if (check(schedule))
+      return schedule;
+  if (reason.empty())
+    reason = "no tile of it fits the memory \"" + cores.scratchpad->name + "\"";
+  return std::nullopt;
+}

@@ -1,0 +1,40 @@
+//===- Passes.td - Stage 3: what is decided ----------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The cost model's decisions become attributes; nothing is rewritten here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_PASSES
+#define TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ScheduleKernels : Pass<"schedule-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Decide how nests are tiled, spread over cores and placed in the scratchpad";
+  let description = [{
+    What has effects in a kernel and is not mapped yet runs on the cores. Each such nest gets a `#tile.schedule` with the
+    smallest modelled time (core/CostModel/Schedules/NestSchedule.h): the loops that are cut, the one whose tiles are
+    spread over the cores, and for each array the loop at which a tile of it is kept in the scratchpad. Integer sets
+    confirm that what a tile touches is a box that fits. Cores that reach global memory may also compute in place.
+
+    ```mlir
+    affine.for %i = 0 to 100 { affine.for %j = 0 to 300 { .. %x[%i, %j] .. } }
+    // becomes, with four cores
+    affine.for %i = 0 to 100 { .. } {tile.schedule = #tile.schedule<level = "core", members = 4,
+        loops = [<loop = 0, tile = 25, spread = true>], placements = [<array = 0, at = 0, memory = "scratchpad">]>}
+    ```
+
+    A schedule that stands on a nest already is kept. A buffer of a nest that the scratchpad cannot hold becomes an
+    array of the program. A nest that the cores cannot run, since no tile of it fits and they reach no other memory, is
+    an error that names the array and the memory.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::tilewright::tile::TileDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_PASSES

@@ -1,0 +1,101 @@
+"""A scratchpad chip whose cores reach no memory but their own, as `tw-new-target --no-global-access` writes it: every array
+comes and goes by DMA, also where no matrix unit is concerned."""
+
+import json
+import subprocess
+
+import pytest
+from conftest import BUILD, SOURCE
+
+PLUGIN = BUILD / "test/plugins/dmaonly/libtilewright-target-dmaonly.so"
+CHIP = [f"--load-target={PLUGIN}", "--target", "dmaonly:npu"]
+
+SOFTMAX = """func.func @f(%x: tensor<{0}xf32>) -> tensor<{0}xf32> {{
+  {1}
+  %r = linalg.softmax dimension(1) ins(%x : tensor<{0}xf32>) outs(%e : tensor<{0}xf32>) -> tensor<{0}xf32>
+  return %r : tensor<{0}xf32>
+}}"""
+STATIC = "%e = tensor.empty() : tensor<{0}xf32>"
+DYNAMIC = """%c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %n = tensor.dim %x, %c1 : tensor<?x?xf32>
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>"""
+
+
+def run(tool, program, tmp_path, *options):
+    path = tmp_path / "program.mlir"
+    path.write_text(program)
+    report = json.loads(tool("tw-run", path, *CHIP, "--device", "emulator", "--verify", "--json", *options))
+    assert report["emulation"]["findings"] == []
+    return report["emulation"]["kernels"]
+
+
+def test_quick_conformance(tool):
+    """Everything that the quick run has works; nothing is refused."""
+    result = subprocess.run([BUILD / "bin/tw-conformance", *CHIP, "--device", "emulator", "--quick", "--json"],
+                            capture_output=True, text=True)
+    report = json.loads(result.stdout)
+    bad = [case for case in report["cases"] if case["status"] not in ("passed", "skipped")]
+    assert not bad and result.returncode == 0, bad[:5]
+    assert sum(case["status"] == "passed" for case in report["cases"]) >= 200
+
+
+@pytest.mark.parametrize("shape", ["100x300", "3x400000"])
+def test_soft_max_of_rows_short_and_longer_than_the_scratchpad(tool, tmp_path, shape):
+    kernel, = run(tool, SOFTMAX.format(shape, STATIC.format(shape)), tmp_path)
+    engines = {engine["engine"]: engine for engine in kernel["engines"]}
+    rows, cols = map(int, shape.split("x"))
+    # Rows that fit come once and go once; the others come for the maximum, for the sum and for the quotient, and e^x goes
+    # out and comes back.
+    passes = (1, 1) if rows * cols < 100000 else (3, 2)
+    assert engines["copy"]["bytes"] == passes[0] * rows * cols * 4
+    assert engines["store"]["bytes"] == passes[1] * rows * cols * 4
+
+
+def test_sizes_that_only_the_run_knows(tool, tmp_path):
+    run(tool, SOFTMAX.format("?x?", DYNAMIC), tmp_path, "--sizes", "37,333")
+
+
+def test_copies_run_beside_the_work(tool, tmp_path):
+    """A sum of two arrays is bound by what moves: the engines work together with the core for most of the time."""
+    program = """func.func @f(%x: tensor<512x1024xf32>, %y: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
+  %e = tensor.empty() : tensor<512x1024xf32>
+  %r = linalg.add ins(%x, %y : tensor<512x1024xf32>, tensor<512x1024xf32>) outs(%e : tensor<512x1024xf32>) -> tensor<512x1024xf32>
+  return %r : tensor<512x1024xf32>
+}"""
+    kernel, = run(tool, program, tmp_path)
+    busy = {engine["engine"]: engine["busy_cycles"] for engine in kernel["engines"]}
+    assert sum(busy.values()) >= 1.4 * kernel["cycles"]
+
+
+def test_a_gather_is_refused_with_its_reason(tmp_path):
+    path = tmp_path / "program.mlir"
+    path.write_text("""func.func @f(%x: tensor<64x8xf32>, %at: tensor<5xi32>) -> tensor<5x8xf32> {
+  %e = tensor.empty() : tensor<5x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]} ins(%at : tensor<5xi32>) outs(%e : tensor<5x8xf32>) {
+  ^bb0(%n: i32, %o: f32):
+    %p = arith.index_cast %n : i32 to index
+    %j = linalg.index 1 : index
+    %v = tensor.extract %x[%p, %j] : tensor<64x8xf32>
+    linalg.yield %v : f32
+  } -> tensor<5x8xf32>
+  return %r : tensor<5x8xf32>
+}""")
+    result = subprocess.run([BUILD / "bin/tw-run", path, *CHIP, "--device", "emulator"], capture_output=True, text=True)
+    assert result.returncode != 0
+    assert "program.mlir:3:8: error:" in result.stderr and 'do not reach the memory "global"' in result.stderr, result.stderr
+
+
+def test_the_scaffold_says_so_in_one_line(tool, tmp_path):
+    tool("tw-new-target", "acme", "--kind", "scratchpad", "--no-global-access", "--dir", tmp_path / "acme")
+    tool("tw-new-target", "acme", "--kind", "scratchpad", "--dir", tmp_path / "other")
+    one, other = ((tmp_path / name / "Chips.td").read_text().splitlines() for name in ("acme", "other"))
+    assert [pair for pair in zip(one, other) if pair[0] != pair[1]] == [
+        ("defvar reachesGlobal = 0;", "defvar reachesGlobal = 1;")]
+    tool("tw-tblgen", "-check", "-target=acme", f"-I={SOURCE}", f"-I={tmp_path / 'acme'}", tmp_path / "acme/Chips.td")
+    refused = subprocess.run([BUILD / "bin/tw-new-target", "acme", "--kind", "simd", "--no-global-access", "--dir",
+                              tmp_path / "none"], capture_output=True, text=True)
+    assert refused.returncode == 1 and "--no-global-access is for --kind scratchpad" in refused.stderr
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,127 @@
+// RUN: env TILEWRIGHT_TARGET_PATH=%build/lib/tilewright:%build/test/plugins/dmaonly tw-opt %s -split-input-file -tile-and-fuse -place-tiles -verify-diagnostics | FileCheck %s
+
+module attributes {tilewright.target = "dmaonly:npu"} {
+  // A window: the box has the rows of all taps; the result is written whole, so nothing of it is copied in.
+  // CHECK-LABEL: func.func @window
+  // CHECK: tile.parallel
+  // CHECK-DAG: %[[IN:.*]] = tile.alloc() : memref<6x64xf32, "scratchpad">
+  // CHECK-DAG: %[[OUT:.*]] = tile.alloc() : memref<4x64xf32, "scratchpad">
+  // CHECK: affine.for %[[T:.*]] = #{{.*}} to
+  // CHECK-NEXT: %[[COPY:.*]] = tile.copy %{{.*}}[%[[T]] * 4, 0] elements #{{.*}} to %[[IN]][0, 0] elements #{{.*}} shape [6, 64] : memref<18x64xf32>
+  // CHECK-NEXT: tile.wait %[[COPY]]
+  // CHECK: affine.load %[[IN]][%[[I:.*]], %[[J:.*]]]
+  // CHECK: affine.load %[[IN]][%[[I]] + 2, %[[J]]]
+  // CHECK: affine.store %{{.*}}, %[[OUT]][%[[I]], %[[J]]]
+  // CHECK: %[[BACK:.*]] = tile.copy %[[OUT]][0, 0] elements #{{.*}} to %{{.*}}[%[[T]] * 4, 0] elements #{{.*}} shape [4, 64]
+  // CHECK-NEXT: tile.wait %[[BACK]]
+  func.func @window(%a: memref<18x64xf32>, %b: memref<16x64xf32>) {
+    affine.for %i = 0 to 16 {
+      affine.for %j = 0 to 64 {
+        %x = affine.load %a[%i, %j] : memref<18x64xf32>
+        %y = affine.load %a[%i + 2, %j] : memref<18x64xf32>
+        %z = arith.addf %x, %y : f32
+        affine.store %z, %b[%i, %j] : memref<16x64xf32>
+      }
+    } {tile.schedule = #tile.schedule<level = "core", members = 2, loops = [<loop = 0, tile = 4, spread = true>], placements = [<array = 0, at = 0, memory = "scratchpad">, <array = 1, at = 0, memory = "scratchpad">]>}
+    return
+  }
+
+  // The smaller tile takes the buffer of the whole ones; what it leaves of it becomes zero, and only what it has goes back.
+  // CHECK-LABEL: func.func @rest
+  // CHECK-COUNT-1: tile.alloc() : memref<8xf32, "scratchpad">
+  // CHECK-NOT: tile.alloc
+  // CHECK: tile.copy %{{.*}}[8] elements #{{.*}} to %[[B:.*]][0] elements #{{.*}} shape [8] valid(5) : memref<13xf32>
+  // CHECK: tile.copy %[[B]][0] elements #{{.*}} to %{{.*}}[8] elements #{{.*}} shape [5] : memref<8xf32, "scratchpad">, memref<13xf32>
+  func.func @rest(%a: memref<13xf32>) {
+    affine.for %i = 0 to 13 {
+      %x = affine.load %a[%i] : memref<13xf32>
+      %y = arith.addf %x, %x : f32
+      affine.store %y, %a[%i] : memref<13xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 8>], placements = [<array = 0, at = 0, memory = "scratchpad">]>}
+    return
+  }
+
+  // Every second element is written: the others go back as they came.
+  // CHECK-LABEL: func.func @strided
+  // CHECK: tile.copy %{{.*}}[%[[T:.*]] * 16] elements #{{.*}} to %[[B:.*]][0] elements #{{.*}} shape [15]
+  // CHECK: affine.store %{{.*}}, %[[B]][%{{.*}} * 2]
+  // CHECK: tile.copy %[[B]][0]
+  func.func @strided(%a: memref<64xf32>) {
+    %x = arith.constant 1.0 : f32
+    affine.for %i = 0 to 32 {
+      affine.store %x, %a[%i * 2] : memref<64xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 2, loops = [<loop = 0, tile = 8, spread = true>], placements = [<array = 0, at = 0, memory = "scratchpad">]>}
+    return
+  }
+
+  // Two stages take turns; the sum is begun by the nest itself, so it is not copied in.
+  // CHECK-LABEL: func.func @stages
+  // CHECK-DAG: tile.alloc() : memref<2x4xf32, "scratchpad">
+  // CHECK-DAG: tile.alloc() : memref<2x4x64xf32, "scratchpad">
+  // CHECK: affine.for %[[T:.*]] = #{{.*}} to
+  // CHECK-NEXT: tile.copy %arg0[%[[T]] * 4, 0] elements #{{.*}} to %{{.*}}[%[[T]] mod 2, 0, 0]
+  // CHECK-NOT: tile.copy %arg1
+  // CHECK: tile.copy %{{.*}}[%[[T]] mod 2, 0] elements #{{.*}} to %arg1[%[[T]] * 4]
+  // CHECK: } {tile.stages = 2 : i64}
+  func.func @stages(%a: memref<64x64xf32>, %s: memref<64xf32>) {
+    %zero = arith.constant 0.0 : f32
+    affine.for %i = 0 to 64 {
+      affine.store %zero, %s[%i] : memref<64xf32>
+      affine.for %j = 0 to 64 {
+        %x = affine.load %a[%i, %j] : memref<64x64xf32>
+        %y = affine.load %s[%i] : memref<64xf32>
+        %z = arith.addf %x, %y : f32
+        affine.store %z, %s[%i] : memref<64xf32>
+      }
+    } {tile.schedule = #tile.schedule<level = "core", members = 4, loops = [<loop = 0, tile = 4, spread = true>], placements = [<array = 0, at = 0, memory = "scratchpad", stages = 2>, <array = 1, at = 0, memory = "scratchpad", stages = 2>]>}
+    return
+  }
+
+  // Three dimensions are commands of two, one after the other; a local buffer is the core's own.
+  // CHECK-LABEL: func.func @three
+  // CHECK: %[[NONE:.*]] = tile.done
+  // CHECK: %[[LAST:.*]] = affine.for %[[K:.*]] = 0 to 3 iter_args(%{{.*}} = %[[NONE]]) -> (!tile.token) {
+  // CHECK:   tile.copy %{{.*}}[%[[K]], {{.*}}, 0] elements #{{.*}} shape [8, 64]
+  // CHECK: tile.wait %[[LAST]]
+  // CHECK: tile.alloc() : memref<f32, "scratchpad">
+  func.func @three(%a: memref<3x16x64xf32>, %b: memref<16xf32>) {
+    affine.for %i = 0 to 16 {
+      %s = memref.alloc() : memref<f32>
+      affine.for %k = 0 to 3 {
+        affine.for %j = 0 to 64 {
+          %x = affine.load %a[%k, %i, %j] : memref<3x16x64xf32>
+          affine.store %x, %s[] : memref<f32>
+        }
+      }
+      %y = affine.load %s[] : memref<f32>
+      affine.store %y, %b[%i] : memref<16xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 2, loops = [<loop = 0, tile = 8, spread = true>], placements = [<array = 0, at = 0, memory = "scratchpad">, <array = 2, at = 0, memory = "scratchpad">]>}
+    return
+  }
+}
+
+// -----
+
+module attributes {tilewright.target = "dmaonly:npu"} {
+  func.func @no_box(%a: memref<?xf32>, %n: index) {
+    %x = arith.constant 1.0 : f32
+    // expected-error @below {{schedule places array 0 at loop -1, but the elements that a tile touches have no box of constant size}}
+    affine.for %i = 0 to %n {
+      affine.store %x, %a[%i] : memref<?xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 1, placements = [<array = 0, at = -1, memory = "scratchpad">]>}
+    return
+  }
+}
+
+// -----
+
+module attributes {tilewright.target = "dmaonly:npu"} {
+  func.func @in_and_out(%a: memref<16xf32>) {
+    // expected-error @below {{schedule gives array 0 2 stages at loop 0, where tiles read and write it}}
+    affine.for %i = 0 to 16 {
+      %x = affine.load %a[%i] : memref<16xf32>
+      affine.store %x, %a[%i] : memref<16xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 4>], placements = [<array = 0, at = 0, memory = "scratchpad", stages = 2>]>}
+    return
+  }
+}

@@ -1,0 +1,87 @@
+// RUN: tw-opt %s -split-input-file -tile-and-fuse -verify-diagnostics | FileCheck %s
+
+// Whole tiles are shared out in neighbours; the last member takes the smaller tile.
+// CHECK-DAG: #[[FIRST:.*]] = affine_map<()[s0] -> (s0 * 2)>
+// CHECK-DAG: #[[END:.*]] = affine_map<()[s0] -> (s0 * 2 + 2, 6)>
+// CHECK-DAG: #[[LAST:.*]] = affine_map<()[s0] -> (s0 floordiv 3 + 6)>
+// CHECK-LABEL: func.func @spread
+// CHECK: tile.parallel (%[[C:.*]]) to (4) level "core" attributes {schedule = #tile.schedule
+// CHECK:   affine.for %[[T:.*]] = #[[FIRST]]()[%[[C]]] to min #[[END]]()[%[[C]]] {
+// CHECK:     affine.for %[[I:.*]] = 0 to 16 {
+// CHECK:       affine.apply #{{.*}}(%[[T]], %[[I]])
+// CHECK:       affine.for %{{.*}} = 0 to 300
+// CHECK:   } {tile.at = 0 : i64}
+// CHECK:   affine.for %{{.*}} = 6 to #[[LAST]]()[%[[C]]] {
+// CHECK:     affine.for %{{.*}} = 0 to 4 {
+// CHECK:   } {tile.at = 0 : i64}
+func.func @spread(%a: memref<100x300xf32>) {
+  %x = arith.constant 1.0 : f32
+  affine.for %i = 0 to 100 {
+    affine.for %j = 0 to 300 {
+      affine.store %x, %a[%i, %j] : memref<100x300xf32>
+    }
+  } {tile.schedule = #tile.schedule<level = "core", members = 4, loops = [<loop = 0, tile = 16, spread = true>]>}
+  return
+}
+
+// -----
+
+// Loops over tiles stand outside of all loops of a tile, also of one that was outside before. Of a dynamic size both kinds
+// of tile are there.
+// CHECK-LABEL: func.func @interchanged
+// CHECK: tile.parallel (%{{.*}}) to (1) level "core"
+// CHECK:   affine.for %{{.*}} = 0 to #{{.*}}()[%{{.*}}] {
+// CHECK:     affine.for %{{.*}} = 0 to 8 {
+// CHECK:       affine.for %{{.*}} = 0 to 64 {
+// CHECK:   } {tile.at = 1 : i64}
+// CHECK:   affine.for %{{.*}} = #{{.*}}()[%{{.*}}] to #{{.*}}()[%{{.*}}] {
+// CHECK:     affine.for %{{.*}} = 0 to 8 {
+// CHECK:       affine.for %{{.*}} = 0 to #{{.*}}()[%{{.*}}] {
+// CHECK:   } {tile.at = 1 : i64}
+func.func @interchanged(%a: memref<8x?xf32>, %n: index) {
+  %x = arith.constant 1.0 : f32
+  affine.for %i = 0 to 8 {
+    affine.for %j = 0 to %n {
+      affine.store %x, %a[%i, %j] : memref<8x?xf32>
+    }
+  } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 1, tile = 64>]>}
+  return
+}
+
+// -----
+
+// A loop inside of the band is cut where it stands, in whole tiles and in the smaller one.
+// CHECK-LABEL: func.func @inside
+// CHECK: tile.parallel
+// CHECK:   affine.for %{{.*}} = #{{.*}} to
+// CHECK:     affine.for %{{.*}} = 0 to 1 {
+// CHECK:       affine.for %{{.*}} = 0 to 3 {
+// CHECK:         affine.for %{{.*}} = 0 to 32 {
+// CHECK:       } {tile.at = 1 : i64}
+// CHECK:       affine.for %{{.*}} = 3 to 4 {
+// CHECK:         affine.for %{{.*}} = 0 to 4 {
+// CHECK:       } {tile.at = 1 : i64}
+func.func @inside(%a: memref<4x100xf32>, %s: memref<4xf32>) {
+  %x = arith.constant 1.0 : f32
+  affine.for %i = 0 to 4 {
+    affine.store %x, %s[%i] : memref<4xf32>
+    affine.for %j = 0 to 100 {
+      affine.store %x, %a[%i, %j] : memref<4x100xf32>
+    }
+  } {tile.schedule = #tile.schedule<level = "core", members = 2, loops = [<loop = 0, tile = 1, spread = true>, <loop = 1, tile = 32>]>}
+  return
+}
+
+// -----
+
+func.func @carries(%a: memref<16xf32>, %b: memref<f32>) {
+  %zero = arith.constant 0.0 : f32
+  // expected-error @below {{the schedule cuts loop 0, but there are 1 loops here, and only those from 0 in steps of 1 that carry no value can be cut}}
+  %s = affine.for %i = 0 to 16 iter_args(%sum = %zero) -> f32 {
+    %x = affine.load %a[%i] : memref<16xf32>
+    %y = arith.addf %sum, %x : f32
+    affine.yield %y : f32
+  } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 4>]>}
+  affine.store %s, %b[] : memref<f32>
+  return
+}
