@@ -24,7 +24,7 @@ WORDS = [
     (r"turned|turning|turns? (?:round|operands?|blocks?|them|bytes|in (?:its|their) registers)|(?:lanes|launch \w+) turns?",
      "transposed, transpose"),
     (r"rows? begins? anywhere|begins? anywhere", "unaligned rows"),
-    (r"meets?|meetings?|met", "bank conflict; barrier, synchronisation; conflict, overlap"),
+    (r"meets? (?:in|a|no|another|each|accesses)|(?:lanes|rows|accesses|iterations|lifetimes|that|which|subgroups) meet|meetings?|met", "bank conflict; barrier, synchronisation; conflict, overlap"),
     (r"rings?|rounds? (?:of )?the ring", "multi-stage (circular) buffer; unroll factor of the pipeline"),
     (r"slices? (?:of|along|share) k|k of (?:one|a) slice|slices of a block|of a slice of a block", "intra-block split-K"),
     (r"sweeps?|raster rows", "threadblock rasterisation"),
@@ -82,7 +82,7 @@ def test_pages_speak_the_words_of_the_field(path):
 
 @pytest.mark.parametrize("line, words", [
     ("chips that run lanes", ["chips that run lanes"]), ("a ring of stages", ["ring"]), ("strings, during, rounding", []),
-    ("lanes meet in a bank", ["meet"]), ("operands that a launch before turned", ["turned"]), ("it returns in turn", []),
+    ("rows that meet in a bank", ["that meet"]), ("cores meet memory", []), ("operands that a launch before turned", ["turned"]), ("it returns in turn", []),
     ("the tail of a loop", ["tail"]), ("details", []), ("a tensor's slice", []), ("slices share k", ["slices share k"]),
     ("a row program", ["row program"]), ("programs of rows", [])])
 def test_private_words_are_recognised(line, words):
