@@ -26,7 +26,9 @@ commit=$([ -n "$raised" ] && git rev-parse "$raised^" || git rev-parse HEAD) # a
 folder=test/plugins/previous/tilewright
 rm -rf $folder
 mkdir -p $folder
-for name in Target TargetDescription ChipTable TableTarget Layout; do
-  git show "$commit:core/include/tilewright/$name.h" >$folder/$name.h
+for name in Target.h TargetDescription.h Numbers.def ChipTable.h TableTarget.h Layout.h; do
+  if git cat-file -e "$commit:core/include/tilewright/$name" 2>/dev/null; then # Numbers.def: from version 7 on
+    git show "$commit:core/include/tilewright/$name" >$folder/$name
+  fi
 done
 echo "$folder: version $(version_in <$folder/Target.h), this build has $current"

@@ -17,6 +17,7 @@
 #include "core/Runtime/Npy.h"
 #include "tilewright/Explain.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
@@ -54,7 +55,7 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
   runner->description = *chip;
   std::string &device = runner->options.device;
   llvm::Error here = checkRunsHere(options.target);
-  bool runsHere = !here && !laneHierarchy(**chip);
+  bool runsHere = !here && !(*chip)->graph().hasBlocks();
   std::string why = llvm::toString(std::move(here));
   if (device == "auto")
     device = runsHere ? "host" : launchHierarchy(**chip) ? "emulator" : "model";

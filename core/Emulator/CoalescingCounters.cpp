@@ -25,7 +25,7 @@ static void makeDistinct(llvm::SmallVectorImpl<uint64_t> &values) {
   values.erase(llvm::unique(values), values.end());
 }
 
-uint64_t tilewright::countSectors(llvm::ArrayRef<uint64_t> addresses, uint64_t bytes) {
+uint64_t tilewright::countSectors(llvm::ArrayRef<uint64_t> addresses, uint64_t bytes, uint64_t sectorBytes) {
   llvm::SmallVector<uint64_t, 64> sectors;
   for (uint64_t address : addresses) {
     uint64_t last = (address + bytes - 1) / sectorBytes;

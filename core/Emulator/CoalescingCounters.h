@@ -28,7 +28,7 @@
 namespace tilewright {
 
 /// Distinct sectors of `bytes` bytes at each address.
-uint64_t countSectors(llvm::ArrayRef<uint64_t> addresses, uint64_t bytes);
+uint64_t countSectors(llvm::ArrayRef<uint64_t> addresses, uint64_t bytes, uint64_t sectorBytes);
 
 /// The banks of a scratchpad.
 struct Banks {

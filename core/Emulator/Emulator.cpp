@@ -22,6 +22,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tilewright/Compiler.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
 #include "llvm/IR/LLVMContext.h"
@@ -47,6 +48,7 @@ unsigned EmulatedKernels::engines() const { return impl->engines; }
 /// Takes from the description what the machine asks for.
 static void readChip(EmulatedKernels::Impl &kernels) {
   const TargetDescription &chip = *kernels.chip;
+  kernels.sectorBytes = chip.graph().sectorBytes();
   for (const Memory &memory : chip.memories()) {
     if (memory.kind == MemoryKind::Global && !kernels.global)
       kernels.global = &memory;

@@ -81,6 +81,7 @@ struct EmulatedKernels::Impl {
   uint64_t scratchpadLimit = 0;                        // of the chip: scratchpad and accumulator memory
   unsigned scratchpadGranule = 16, globalGranule = 16; // smallest access
   unsigned scratchpadLine = 1, globalLine = 1;         // widest access up to 16 bytes, a power of two
+  uint64_t sectorBytes = 1;                            // of global memory
   unsigned engines = 0;
   uint32_t subgroupSize = 1;
   bool timed = false; // lanes are cores: engines have clocks

@@ -260,7 +260,7 @@ void Machine::count(uint32_t siteIndex, llvm::ArrayRef<uint64_t> addresses, llvm
   SiteCount &counted = globalCounts[siteIndex];
   ++counted.executions;
   counted.bytes += uint64_t(bytes) * addresses.size();
-  counted.transactions += countSectors(addresses, bytes);
+  counted.transactions += countSectors(addresses, bytes, kernels->sectorBytes);
 }
 
 void Machine::flush(Subgroup &subgroup) {

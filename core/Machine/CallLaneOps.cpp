@@ -12,18 +12,16 @@
 
 #include "tilewright/CallLaneOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "tilewright/TargetDescription.h"
+#include "tilewright/MachineGraph.h"
 
 using namespace mlir;
 using namespace tilewright;
 
 CallLaneOps::CallLaneOps(const TargetDescription &chip, StringRef prefix) : prefix(prefix) {
-  std::optional<LaneHierarchy> lanes = laneHierarchy(chip);
-  for (const CopyEngine &engine : chip.copies()) {
-    const Memory *from = chip.memory(engine.from);
-    copies |= lanes && engine.to == lanes->scratchpad && from && from->kind == MemoryKind::Global &&
-              engine.asynchronous && engine.completion == Completion::WaitGroup;
-  }
+  const Memory *from = chip.graph().backing(), *to = chip.graph().blockMemory();
+  if (from && to)
+    for (const MachineEdge *way : chip.graph().ways(*from, *to))
+      copies |= way->way == Way::Engine && way->engine->asynchronous && way->completion == Completion::WaitGroup;
 }
 
 static Value constant(OpBuilder &builder, Location loc, int64_t value) {

@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
 using namespace tilewright;
@@ -98,9 +99,10 @@ static json::Object describe(const MatrixUnit &unit) {
   return result;
 }
 
-static json::Object describe(const Memory &memory) {
+static json::Object describe(const Memory &memory, const MachineGraph &graph) {
   json::Object result{{"name", memory.name},
                       {"kind", word(memory.kind)},
+                      {"role", roleName(graph.roleOf(memory))},
                       {"level", memory.level},
                       {"bytes", memory.bytes},
                       {"readBytesPerClock", memory.bytesPerClock},
@@ -119,6 +121,7 @@ static json::Object describe(const Memory &memory) {
   add("entries", memory.entries);
   add("entryBytes", memory.entryBytes);
   add("pageBytes", memory.pageBytes);
+  add("sectorBytes", memory.sectorBytes);
   return result;
 }
 
@@ -127,7 +130,7 @@ json::Object tilewright::toJson(const TargetDescription &chip) {
   for (const Level &level : chip.levels())
     levels.push_back(json::Object{{"name", level.name}, {"kind", word(level.kind)}, {"count", level.count}});
   for (const Memory &memory : chip.memories())
-    memories.push_back(describe(memory));
+    memories.push_back(describe(memory, chip.graph()));
   for (const CopyEngine &copy : chip.copies())
     copies.push_back(json::Object{{"name", copy.name},
                                   {"from", copy.from},
@@ -157,9 +160,13 @@ json::Object tilewright::toJson(const TargetDescription &chip) {
                                      {"issue", op.issue},
                                      {"latency", op.latency},
                                      {"source", op.source}});
-  json::Object rates;
-  for (const Rate &rate : chip.rates())
-    rates[rate.op] = json::Object{{"perClock", rate.perClock}, {"source", rate.source}};
+  json::Object numbers, rates; // `rates`: the same by the keys of version 6
+  for (const Fact &fact : chip.numbers()) {
+    const NumberField &field = fieldOf(fact.number);
+    numbers[field.name] = json::Object{{"value", fact.value}, {"unit", unitName(field.unit)}, {"source", fact.source}};
+    if (!field.oldKey.empty())
+      rates[field.oldKey] = json::Object{{"perClock", fact.value}, {"source", fact.source}};
+  }
   CodegenTarget codegen = chip.codegen();
   return json::Object{
       {"target", chip.target().str()}, // a text of its own: the description may not outlive the object
@@ -171,5 +178,6 @@ json::Object tilewright::toJson(const TargetDescription &chip) {
       {"copies", std::move(copies)},
       {"units", std::move(units)},
       {"vectorOps", std::move(vectorOps)},
+      {"numbers", std::move(numbers)},
       {"rates", std::move(rates)}};
 }

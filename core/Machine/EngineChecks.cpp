@@ -100,19 +100,13 @@ void tilewright::checkMemory(const Memory &memory, Messages &messages) {
         "scratchpad '{0}': field 'bytes' ({1}) is no multiple of a row of its banks, fields 'banks' ({2}) times "
         "'bankBytes' ({3}); all banks are equally long: make the size a multiple of {4}",
         memory.name, memory.bytes, memory.banks, memory.bankBytes, memory.banks * memory.bankBytes));
-  if (memory.kind == MemoryKind::RegisterFile && memory.name == "vector" && memory.entryBytes > 0 &&
-      !llvm::isPowerOf2_64(memory.entryBytes))
-    messages.push_back(
-        formatv("register file 'vector': field 'entryBytes' is {0}; vectors that the compiler plans have a "
-                "power of two of bytes: describe the part of a register that has {1}",
-                memory.entryBytes, llvm::bit_floor(uint64_t(memory.entryBytes))));
   if (memory.latency < 0)
     messages.push_back(
         formatv("memory '{0}': field 'latency' is {1}; it must not be below 0", memory.name, memory.latency));
 }
 
 void tilewright::checkTwice(const ChipTable &chip, Messages &messages) {
-  llvm::StringSet<> names, rates;
+  llvm::StringSet<> names;
   llvm::StringMap<std::string> calls;
   for (const MatrixUnit &unit : chip.units) {
     if (!names.insert(unit.name).second) {
@@ -128,7 +122,4 @@ void tilewright::checkTwice(const ChipTable &chip, Messages &messages) {
                   "products; give each a name of its own",
                   other->second, unit.name, unit.emit.name));
   }
-  for (const Rate &rate : chip.rates)
-    if (!rates.insert(rate.op).second)
-      messages.push_back(formatv("field 'rates' has the rate '{0}' twice; the first would count", rate.op));
 }

@@ -14,6 +14,7 @@
 #include "core/Machine/ModuleTarget.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/Cores.h"
+#include "tilewright/MachineGraph.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -30,28 +31,24 @@ Value LaneOps::permuteBytes(OpBuilder &builder, Location loc, Value low, Value h
 }
 
 std::optional<LaneHierarchy> tilewright::laneHierarchy(const TargetDescription &chip) {
-  LaneHierarchy result;
-  for (const Level &level : chip.levels()) {
-    if (level.kind == LevelKind::Parallel && result.grid.empty()) {
-      result.grid = level.name;
-      result.blocks = level.count;
-    } else if (level.kind == LevelKind::Concurrent) { // the innermost one: subgroups of a block; around it clusters
-      result.cluster = result.block;
-      result.clusterBlocks = result.block.empty() ? 1 : result.subgroups;
-      result.block = level.name;
-      result.subgroups = level.count;
-    } else if (level.kind == LevelKind::Lockstep) {
-      result.subgroup = level.name;
-      result.lanes = level.count;
-    }
-  }
-  if (result.grid.empty() || result.block.empty() || result.subgroup.empty())
+  const MachineGraph &graph = chip.graph();
+  if (!graph.hasBlocks())
     return std::nullopt;
-  for (const Memory &memory : chip.memories()) {
-    if (memory.kind == MemoryKind::Scratchpad && memory.level == result.block) {
-      result.scratchpad = memory.name;
-      result.scratchpadBytes = memory.bytes;
-    }
+  LaneHierarchy result;
+  result.grid = graph.parallelLevel()->name;
+  result.blocks = graph.parallelLevel()->count;
+  result.block = graph.concurrentLevel()->name;
+  result.subgroups = graph.concurrentLevel()->count;
+  if (const Level *cluster = graph.clusterLevel()) {
+    result.cluster = cluster->name;
+    result.clusterBlocks = cluster->count;
+  }
+  result.subgroup = graph.lockstepLevel()->name;
+  result.lanes = graph.lockstepLevel()->count;
+  result.sectorBytes = graph.sectorBytes();
+  if (const Memory *scratchpad = graph.blockMemory()) {
+    result.scratchpad = scratchpad->name;
+    result.scratchpadBytes = scratchpad->bytes;
   }
   return result;
 }

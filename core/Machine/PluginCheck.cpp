@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -51,12 +52,12 @@ std::string tilewright::missingHook(const Target &target) {
                      llvm::toString(chip.takeError()));
     if (!*chip)
       return formatv("the hook 'describe' gives no description of the chip '{0}'", name);
-    std::optional<LaneHierarchy> lanes = laneHierarchy(**chip);
-    if (lanes && !target.laneOps(**chip))
+    const MachineGraph &graph = (*chip)->graph();
+    if (graph.hasBlocks() && !target.laneOps(**chip))
       return formatv(
           "the hook 'laneOps' gives no operations for the chip '{0}', which runs lanes (its levels are '{1}', "
           "'{2}' and '{3}')",
-          name, lanes->grid, lanes->block, lanes->subgroup);
+          name, graph.parallelLevel()->name, graph.concurrentLevel()->name, graph.lockstepLevel()->name);
   }
   std::string preferred = target.defaultChip();
   if (auto chip = target.describe(preferred); !chip)

@@ -191,10 +191,6 @@ static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messa
     auto found = llvm::find_if(chip.memories, [&](const Memory &memory) { return memory.name == name; });
     return found == chip.memories.end() ? nullptr : &*found;
   };
-  auto file = [&](llvm::StringRef name) {
-    const Memory *memory = named(name);
-    return memory && memory->kind == MemoryKind::RegisterFile ? memory : nullptr;
-  };
   struct Need {
     int64_t bits = 0;
     std::string fields;
@@ -209,9 +205,10 @@ static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messa
   };
   for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b), std::pair("c", &unit.c)}) {
     if (operand->residence == Residence::VectorRegister)
-      add(file("vector"), field, bitsOf(*operand));
+      add(memoryOfRole(chip, MemoryRole::VectorRegisters), field, bitsOf(*operand));
     if (operand->residence == Residence::LaneRegisters) // at least one register each
-      add(file("register"), field, llvm::alignTo(operand->layout.numElements() * bitWidth(operand->element), 32));
+      add(memoryOfRole(chip, MemoryRole::LaneRegisters), field,
+          llvm::alignTo(operand->layout.numElements() * bitWidth(operand->element), 32));
     bool scratchpad = operand->residence == Residence::Scratchpad;
     if (!scratchpad && operand->residence != Residence::Accumulator)
       continue;
@@ -307,6 +304,13 @@ Messages tilewright::checkChip(const ChipTable &chip) {
     else if (memory.kind == MemoryKind::Cache && memory.bytes % (memory.lineBytes * memory.ways) != 0)
       messages.push_back(formatv("cache '{0}': 'bytes' ({1}) does not divide into {2} ways of lines of {3} bytes",
                                  memory.name, memory.bytes, memory.ways, memory.lineBytes));
+    if (memory.sectorBytes < 0 ||
+        (memory.sectorBytes && ((memory.kind != MemoryKind::Cache && memory.kind != MemoryKind::Global) ||
+                                memory.lineBytes % memory.sectorBytes)))
+      messages.push_back(formatv(
+          "memory '{0}': field 'sectorBytes' is {1}; it belongs to a cache or a backing memory, and divides its "
+          "'lineBytes' ({2})",
+          memory.name, memory.sectorBytes, memory.lineBytes));
     if (memory.kind != MemoryKind::RegisterFile && memory.bytesPerClock <= 0)
       messages.push_back(formatv("memory '{0}' has no bandwidth in field 'read'", memory.name));
     if (memory.source.empty())
@@ -328,6 +332,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
                                  copy.name, copy.from));
     checkEngine(copy, messages);
   }
+  checkMemoryRoles(chip, messages);
   checkCopyPaths(chip, messages);
   for (const MatrixUnit &unit : chip.units) {
     for (const std::string &feature : unit.features) {
@@ -355,9 +360,11 @@ Messages tilewright::checkChip(const ChipTable &chip) {
     checkResidences(chip, unit, messages);
     checkPaths(chip, unit, messages);
   }
-  for (const Rate &rate : chip.rates) {
-    if (rate.perClock <= 0)
-      messages.push_back(formatv("rate '{0}' is {1} per clock; it must be above 0", rate.op, rate.perClock));
+  for (const Fact &fact : chip.numbers) {
+    const NumberField &field = fieldOf(fact.number);
+    if (fact.value < 0 || (field.unit == NumberUnit::PerClock && fact.value == 0))
+      messages.push_back(formatv("field '{0}' is {1} {2}; it must {3}", field.name, fact.value, unitName(field.unit),
+                                 field.unit == NumberUnit::PerClock ? "be above 0" : "not be below 0"));
   }
   for (const VectorOp &op : chip.vectorOps)
     checkVectorOp(op, messages);

@@ -26,7 +26,12 @@ void checkEngine(const CopyEngine &engine, std::vector<std::string> &messages);
 void checkVectorOp(const VectorOp &op, std::vector<std::string> &messages);
 /// Banks and latency.
 void checkMemory(const Memory &memory, std::vector<std::string> &messages);
-/// What must not stand twice: units, the functions that they call, rates.
+/// Roles that go with the kind of memory and tell register files apart; vectors of a power of two of bytes.
+void checkMemoryRoles(const ChipTable &chip, std::vector<std::string> &messages);
+/// The role of a memory of `chip`, given or inferred; and the first memory of a role, null if there is none.
+MemoryRole roleIn(const ChipTable &chip, const Memory &memory);
+const Memory *memoryOfRole(const ChipTable &chip, MemoryRole role);
+/// What must not stand twice: units, the functions that they call.
 void checkTwice(const ChipTable &chip, std::vector<std::string> &messages);
 
 } // namespace tilewright

@@ -14,6 +14,7 @@
 #include "tilewright/TargetDescription.h"
 #include "core/Machine/NativeCode.h"
 #include "tilewright/ChipTable.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -77,7 +78,26 @@ llvm::StringRef tilewright::elementName(ElementKind kind) {
   return names[static_cast<int>(kind)];
 }
 
+llvm::ArrayRef<NumberField> tilewright::numberFields() {
+  static constexpr NumberField fields[] = {
+#define TW_NUMBER(enumerator, field, group, unit, key)                                                                 \
+  {Number::enumerator, #field, NumberGroup::group, NumberUnit::unit, key},
+#include "tilewright/Numbers.def"
+  };
+  return fields;
+}
+
+llvm::StringRef tilewright::unitName(NumberUnit unit) {
+  static constexpr const char *names[] = {"per clock", "clocks", "count", "bytes", "part", "nanoseconds"};
+  return names[static_cast<int>(unit)];
+}
+
 TargetDescription::~TargetDescription() = default;
+
+const MachineGraph &TargetDescription::graph() const {
+  std::call_once(graphMade, [&] { made = std::make_shared<MachineGraph>(*this); });
+  return *made;
+}
 
 const MatrixUnit *TargetDescription::unit(llvm::StringRef name) const {
   const MatrixUnit *found = llvm::find_if(units(), [&](const MatrixUnit &unit) { return unit.name == name; });
@@ -89,22 +109,18 @@ const Memory *TargetDescription::memory(llvm::StringRef name) const {
   return found == memories().end() ? nullptr : found;
 }
 
-std::vector<const Memory *> TargetDescription::caches() const {
-  std::vector<const Memory *> result;
-  for (const Memory &memory : memories()) {
-    if (memory.kind == MemoryKind::Cache)
-      result.push_back(&memory);
-  }
-  llvm::stable_sort(result, [](const Memory *a, const Memory *b) { return a->bytes < b->bytes; });
-  return result;
+std::optional<double> TargetDescription::number(Number number) const {
+  for (const Fact &fact : numbers())
+    if (fact.number == number)
+      return fact.value;
+  return std::nullopt;
 }
 
+std::vector<const Memory *> TargetDescription::caches() const { return graph().caches(); }
+
 std::pair<int64_t, int64_t> TargetDescription::vectorRegisters() const {
-  for (const Memory &memory : memories()) {
-    if (memory.kind == MemoryKind::RegisterFile && memory.name == "vector")
-      return {memory.entries, memory.entryBytes};
-  }
-  return {0, 0};
+  const Memory *file = graph().vectorRegisters();
+  return file ? std::pair(file->entries, file->entryBytes) : std::pair<int64_t, int64_t>(0, 0);
 }
 
 int64_t TargetDescription::parallelWidth() const {
@@ -125,14 +141,6 @@ TableDescription::TableDescription(std::string target, ChipTable table)
   llvm::stable_sort(facts.units,
                     [](const MatrixUnit &a, const MatrixUnit &b) { return a.flopsPerClock() > b.flopsPerClock(); });
   llvm::stable_sort(facts.memories, [](const Memory &a, const Memory &b) { return a.bytes > b.bytes; });
-}
-
-std::optional<double> TableDescription::rate(llvm::StringRef op) const {
-  for (const Rate &rate : facts.rates) {
-    if (rate.op == op)
-      return rate.perClock;
-  }
-  return std::nullopt;
 }
 
 /// The words of the machine that this process runs on.

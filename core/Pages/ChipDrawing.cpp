@@ -12,7 +12,7 @@
 
 #include "core/Pages/Drawings.h"
 #include "core/Pages/Html.h"
-#include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -28,11 +28,10 @@ constexpr int64_t fullWidth = 1000, header = 26, barHeight = 24, gap = 8, inset 
 
 class ChipDrawing {
 public:
-  explicit ChipDrawing(const TargetDescription &chip) : chip(chip), lanes(laneHierarchy(chip).has_value()) {}
+  explicit ChipDrawing(const TargetDescription &chip) : chip(chip), whole(chip.graph().hasBlocks()) {}
 
   std::string draw() {
-    // The memories of a SIMT target are the whole chip's at the outermost level, each core's else.
-    int64_t bottom = level(0, 0, 0, lanes || chip.levels().empty() ? 1 : chip.levels().front().count) + 6;
+    int64_t bottom = level(0, 0, 0, whole || chip.levels().empty() ? 1 : chip.levels().front().count) + 6;
     arrowsOf();
     bottom = std::max(bottom, lastLabel + 8);
     return llvm::formatv(
@@ -166,7 +165,7 @@ private:
 
   const TargetDescription &chip;
   std::string svg;
-  bool lanes;
+  bool whole; // memories of the outermost level are of the whole chip
   int64_t lastLabel = 0;
   llvm::StringMap<std::pair<int64_t, int64_t>> places; // right end of each memory's box
 };

@@ -13,7 +13,7 @@
 #include "core/Pages/ChipPage.h"
 #include "core/Pages/Drawings.h"
 #include "core/Pages/Html.h"
-#include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -38,7 +38,7 @@ static std::string memories(const TargetDescription &chip) {
                 orNone(memory.writeBytesPerClock), orNone(memory.streamingWriteBytesPerClock), orNone(memory.latency),
                 memory.kind == MemoryKind::RegisterFile ? "" : escape(memory.source));
   return text + std::string("</table></div>\n<p class=\"soft\">Bytes per clock of one member of the level") +
-         (laneHierarchy(chip) ? ", of the whole chip at the outermost one" : "") + "; latency in clocks.</p>\n";
+         (chip.graph().hasBlocks() ? ", of the whole chip at the outermost one" : "") + "; latency in clocks.</p>\n";
 }
 
 static std::string engines(const TargetDescription &chip) {
@@ -112,11 +112,13 @@ static std::string vectorOps(const TargetDescription &chip) {
   return text + "</table></div>\n";
 }
 
-static std::string rates(const TargetDescription &chip) {
-  std::string text = "<table><tr><th>instruction</th><th class=\"n\">per clock</th><th>source</th></tr>\n";
-  for (const Rate &rate : chip.rates())
-    text += formatv("<tr><td>{0}</td><td class=\"n\">{1}</td><td class=\"soft\">{2}</td></tr>\n", escape(rate.op),
-                    number(rate.perClock), escape(rate.source));
+static std::string numbers(const TargetDescription &chip) {
+  std::string text = "<table><tr><th>field</th><th class=\"n\">value</th><th>unit</th><th>source</th></tr>\n";
+  for (const Fact &fact : chip.numbers()) {
+    const NumberField &field = fieldOf(fact.number);
+    text += formatv("<tr><td>{0}</td><td class=\"n\">{1}</td><td>{2}</td><td class=\"soft\">{3}</td></tr>\n",
+                    field.name, number(fact.value), unitName(field.unit), escape(fact.source));
+  }
   return text + "</table>\n";
 }
 
@@ -135,8 +137,8 @@ std::string html::chipPage(const TargetDescription &chip) {
   }
   if (!chip.vectorOps().empty())
     body += section("vector-ops", "Vector unit", vectorOps(chip));
-  if (!chip.rates().empty())
-    body += section("rates", "Instructions", rates(chip));
+  if (!chip.numbers().empty())
+    body += section("rates", "Numbers", numbers(chip));
   std::string lead = chip.summary().str() + (chip.summary().empty() ? "" : "; ") + number(chip.clockMHz()) + " MHz";
   return page(name, lead, body);
 }

@@ -12,7 +12,7 @@
 
 #include "core/Pages/Drawings.h"
 #include "core/Pages/Html.h"
-#include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -73,14 +73,12 @@ struct Slope {
 };
 } // namespace
 
-/// Of `members` cores together. Bandwidths of a description are of one core; on SIMT targets those of the
-/// outermost level's memories are of the whole chip.
+/// Of `members` cores together.
 static std::vector<Slope> slopesOf(const TargetDescription &chip, int64_t members) {
-  bool lanes = laneHierarchy(chip).has_value();
   std::vector<Slope> slopes;
   for (const Memory &memory : chip.memories())
     if (memory.bytesPerClock > 0) {
-      bool whole = lanes && memory.level == chip.levels().front().name;
+      bool whole = chip.graph().isOfWholeChip(memory);
       slopes.push_back(
           {memory.name, memory.bytesPerClock * chip.clockMHz() * 1e6 * static_cast<double>(whole ? 1 : members)});
     }

@@ -89,6 +89,20 @@ Completion RecordFields::completion(const Record &record) {
       .Default(Completion::AtOnce);
 }
 
+MemoryRole RecordFields::role(const Record &record) {
+  using enum MemoryRole;
+  return llvm::StringSwitch<MemoryRole>(record.getValueAsString("role"))
+      .Case("Backing", Backing)
+      .Case("Cached", Cached)
+      .Case("Staging", Staging)
+      .Case("Accumulators", Accumulators)
+      .Case("VectorRegisters", VectorRegisters)
+      .Case("LaneRegisters", LaneRegisters)
+      .Case("RegisterPool", RegisterPool)
+      .Case("UniformRegisters", UniformRegisters)
+      .Default(Inferred);
+}
+
 Emission RecordFields::emission(const Record &record) {
   Emission result;
   result.kind = llvm::StringSwitch<EmissionKind>(record.getValueAsString("kind"))

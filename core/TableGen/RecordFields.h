@@ -42,6 +42,8 @@ protected:
   ElementKind element(const Record &record);
   /// How the results of `record` are waited for.
   Completion completion(const Record &record);
+  /// What `record`, a MemoryRole, stands for.
+  MemoryRole role(const Record &record);
   /// What `record`, an Emission, stands for.
   Emission emission(const Record &record);
 };

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/TableGen/RecordReader.h"
+#include "core/Machine/RecordChecks.h"
 #include "core/TableGen/RecordFields.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -23,6 +24,12 @@ using namespace tilewright;
 using namespace tilewright::tablegen;
 using llvm::Record;
 using llvm::StringRef;
+
+/// The class of a value of this unit.
+static StringRef wordOf(NumberUnit unit) {
+  static constexpr const char *words[] = {"PerClock", "Cycles", "Count", "Bytes", "Part", "Nanoseconds"};
+  return words[static_cast<int>(unit)];
+}
 
 namespace {
 
@@ -42,6 +49,8 @@ private:
   Memory memory(const Record &record);
   CopyEngine copy(const Record &record);
   VectorOp vectorOp(const Record &record);
+  void refuseRates(const Record &record);
+  std::vector<Fact> numbers(const Record &record, const ChipTable &chip);
   ChipTable chip(const Record &record);
 
   StringRef target;
@@ -210,7 +219,13 @@ Memory Reader::memory(const Record &record) {
   result.bankBytes = record.getValueAsInt("bankBytes");
   result.entries = record.getValueAsInt("entries");
   result.entryBytes = record.getValueAsInt("entryBytes");
+  result.sectorBytes = record.getValueAsInt("sectorBytes");
   result.pageBytes = record.getValueAsInt("pageBytes");
+  result.role = role(*record.getValueAsDef("role"));
+  result.access = llvm::StringSwitch<MemoryAccess>(record.getValueAsDef("access")->getValueAsString("access"))
+                      .Case("LoadsAndStores", MemoryAccess::LoadsAndStores)
+                      .Case("EnginesOnly", MemoryAccess::EnginesOnly)
+                      .Default(MemoryAccess::Inferred);
   result.source = source(record);
   return result;
 }
@@ -261,6 +276,43 @@ VectorOp Reader::vectorOp(const Record &record) {
   return result;
 }
 
+/// The list of version 6, whose entries are fields of their own now.
+void Reader::refuseRates(const Record &record) {
+  for (const Record *rate : record.getValueAsListOfDefs("rates")) {
+    StringRef key = rate->getValueAsString("op");
+    const auto *field = llvm::find_if(numberFields(), [&](const NumberField &each) { return each.oldKey == key; });
+    std::string what = ("chip '" + record.getName() + "': field 'rates' has the key '" + key + "', which ").str();
+    if (field == numberFields().end())
+      error(record, what + "no stage uses; the numbers that count are fields of a chip (dialects/Chip/Numbers.td)");
+    else
+      error(record,
+            what + "is a field of its own now: let " + field->name + " = Fact<" + wordOf(field->unit) + "<...>, ...>;");
+  }
+}
+
+/// The numbers that are set, or have a default and count on such a chip.
+std::vector<Fact> Reader::numbers(const Record &record, const ChipTable &chip) {
+  refuseRates(record);
+  bool lanes = memoryOfRole(chip, MemoryRole::LaneRegisters), vectors = memoryOfRole(chip, MemoryRole::VectorRegisters),
+       caches = memoryOfRole(chip, MemoryRole::Cached);
+  std::vector<Fact> result;
+  for (const NumberField &field : numberFields()) {
+    const Record *fact = optional(record, field.name);
+    bool counts = field.group == NumberGroup::Core                                           ? vectors
+                  : field.group == NumberGroup::Team                                         ? vectors && caches
+                  : field.group == NumberGroup::Lane || field.group == NumberGroup::LaneCode ? lanes
+                                                                                             : true;
+    if (!fact || !counts)
+      continue;
+    const Record *value = fact->getValueAsDef("value");
+    if (!value->isSubClassOf(value->getRecords().getClass(wordOf(field.unit))))
+      error(record, "chip '" + record.getName() + "': field '" + field.name + "' has another unit; write " +
+                        wordOf(field.unit) + "<...>");
+    result.push_back({field.number, ratio(*fact, "value"), source(*fact)});
+  }
+  return result;
+}
+
 ChipTable Reader::chip(const Record &record) {
   ChipTable result;
   result.name = record.getValueAsString("chipName").str();
@@ -287,8 +339,7 @@ ChipTable Reader::chip(const Record &record) {
     result.copies.push_back(copy(*each));
   for (const Record *each : record.getValueAsListOfDefs("vectorOps"))
     result.vectorOps.push_back(vectorOp(*each));
-  for (const Record *rate : record.getValueAsListOfDefs("rates"))
-    result.rates.push_back({rate->getValueAsString("op").str(), ratio(*rate, "perClock"), source(*rate)});
+  result.numbers = numbers(record, result);
 
   std::map<const Record *, size_t> places;
   for (const Record *each : record.getValueAsListOfDefs("units")) {

@@ -123,10 +123,11 @@ static void writeChip(const ChipTable &chip, raw_ostream &os) {
   for (const MatrixUnit &unit : chip.units)
     os << "| `" << unit.name << "` | " << number(unit.issue) << " | " << number(unit.latency) << " | "
        << number(unit.flopsPerClock()) << " | " << unit.source << " |\n";
-  if (!chip.rates.empty())
-    os << "\n| operation | per clock | source |\n|---|---|---|\n";
-  for (const Rate &rate : chip.rates)
-    os << "| " << rate.op << " | " << number(rate.perClock) << " | " << rate.source << " |\n";
+  if (!chip.numbers.empty())
+    os << "\n| field | value | unit | source |\n|---|---|---|---|\n";
+  for (const Fact &fact : chip.numbers)
+    os << "| `" << fieldOf(fact.number).name << "` | " << number(fact.value) << " | "
+       << unitName(fieldOf(fact.number).unit) << " | " << fact.source << " |\n";
 }
 
 void tablegen::writeReference(const Records &records, llvm::StringRef target, raw_ostream &os) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/TableGen/RecordReader.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -113,6 +114,14 @@ static StringRef word(Completion kind) {
 }
 
 /// "fma_f32" from "acme.fma_f32": what a C++ function can be called.
+static StringRef enumerator(Number number) {
+  static constexpr const char *words[] = {
+#define TW_NUMBER(enumerator, field, group, unit, key) #enumerator,
+#include "tilewright/Numbers.def"
+  };
+  return words[static_cast<int>(number)];
+}
+
 static std::string identifier(StringRef name) {
   std::string result;
   for (char c : name)
@@ -256,7 +265,14 @@ void Printer::chip(const ChipTable &chip) {
     set("memory.entries", memory.entries);
     set("memory.entryBytes", memory.entryBytes);
     set("memory.pageBytes", memory.pageBytes);
+    if (memory.sectorBytes)
+      set("memory.sectorBytes", memory.sectorBytes);
     set("memory.source", memory.source);
+    if (memory.role != MemoryRole::Inferred)
+      raw("memory.role", ("tilewright::MemoryRole::" + roleName(memory.role)).str());
+    if (memory.access != MemoryAccess::Inferred)
+      raw("memory.access", memory.access == MemoryAccess::EnginesOnly ? "tilewright::MemoryAccess::EnginesOnly"
+                                                                      : "tilewright::MemoryAccess::LoadsAndStores");
     os << "  chip.memories.push_back(std::move(memory));\n  }\n";
   }
   for (const CopyEngine &copy : chip.copies) {
@@ -306,9 +322,9 @@ void Printer::chip(const ChipTable &chip) {
     emission("op.emit", op.emit);
     os << "  chip.vectorOps.push_back(std::move(op));\n  }\n";
   }
-  for (const Rate &rate : chip.rates)
-    os << "  chip.rates.push_back({" << literal(rate.op) << ", " << literal(rate.perClock) << ", "
-       << literal(rate.source) << "});\n";
+  for (const Fact &fact : chip.numbers)
+    os << "  chip.numbers.push_back({tilewright::Number::" << enumerator(fact.number) << ", " << literal(fact.value)
+       << ", " << literal(fact.source) << "});\n";
   for (const MatrixUnit &unit : chip.units)
     os << "  chip.units.push_back(unit_" << identifier(unit.name) << "(" << literal(unit.issue) << ", "
        << literal(unit.latency) << ", " << literal(unit.source) << "));\n";

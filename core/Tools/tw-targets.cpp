@@ -20,7 +20,7 @@
 #include "core/Pages/Html.h"
 #include "core/Pages/LayoutText.h"
 #include "core/Tools/Command.h"
-#include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -86,10 +86,13 @@ static void printChip(const TargetDescription &chip, raw_ostream &os) {
                        unit.issue, unit.latency, unit.flopsPerClock())
        << unit.source << "\n";
   }
-  if (!chip.rates().empty())
-    os << "  vector instructions per clock\n";
-  for (const Rate &rate : chip.rates())
-    os << llvm::format("    %-20s %6.3f   ", rate.op.c_str(), rate.perClock) << rate.source << "\n";
+  if (!chip.numbers().empty())
+    os << "  numbers\n";
+  for (const Fact &fact : chip.numbers()) {
+    const NumberField &field = fieldOf(fact.number);
+    os << llvm::format("    %-20s %8.3f %-11s  ", field.name.data(), fact.value, unitName(field.unit).data())
+       << fact.source << "\n";
+  }
 }
 
 /// Targets with their chips, or one target's chips with their units.
@@ -148,8 +151,7 @@ static int draw(const TargetDescription &chip, const std::string &name, const st
   if (!operand)
     return fail(operand.takeError());
   if (other.empty()) {
-    auto lanes = laneHierarchy(chip);
-    llvm::outs() << drawLayout(name, **operand, lanes ? chip.memory(lanes->scratchpad) : nullptr);
+    llvm::outs() << drawLayout(name, **operand, chip.graph().blockMemory());
     return 0;
   }
   auto to = operandOf(chip, other);

@@ -49,6 +49,12 @@ class Ratio<int num_, int den_> {
 class Cycles<int num_, int den_ = 1> : Ratio<num_, den_>;
 /// Instructions, operations or bytes per clock: num / den.
 class PerClock<int num_, int den_ = 1> : Ratio<num_, den_>;
+class Nanoseconds<int num_, int den_ = 1> : Ratio<num_, den_>;
+class Bytes<int num_> : Ratio<num_, 1>;
+/// Of things that are counted, on average.
+class Count<int num_, int den_ = 1> : Ratio<num_, den_>;
+/// Of a whole, or times as much.
+class Part<int num_, int den_ = 1> : Ratio<num_, den_>;
 
 //===----------------------------------------------------------------------===//
 // Element types

@@ -32,11 +32,10 @@ class SmeCore<int svl> : Chip<"sme" # svl> {
     !cast<MatrixUnit>("smopa_i8_" # svl), !cast<MatrixUnit>("umopa_i8_" # svl),
     !cast<MatrixUnit>("sumopa_i8_" # svl), !cast<MatrixUnit>("usmopa_i8_" # svl), fmla_f32
   ];
-  let rates = [
-    Rate<"fma.f32", PerClock<2>, Assumed>, Rate<"add.f32", PerClock<2>, Assumed>, Rate<"mul.f32", PerClock<2>, Assumed>,
-    Rate<"load", PerClock<2>, Assumed>, Rate<"broadcast-load", PerClock<2>, Assumed>, Rate<"store", PerClock<1>, Assumed>,
-    Rate<"shuffle", PerClock<1>, Assumed>, Rate<"exp2.f32", PerClock<1, 6>, Assumed>
-  ];
+  let fma_f32 = Fact<PerClock<2>, Assumed>; let add_f32 = Fact<PerClock<2>, Assumed>;
+  let mul_f32 = Fact<PerClock<2>, Assumed>; let load = Fact<PerClock<2>, Assumed>;
+  let broadcast_load = Fact<PerClock<2>, Assumed>; let store = Fact<PerClock<1>, Assumed>;
+  let shuffle = Fact<PerClock<1>, Assumed>; let exp2_f32 = Fact<PerClock<1, 6>, Assumed>;
 }
 foreach svl = [256, 512] in
   def Sme # svl : SmeCore<svl>;

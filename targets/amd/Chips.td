@@ -49,6 +49,9 @@ defvar Rdna4Units = [wmma_rdna4_f16_f32, wmma_rdna4_bf16_f32, wmma_rdna4_i8_i32,
                      wmma_rdna4_fp8_fp8_f32, wmma_rdna4_fp8_bf8_f32, wmma_rdna4_bf8_fp8_f32,
                      wmma_rdna4_bf8_bf8_f32] # RdnaLaneUnits;
 
+/// Half of the registers of a CDNA lane, which the matrix units add up in.
+def AccumulatorFile : RegisterFile<"sums", "lane", 256, 4> { let role = Accumulators; }
+
 /// `gbs`: bandwidth of global memory in GB/s; `registers`: 32-bit registers of a lane, `file` those of a compute unit.
 /// Scalar registers are those that a program names; VCC and what traps keep are others.
 class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib, int gbs, int l2MiB, int l2Rate,
@@ -60,29 +63,25 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
                 Level<"subgroup", Lockstep, wave>, Level<"lane", Single, 1>];
   let memories = [
     Memory<"global", "grid", !mul(gib, 1073741824), PerClock<!mul(gbs, 1000), mhz>, Cycles<800>, sheet>,
-    Cache<"l2", "grid", !mul(l2MiB, 1048576), PerClock<l2Rate>, Cycles<300>, 128, 16, CacheGuess>,
+    Cache<"l2", "grid", !mul(l2MiB, 1048576), PerClock<l2Rate>, Cycles<300>, 128, 16, CacheGuess, /*sector*/ 32>,
     Scratchpad<"shared", "block", !mul(ldsKiB, 1024), PerClock<128>, Cycles<64>, 32, 4, Manual>,
     RegisterFile<"registers", "block", file, 4>,
     RegisterFile<"scalar", "subgroup", 106, 4>,
     RegisterFile<"register", "lane", registers, 4>
-  ] # !if(!eq(wave, 64), [RegisterFile<"sums", "lane", 256, 4>], []<Memory>);
-  let rates = [Rate<"issue", PerClock<issues>, Manual>, Rate<"fma.f32", PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>,
-               Rate<"add.f32", PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>,
-               Rate<"exp2.f32", PerClock<issues, 16>, Manual>, Rate<"load", PerClock<1, 4>, Manual>,
-               Rate<"store", PerClock<1, 4>, Manual>, Rate<"shuffle", PerClock<1, 2>, Manual>,
-               // Not clocks: short accesses of LDS in one instruction; of each access and permutation, waits; of each
-               // load, registers that hold its offset; bytes that divide the addresses of its vectors.
-               Rate<"pairs.shared", PerClock<2>, Manual>, Rate<"waits.permute", PerClock<1, 4>, Counted>, Rate<"waits.shared", PerClock<3, 4>, Counted>,
-               Rate<"offset.global", PerClock<1>, Manual>, Rate<"align.global", PerClock<1>, Unaligned>] #
-              // Of each copy past the registers, the scalar register that says where it goes; of a unit's k, waits for
-              // its fragments.
-              !if(!eq(wave, 64), [Rate<"place.direct", PerClock<1, 4>, Counted>,
-                                  Rate<"waits.fragments", PerClock<1>, Counted>], []<Rate>);
+  ] # !if(!eq(wave, 64), [AccumulatorFile], []<Memory>);
+  let issue = Fact<PerClock<issues>, Manual>; let fma_f32 = Fact<PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>;
+  let add_f32 = Fact<PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>; let exp2_f32 = Fact<PerClock<issues, 16>, Manual>;
+  let load = Fact<PerClock<1, 4>, Manual>; let store = Fact<PerClock<1, 4>, Manual>;
+  let shuffle = Fact<PerClock<1, 2>, Manual>; let paired_accesses = Fact<Count<2>, Manual>;
+  let permute_waits = Fact<Count<1, 4>, Counted>; let access_waits = Fact<Count<3, 4>, Counted>;
+  let offset_registers = Fact<Count<1>, Manual>; let load_alignment = Fact<Bytes<1>, Unaligned>;
 }
-/// Four SIMDs of 512 registers for 64 lanes, half of which ("sums") hold sums alone where these are more than half of that
+/// Four SIMDs of 512 registers for 64 lanes, half of which (AccumulatorFile) hold sums alone where these are more than half of that
 /// half. Else LLVM moves the others through it, so 384 are counted.
 class Cdna<string name, string architecture, int cus, int mhz, int gib, int gbs, int l2MiB, int ldsKiB, Source sheet>
-    : Gpu<name, architecture, cus, 64, mhz, gib, gbs, l2MiB, !mul(cus, 64), ldsKiB, 384, 131072, 4, sheet>;
+    : Gpu<name, architecture, cus, 64, mhz, gib, gbs, l2MiB, !mul(cus, 64), ldsKiB, 384, 131072, 4, sheet> {
+  let direct_place = Fact<Count<1, 4>, Counted>; let fragment_waits = Fact<Count<1>, Counted>;
+}
 /// Two SIMDs of 1536 registers for 32 lanes.
 class Rdna<string name, string architecture, int cus, int mhz, int gib, int gbs, int l2MiB, Source sheet>
     : Gpu<name, architecture, cus, 32, mhz, gib, gbs, l2MiB, !mul(cus, 64), 64, 256, 98304, 2, sheet>;

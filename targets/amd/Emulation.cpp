@@ -73,7 +73,7 @@ static void emulateBuffers(EmulationTable &table) {
   table.on(ROCDL::RawPtrBufferLoadOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto load = cast<ROCDL::RawPtrBufferLoadOp>(op);
     Value address = addressOf(b, load.getRsrc(), {load.getOffset(), load.getSoffset()});
-    constexpr unsigned anywhere = 1; // the hardware in its unaligned mode; the chips' rate "align.global" relies on it
+    constexpr unsigned anywhere = 1; // the hardware in its unaligned mode; the chips' field load_alignment relies on it
     b.replace(b.load(load.getRes().getType(), address, anywhere, isInRange(b, load.getRsrc(), load.getOffset())));
     return success();
   });

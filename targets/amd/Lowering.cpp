@@ -26,7 +26,7 @@ namespace {
 class AmdLaneOps : public LaneOps {
 public:
   explicit AmdLaneOps(const TargetDescription &chip)
-      : rdna(chip.levels()[2].count == 32), alignment(int64_t(chip.rate("align.global").value_or(16))) {
+      : rdna(chip.levels()[2].count == 32), alignment(int64_t(chip.number(Number::LoadAlignment).value_or(16))) {
     for (const CopyEngine &engine : chip.copies()) {
       direct |= engine.name == "LoadToLds";
       columns |= engine.name == "DsReadTr";

@@ -49,31 +49,6 @@ class X86<string name, string llvmName, int cores, int lanes> : Cpu<name, cores,
 // Golden Cove and its refresh: two 512-bit FMA pipes, vdpbf16ps at a quarter of their rate.
 defvar GoldenCove = Measured<"Emerald Rapids virtual machine, 512-bit registers, 24 independent chains">;
 defvar GoldenCoveStreams = Measured<"Emerald Rapids virtual machine, streams of one core">;
-defvar GoldenCoveRates = [
-  Rate<"ldexp.f32", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
-  Rate<"ldexp.f64", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
-  Rate<"fma.f32", PerClock<2>, GoldenCove>, Rate<"fma.f64", PerClock<2>, GoldenCove>,
-  Rate<"add.f32", PerClock<2>, GoldenCove>, Rate<"mul.f32", PerClock<2>, GoldenCove>,
-  Rate<"div.f32", PerClock<1, 10>, Cited<"Intel optimization manual">>,
-  Rate<"sqrt.f32", PerClock<1, 12>, Cited<"Intel optimization manual">>,
-  Rate<"load", PerClock<2>, GoldenCove>, Rate<"broadcast-load", PerClock<2>, GoldenCove>,
-  Rate<"store", PerClock<1>, GoldenCove>, Rate<"shuffle", PerClock<1>, Cited<"Intel optimization manual">>,
-  Rate<"misses", PerClock<186, 10>, Guess<"as on Granite Rapids: latency over clocks a line of independent loads">>,
-  Rate<"misses.store", PerClock<12>, Guess<"as on Granite Rapids, of independent stores">>,
-  Rate<"translations.first", PerClock<96>, Cited<"Intel optimization manual">>,
-  Rate<"translations", PerClock<2048>, Cited<"Intel optimization manual">>,
-  Rate<"exp2.f32", PerClock<1, 6>, Measured<"polynomial of 12 operations">>,
-  Rate<"convert.bf16.f32", PerClock<1>, Cited<"Intel optimization manual">>,
-  Rate<"convert.f32.bf16", PerClock<1, 2>, Cited<"Intel optimization manual">>,
-  // By `--measure` on Granite Rapids 64 and 1, in the last cache; fewer where other cores use it too.
-  Rate<"streams", PerClock<32>, Guess<"half of what one idle Granite Rapids follows">>,
-  Rate<"fetch", PerClock<25, 10>, Guess<"measured on Granite Rapids, which has the same prefetchers">>,
-  Rate<"followed", PerClock<8, 10>, Guess<"less than on one idle Granite Rapids">>,
-  Rate<"hidden", PerClock<1, 2>, Guess<"fitted on Granite Rapids, which has the same cores">>,
-  Rate<"exposed", PerClock<2, 10>, Guess<"fitted on Granite Rapids, which has the same cores">>,
-  Rate<"walks", PerClock<38, 10>, Guess<"measured on Granite Rapids, which has the same cores: four walkers">>,
-  Rate<"window", PerClock<512>, Cited<"Intel optimization manual">>, Rate<"ramp", PerClock<20>, Cited<"Intel optimization manual">>
-];
 class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name, llvmName, cores, 16> {
   let clockMHz = 2750;
   let features = Avx512 # ["avx512vnni", "avx512bf16", "avx512fp16", "avx512vbmi", "avxvnni"];
@@ -92,7 +67,30 @@ class GoldenCoveChip<string name, string llvmName, int cores, int l3> : X86<name
     UnitCost<avx_dpbusd, Cycles<1, 2>, Cycles<5>, GoldenCove>, UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, GoldenCove>,
     UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, GoldenCove>
   ];
-  let rates = GoldenCoveRates;
+  // Misses, streams and what prefetchers follow: by `--measure` on Granite Rapids 64 and 1 in the last cache; fewer where other
+  // cores use it too.
+  let ldexp_f32 = Fact<PerClock<1, 2>, Guess<"as other AVX-512 cores">>;
+  let ldexp_f64 = Fact<PerClock<1, 2>, Guess<"as other AVX-512 cores">>; let fma_f32 = Fact<PerClock<2>, GoldenCove>;
+  let fma_f64 = Fact<PerClock<2>, GoldenCove>; let add_f32 = Fact<PerClock<2>, GoldenCove>;
+  let mul_f32 = Fact<PerClock<2>, GoldenCove>; let div_f32 = Fact<PerClock<1, 10>, Cited<"Intel optimization manual">>;
+  let sqrt_f32 = Fact<PerClock<1, 12>, Cited<"Intel optimization manual">>; let load = Fact<PerClock<2>, GoldenCove>;
+  let broadcast_load = Fact<PerClock<2>, GoldenCove>; let store = Fact<PerClock<1>, GoldenCove>;
+  let shuffle = Fact<PerClock<1>, Cited<"Intel optimization manual">>;
+  let misses = Fact<Count<186, 10>, Guess<"as on Granite Rapids: latency over clocks a line of independent loads">>;
+  let store_misses = Fact<Count<12>, Guess<"as on Granite Rapids, of independent stores">>;
+  let first_translations = Fact<Count<96>, Cited<"Intel optimization manual">>;
+  let translations = Fact<Count<2048>, Cited<"Intel optimization manual">>;
+  let exp2_f32 = Fact<PerClock<1, 6>, Measured<"polynomial of 12 operations">>;
+  let convert_bf16_f32 = Fact<PerClock<1>, Cited<"Intel optimization manual">>;
+  let convert_f32_bf16 = Fact<PerClock<1, 2>, Cited<"Intel optimization manual">>;
+  let streams = Fact<Count<32>, Guess<"half of what one idle Granite Rapids follows">>;
+  let fetched_lines = Fact<Count<25, 10>, Guess<"measured on Granite Rapids, which has the same prefetchers">>;
+  let followed = Fact<Part<8, 10>, Guess<"less than on one idle Granite Rapids">>;
+  let hidden = Fact<Part<1, 2>, Guess<"fitted on Granite Rapids, which has the same cores">>;
+  let exposed = Fact<Part<2, 10>, Guess<"fitted on Granite Rapids, which has the same cores">>;
+  let walks = Fact<Count<38, 10>, Guess<"measured on Granite Rapids, which has the same cores: four walkers">>;
+  let window = Fact<Count<512>, Cited<"Intel optimization manual">>;
+  let ramp = Fact<Count<20>, Cited<"Intel optimization manual">>;
 }
 
 def SapphireRapidsNoAmx : GoldenCoveChip<"sapphire-rapids-noamx", "sapphirerapids", 56, 109051904> {
@@ -128,10 +126,8 @@ def GraniteRapids : GoldenCoveChip<"granite-rapids", "graniterapids", 96, 503316
   ];
   let units = [amx_tdpbf16, amx_tdpbssd, amx_tdpbsud, amx_tdpbusd, amx_tdpbuud, avx512_fma_f16, avx512_dpbf16, avx512_dpbusd,
                avx512_dpwssd, avx_dpbusd] # Avx512Units;
-  let rates = GoldenCoveRates # [
-    Rate<"share", PerClock<97, 100>, GraniteMeasured>, Rate<"crossing", PerClock<2>, GraniteMeasured>,
-    Rate<"translate", PerClock<7>, GraniteMeasured>, Rate<"walk", PerClock<65>, GraniteMeasured>
-  ];
+  let shared_part = Fact<Part<97, 100>, GraniteMeasured>; let crossing_traffic = Fact<Part<2>, GraniteMeasured>;
+  let translate = Fact<Cycles<7>, GraniteMeasured>; let walk = Fact<Cycles<65>, GraniteMeasured>;
 }
 
 // Zen 4: 512-bit operations run as two halves, so at half the rate of 256-bit ones; one 512-bit load a clock.
@@ -155,19 +151,17 @@ def Zen4 : X86<"zen4", "znver4", 8, 16> {
     UnitCost<avx512_dpwssd, Cycles<1>, Cycles<4>, Zen4Measured>, UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, Zen4Measured>,
     UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, Zen4Measured>
   ];
-  let rates = [
-    Rate<"ldexp.f32", PerClock<1, 2>, Zen4Measured>, Rate<"ldexp.f64", PerClock<1, 2>, Zen4Measured>,
-    Rate<"fma.f32", PerClock<1>, Zen4Measured>, Rate<"fma.f64", PerClock<1>, Zen4Measured>,
-    Rate<"add.f32", PerClock<1>, Zen4Measured>, Rate<"mul.f32", PerClock<1>, Zen4Measured>,
-    Rate<"max.f32", PerClock<1>, Zen4Measured>, Rate<"add.i32", PerClock<2>, Zen4Measured>,
-    Rate<"div.f32", PerClock<17, 100>, Zen4Measured>, Rate<"sqrt.f32", PerClock<1, 10>, Zen4Measured>,
-    Rate<"load", PerClock<1>, Zen4Measured>, Rate<"load.crossing", PerClock<6, 10>, Zen4Measured>,
-    Rate<"broadcast-load", PerClock<1>, Zen4Measured>, Rate<"store", PerClock<1, 2>, Zen4Measured>,
-    Rate<"shuffle", PerClock<1>, Zen4Measured>, Rate<"exp2.f32", PerClock<1, 12>, Guess<"polynomial of 12 operations">>,
-    Rate<"convert.bf16.f32", PerClock<1>, Zen4Measured>, Rate<"convert.f32.bf16", PerClock<3, 4>, Zen4Measured>,
-    Rate<"walks", PerClock<6>, Guess<"six page table walkers since Zen 3">>,
-    Rate<"window", PerClock<320>, Cited<"Software Optimization Guide for the AMD Zen 4 Microarchitecture">>
-  ];
+  let ldexp_f32 = Fact<PerClock<1, 2>, Zen4Measured>; let ldexp_f64 = Fact<PerClock<1, 2>, Zen4Measured>;
+  let fma_f32 = Fact<PerClock<1>, Zen4Measured>; let fma_f64 = Fact<PerClock<1>, Zen4Measured>;
+  let add_f32 = Fact<PerClock<1>, Zen4Measured>; let mul_f32 = Fact<PerClock<1>, Zen4Measured>;
+  let max_f32 = Fact<PerClock<1>, Zen4Measured>; let add_i32 = Fact<PerClock<2>, Zen4Measured>;
+  let div_f32 = Fact<PerClock<17, 100>, Zen4Measured>; let sqrt_f32 = Fact<PerClock<1, 10>, Zen4Measured>;
+  let load = Fact<PerClock<1>, Zen4Measured>; let crossing_load = Fact<PerClock<6, 10>, Zen4Measured>;
+  let broadcast_load = Fact<PerClock<1>, Zen4Measured>; let store = Fact<PerClock<1, 2>, Zen4Measured>;
+  let shuffle = Fact<PerClock<1>, Zen4Measured>; let exp2_f32 = Fact<PerClock<1, 12>, Guess<"polynomial of 12 operations">>;
+  let convert_bf16_f32 = Fact<PerClock<1>, Zen4Measured>; let convert_f32_bf16 = Fact<PerClock<3, 4>, Zen4Measured>;
+  let walks = Fact<Count<6>, Guess<"six page table walkers since Zen 3">>;
+  let window = Fact<Count<320>, Cited<"Software Optimization Guide for the AMD Zen 4 Microarchitecture">>;
 }
 
 defvar Zen5Cited = Cited<"AMD software optimization guide for family 1Ah">;
@@ -189,16 +183,16 @@ def Zen5 : X86<"zen5", "znver5", 8, 16> {
     UnitCost<avx512_dpwssd, Cycles<1, 2>, Cycles<4>, Zen5Cited>, UnitCost<avx_dpbusd, Cycles<1, 2>, Cycles<4>, Zen5Cited>,
     UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, Zen5Cited>, UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, Zen5Cited>
   ];
-  let rates = [
-    Rate<"ldexp.f32", PerClock<1>, Guess<"as other AVX-512 cores">>, Rate<"ldexp.f64", PerClock<1>, Guess<"as other AVX-512 cores">>,
-    Rate<"fma.f32", PerClock<2>, Zen5Cited>, Rate<"fma.f64", PerClock<2>, Zen5Cited>, Rate<"add.f32", PerClock<2>, Zen5Cited>,
-    Rate<"mul.f32", PerClock<2>, Zen5Cited>, Rate<"div.f32", PerClock<1, 5>, Guess<"a little above Zen 4">>,
-    Rate<"sqrt.f32", PerClock<1, 8>, Guess<"a little above Zen 4">>, Rate<"load", PerClock<2>, Zen5Cited>,
-    Rate<"broadcast-load", PerClock<2>, Zen5Cited>, Rate<"store", PerClock<1>, Zen5Cited>, Rate<"shuffle", PerClock<2>, Zen5Cited>,
-    Rate<"exp2.f32", PerClock<1, 6>, Guess<"polynomial of 12 operations">>,
-    Rate<"convert.bf16.f32", PerClock<2>, Guess<"twice Zen 4">>, Rate<"convert.f32.bf16", PerClock<1>, Guess<"twice Zen 4">>,
-    Rate<"walks", PerClock<6>, Guess<"as Zen 4">>, Rate<"window", PerClock<448>, Zen5Cited>
-  ];
+  let ldexp_f32 = Fact<PerClock<1>, Guess<"as other AVX-512 cores">>;
+  let ldexp_f64 = Fact<PerClock<1>, Guess<"as other AVX-512 cores">>; let fma_f32 = Fact<PerClock<2>, Zen5Cited>;
+  let fma_f64 = Fact<PerClock<2>, Zen5Cited>; let add_f32 = Fact<PerClock<2>, Zen5Cited>;
+  let mul_f32 = Fact<PerClock<2>, Zen5Cited>; let div_f32 = Fact<PerClock<1, 5>, Guess<"a little above Zen 4">>;
+  let sqrt_f32 = Fact<PerClock<1, 8>, Guess<"a little above Zen 4">>; let load = Fact<PerClock<2>, Zen5Cited>;
+  let broadcast_load = Fact<PerClock<2>, Zen5Cited>; let store = Fact<PerClock<1>, Zen5Cited>;
+  let shuffle = Fact<PerClock<2>, Zen5Cited>; let exp2_f32 = Fact<PerClock<1, 6>, Guess<"polynomial of 12 operations">>;
+  let convert_bf16_f32 = Fact<PerClock<2>, Guess<"twice Zen 4">>;
+  let convert_f32_bf16 = Fact<PerClock<1>, Guess<"twice Zen 4">>; let walks = Fact<Count<6>, Guess<"as Zen 4">>;
+  let window = Fact<Count<448>, Zen5Cited>;
 }
 
 defvar Skylake = Cited<"Intel optimization manual, Skylake server">;
@@ -218,13 +212,13 @@ def X86v4 : X86<"x86-64-v4", "x86-64-v4", 4, 16> {
     UnitCost<avx512_fma_f32, Cycles<1, 2>, Cycles<4>, Skylake>, UnitCost<avx512_fma_f64, Cycles<1, 2>, Cycles<4>, Skylake>,
     UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<4>, Skylake>, UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<4>, Skylake>
   ];
-  let rates = [
-    Rate<"ldexp.f32", PerClock<1, 2>, Guess<"as other AVX-512 cores">>, Rate<"ldexp.f64", PerClock<1, 2>, Guess<"as other AVX-512 cores">>,
-    Rate<"fma.f32", PerClock<2>, Skylake>, Rate<"fma.f64", PerClock<2>, Skylake>, Rate<"add.f32", PerClock<2>, Skylake>,
-    Rate<"mul.f32", PerClock<2>, Skylake>, Rate<"div.f32", PerClock<1, 10>, Skylake>, Rate<"sqrt.f32", PerClock<1, 12>, Skylake>,
-    Rate<"load", PerClock<2>, Skylake>, Rate<"broadcast-load", PerClock<2>, Skylake>, Rate<"store", PerClock<1>, Skylake>,
-    Rate<"shuffle", PerClock<1>, Skylake>, Rate<"exp2.f32", PerClock<1, 6>, Guess<"polynomial of 12 operations">>
-  ];
+  let ldexp_f32 = Fact<PerClock<1, 2>, Guess<"as other AVX-512 cores">>;
+  let ldexp_f64 = Fact<PerClock<1, 2>, Guess<"as other AVX-512 cores">>; let fma_f32 = Fact<PerClock<2>, Skylake>;
+  let fma_f64 = Fact<PerClock<2>, Skylake>; let add_f32 = Fact<PerClock<2>, Skylake>;
+  let mul_f32 = Fact<PerClock<2>, Skylake>; let div_f32 = Fact<PerClock<1, 10>, Skylake>;
+  let sqrt_f32 = Fact<PerClock<1, 12>, Skylake>; let load = Fact<PerClock<2>, Skylake>;
+  let broadcast_load = Fact<PerClock<2>, Skylake>; let store = Fact<PerClock<1>, Skylake>;
+  let shuffle = Fact<PerClock<1>, Skylake>; let exp2_f32 = Fact<PerClock<1, 6>, Guess<"polynomial of 12 operations">>;
 }
 
 defvar Haswell = Cited<"Intel optimization manual, Haswell and later">;
@@ -241,12 +235,12 @@ def X86v3 : X86<"x86-64-v3", "x86-64-v3", 4, 8> {
   ];
   let units = Avx2Units;
   let costs = [UnitCost<avx2_fma_f32, Cycles<1, 2>, Cycles<5>, Haswell>, UnitCost<avx2_fma_f64, Cycles<1, 2>, Cycles<5>, Haswell>];
-  let rates = [
-    Rate<"fma.f32", PerClock<2>, Haswell>, Rate<"fma.f64", PerClock<2>, Haswell>, Rate<"add.f32", PerClock<2>, Haswell>,
-    Rate<"mul.f32", PerClock<2>, Haswell>, Rate<"div.f32", PerClock<1, 5>, Haswell>, Rate<"sqrt.f32", PerClock<1, 6>, Haswell>,
-    Rate<"load", PerClock<2>, Haswell>, Rate<"broadcast-load", PerClock<2>, Haswell>, Rate<"store", PerClock<1>, Haswell>,
-    Rate<"shuffle", PerClock<1>, Haswell>, Rate<"exp2.f32", PerClock<1, 6>, Guess<"polynomial of 12 operations">>
-  ];
+  let fma_f32 = Fact<PerClock<2>, Haswell>; let fma_f64 = Fact<PerClock<2>, Haswell>;
+  let add_f32 = Fact<PerClock<2>, Haswell>; let mul_f32 = Fact<PerClock<2>, Haswell>;
+  let div_f32 = Fact<PerClock<1, 5>, Haswell>; let sqrt_f32 = Fact<PerClock<1, 6>, Haswell>;
+  let load = Fact<PerClock<2>, Haswell>; let broadcast_load = Fact<PerClock<2>, Haswell>;
+  let store = Fact<PerClock<1>, Haswell>; let shuffle = Fact<PerClock<1>, Haswell>;
+  let exp2_f32 = Fact<PerClock<1, 6>, Guess<"polynomial of 12 operations">>;
 }
 
 defvar Sse = Guess<"a core of two 128-bit pipes without fused multiply-add">;
@@ -260,8 +254,8 @@ def X86v2 : X86<"x86-64", "x86-64", 2, 4> {
     DataCache<"l1", "core", 32768, 8, PerClock<16>, PerClock<16>, Cycles<4>, Sse>,
     RegisterFile<"vector", "core", 16, 16>
   ];
-  let rates = [Rate<"add.f32", PerClock<1>, Sse>, Rate<"mul.f32", PerClock<1>, Sse>, Rate<"load", PerClock<1>, Sse>,
-               Rate<"store", PerClock<1>, Sse>, Rate<"shuffle", PerClock<1>, Sse>];
+  let add_f32 = Fact<PerClock<1>, Sse>; let mul_f32 = Fact<PerClock<1>, Sse>; let load = Fact<PerClock<1>, Sse>;
+  let store = Fact<PerClock<1>, Sse>; let shuffle = Fact<PerClock<1>, Sse>;
 }
 
 //===----------------------------------------------------------------------===//
@@ -293,13 +287,13 @@ def NeoverseV1 : Cpu<"neoverse-v1", 64, 4> {
     UnitCost<neon_usmmla, Cycles<1, 4>, Cycles<1>, V1Guide>,
     UnitCost<neon_bfmmla, Cycles<1, 4>, Cycles<3>, V1Guide>
   ];
-  let rates = [
-    Rate<"fma.f32", PerClock<4>, V1Guide>, Rate<"fma.f64", PerClock<4>, V1Guide>, Rate<"add.f32", PerClock<4>, V1Guide>,
-    Rate<"mul.f32", PerClock<4>, V1Guide>, Rate<"div.f32", PerClock<1, 5>, V1Guide>, Rate<"sqrt.f32", PerClock<1, 5>, V1Guide>,
-    Rate<"load", PerClock<3>, V1Guide>, Rate<"broadcast-load", PerClock<3>, V1Guide>, Rate<"store", PerClock<2>, V1Guide>,
-    Rate<"shuffle", PerClock<4>, V1Guide>, Rate<"exp2.f32", PerClock<1, 3>, Guess<"polynomial of 12 operations">>,
-    Rate<"convert.bf16.f32", PerClock<4>, V1Guide>, Rate<"convert.f32.bf16", PerClock<1>, V1Guide>
-  ];
+  let fma_f32 = Fact<PerClock<4>, V1Guide>; let fma_f64 = Fact<PerClock<4>, V1Guide>;
+  let add_f32 = Fact<PerClock<4>, V1Guide>; let mul_f32 = Fact<PerClock<4>, V1Guide>;
+  let div_f32 = Fact<PerClock<1, 5>, V1Guide>; let sqrt_f32 = Fact<PerClock<1, 5>, V1Guide>;
+  let load = Fact<PerClock<3>, V1Guide>; let broadcast_load = Fact<PerClock<3>, V1Guide>;
+  let store = Fact<PerClock<2>, V1Guide>; let shuffle = Fact<PerClock<4>, V1Guide>;
+  let exp2_f32 = Fact<PerClock<1, 3>, Guess<"polynomial of 12 operations">>;
+  let convert_bf16_f32 = Fact<PerClock<4>, V1Guide>; let convert_f32_bf16 = Fact<PerClock<1>, V1Guide>;
 }
 
 defvar Armv8 = Guess<"a core of two 128-bit pipes">;
@@ -317,6 +311,6 @@ def Armv8a : Cpu<"armv8-a", 4, 4> {
   ];
   let units = [neon_fma_f32, neon_fma_f64];
   let costs = [UnitCost<neon_fma_f32, Cycles<1, 2>, Cycles<4>, Armv8>, UnitCost<neon_fma_f64, Cycles<1, 2>, Cycles<4>, Armv8>];
-  let rates = [Rate<"fma.f32", PerClock<2>, Armv8>, Rate<"add.f32", PerClock<2>, Armv8>, Rate<"mul.f32", PerClock<2>, Armv8>,
-               Rate<"load", PerClock<2>, Armv8>, Rate<"store", PerClock<1>, Armv8>, Rate<"shuffle", PerClock<2>, Armv8>];
+  let fma_f32 = Fact<PerClock<2>, Armv8>; let add_f32 = Fact<PerClock<2>, Armv8>; let mul_f32 = Fact<PerClock<2>, Armv8>;
+  let load = Fact<PerClock<2>, Armv8>; let store = Fact<PerClock<1>, Armv8>; let shuffle = Fact<PerClock<2>, Armv8>;
 }

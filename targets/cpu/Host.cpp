@@ -206,13 +206,20 @@ llvm::Expected<bool> cpu::applyRates(ChipTable &chip, StringRef text) {
       if (!number || !plausible(*number))
         continue;
       StringRef name = entry.first;
-      auto known = llvm::find_if(chip.rates, [&](const Rate &rate) { return rate.op == name; });
-      if (known == chip.rates.end())
-        chip.rates.push_back({name.str(), *number, source});
+      const NumberField *field = llvm::find_if(numberFields(), [&](const NumberField &each) {
+        return each.name == name || (!each.oldKey.empty() && each.oldKey == name);
+      });
+      if (field == numberFields().end())
+        continue;
+      if (field->name != name)
+        return llvm::createStringError("the rate '" + name + "' is '" + field->name + "' now");
+      auto known = llvm::find_if(chip.numbers, [&](const Fact &fact) { return fact.number == field->number; });
+      if (known == chip.numbers.end())
+        chip.numbers.push_back({field->number, *number, source});
       else
-        *known = {name.str(), *number, source};
+        *known = {field->number, *number, source};
     }
-    llvm::sort(chip.rates, [](const Rate &a, const Rate &b) { return a.op < b.op; });
+    llvm::sort(chip.numbers, [](const Fact &a, const Fact &b) { return a.number < b.number; });
   }
   if (const json::Object *memories = root->getObject("memories")) {
     for (Memory &memory : chip.memories) {

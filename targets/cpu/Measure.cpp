@@ -12,6 +12,7 @@
 
 #include "targets/cpu/MeasureBench.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace tilewright;
@@ -42,13 +43,15 @@ static Error measureInstructions(Bench &bench, const TargetDescription &chip, js
     units[unit.name] = json::Object{{"issue", rounded(**issue)}, {"latency", rounded(**latency)}};
     bool fma = unit.emit.name == "llvm.intr.fma" && unit.n * bitWidth(unit.c.element) == registerBytes * 8;
     if (fma)
-      rates[("fma." + elementName(unit.c.element)).str()] = rounded(1 / **issue);
+      rates[("fma_" + elementName(unit.c.element)).str()] = rounded(1 / **issue);
   }
   for (StringRef op : {"add.f32", "mul.f32", "div.f32", "sqrt.f32", "load", "store"}) {
     auto clocks = instructionClocks(bench, registerBytes, op, op == "load" || op == "store" ? 16 : chains);
     if (!clocks)
       return clocks.takeError();
-    rates[op] = rounded(1 / *clocks);
+    std::string field = op.str();
+    std::replace(field.begin(), field.end(), '.', '_');
+    rates[field] = rounded(1 / *clocks);
   }
   return Error::success();
 }
@@ -116,7 +119,7 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
       auto traffic = crossingTraffic(bench, registerBytes, bytes);
       if (!traffic)
         return traffic.takeError();
-      rates["crossing"] = rounded(*traffic);
+      rates["crossing_traffic"] = rounded(*traffic);
     }
     if (isShared) {
       auto reach = reachOf(bench, registerBytes, memory.bytes, *read);
@@ -127,20 +130,20 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
       auto share = streamShare(bench, registerBytes, bytes);
       if (!share)
         return share.takeError();
-      rates["share"] = rounded(*share);
+      rates["shared_part"] = rounded(*share);
       int64_t line = memory.lineBytes ? memory.lineBytes : 64;
       // Misses under way at once: what waits alone over what waits among many.
       for (bool stores : {false, true}) {
         auto clocks = missClocks(bench, near, line, stores);
         if (!clocks)
           return clocks.takeError();
-        rates[stores ? "misses.store" : "misses"] = rounded(*latency / *clocks);
+        rates[stores ? "store_misses" : "misses"] = rounded(*latency / *clocks);
       }
       auto prefetchers = measurePrefetchers(bench, bytes, line);
       if (!prefetchers)
         return prefetchers.takeError();
       rates["streams"] = prefetchers->streams;
-      rates["fetch"] = rounded(prefetchers->lines);
+      rates["fetched_lines"] = rounded(prefetchers->lines);
       rates["followed"] = rounded(prefetchers->followed);
     }
     memories[memory.name] = std::move(numbers);
@@ -152,7 +155,7 @@ static Error measureMemories(Bench &bench, const TargetDescription &chip, json::
   auto translations = measureTranslations(bench, pageBytes, lineBytes);
   if (!translations)
     return translations.takeError();
-  rates["translations.first"] = translations->first;
+  rates["first_translations"] = translations->first;
   rates["translations"] = translations->all;
   if (translations->translate > 0)
     rates["translate"] = rounded(translations->translate);

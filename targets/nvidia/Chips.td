@@ -118,7 +118,7 @@ class LanePrices<int half, int single, int double> {
 
 /// `gbs`: bandwidth of global memory in GB/s; `sharedKiB`: largest scratchpad of one block.
 class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gib, int gbs, int l2MiB, int l2Rate,
-          int sharedKiB, int lanes, Source sheet, list<Rate> more = []> : Chip<name> {
+          int sharedKiB, int lanes, Source sheet> : Chip<name> {
   let triple = "nvptx64-nvidia-cuda";
   let cpu = architecture;
   let features = [ptx];
@@ -128,15 +128,14 @@ class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gi
   let memories = [
     Memory<"global", "grid", !mul(gib, 1073741824), PerClock<!mul(gbs, 1000), mhz>, Cycles<600>, sheet>,
     Cache<"l2", "grid", !mul(l2MiB, 1048576), PerClock<l2Rate>, Cycles<270>, 128, 16,
-          Guess<"size by the data sheet, rate and latency by public measurements of its kind">>,
+          Guess<"size by the data sheet, rate and latency by public measurements of its kind">, /*sector*/ 32>,
     Scratchpad<"shared", "block", !mul(sharedKiB, 1024), PerClock<128>, Cycles<30>, 32, 4, Guide>,
     RegisterFile<"registers", "block", 65536, 4>,
     RegisterFile<"register", "lane", 255, 4>
   ];
-  let rates = [Rate<"issue", PerClock<4>, Guide>, Rate<"fma.f32", PerClock<lanes, 32>, Guide>,
-               Rate<"add.f32", PerClock<lanes, 32>, Guide>, Rate<"exp2.f32", PerClock<16, 32>, Guide>,
-               Rate<"load", PerClock<1>, Guide>, Rate<"store", PerClock<1>, Guide>, Rate<"shuffle", PerClock<1>, Guide>]
-              # more;
+  let issue = Fact<PerClock<4>, Guide>; let fma_f32 = Fact<PerClock<lanes, 32>, Guide>;
+  let add_f32 = Fact<PerClock<lanes, 32>, Guide>; let exp2_f32 = Fact<PerClock<16, 32>, Guide>;
+  let load = Fact<PerClock<1>, Guide>; let store = Fact<PerClock<1>, Guide>; let shuffle = Fact<PerClock<1>, Guide>;
 }
 
 defvar SheetT4 = Cited<"NVIDIA T4 data sheet, Turing whitepaper">;
@@ -181,11 +180,10 @@ def RTX4090 : Ada<"RTX4090", 128, 2520, 24, 1008, 72> {
 // mma.sync reaches about 62 % of the rate of wgmma: 13 clocks for two of 16 x 8 x 16. Those of 8-bit floats are none of the
 // machine on sm_90 and sm_100: ptxas widens the operands to f16, multiplies twice, and adds the result to C by itself.
 defvar HopperMma = Guess<"62 % of the wgmma rate for mma.sync: to be measured">;
-defvar WidensFloat8 = [Rate<"widened.float8", PerClock<2>,
-                                  Guess<"counted in machine code of ptxas 13.0: HMMA of 16 x 8 x 16, F2FP, FADD">>];
+defvar WidensFloat8 = Fact<Count<2>, Guess<"counted in machine code of ptxas 13.0: HMMA of 16 x 8 x 16, F2FP, FADD">>;
 class Hopper<string name, int gib, int gbs>
-    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, Cited<"NVIDIA H100 and H200 data sheets">,
-          WidensFloat8> {
+    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, Cited<"NVIDIA H100 and H200 data sheets">> {
+  let float8_words = WidensFloat8;
   let levels = [Level<"grid", Parallel, 132>, Level<"cluster", Concurrent, 8>, Level<"block", Concurrent, 32>,
                 Level<"subgroup", Lockstep, 32>, Level<"lane", Single, 1>];
   let copies = [CpAsync, LdMatrix, TmaLoad];
@@ -196,7 +194,8 @@ def H100 : Hopper<"H100", 80, 3352> { let summary = "NVIDIA H100 SXM (Hopper)"; 
 def H200 : Hopper<"H200", 141, 4800> { let summary = "NVIDIA H200 SXM (Hopper)"; }
 
 def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227, 128,
-               Cited<"NVIDIA Blackwell architecture brief">, WidensFloat8> {
+               Cited<"NVIDIA Blackwell architecture brief">> {
+  let float8_words = WidensFloat8;
   let summary = "NVIDIA B200 (Blackwell): mma.sync only, tcgen05 is not described yet";
   let copies = [CpAsync, LdMatrix, TmaLoad];
   let units = AdaUnits;

@@ -43,6 +43,6 @@ def Npu : Chip<"npu"> {
   let copies = [DmaIn, DmaOut] # !if(reachesGlobal, [LoadStore], []);
   let units = [systolic_i8, systolic_bf16];
   let vectorOps = [requantize_i32, requantize_f32];
-  let rates = [Rate<"load", PerClock<1>, Invented>, Rate<"store", PerClock<1>, Invented>,
-               Rate<"fma.f32", PerClock<1>, Invented>, Rate<"add.f32", PerClock<1>, Invented>];
+  let load = Fact<PerClock<1>, Invented>; let store = Fact<PerClock<1>, Invented>;
+  let fma_f32 = Fact<PerClock<1>, Invented>; let add_f32 = Fact<PerClock<1>, Invented>;
 }

@@ -20,10 +20,7 @@ def @Name@1 : Chip<"@NAME@1"> {
   ];
   let units = Units;
   // Vector instructions per clock of one core.
-  let rates = [
-    Rate<"fma.f32", PerClock<1>, Sheet>, Rate<"add.f32", PerClock<1>, Sheet>,
-    Rate<"mul.f32", PerClock<1>, Sheet>, Rate<"load", PerClock<1>, Sheet>,
-    Rate<"store", PerClock<1>, Sheet>, Rate<"broadcast-load", PerClock<1>, Sheet>,
-    Rate<"shuffle", PerClock<1>, Sheet>, Rate<"exp2.f32", PerClock<1, 8>, Sheet>
-  ];
+  let fma_f32 = Fact<PerClock<1>, Sheet>; let add_f32 = Fact<PerClock<1>, Sheet>; let mul_f32 = Fact<PerClock<1>, Sheet>;
+  let load = Fact<PerClock<1>, Sheet>; let store = Fact<PerClock<1>, Sheet>; let broadcast_load = Fact<PerClock<1>, Sheet>;
+  let shuffle = Fact<PerClock<1>, Sheet>; let exp2_f32 = Fact<PerClock<1, 8>, Sheet>;
 }

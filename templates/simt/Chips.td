@@ -26,7 +26,7 @@ def @Name@1 : Chip<"@NAME@1"> {
   // Bytes per clock: global memory and l2 of the whole chip, the scratchpad of one multiprocessor.
   let memories = [
     Memory<"global", "grid", 17179869184, PerClock<256>, Cycles<500>, Sheet>,
-    Cache<"l2", "grid", 8388608, PerClock<1024>, Cycles<200>, /*line bytes*/ 128, /*ways*/ 16, Sheet>,
+    Cache<"l2", "grid", 8388608, PerClock<1024>, Cycles<200>, /*line bytes*/ 128, /*ways*/ 16, Sheet, /*sector*/ 32>,
     Scratchpad<"shared", "block", 131072, PerClock<128>, Cycles<30>, /*banks*/ 32, /*bank bytes*/ 4, Sheet>,
     RegisterFile<"registers", "block", 65536, 4>, // of a multiprocessor
     RegisterFile<"register", "lane", 255, 4>      // that one lane can name
@@ -34,8 +34,7 @@ def @Name@1 : Chip<"@NAME@1"> {
   let copies = [CopyIn];
   let units = Units;
   // Instructions of a subgroup per clock of one multiprocessor.
-  let rates = [Rate<"issue", PerClock<4>, Sheet>, Rate<"fma.f32", PerClock<4>, Sheet>,
-               Rate<"add.f32", PerClock<4>, Sheet>, Rate<"exp2.f32", PerClock<1, 2>, Sheet>,
-               Rate<"load", PerClock<1>, Sheet>, Rate<"store", PerClock<1>, Sheet>,
-               Rate<"shuffle", PerClock<1>, Sheet>];
+  let issue = Fact<PerClock<4>, Sheet>; let fma_f32 = Fact<PerClock<4>, Sheet>; let add_f32 = Fact<PerClock<4>, Sheet>;
+  let exp2_f32 = Fact<PerClock<1, 2>, Sheet>; let load = Fact<PerClock<1>, Sheet>; let store = Fact<PerClock<1>, Sheet>;
+  let shuffle = Fact<PerClock<1>, Sheet>;
 }

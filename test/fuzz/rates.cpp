@@ -36,8 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(chip.clockMHz > 0 && std::isfinite(chip.clockMHz));
   for (const MatrixUnit &unit : chip.units)
     require(unit.issue > 0 && unit.latency >= unit.issue && std::isfinite(unit.latency));
-  for (const Rate &rate : chip.rates)
-    require(rate.perClock > 0 && std::isfinite(rate.perClock));
+  for (const Fact &fact : chip.numbers)
+    require(fact.value >= 0 && std::isfinite(fact.value));
   for (const Memory &memory : chip.memories)
     require(std::isfinite(memory.bytesPerClock) && std::isfinite(memory.latency));
   return 0;

@@ -52,7 +52,7 @@ REPORTS = {
     "conformance": ["tw-conformance", *ACCELERATOR, "--target=accelerator", "--filter=unit/*", "--filter=transpose/*", "--json"],
 }
 #: Objects whose keys are names: instructions, fields of a decision, counters in a device's words.
-FREE = ("rates", "inputs", "choice", "candidates", "predicted")
+FREE = ("rates", "numbers", "inputs", "choice", "candidates", "predicted")
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -1,6 +1,7 @@
 """Rules that hold for the whole tree (DESIGN 1.2 and the style page): core names no vendor, every source file carries
 the licence banner and says what it is for, and a pass, its file, and its test have one name."""
 
+import fnmatch
 import itertools
 import pathlib
 import re
@@ -130,3 +131,79 @@ def test_shards_are_all_tests_once():
     for wrong in ("7/7", "1", "a/b", "-1/2"):
         with pytest.raises(pytest.UsageError, match="I/N"):
             in_shard(names[0], wrong)
+
+
+def test_core_finds_memories_by_role():
+    """Names of memories are the vendor's: core asks the machine graph for a role, and uses a name only where a record gave it."""
+    lookup = re.compile(r'\b(?:memory|named)\("|\.(?:memory|name|from|to|level) *[!=]= *"|"[^"]*" *[!=]= *\w+\.(?:from|to|memory)\b')
+    found = [
+        f"{path.relative_to(SOURCE)}:{number}: {line.strip()}"
+        for path in tracked("core")
+        if path.suffix in (".h", ".cpp")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if lookup.search(line.split("//")[0])
+    ]
+    assert not found, "ask chip.graph() (tilewright/MachineGraph.h):\n" + "\n".join(found)
+
+
+def literals_of(text):
+    """(line number, literal, line) of each number above 4 in C++ code, without comments, strings and preprocessor lines."""
+    blank = lambda match: re.sub(r"[^\n]", " ", match.group())
+    for pattern, flags in ((r"//[^\n]*", 0), (r"/\*.*?\*/", re.DOTALL), (r'"(?:\\.|[^"\\\n])*"', 0), (r"'(?:\\.|[^'\\])'", 0)):
+        text = re.sub(pattern, blank, text, flags=flags)
+    number = re.compile(r"(?<![\w.])(0x[0-9a-fA-F]+|\d[\d']*\.?\d*(?:e[+-]?\d+)?)[uUlLfF]*(?![\w.])")
+    for line_number, line in enumerate(text.splitlines(), 1):
+        if not line.lstrip().startswith("#"):
+            for match in number.finditer(line):
+                digits = match.group(1).replace("'", "")
+                if (int(digits, 16) if digits.startswith("0x") else float(digits)) > 4:
+                    yield line_number, digits
+
+
+def test_numbers_of_chips_are_in_records():
+    table = SOURCE / "test/integration/literals.txt"
+    rows = []
+    for line in table.read_text().splitlines():
+        if line and not line.startswith("#"):
+            files, rest = line.split(" | ", 1)
+            literals, reason = rest.rsplit(" | ", 1)
+            assert reason.strip(), f"{table.name}: no reason: {line}"
+            rows.append((files.strip(), literals.strip(), set()))
+    without = []
+    for path in tracked("core/CostModel", "core/Transforms"):
+        if path.suffix not in (".h", ".cpp"):
+            continue
+        name, text = str(path.relative_to(SOURCE / "core")), path.read_text()
+        lines = text.splitlines()
+        for number, literal in literals_of(text):
+            hits = [
+                used for files, literals, used in rows
+                if fnmatch.fnmatch(name, files) and (re.search(literals[1:-1], lines[number - 1]) if literals[0] == "/"
+                                                     else literal in literals.split(", "))]
+            for used in hits:
+                used.add(literal)
+            if not hits:
+                without.append(f"core/{name}:{number}: {literal}: {lines[number - 1].strip()}")
+    assert not without, (
+        "a number of a chip is a field of a record (docs/chip-description.md); another one has a row with its reason in "
+        f"{table.relative_to(SOURCE)}:\n" + "\n".join(without))
+    idle = [f"{files} | {literals}: {sorted(set(literals.split(', ')) - used) if literals[0] != '/' else 'no line'}"
+            for files, literals, used in rows if (not used if literals[0] == "/" else set(literals.split(", ")) - used)]
+    assert not idle, f"rows of {table.relative_to(SOURCE)} without a literal:\n" + "\n".join(idle)
+
+
+def test_literals_are_found():
+    code = 'int a = 4, b = 5; // 6\nchar c = \'7\'; auto d = "8"; /* 9\n10 */ double e = 1e6 + 0x1F + x11 + 2048u;\n#define F 12\n'
+    assert list(literals_of(code)) == [(1, "5"), (3, "1e6"), (3, "0x1F"), (3, "2048")]
+
+
+def test_numbers_of_a_chip_are_declared_alike():
+    """In the language, where each is explained, in the list for C++, in variants of a chip, and on the page."""
+    language = (SOURCE / "dialects/Chip/Numbers.td").read_text()
+    fields = re.findall(r"^  Fact (\w+) =", language, re.MULTILINE)
+    listed = re.findall(r"^TW_NUMBER\(\w+, (\w+),", (SOURCE / "core/include/tilewright/Numbers.def").read_text(), re.MULTILINE)
+    copied = re.findall(r"^  let (\w+) = like\.(\w+);", (SOURCE / "dialects/Chip/Chip.td").read_text(), re.MULTILINE)
+    page = (SOURCE / "docs/chip-description.md").read_text()
+    assert sorted(fields) == sorted(listed) and len(set(fields)) == len(fields)
+    assert all(field == source for field, source in copied) and set(fields) <= {field for field, _ in copied}
+    assert all(f"| `{field}` |" in page for field in fields)

@@ -320,9 +320,8 @@ public:
   llvm::ArrayRef<MatrixUnit> units() const override { return changed; }
   llvm::ArrayRef<CopyEngine> copies() const override { return sound->copies(); }
   llvm::ArrayRef<VectorOp> vectorOps() const override { return sound->vectorOps(); }
-  llvm::ArrayRef<Rate> rates() const override { return sound->rates(); }
+  llvm::ArrayRef<Fact> numbers() const override { return sound->numbers(); }
   bool hasFeature(llvm::StringRef feature) const override { return sound->hasFeature(feature); }
-  std::optional<double> rate(llvm::StringRef op) const override { return sound->rate(op); }
   CodegenTarget codegen() const override { return sound->codegen(); }
 
 private:

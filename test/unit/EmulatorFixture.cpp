@@ -37,6 +37,7 @@ std::shared_ptr<const TargetDescription> test::simtChip(std::vector<MatrixUnit> 
       {"grid", LevelKind::Parallel, 4}, {"block", LevelKind::Concurrent, 32}, {"subgroup", LevelKind::Lockstep, 32}};
   table.memories = {memoryOf("global", MemoryKind::Global, int64_t(1) << 30),
                     memoryOf("shared", MemoryKind::Scratchpad, 64 << 10, 32, 4)};
+  table.memories.front().sectorBytes = 32;
   table.units = std::move(units);
   return std::make_shared<TableDescription>("test", std::move(table));
 }

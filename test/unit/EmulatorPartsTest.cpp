@@ -307,9 +307,9 @@ TEST(Shadow, AnEarlierRunIsForgotten) {
 }
 
 TEST(CoalescingCounters, Sectors) {
-  EXPECT_EQ(countSectors({0, 4, 8, 28}, 4), 1u);
-  EXPECT_EQ(countSectors({0, 32, 64, 32}, 4), 3u);
-  EXPECT_EQ(countSectors({28}, 8), 2u);
+  EXPECT_EQ(countSectors({0, 4, 8, 28}, 4, 32), 1u);
+  EXPECT_EQ(countSectors({0, 32, 64, 32}, 4, 32), 3u);
+  EXPECT_EQ(countSectors({28}, 8, 32), 2u);
 }
 
 TEST(CoalescingCounters, BankConflicts) {

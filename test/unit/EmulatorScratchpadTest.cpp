@@ -48,6 +48,7 @@ std::shared_ptr<const TargetDescription> npu() {
   table.memories = {memoryOf("global", MemoryKind::Global, int64_t(1) << 30),
                     memoryOf("scratchpad", MemoryKind::Scratchpad, 64 << 10, 4, 16),
                     memoryOf("accumulator", MemoryKind::Accumulator, 32 << 10)};
+  table.memories.front().sectorBytes = 32;
   CopyEngine in, out;
   in.name = "in";
   in.from = "global";

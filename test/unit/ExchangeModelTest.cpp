@@ -20,7 +20,7 @@ using namespace tilewright;
 namespace {
 
 /// Two instructions a clock beside one access and one exchange; a sector takes `sector` clocks.
-ExchangePrices prices(double sector = 1) { return {sector, 1, 1, 0.25}; }
+ExchangePrices prices(double sector = 1) { return {sector, 1, 1, 0.25, 32}; }
 
 SharedPoints results(int64_t units) {
   SharedPoints places;

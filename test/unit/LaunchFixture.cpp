@@ -180,7 +180,7 @@ std::vector<std::string> test::ringChips() {
       bool groups = llvm::any_of(description->units(), [](const MatrixUnit &unit) {
         return unit.scopeCount > 1 && unit.a.residence == Residence::Scratchpad;
       });
-      if (hierarchy && groups && tileEngine(*description, *hierarchy) && description->units().size() != units) {
+      if (hierarchy && groups && tileEngine(*description) && description->units().size() != units) {
         units = description->units().size();
         names.push_back((target->name() + ":" + chip).str());
       }

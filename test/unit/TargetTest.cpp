@@ -149,8 +149,8 @@ TEST(TargetOf, ReadsTheModuleAttribute) {
   ASSERT_EQ(caches.size(), 3u);
   EXPECT_EQ(caches.front()->name, "l1");
   EXPECT_EQ((*chip)->codegen().cpu, "x86-64-v3");
-  EXPECT_EQ((*chip)->rate("load"), 2.0);
-  EXPECT_EQ((*chip)->rate("no.such"), std::nullopt);
+  EXPECT_EQ((*chip)->number(Number::Load), 2.0);
+  EXPECT_EQ((*chip)->number(Number::Launch), std::nullopt);
 }
 
 TEST(DecisionLog, CollectsWhileItLives) {

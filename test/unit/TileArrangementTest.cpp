@@ -25,6 +25,7 @@ TileUse turnedBytes(int64_t rows) {
   use.rowBytes = 512;
   use.along = 4;
   use.transposed = true;
+  use.sectorBytes = 32;
   return use;
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/CostModel/Copies/ExchangeModel.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -24,16 +25,17 @@ using namespace tilewright;
 static constexpr double choicesOfExchange = 4;
 
 ExchangePrices tilewright::exchangePrices(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-  const Memory *far = chip.memory("l2");
+  const Memory *far = chip.graph().lastSharedCache();
   if (!far)
-    far = chip.memory("global");
-  auto clocksOf = [&](StringRef rate) { return 1 / chip.rate(rate).value_or(1); };
+    far = chip.graph().backing();
+  auto clocksOf = [&](Number number) { return 1 / chip.number(number).value_or(1); };
   ExchangePrices prices;
+  prices.sectorBytes = hierarchy.sectorBytes;
   if (far && far->bytesPerClock > 0)
-    prices.sector = double(sectorBytes) * double(hierarchy.blocks) / far->bytesPerClock;
-  prices.access = clocksOf("store");
-  prices.exchange = clocksOf("shuffle");
-  prices.choice = clocksOf("issue");
+    prices.sector = double(hierarchy.sectorBytes) * double(hierarchy.blocks) / far->bytesPerClock;
+  prices.access = clocksOf(Number::Store);
+  prices.exchange = clocksOf(Number::Shuffle);
+  prices.choice = clocksOf(Number::Issue);
   return prices;
 }
 
@@ -120,7 +122,8 @@ SmallVector<LaneRun> tilewright::runsOfRows(const SharedPoints &places, int64_t 
 }
 
 /// Distinct sectors of these elements of all workers.
-static size_t sectorsOf(const SharedPoints &places, ArrayRef<Point> elements, int64_t elementBytes) {
+static size_t sectorsOf(const SharedPoints &places, ArrayRef<Point> elements, int64_t elementBytes,
+                        int64_t sectorBytes) {
   SmallVector<Point> sectors;
   for (const Point &element : elements)
     for (size_t worker = 0; worker < size_t(1) << places.bits.size(); ++worker) {
@@ -157,7 +160,7 @@ LaneExchange tilewright::planExchange(const SharedPoints &places, int64_t elemen
       if (llvm::is_contained(seen, elements.front()))
         continue;
       seen.push_back(elements.front());
-      exchange.sectors += sectorsOf(own, elements, elementBytes);
+      exchange.sectors += sectorsOf(own, elements, elementBytes, prices.sectorBytes);
     }
     exchange.clocks = double(exchange.sectors) * prices.sector + double(seen.size()) * prices.access +
                       double(exchange.swaps.size()) * words * (prices.exchange + choicesOfExchange * prices.choice);
@@ -166,7 +169,7 @@ LaneExchange tilewright::planExchange(const SharedPoints &places, int64_t elemen
   price(best);
   if (count < 2 || !isPowerOf2_64(count))
     return best;
-  size_t least = sectorsOf(places, places.elements, elementBytes);
+  size_t least = sectorsOf(places, places.elements, elementBytes, prices.sectorBytes);
   for (bool improves = true; improves && best.sectors > least;) {
     improves = false;
     const LaneExchange from = best;

@@ -76,6 +76,7 @@ struct ExchangePrices {
   double access = 0;   // of a subgroup's lanes
   double exchange = 0; // of 4 bytes of each lane
   double choice = 0;   // of each lane between two values of 4 bytes
+  int64_t sectorBytes = 1;
 };
 ExchangePrices exchangePrices(const TargetDescription &chip, const LaneHierarchy &hierarchy);
 

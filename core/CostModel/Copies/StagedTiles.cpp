@@ -12,6 +12,7 @@
 
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/Analysis/ElementType.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 #include <numeric>
@@ -84,10 +85,10 @@ static int64_t runAlong(const Layout &layout, bool rows) {
 StagedTiles::StagedTiles(const Contraction &contraction, const TargetDescription &chip, const LaneHierarchy &hierarchy)
     : c(contraction), chip(chip), hierarchy(hierarchy), shared(chip.memory(hierarchy.scratchpad)) {
   bytes = tilewright::elementBytes(c.a.element);
-  hasEngine = hasCopyEngine(chip, hierarchy);
-  hasDirect = subgroupEngine(chip, hierarchy) != nullptr;
+  hasEngine = hasCopyEngine(chip);
+  hasDirect = subgroupEngine(chip) != nullptr;
   for (const CopyEngine &copy : chip.copies())
-    if (copy.from == shared->name && copy.to == "register") {
+    if (copy.from == shared->name && chip.memory(copy.to) == chip.graph().laneRegisters()) {
       bool own = llvm::is_contained(copy.accessBytes, bytes);
       columns |= own && llvm::is_contained(copy.arrangements, "columns");
       transposes |= own && llvm::is_contained(copy.arrangements, "transpose");
@@ -107,7 +108,8 @@ bool StagedTiles::loadsColumns(const UnitOperand &own, bool isA) const {
 }
 
 int64_t StagedTiles::loadAlignment(const StagedOperand &operand) const {
-  return operand.byPlace && !hasEngine ? int64_t(chip.rate("align.global").value_or(vectorBytes)) : vectorBytes;
+  return operand.byPlace && !hasEngine ? int64_t(chip.number(Number::LoadAlignment).value_or(vectorBytes))
+                                       : vectorBytes;
 }
 
 StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
@@ -137,8 +139,9 @@ StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
   use.columns = byColumns && !result.kInner;
   use.transposed = result.kInner ? inFree && !inK : inK && !inFree;
   use.mayPad = !hasEngine;
-  result.byPlace = chip.rate("offset.global") && hasKnownStrides(given.access);
+  result.byPlace = chip.number(Number::OffsetRegisters) && hasKnownStrides(given.access);
   use.lanes = hierarchy.lanes;
+  use.sectorBytes = hierarchy.sectorBytes;
   result.elements = std::max<int64_t>(1, rows * cols / threads);
   int64_t piece = bytes;
   if (inK || inFree)
@@ -262,7 +265,7 @@ double StagedTiles::fragmentLoads(const MatrixUnit &unit, const UnitOperand &own
     return fragment / columnBytes;
   int64_t run = std::min<int64_t>(16, contiguousElements(own.layout, !operand.use.rowIsLayoutRow) * bytes);
   // Two short ones that lie a known way apart may be one instruction.
-  double together = run <= 8 ? chip.rate("pairs.shared").value_or(1) : 1;
+  double together = run <= 8 ? chip.number(Number::PairedAccesses).value_or(1) : 1;
   return std::max(1.0, fragment / run) / together;
 }
 
@@ -272,7 +275,7 @@ int64_t StagedTiles::shortLoads(const StagedOperand &operand) const {
 }
 
 bool StagedTiles::keepsRows(const LaneContractionPlan &plan, int64_t loads) const {
-  const Memory *scalars = chip.memory("scalar");
+  const Memory *scalars = chip.graph().uniformRegisters();
   int64_t each = (plan.otherK.empty() ? 1 : 2) * addressRegisters;
   int64_t others = otherScalars + (plan.subgroupsK > 1 ? sliceScalars : 0);
   return !scalars || loads * each + others <= scalars->entries;
@@ -288,7 +291,7 @@ int64_t StagedTiles::heldRegisters(const StagedOperand &operand) const {
   // Loads by base and offsets: each has an offset that no loop changes, and that lies behind the array for lanes that
   // are outside.
   int64_t offsets =
-      piece < vectorBytes && !operand.byPlace ? 0 : loads * int64_t(chip.rate("offset.global").value_or(0));
+      piece < vectorBytes && !operand.byPlace ? 0 : loads * int64_t(chip.number(Number::OffsetRegisters).value_or(0));
   int64_t beside = addressRegisters + (operand.turns && piece == bytes ? 0 : checkRegisters);
   return loads * (byEngine ? 0 : llvm::divideCeil(piece, 4)) + offsets + shortLoads(operand) * beside;
 }
@@ -303,7 +306,7 @@ int64_t StagedTiles::endRegisters(const StagedOperand &operand, bool isWhole, bo
 /// swizzle if the same bits of both are those of lanes (LaneAccess::flipped).
 double StagedTiles::writesOf(const StagedOperand &operand, const StagedTile &tile) const {
   double writes = double(operand.elements) * bytes / operand.writeBytes;
-  if (operand.writeBytes > 8 || chip.rate("pairs.shared").value_or(1) < 2 || tile.padding)
+  if (operand.writeBytes > 8 || chip.number(Number::PairedAccesses).value_or(1) < 2 || tile.padding)
     return writes;
   const TileUse &use = operand.use;
   // Bits of an offset: in a write, between those of a lane's block or vector, and at the end of the tile; the others
@@ -359,7 +362,7 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
     result.loop += checks(plan, each == &a, loads);
     pointers += each->turns ? 2 * loads : loads;
     if (each->direct)
-      result.loop += loads * chip.rate("place.direct").value_or(0);
+      result.loop += loads * chip.number(Number::DirectPlace).value_or(0);
     else if (!hasEngine || each->turns) // else the engine writes
       result.writes += writesOf(*each, each == &a ? plan.a : plan.b);
   }
@@ -371,13 +374,14 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
                          // global memory, one counter for operands that move by the same bytes
     bool alike = c.a.access.stride(plan.kDim) == c.b.access.stride(plan.kDim);
     double offsets = alike ? 1 : 2;
-    result.loop += (3 + offsets) / plan.round + 1 + offsets + units * chip.rate("waits.fragments").value_or(0) + 1 +
-                   (plan.round == 1 && !hasEngine ? accesses : 0);
+    result.loop += (3 + offsets) / plan.round + 1 + offsets + units * chip.number(Number::FragmentWaits).value_or(0) +
+                   1 + (plan.round == 1 && !hasEngine ? accesses : 0);
     return result;
   }
-  result.loop += 3.0 / plan.round + 2 +
-                 (chip.rate("offset.global") ? 0 : chip.rate("address.global").value_or(1)) * pointers +
-                 chip.rate("waits.shared").value_or(0) * accesses + (plan.round == 1 && !hasEngine ? accesses : 0) +
-                 chip.rate("waits.permute").value_or(0) * result.permutes;
+  result.loop +=
+      3.0 / plan.round + 2 +
+      (chip.number(Number::OffsetRegisters) ? 0 : chip.number(Number::AddressInstructions).value_or(1)) * pointers +
+      chip.number(Number::AccessWaits).value_or(0) * accesses + (plan.round == 1 && !hasEngine ? accesses : 0) +
+      chip.number(Number::PermuteWaits).value_or(0) * result.permutes;
   return result;
 }

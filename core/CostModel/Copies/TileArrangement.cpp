@@ -44,9 +44,9 @@ double tilewright::sectorsTouched(const StagedTile &tile, const TileUse &use) {
       continue;
     loaded += width;
     for (int64_t byte = 0; byte < width; byte += use.elementBytes)
-      sectors.emplace(column, (row * use.elementBytes + byte) / sectorBytes);
+      sectors.emplace(column, (row * use.elementBytes + byte) / use.sectorBytes);
   }
-  return double(sectors.size()) * std::min(sectorBytes, use.rows * use.elementBytes) / loaded;
+  return double(sectors.size()) * std::min(use.sectorBytes, use.rows * use.elementBytes) / loaded;
 }
 
 namespace {
@@ -201,7 +201,7 @@ double tilewright::arrangeTile(StagedTile &tile, const TileUse &use, const Memor
   if (clocks.taken > clocks.least)
     paddings(plain.near, plain.beside);
   int64_t sector =
-      std::max<int64_t>(1, sectorBytes / (use.along * use.elementBytes)); // lanes that fill one of global memory
+      std::max<int64_t>(1, use.sectorBytes / (use.along * use.elementBytes)); // lanes that fill one of global memory
   auto nearer = [&](int64_t first, int64_t beside, bool again) {
     for (int64_t near = first; use.transposed && clocks.taken > clocks.least && near >= 1; near /= 2) {
       // Fewer lanes along the array only where others of the same access fill its sectors.

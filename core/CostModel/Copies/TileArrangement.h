@@ -37,9 +37,10 @@ struct TileUse {
   int64_t along = 1;              // rows of such a block
   bool wholeSectors = true;       // neighbouring lanes shall fill sectors of the array; false: its rows are unaligned
   bool mayPad = true;             // copies need no 16-byte alignment
+  int64_t sectorBytes = 1;        // of the array's memory
   auto key() const {
     return std::tuple(rows, rowBytes, elementBytes, layout, rowIsLayoutRow, matrices, columns, placed, pieceBytes,
-                      lanes, transposed, along, wholeSectors, mayPad);
+                      lanes, transposed, along, wholeSectors, mayPad, sectorBytes);
   }
 };
 

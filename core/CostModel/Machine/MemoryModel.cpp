@@ -10,7 +10,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Machine/MemoryModel.h"
-#include "tilewright/Cores.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -21,8 +20,10 @@ using namespace tilewright;
 MemoryModel::MemoryModel(const TargetDescription &chip) {
   std::tie(registerCount, registerBytes) = chip.vectorRegisters();
   clock = chip.clockMHz() * 1e6;
-  if (coreHierarchy(chip))
-    launchSeconds = 0;
+  launchSeconds = chip.number(Number::Team).value_or(0) * 1e-9;
+  line = static_cast<int64_t>(chip.number(Number::LineBytes).value_or(1));
+  nearest = static_cast<int64_t>(chip.number(Number::NearBytes).value_or(0));
+  second = static_cast<int64_t>(chip.number(Number::SecondBytes).value_or(0));
   for (const MatrixUnit &unit : chip.units())
     if (unit.c.element == ElementKind::F32 && unit.k == 1 && unit.m == 1) {
       double wanted = std::max(2.0, unit.latency / std::max(unit.issue, 0.25));
@@ -37,12 +38,13 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
     second = caches[caches.size() > 1 ? 1 : 0]->bytes;
     lastCache = caches.back()->bytes;
   }
-  translations = static_cast<int64_t>(chip.rate("translations.first").value_or(translations));
-  translationClocks = chip.rate("translate").value_or(translationClocks);
+  if (std::optional<double> first = chip.number(Number::FirstTranslations))
+    translations = static_cast<int64_t>(*first);
+  translationClocks = chip.number(Number::Translate).value_or(translationClocks);
   if (caches.size() > 1 && caches[1]->bytesPerClock > 0)
     lineClocks = static_cast<double>(line) / caches[1]->bytesPerClock;
-  loadsPerClock = chip.rate("load").value_or(loadsPerClock);
-  shufflesPerClock = chip.rate("shuffle").value_or(shufflesPerClock);
+  loadsPerClock = chip.number(Number::Load).value_or(loadsPerClock);
+  shufflesPerClock = chip.number(Number::Shuffle).value_or(shufflesPerClock);
   for (const Memory *cache : caches)
     memories.push_back({cache->bytes, cache->bytesPerClock, cache->writeBytesPerClock});
   for (const Memory &memory : chip.memories())
@@ -50,6 +52,7 @@ MemoryModel::MemoryModel(const TargetDescription &chip) {
       memories.push_back({memory.bytes, memory.bytesPerClock,
                           std::max(memory.writeBytesPerClock, memory.streamingWriteBytesPerClock)});
       bytesPerClock = memory.bytesPerClock;
+      page = memory.pageBytes;
       // An ordinary store reads its line first and pushes the inputs out of the last cache, which holds input and
       // output up to half its size; beyond, stores that bypass it win where the chip has them.
       if (memory.streamingWriteBytesPerClock > memory.writeBytesPerClock)

@@ -19,6 +19,7 @@
 #include "tilewright/TargetDescription.h"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace tilewright {
@@ -51,7 +52,7 @@ public:
   /// so 3/4 of it count.
   bool staysNear(int64_t bytes) const { return bytes <= nearest * 3 / 4; }
   /// Bytes of a page, where prefetchers end.
-  int64_t pageBytes() const { return 4096; }
+  int64_t pageBytes() const { return page; }
   /// Whether `bytes` written before they are read again go past the caches.
   bool streams(int64_t bytes) const { return streamBytes != 0 && bytes >= streamBytes; }
   int64_t streamThreshold() const { return streamBytes; }
@@ -93,17 +94,18 @@ public:
   bool parallel(double seconds, int64_t threads) const { return threads > 1 && seconds > 4 * launchSeconds; }
 
 private:
-  int64_t translations = 64, registerBytes = 0, registerCount = 0, line = 64, accumulatorCount = 4, streamBytes = 0,
-          lastCache = 0, nearest = 32 << 10, second = 256 << 10;
-  double clock = 1e9, bytesPerClock = 8, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
-  double lineClocks = 2, translationClocks = 7; // of a line from the second cache, of a page translated anew
+  int64_t translations = std::numeric_limits<int32_t>::max(), registerBytes = 0, registerCount = 0, line = 1,
+          accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 0, second = 0,
+          page = std::numeric_limits<int32_t>::max();
+  double clock = 1, bytesPerClock = 1, operationsPerClock = 1, loadsPerClock = 1, shufflesPerClock = 1;
+  double lineClocks = 2, translationClocks = 0; // of a line from the second cache, of a page translated anew
   /// Capacity, and bytes per clock of reads and writes: caches from the nearest, then memory.
   struct Rates {
     int64_t bytes;
     double read, write;
   };
   std::vector<Rates> memories;
-  double launchSeconds = 5e-6; // fork and join of a warm team; 0 where all cores of a launch begin together
+  double launchSeconds = 0; // fork and join of a warm team; 0 where all cores of a launch begin together
 };
 
 } // namespace tilewright

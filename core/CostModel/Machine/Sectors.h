@@ -17,11 +17,7 @@
 
 namespace tilewright {
 
-/// Bytes that the accesses of a subgroup's lanes are gathered into: a quarter of a 128-byte line, in the models, the
-/// counters of the emulator and the vendors' profilers alike.
-inline constexpr int64_t sectorBytes = 32;
-
-/// Bytes that one access of a lane moves at most.
+/// Bytes that one access of a lane moves at most: the contract of LaneOps, whose accesses have 1 to 16.
 inline constexpr int64_t mostAccessBytes = 16;
 
 /// Each array of a block takes a multiple of these bytes of the scratchpad: swizzled patterns over eight rows of 128

@@ -23,6 +23,7 @@
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include <cmath>
+#include <limits>
 
 namespace tilewright {
 
@@ -33,28 +34,29 @@ struct Machine {
     auto [count, bytes] = target.vectorRegisters();
     registers = count;
     registerBytes = bytes;
-    loadsPerClock = target.rate("load").value_or(1);
-    storesPerClock = target.rate("store").value_or(0.5);
-    shufflesPerClock = target.rate("shuffle").value_or(1);
-    issuePerClock = target.rate("issue").value_or(4);
-    translations = target.rate("translations").value_or(1024);
-    walkClocks = target.rate("walk").value_or(60);
-    walks = target.rate("walks").value_or(2);
-    firstTranslations = target.rate("translations.first").value_or(64);
-    translationClocks = target.rate("translate").value_or(7);
-    outstandingMisses = target.rate("misses").value_or(16);
-    storeMisses = target.rate("misses.store").value_or(outstandingMisses / 4);
-    sharedPart = target.rate("share").value_or(0.5);
-    streams = target.rate("streams").value_or(16);
-    fetchedLines = target.rate("fetch").value_or(1);
-    followed = target.rate("followed").value_or(1);
-    hidden = target.rate("hidden").value_or(0.9);
-    exposed = target.rate("exposed").value_or(0);
-    ramp = target.rate("ramp").value_or(20);
-    window = target.rate("window").value_or(224);
-    crossingTraffic = target.rate("crossing").value_or(1);
+    // What a description without records does not know has no limit and costs nothing.
+    constexpr double unlimited = std::numeric_limits<double>::infinity();
+    loadsPerClock = target.number(Number::Load).value_or(1);
+    storesPerClock = target.number(Number::Store).value_or(0.5);
+    shufflesPerClock = target.number(Number::Shuffle).value_or(1);
+    issuePerClock = target.number(Number::CoreIssue).value_or(unlimited);
+    translations = target.number(Number::Translations).value_or(unlimited);
+    walkClocks = target.number(Number::Walk).value_or(0);
+    walks = target.number(Number::Walks).value_or(1);
+    firstTranslations = target.number(Number::FirstTranslations).value_or(unlimited);
+    translationClocks = target.number(Number::Translate).value_or(0);
+    outstandingMisses = target.number(Number::Misses).value_or(unlimited);
+    storeMisses = target.number(Number::StoreMisses).value_or(outstandingMisses / 4);
+    sharedPart = target.number(Number::SharedPart).value_or(1);
+    streams = target.number(Number::Streams).value_or(unlimited);
+    fetchedLines = target.number(Number::FetchedLines).value_or(1);
+    followed = target.number(Number::Followed).value_or(1);
+    hidden = target.number(Number::Hidden).value_or(1);
+    exposed = target.number(Number::Exposed).value_or(0);
+    ramp = target.number(Number::Ramp).value_or(0);
+    window = target.number(Number::Window).value_or(unlimited);
+    crossingTraffic = target.number(Number::CrossingTraffic).value_or(1);
     clockHz = target.clockMHz() * 1e6;
-    pageBytes = 4096;
     for (const Memory *cache : target.caches())
       levels.push_back(cache);
     if (!levels.empty())
@@ -62,8 +64,7 @@ struct Machine {
     for (const Memory &memory : target.memories())
       if (memory.kind == MemoryKind::Global) {
         levels.push_back(&memory);
-        if (memory.pageBytes)
-          pageBytes = memory.pageBytes;
+        pageBytes = memory.pageBytes ? memory.pageBytes : std::max<int64_t>(1, memory.bytes);
       }
   }
   /// The nearest level that holds `bytes`; the other operands and imperfect replacement take the rest of a cache.
@@ -134,7 +135,7 @@ struct Machine {
   const Memory *cache(unsigned i) const {
     return i < levels.size() && levels[i]->kind == MemoryKind::Cache ? levels[i] : nullptr;
   }
-  int64_t registers, registerBytes, pageBytes, lineBytes = 64;
+  int64_t registers, registerBytes, pageBytes = 1, lineBytes = 1;
   double loadsPerClock, storesPerClock, shufflesPerClock, issuePerClock, outstandingMisses, storeMisses, clockHz;
   double sharedPart;                           // of a shared cache's bandwidth that a core counts on
   double streams, fetchedLines;                // rows that prefetchers follow; lines that a miss in one of more brings

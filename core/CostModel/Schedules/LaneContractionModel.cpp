@@ -23,6 +23,7 @@
 #include "core/CostModel/Schedules/PlanShortage.h"
 #include "core/CostModel/Schedules/SliceModel.h"
 #include "core/CostModel/Time/StepModel.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -109,28 +110,36 @@ int64_t tilewright::loadedElements(const UnitOperand &operand) {
 
 //===-- Scratchpad --------------------------------------------------------===//
 
-static const CopyEngine *lanesEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy, bool bySubgroup) {
-  for (const CopyEngine &copy : chip.copies())
-    if (copy.from == "global" && copy.to == hierarchy.scratchpad && copy.asynchronous &&
-        copy.completion == Completion::WaitGroup && llvm::is_contained(copy.arrangements, "subgroup") == bySubgroup)
-      return &copy;
+/// The first engine from the backing memory into the scratchpad of a block that `fits`.
+static const CopyEngine *engineIn(const TargetDescription &chip, llvm::function_ref<bool(const CopyEngine &)> fits) {
+  const MachineGraph &graph = chip.graph();
+  const Memory *from = graph.backing(), *to = graph.blockMemory();
+  if (!from || !to)
+    return nullptr;
+  for (const MachineEdge *way : graph.ways(*from, *to))
+    if (way->way == Way::Engine && way->engine->asynchronous && fits(*way->engine))
+      return way->engine;
   return nullptr;
 }
 
-bool tilewright::hasCopyEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-  return lanesEngine(chip, hierarchy, /*bySubgroup=*/false) != nullptr;
+static const CopyEngine *lanesEngine(const TargetDescription &chip, bool bySubgroup) {
+  return engineIn(chip, [&](const CopyEngine &copy) {
+    return copy.completion == Completion::WaitGroup && llvm::is_contained(copy.arrangements, "subgroup") == bySubgroup;
+  });
 }
 
-const CopyEngine *tilewright::subgroupEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-  return lanesEngine(chip, hierarchy, /*bySubgroup=*/true);
+bool tilewright::hasCopyEngine(const TargetDescription &chip) {
+  return lanesEngine(chip, /*bySubgroup=*/false) != nullptr;
 }
 
-const CopyEngine *tilewright::tileEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy) {
-  for (const CopyEngine &copy : chip.copies())
-    if (copy.from == "global" && copy.to == hierarchy.scratchpad && copy.asynchronous &&
-        copy.completion == Completion::Barrier && copy.maxRank > 1 && copy.zeroFill)
-      return &copy;
-  return nullptr;
+const CopyEngine *tilewright::subgroupEngine(const TargetDescription &chip) {
+  return lanesEngine(chip, /*bySubgroup=*/true);
+}
+
+const CopyEngine *tilewright::tileEngine(const TargetDescription &chip) {
+  return engineIn(chip, [](const CopyEngine &copy) {
+    return copy.completion == Completion::Barrier && copy.maxRank > 1 && copy.zeroFill;
+  });
 }
 
 //===-- Candidates --------------------------------------------------------===//
@@ -172,10 +181,12 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
     return std::nullopt;
   }
   const Memory *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
-  const Memory *file = chip.memory("registers"), *own = chip.memory("register"), *l2 = chip.memory("l2"),
-               *global = chip.memory("global");
+  const Memory *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
+               *l2 = chip.graph().lastSharedCache(), *global = chip.graph().backing();
   if (!shared || !file || !own || !global) {
-    reason = "the chip's description lacks a scratchpad, or the memories 'registers', 'register' or 'global'";
+    reason = "the chip's description lacks a scratchpad of blocks, a file of registers that lanes share out, one of a "
+             "lane's, or "
+             "a backing memory";
     return std::nullopt;
   }
   std::optional<TiledDimensions> dims = tiledDimensions(c);
@@ -211,14 +222,15 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
   const SmallVector<StoredResult> results = question.written();
   StagedTiles tiles(c, chip, hierarchy);
   int64_t elementBytes = tiles.elementBytes();
-  double issueSlots = chip.rate("issue").value_or(1);
+  double issueSlots = chip.number(Number::Issue).value_or(1);
+  const int64_t threadsAtATime = int64_t(chip.number(Number::ResidentThreads).value_or(double(file->entries)));
   const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, parts);
   const double outerCount = double(outer), otherKCount = double(otherK);
 
   // Bytes of k in a step, and the most stages: as many as fit, but where a subgroup copies past its registers each
   // number is looked at, since more stages may leave room for fewer blocks.
   SmallVector<std::tuple<int64_t, int64_t, int64_t>> sizes; // and slices of a stage's k
-  bool bySubgroup = subgroupEngine(chip, hierarchy) && !tiles.engine();
+  bool bySubgroup = subgroupEngine(chip) && !tiles.engine();
   for (int64_t depthBytes : {shortestDepth, int64_t(64), int64_t(128)})
     for (int64_t most = bySubgroup ? 2 : mostStages; most <= mostStages; ++most)
       for (int64_t slices : {1, 2, 4})
@@ -247,7 +259,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               plan.tilesN = tn;
               plan.subgroupsK = slices;
               plan.depth = depthBytes / elementBytes;
-              plan.loadsAhead = chip.rate("waits.fragments").has_value() && unit.k > 1;
+              plan.loadsAhead = chip.number(Number::FragmentWaits).has_value() && unit.k > 1;
               int64_t subgroups = plan.subgroups(), threads = subgroups * hierarchy.lanes;
               if (plan.sliceDepth() < unit.k || plan.sliceDepth() % unit.k != 0 || subgroups > hierarchy.subgroups ||
                   !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()) ||
@@ -265,7 +277,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               auto fills = [&](const ContractionOperand &operand, unsigned freeDim, int64_t rows, int64_t extent) {
                 bool inFree =
                     isContiguousAlong(operand.access, freeDim) && !isContiguousAlong(operand.access, plan.kDim);
-                return !inFree || rows * elementBytes >= std::min(sectorBytes, extent * elementBytes);
+                return !inFree || rows * elementBytes >= std::min(hierarchy.sectorBytes, extent * elementBytes);
               };
               if (!fills(c.a, plan.mDim, plan.blockM(), m) || !fills(c.b, plan.nDim, plan.blockN(), n))
                 continue;
@@ -331,9 +343,10 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 shortage.lacksBytes(exchange.bytes);
                 continue;
               }
-              plan.blocksAtATime = std::max<int64_t>(
-                  1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                               blocksInRegisters(chip, plan.registers, hierarchy.lanes, subgroups), 2048 / threads}));
+              plan.blocksAtATime =
+                  std::max<int64_t>(1, std::min({shared->bytes / std::max<int64_t>(plan.sharedBytes, 1),
+                                                 blocksInRegisters(chip, plan.registers, hierarchy.lanes, subgroups),
+                                                 threadsAtATime / threads}));
               double blocks = outerCount * llvm::divideCeil(m, plan.blockM()) * llvm::divideCeil(n, plan.blockN());
               double atATime = double(hierarchy.blocks) * plan.blocksAtATime;
               double active = std::min(blocks, atATime);
@@ -392,12 +405,14 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               chain.ahead = byLanes > 0 ? plan.ahead() : std::max<int64_t>(1, plan.stages - 1);
               plan.stepClocks = stepClocks(load, chain);
               double waves = std::max(1.0, std::ceil(blocks / atATime));
-              double stored = double(plan.blockM()) * plan.blockN() * bytesTouched(results, tm * unit.m, tn * unit.n);
-              double epilogue = 100 + stored * active / (l2 ? l2->bytesPerClock : 1000.0) +
+              double stored = double(plan.blockM()) * plan.blockN() *
+                              bytesTouched(results, tm * unit.m, tn * unit.n, hierarchy.sectorBytes);
+              double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock +
                                 exchange.clocks(*shared, issueSlots, perUnit);
               double hbm =
                   (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
-              double clocks = std::max(waves * (steps * otherKCount * plan.stepClocks + epilogue), hbm) + launchClocks;
+              double clocks =
+                  std::max(waves * (steps * otherKCount * plan.stepClocks + epilogue), hbm) + launchClocks(chip);
               plan.seconds = clocks / (chip.clockMHz() * 1e6);
               if (considered)
                 considered->push_back(plan);

@@ -159,7 +159,7 @@ std::optional<LaneContractionPlan> planLaneContraction(const LaneContractionQues
 
 /// Bytes that stores of one element of each of `results` touch where a subgroup has so many rows and columns of C:
 /// those of whole sectors, of which neighbouring subgroups may write a part each.
-double bytesTouched(llvm::ArrayRef<StoredResult> results, int64_t rows, int64_t columns);
+double bytesTouched(llvm::ArrayRef<StoredResult> results, int64_t rows, int64_t columns, int64_t sectorBytes);
 
 /// The best plan over units of a group of subgroups, its dimensions as in `base`; nullopt if the chip has none or the
 /// operands cannot be copied as tiles.
@@ -183,19 +183,21 @@ inline constexpr int64_t copierRegisters = 40;
 /// Registers of a lane of `groups` groups of `groupLanes` beside a group that only starts copies.
 int64_t groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_t groups);
 /// Clocks until a launch's first and after its last instruction.
-inline constexpr double launchClocks = 4400;
+inline double launchClocks(const TargetDescription &chip) { return chip.number(Number::Launch).value_or(0); }
+/// Clocks of a block behind its last step, beside what it stores.
+inline double drainClocks(const TargetDescription &chip) { return chip.number(Number::Drain).value_or(0); }
 
 /// Elements that the lanes of a subgroup load for one fragment: where several hold the same one, each loads it, and the
 /// scratchpad serves so many lanes in a clock, whatever they ask for.
 int64_t loadedElements(const UnitOperand &operand);
 /// Whether the chip copies from global memory into a block's scratchpad asynchronously, awaited by groups, each lane
 /// where it wants.
-bool hasCopyEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
+bool hasCopyEngine(const TargetDescription &chip);
 /// The engine with which a subgroup copies there asynchronously, its lanes' segments one after the other; null:
 /// none.
-const CopyEngine *subgroupEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
+const CopyEngine *subgroupEngine(const TargetDescription &chip);
 /// The engine that copies tiles of arrays there and tells a barrier of the bytes that have come; null: none.
-const CopyEngine *tileEngine(const TargetDescription &chip, const LaneHierarchy &hierarchy);
+const CopyEngine *tileEngine(const TargetDescription &chip);
 
 } // namespace tilewright
 

@@ -24,7 +24,7 @@ using namespace tilewright;
 
 /// Rows and columns of the tile of C by which dimensions are compared, and its elements of k: of the sizes that the
 /// planner looks at one in the middle. Only which of two pairs touches fewer sectors matters.
-static constexpr int64_t comparedTile = 64, comparedDepth = 16;
+static constexpr int64_t comparedTile = 64, comparedDepth = 16, comparedSector = 32;
 
 /// Shortest contiguous dimension of k that fills a sector with elements of two bytes.
 static constexpr int64_t leastContiguous = 16;
@@ -44,7 +44,7 @@ int64_t tilewright::tileSectors(const Access &access, unsigned rowDim, int64_t r
   std::set<int64_t> sectors;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t col = 0; col < cols; ++col)
-      sectors.insert((row * rowStep + col * colStep) * elementBytes / sectorBytes);
+      sectors.insert((row * rowStep + col * colStep) * elementBytes / comparedSector);
   return int64_t(sectors.size());
 }
 

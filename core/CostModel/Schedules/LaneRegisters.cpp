@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/LaneRegisters.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/SmallSet.h"
 #include <cmath>
 
@@ -19,13 +20,13 @@ using namespace tilewright;
 int64_t tilewright::widenedRegisters(const MatrixUnit &unit, const TargetDescription &chip, int64_t units,
                                      int64_t fragments, int64_t accumulators) {
   auto isShort = [](const UnitOperand &operand) { return isFloat(operand.element) && bitWidth(operand.element) == 8; };
-  int64_t words = isShort(unit.a) && isShort(unit.b) ? int64_t(chip.rate("widened.float8").value_or(0)) : 0;
+  int64_t words = isShort(unit.a) && isShort(unit.b) ? int64_t(chip.number(Number::Float8Words).value_or(0)) : 0;
   return words ? (words * units - 1) * fragments + int64_t(std::ceil(unit.latency / unit.issue)) * accumulators : 0;
 }
 
 int64_t tilewright::registersOfLane(const TargetDescription &chip, int64_t sums, int64_t lanes) {
-  int64_t all = chip.memory("registers")->entries / lanes, own = chip.memory("register")->entries;
-  const Memory *half = chip.memory("sums");
+  int64_t all = chip.graph().registerPool()->entries / lanes, own = chip.graph().laneRegisters()->entries;
+  const Memory *half = chip.graph().accumulatorRegisters();
   if (half && 2 * sums > half->entries)
     own = std::max(own, std::min(sums, half->entries) + half->entries);
   return std::min(own, all);
@@ -33,8 +34,8 @@ int64_t tilewright::registersOfLane(const TargetDescription &chip, int64_t sums,
 
 int64_t tilewright::blocksInRegisters(const TargetDescription &chip, int64_t registers, int64_t lanes,
                                       int64_t subgroups) {
-  int64_t slots = std::max<int64_t>(1, int64_t(chip.rate("issue").value_or(1)));
-  int64_t ofSlot = chip.memory("registers")->entries / slots / (registers * lanes);
+  int64_t slots = std::max<int64_t>(1, int64_t(chip.number(Number::Issue).value_or(1)));
+  int64_t ofSlot = chip.graph().registerPool()->entries / slots / (registers * lanes);
   return slots * ofSlot / subgroups;
 }
 

@@ -14,6 +14,7 @@
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Time/Overlap.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -35,8 +36,8 @@ static constexpr double indistinguishable = 0.01;
 
 NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
                               std::vector<NestPlan> *considered) {
-  const Memory *global = chip.memory("global"), *l2 = chip.memory("l2"), *file = chip.memory("registers"),
-               *own = chip.memory("register"),
+  const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
+               *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
                *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);
   std::vector<NestPlan> plans;
   if (!global || !file || !own || task.rows <= 0 || task.length <= 0)
@@ -45,7 +46,7 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
   double perBlock = (l2 ? l2->bytesPerClock : bandwidth) / double(hierarchy.blocks);
   // The first cache answers over the ports of the scratchpad, as wide as these.
   double port = shared ? std::max<double>(1, shared->bytesPerClock) : mostAccessBytes * double(hierarchy.lanes);
-  double leastRequest = 1 / chip.rate("load").value_or(1), issue = chip.rate("issue").value_or(1);
+  double leastRequest = 1 / chip.number(Number::Load).value_or(1), issue = chip.number(Number::Issue).value_or(1);
   for (int64_t iterations = 1; iterations <= std::min(task.most, mostIterations); iterations *= 2) {
     if (iterations > 1 && (iterations > task.length || (!task.partial && task.length % iterations != 0)))
       break;
@@ -63,8 +64,8 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
               requests = iterations / width;
       scatters |= access.writes && requests > 1;
       // What a subgroup's request touches: sectors, where its lanes' elements lie apart.
-      int64_t touched = std::max(width * access.bytes, std::min(sectorBytes, iterations * access.step));
-      bytes += iterations * std::min(sectorBytes, access.step);
+      int64_t touched = std::max(width * access.bytes, std::min(hierarchy.sectorBytes, iterations * access.step));
+      bytes += iterations * std::min(hierarchy.sectorBytes, access.step);
       plan.requests += requests;
       requestClocks += requests * std::max(leastRequest, hierarchy.lanes * touched / port);
     }

@@ -14,6 +14,7 @@
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <numeric>
@@ -35,11 +36,13 @@ static constexpr int64_t registersOfLane = 32;
 /// Loads of one lane that are under way at a time.
 static constexpr double loadsUnderWay = 4;
 /// Clocks of one exchange between lanes with the combining, and of a barrier.
-static constexpr double exchangeClocks = 30, barrierClocks = 40;
+static double exchangeClocks(const TargetDescription &chip) { return chip.number(Number::ShuffleLatency).value_or(0); }
+static double barrierClocks(const TargetDescription &chip) { return chip.number(Number::BarrierLatency).value_or(0); }
 
 std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
                                             const LaneHierarchy &hierarchy, std::vector<RowPlan> *considered) {
-  const Memory *global = chip.memory("global"), *l2 = chip.memory("l2"), *file = chip.memory("registers");
+  const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
+               *file = chip.graph().registerPool();
   if (!global || task.rows <= 0 || task.pieces <= 0 || task.length <= 0)
     return std::nullopt;
   double latency = std::max<double>(1, global->latency), bandwidth = std::max<double>(1, global->bytesPerClock);
@@ -70,11 +73,11 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
     if (subgroups == 1)
       plan.rows = std::min<int64_t>({4, hierarchy.subgroups, int64_t(llvm::PowerOf2Ceil(task.rows))});
     double steps = double(task.pieces) * llvm::divideCeil(task.length, alone * plan.vectors);
-    double combining = exchangeClocks * llvm::Log2_64(hierarchy.lanes);
+    double combining = exchangeClocks(chip) * llvm::Log2_64(hierarchy.lanes);
     if (subgroups > 1)
-      combining += barrierClocks + exchangeClocks * llvm::Log2_64(subgroups) + latency / 10;
+      combining += barrierClocks(chip) + exchangeClocks(chip) * llvm::Log2_64(subgroups) + latency / 10;
     int64_t lanes = plan.rows * subgroups * hierarchy.lanes;
-    plan.clocks = std::max(pieces * std::max(task.length * task.bytes, sectorBytes) / bandwidth,
+    plan.clocks = std::max(pieces * std::max(task.length * task.bytes, hierarchy.sectorBytes) / bandwidth,
                            waves(llvm::divideCeil(task.rows, plan.rows), lanes) * (steps * latency + combining));
     plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
     if (considered)
@@ -96,8 +99,9 @@ llvm::json::Object RowProgramPlan::toJSON() const {
 std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &task, const TargetDescription &chip,
                                                          const LaneHierarchy &hierarchy,
                                                          std::vector<RowProgramPlan> *considered) {
-  const Memory *global = chip.memory("global"), *l2 = chip.memory("l2"), *file = chip.memory("registers"),
-               *own = chip.memory("register"), *shared = chip.memory(hierarchy.scratchpad);
+  const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
+               *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
+               *shared = chip.memory(hierarchy.scratchpad);
   if (!global || !file || !own || !shared || task.rows <= 0 || task.length <= 0)
     return std::nullopt;
   double elements = double(task.rows) * task.length;
@@ -129,15 +133,15 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
     double accesses = double(plan.elements) / plan.vector * (task.accesses + (keepsInputs ? task.keptAccesses : 0));
     double issued = plan.elements * double(task.operations) + accesses + task.sums * (2 * exchanges + 2 * subgroups);
     double chain = global->latency + issued +
-                   barriers * (exchangeClocks * exchanges + barrierClocks + shared->latency +
+                   barriers * (exchangeClocks(chip) * exchanges + barrierClocks(chip) + shared->latency +
                                (keepsInputs || !task.againBytes ? 0
                                 : l2                            ? l2->latency
                                                                 : global->latency));
-    double issuing = task.rows * subgroups * issued / (hierarchy.blocks * chip.rate("issue").value_or(1));
+    double issuing = task.rows * subgroups * issued / (hierarchy.blocks * chip.number(Number::Issue).value_or(1));
     double again = keepsInputs ? 0 : elements * task.againBytes / (l2 ? l2->bytesPerClock : global->bytesPerClock);
     double inside = elements * (2 * betweenBytes + (keepsInputs ? inputBytes + task.againBytes : 0)) /
                     (double(hierarchy.blocks) * std::max<double>(1, shared->bytesPerClock));
-    plan.clocks = launchClocks +
+    plan.clocks = launchClocks(chip) +
                   std::max({elements * task.bytes / global->bytesPerClock + again, inside, issuing, waves * chain}) +
                   chain;
     plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);

@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -28,7 +29,7 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
                                 const LaneHierarchy &hierarchy) {
   SplitPlan best;
   const Contraction &c = question.contraction;
-  const Memory *global = chip.memory("global");
+  const Memory *global = chip.graph().backing();
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     if (!trips || *trips == 0)
       return best;
@@ -37,7 +38,7 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
   constexpr int64_t mostParts = 64;
   std::vector<SplitPlan> considered;
   for (int64_t parts = 1; parts <= mostParts; ++parts) {
-    if (parts > 1 && *c.nest.tripCounts[best.kDim] * elementBytes(c.a.element) % (parts * sectorBytes) != 0)
+    if (parts > 1 && *c.nest.tripCounts[best.kDim] * elementBytes(c.a.element) % (parts * hierarchy.sectorBytes) != 0)
       continue; // rows of a part begin at whole sectors
     question.parts = parts;
     std::string reason;
@@ -56,7 +57,7 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
     plan.clocks = tiles->seconds * chip.clockMHz() * 1e6;
     double result = double(outer) * m * n * elementBytes(c.accumulator);
     if (parts > 1)
-      plan.clocks += 2 * parts * result / global->bytesPerClock + launchClocks;
+      plan.clocks += 2 * parts * result / global->bytesPerClock + launchClocks(chip);
     else
       plan.clocksWhole = plan.clocks;
     plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);

@@ -13,6 +13,7 @@
 #include "core/CostModel/Time/Footprint.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Schedules/Candidates.h"
+#include "tilewright/MachineGraph.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -100,7 +101,7 @@ json::Object tilewright::traffic(const Contraction &c, const ContractionPlan &pl
 
 json::Object tilewright::traffic(const Contraction &c, const LaneContractionPlan &plan, const TargetDescription &chip) {
   json::Array footprints;
-  if (const Memory *file = chip.memory("register"))
+  if (const Memory *file = chip.graph().laneRegisters())
     footprints.push_back(
         json::Object{{"memory", file->name},
                      {"what", formatv("{0} x {1} units of a subgroup", plan.tilesM, plan.tilesN).str()},

@@ -23,6 +23,7 @@
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -96,8 +97,8 @@ static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOp
 }
 
 int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_t groups) {
-  const Memory *file = chip.memory("registers"), *own = chip.memory("register");
-  constexpr int64_t step = 8; // registers move between groups by so many
+  const Memory *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters();
+  const int64_t step = std::max<int64_t>(1, int64_t(chip.number(Number::RegisterStep).value_or(1)));
   int64_t share = (file->entries / groupLanes - copierRegisters) / groups;
   return std::min(share, own->entries) / step * step;
 }
@@ -109,9 +110,10 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
                                                               std::vector<LaneContractionPlan> *considered) {
   const Contraction &c = question.contraction;
   const LanePlanOverrides overrides = question.overrides;
-  const CopyEngine *engine = tileEngine(chip, hierarchy);
-  const Memory *shared = chip.memory(hierarchy.scratchpad), *file = chip.memory("registers"),
-               *own = chip.memory("register"), *l2 = chip.memory("l2"), *global = chip.memory("global");
+  const CopyEngine *engine = tileEngine(chip);
+  const Memory *shared = chip.memory(hierarchy.scratchpad), *file = chip.graph().registerPool(),
+               *own = chip.graph().laneRegisters(), *l2 = chip.graph().lastSharedCache(),
+               *global = chip.graph().backing();
   if (!engine || !shared || !file || !own || !global)
     return std::nullopt;
   int64_t elementBytes = tilewright::elementBytes(c.a.element);
@@ -204,12 +206,14 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
           double steps = llvm::divideCeil(k, depth) * otherKCount;
           plan.stepClocks = std::max({units, pad, traffic});
           double stored =
-              double(plan.blockM()) * plan.blockN() * bytesTouched(question.written(), sectorBytes, sectorBytes);
-          double epilogue = 100 + stored * active / (l2 ? l2->bytesPerClock : 1000.0);
+              double(plan.blockM()) * plan.blockN() *
+              bytesTouched(question.written(), hierarchy.sectorBytes, hierarchy.sectorBytes, hierarchy.sectorBytes);
+          double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock;
           double waves = std::ceil(tiles / clusters);
           double hbm =
               (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
-          double clocks = std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks;
+          double clocks =
+              std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks(chip);
           plan.seconds = clocks / (chip.clockMHz() * 1e6);
           if (isStatic && tiles > clusters)
             plan.workers = clusters;

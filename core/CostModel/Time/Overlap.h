@@ -27,7 +27,7 @@ namespace tilewright {
 
 /// The time of resources that overlap, but not perfectly: the fourth root of the sum of the fourth powers of `times`,
 /// what each takes alone, in the unit of them (none is negative). The order is a choice, not derived: that of the form
-/// to which the rates `hidden` and `exposed` were fitted (docs/contractions.md), and two square roots compute it.
+/// to which the fields `hidden` and `exposed` were fitted (docs/contractions.md), and two square roots compute it.
 inline double overlapped(std::initializer_list<double> times) {
   double sum = 0;
   for (double time : times)

@@ -24,7 +24,7 @@ StoredResult tilewright::storedResult(const Contraction &c, const Access &access
   return {elementBytes(cast<MemRefType>(access.memref.getType()).getElementType()), !alongM};
 }
 
-double tilewright::bytesTouched(ArrayRef<StoredResult> results, int64_t rows, int64_t columns) {
+double tilewright::bytesTouched(ArrayRef<StoredResult> results, int64_t rows, int64_t columns, int64_t sectorBytes) {
   double bytes = 0;
   for (const StoredResult &result : results) {
     int64_t piece = (result.alongN ? columns : rows) * result.elementBytes;

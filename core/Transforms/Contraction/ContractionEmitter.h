@@ -40,7 +40,8 @@ struct ContractionTask {
   mlir::Value sumsIn;         // a result of the epilogue that holds the sums between blocks of k in C's place; or null
   std::optional<OperandProducer> producerOfA, producerOfB; // computed while they are packed
   std::vector<EpilogueStep> epilogue;
-  TailPlan tail; // where the epilogue takes fragments of vectors from
+  TailPlan tail;         // where the epilogue takes fragments of vectors from
+  int64_t lineBytes = 1; // of the nearest cache
 
   /// What computes `operand` (the contraction's A or B) while it is packed; null: it lies in memory.
   const OperandProducer *producerOf(const ContractionOperand &operand) const {

@@ -129,7 +129,6 @@ private:
 };
 
 constexpr unsigned noDim = ~0u;
-constexpr int64_t cacheLineBytes = 64;
 
 } // namespace tilewright
 

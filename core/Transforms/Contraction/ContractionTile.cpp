@@ -230,7 +230,7 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
     return;
   int64_t ahead = tileVectors * unit.n * p.prefetchPanels;
   int64_t elementBytes = tilewright::elementBytes(elementOf(source->memref));
-  int64_t perLine = std::max<int64_t>(cacheLineBytes / elementBytes, 1);
+  int64_t perLine = std::max<int64_t>(task.lineBytes / elementBytes, 1);
   int64_t depth = cast<AffineConstantExpr>(k.length).getValue(), width = tileVectors * unit.n;
   bool alongLanes = source->stride(*p.laneDim) == 1;
   // A run is what lies together: a row of the panel, or one line of a lane.
@@ -282,7 +282,7 @@ void ContractionNest::prefetchTile(const Access &access) {
   if (!p.rowDim || !p.laneDim || !access.dims().test(*p.rowDim) || access.stride(*p.laneDim) != 1)
     return;
   int64_t bytes = elementBytes(elementOf(access.memref));
-  int64_t perLine = std::max<int64_t>(cacheLineBytes / bytes, 1);
+  int64_t perLine = std::max<int64_t>(task.lineBytes / bytes, 1);
   for (int64_t row = 0; row < tileRows * unit.m; ++row)
     for (int64_t lane = 0; lane < tileVectors * unit.n; lane += perLine) {
       space.at[*p.rowDim] = tileRow + row;

@@ -123,7 +123,7 @@ int64_t tilewright::unitsTogether(const ContractionTask &task, const LaneContrac
   std::optional<double> least = clocksOf(1);
   int64_t best = 1;
   int64_t most = plan.subgroupsK > 1 ? std::min(plan.tilesN, plan.unitsExchanged) : plan.tilesN;
-  for (int64_t count = 2; least && most % count == 0 && count * unit.n <= sectorBytes; count *= 2)
+  for (int64_t count = 2; least && most % count == 0 && count * unit.n <= hierarchy.sectorBytes; count *= 2)
     if (std::optional<double> clocks = clocksOf(count); clocks && *clocks < *least) {
       least = clocks;
       best = count;

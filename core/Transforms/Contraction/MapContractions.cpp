@@ -15,6 +15,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
+#include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/BatchLanes.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneDimensions.h"
@@ -193,6 +194,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   if (plan) {
     fuseProducers(task, *plan, group, target, options);
     task.plan = *plan;
+    task.lineBytes = MemoryModel(target).lineBytes();
     if (!task.epilogue.empty()) {
       task.sumsIn = findPlaceOfSums(task);
       task.tail = planTail(plan->rows * plan->vectors, constantsOfEpilogue(task), target.vectorRegisters().first);
@@ -229,7 +231,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   for (EpilogueStep &step : task.epilogue)
     hoistDefinitions(step.nest.root(), root);
   if (lanePlan) {
-    bool engine = hasCopyEngine(target, *lanes);
+    bool engine = hasCopyEngine(target);
     emitLaneContraction(builder, root.getLoc(), task, *lanePlan, *lanes, engine);
     Operation *grid = root->getPrevNode();
     if (lanePlan->engine.empty())

@@ -17,6 +17,7 @@
 #include "core/Transforms/Contraction/OperandChoice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -67,13 +68,13 @@ static double secondsOf(const PaddedArray &array, const TargetDescription &chip,
     return elements * elementBytes(type.getElementType());
   };
   double bytes = bytesOf(array.buffer) + (isCopied ? 2 * bytesOf(array.source) : 0);
-  double clocks = bytes / chip.memory("global")->bytesPerClock + (isCopied ? 2 : 1) * launchClocks;
+  double clocks = bytes / chip.graph().backing()->bytesPerClock + (isCopied ? 2 : 1) * launchClocks(chip);
   return clocks / (chip.clockMHz() * 1e6) / double(std::max<size_t>(1, readersOf(array.buffer).size()));
 }
 
 PaddedOperands tilewright::findPaddedOperands(const Contraction &c, const PaddingOptions &options, Value computed) {
   PaddedOperands result;
-  if (!options.chip.memory("global"))
+  if (!options.chip.graph().backing())
     return result;
   double buffers = 0;
   int64_t which = 0;

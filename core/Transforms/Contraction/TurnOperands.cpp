@@ -16,6 +16,7 @@
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/LaneDimensions.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -129,7 +130,7 @@ private:
 
 /// Fills `turns`; false, with an error, if one that is forced is none.
 bool OperandTurner::find(unsigned k, std::optional<int64_t> forced) {
-  const Memory *global = chip.memory("global");
+  const Memory *global = chip.graph().backing();
   for (bool isA : {true, false}) {
     Turn turn{isA, isA ? &c.a : &c.b};
     std::string reason;
@@ -145,7 +146,7 @@ bool OperandTurner::find(unsigned k, std::optional<int64_t> forced) {
     // Read and written once.
     auto type = cast<MemRefType>(turn.own->access.memref.getType());
     double bytes = double(type.getNumElements()) * elementBytes(type.getElementType());
-    turn.seconds = (2 * bytes / global->bytesPerClock + launchClocks) / (chip.clockMHz() * 1e6);
+    turn.seconds = (2 * bytes / global->bytesPerClock + launchClocks(chip)) / (chip.clockMHz() * 1e6);
     turns.push_back(turn);
   }
   return true;
@@ -158,7 +159,7 @@ bool OperandTurner::areTurnedByLanes(const Turn &turn, const LaneContractionPlan
 
 /// Whether units take these elements where an engine puts tiles of them, in lines along k.
 bool OperandTurner::isReadInPlace() const {
-  return tileEngine(chip, hierarchy) && llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
+  return tileEngine(chip) && llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
            return unit.a.residence == Residence::Scratchpad && unit.b.residence == Residence::Scratchpad &&
                   takesElements(unit, c, freedom.fast);
          });
@@ -172,9 +173,9 @@ double OperandTurner::least() const {
   for (const MatrixUnit &unit : chip.units())
     if (takesElements(unit, c, freedom.fast))
       perClock = std::max(perClock, double(unit.m) * unit.n * unit.k / unit.issue *
-                                        (unit.scopeCount > 1 ? 1 : chip.rate("issue").value_or(1)));
+                                        (unit.scopeCount > 1 ? 1 : chip.number(Number::Issue).value_or(1)));
   double clocks = perClock > 0 ? products / (perClock * double(hierarchy.blocks)) : 0;
-  return (clocks + launchClocks) / (chip.clockMHz() * 1e6);
+  return (clocks + launchClocks(chip)) / (chip.clockMHz() * 1e6);
 }
 
 double OperandTurner::turning(int64_t which) const {
@@ -248,7 +249,7 @@ FailureOr<TurnedOperands> OperandTurner::run(std::optional<int64_t> forced) {
   std::optional<TiledDimensions> dims;
   if (!c.m.empty() && !c.n.empty())
     dims = tiledDimensions(c);
-  if (!dims || !chip.memory("global") || forced == 0)
+  if (!dims || !chip.graph().backing() || forced == 0)
     return result;
   if (!find(dims->k, forced))
     return failure();

@@ -13,6 +13,7 @@
 #include "core/Transforms/Passes.h"
 #include "tilewright/Cores.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
 namespace tilewright {
@@ -37,13 +38,13 @@ struct FinishLaunches : tilewright::impl::FinishLaunchesBase<FinishLaunches> {
     std::unique_ptr<LaneOps> ops;
     auto target = targetOf(module);
     if (!target)
-      llvm::consumeError(target.takeError()); // reported below, if there is a launch
-    bool cores = target && coreHierarchy(**target);
+      llvm::consumeError(target.takeError());                     // reported below, if there is a launch
+    bool isOneThread = target && !(*target)->graph().hasBlocks(); // a launch is one program on each core
     for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
       std::optional<LaunchShape> shape = launchShapeOf(function);
       if (!shape || function.isExternal())
         continue;
-      if (cores) {
+      if (isOneThread) {
         function.setLinkage(LLVM::Linkage::External);
         function->setAttr(coreKernelAttr, UnitAttr::get(function.getContext()));
         continue;

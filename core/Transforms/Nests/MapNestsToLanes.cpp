@@ -181,7 +181,7 @@ static SmallVector<affine::AffineForOp> parallelBand(affine::AffineForOp root) {
 
 /// Bytes that one access moves for a lane where the lanes next to it run along `loop`: the distance of its elements, at
 /// most a sector.
-static int64_t bytesAlong(affine::AffineForOp loop, const LinearAccess &access) {
+static int64_t bytesAlong(affine::AffineForOp loop, const LinearAccess &access, int64_t sectorBytes) {
   auto type = cast<MemRefType>(access.memref.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
@@ -201,7 +201,8 @@ static int64_t bytesAlong(affine::AffineForOp loop, const LinearAccess &access) 
 
 /// The loops of `band` as lanes count through them, the fastest last: along it what the accesses below `root` move is
 /// least.
-static SmallVector<unsigned> orderOfLanes(ArrayRef<affine::AffineForOp> band, affine::AffineForOp root) {
+static SmallVector<unsigned> orderOfLanes(ArrayRef<affine::AffineForOp> band, affine::AffineForOp root,
+                                          int64_t sectorBytes) {
   auto order = llvm::to_vector(llvm::seq<unsigned>(0, band.size()));
   SmallVector<Value> gathered;
   auto accesses = accessesBelow(root, &gathered);
@@ -210,7 +211,7 @@ static SmallVector<unsigned> orderOfLanes(ArrayRef<affine::AffineForOp> band, af
   SmallVector<int64_t> bytes(band.size());
   for (auto [loop, sum] : llvm::zip_equal(band, bytes))
     for (const LinearAccess &access : *accesses)
-      sum += bytesAlong(loop, access);
+      sum += bytesAlong(loop, access, sectorBytes);
   llvm::stable_sort(order, [&](unsigned a, unsigned b) { return bytes[a] > bytes[b]; });
   return order;
 }
@@ -221,7 +222,7 @@ static void mapNest(affine::AffineForOp root, const LaunchTarget &target, SmallV
   SmallVector<affine::AffineForOp> band = parallelBand(root);
   if (band.empty() && !isKernel(root->getParentOfType<func::FuncOp>()))
     return; // a lane of its own, among the host's
-  const SmallVector<unsigned> order = orderOfLanes(band, root);
+  const SmallVector<unsigned> order = orderOfLanes(band, root, target.hierarchy.sectorBytes);
   if (!band.empty())
     for (affine::AffineForOp loop : llvm::to_vector(band.back().getBody()->getOps<affine::AffineForOp>()))
       carrySums(loop);

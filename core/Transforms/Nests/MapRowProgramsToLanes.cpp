@@ -28,6 +28,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "tilewright/Explain.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Residency.h"
 
 namespace tilewright {
@@ -71,7 +72,7 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
       task.keptAccesses += phases.size() > 1 ? 1 : 0;
     }
   }
-  double bandwidth = chip.memory("global")->bytesPerClock, elements = double(task.rows) * task.length;
+  double bandwidth = chip.graph().backing()->bytesPerClock, elements = double(task.rows) * task.length;
   for (const auto &step : program.steps) {
     const Nest &nest = step->nest();
     int64_t moved = 0, alongRow = 0;
@@ -96,7 +97,7 @@ static RowProgramTask taskOf(const RowProgram &program, const TargetDescription 
     if (step->reduction)
       task.sums += step->reduction->sums.size();
     task.registerBytes = std::max(task.registerBytes, alongRow);
-    task.apartClocks += launchClocks + elements * moved / bandwidth;
+    task.apartClocks += launchClocks(chip) + elements * moved / bandwidth;
   }
   return task;
 }
@@ -120,7 +121,7 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
   /// erased and listed in `mapped`.
   void mapProgram(AffineForOp root, const LaunchTarget &target, const BufferOrigins &origins,
                   llvm::SmallPtrSetImpl<Operation *> &mapped) {
-    if (target.hierarchy.scratchpad.empty() || !target.chip->memory("global"))
+    if (target.hierarchy.scratchpad.empty() || !target.chip->graph().backing())
       return;
     std::unique_ptr<RowProgram> found = recognizeRowProgram(root, Settings::of(root).mayReassociate(), origins);
     // Blocks are counted by one number: all extents but the first are constant.

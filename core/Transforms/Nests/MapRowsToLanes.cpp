@@ -53,7 +53,7 @@ static SmallVector<Value> rowsOfUnknownPitch(const RowReduction &rows) {
 }
 
 /// Rows, their length and what is known of their addresses, or can be checked in the kernel.
-static RowTask taskOf(const RowReduction &rows) {
+static RowTask taskOf(const RowReduction &rows, int64_t sectorBytes) {
   RowTask task;
   task.length = rows.nest.tripCounts[rows.lane].value_or(assumedRowExtent);
   for (unsigned dim : rows.outer)
@@ -377,7 +377,7 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
     bool folds = true;
     for (unsigned i = 1; i + 1 < rows->outer.size(); ++i)
       folds &= rows->nest.tripCounts[rows->outer[i]].has_value();
-    const RowTask task = taskOf(*rows);
+    const RowTask task = taskOf(*rows, hierarchy.sectorBytes);
     std::vector<RowPlan> considered;
     std::optional<RowPlan> plan = folds ? planRows(task, *target.chip, hierarchy, &considered) : std::nullopt;
     if (!plan)

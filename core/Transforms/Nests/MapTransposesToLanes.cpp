@@ -341,7 +341,8 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
       std::unique_ptr<Transposition> task;
       std::optional<TransposePlan> plan;
       for (int64_t least : longTrips(root, hierarchy.lanes)) {
-        std::unique_ptr<Transposition> found = recognizeTransposition(root, hierarchy.lanes, least);
+        std::unique_ptr<Transposition> found =
+            recognizeTransposition(root, hierarchy.lanes, least, hierarchy.sectorBytes);
         if (!found)
           continue;
         std::optional<TransposePlan> now =

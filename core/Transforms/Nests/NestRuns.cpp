@@ -92,7 +92,7 @@ static bool isOneLoop(AffineForOp outer, AffineForOp inner, unsigned which, Arra
 /// What the model has to know of an access: `inner` is the loop that lanes take neighbours of, `run` the loops that are
 /// one with it. nullopt if its elements can only be found one by one.
 static std::optional<NestTask::Access> describe(const LinearAccess &access, AffineForOp inner,
-                                                ArrayRef<AffineForOp> run) {
+                                                ArrayRef<AffineForOp> run, int64_t sectorBytes) {
   AccessMap map(access.op);
   auto type = cast<MemRefType>(access.memref.getType());
   NestTask::Access result;
@@ -202,7 +202,7 @@ std::optional<NestRuns> tilewright::planRuns(ArrayRef<AffineForOp> band, ArrayRe
   task.partial = true;
   task.most = 1; // where no access is wider, neighbours are better off in different lanes
   for (const LinearAccess &access : *accesses) {
-    std::optional<NestTask::Access> known = describe(access, runs.inner(), loops);
+    std::optional<NestTask::Access> known = describe(access, runs.inner(), loops, target.hierarchy.sectorBytes);
     if (!known)
       return std::nullopt;
     task.accesses.push_back(*known);

@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Machine/BankClocks.h"
 #include "core/CostModel/Machine/Sectors.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -31,8 +32,9 @@ public:
   Planner(const Transposition &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
           const Memory &memory, const LaneOps &ops, MLIRContext *context)
       : task(task), nest(task.nest), hierarchy(hierarchy), memory(memory), ops(ops), context(context) {
-    const Memory *global = chip.memory("global");
-    sectorClocks = sectorBytes * double(hierarchy.blocks) / std::max<double>(1, global ? global->bytesPerClock : 0);
+    const Memory *global = chip.graph().backing();
+    sectorClocks =
+        hierarchy.sectorBytes * double(hierarchy.blocks) / std::max<double>(1, global ? global->bytesPerClock : 0);
   }
   std::optional<TransposePlan> plan();
 
@@ -252,7 +254,8 @@ double Planner::sectorsOf(const Access &access, const TileRun &run, int64_t iter
   int64_t length = std::min(iterations, task.trips(run.wide).value_or(iterations)) * run.factor * bytes;
   int64_t piece = std::min(length, accessBytes);
   int64_t aligned = std::min(alignmentOf(access, run) * bytes, piece & -piece);
-  return double(piece + sectorBytes - std::min(aligned, sectorBytes)) / sectorBytes * hierarchy.lanes * bytes / piece;
+  return double(piece + hierarchy.sectorBytes - std::min(aligned, hierarchy.sectorBytes)) / hierarchy.sectorBytes *
+         hierarchy.lanes * bytes / piece;
 }
 
 /// A power of two of elements that divides where runs of an array begin, where tiles do not matter.
@@ -320,7 +323,7 @@ std::optional<TransposePlan> Planner::plan() {
   auto mostOf = [&](unsigned dim) {
     return std::min(side, int64_t(llvm::PowerOf2Ceil(task.trips(dim).value_or(side))));
   };
-  auto leastOf = [&](int64_t most) { return std::min(most, std::max<int64_t>(1, sectorBytes / narrowest)); };
+  auto leastOf = [&](int64_t most) { return std::min(most, std::max<int64_t>(1, hierarchy.sectorBytes / narrowest)); };
   if (task.rows) {
     int64_t mostColumns = mostOf(task.columns), mostRows = mostOf(*task.rows);
     for (int64_t columns = mostColumns; columns >= leastOf(mostColumns); columns /= 2)

@@ -125,7 +125,8 @@ static bool isElementwise(const Nest &nest) {
 
 /// How many times the sectors that its bytes fill an array is touched by lanes that lie along another one's run, which
 /// are its short iterations and a part of its long dimension; dynamic strides have a sector each.
-static double touchedAlong(const Transposition &task, const TileRun &along, const Access &access, int64_t lanes) {
+static double touchedAlong(const Transposition &task, const TileRun &along, const Access &access, int64_t lanes,
+                           int64_t sectorBytes) {
   SmallVector<unsigned> dims(along.shorts);
   dims.push_back(along.wide);
   int64_t bytes = elementBytes(elementOf(access.memref)), touched = 0, taken = 0;
@@ -147,7 +148,8 @@ static double touchedAlong(const Transposition &task, const TileRun &along, cons
 }
 
 /// Whether lanes that count through the loops in the order of the result touch sectors of a load in parts.
-static bool isScattered(const Transposition &task, const llvm::SmallBitVector &gone, int64_t lanes) {
+static bool isScattered(const Transposition &task, const llvm::SmallBitVector &gone, int64_t lanes,
+                        int64_t sectorBytes) {
   TileRun all;
   SmallVector<unsigned> dims;
   for (AffineExpr expr : llvm::reverse(task.nest.stores.front().map.getResults()))
@@ -161,7 +163,8 @@ static bool isScattered(const Transposition &task, const llvm::SmallBitVector &g
     all.shorts.push_back(d);
     all.factor *= *trips;
   }
-  return llvm::any_of(task.nest.loads, [&](const Access &load) { return touchedAlong(task, all, load, lanes) > 1; });
+  return llvm::any_of(task.nest.loads,
+                      [&](const Access &load) { return touchedAlong(task, all, load, lanes, sectorBytes) > 1; });
 }
 
 SmallVector<int64_t> tilewright::longTrips(AffineForOp root, int64_t lanes) {
@@ -175,7 +178,8 @@ SmallVector<int64_t> tilewright::longTrips(AffineForOp root, int64_t lanes) {
   return all;
 }
 
-std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp root, int64_t lanes, int64_t least) {
+std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp root, int64_t lanes, int64_t least,
+                                                                  int64_t sectorBytes) {
   FailureOr<Nest> nest = analyzeNest(root);
   if (failed(nest) || nest->stores.size() != 1)
     return nullptr;
@@ -193,7 +197,7 @@ std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp ro
     return nullptr;
   llvm::SmallBitVector gone = mergeLoops(task);
   std::optional<TileRun> stored = runOf(task, gone, store, least);
-  if (!stored || (least < lanes / 2 && !isScattered(task, gone, lanes)))
+  if (!stored || (least < lanes / 2 && !isScattered(task, gone, lanes, sectorBytes)))
     return nullptr;
   task.stored = *stored;
   task.columns = stored->wide;
@@ -223,7 +227,7 @@ std::unique_ptr<Transposition> tilewright::recognizeTransposition(AffineForOp ro
         return nullptr;
       task.rows = run->wide;
     }
-    saves |= run->factor * stored->factor == 1 || touchedAlong(task, *stored, load, lanes) > 1;
+    saves |= run->factor * stored->factor == 1 || touchedAlong(task, *stored, load, lanes, sectorBytes) > 1;
     task.staged.push_back({&load, *run});
   }
   if (!saves)

@@ -62,7 +62,8 @@ struct Transposition {
 
 /// The nest at `root` if going through tiles saves sectors, else null. Loops of fewer than `least` iterations are
 /// short.
-std::unique_ptr<Transposition> recognizeTransposition(mlir::affine::AffineForOp root, int64_t lanes, int64_t least);
+std::unique_ptr<Transposition> recognizeTransposition(mlir::affine::AffineForOp root, int64_t lanes, int64_t least,
+                                                      int64_t sectorBytes);
 
 /// How many iterations make a loop of the nest at `root` a long one, to be tried one after the other: half of `lanes`,
 /// then those that loops have.

@@ -23,8 +23,8 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "tilewright/Cores.h"
 #include "tilewright/Explain.h"
+#include "tilewright/MachineGraph.h"
 #include <numeric>
 
 namespace tilewright {
@@ -349,7 +349,9 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
     func::FuncOp function = getOperation();
     LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
       threads = context.settings.threads;
-      if (context.model.vectorBytes() != 0 && !coreHierarchy(context.chip)) // whose engines copy arrays as they are
+      // Engines that fill a core's memory copy arrays as they are.
+      const Level *cores = context.chip.graph().parallelLevel();
+      if (context.model.vectorBytes() != 0 && !(cores && context.chip.graph().memoryOf(cores->name)))
         accessBoolsAsBytes(function);
       for (Block &block : function.getBody())
         vectorizeBlock(block, context.model, context.settings.mayReassociate(), {});

@@ -101,7 +101,7 @@ public:
   /// outside of an array loads from `range`, and no branch has to be around the load.
   virtual bool zerosBeyond() const { return false; }
   /// Bytes that divide the addresses of loadPlace, where that is less than what it loads: a power of two. The chip's
-  /// rate "align.global" tells the cost model the same.
+  /// field `load_alignment` tells the cost model the same.
   virtual int64_t placeAlignment() const { return 16; }
   /// Copies `bytes` (16) of an array past the registers: those of lane i go to `destination` + `behind` + 16 i, a place
   /// that is the same for all lanes of the subgroup; zeros for lanes where `inside` (i1, null: true) is false. All
@@ -227,6 +227,7 @@ struct LaneHierarchy {
   int64_t clusterBlocks = 1;         // of one cluster, at most
   std::string scratchpad;            // name of the block's memory, empty: none
   int64_t scratchpadBytes = 0;
+  int64_t sectorBytes = 1; // of global memory, that accesses of a subgroup are gathered into
 };
 
 /// The hierarchy of `chip`; nullopt for a chip whose innermost level is one thread.

@@ -21,6 +21,11 @@
 // RUN: not tw-tblgen -target=test -D BANKS -I %source %s 2>&1 | FileCheck %s --check-prefix=BANKS
 // RUN: not tw-tblgen -target=test -D ROWS -I %source %s 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not tw-tblgen -target=test -D VECTOR -I %source %s 2>&1 | FileCheck %s --check-prefix=VECTOR
+// RUN: not tw-tblgen -target=test -D NOROLE -I %source %s 2>&1 | FileCheck %s --check-prefix=NOROLE
+// RUN: not tw-tblgen -target=test -D WRONGROLE -I %source %s 2>&1 | FileCheck %s --check-prefix=WRONGROLE
+// RUN: not tw-tblgen -target=test -D TWOROLES -I %source %s 2>&1 | FileCheck %s --check-prefix=TWOROLES
+// RUN: not tw-tblgen -target=test -D NOACCESS -I %source %s 2>&1 | FileCheck %s --check-prefix=NOACCESS
+// RUN: tw-tblgen -target=test -D HYBRID -gen-tables -I %source %s | FileCheck %s --check-prefix=HYBRID
 // RUN: not tw-tblgen -target=test -D LARGE -I %source %s 2>&1 | FileCheck %s --check-prefix=LARGE
 // RUN: not tw-tblgen -target=test -D STATIONARY -I %source %s 2>&1 | FileCheck %s --check-prefix=STATIONARY
 // RUN: not tw-tblgen -target=test -D MAJOR -I %source %s 2>&1 | FileCheck %s --check-prefix=MAJOR
@@ -28,6 +33,8 @@
 // RUN: not tw-tblgen -target=test -D CALL -I %source %s 2>&1 | FileCheck %s --check-prefix=CALL
 // RUN: not tw-tblgen -target=test -D TWICE -I %source %s 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not tw-tblgen -target=test -D RATES -I %source %s 2>&1 | FileCheck %s --check-prefix=RATES
+// RUN: not tw-tblgen -target=test -D UNIT -I %source %s 2>&1 | FileCheck %s --check-prefix=UNIT
+// RUN: not tw-tblgen -target=test -D NEGATIVE -I %source %s 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not tw-tblgen -target=test -D KIND -I %source %s 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not tw-tblgen -target=test -D ROUNDING -I %source %s 2>&1 | FileCheck %s --check-prefix=ROUNDING
 // RUN: not tw-tblgen -target=test -D WIDER -I %source %s 2>&1 | FileCheck %s --check-prefix=WIDER
@@ -169,11 +176,43 @@ def Npu : Chip<"npu"> {
 #endif
   let vectorOps = [operation];
 #ifdef RATES
-  let rates = [Rate<"load", PerClock<1>, Test>, Rate<"load", PerClock<2>, Test>];
+  let rates = [Rate<"misses.store", PerClock<1>, Test>, Rate<"lost", PerClock<2>, Test>];
+#endif
+#ifdef UNIT
+  let load = Fact<Cycles<2>, Test>;
+#endif
+#ifdef NEGATIVE
+  let load = Fact<PerClock<0>, Test>;
 #endif
 }
 #ifdef CHIPS
 def Npu2 : Variant<"npu", Npu>;
+#endif
+
+// Files of registers whose role does not follow from kind and level.
+class File<string name, string level> : RegisterFile<name, level, 64, 4>;
+def Grouped : Variant<"grouped", Npu> {
+  let levels = [Level<"core", Parallel, 4>, Level<"group", Concurrent, 8>, Level<"lanes", Lockstep, 16>, Level<"lane", Single, 1>];
+}
+#ifdef NOROLE
+def Bad : Variant<"bad", Grouped> { let memories = Npu.memories # [File<"window", "core">]; }
+#endif
+#ifdef WRONGROLE
+def Wrong : Scratchpad<"wrong", "core", 65536, PerClock<64>, Cycles<2>, 4, 16, Test> { let role = Backing; }
+def Bad : Variant<"bad", Npu> { let memories = Npu.memories # [Wrong]; }
+#endif
+#ifdef TWOROLES
+def Bad : Variant<"bad", Grouped> { let memories = Npu.memories # [File<"own", "lane">, File<"sums", "lane">]; }
+#endif
+#ifdef NOACCESS
+def NoAccess : File<"own", "lane"> { let access = EnginesOnly; }
+def Bad : Variant<"bad", Grouped> { let memories = Npu.memories # [NoAccess]; }
+#endif
+#ifdef HYBRID
+def Sums : File<"sums", "lane"> { let role = Accumulators; }
+def Window : File<"window", "core"> { let role = RegisterPool; }
+def Host : Memory<"host", "core", 2097152, PerClock<1>, Cycles<900>, Test> { let access = EnginesOnly; }
+def Good : Variant<"good", Grouped> { let memories = Npu.memories # [File<"own", "lane">, Sums, Window, Host]; }
 #endif
 #ifdef VARIANT
 def NpuLite : Variant<"npu-lite", Npu> {
@@ -181,7 +220,7 @@ def NpuLite : Variant<"npu-lite", Npu> {
 }
 #endif
 
-// ALIGN: chip-errors.td:[[@LINE-48]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
+// ALIGN: chip-errors.td:[[@LINE-80]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
 // BURST: error: chip 'Npu': copy engine 'In': field 'burstBytes' (100) is no multiple of field 'alignBytes' (16), so that a second burst could not start
 // RANK: error: chip 'Npu': copy engine 'In': field 'maxRank' is 0; a command moves at least 1 dimension
 // QUEUE: error: chip 'Npu': copy engine 'In': field 'queueDepth' is -1; 0 stands for no limit
@@ -192,13 +231,25 @@ def NpuLite : Variant<"npu-lite", Npu> {
 // BANKS: error: chip 'Npu': scratchpad 'scratchpad': fields 'banks' (0) and 'bankBytes' (16) must be at least 1
 // ROWS: error: chip 'Npu': scratchpad 'scratchpad': field 'bytes' (65536) is no multiple of a row of its banks, fields 'banks' (3) times 'bankBytes' (16); all banks are equally long: make the size a multiple of 48
 // VECTOR: error: chip 'Npu': register file 'vector': field 'entryBytes' is 24; vectors that the compiler plans have a power of two of bytes: describe the part of a register that has 16
+// NOROLE: error: chip 'Bad': memory 'window': field 'role' is not given, and does not follow from its level 'core', inside of which a Concurrent level lies; give one of VectorRegisters, LaneRegisters, RegisterPool, UniformRegisters, Accumulators
+// WRONGROLE: error: chip 'Bad': memory 'wrong': field 'role' is Backing, which goes with another kind of memory; leave it out, or give Staging
+// TWOROLES: error: chip 'Bad': memories 'own' and 'sums' both have the role LaneRegisters at level 'lane', and the compiler could not tell them apart; give field 'role' in one of them: Accumulators for a file that holds only accumulators, UniformRegisters for one value of all lanes
+// NOACCESS: error: chip 'Bad': memory 'own': field 'access' is EnginesOnly, but threads name the registers of a register file; leave it out
+// HYBRID: memory.name = "sums";
+// HYBRID: memory.role = tilewright::MemoryRole::Accumulators;
+// HYBRID: memory.name = "window";
+// HYBRID: memory.role = tilewright::MemoryRole::RegisterPool;
+// HYBRID: memory.access = tilewright::MemoryAccess::EnginesOnly;
 // LARGE: error: chip 'Npu': copy engine 'In': field 'alignBytes' (131072) is above field 'bytes' (65536) of the memory 'scratchpad', so that no second buffer could lie in it; give the engine's real alignment
 // STATIONARY: chip-errors.td:{{[0-9]+}}:5: error: unit 'array': field 'stationary' is 'B', but field 'load' does not say how many clocks it takes to load that operand; give it, or leave 'stationary' out
 // MAJOR: error: unit 'array': field 'a' accepts the storage order 'diagonal'; it must be "row" or "column"
 // NAME: error: unit 'array': field 'emit' calls 'multiply i8', which is no name of a function
 // CALL: error: chip 'Npu': units 'test.array' and 'test.other' both call 'multiply_i8' in field 'emit': one function cannot compute two products; give each a name of its own
 // TWICE: error: chip 'Npu': field 'units' has the unit 'test.array' twice
-// RATES: error: chip 'Npu': field 'rates' has the rate 'load' twice; the first would count
+// RATES: error: chip 'Npu': field 'rates' has the key 'misses.store', which is a field of its own now: let store_misses = Fact<Count<...>, ...>;
+// RATES: error: chip 'Npu': field 'rates' has the key 'lost', which no stage uses; the numbers that count are fields of a chip
+// UNIT: error: chip 'Npu': field 'load' has another unit; write PerClock<...>
+// NEGATIVE: error: chip 'Npu': field 'load' is 0{{.*}} per clock; it must be above 0
 // KIND: error: chip 'Npu': vector operation 'test.operation': field 'kind' is 'gelu', which no stage uses; the compiler knows 'requantize'
 // ROUNDING: error: chip 'Npu': vector operation 'test.operation': field 'rounding' is 'stochastic'; it must be 'nearest-even', 'nearest-away' or 'down'
 // WIDER: error: chip 'Npu': vector operation 'test.operation': field 'to' (i32) is no integer narrower than field 'from' (i8)

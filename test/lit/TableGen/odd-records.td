@@ -157,7 +157,7 @@ def Simt : Chip<"simt"> {
                   RegisterFile<"register", "lane", 255, 4>];
   let copies = [TileLoad];
   let units = [wgmma_n8, wgmma_n24, wgmma_n96, wgmma_n128, wgmma_n256];
-  let rates = [Rate<"exp2.f32", PerClock<16>, Assumed>];
+  let exp2_f32 = Fact<PerClock<16>, Assumed>;
 }
 
 //===----------------------------------------------------------------------===//

@@ -54,8 +54,8 @@ def One : Chip<"one"> {
   ];
   let copies = [In, Out, LoadStore];
   let units = [adds_i8, adds_f16];
-  let rates = [Rate<"load", PerClock<1>, Invented>, Rate<"store", PerClock<1>, Invented>,
-               Rate<"fma.f32", PerClock<1>, Invented>, Rate<"add.f32", PerClock<1>, Invented>];
+  let load = Fact<PerClock<1>, Invented>; let store = Fact<PerClock<1>, Invented>;
+  let fma_f32 = Fact<PerClock<1>, Invented>; let add_f32 = Fact<PerClock<1>, Invented>;
 }
 
 // Transposition by a record of its own, slower than rows; by the engine for rows; by commands for single elements.

@@ -16,6 +16,7 @@
 #include "core/Machine/ModuleTarget.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -31,12 +32,11 @@ using namespace tilewright;
 
 /// Whether something of the chip uses the scratchpad beside the lanes, by a way of its own.
 static bool hasFencedEngines(const TargetDescription &chip) {
-  std::optional<LaneHierarchy> hierarchy = laneHierarchy(chip);
   auto readsScratchpad = [](const MatrixUnit &unit) {
     return unit.scopeCount > 1 &&
            (unit.a.residence == Residence::Scratchpad || unit.b.residence == Residence::Scratchpad);
   };
-  return hierarchy && (tileEngine(chip, *hierarchy) || llvm::any_of(chip.units(), readsScratchpad));
+  return chip.graph().hasBlocks() && (tileEngine(chip) || llvm::any_of(chip.units(), readsScratchpad));
 }
 
 namespace {

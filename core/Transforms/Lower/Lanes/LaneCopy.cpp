@@ -313,7 +313,7 @@ FailureOr<std::optional<StagedCopy>> tilewright::emitCopy(const LaneContext &con
         return op.emitOpError() << "has the attribute '" << looseAttr << "' = " << begin.getInt()
                                 << ", bytes at which its vectors begin; loads of this chip "
                                    "(LaneOps::placeAlignment) begin at multiples of "
-                                << asked << ", and its rate \"align.global\" must be one";
+                                << asked << ", and its field load_alignment must be one";
       source->loosen(begin.getInt());
     }
     bool mayBeCut = op->hasAttr(partsAttr) && context.ops.zerosBeyond() && source->hasPlace(0) &&

@@ -99,7 +99,7 @@ LogicalResult LaneWriter::parallel(tile::ParallelOp op) {
 /// Whether a compiler behind must not unroll the loop: it walks a multi-stage buffer that lanes fill, and the model has
 /// counted what lanes hold in one iteration.
 bool LaneWriter::keepsLength(scf::ForOp op) const {
-  return !hasCopyEngine(target, hierarchy) && !op.getBody()->getOps<tile::MmaOp>().empty();
+  return !hasCopyEngine(target) && !op.getBody()->getOps<tile::MmaOp>().empty();
 }
 
 static Attribute notUnrolled(OpBuilder &builder, bool vectors = true) {

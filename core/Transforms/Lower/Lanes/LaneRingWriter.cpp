@@ -15,6 +15,7 @@
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/PointerOffset.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -41,7 +42,7 @@ LogicalResult LaneWriter::split(Operation *first) {
   auto branch = scf::IfOp::create(builder, context.loc, isCopier, /*withElseRegion=*/true);
   // Registers that the producer role does without go to the others, where those would have fewer.
   int64_t registers = groupRegisters(target, shape.groupLanes, groups);
-  bool moves = target.memory("registers")->entries / shape.threads < registers;
+  bool moves = target.graph().registerPool()->entries / shape.threads < registers;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   if (moves)
@@ -203,7 +204,7 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
   };
   Value map = describedBy(tile->map, op.getLoc());
   const Memory &banks = *target.memory(hierarchy.scratchpad);
-  double issueSlots = target.rate("issue").value_or(1);
+  double issueSlots = target.number(Number::Issue).value_or(1);
   for (int64_t first = 0; first < type.getCols(); first += columns) {
     // The elements of this line.
     Distribution part;

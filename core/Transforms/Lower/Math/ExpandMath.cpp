@@ -216,7 +216,7 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
 
   void runOnOperation() override {
     if (auto target = targetOf(getOperation())) {
-      hasScale = (*target)->rate("ldexp.f32").has_value();
+      hasScale = (*target)->number(Number::LdexpF32).has_value();
       // What a vector unit does in one instruction is taken before its parts are expanded.
       if (auto module = dyn_cast<ModuleOp>(getOperation()))
         useVectorOps(module, **target);

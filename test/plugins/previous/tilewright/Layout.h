@@ -86,6 +86,10 @@ std::optional<Layout> compose(const Layout &outer, const Layout &inner);
 /// Rows and columns exchanged: the layout of the transposed matrix.
 Layout transpose(Layout layout);
 
+/// `count` matrices of `layout`, `cols` columns each, side by side: a lane's elements of one follow those of the one
+/// before.
+Layout sideBySide(Layout layout, int64_t cols, int64_t count);
+
 /// The most consecutive elements of a lane that lie on consecutive columns (or rows with `alongRows`), for every
 /// lane and every aligned group: the widest memory access that needs no shuffle.
 int64_t contiguousElements(const Layout &layout, bool alongRows = false);

@@ -36,7 +36,7 @@ func.func private @loose(%A: memref<64x34xf16>) attributes {tilewright.launch = 
   tile.parallel (%g) to (1) level "grid" {
     %s = tile.alloc() : memref<64x32xf16, "shared">
     tile.parallel (%w) to (4) level "block" {
-      // expected-error@+1 {{has the attribute 'loose' = 4, bytes at which its vectors begin; loads of this chip (LaneOps::placeAlignment) begin at multiples of 16, and its rate "align.global" must be one}}
+      // expected-error@+1 {{has the attribute 'loose' = 4, bytes at which its vectors begin; loads of this chip (LaneOps::placeAlignment) begin at multiples of 16, and its field load_alignment must be one}}
       %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %s[0, 0] elements affine_map<(r, c) -> (r, c)> shape [64, 32] {loose = 4 : i64} : memref<64x34xf16>, memref<64x32xf16, "shared">
       tile.wait %t
     }
