@@ -1,6 +1,6 @@
 # What `cmake --install` puts where:
 #   bin/                        the commands
-#   lib/                        libTilewright, the C runtime, and the package for find_package(Tilewright)
+#   lib/                        libTilewright (tilewright/: the targets that it loads), the C runtime, and the package for find_package(Tilewright)
 #   include/tilewright/         the public headers; below it dialects/: classes of the description language, the tile dialect
 #   share/tilewright/           templates of tw-new-target, the lit configuration of target tests
 include(GNUInstallDirs)
@@ -23,6 +23,9 @@ set_property(TARGET Tilewright APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${TILEWRIGHT_INSTALL_TDDIR}>)
 install(TARGETS Tilewright ${installed_tools} EXPORT TilewrightTargets
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set_target_properties(tilewright-loadable-targets PROPERTIES
+  INSTALL_RPATH "$ORIGIN/..;${LLVM_LIBRARY_DIRS}")
+install(TARGETS tilewright-loadable-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tilewright)
 install(TARGETS tilewright-runtime-static tilewright-runtime-shared EXPORT TilewrightTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY core/include/tilewright DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.def")

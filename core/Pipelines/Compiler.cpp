@@ -14,6 +14,7 @@
 #include "tilewright/Compiler.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
+#include "core/Pipelines/Guard.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Cores.h"
 #include "tilewright/LaneOps.h"
@@ -25,7 +26,6 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
@@ -57,7 +57,13 @@ OwningOpRef<ModuleOp> tilewright::parseProgram(llvm::StringRef path, llvm::Sourc
     fileError(context, path) << "cannot be read: " << buffer.getError().message();
     return {};
   }
-  llvm::StringRef text = (*buffer)->getBuffer();
+  return parseProgram(std::move(*buffer), sources, context);
+}
+
+OwningOpRef<ModuleOp> tilewright::parseProgram(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::SourceMgr &sources,
+                                               MLIRContext &context) {
+  const std::string path = buffer->getBufferIdentifier().str();
+  llvm::StringRef text = buffer->getBuffer();
   bool bytecode = text.starts_with("ML\xefR");
   if (text.trim().empty()) {
     fileError(context, path) << "is empty; expected MLIR text with a function";
@@ -67,7 +73,7 @@ OwningOpRef<ModuleOp> tilewright::parseProgram(llvm::StringRef path, llvm::Sourc
     fileError(context, path) << "is binary; expected MLIR text or MLIR bytecode";
     return {};
   }
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   if (module && module->getBody()->empty()) {
     fileError(context, path) << "has no function; expected at least one public func.func";
@@ -114,17 +120,13 @@ static LogicalResult runGuarded(ModuleOp module, PassManager &pm, unsigned stage
     return pm.run(module);
   std::string before;
   LogicalResult result = failure();
-  llvm::CrashRecoveryContext::Enable();
-  llvm::CrashRecoveryContext recovery;
   // Printing is guarded too: what the stage before left may be what crashes.
   auto run = [&] {
     llvm::raw_string_ostream os(before);
     module.print(os, OpPrintingFlags().enableDebugInfo(false));
     result = pm.run(module);
   };
-  bool finished = recovery.RunSafelyOnThread(run, 256u << 20);
-  llvm::CrashRecoveryContext::Disable();
-  if (finished)
+  if (finishes(run))
     return result;
   std::string note;
   if (llvm::Error error = writeFile(options.reproducer, reproducerText(before, pm)))

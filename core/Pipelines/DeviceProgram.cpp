@@ -38,7 +38,8 @@ static llvm::Error linkApart(llvm::StringRef object, llvm::StringRef path, llvm:
   if (process < 0)
     return llvm::createStringError("cannot start a process: %s", std::strerror(errno));
   if (process == 0) {
-    llvm::Error error = linkSharedLibrary(object, path, machine, threads);
+    auto library = linkSharedLibrary(object, "libtilewright-program.so", machine, threads);
+    llvm::Error error = library ? writeFile(path, *library) : library.takeError();
     bool failed = static_cast<bool>(error);
     std::string message = llvm::toString(std::move(error));
     (void)!write(ends[1], message.data(), message.size());

@@ -135,10 +135,12 @@ std::string tilewright::cHeader(ArrayRef<Signature> signatures, StringRef name, 
     }
     os << " * " << signature.name << " keeps its temporary memory per thread; " << signature.name
        << "_in takes it from the caller:\n * " << signature.name
-       << "_workspace() bytes, aligned to 64, not shared by concurrent calls. */\n";
+       << "_workspace() bytes, aligned to 64, not shared by concurrent calls. " << signature.name << "_packed\n * is "
+       << signature.name << " with an 8-byte slot for each argument: sizes, then addresses. */\n";
     os << "int " << signature.name << "(" << (parameters.empty() ? "void" : parameters) << ");\n"
        << "int64_t " << signature.name << "_workspace(" << (sizes.empty() ? "void" : sizes) << ");\n"
-       << "int " << signature.name << "_in(" << parameters << (parameters.empty() ? "" : ", ") << "void *workspace);\n";
+       << "int " << signature.name << "_in(" << parameters << (parameters.empty() ? "" : ", ") << "void *workspace);\n"
+       << "int " << signature.name << "_packed(const int64_t *slots);\n";
   }
   os << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
   return text;

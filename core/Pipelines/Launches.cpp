@@ -18,11 +18,9 @@
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace tilewright;
@@ -87,35 +85,19 @@ llvm::Expected<std::string> LaunchCode::artifact() {
                    module->getAttrOfType<mlir::ArrayAttr>(manifestsAttr), images);
 }
 
-/// What the extension of a file may be for a target.
-static llvm::Error checkExtension(mlir::ModuleOp module, llvm::StringRef path, llvm::StringRef extension) {
-  auto found = moduleTargetOf(module);
-  if (!found)
-    return found.takeError();
-  std::vector<std::string> kinds = found->target->imageKinds();
-  if (extension == "ll" || extension == "tw" || llvm::is_contained(kinds, extension))
-    return llvm::Error::success();
-  return llvm::createStringError("cannot tell what '" + path + "' shall be; for " + found->name() +
-                                 " expected a name that ends with ." + llvm::join(kinds, ", .") + ", .ll or .tw");
-}
-
-llvm::Error tilewright::writeLaunches(mlir::ModuleOp module, llvm::StringRef path) {
-  llvm::StringRef extension = llvm::sys::path::extension(path);
-  extension.consume_front(".");
-  if (llvm::Error error = checkExtension(module, path, extension))
-    return error;
+llvm::Expected<std::string> tilewright::launchesAs(llvm::StringRef kind, mlir::ModuleOp module) {
   auto code = LaunchCode::create(module);
   if (!code)
     return code.takeError();
-  if (extension == "ll") {
-    auto ir = (*code)->translate();
-    if (!ir)
-      return ir.takeError();
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    (*ir)->print(os, nullptr);
-    return writeFile(path, text);
-  }
-  auto bytes = extension == "tw" ? (*code)->artifact() : (*code)->image(extension);
-  return bytes ? writeFile(path, *bytes) : bytes.takeError();
+  if (kind == "tw")
+    return (*code)->artifact();
+  if (kind != "ll")
+    return (*code)->image(kind);
+  auto ir = (*code)->translate();
+  if (!ir)
+    return ir.takeError();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  (*ir)->print(os, nullptr);
+  return text;
 }

@@ -18,9 +18,9 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
+#include <mutex>
 
 LLD_HAS_DRIVER(elf)
 
@@ -66,7 +66,10 @@ static llvm::Expected<std::string> linkObject(llvm::StringRef object, llvm::Arra
     pointers.push_back(argument.c_str());
   std::string messages;
   llvm::raw_string_ostream os(messages);
+  static std::mutex one; // the linker has one state a process
+  std::unique_lock lock(one);
   lld::Result result = lld::lldMain(pointers, os, os, {{lld::Gnu, &lld::elf::link}});
+  lock.unlock();
   if (result.retCode != 0)
     return llvm::createStringError("cannot link " + what + ": " + llvm::StringRef(messages).trim());
   auto library = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
@@ -76,17 +79,14 @@ static llvm::Expected<std::string> linkObject(llvm::StringRef object, llvm::Arra
   return (*library)->getBuffer().str();
 }
 
-llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef outputPath,
-                                          llvm::TargetMachine &machine, bool needsThreads) {
-  // lld resets the command-line options of the process, among them the one that may hold this name.
-  const std::string path = outputPath.str();
+llvm::Expected<std::string> tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef soname,
+                                                          llvm::TargetMachine &machine, bool needsThreads) {
   const llvm::Triple &triple = machine.getTargetTriple();
   if (!triple.isOSBinFormatELF())
     return llvm::createStringError("shared libraries for '%s' cannot be linked; write an object file (.o)",
                                    triple.str().c_str());
-  std::vector<std::string> arguments = {
-      "-z",          "defs",           "-z", "now", "-z", "relro", "-soname", llvm::sys::path::filename(path).str(),
-      "--as-needed", "--build-id=none"};
+  std::vector<std::string> arguments = {"-z",    "defs",    "-z",         "now",         "-z",
+                                        "relro", "-soname", soname.str(), "--as-needed", "--build-id=none"};
   for (const char *name : {"libm.so.6", "libc.so.6"}) {
     auto library = findLibrary(triple, name);
     if (!library)
@@ -100,8 +100,7 @@ llvm::Error tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRe
       return library.takeError();
     arguments.push_back(*library);
   }
-  auto library = linkObject(object, arguments, "'" + path + "'");
-  return library ? writeFile(path, *library) : library.takeError();
+  return linkObject(object, arguments, ("'" + soname + "'").str());
 }
 
 llvm::Expected<std::string> tilewright::linkDeviceObject(llvm::StringRef object) {

@@ -35,6 +35,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "tilewright/Pipeline.h"
+#include "tilewright/Target.h"
 
 using namespace mlir;
 
@@ -47,6 +48,14 @@ void tilewright::registerAllDialects(DialectRegistry &registry) {
   registry.insert<complex::ComplexDialect, quant::QuantDialect, sparse_tensor::SparseTensorDialect>();
   registerFrontInterfaces(registry);
   registerLoweringInterfaces(registry);
+}
+
+DialectRegistry tilewright::programDialects() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  for (const Target *known : TargetRegistry::get().targets())
+    known->registerDialects(registry);
+  return registry;
 }
 
 void tilewright::registerAllPasses() {

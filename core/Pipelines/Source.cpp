@@ -60,17 +60,16 @@ static llvm::Expected<std::string> irOf(ModuleOp module, const TargetDescription
 }
 
 /// What `make` makes of a module whose calls have names, as a file.
-static llvm::Error write(ModuleOp module, StringRef path,
-                         llvm::function_ref<llvm::Expected<std::string>(ModuleOp, const TargetDescription &)> make) {
+static llvm::Expected<std::string>
+source(ModuleOp module, llvm::function_ref<llvm::Expected<std::string>(ModuleOp, const TargetDescription &)> make) {
   auto chip = targetOf(module);
   if (!chip)
     return chip.takeError();
   if (!coreHierarchy(**chip) || !module->hasAttr(scalarCodeAttr))
     return llvm::createStringError("source is written of programs for scratchpad targets; '" + (*chip)->target() + ":" +
                                    (*chip)->chip() + "' is of another kind");
-  auto text = make(module, **chip);
-  return text ? writeFile(path, *text) : text.takeError();
+  return make(module, **chip);
 }
 
-llvm::Error tilewright::writeC(ModuleOp module, StringRef path) { return write(module, path, sourceOf); }
-llvm::Error tilewright::writeLLVM(ModuleOp module, StringRef path) { return write(module, path, irOf); }
+llvm::Expected<std::string> tilewright::sourceInC(ModuleOp module) { return source(module, sourceOf); }
+llvm::Expected<std::string> tilewright::sourceInLLVM(ModuleOp module) { return source(module, irOf); }

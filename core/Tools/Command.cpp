@@ -11,11 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Tools/Command.h"
+#include "core/Pipelines/Guard.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
 #include "llvm/Config/llvm-config.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
 #include <csignal>
@@ -82,29 +82,16 @@ llvm::Error Command::parse(cl::OptionCategory &category, llvm::StringRef overvie
   return options.check();
 }
 
-static mlir::DialectRegistry dialects() {
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  for (const Target *known : TargetRegistry::get().targets())
-    known->registerDialects(registry);
-  return registry;
-}
-
 Program::Program(const ProgramOptions &options)
-    : options(options), mlirContext(dialects(), mlir::MLIRContext::Threading::DISABLED),
+    : options(options), mlirContext(programDialects(), mlir::MLIRContext::Threading::DISABLED),
       handler(sources, &mlirContext) {
   // The source line shows what is meant; the operation as a stage left it says little to the program's author.
   mlirContext.printOpOnDiagnostic(false);
 }
 
 mlir::ModuleOp Program::read() {
-  // Verifiers of operations may crash on what they take for granted; deep nests need stack.
-  llvm::CrashRecoveryContext::Enable();
-  llvm::CrashRecoveryContext recovery;
-  bool finished =
-      recovery.RunSafelyOnThread([&] { module = parseProgram(options.inputFile, sources, mlirContext); }, 256u << 20);
-  llvm::CrashRecoveryContext::Disable();
-  if (finished)
+  // Verifiers of operations may crash on what they take for granted.
+  if (finishes([&] { module = parseProgram(options.inputFile, sources, mlirContext); }))
     return module.get();
   (void)fail("reading '" + options.inputFile +
              "' crashed: MLIR's parser or verifier takes something for granted that does not hold there; 'mlir-opt' of "

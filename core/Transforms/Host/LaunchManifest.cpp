@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Host/LaunchArrays.h"
+#include "core/Transforms/Host/SignatureManifest.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -361,79 +362,25 @@ LogicalResult LaunchManifest::steps(Block &block, Array &into) {
 
 //===-- The whole ---------------------------------------------------------===//
 
-FailureOr<Array> LaunchManifest::arguments() {
-  Array list;
-  for (const SignatureArgument &argument : signature.arguments) {
-    if (argument.isScalar)
-      return function.emitOpError() << "has a scalar argument or result; lanes take arrays only";
-    std::string type;
-    llvm::raw_string_ostream(type) << argument.elementType;
-    Array shape;
-    for (AffineExpr extent : argument.shape.getResults())
-      shape.push_back(HostExpressions::ofSizes(extent));
-    list.push_back(Object{{"type", type},
-                          {"bytes", elementBytes(argument.elementType)},
-                          {"shape", std::move(shape)},
-                          {"written", argument.isWritten},
-                          {"result", argument.isResult}});
-  }
-  return list;
-}
-
-/// `Signature::roundingsAt` as an expression of the manifest; null where nobody counted.
-static Json roundingsOf(const Signature &signature) {
-  if (!signature.isCounted)
-    return nullptr;
-  Json longest = 1;
-  for (const SignatureArgument &argument : signature.arguments)
-    for (AffineExpr extent : argument.shape.getResults()) {
-      Json next = HostExpressions::ofSizes(extent);
-      std::optional<int64_t> x = longest.getAsInteger(), y = next.getAsInteger();
-      longest = x && y ? Json(std::max(*x, *y)) : Json(Array{"max", std::move(longest), std::move(next)});
-    }
-  Json sum = 0;
-  for (AffineMap map : signature.roundings) {
-    Json product = 1;
-    for (AffineExpr factor : map.getResults()) {
-      Json next =
-          factor == getAffineConstantExpr(unknownExtent, map.getContext()) ? longest : HostExpressions::ofSizes(factor);
-      product = hostBinary("*", std::move(product), std::move(next));
-    }
-    sum = hostBinary("+", std::move(sum), std::move(product));
-  }
-  return sum;
-}
-
 LogicalResult LaunchManifest::write(Outline toFunction) {
   outline = &toFunction;
   numBuffers = signature.arguments.size();
   Array list;
   if (failed(steps(function.front(), list)))
     return failure();
-  FailureOr<Array> given = arguments();
-  if (failed(given))
-    return failure();
-  Array constraints;
-  if (IntegerSet set = signature.constraints)
-    for (unsigned i = 0; i < set.getNumConstraints(); ++i)
-      constraints.push_back(
-          Object{{set.isEq(i) ? "zero" : "nonnegative", HostExpressions::ofSizes(set.getConstraint(i))}});
+  for (const SignatureArgument &argument : signature.arguments)
+    if (argument.isScalar)
+      return function.emitOpError() << "has a scalar argument or result; lanes take arrays only";
   auto target = function->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(targetAttr);
-  Json manifest = Object{{"format", format},
-                         {"entry", function.getName().str()},
-                         {"target", target ? target.getValue().str() : ""},
-                         {"sizes", int64_t(signature.numSizes)},
-                         {"variables", expressions.numVariables()},
-                         {"buffers", numBuffers},
-                         {"arguments", std::move(*given)},
-                         {"constants", std::move(constants)},
-                         {"temporaries", std::move(temporaries)},
-                         {"constraints", std::move(constraints)},
-                         {"steps", std::move(list)}};
-  if (Json roundings = roundingsOf(signature); roundings != nullptr)
-    (*manifest.getAsObject())["roundings"] = std::move(roundings);
+  Object manifest = signatureManifest(signature, target ? target.getValue() : "");
+  manifest["format"] = format;
+  manifest["variables"] = expressions.numVariables();
+  manifest["buffers"] = numBuffers;
+  manifest["constants"] = std::move(constants);
+  manifest["temporaries"] = std::move(temporaries);
+  manifest["steps"] = std::move(list);
   function->setAttr(manifestAttr,
-                    StringAttr::get(function.getContext(), llvm::formatv("{0}", std::move(manifest)).str()));
+                    StringAttr::get(function.getContext(), llvm::formatv("{0}", Json(std::move(manifest))).str()));
   return success();
 }
 

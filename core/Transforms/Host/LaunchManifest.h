@@ -117,7 +117,6 @@ private:
   mlir::LogicalResult declare(mlir::Operation *user, mlir::ValueRange values);
   /// The number of an array's buffer, seen through views of all of it; a diagnostic at `user` if it has none.
   mlir::FailureOr<int64_t> bufferOf(mlir::Operation *user, mlir::Value array);
-  mlir::FailureOr<llvm::json::Array> arguments();
 
   mlir::func::FuncOp function;
   const Signature &signature;

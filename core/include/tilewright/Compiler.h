@@ -85,6 +85,10 @@ llvm::StringRef stageName(unsigned stage);
 mlir::OwningOpRef<mlir::ModuleOp> parseProgram(llvm::StringRef path, llvm::SourceMgr &sources,
                                                mlir::MLIRContext &context);
 
+/// The same from memory; the buffer's identifier is the file's name.
+mlir::OwningOpRef<mlir::ModuleOp> parseProgram(std::unique_ptr<llvm::MemoryBuffer> text, llvm::SourceMgr &sources,
+                                               mlir::MLIRContext &context);
+
 /// Makes `function` the only public one. Empty: the only public function there is, else an error that lists them.
 mlir::FailureOr<std::string> selectFunction(mlir::ModuleOp module, llvm::StringRef function);
 
@@ -112,25 +116,24 @@ private:
   int64_t vectorBytes = 0;
 };
 
-/// Links the bytes of an object file into a shared library that needs libc and libm alone, and libomp if it has
-/// parallel code.
-llvm::Error linkSharedLibrary(llvm::StringRef object, llvm::StringRef outputPath, llvm::TargetMachine &machine,
-                              bool needsThreads);
+/// Links the bytes of an object file into a shared library of this soname that needs libc and libm alone, and libomp if
+/// it has parallel code.
+llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, llvm::StringRef soname,
+                                              llvm::TargetMachine &machine, bool needsThreads);
 
 /// Links the bytes of a device's object file into a device library that needs nothing: what a driver loads.
 llvm::Expected<std::string> linkDeviceObject(llvm::StringRef object);
 
-/// Writes the launches of a module after stage 5, for a chip that runs lanes, as what the extension of `path` says: a
-/// kind of code of its target, ".ll", or ".tw" (all kinds and the manifest in one file).
-llvm::Error writeLaunches(mlir::ModuleOp module, llvm::StringRef path);
+/// The launches of a module after stage 5, for a chip that runs lanes, as a kind of code of its target, "ll", or "tw"
+/// (all kinds and the manifest in one file).
+llvm::Expected<std::string> launchesAs(llvm::StringRef kind, mlir::ModuleOp module);
 
-/// Writes the program of a module after stage 5 (with `scalarCodeAttr` of Cores.h), for a chip whose cores program
-/// engines, as C: one function for each launch, which calls the functions that the records name, and the public
-/// function. Compile it with the vendor's header, or with the reference intrinsics that `tw-tblgen -gen-c-header` makes
-/// of the records.
-llvm::Error writeC(mlir::ModuleOp module, llvm::StringRef path);
+/// The program of a module after stage 5 (with `scalarCodeAttr` of Cores.h), for a chip whose cores program engines, as
+/// C: one function for each launch, which calls the functions that the records name, and the public function. Compile
+/// it with the vendor's header, or with the reference intrinsics that `tw-tblgen -gen-c-header` makes of the records.
+llvm::Expected<std::string> sourceInC(mlir::ModuleOp module);
 /// The same program as LLVM IR with calls of the same functions, which it declares: for the chip's triple, or for none.
-llvm::Error writeLLVM(mlir::ModuleOp module, llvm::StringRef path);
+llvm::Expected<std::string> sourceInLLVM(mlir::ModuleOp module);
 
 /// Code in this process.
 class Jit {

@@ -35,6 +35,8 @@ class TargetDescription;
 /// Dialects, interfaces and passes that the stages use.
 void registerAllDialects(mlir::DialectRegistry &registry);
 void registerAllPasses();
+/// All of these dialects and those of the targets of this process.
+mlir::DialectRegistry programDialects();
 
 void buildImportPipeline(mlir::OpPassManager &pm);
 void buildAffinePipeline(mlir::OpPassManager &pm);

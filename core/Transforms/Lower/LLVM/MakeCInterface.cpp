@@ -12,7 +12,8 @@
 ///   int     f_in(int64_t n0, ..., const float *in0, ..., float *out0, void *workspace)
 ///   int64_t f_workspace(int64_t n0, ...)
 ///   int     f(int64_t n0, ..., const float *in0, ..., float *out0)
-///   int     f_call(int64_t *slots), int64_t f_workspace_call(int64_t *slots)   (packed-call, instead of f)
+///   int     f_packed(const int64_t *slots)                                         one slot an argument of f
+///   int     f_call(int64_t *slots), int64_t f_workspace_call(int64_t *slots)   (packed-call, instead of both)
 ///
 /// f keeps its workspace per thread through a POSIX thread key: no thread-local
 /// storage of the object format, and the C library frees it when a thread ends.
@@ -68,6 +69,7 @@ public:
   void makeIn();
   void makePacked();
   void makePlain();
+  void makeSlots();
 
 private:
   void makePacked(func::FuncOp callee, StringRef suffix);
@@ -91,7 +93,7 @@ private:
   Location loc;
   MLIRContext *context;
   Type pointer, i32, i64, index;
-  func::FuncOp in, workspace;
+  func::FuncOp in, workspace, plain;
 };
 
 func::FuncOp Wrapper::declare(StringRef suffix, ArrayRef<Type> inputs, ArrayRef<Type> results) {
@@ -249,6 +251,10 @@ void Wrapper::makePacked(func::FuncOp callee, StringRef suffix) {
   func::ReturnOp::create(builder, loc, func::CallOp::create(builder, loc, callee, operands).getResults());
 }
 
+/// For callers that learn the signature when they run.
+void Wrapper::makeSlots() { makePacked(plain, "_packed"); }
+
+/// For callers in this process.
 void Wrapper::makePacked() {
   makePacked(in, "_call");
   makePacked(workspace, "_workspace_call");
@@ -335,14 +341,14 @@ func::FuncOp Wrapper::threadArena() {
 /// f: asks for the workspace's size, gets this thread's arena, calls f_in.
 void Wrapper::makePlain() {
   if (!body->hasAttr(workspaceAttr)) {
-    func::FuncOp plain = declare("", argumentTypes(), {i32});
+    plain = declare("", argumentTypes(), {i32});
     SmallVector<Value> operands(plain.getArguments());
     operands.push_back(null());
     func::ReturnOp::create(builder, loc, func::CallOp::create(builder, loc, in, operands).getResult(0));
     return;
   }
   func::FuncOp arena = threadArena();
-  func::FuncOp plain = declare("", argumentTypes(), {i32});
+  plain = declare("", argumentTypes(), {i32});
   SmallVector<Value> operands(plain.getArguments());
   ValueRange sizes = plain.getArguments().take_front(signature.numSizes);
   auto valid = scf::IfOp::create(builder, loc, TypeRange(i32), sizesAgree(sizes), /*withElseRegion=*/true);
@@ -431,9 +437,11 @@ void MakeCInterface::runOnOperation() {
     Wrapper wrapper(function, *signature, stateCheck);
     wrapper.makeWorkspace();
     wrapper.makeIn();
-    if (packedCall)
+    if (packedCall) {
       wrapper.makePacked();
-    else
-      wrapper.makePlain();
+      continue;
+    }
+    wrapper.makePlain();
+    wrapper.makeSlots();
   }
 }
