@@ -13,7 +13,7 @@ build_packages=(
 optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopenblas-dev libblis-dev libdnnl-dev libxsmm-dev
   chromium)
 # Every module pinned: the same tests everywhere.
-python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4 pytest-xdist==3.6.1)
+python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4 pytest-xdist==3.6.1 wheel==0.45.1)
 # Those of the tests of tilewright.torch, in a folder of their own (build/venv-torch): 0.7 GB, PyTorch built for hosts alone.
 torch_modules=(torch==2.13.0 numpy==1.26.4 expecttest==0.3.0 pytest==8.3.4 pytest-xdist==3.6.1)
 

@@ -54,6 +54,11 @@ TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider -n auto 
   --junitxml="$results/integration.xml" test/integration
 collect integration $? "$results/integration.xml"
 
+# The Python package, without any framework.
+TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider -n auto --dist loadfile \
+  --junitxml="$results/python.xml" --ignore=test/python/torch test/python
+collect python $? "$results/python.xml"
+
 # PyTorch has modules of its own, in a folder of its own.
 if build/venv-torch/bin/python -c 'import torch' 2>/dev/null; then
   TILEWRIGHT_SDK=$PWD/$build build/venv-torch/bin/python -m pytest -q -p no:cacheprovider -n auto \

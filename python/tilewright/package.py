@@ -1,0 +1,314 @@
+"""Packages: programs for one or several targets with their weights in one file, which runs without compiler and framework.
+
+A package is a zip file whose members are stored as they are, each aligned, so that weights are mapped and not read:
+
+    manifest.json           {"format": 1, "version": "0.1.0", "data": any, "programs": [{
+                               "name": "forward",
+                               "signature": {..},           the manifest of the program (docs/runtime.md), without steps
+                               "names": ["x", "w"],         of its inputs; may be empty
+                               "ranges": {"0": [1, 64]},    of its sizes; null: no bound
+                               "weights": [{"input": 1, "file": "weights/0"}],
+                               "artifacts": [{"target": "cpu:zen4", "kind": "so", "file": "artifacts/0.so",
+                                              "triple": "x86_64-..", "needs": ["avx2"]}],   as /proc/cpuinfo calls it
+                               "source": "sources/0.mlir",  where the text was kept
+                               "data": any}]}               what a front end keeps: trees of arguments, strides
+    artifacts/0.so          code, as tw-compile writes it
+    weights/0               elements of one array, dense and row-major, little endian, aligned to 64 bytes
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import mmap
+import os
+import pathlib
+import secrets
+import struct
+import zipfile
+import zlib
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from . import arrays
+from ._version import version
+from .artifact import Artifact, refusal
+from .compiler import compile, load_artifact
+from .errors import PackageError
+from .program import Program
+from .signature import Signature
+
+_FORMAT = 1
+_ALIGNMENT = 64
+#: The extra field that pads a member's header, as other writers of aligned zip files number it.
+_PADDING_FIELD = 0xD935
+
+
+@dataclasses.dataclass
+class Entry:
+    """One program of a package."""
+
+    #: One for each target, all of one interface (`tilewright.build`).
+    artifacts: Sequence[Artifact]
+    #: Arrays for inputs by number: the package has them, callers do not pass them.
+    weights: Mapping[int, Any] = dataclasses.field(default_factory=dict)
+    #: Names of all inputs, for messages and for callers in other languages.
+    names: Sequence[str] = ()
+    #: Smallest and largest value of sizes by number; None: no bound.
+    ranges: Mapping[int, tuple[Optional[int], Optional[int]]] = dataclasses.field(default_factory=dict)
+    #: What a front end wants back, as JSON can say it.
+    data: Any = None
+    #: Whether the text goes along, so that `load` can compile it for another target or the emulator.
+    keep_source: bool = False
+
+
+#===-- Writing --------------------------------------------------------------===#
+
+
+class _Writer:
+    def __init__(self, file: Any) -> None:
+        self.zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+        self.weights: dict[tuple, str] = {}
+        self.kept: list[np.ndarray] = [] # addresses tell arrays apart, so none may go
+        self.counts: dict[str, int] = {}
+
+    def add(self, name: str, contents: Any, alignment: int = _ALIGNMENT) -> str:
+        """A member whose bytes begin at a multiple of `alignment`."""
+        view = memoryview(contents).cast("B") if len(contents) else memoryview(b"")
+        info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)) # the same package has the same bytes
+        info.external_attr = 0o644 << 16
+        info.file_size = len(view)
+        large = len(view) * 1.05 > zipfile.ZIP64_LIMIT
+        start = self.zip.fp.tell() + 30 + len(name.encode()) + 20 * large + 4 # type: ignore[union-attr]
+        info.extra = struct.pack("<HH", _PADDING_FIELD, -start % alignment) + bytes(-start % alignment)
+        with self.zip.open(info, "w", force_zip64=large) as member:
+            assert self.zip.fp.tell() % alignment == 0 # type: ignore[union-attr]
+            for begin in range(0, len(view), 1 << 24):
+                member.write(view[begin: begin + (1 << 24)])
+        return name
+
+    def number(self, kind: str) -> int:
+        self.counts[kind] = self.counts.get(kind, -1) + 1
+        return self.counts[kind]
+
+    def weight(self, array: np.ndarray) -> str:
+        """The member of an array; one for all programs that share its memory."""
+        identity = (array.ctypes.data, array.nbytes)
+        if identity not in self.weights or array.nbytes == 0:
+            bits = array.reshape(-1).view(np.uint8)
+            self.weights[identity] = self.add(f"weights/{self.number('weights')}", bits)
+        return self.weights[identity]
+
+
+def _entry(writer: _Writer, name: str, entry: Entry) -> dict:
+    if not entry.artifacts:
+        raise PackageError(f"program '{name}' has no artifact: build it for at least one target")
+    signature = entry.artifacts[0].signature
+    interface = [(a.type, a.expressions, a.is_written, a.is_result) for a in signature.arguments]
+    for other in entry.artifacts[1:]:
+        if [(a.type, a.expressions, a.is_written, a.is_result) for a in other.signature.arguments] != interface:
+            raise PackageError(f"program '{name}' for {other.target} is {other.signature}, for {entry.artifacts[0].target} "
+                               f"{signature}: one program has one interface")
+    if entry.names and len(entry.names) != len(signature.inputs):
+        raise PackageError(f"program '{name}' has {len(signature.inputs)} inputs and {len(entry.names)} names")
+    weights = []
+    for number, value in sorted(entry.weights.items()):
+        if not 0 <= number < len(signature.inputs):
+            raise PackageError(f"program '{name}' has {len(signature.inputs)} inputs; there is no input {number} to bind")
+        argument = signature.inputs[number]
+        array = arrays.as_array(value, argument, f"weight {number} of '{name}'")
+        if argument.fixed is None or argument.fixed != array.shape:
+            raise PackageError(f"weight {number} of '{name}' has shape {array.shape}; the program takes {argument}")
+        writer.kept.append(array)
+        weights.append({"input": number, "file": writer.weight(array)})
+    artifacts = []
+    for artifact in entry.artifacts:
+        file = f"artifacts/{writer.number('artifacts')}.{artifact.kind}"
+        artifacts.append({"target": artifact.target, "kind": artifact.kind,
+                          "triple": artifact.codegen["triple"], "needs": artifact.needs,
+                          "file": writer.add(file, artifact.bytes, 4096)})
+    facts = {"name": name, "signature": signature.manifest, "names": list(entry.names), "ranges": {str(k): list(v) for k, v in entry.ranges.items()},
+             "weights": weights, "artifacts": artifacts, "data": entry.data}
+    if entry.keep_source and entry.artifacts[0].text is not None:
+        facts["source"] = writer.add(f"sources/{writer.number('sources')}.mlir", entry.artifacts[0].text)
+    return facts
+
+
+def save(path: Union[str, os.PathLike], programs: Union[Entry, Mapping[str, Entry]], *, data: Any = None) -> None:
+    """Writes a package, completely or not at all."""
+    if isinstance(programs, Entry):
+        programs = {programs.artifacts[0].signature.name if programs.artifacts else "program": programs}
+    target = pathlib.Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            writer = _Writer(file)
+            with writer.zip:
+                manifest = {"format": _FORMAT, "version": version, "data": data,
+                            "programs": [_entry(writer, name, entry) for name, entry in programs.items()]}
+                writer.add("manifest.json", json.dumps(manifest, indent=1).encode())
+        os.replace(temporary, target)
+    except BaseException as error:
+        try:
+            temporary.unlink(missing_ok=True)
+        except OSError:
+            pass
+        if isinstance(error, OSError):
+            raise PackageError(f"cannot write {target}: {error.strerror or error}") from None
+        raise
+
+
+#===-- Reading --------------------------------------------------------------===#
+
+
+class _Reader:
+    """A package's members; the file is mapped once, copy on write."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        try:
+            with open(path, "rb") as file:
+                self.zip = zipfile.ZipFile(file)
+                self.members = {info.filename: info for info in self.zip.infolist()}
+                self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        except OSError as error:
+            raise PackageError(f"cannot read {path}: {error.strerror or error}") from None
+        except (zipfile.BadZipFile, ValueError) as error:
+            raise PackageError(f"{path} is no intact package: {error}") from None
+
+    def extent(self, name: str) -> tuple[int, int]:
+        """Where a member's bytes are."""
+        info = self.members.get(name)
+        if info is None:
+            raise PackageError(f"{self.path} is no intact package: it has no member '{name}'")
+        header = self.map[info.header_offset: info.header_offset + 30]
+        if info.compress_type != zipfile.ZIP_STORED or len(header) < 30 or header[:4] != b"PK\3\4":
+            raise PackageError(f"{self.path} is no intact package: member '{name}' is damaged or compressed")
+        names, extra = struct.unpack("<HH", header[26:30])
+        begin = info.header_offset + 30 + names + extra
+        if begin + info.file_size > len(self.map):
+            raise PackageError(f"{self.path} is no intact package: it ends inside '{name}'")
+        return begin, info.file_size
+
+    def read(self, name: str) -> bytes:
+        """A member's bytes, compared with their checksum."""
+        begin, size = self.extent(name)
+        contents = self.map[begin: begin + size]
+        if zlib.crc32(contents) != self.members[name].CRC:
+            raise PackageError(f"{self.path} is no intact package: '{name}' does not have its checksum")
+        return contents
+
+    def array(self, name: str, argument: Any) -> np.ndarray:
+        begin, size = self.extent(name)
+        dtype = arrays.numpy_type(argument.type)
+        count = size // dtype.itemsize
+        if argument.fixed is None or count * dtype.itemsize != size or count != int(np.prod(argument.fixed, dtype=np.int64)):
+            raise PackageError(f"{self.path} is no intact package: '{name}' has {size} bytes, the program takes {argument}")
+        return np.frombuffer(self.map, dtype, count, begin).reshape(argument.fixed)
+
+
+class BoundProgram(Program):
+    """A program of a package: called without the arrays that the package has."""
+
+    def __init__(self, program: Program, weights: Mapping[int, np.ndarray], facts: Mapping[str, Any]) -> None:
+        whole = program.signature
+        names = facts.get("names", [])
+        #: The arrays of the package by the number of the input, and the program that takes them too.
+        self.weights, self.whole, self.data = dict(weights), program, facts.get("data")
+        inputs = [n for n, argument in enumerate(whole.arguments) if not argument.is_result]
+        bound = {inputs[number]: array.ctypes.data for number, array in weights.items()}
+        free = [n for n in range(len(whole.arguments)) if n not in bound]
+        #: Names of the inputs that are passed.
+        self.names = [names[number] for number in range(len(inputs)) if number not in weights] if names else []
+        manifest = {**whole.manifest, "arguments": [whole.manifest["arguments"][n] for n in free],
+                    "ranges": facts.get("ranges", {})}
+        launch = program.launch
+        if bound:
+            launch = _binding(program.launch, whole.sizes, [bound.get(n, 0) for n in range(len(whole.arguments))], free)
+        super().__init__(Signature(manifest), launch, target=program.target, device=program.device, code=program,
+                         artifact=program.artifact)
+
+
+def _binding(launch: Callable[..., None], sizes: int, template: list[int], free: list[int]) -> Callable[..., None]:
+    """A launch with the addresses of `template` for arguments that are not in `free`."""
+    def bound(*slots: int) -> None:
+        whole = template.copy()
+        for position, address in zip(free, slots[sizes:]):
+            whole[position] = address
+        launch(*slots[:sizes], *whole)
+
+    return bound
+
+
+class Package:
+    """A package that has been opened: its programs by name, and what the front end kept. Called, it is its only program."""
+
+    def __init__(self, path: pathlib.Path, programs: dict[str, BoundProgram], data: Any) -> None:
+        self.path, self.programs, self.data = path, programs, data
+
+    def __getitem__(self, name: str) -> BoundProgram:
+        if name not in self.programs:
+            raise PackageError(f"{self.path} has no program '{name}'; it has {', '.join(self.programs)}")
+        return self.programs[name]
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        return self.only(*inputs, **keywords)
+
+    @property
+    def only(self) -> BoundProgram:
+        if len(self.programs) != 1:
+            raise PackageError(f"{self.path} has {len(self.programs)} programs ({', '.join(self.programs)}): name one, "
+                               "as package['NAME']")
+        return next(iter(self.programs.values()))
+
+    def __repr__(self) -> str:
+        return f"<Package {self.path}: {', '.join(map(str, self.programs.values()))}>"
+
+
+def _named(target: str, wanted: Optional[str]) -> bool:
+    return wanted is None or target == wanted or target.split(":")[0] == wanted
+
+
+def _program(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], device: Optional[str]) -> Program:
+    """The program for this machine, or for what the caller names."""
+    if device in ("emulator", "model") or (target and not any(_named(each["target"], target) for each in facts["artifacts"])):
+        if "source" not in facts:
+            has = ", ".join(each["target"] for each in facts["artifacts"])
+            raise PackageError(f"{reader.path} has code of '{facts['name']}' for {has} and no source to compile for "
+                               f"{target or 'this machine'}{' on the ' + device if device else ''}")
+        return compile(reader.read(facts["source"]), target=target or "cpu:host", device=device, name=facts["source"],
+                       function=facts["signature"]["entry"])
+    refusals = []
+    for each in facts["artifacts"]:
+        if not _named(each["target"], target):
+            continue
+        begin, size = reader.extent(each["file"])
+        artifact = Artifact(Signature(facts["signature"]), each["kind"], each["target"], {"triple": each["triple"]},
+                            path=reader.path, offset=begin, size=size)
+        reason = refusal(each["triple"], each["needs"]) if each["kind"] == "so" else "it runs on a device"
+        if not reason:
+            reader.read(each["file"]) # compares the checksum
+            return load_artifact(artifact)
+        refusals.append(f"{each['target']}: {reason}")
+    raise PackageError(f"{reader.path} has no code of '{facts['name']}' for this machine; " + "; ".join(refusals))
+
+
+def load(path: Union[str, os.PathLike], *, target: Optional[str] = None, device: Optional[str] = None) -> Package:
+    """Opens a package. `target`: the code meant, where there is more than what this machine runs; with a package that has its
+    source, any target, and device="emulator"."""
+    reader = _Reader(pathlib.Path(path))
+    try:
+        manifest = json.loads(reader.read("manifest.json"))
+        if manifest["format"] > _FORMAT:
+            raise PackageError(f"{path} has format {manifest['format']}; this version ({version}) reads formats up to {_FORMAT}: "
+                               "take a newer one")
+        programs = {}
+        for facts in manifest["programs"]:
+            program = _program(reader, facts, target, device)
+            inputs = program.signature.inputs
+            weights = {each["input"]: reader.array(each["file"], inputs[each["input"]]) for each in facts["weights"]}
+            programs[facts["name"]] = BoundProgram(program, weights, facts)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise PackageError(f"{path} is no intact package: its manifest is damaged ({type(error).__name__}: {error})") from None
+    return Package(reader.path, programs, manifest.get("data"))
