@@ -1,12 +1,13 @@
-/*===- tw-launch.c - Runs an artifact on a device ---------------------------===//
+/*===- tw-launch.c - Runs an artifact or a package --------------------------===//
  *
  * Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  *===----------------------------------------------------------------------===//
  *
- * `tw-launch ARTIFACT`: loads one program of an artifact, gives it arrays from
- * files or random ones, runs it, compares and measures. Uses the runtime library
+ * `tw-launch FILE`: loads one program of an artifact, on a device, or of a
+ * package, also as code of this processor; gives it arrays from files or random
+ * ones, runs it, compares and measures. Uses the runtime library
  * and libc alone, so that it can be copied to a machine that has only a driver.
  * See docs/runtime.md.
  *
@@ -22,7 +23,7 @@
 #include <time.h>
 
 static const char usage[] =
-    "usage: tw-launch ARTIFACT.tw [options]\n"
+    "usage: tw-launch ARTIFACT.tw | PACKAGE.tw [options]\n"
     "  --program NAME        the program meant (default: the only one)\n"
     "  --input A.npy         the next input (default: random)\n"
     "  --output O.npy        file for the next output\n"
@@ -32,6 +33,7 @@ static const char usage[] =
     "  --check-against O.npy compares the next output with this file; exit status 2 if it differs\n"
     "  --tolerance R[,A]     |out - ref| <= A + R |ref| (default: by the element type)\n"
     "  --benchmark           median seconds of a call on the device, of 9 samples\n"
+    "  --target T[:CHIP]     the code meant, of a package (default: what this machine's processor runs)\n"
     "  --device N            which device of the machine (default: 0)\n"
     "  --json                one JSON object instead of text\n"
     "  --version             of the runtime library\n";
@@ -69,8 +71,8 @@ static int parse_value(options *o, const char *name, const char *value) {
     return fail("--size=%s is no size; expected a whole number, 0 or more", value);
   if (values)
     return append(values, value);
-  if (strcmp(name, "program") == 0) {
-    o->program = value;
+  if (strcmp(name, "program") == 0 || strcmp(name, "target") == 0) {
+    *(name[0] == 'p' ? &o->program : &o->target) = value;
     return 0;
   }
   if (strcmp(name, "tolerance") == 0) {
@@ -182,8 +184,8 @@ static int measure(tw_device *device, tw_module *module, const tw_program *progr
 }
 
 /* Everything on the device: copies, one call, copies back, then the measurement. */
-static int run(const options *o, const tw_artifact *artifact, const tw_program *program, const int64_t *sizes,
-               array *arrays, char *device_name, size_t capacity, timing *time) {
+static int run_on_device(const options *o, const tw_artifact *artifact, const tw_program *program, const int64_t *sizes,
+                         array *arrays, char *device_name, size_t capacity, timing *time) {
   tw_error error;
   tw_device *device = NULL;
   tw_module *module = NULL;
@@ -198,14 +200,14 @@ static int run(const options *o, const tw_artifact *artifact, const tw_program *
   for (size_t i = 0; i < count && !bad; ++i) {
     array *a = &arrays[i];
     if (tw_device_allocate(device, a->bytes, &a->device, &error) ||
-        tw_device_copy_in(device, a->device, a->host, a->bytes, &error))
+        tw_device_copy_in(device, a->device, a->bound ? a->bound : a->host, a->bytes, &error))
       bad = failed(&error);
     pointers[i] = a->device;
   }
   if (!bad && (tw_launch(module, program, sizes, pointers, NULL, NULL, &error) || tw_device_wait(device, NULL, &error)))
     bad = failed(&error);
   for (size_t i = 0; i < count && !bad; ++i)
-    if (arrays[i].type.is_written &&
+    if (arrays[i].type.is_written && arrays[i].host &&
         tw_device_copy_out(device, arrays[i].host, arrays[i].device, arrays[i].bytes, &error))
       bad = failed(&error);
   if (!bad && o->benchmark)
@@ -214,6 +216,48 @@ static int run(const options *o, const tw_artifact *artifact, const tw_program *
     tw_device_release(device, arrays[i].device);
   tw_module_unload(module);
   tw_device_close(device);
+  free(pointers);
+  return bad;
+}
+
+/* Samples of calls one after the other, each of at least a millisecond, on the host's clock. */
+static int measure_host(const tw_function *function, const int64_t *sizes, void *const *pointers, timing *result) {
+  enum { samples = sizeof(result->samples) / sizeof(*result->samples) };
+  tw_error error;
+  int64_t calls = 1;
+  for (int sample = -1; sample < samples;) {
+    double begin = seconds_now();
+    for (int64_t i = 0; i < calls; ++i)
+      if (tw_function_call(function, sizes, pointers, &error))
+        return failed(&error);
+    double seconds = seconds_now() - begin;
+    if (sample >= 0)
+      result->samples[sample++] = seconds / (double)calls;
+    else if (seconds >= 1e-3 || calls >= 1 << 20) /* how many calls a sample takes */
+      sample = 0;
+    else
+      calls *= 2;
+  }
+  double sorted[samples];
+  memcpy(sorted, result->samples, sizeof(sorted));
+  qsort(sorted, samples, sizeof(*sorted), ascending);
+  result->median = result->host = sorted[samples / 2];
+  return 0;
+}
+
+/* One call on the host, then the measurement. */
+static int run_on_host(const options *o, const tw_function *function, const int64_t *sizes, const array *arrays,
+                       timing *time) {
+  tw_error error;
+  size_t count = tw_program_arguments(tw_function_program(function));
+  void **pointers = calloc(count + 1, sizeof(*pointers));
+  if (!pointers)
+    return fail("no memory");
+  for (size_t i = 0; i < count; ++i)
+    pointers[i] = arrays[i].host;
+  int bad = tw_function_call(function, sizes, pointers, &error) ? failed(&error) : 0;
+  if (!bad && o->benchmark)
+    bad = measure_host(function, sizes, pointers, time);
   free(pointers);
   return bad;
 }
@@ -240,7 +284,7 @@ static const tw_program *choose(const options *o, const tw_artifact *artifact) {
 static int finish_outputs(const options *o, const array *arrays, size_t count, double roundings, comparison *compared) {
   size_t output = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (!arrays[i].type.is_written)
+    if (!arrays[i].type.is_written || arrays[i].bound)
       continue;
     if (output < o->outputs.count && write_npy(o->outputs.items[output], &arrays[i]))
       return 1;
@@ -255,8 +299,11 @@ static int finish_outputs(const options *o, const array *arrays, size_t count, d
   return 0;
 }
 
-static int launch(const options *o, const tw_artifact *artifact) {
-  const tw_program *program = choose(o, artifact);
+/* Runs a program of an artifact on a device, or a function on the host; the other is null. `package`: where it is from,
+   or null. */
+static int launch(const options *o, const tw_package *package, const tw_artifact *artifact,
+                  const tw_function *function) {
+  const tw_program *program = function ? tw_function_program(function) : choose(o, artifact);
   if (!program)
     return 1;
   size_t count = tw_program_arguments(program), num_inputs = 0;
@@ -268,7 +315,7 @@ static int launch(const options *o, const tw_artifact *artifact) {
   timing time = {0};
   int bad = !arrays || !sizes || !files || !contents || !compared ? fail("no memory") : 0;
   if (!bad)
-    bad = describe_arguments(program, arrays);
+    bad = describe_arguments(o, program, package, arrays);
   for (size_t i = 0; i < count && !bad; ++i)
     num_inputs += (size_t)arrays[i].is_input;
   if (!bad && o->inputs.count > num_inputs)
@@ -277,12 +324,14 @@ static int launch(const options *o, const tw_artifact *artifact) {
     bad = open_npy(o->inputs.items[i], &files[i], &contents[i]);
   if (!bad)
     bad = find_sizes(o, program, arrays, files, sizes) || fill_arrays(o, program, sizes, files, arrays) ||
-          run(o, artifact, program, sizes, arrays, device, sizeof(device), &time) ||
+          (function ? run_on_host(o, function, sizes, arrays, &time)
+                    : run_on_device(o, artifact, program, sizes, arrays, device, sizeof(device), &time)) ||
           finish_outputs(o, arrays, count, tw_program_roundings(program, sizes), compared);
   if (!bad && o->json)
-    report_json(o, artifact, program, device, sizes, arrays, &time, compared);
+    report_json(o, artifact ? tw_artifact_target(artifact) : "host", program, function ? "host" : device, sizes, arrays,
+                &time, compared);
   else if (!bad)
-    report_text(o, program, device, arrays, &time, compared);
+    report_text(o, program, function ? "the host" : device, arrays, &time, compared);
   for (size_t i = 0; i < o->expected.count && !bad; ++i)
     bad = compared[i].passed ? 0 : 2;
   for (size_t i = 0; i < o->inputs.count && contents; ++i)
@@ -297,14 +346,55 @@ static int launch(const options *o, const tw_artifact *artifact) {
   return bad;
 }
 
+static int launch_artifact(const options *o) {
+  tw_artifact *artifact;
+  tw_error error;
+  if (o->target)
+    return fail("--target chooses code of a package; '%s' is none", o->artifact);
+  if (tw_artifact_open(o->artifact, &artifact, &error))
+    return failed(&error);
+  int status = launch(o, NULL, artifact, NULL);
+  tw_artifact_close(artifact);
+  return status;
+}
+
+/* As code of this processor, or else as the artifact of a device. */
+static int launch_package(const options *o) {
+  tw_package *package;
+  tw_function *function = NULL;
+  tw_artifact *artifact = NULL;
+  tw_error error, other;
+  if (tw_package_open(o->artifact, &package, &error))
+    return failed(&error);
+  int status = 1;
+  if (tw_function_load(package, o->program, o->target, &function, &error) == TW_OK)
+    status = launch(o, package, NULL, function);
+  else if (error.status == TW_WRONG_CHIP &&
+           tw_package_artifact(package, o->program, o->target, &artifact, &other) == TW_OK)
+    status = launch(o, package, artifact, NULL);
+  else
+    failed(&error);
+  tw_artifact_close(artifact);
+  tw_function_unload(function);
+  tw_package_close(package);
+  return status;
+}
+
+/* Packages are zip files; what cannot be opened is reported as an artifact. */
+static int is_package(const char *path) {
+  char head[2] = "";
+  FILE *file = fopen(path, "rb");
+  int is = file && fread(head, 1, sizeof(head), file) == sizeof(head) && memcmp(head, "PK", sizeof(head)) == 0;
+  if (file)
+    fclose(file);
+  return is;
+}
+
 int main(int argc, char **argv) {
   options o;
-  tw_artifact *artifact = NULL;
-  tw_error error;
   int status = parse(argc, argv, &o);
   if (status == 0)
-    status = tw_artifact_open(o.artifact, &artifact, &error) ? failed(&error) : launch(&o, artifact);
-  tw_artifact_close(artifact);
+    status = is_package(o.artifact) ? launch_package(&o) : launch_artifact(&o);
   if (fflush(stdout) != 0)
     status = fail("cannot write to standard output: %s", strerror(errno));
   list *lists[] = {&o.inputs, &o.outputs, &o.saved, &o.expected, &o.sizes};

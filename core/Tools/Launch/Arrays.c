@@ -123,7 +123,7 @@ static int same_storage(tw_element have, tw_element want) {
 
 /*===-- Arrays --------------------------------------------------------------===*/
 
-int describe_arguments(const tw_program *program, array *arrays) {
+int describe_arguments(const options *o, const tw_program *program, const tw_package *package, array *arrays) {
   tw_error error;
   for (size_t i = 0; i < tw_program_arguments(program); ++i) {
     array *a = &arrays[i];
@@ -135,7 +135,9 @@ int describe_arguments(const tw_program *program, array *arrays) {
       return fail("argument %zu of '%s' has element type %s, which no array file holds", i, tw_program_name(program),
                   a->type.type);
     a->element = (tw_element)element;
-    a->is_input = !a->type.is_result;
+    if (package && tw_package_weight(package, o->program, program, i, &a->bound, &error))
+      return failed(&error);
+    a->is_input = !a->type.is_result && !a->bound;
     if (tw_program_shape(program, i, NULL, NULL, a->size_of, &error))
       return failed(&error);
   }
@@ -196,6 +198,8 @@ int fill_arrays(const options *o, const tw_program *program, const int64_t *size
         tw_program_bytes(program, i, sizes, &a->bytes, &error))
       return failed(&error);
     a->count = a->bytes / a->type.element_bytes;
+    if (a->bound)
+      continue;
     a->host = malloc((size_t)a->bytes + 1);
     if (!a->host)
       return fail("no memory of the host for argument %zu, %lld bytes", i, (long long)a->bytes);

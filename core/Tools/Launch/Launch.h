@@ -23,7 +23,7 @@ typedef struct list {
 } list;
 
 typedef struct options {
-  const char *artifact, *program;
+  const char *artifact, *program, *target;
   list inputs, outputs, saved, expected, sizes;
   uint64_t seed;
   int device, benchmark, json;
@@ -35,7 +35,8 @@ typedef struct array {
   tw_argument type;
   tw_element element;
   int64_t shape[TW_NPY_MOST_DIMENSIONS], size_of[TW_NPY_MOST_DIMENSIONS], bytes, count;
-  int is_input; /* the caller gives its values */
+  int is_input;      /* the caller gives its values */
+  const void *bound; /* its values, where the package has them */
   char *host;
   void *device;
 } array;
@@ -63,8 +64,8 @@ int write_npy(const char *path, const array *a);
 /* "2,3" */
 void shape_text(const int64_t *shape, size_t rank, char *text, size_t capacity);
 
-/* Types and ranks of the arguments. */
-int describe_arguments(const tw_program *program, array *arrays);
+/* Types and ranks of the arguments; `package` is null for programs of an artifact. */
+int describe_arguments(const options *o, const tw_program *program, const tw_package *package, array *arrays);
 /* Sizes from the input files and from --size. */
 int find_sizes(const options *o, const tw_program *program, const array *arrays, const tw_npy *files, int64_t *sizes);
 /* Shapes, memory of the host, and the values of the inputs. */
@@ -73,7 +74,7 @@ int fill_arrays(const options *o, const tw_program *program, const int64_t *size
 int compare(const options *o, const array *arrays, size_t count, double roundings, const array *output,
             const char *path, comparison *result);
 
-void report_json(const options *o, const tw_artifact *artifact, const tw_program *program, const char *device,
+void report_json(const options *o, const char *target, const tw_program *program, const char *device,
                  const int64_t *sizes, const array *arrays, const timing *time, const comparison *compared);
 void report_text(const options *o, const tw_program *program, const char *device, const array *arrays,
                  const timing *time, const comparison *compared);

@@ -118,12 +118,12 @@ static void print_number(double value) {
     printf("null");
 }
 
-void report_json(const options *o, const tw_artifact *artifact, const tw_program *program, const char *device,
+void report_json(const options *o, const char *target, const tw_program *program, const char *device,
                  const int64_t *sizes, const array *arrays, const timing *time, const comparison *compared) {
   printf("{\n  \"program\": ");
   print_string(tw_program_name(program));
   printf(",\n  \"target\": ");
-  print_string(tw_artifact_target(artifact));
+  print_string(target);
   printf(",\n  \"device\": ");
   print_string(device);
   printf(",\n  \"sizes\": [");

@@ -104,6 +104,40 @@ TW_API double tw_program_roundings(const tw_program *program, const int64_t *siz
 /* Bytes of device memory for temporaries of one call, to be aligned to 256. */
 TW_API tw_status tw_program_workspace(const tw_program *program, const int64_t *sizes, int64_t *bytes, tw_error *error);
 
+/*===-- Packages ------------------------------------------------------------===*/
+
+/* One file with programs, code of them for several targets, and weights, which are mapped (docs/python.md). A package
+   may be used by several threads. */
+typedef struct tw_package tw_package;
+/* A program of a package as code of this process. */
+typedef struct tw_function tw_function;
+
+TW_API tw_status tw_package_open(const char *path, tw_package **package, tw_error *error);
+/* Its functions first. */
+TW_API void tw_package_close(tw_package *package);
+TW_API size_t tw_package_count(const tw_package *package);
+/* Name of program number `index`; null beyond the last. */
+TW_API const char *tw_package_name(const tw_package *package, size_t index);
+/* The artifact for devices of `target` ("TARGET" or "TARGET:CHIP"; null: the first) of the program `name` (null: the
+   only one). It does not refer to the package. */
+TW_API tw_status tw_package_artifact(const tw_package *package, const char *name, const char *target,
+                                     tw_artifact **artifact, tw_error *error);
+
+/* The array that the package has for an argument of the program, on the host and aligned to 64 bytes; null: the caller
+   passes one. `program`: of its artifact or function. */
+TW_API tw_status tw_package_weight(const tw_package *package, const char *name, const tw_program *program,
+                                   size_t argument, const void **data, tw_error *error);
+
+/* Loads code that this machine runs; TW_WRONG_CHIP says why none does. */
+TW_API tw_status tw_function_load(const tw_package *package, const char *name, const char *target,
+                                  tw_function **function, tw_error *error);
+TW_API void tw_function_unload(tw_function *function);
+/* The interface; arrays that the package has are arguments as all others (tw_package_weight). */
+TW_API const tw_program *tw_function_program(const tw_function *function);
+/* `arrays`: the address of each argument; what the package has is not read. Several threads may call at once. */
+TW_API tw_status tw_function_call(const tw_function *function, const int64_t *sizes, void *const *arrays,
+                                  tw_error *error);
+
 /*===-- Devices -------------------------------------------------------------===*/
 
 /* One device through its driver, which is opened at run time. */

@@ -1,0 +1,395 @@
+/*===- Package.c - Programs with their weights in one file ----------------===//
+ *
+ * Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ *===----------------------------------------------------------------------===//
+ *
+ * Opens a package, maps its weights, and loads its code: of the host through the
+ * dynamic linker, of devices as artifacts.
+ *
+ *===----------------------------------------------------------------------===*/
+
+#include "core/Runtime/C/Glibc.h"
+#include "core/Runtime/C/Program.h"
+#include "core/Runtime/C/Zip.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { PACKAGE_FORMAT = 1 };
+
+struct tw_package {
+  char *path;
+  void *bytes; /* of the file, mapped: what is written stays in this process */
+  size_t count;
+  tw_zip zip;
+  tw_arena arena;
+  const tw_json *programs;
+};
+
+struct tw_function {
+  const tw_package *package;
+  tw_arena arena;
+  tw_program program;
+  void *library;
+  int (*call)(const int64_t *slots);
+  const void **weights; /* by argument; null: the caller's */
+};
+
+static tw_status no_memory(tw_error *error) { return tw_fail(error, TW_NO_MEMORY, "the host has no memory left"); }
+
+static tw_status damaged(const tw_package *package, const char *what, const char *name, tw_error *error) {
+  return tw_fail(error, TW_BAD_FILE, "'%s' is no intact package: %s%s%s%s", package->path, what, name ? " (" : "",
+                 name ? name : "", name ? ")" : "");
+}
+
+/*===-- Opening -------------------------------------------------------------===*/
+
+static tw_status map_file(tw_package *package, tw_error *error) {
+  int file = open(package->path, O_RDONLY | O_CLOEXEC);
+  off_t size = file < 0 ? -1 : lseek(file, 0, SEEK_END);
+  void *bytes = size > 0 ? mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0) : NULL;
+  int failed = file < 0 || size < 0 || bytes == MAP_FAILED, reason = errno;
+  if (file >= 0)
+    close(file);
+  if (failed)
+    return tw_fail(error, TW_BAD_FILE, "cannot read '%s': %s", package->path, strerror(reason));
+  package->bytes = bytes;
+  package->count = (size_t)size;
+  return TW_OK;
+}
+
+/* A member whose bytes have their checksum. */
+static tw_status read_member(const tw_package *package, const char *name, tw_zip_member *member, tw_error *error) {
+  const char *problem = tw_zip_find(&package->zip, name, member);
+  if (!problem && !tw_zip_intact(member))
+    problem = "a member does not have its checksum";
+  return problem ? damaged(package, problem, name, error) : TW_OK;
+}
+
+static tw_status read_package(tw_package *package, tw_error *error) {
+  tw_status status = map_file(package, error);
+  if (status)
+    return status;
+  const char *problem = tw_zip_open(package->bytes, package->count, &package->zip);
+  if (problem)
+    return damaged(package, problem, NULL, error);
+  tw_zip_member manifest;
+  status = read_member(package, "manifest.json", &manifest, error);
+  if (status)
+    return status;
+  char reason[128];
+  const tw_json *json = tw_json_parse(&package->arena, manifest.data, manifest.bytes, reason, sizeof(reason));
+  if (!json)
+    return damaged(package, reason, "manifest.json", error);
+  int64_t format = tw_json_integer(json, "format", 0);
+  if (format > PACKAGE_FORMAT)
+    return tw_fail(error, TW_BAD_VERSION,
+                   "'%s' has format %lld; this library (%s) reads packages up to %d: take a newer one", package->path,
+                   (long long)format, tw_version(), PACKAGE_FORMAT);
+  package->programs = tw_json_get(json, "programs", TW_ARRAY);
+  return format < 1 || !package->programs ? damaged(package, "it lacks 'format' or 'programs'", "manifest.json", error)
+                                          : TW_OK;
+}
+
+tw_status tw_package_open(const char *path, tw_package **package, tw_error *error) {
+  *package = NULL;
+  tw_package *result = calloc(1, sizeof(*result));
+  if (!result || !(result->path = strdup(path))) {
+    free(result);
+    return no_memory(error);
+  }
+  tw_status status = read_package(result, error);
+  if (status)
+    tw_package_close(result);
+  else
+    *package = result;
+  return status;
+}
+
+void tw_package_close(tw_package *package) {
+  if (!package)
+    return;
+  if (package->bytes)
+    munmap(package->bytes, package->count);
+  tw_arena_free(&package->arena);
+  free(package->path);
+  free(package);
+}
+
+size_t tw_package_count(const tw_package *package) { return package->programs->count; }
+
+const char *tw_package_name(const tw_package *package, size_t index) {
+  const tw_json *one = package->programs->first;
+  while (one && index-- > 0)
+    one = one->next;
+  return one ? tw_json_text(one, "name") : NULL;
+}
+
+/* The facts of a program; null with `error`. */
+static const tw_json *find_program(const tw_package *package, const char *name, tw_error *error) {
+  const tw_json *first = package->programs->first;
+  if (!name && package->programs->count == 1)
+    return first;
+  for (const tw_json *one = first; one && name; one = one->next) {
+    const char *known = tw_json_text(one, "name");
+    if (known && strcmp(known, name) == 0)
+      return one;
+  }
+  if (name)
+    tw_fail(error, TW_BAD_ARGUMENT, "'%s' has no program '%s'", package->path, name);
+  else
+    tw_fail(error, TW_BAD_ARGUMENT, "'%s' has %zu programs; name one", package->path, package->programs->count);
+  return NULL;
+}
+
+/*===-- Choosing code -------------------------------------------------------===*/
+
+/* "TARGET" or "TARGET:CHIP" as the caller says it; null: any. */
+static int is_named(const char *target, const char *wanted) {
+  size_t length = wanted ? strlen(wanted) : 0;
+  return !wanted || (strncmp(target, wanted, length) == 0 && (!target[length] || target[length] == ':'));
+}
+
+/* Whether the processor has a feature, as the kernel calls it; what cannot be told is trusted. */
+static int has_feature(const char *feature) {
+  char line[8192], word[64];
+  int found = -1;
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  snprintf(word, sizeof(word), " %s ", feature);
+  while (file && found < 0 && fgets(line, sizeof(line) - 1, file))
+    if (strncmp(line, "flags", 5) == 0 || strncmp(line, "Features", 8) == 0) {
+      line[strcspn(line, "\n")] = ' ';
+      found = strstr(line, word) != NULL;
+    }
+  if (file)
+    fclose(file);
+  return found != 0;
+}
+
+/* Why this machine does not run a library; empty: it does. */
+static void refuse(const tw_json *artifact, char *reason, size_t capacity) {
+  struct utsname machine;
+  const char *triple = tw_json_text(artifact, "triple");
+  size_t length = triple ? strcspn(triple, "-") : 0;
+  reason[0] = 0;
+  if (uname(&machine) == 0 && (strlen(machine.machine) != length || strncmp(machine.machine, triple, length) != 0)) {
+    snprintf(reason, capacity, "its code is for %.*s, this machine is %s", (int)length, triple, machine.machine);
+    return;
+  }
+  const tw_json *needs = tw_json_get(artifact, "needs", TW_ARRAY);
+  for (const tw_json *one = needs ? needs->first : NULL; one && !reason[0]; one = one->next)
+    if (one->kind == TW_STRING && !has_feature(one->text))
+      snprintf(reason, capacity, "this machine lacks %s", one->text);
+}
+
+/* The member with code of `kind` ("so": that this machine runs) for `target`. */
+static tw_status find_code(const tw_package *package, const tw_json *facts, const char *kind, const char *target,
+                           tw_zip_member *code, tw_error *error) {
+  const tw_json *artifacts = tw_json_get(facts, "artifacts", TW_ARRAY);
+  char refusals[512] = "";
+  for (const tw_json *one = artifacts ? artifacts->first : NULL; one; one = one->next) {
+    const char *name = tw_json_text(one, "target"), *have = tw_json_text(one, "kind"),
+               *file = tw_json_text(one, "file");
+    if (!name || !have || !file)
+      return damaged(package, "an artifact lacks 'target', 'kind' or 'file'", "manifest.json", error);
+    if (!is_named(name, target))
+      continue;
+    char reason[128];
+    snprintf(reason, sizeof(reason), strcmp(have, "so") == 0 ? "it is code of a processor" : "it runs on a device");
+    if (strcmp(have, kind) == 0 && strcmp(kind, "so") == 0)
+      refuse(one, reason, sizeof(reason));
+    if (strcmp(have, kind) == 0 && (strcmp(kind, "so") != 0 || !reason[0]))
+      return read_member(package, file, code, error);
+    size_t used = strlen(refusals);
+    snprintf(refusals + used, sizeof(refusals) - used, "%s%s: %s", used ? "; " : "", name, reason);
+  }
+  return tw_fail(error, TW_WRONG_CHIP, "'%s' has no code of this program for %s; %s", package->path,
+                 target ? target : "this machine", refusals[0] ? refusals : "it has none");
+}
+
+tw_status tw_package_artifact(const tw_package *package, const char *name, const char *target, tw_artifact **artifact,
+                              tw_error *error) {
+  tw_zip_member code;
+  *artifact = NULL;
+  const tw_json *facts = find_program(package, name, error);
+  tw_status status = facts ? find_code(package, facts, "tw", target, &code, error) : TW_BAD_ARGUMENT;
+  return status ? status : tw_artifact_parse(code.data, code.bytes, artifact, error);
+}
+
+/*===-- Weights -------------------------------------------------------------===*/
+
+/* The bytes of an argument whose sizes are fixed; -1: it has others. */
+static int64_t fixed_bytes(const tw_array_type *type) {
+  const tw_scope scope = {NULL, NULL};
+  int64_t bytes = type->element_bytes, extent;
+  for (size_t d = 0; d < type->rank; ++d)
+    if (type->shape[d]->op != TW_OP_NUMBER || !tw_evaluate(type->shape[d], &scope, &extent) || extent < 0 ||
+        __builtin_mul_overflow(bytes, extent, &bytes))
+      return -1;
+  return bytes;
+}
+
+static tw_status find_weight(const tw_package *package, const tw_json *facts, const tw_program *program,
+                             size_t argument, const void **data, tw_error *error) {
+  const tw_json *weights = tw_json_get(facts, "weights", TW_ARRAY);
+  int64_t input = 0;
+  for (size_t i = 0; i < argument; ++i)
+    input += !program->arguments[i].is_result;
+  *data = NULL;
+  if (!weights)
+    return damaged(package, "a program lacks 'weights'", "manifest.json", error);
+  for (const tw_json *one = program->arguments[argument].is_result ? NULL : weights->first; one; one = one->next) {
+    if (tw_json_integer(one, "input", -1) != input)
+      continue;
+    const char *file = tw_json_text(one, "file");
+    tw_zip_member member;
+    const char *problem = file ? tw_zip_find(&package->zip, file, &member) : "a weight lacks 'file'";
+    if (!problem && (int64_t)member.bytes != fixed_bytes(&program->arguments[argument]))
+      problem = "a weight has another size than the program takes";
+    if (problem)
+      return damaged(package, problem, file, error);
+    *data = member.data;
+  }
+  return TW_OK;
+}
+
+tw_status tw_package_weight(const tw_package *package, const char *name, const tw_program *program, size_t argument,
+                            const void **data, tw_error *error) {
+  const tw_json *facts = find_program(package, name, error);
+  *data = NULL;
+  if (!facts)
+    return TW_BAD_ARGUMENT;
+  if (argument >= program->num_arguments)
+    return tw_fail(error, TW_BAD_ARGUMENT, "program '%s' has %zu arguments; there is no argument %zu", program->name,
+                   program->num_arguments, argument);
+  return find_weight(package, facts, program, argument, data, error);
+}
+
+/*===-- Functions of the host -----------------------------------------------===*/
+
+/* The loader tells libraries apart by their paths and takes files alone, so the code becomes one for a moment. */
+static tw_status open_library(const tw_zip_member *code, void **library, tw_error *error) {
+  const char *folder = getenv("TMPDIR");
+  char path[4096];
+  snprintf(path, sizeof(path), "%s/tilewright-XXXXXX", folder && *folder ? folder : "/tmp");
+  int file = mkstemp(path);
+  const char *at = code->data;
+  size_t left = code->bytes;
+  while (file >= 0 && left > 0) {
+    ssize_t written = write(file, at, left);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      break;
+    at += written;
+    left -= (size_t)written;
+  }
+  int failed = file < 0 || left > 0, reason = errno;
+  if (file >= 0)
+    close(file);
+  if (!failed)
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const char *problem = !failed && !*library ? dlerror() : NULL;
+  if (file >= 0)
+    unlink(path);
+  if (failed)
+    return tw_fail(error, TW_BAD_FILE, "cannot write '%s' to load the code from: %s", path, strerror(reason));
+  return problem ? tw_fail(error, TW_BAD_FILE, "the code cannot be loaded: %s", problem) : TW_OK;
+}
+
+static tw_status load(tw_function *function, const tw_json *facts, const char *target, tw_error *error) {
+  const tw_json *signature = tw_json_get(facts, "signature", TW_OBJECT);
+  if (!signature)
+    return damaged(function->package, "a program lacks 'signature'", "manifest.json", error);
+  const char **kernels = NULL;
+  size_t num_kernels = 0;
+  tw_zip_member code;
+  tw_status status = tw_program_read(&function->arena, signature, &kernels, &num_kernels, &function->program, error);
+  if (!status)
+    status = find_code(function->package, facts, "so", target, &code, error);
+  if (!status)
+    status = open_library(&code, &function->library, error);
+  if (status)
+    return status;
+  char symbol[1024];
+  snprintf(symbol, sizeof(symbol), "%s_packed", function->program.name);
+  *(void **)&function->call = dlsym(function->library, symbol);
+  function->weights = tw_arena_take(&function->arena, (function->program.num_arguments + 1) * sizeof(void *));
+  if (!function->call)
+    return damaged(function->package, "its code lacks a function", symbol, error);
+  if (!function->weights)
+    return no_memory(error);
+  for (size_t i = 0; i < function->program.num_arguments && !status; ++i)
+    status = find_weight(function->package, facts, &function->program, i, &function->weights[i], error);
+  return status;
+}
+
+tw_status tw_function_load(const tw_package *package, const char *name, const char *target, tw_function **function,
+                           tw_error *error) {
+  *function = NULL;
+  const tw_json *facts = find_program(package, name, error);
+  if (!facts)
+    return TW_BAD_ARGUMENT;
+  tw_function *result = calloc(1, sizeof(*result));
+  if (!result)
+    return no_memory(error);
+  result->package = package;
+  tw_status status = load(result, facts, target, error);
+  if (status)
+    tw_function_unload(result);
+  else
+    *function = result;
+  return status;
+}
+
+void tw_function_unload(tw_function *function) {
+  if (!function)
+    return;
+  if (function->library)
+    dlclose(function->library);
+  tw_arena_free(&function->arena);
+  free(function);
+}
+
+const tw_program *tw_function_program(const tw_function *function) { return &function->program; }
+
+tw_status tw_function_call(const tw_function *function, const int64_t *sizes, void *const *arrays, tw_error *error) {
+  enum { few = 64 };
+  const tw_program *program = &function->program;
+  size_t count = program->num_sizes + program->num_arguments;
+  int64_t local[few], *slots = count <= few ? local : malloc(count * sizeof(*slots));
+  if (!slots)
+    return no_memory(error);
+  for (size_t i = 0; i < program->num_sizes; ++i)
+    slots[i] = sizes[i];
+  for (size_t i = 0; i < program->num_arguments; ++i) {
+    const void *address = function->weights[i] ? function->weights[i] : arrays[i];
+    slots[program->num_sizes + i] = (int64_t)(intptr_t)address;
+  }
+  int status = function->call(slots);
+  if (slots != local)
+    free(slots);
+  if (status == 1)
+    return tw_fail(
+        error, TW_BAD_SIZES,
+        "program '%s' refuses its sizes: they disagree, are negative, make an array that no memory holds, or "
+        "differ from what it makes of its data",
+        program->name);
+  if (status == 2)
+    return tw_fail(error, TW_NO_MEMORY, "program '%s' has no memory for its temporaries", program->name);
+  return status
+             ? tw_fail(error, TW_DEVICE_ERROR,
+                       "program '%s' ended with status %d: this machine does not grant a state of registers that its "
+                       "units need",
+                       program->name, status)
+             : TW_OK;
+}

@@ -1,0 +1,119 @@
+"""Packages without Python: tw-launch and a program in C over the runtime library alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from artifacts import LAUNCH
+from conftest import BUILD, SANITIZERS, SOURCE
+
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test/python")]
+os.environ.setdefault("TILEWRIGHT_SDK", str(BUILD))
+if SANITIZERS:
+    pytest.skip("a sanitized library is not loaded into Python", allow_module_level=True)
+import tilewright
+from programs import LINEAR, MATMUL
+
+W, B = np.arange(32, dtype=np.float32).reshape(8, 4), np.array([1, 2, 3, 4], np.float32)
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("packages")
+    linear = tilewright.build(LINEAR, cache=False)
+    tilewright.save(folder / "linear.tw", tilewright.Entry([linear], weights={1: W, 2: B}, names=["x", "w", "b"]))
+    matmul = [tilewright.build(MATMUL, target=target, cache=False) for target in ("nvidia:H200", "amd:MI300X")]
+    tilewright.save(folder / "mm.tw", tilewright.Entry(matmul, weights={1: np.ones((32, 64), np.float16)}))
+    return folder
+
+
+def launch(*arguments, expect=0):
+    result = subprocess.run([LAUNCH, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert result.returncode == expect, result
+    return result
+
+
+def test_tw_launch(packages, tmp_path):
+    x = np.arange(24, dtype=np.float32).reshape(3, 8)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "reference.npy", (x @ W + B).astype(np.float64))
+    text = launch(packages / "linear.tw", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy", "--check-against",
+                  tmp_path / "reference.npy", "--benchmark", "--json").stdout
+    report = json.loads(text)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), x @ W + B)
+    assert report["target"] == "host" and report["benchmark"]["seconds"] > 0
+
+
+@pytest.mark.parametrize("options, message", [
+    (["--target", "acme"], "has no code of this program for acme; it has none"),
+    (["--program", "lin"], "has no program 'lin'"),
+])
+def test_what_the_package_lacks(packages, options, message):
+    assert message in launch(packages / "linear.tw", "--size", 3, *options, expect=1).stderr
+
+
+def test_code_of_a_device_needs_its_driver(packages):
+    assert "no driver of NVIDIA" in launch(packages / "mm.tw", expect=1).stderr
+    assert "no driver of AMD" in launch(packages / "mm.tw", "--target", "amd", expect=1).stderr
+
+
+def test_truncated_and_damaged(packages, tmp_path):
+    good = (packages / "linear.tw").read_bytes()
+    path = tmp_path / "bad.tw"
+    for length in [2, 30, *range(100, len(good), max(1, len(good) // 40)), len(good) - 1]:
+        path.write_bytes(good[:length])
+        assert "is no intact package" in launch(path, "--size", 3, expect=1).stderr
+    random = np.random.default_rng(3)
+    for at in random.integers(0, len(good), 150):
+        bad = bytearray(good)
+        bad[at] ^= 0x55
+        path.write_bytes(bad)
+        result = subprocess.run([LAUNCH, path, "--size", "3"], capture_output=True, text=True, timeout=60)
+        assert result.returncode in (0, 1), (at, result)
+
+
+APPLICATION = r"""
+#include "tilewright/tilewright_runtime.h"
+#include <stdio.h>
+int main(int argc, char **argv) {
+  (void)argc;
+  tw_error error;
+  tw_package *package;
+  tw_function *linear;
+  if (tw_package_open(argv[1], &package, &error) || tw_function_load(package, NULL, NULL, &linear, &error))
+    return fprintf(stderr, "%s\n", error.message), 1;
+  const tw_program *program = tw_function_program(linear);
+  const void *weights;
+  if (tw_package_weight(package, "linear", program, 1, &weights, &error) || ((const float *)weights)[5] != 5)
+    return 2;
+  int64_t rows = 2;
+  float x[16], y[8];
+  for (int i = 0; i < 16; ++i)
+    x[i] = 1;
+  void *arrays[] = {x, NULL, NULL, y};
+  if (tw_function_call(linear, &rows, arrays, &error))
+    return 3;
+  rows = -1;
+  if (tw_function_call(linear, &rows, arrays, &error) != TW_BAD_SIZES)
+    return 4;
+  printf("%s of %zu: %g %g %g %g\n", tw_package_name(package, 0), tw_package_count(package), y[0], y[1], y[6], y[7]);
+  tw_function_unload(linear);
+  tw_package_close(package);
+  return 0;
+}
+"""
+
+
+def test_a_program_in_c(packages, tmp_path):
+    source = tmp_path / "app.c"
+    source.write_text(APPLICATION)
+    subprocess.run(["clang-22", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE}/core/include", str(source), "-o",
+                    str(tmp_path / "app"), f"-L{BUILD}/lib", "-ltilewright-runtime"], check=True)
+    result = subprocess.run([tmp_path / "app", packages / "linear.tw"], capture_output=True, text=True, timeout=60,
+                            env={**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/lib"})
+    sums = W.sum(0) + B
+    assert result.stdout == f"linear of 1: {sums[0]:g} {sums[1]:g} {sums[2]:g} {sums[3]:g}\n", result
