@@ -22,10 +22,11 @@ class Artifact:
     #: {"triple", "cpu", "features"} of the code, as LLVM calls them.
     codegen: Mapping[str, str]
     contents: Optional[bytes] = None
-    #: The artifact is the first `size` bytes of this file (from `offset` on, in a package).
+    #: The artifact is `size` bytes of this file; in a package from `offset` on, in its member `file`.
     path: Optional[pathlib.Path] = None
     size: int = 0
     offset: int = 0
+    file: str = ""
     diagnostics: Sequence[Diagnostic] = ()
     text: Optional[bytes] = None
     name: str = "<text>"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from typing import Any, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
+
+import numpy as np
 
 from . import _sdk, arrays
 from .artifact import Artifact
 from .errors import ArgumentError, CallError, DeviceError, PackageError
 from .program import Program
+from .signature import Signature
 
 _pointer = ctypes.c_void_p
 _BAD_SIZES, _NO_MEMORY, _DEVICE_ERROR, _BAD_FILE, _BAD_VERSION, _WRONG_CHIP, _NO_DRIVER, _BAD_ARGUMENT = range(1, 9)
@@ -72,14 +75,17 @@ def _make(function: Any, *arguments: Any) -> _pointer:
 class DeviceCode:
     """The kernels of an artifact on a device."""
 
-    def __init__(self, artifact: Artifact, ordinal: int = 0) -> None:
+    def __init__(self, artifact: Artifact, ordinal: int, weights: Mapping[int, np.ndarray]) -> None:
+        """`weights`: arrays for arguments by position, which are copied to the device once; calls pass the others."""
         lib = library()
         signature = artifact.signature
         self._sizes = signature.sizes
         self._size_slots = ctypes.c_int64 * max(1, signature.sizes)
         self._array_slots = _pointer * max(1, len(signature.arguments))
-        self._is_written = [a.is_written for a in signature.arguments]
-        self._is_result = [a.is_result for a in signature.arguments]
+        self._arguments = signature.arguments
+        self._free = [n for n in range(len(signature.arguments)) if n not in weights]
+        self._template = [0] * len(signature.arguments)
+        self._memory: list[_pointer] = []
         self._lock = threading.Lock() # a module is used by one thread at a time
         self._artifact = self._device = self._module = None
         contents = artifact.bytes
@@ -88,9 +94,17 @@ class DeviceCode:
         self._device = _make(lib.tw_device_open, lib.tw_artifact_target(self._artifact), ordinal)
         self._module = _make(lib.tw_module_load, self._device, self._artifact)
         self.name = lib.tw_device_name(self._device).decode()
+        for position, array in weights.items():
+            error = _Error()
+            self._memory.append(_make(lib.tw_device_allocate, self._device, array.nbytes))
+            _check(lib.tw_device_copy_in(self._device, self._memory[-1], array.ctypes.data, array.nbytes, ctypes.byref(error)),
+                   error)
+            self._template[position] = self._memory[-1].value or 0
 
     def __del__(self) -> None:
         lib = library()
+        for memory in self._memory:
+            lib.tw_device_release(self._device, memory)
         if self._module:
             lib.tw_module_unload(self._module)
         if self._device:
@@ -101,7 +115,10 @@ class DeviceCode:
     def launch(self, *slots: int, stream: int = 0) -> None:
         """Starts the program on arrays of the device, on a stream of the driver, and returns."""
         error = _Error()
-        sizes, addresses = self._size_slots(*slots[: self._sizes]), self._array_slots(*slots[self._sizes:])
+        arrays = self._template.copy()
+        for position, address in zip(self._free, slots[self._sizes:]):
+            arrays[position] = address
+        sizes, addresses = self._size_slots(*slots[: self._sizes]), self._array_slots(*arrays)
         with self._lock:
             status = library().tw_launch(self._module, self._program, sizes, addresses, None, stream or None,
                                          ctypes.byref(error))
@@ -113,17 +130,17 @@ class DeviceCode:
         sizes = self._size_slots(*slots[: self._sizes])
         copies: list[tuple[_pointer, int]] = []
         try:
-            for number, address in enumerate(slots[self._sizes:]):
+            for position, address in zip(self._free, slots[self._sizes:]):
                 count = ctypes.c_int64()
-                _check(lib.tw_program_bytes(self._program, number, sizes, ctypes.byref(count), ctypes.byref(error)), error)
+                _check(lib.tw_program_bytes(self._program, position, sizes, ctypes.byref(count), ctypes.byref(error)), error)
                 copies.append((_make(lib.tw_device_allocate, self._device, count.value), count.value))
-                if not self._is_result[number]:
+                if not self._arguments[position].is_result:
                     _check(lib.tw_device_copy_in(self._device, copies[-1][0], address, count.value, ctypes.byref(error)), error)
             self.launch(*slots[: self._sizes], *[memory.value or 0 for memory, _ in copies])
             _check(lib.tw_device_wait(self._device, None, ctypes.byref(error)), error)
-            for written, address, (memory, count_) in zip(self._is_written, slots[self._sizes:], copies):
-                if written:
-                    _check(lib.tw_device_copy_out(self._device, address, memory, count_, ctypes.byref(error)), error)
+            for position, address, (memory, bytes) in zip(self._free, slots[self._sizes:], copies):
+                if self._arguments[position].is_written:
+                    _check(lib.tw_device_copy_out(self._device, address, memory, bytes, ctypes.byref(error)), error)
         finally:
             for memory, _ in copies:
                 lib.tw_device_release(self._device, memory)
@@ -133,9 +150,11 @@ class DeviceProgram(Program):
     """A program on a device. Called with arrays of the host, it copies them; with tensors of PyTorch on the device, it takes
     their addresses and PyTorch's current stream. `launch` takes addresses of the device."""
 
-    def __init__(self, artifact: Artifact, ordinal: int = 0) -> None:
-        code = DeviceCode(artifact, ordinal)
-        super().__init__(artifact.signature, code.call, target=artifact.target, device="gpu", artifact=artifact, code=code,
+    def __init__(self, artifact: Artifact, ordinal: int = 0, weights: Mapping[int, np.ndarray] = {},
+                 signature: Optional[Signature] = None) -> None:
+        """`weights`: arrays for arguments by position; `signature`: the interface without them."""
+        code = DeviceCode(artifact, ordinal, weights)
+        super().__init__(signature or artifact.signature, code.call, target=artifact.target, device="gpu", artifact=artifact, code=code,
                          diagnostics=artifact.diagnostics)
         self.launch = code.launch
 

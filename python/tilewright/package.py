@@ -27,7 +27,7 @@ import secrets
 import struct
 import zipfile
 import zlib
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -208,26 +208,22 @@ class _Reader:
         return np.frombuffer(self.map, dtype, count, begin).reshape(argument.fixed)
 
 
-class BoundProgram(Program):
-    """A program of a package: called without the arrays that the package has."""
+def _without(signature: Signature, positions: Mapping[int, Any], facts: Mapping[str, Any]) -> Signature:
+    """The interface without the arguments at `positions`."""
+    manifest = signature.manifest
+    return Signature({**manifest, "ranges": facts.get("ranges", {}),
+                      "arguments": [a for n, a in enumerate(manifest["arguments"]) if n not in positions]})
 
-    def __init__(self, program: Program, weights: Mapping[int, np.ndarray], facts: Mapping[str, Any]) -> None:
-        whole = program.signature
-        names = facts.get("names", [])
-        #: The arrays of the package by the number of the input, and the program that takes them too.
-        self.weights, self.whole, self.data = dict(weights), program, facts.get("data")
-        inputs = [n for n, argument in enumerate(whole.arguments) if not argument.is_result]
-        bound = {inputs[number]: array.ctypes.data for number, array in weights.items()}
-        free = [n for n in range(len(whole.arguments)) if n not in bound]
-        #: Names of the inputs that are passed.
-        self.names = [names[number] for number in range(len(inputs)) if number not in weights] if names else []
-        manifest = {**whole.manifest, "arguments": [whole.manifest["arguments"][n] for n in free],
-                    "ranges": facts.get("ranges", {})}
-        launch = program.launch
-        if bound:
-            launch = _binding(program.launch, whole.sizes, [bound.get(n, 0) for n in range(len(whole.arguments))], free)
-        super().__init__(Signature(manifest), launch, target=program.target, device=program.device, code=program,
-                         artifact=program.artifact)
+
+def _bound(whole: Program, positions: Mapping[int, np.ndarray], facts: Mapping[str, Any]) -> Program:
+    """A program of the host that is called without the arrays that the package has."""
+    launch = whole.launch
+    if positions:
+        count = len(whole.signature.arguments)
+        template = [positions[n].ctypes.data if n in positions else 0 for n in range(count)]
+        launch = _binding(whole.launch, whole.signature.sizes, template, [n for n in range(count) if n not in positions])
+    return Program(_without(whole.signature, positions, facts), launch, target=whole.target, device=whole.device, code=whole,
+                   artifact=whole.artifact)
 
 
 def _binding(launch: Callable[..., None], sizes: int, template: list[int], free: list[int]) -> Callable[..., None]:
@@ -244,10 +240,10 @@ def _binding(launch: Callable[..., None], sizes: int, template: list[int], free:
 class Package:
     """A package that has been opened: its programs by name, and what the front end kept. Called, it is its only program."""
 
-    def __init__(self, path: pathlib.Path, programs: dict[str, BoundProgram], data: Any) -> None:
+    def __init__(self, path: pathlib.Path, programs: dict[str, Program], data: Any) -> None:
         self.path, self.programs, self.data = path, programs, data
 
-    def __getitem__(self, name: str) -> BoundProgram:
+    def __getitem__(self, name: str) -> Program:
         if name not in self.programs:
             raise PackageError(f"{self.path} has no program '{name}'; it has {', '.join(self.programs)}")
         return self.programs[name]
@@ -256,7 +252,7 @@ class Package:
         return self.only(*inputs, **keywords)
 
     @property
-    def only(self) -> BoundProgram:
+    def only(self) -> Program:
         if len(self.programs) != 1:
             raise PackageError(f"{self.path} has {len(self.programs)} programs ({', '.join(self.programs)}): name one, "
                                "as package['NAME']")
@@ -270,45 +266,68 @@ def _named(target: str, wanted: Optional[str]) -> bool:
     return wanted is None or target == wanted or target.split(":")[0] == wanted
 
 
-def _program(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], device: Optional[str]) -> Program:
-    """The program for this machine, or for what the caller names."""
-    if device in ("emulator", "model") or (target and not any(_named(each["target"], target) for each in facts["artifacts"])):
-        if "source" not in facts:
-            has = ", ".join(each["target"] for each in facts["artifacts"])
-            raise PackageError(f"{reader.path} has code of '{facts['name']}' for {has} and no source to compile for "
-                               f"{target or 'this machine'}{' on the ' + device if device else ''}")
-        return compile(reader.read(facts["source"]), target=target or "cpu:host", device=device, name=facts["source"],
-                       function=facts["signature"]["entry"])
-    refusals = []
+def _artifacts(reader: _Reader, facts: Mapping[str, Any], target: Optional[str]) -> Iterator[Artifact]:
     for each in facts["artifacts"]:
-        if not _named(each["target"], target):
-            continue
-        begin, size = reader.extent(each["file"])
-        artifact = Artifact(Signature(facts["signature"]), each["kind"], each["target"], {"triple": each["triple"]},
-                            path=reader.path, offset=begin, size=size)
-        reason = refusal(each["triple"], each["needs"]) if each["kind"] == "so" else "it runs on a device"
+        if _named(each["target"], target):
+            begin, size = reader.extent(each["file"])
+            artifact = Artifact(Signature(facts["signature"]), each["kind"], each["target"], {"triple": each["triple"]},
+                                path=reader.path, offset=begin, size=size)
+            artifact.file, artifact.__dict__["needs"] = each["file"], each["needs"]
+            yield artifact
+
+
+def _choose(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], device: Optional[str]) -> Artifact:
+    """The code for this machine, or for what the caller names; its bytes have their checksum."""
+    refusals = []
+    for artifact in _artifacts(reader, facts, target):
+        if artifact.kind != "so":
+            reason = "" if device == "gpu" and artifact.kind == "tw" else "it runs on a device (device='gpu')"
+        else:
+            reason = "it is code of a processor" if device == "gpu" else refusal(artifact.codegen["triple"], artifact.needs)
         if not reason:
-            reader.read(each["file"]) # compares the checksum
-            return load_artifact(artifact)
-        refusals.append(f"{each['target']}: {reason}")
+            reader.read(artifact.file)
+            return artifact
+        refusals.append(f"{artifact.target}: {reason}")
     raise PackageError(f"{reader.path} has no code of '{facts['name']}' for this machine; " + "; ".join(refusals))
 
 
+def _open(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], device: Optional[str]) -> Program:
+    """One program, with the arrays of the package bound."""
+    signature = Signature(facts["signature"])
+    inputs = [n for n, argument in enumerate(signature.arguments) if not argument.is_result]
+    weights = {each["input"]: reader.array(each["file"], signature.inputs[each["input"]]) for each in facts["weights"]}
+    positions = {inputs[number]: array for number, array in weights.items()}
+    foreign = target is not None and not any(_named(each["target"], target) for each in facts["artifacts"])
+    if device in ("emulator", "model") or foreign:
+        if "source" not in facts:
+            has = ", ".join(each["target"] for each in facts["artifacts"])
+            raise PackageError(f"{reader.path} has code of '{facts['name']}' for {has} and no source to compile for "
+                               f"{target or 'this machine'}{f' on the {device}' if device else ''}")
+        whole = compile(reader.read(facts["source"]), target=target or "cpu:host", device=device, name=facts["source"],
+                        function=signature.name)
+        program = _bound(whole, positions, facts)
+    elif (artifact := _choose(reader, facts, target, device)).kind == "tw":
+        from .device import DeviceProgram
+
+        program = DeviceProgram(artifact, weights=positions, signature=_without(signature, positions, facts))
+    else:
+        program = _bound(load_artifact(artifact), positions, facts)
+    names = facts.get("names", [])
+    program.names = [names[number] for number in range(len(inputs)) if number not in weights] if names else []
+    program.data, program.weights = facts.get("data"), weights
+    return program
+
+
 def load(path: Union[str, os.PathLike], *, target: Optional[str] = None, device: Optional[str] = None) -> Package:
-    """Opens a package. `target`: the code meant, where there is more than what this machine runs; with a package that has its
-    source, any target, and device="emulator"."""
+    """Opens a package. `target`: the code meant, where there is more than what this machine's processor runs; `device`: "gpu" for
+    a device of this machine; with a package that has its source, any target, and "emulator"."""
     reader = _Reader(pathlib.Path(path))
     try:
         manifest = json.loads(reader.read("manifest.json"))
         if manifest["format"] > _FORMAT:
             raise PackageError(f"{path} has format {manifest['format']}; this version ({version}) reads formats up to {_FORMAT}: "
                                "take a newer one")
-        programs = {}
-        for facts in manifest["programs"]:
-            program = _program(reader, facts, target, device)
-            inputs = program.signature.inputs
-            weights = {each["input"]: reader.array(each["file"], inputs[each["input"]]) for each in facts["weights"]}
-            programs[facts["name"]] = BoundProgram(program, weights, facts)
+        programs = {facts["name"]: _open(reader, facts, target, device) for facts in manifest["programs"]}
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise PackageError(f"{path} is no intact package: its manifest is damaged ({type(error).__name__}: {error})") from None
     return Package(reader.path, programs, manifest.get("data"))

@@ -70,6 +70,11 @@ class Program:
         #: launch(*slots): sizes in order, then one address for each argument, inputs before results, of dense row-major memory
         #: (i1: a byte an element). Checks nothing; raises CallError where the program refuses. Other threads run meanwhile.
         self.launch = launch
+        #: Of a program of a package: the names of its inputs, what the front end kept, and the arrays that it has of its own,
+        #: by the number of the input.
+        self.names: list[str] = []
+        self.data: Any = None
+        self.weights: dict[int, np.ndarray] = {}
         #: What the compiler said: remarks, warnings.
         self.diagnostics = list(diagnostics)
         self._code = code # keeps the library

@@ -61,3 +61,34 @@ def test_no_driver():
 def test_the_host_is_no_such_device():
     with pytest.raises(tilewright.OptionError, match="programs of 'cpu:host' are no launches of a device"):
         tilewright.compile(MATMUL, device="gpu")
+
+
+PACKAGED = r"""
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+import tilewright
+from artifacts import program
+from tilewright.artifact import Artifact
+
+n = 8
+facts = program()
+facts["arguments"][0]["shape"] = facts["arguments"][1]["shape"] = [n]
+facts["sizes"] = 0
+facts = __import__("json").loads(__import__("json").dumps(facts).replace('{"size": 0}', str(n)))
+header = __import__("json").dumps({"format": 2, "target": "nvidia:H100", "architecture": "sm_90a", "programs": [facts],
+                                   "images": [{"kind": "cubin", "bytes": 5}]}).encode()
+contents = b"TILEWRIGHT 2 %d\n" % len(header) + header + b"\ncubin"
+artifact = Artifact(tilewright.Signature(facts), "tw", "nvidia:H100", {"triple": ""}, contents=contents)
+x = np.arange(n, dtype=np.float32)
+tilewright.save(sys.argv[2], tilewright.Entry([artifact], weights={0: x}, names=["x"]))
+package = tilewright.load(sys.argv[2], device="gpu")
+assert np.array_equal(package(), 4 * x)
+print(package)
+"""
+
+
+def test_a_package_with_weights(tmp_path):
+    result = run(PACKAGED, SOURCE / "test/integration", tmp_path / "four.tw", LD_LIBRARY_PATH=str(DRIVERS),
+                 FAKE_KERNELS=str(DRIVERS / "kernels.so"), FAKE_LOG=str(tmp_path / "log"))
+    assert "four() -> f32[8] for nvidia:H100 on gpu" in result.stdout, result

@@ -145,7 +145,7 @@ twc_status twc_compile(const twc_options *options, const char *name, const void 
     std::optional<DecisionLog> log;
     if (options->explain)
       log.emplace(&job.context);
-    auto compiled = compileProgram(module, options->function, options->compileOptions(), *output);
+    auto compiled = compileProgram(module, options->function, job.compileOptions(), *output);
     if (log)
       result->explanation = llvm::formatv("{0}", llvm::json::Value(log->take())).str();
     if (!compiled)

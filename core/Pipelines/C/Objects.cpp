@@ -113,12 +113,27 @@ mlir::ModuleOp Job::read(llvm::StringRef text) {
   return module.get();
 }
 
+CompileOptions Job::compileOptions() {
+  CompileOptions result = options.compileOptions();
+  result.afterStage = [this](unsigned ended, mlir::ModuleOp) { stage = ended; };
+  return result;
+}
+
 void Job::setSignatures(llvm::ArrayRef<Signature> signatures) {
   auto chip = llvm::cantFail(TargetRegistry::get().describe(options.target));
   llvm::json::Array list;
   for (const Signature &signature : signatures)
     list.push_back(signatureManifest(signature, (chip->target() + ":" + chip->chip()).str()));
   result.signatures = llvm::formatv("{0}", llvm::json::Value(std::move(list))).str();
+}
+
+/// What a job was at.
+static std::string workOf(const Job *job) {
+  if (!job || !job->module)
+    return "the reader of programs";
+  if (job->stage == 5)
+    return "the code generator";
+  return llvm::formatv("stage {0} ({1}) of the compiler", job->stage + 1, stageName(job->stage + 1));
 }
 
 std::unique_ptr<Job> tilewright::runJob(const twc_options &options, const char *name, twc_result &result,
@@ -132,11 +147,12 @@ std::unique_ptr<Job> tilewright::runJob(const twc_options &options, const char *
         failed = static_cast<bool>(error);
         result.add(std::move(error), file);
       })) {
-    (void)job.release(); // half-written
     result.status = TWC_CRASHED;
     result.messages.push_back({TWC_ERROR, file, 0, 0,
-                               "the compiler crashed; 'tw-compile' on this program writes a reproducer, please report "
-                               "it with that file"});
+                               workOf(job.get()) +
+                                   " crashed; 'tw-compile' on this program writes a file that repeats it, please "
+                                   "report it with that file"});
+    (void)job.release(); // half-written
     return nullptr;
   }
   if (!failed)

@@ -62,6 +62,8 @@ struct Job {
   /// Reads the program; null after a diagnostic.
   mlir::ModuleOp read(llvm::StringRef text);
   void setSignatures(llvm::ArrayRef<Signature> signatures);
+  /// Those of the caller; `stage` follows the stages.
+  CompileOptions compileOptions();
 
   const twc_options &options;
   std::string name;
@@ -70,6 +72,7 @@ struct Job {
   mlir::ScopedDiagnosticHandler handler;
   llvm::SourceMgr sources;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  unsigned stage = 0; // the last that has ended
 };
 
 /// Does `work` for a program, guarded: its error and a crash are in the result. The job is kept for the caller where

@@ -45,7 +45,7 @@ twc_program *twc_program_create(const twc_options *options, const char *name, co
       Place place;
       place.emulator = options->device == "emulator";
       place.model = options->device == "model";
-      auto code = Executable::compile(module, 1, program->options.compileOptions(), 4, place);
+      auto code = Executable::compile(module, 1, job.compileOptions(), 4, place);
       if (!code)
         return code.takeError();
       program->code = std::move(*code);
