@@ -99,7 +99,8 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
     fp          floating-point contract: "default", "strict" (no re-association) or "fast"
     threads     threads of parallel loops
     device      where it runs: "host", "gpu" (a device of this machine, through its driver), "emulator" (kernels of a device,
-                with arrays of the host), "model" (a chip's plan as code of this machine); None: the host for processors
+                with arrays of the host), "model" (a chip's plan as code of this machine); None: where the target's code runs by
+                itself, the host or a device
     name        what diagnostics call the text
     plugins     target plugins to load
     cache       None: the default directory (TILEWRIGHT_CACHE_DIR); False: none; else a directory
@@ -107,11 +108,7 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
     """
     chip = json.loads(_described(target, tuple(plugins)))
     if device is None:
-        device = "host"
-        if chip["form"] != "functions":
-            what = "launches" if chip["form"] == "launches" else "source in C"
-            raise OptionError(f"programs of '{target}' are {what}, which do not run on the host; device='gpu' runs them on a "
-                              "device of this machine, device='emulator' without one")
+        device = "gpu" if chip["form"] == "launches" else "host"
     if device not in ("host", "emulator", "model", "gpu"):
         raise OptionError(f"unknown device '{device}'; expected host, emulator, model or gpu")
     if device in ("emulator", "model"):

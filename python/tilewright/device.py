@@ -61,7 +61,7 @@ def _check(status: int, error: _Error) -> None:
     if status in (_BAD_FILE, _BAD_VERSION):
         raise PackageError(message)
     if status in (_WRONG_CHIP, _NO_DRIVER):
-        raise DeviceError(message)
+        raise DeviceError(f"{message}; device='emulator' runs the program on arrays of the host")
     raise CallError(message, status)
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", SOURCE / "build" / "release"))
+BUILD = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD") or os.environ.get("TILEWRIGHT_SDK") or SOURCE / "build" / "release")
 os.environ["TILEWRIGHT_SDK"] = str(BUILD)
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(SOURCE / "python"), os.environ.get("PYTHONPATH")]))
 sys.path.insert(0, str(SOURCE / "python"))

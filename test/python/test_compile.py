@@ -190,7 +190,7 @@ def test_programs_that_are_none(text, message):
     ({"fp": "fats"}, "unknown value of 'fp' 'fats'; did you mean 'fast'?"),
     ({"threads": 0}, "threads=0 is out of range; expected 1 to 1024"),
     ({"device": "gpux"}, "unknown device 'gpux'"),
-    ({"target": "nvidia:H200"}, "are launches, which do not run on the host; device='gpu' runs them"),
+    ({"target": "nvidia:H200", "device": "host"}, "programs of 'nvidia:H200' do not run here"),
     ({"plugins": ["/nowhere.so"]}, "cannot load target plugin '/nowhere.so'"),
 ])
 def test_bad_options(options, message):

@@ -55,7 +55,7 @@ def test_launches_and_copies(tmp_path):
 @pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="this machine has the driver")
 def test_no_driver():
     with pytest.raises(tilewright.DeviceError, match="no driver of NVIDIA on this machine"):
-        tilewright.compile(MATMUL, target="nvidia:H200", device="gpu")
+        tilewright.compile(MATMUL, target="nvidia:H200")
 
 
 def test_the_host_is_no_such_device():

@@ -136,11 +136,11 @@ def write_stage(source, stage, options):
         return False
     seeded = writer.function.seed_argument is not None
     shapes = [memory_shape(n) for n in stage.inputs] + [()] * (len(writer.scalars) + seeded) + [memory_shape(n) for n in stage.outputs]
-    sizes = [None] * program.sizes
-    for shape, names in zip(shapes, program.shapes, strict=True):
-        for n, name in zip(shape, names, strict=True):
-            if name.startswith("n") and name[1:].isdigit() and sizes[int(name[1:])] is None:
-                sizes[int(name[1:])] = source.size(n)
-    assert None not in sizes, (program.shapes, sizes)
+    sizes = [None] * program.signature.sizes
+    for shape, argument in zip(shapes, program.signature.arguments, strict=True):
+        for n, extent in zip(shape, argument.expressions, strict=True):
+            if isinstance(extent, dict) and sizes[extent["size"]] is None:
+                sizes[extent["size"]] = source.size(n)
+    assert None not in sizes, (program.signature, sizes)
     call_program(source, program, stage.inputs, writer.scalars, seeded, stage.outputs, sizes)
     return True

@@ -184,7 +184,7 @@ def test_an_island_runs_eagerly_and_is_logged_once(caplog):
 
 def test_what_the_compiler_refuses_runs_eagerly(caplog, monkeypatch):
     def refuse(text, options):
-        raise program.CompilerError(f"{text.count('loc(')} locations")
+        raise program.CompilerError([program.Diagnostic("error", "", 0, 0, f"{text.count('loc(')} locations")])
     monkeypatch.setattr(backend, "compile_program", refuse)
     x = torch.randn(3)
     with caplog.at_level(logging.WARNING, "tilewright.torch"):
