@@ -48,6 +48,7 @@ void tilewright::buildAffinePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToAffineLoopsPass());
   pm.addNestedPass<func::FuncOp>(createFoldViews());
   simplify();
+  pm.addPass(createShareSizes());
   pm.addNestedPass<func::FuncOp>(createNormalizeNests());
   simplify();
   pm.addPass(createCheckKernels());

@@ -41,7 +41,6 @@ static void simplifyHostCode(OpPassManager &pm) {
 
 void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
   simplifyHostCode(pm);
-  pm.addPass(createShareSizes());
   pm.addNestedPass<func::FuncOp>(createSplitReductions());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   pm.addNestedPass<func::FuncOp>(createMapRowProgramsToLanes());

@@ -142,6 +142,25 @@ def NormalizeNests : Pass<"normalize-nests", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }
 
+def ShareSizes : Pass<"share-sizes", "::mlir::ModuleOp"> {
+  let summary = "Give sizes that are equal the same value";
+  let description = [{
+    Sizes of a kernel's arrays, and indices, that are one size in every call become one value: they have one name in the
+    public function's `tilewright.shapes`, or are one value of the caller. Sizes that `tilewright.constraints` ties to
+    a constant become that constant. Calls begin with the check that names hold. So loops that run equally often have
+    equal bounds, which fusion asks for.
+
+    ```mlir
+    func.func private @kernel(%a: memref<?x4xf32>, %b: memref<?xf32>, %size: index)    // s0 in all three
+    %m = memref.dim %a, %c0
+    %n = memref.dim %b, %c0
+    affine.for %i = 0 to %m { .. }    // becomes: to %size
+    affine.for %i = 0 to %n { .. }    // becomes: to %size
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def CheckKernels : Pass<"check-kernels", "::mlir::ModuleOp"> {
   let summary = "The contract at the end of stage 2";
   let description = [{

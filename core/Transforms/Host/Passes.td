@@ -103,21 +103,6 @@ def CopyByteViews : Pass<"copy-byte-views", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
 }
 
-def ShareSizes : Pass<"share-sizes", "::mlir::ModuleOp"> {
-  let summary = "Give sizes that are equal the same value";
-  let description = [{
-    A kernel that is called once, by a public function: sizes of its arrays, and indices, that have one name in the
-    function's `tilewright.shapes` become one value. Calls begin with the check that they are equal.
-
-    ```mlir
-    %m = memref.dim %a, %c0    // s0
-    %n = memref.dim %b, %c0    // s0, too
-    affine.for %i = 0 to %m { .. }
-    affine.for %i = 0 to %n { .. }    // becomes: to %m
-    ```
-  }];
-}
-
 def PlaceHostCode : Pass<"place-host-code", "::mlir::ModuleOp"> {
   let summary = "Give what stands between launches a place: the host or one lane";
   let description = [{

@@ -1,0 +1,172 @@
+//===- ShareSizes.cpp - One value for sizes that are equal ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What `name-sizes` found out about a public function's arguments, brought to
+/// the kernels that it calls: sizes that every call makes equal get the same
+/// value, so that passes see that loops over them run equally often.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Settings.h"
+#include "core/Analysis/Signature.h"
+#include "core/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_SHARESIZES
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+
+/// What a caller calls a size: an expression over its own sizes, else a value. Equal names are equal sizes.
+using Name = std::pair<AffineExpr, Value>;
+
+/// The names of one caller. Its shapes are in `shapesAttr`, where it is public.
+class Caller {
+public:
+  explicit Caller(func::FuncOp function) : shapes(function->getAttrOfType<ArrayAttr>(shapesAttr)) {
+    auto constraints = function->getAttrOfType<IntegerSetAttr>(constraintsAttr);
+    if (!constraints)
+      return;
+    // Sizes that the check at the beginning of the call makes constants.
+    IntegerSet set = constraints.getValue();
+    for (auto [index, equality] : llvm::enumerate(set.getConstraints()))
+      for (unsigned symbol = 0; set.isEq(index) && symbol < set.getNumSymbols(); ++symbol) {
+        AffineExpr self = getAffineSymbolExpr(symbol, set.getContext());
+        AffineExpr value = simplifyAffineExpr(self - equality, 0, set.getNumSymbols());
+        if (isa<AffineConstantExpr>(value))
+          constants.try_emplace(self, value);
+      }
+  }
+
+  Name nameOf(Value size) const {
+    if (auto dim = size.getDefiningOp<memref::DimOp>())
+      if (std::optional<int64_t> index = dim.getConstantIndex())
+        if (Name name = nameOf(dim.getSource(), *index); name != Name())
+          return name;
+    return {AffineExpr(), size};
+  }
+
+  /// Dimension `dim` of `array`; none if nothing is known about it.
+  Name nameOf(Value array, int64_t dim) const {
+    auto type = dyn_cast<MemRefType>(array.getType());
+    if (!type || dim < 0 || dim >= type.getRank())
+      return {};
+    if (!type.isDynamicDim(dim))
+      return {getAffineConstantExpr(type.getDimSize(dim), array.getContext()), Value()};
+    if (auto alloc = array.getDefiningOp<memref::AllocOp>())
+      return nameOf(alloc.getDynamicSizes()[type.getDynamicDimIndex(dim)]);
+    auto argument = dyn_cast<BlockArgument>(array);
+    if (!argument || !shapes || !isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
+        argument.getArgNumber() >= shapes.size())
+      return {};
+    AffineMap shape = cast<AffineMapAttr>(shapes[argument.getArgNumber()]).getValue();
+    if (dim >= int64_t(shape.getNumResults()))
+      return {};
+    AffineExpr name = shape.getResult(dim);
+    if (auto constant = constants.find(name); constant != constants.end())
+      name = constant->second;
+    return {name, Value()};
+  }
+
+private:
+  ArrayAttr shapes; // null: none
+  llvm::DenseMap<AffineExpr, AffineExpr> constants;
+};
+
+/// Gives the sizes of one kernel that are equal in each of its calls one value.
+class Sharer {
+public:
+  Sharer(func::FuncOp kernel, SmallVector<func::CallOp> calls) : kernel(kernel), calls(std::move(calls)) {
+    for (func::CallOp call : this->calls)
+      callers.emplace_back(call->getParentOfType<func::FuncOp>());
+  }
+
+  void run() {
+    for (BlockArgument argument : kernel.getArguments())
+      if (isa<IndexType>(argument.getType()))
+        share(argument, namesOf([&](const Caller &caller, func::CallOp call) {
+                return caller.nameOf(call.getOperand(argument.getArgNumber()));
+              }));
+    // The first of a name stands before the others, which are of the same block.
+    for (auto dim : llvm::to_vector(kernel.getOps<memref::DimOp>())) {
+      auto argument = dyn_cast<BlockArgument>(dim.getSource());
+      std::optional<int64_t> index = dim.getConstantIndex();
+      if (!argument || !index)
+        continue;
+      share(dim.getResult(), namesOf([&](const Caller &caller, func::CallOp call) {
+              return caller.nameOf(call.getOperand(argument.getArgNumber()), *index);
+            }));
+      if (dim->use_empty())
+        dim.erase();
+    }
+  }
+
+private:
+  /// A name for each call; empty if one has none.
+  SmallVector<Name> namesOf(function_ref<Name(const Caller &, func::CallOp)> nameIn) const {
+    SmallVector<Name> names;
+    for (auto [caller, call] : llvm::zip(callers, calls)) {
+      names.push_back(nameIn(caller, call));
+      if (names.back() == Name())
+        return {};
+    }
+    return names;
+  }
+
+  /// A constant, if all names are the same one.
+  static std::optional<int64_t> constantOf(ArrayRef<Name> names) {
+    auto constant = dyn_cast_or_null<AffineConstantExpr>(names.front().first);
+    return constant && llvm::all_equal(names) ? std::optional(constant.getValue()) : std::nullopt;
+  }
+
+  void share(Value size, const SmallVector<Name> &names) {
+    if (names.empty())
+      return;
+    if (std::optional<int64_t> constant = constantOf(names)) {
+      auto builder = OpBuilder::atBlockBegin(&kernel.front());
+      size.replaceAllUsesWith(arith::ConstantIndexOp::create(builder, size.getLoc(), *constant));
+      return;
+    }
+    auto known = llvm::find_if(values, [&](const auto &each) { return each.first == names; });
+    if (known == values.end())
+      values.emplace_back(names, size);
+    else if (known->second != size)
+      size.replaceAllUsesWith(known->second);
+  }
+
+  func::FuncOp kernel;
+  SmallVector<func::CallOp> calls;
+  SmallVector<Caller> callers;
+  SmallVector<std::pair<SmallVector<Name>, Value>> values;
+};
+
+struct ShareSizes : tilewright::impl::ShareSizesBase<ShareSizes> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    for (auto kernel : module.getOps<func::FuncOp>()) {
+      std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(kernel, module);
+      if (!isKernel(kernel) || kernel.isExternal() || !uses || uses->empty())
+        continue;
+      SmallVector<func::CallOp> calls;
+      for (const SymbolTable::SymbolUse &use : *uses)
+        if (auto call = dyn_cast<func::CallOp>(use.getUser()); call && call->getParentOfType<func::FuncOp>())
+          calls.push_back(call);
+      if (calls.size() == size_t(std::distance(uses->begin(), uses->end())))
+        Sharer(kernel, std::move(calls)).run();
+    }
+  }
+};
+
+} // namespace
