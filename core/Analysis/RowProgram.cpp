@@ -217,10 +217,10 @@ std::unique_ptr<RowProgram> tilewright::recognizeRowProgram(AffineForOp root, bo
   for (AffineForOp each : roots)
     if ((first = recognizeRows(each, mayReassociate)))
       break;
-  if (!first || first->nest.depth() < 2 || !first->nest.tripCounts[first->lane])
+  if (!first || first->nest.depth() < 2)
     return nullptr;
   auto program = std::make_unique<RowProgram>();
-  program->length = *first->nest.tripCounts[first->lane];
+  program->length = first->nest.tripCounts[first->lane].value_or(0);
   for (AffineForOp each : roots) {
     auto step = readStep(each, first->nest.loops, mayReassociate);
     if (!step || !append(*program, std::move(step), origins))

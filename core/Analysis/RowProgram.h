@@ -65,7 +65,7 @@ struct RowProgram {
   std::vector<std::unique_ptr<RowStep>> steps;
   llvm::SmallVector<mlir::Value> results; // arrays written that are used outside of the program
   unsigned phases = 1;
-  int64_t length = 0; // elements of a row
+  int64_t length = 0; // elements of a row; 0: dynamic
 
   /// The loops over rows and, as the last, over a row's elements.
   llvm::ArrayRef<mlir::affine::AffineForOp> loops() const;

@@ -24,6 +24,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -40,10 +41,10 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// What the model asks for; extents that only the run shows count as `assumedExtent`.
-static RowProgramTask taskOf(const RowProgram &program, const TargetDescription &chip) {
+/// What the model asks for of rows of `length` elements; other dynamic extents count as `assumedExtent`.
+static RowProgramTask taskOf(const RowProgram &program, int64_t length, const TargetDescription &chip) {
   RowProgramTask task;
-  task.length = program.length;
+  task.length = length;
   task.phases = program.phases;
   for (AffineForOp loop : program.loops().drop_back()) {
     task.rowsAreKnown &= loop.hasConstantUpperBound();
@@ -124,35 +125,94 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
     if (target.hierarchy.scratchpad.empty() || !target.chip->graph().backing())
       return;
     std::unique_ptr<RowProgram> found = recognizeRowProgram(root, Settings::of(root).mayReassociate(), origins);
-    // Blocks are counted by one number: all extents but the first are constant.
-    if (!found ||
-        !llvm::all_of(found->loops().drop_front(), [](AffineForOp loop) { return loop.hasConstantUpperBound(); }))
+    // Blocks are counted by one number: all extents of rows but the first are constant.
+    if (!found || !llvm::all_of(found->loops().drop_front().drop_back(),
+                                [](AffineForOp loop) { return loop.hasConstantUpperBound(); }))
       return;
     const RowProgram &program = *found;
-    const RowProgramTask task = taskOf(program, *target.chip);
-    std::vector<RowProgramPlan> considered;
-    std::optional<RowProgramPlan> plan = planRowProgram(task, *target.chip, target.hierarchy, &considered);
-    if (!plan)
+    SmallVector<Version> versions = planVersions(program, target);
+    if (versions.empty())
       return;
     AffineForOp last = program.steps.back()->nest().root();
-    if (DecisionLog *log = DecisionLog::of(&getContext()))
-      log->add("row-program", program.steps.front()->nest().root().getLoc(),
-               llvm::json::Object{{"inputs", llvm::json::Object{{"rows", task.rows},
-                                                                {"length", task.length},
-                                                                {"nests", int64_t(program.steps.size())},
-                                                                {"phases", task.phases},
-                                                                {"clocks_of_a_launch_each", task.apartClocks}}},
-                                  {"choice", plan->toJSON()},
-                                  {"candidates", fastestFirst(std::move(considered), [](const RowProgramPlan &each) {
-                                     return std::tuple(each.subgroups, each.rows, each.keepsInputs);
-                                   })}});
     OpBuilder builder(last);
-    RowProgramEmitter(builder, program, *plan, target.hierarchy).emit();
-    last->getPrevNode()->setAttr(residencyAttr, builder.getI64IntegerAttr(plan->blocksAtATime));
-    for (const auto &step : program.steps) {
-      mapped.insert(step->nest().root());
-      step->nest().root()->erase();
+    for (const Version &version : versions) {
+      log(program, version);
+      if (program.length == 0)
+        branchOn(builder, program, version.task.length);
+      RowProgramEmitter(builder, program, version.plan, target.hierarchy).emit();
+      Operation *grid = &*std::prev(builder.getInsertionPoint());
+      grid->setAttr(residencyAttr, builder.getI64IntegerAttr(version.plan.blocksAtATime));
+      if (program.length == 0)
+        builder.setInsertionPointToStart(cast<scf::IfOp>(grid->getParentOp()).elseBlock());
     }
+    for (const auto &step : program.steps) {
+      AffineForOp nest = step->nest().root();
+      mapped.insert(nest);
+      if (program.length == 0) // of longer rows
+        nest->moveBefore(builder.getInsertionBlock()->getTerminator());
+      else
+        nest->erase();
+    }
+  }
+
+  /// A plan for rows of up to so many elements.
+  struct Version {
+    RowProgramTask task;
+    RowProgramPlan plan;
+    std::vector<RowProgramPlan> considered;
+  };
+
+  /// One for rows of a known length; of a dynamic one for those of usual length, and for the longest that fit a block.
+  /// None where launches for each nest are faster.
+  static SmallVector<Version> planVersions(const RowProgram &program, const LaunchTarget &target) {
+    SmallVector<Version> versions;
+    auto plan = [&](int64_t length) {
+      Version version{taskOf(program, length, *target.chip), {}, {}};
+      std::optional<RowProgramPlan> found =
+          planRowProgram(version.task, *target.chip, target.hierarchy, &version.considered);
+      if (found) {
+        version.plan = *found;
+        versions.push_back(std::move(version));
+      }
+      return found.has_value();
+    };
+    if (program.length != 0) {
+      plan(program.length);
+      return versions;
+    }
+    constexpr int64_t longest = assumedRowExtent * 64;
+    plan(assumedRowExtent);
+    for (int64_t length = longest; length > assumedRowExtent && !plan(length);)
+      length /= 2;
+    return versions;
+  }
+
+  /// Goes into the branch that runs where rows have up to `length` elements.
+  static void branchOn(OpBuilder &builder, const RowProgram &program, int64_t length) {
+    AffineForOp lane = program.loops().back();
+    Location loc = lane.getLoc();
+    Value size = AffineApplyOp::create(builder, loc, lane.getUpperBoundMap(), lane.getUpperBoundOperands());
+    Value fits = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, size,
+                                       arith::ConstantIndexOp::create(builder, loc, length));
+    auto branch = scf::IfOp::create(builder, loc, fits, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+  }
+
+  void log(const RowProgram &program, const Version &version) {
+    DecisionLog *log = DecisionLog::of(&getContext());
+    if (!log)
+      return;
+    const RowProgramTask &task = version.task;
+    log->add("row-program", program.steps.front()->nest().root().getLoc(),
+             llvm::json::Object{{"inputs", llvm::json::Object{{"rows", task.rows},
+                                                              {"length", task.length},
+                                                              {"nests", int64_t(program.steps.size())},
+                                                              {"phases", task.phases},
+                                                              {"clocks_of_a_launch_each", task.apartClocks}}},
+                                {"choice", version.plan.toJSON()},
+                                {"candidates", fastestFirst(version.considered, [](const RowProgramPlan &each) {
+                                   return std::tuple(each.subgroups, each.rows, each.keepsInputs);
+                                 })}});
   }
 };
 } // namespace

@@ -83,7 +83,7 @@ void RowProgramEmitter::goTo(AffineExpr number) {
 AffineMapAttr RowProgramEmitter::valid(SmallVectorImpl<Value> &operands) {
   if (program.length == width * plan.subgroups)
     return {};
-  return space.validAttr(constant(1), constant(program.length) - space.at[program.outer()], operands);
+  return space.validAttr(constant(1), space.extent(program.outer()) - space.at[program.outer()], operands);
 }
 
 //===-- Values ------------------------------------------------------------===//
@@ -203,7 +203,7 @@ void RowProgramEmitter::reduce(RowStep &step) {
   if (program.length != width * plan.subgroups) {
     columns.push_back(tile::IndexOp::create(builder(), loc, rowOf(builder().getI32Type()), 1));
     left = arith::IndexCastOp::create(builder(), loc, builder().getI32Type(),
-                                      space.value(constant(program.length) - space.at[program.outer()]));
+                                      space.value(space.extent(program.outer()) - space.at[program.outer()]));
   }
   SmallVector<Value> values =
       mapped(step, types, columns,

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Utils/NestPass.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -25,6 +26,17 @@ LogicalResult tilewright::withMemoryModel(func::FuncOp function, function_ref<vo
   return success();
 }
 
+/// Outermost loops of nests in `block` and in the branches of the host that stand in it.
+static void collectNests(Block &block, SmallVectorImpl<affine::AffineForOp> &roots) {
+  for (Operation &op : block)
+    if (auto loop = dyn_cast<affine::AffineForOp>(op))
+      roots.push_back(loop);
+    else if (auto branch = dyn_cast<scf::IfOp>(op))
+      for (Region *side : branch.getRegions())
+        for (Block &inner : *side)
+          collectNests(inner, roots);
+}
+
 LogicalResult tilewright::overLaneNests(func::FuncOp function,
                                         function_ref<void(affine::AffineForOp, const LaunchTarget &)> map,
                                         bool gathers) {
@@ -33,7 +45,9 @@ LogicalResult tilewright::overLaneNests(func::FuncOp function,
   FailureOr<LaunchTarget> target = requireLanes(function);
   if (failed(target))
     return failure();
-  for (affine::AffineForOp root : llvm::to_vector(function.front().getOps<affine::AffineForOp>()))
+  SmallVector<affine::AffineForOp> roots;
+  collectNests(function.front(), roots);
+  for (affine::AffineForOp root : roots)
     map(root, *target);
   return success();
 }

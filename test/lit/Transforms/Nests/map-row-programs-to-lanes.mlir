@@ -258,11 +258,23 @@ func.func private @backwards(%a: memref<64x256xf32>, %s: memref<64xf32>) attribu
   return
 }
 
-// The run's length of a row: how much of the scratchpad that takes is not known.
-// CHECK-LABEL: @unknown_length
-// CHECK-NOT: tile.parallel
+// A dynamic length of a row: a grid for usual rows, one for the longest that fit a block, and the nests for longer ones.
+// CHECK-LABEL: @dynamic_length
+// CHECK-SAME: %[[N:[a-z0-9]*]]: index)
+// CHECK: %[[SHORT:.*]] = arith.cmpi sle, %{{.*}}, %c1024
+// CHECK: scf.if %[[SHORT]] {
+// CHECK:   tile.parallel {{.*}} level "grid"
+// CHECK:   tile.load %{{.*}} valid
+// CHECK: } else {
+// CHECK:   %[[FITS:.*]] = arith.cmpi sle
+// CHECK:   scf.if %[[FITS]] {
+// CHECK:     tile.parallel {{.*}} level "grid"
+// CHECK:   } else {
+// CHECK-NOT: tile.
+// CHECK:     affine.for %{{.*}} = 0 to 64
+// CHECK:       affine.for %{{.*}} = 0 to %[[N]]
 // CHECK: return
-func.func private @unknown_length(%a: memref<64x?xf32>, %r: memref<64x?xf32>, %n: index) attributes {tilewright.kernel} {
+func.func private @dynamic_length(%a: memref<64x?xf32>, %r: memref<64x?xf32>, %n: index) attributes {tilewright.kernel} {
   %zero = arith.constant 0.0 : f32
   %s = memref.alloc() : memref<64xf32>
   affine.for %i = 0 to 64 {
