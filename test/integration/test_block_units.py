@@ -111,7 +111,7 @@ def products(rng, count, step):
               for a, b in kinds for ta in (False, True) for tb in (False, True)]
     fixed += [Product(3 * step, 2 * step + 1, 9 * step, *kinds[i], fused=True, batch=i) for i in range(4)]
     fixed += [Product(5 * step, 7 * step + 2, 16 * step, *kinds[i], fused=i % 2 == 0, force=f"k_block={4 * step}{more}")
-              for i, more in enumerate(("", ",row_block=1,lane_block=0", ",rows_outside=1", ",lanes_on_m=1",
+              for i, more in enumerate(("", ",row_block=1,lane_block=0", ",rows_outside=1", ",lanes_on=m",
                                         ",rows_outside=1,lane_block=2"))]
     drawn = [Product(rng.randint(1, 5 * step), rng.randint(2, 5 * step), rng.randint(1, 8 * step), *rng.choice(kinds),
                      trans_a=rng.random() < 0.4, trans_b=rng.random() < 0.4, batch=rng.choice((0, 0, 2)),

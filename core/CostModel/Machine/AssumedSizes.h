@@ -33,9 +33,14 @@ inline constexpr int64_t assumedRowExtent = 1024;
 /// time of a launch, whatever their plan.
 inline constexpr int64_t assumedIterations = assumedRowExtent * assumedRowExtent;
 
-/// Of a contraction's loop on cores with vector registers: beyond the registers and the nearest cache, so that packing
-/// is weighed, but not beyond all caches.
+/// Of the rows, and of a batch, of a contraction on cores with vector registers: enough that packing the other operand
+/// pays, few enough that it is not free. Programs with dynamic rows are run with the tokens of some sentences.
 inline constexpr int64_t assumedTrips = 256;
+
+/// Of the columns of such a contraction and of what it sums over: beyond the registers and the nearest cache, as layers
+/// of a model are, so that packing and blocks of k are weighed. A block serves a shorter sum, too; without blocks a
+/// longer one would leave the caches.
+inline constexpr int64_t assumedColumns = assumedRowExtent;
 
 /// Of a loop over taps: what reduces over it pays for its beginning and end once.
 inline constexpr int64_t assumedTaps = 1000;

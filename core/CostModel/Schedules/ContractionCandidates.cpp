@@ -64,8 +64,6 @@ bool Planner::fitUnit(ContractionPlan &p) {
   if (!inRegisters(unit.b) || !inRegisters(unit.c) || elementType(unit.c.element, context) != c.accumulator ||
       !(p.isBlock() ? inRegisters(unit.a) : unit.a.residence == Residence::BroadcastScalar && unit.m == 1))
     return false;
-  if (!options.mayReassociate && unit.k > 1 && isa<FloatType>(c.accumulator))
-    return false;
   auto isUnsigned = [](ElementKind kind) { return kind == ElementKind::U8 || kind == ElementKind::U4; };
   auto accepts = [&](const ContractionOperand &operand, const UnitOperand &slot, bool &pack, bool *offset) {
     Type type = elementType(slot.element, context);
@@ -89,6 +87,12 @@ bool Planner::fitUnit(ContractionPlan &p) {
   if (!accepts(p.scalarOperand(c), unit.a, forceScalars, p.isBlock() ? nullptr : &p.offsetScalars) ||
       !accepts(p.vectorOperand(c), unit.b, forceVectors, nullptr))
     return false;
+  // The unit takes the types: what stands against it is said in a remark.
+  if (!options.mayReassociate && unit.k > 1 && isa<FloatType>(c.accumulator)) {
+    refusal =
+        "unit \"" + unit.name + "\" adds " + std::to_string(unit.k) + " products at once, which --fp=strict forbids";
+    return false;
+  }
   p.packVectors = forceVectors || p.offsetScalars;
   p.packScalars = forceScalars;
   const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
@@ -112,13 +116,12 @@ bool Planner::fitUnit(ContractionPlan &p) {
 }
 
 /// A unit of several rows: both operands are read as fragments, whole ones in place where the source has their order,
-/// else from packed copies that zeros fill up. Dynamic sizes are left to other units.
+/// else from packed copies that zeros fill up. Of a dynamic size the part of whole fragments is read in place, the
+/// last one is packed.
 bool Planner::fitBlock(ContractionPlan &p) {
   const MatrixUnit &unit = *p.unit;
-  if (!p.rowDim)
-    return false;
-  if (!isStatic(*p.rowDim) || !isStatic(*p.laneDim) || !isStatic(p.kDim)) {
-    note = "unit " + unit.name + " needs sizes that are known";
+  if (!p.rowDim) {
+    refusal = "unit \"" + unit.name + "\" needs a dimension of the result along each operand";
     return false;
   }
   auto whole = [&](const Access &access, const UnitOperand &operand, unsigned freeDim, int64_t freeStep,
@@ -126,7 +129,8 @@ bool Planner::fitBlock(ContractionPlan &p) {
     bool inOrder = unit.k == 1 ? strideOf(access, freeDim) == 1
                                : interleaveOf(operand, freeIsColumn) == unit.k && strideOf(access, p.kDim) == 1;
     bool wholeLast = splitDim != freeDim || lastPiece % freeStep == 0;
-    return inOrder && wholeLast && trips(freeDim) % freeStep == 0 && trips(p.kDim) % unit.k == 0;
+    bool wholeK = unit.k == 1 || (isStatic(p.kDim) && trips(p.kDim) % unit.k == 0);
+    return inOrder && wholeLast && wholeK && (!isStatic(freeDim) || trips(freeDim) % freeStep == 0);
   };
   p.packScalars |= !whole(p.scalarOperand(c).access, unit.a, *p.rowDim, unit.m, /*freeIsColumn=*/false);
   p.packVectors |= !whole(p.vectorOperand(c).access, unit.b, *p.laneDim, unit.n, /*freeIsColumn=*/true);
@@ -302,8 +306,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= rows ? 2 : 1) : 0;
             int64_t previous = 0;
             for (int64_t limit : limits) {
-              if (!isStatic(p.kDim) || limit > k)
-                limit = k;
+              limit = std::min(limit, k);
               int64_t block = llvm::alignTo(llvm::divideCeil(k, llvm::divideCeil(k, limit)), unitSteps);
               if (block == previous)
                 continue;

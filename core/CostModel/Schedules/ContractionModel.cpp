@@ -15,14 +15,19 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
 namespace tilewright {
 
+/// Fields whose values are words, in the order of their numbers.
+static constexpr StringLiteral laneWords[] = {"n", "m"};
+static constexpr StringLiteral splitWords[] = {"none", "lanes", "rows", "outer"};
+
 llvm::json::Object ContractionPlan::toJSON() const {
   return llvm::json::Object{{"unit", unit ? unit->name : ""},
-                            {"lanes_on", lanesOnM ? "m" : "n"},
+                            {"lanes_on", laneWords[lanesOnM]},
                             {"rows", rows},
                             {"vectors", vectors},
                             {"k_block", kBlock},
@@ -35,13 +40,15 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"rows_outside", rowsOutside},
                             {"prefetch_panels", prefetchPanels},
                             {"prefetch_result", prefetchResult},
-                            {"split", !splitDim             ? "none"
-                                      : splitDim == laneDim ? "lanes"
-                                      : splitDim == rowDim  ? "rows"
-                                                            : "outer"},
+                            {"split", splitWords[planField(*this, "split")]},
                             {"split_part", splitPiece},
                             {"threads", threads},
                             {"seconds", seconds}};
+}
+
+int64_t tripsOf(const Contraction &c, unsigned dim) {
+  bool ofColumns = llvm::is_contained(c.n, dim) || llvm::is_contained(c.k, dim);
+  return c.nest.tripCounts[dim].value_or(ofColumns ? assumedColumns : assumedTrips);
 }
 
 int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
@@ -57,6 +64,14 @@ int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
   return std::max<int64_t>(count, 1);
 }
 
+static ArrayRef<StringLiteral> wordsOf(StringRef field) {
+  if (field == "lanes_on")
+    return laneWords;
+  if (field == "split")
+    return splitWords;
+  return {};
+}
+
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(StringRef text) {
   static constexpr StringLiteral names[] = {"rows",
                                             "vectors",
@@ -64,7 +79,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "row_block",
                                             "lane_block",
                                             "k_unroll",
-                                            "lanes_on_m",
+                                            "lanes_on",
                                             "split",
                                             "split_part",
                                             "pack_vectors",
@@ -101,14 +116,22 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
     if (!llvm::is_contained(names, name))
       return llvm::createStringError("unknown plan field '" + name +
                                      "' (known: " + llvm::join(ArrayRef<StringLiteral>(names), ", ") + ")");
-    if (value.getAsInteger(10, number))
+    if (ArrayRef<StringLiteral> words = wordsOf(name); !words.empty()) {
+      auto word = llvm::find(words, value);
+      if (word == words.end())
+        return llvm::createStringError("plan field '" + name + "' is one of " + llvm::join(words, ", ") + "; got '" +
+                                       value + "'");
+      number = word - words.begin();
+    } else if (value.getAsInteger(10, number)) {
       return llvm::createStringError("plan field '" + name + "' needs an integer, got '" + value + "'");
+    }
     overrides.emplace_back(name.str(), number);
   }
   return overrides;
 }
 
 int64_t planField(const ContractionPlan &p, StringRef name) {
+  int64_t split = !p.splitDim ? 0 : p.splitDim == p.laneDim ? 1 : p.splitDim == p.rowDim ? 2 : 3;
   return llvm::StringSwitch<int64_t>(name)
       .Case("rows", p.rows)
       .Case("vectors", p.vectors)
@@ -116,10 +139,10 @@ int64_t planField(const ContractionPlan &p, StringRef name) {
       .Case("row_block", p.rowBlock)
       .Case("lane_block", p.laneBlock)
       .Case("k_unroll", p.kUnroll)
-      .Case("lanes_on_m", p.lanesOnM)
+      .Case("lanes_on", p.lanesOnM)
       .Case("pack_vectors", p.packVectors)
       .Case("pack_scalars", p.packScalars)
-      .Case("split", p.splitDim ? int64_t(*p.splitDim) : -1)
+      .Case("split", split)
       .Case("split_part", p.splitPiece)
       .Case("unit_m", p.unit->m)
       .Case("unit_n", p.unit->n)
@@ -212,9 +235,27 @@ std::optional<ContractionPlan> Planner::planForCores(std::string &reason) {
   return best;
 }
 
+/// Why no candidate is left, for a remark.
+std::string Planner::shortage(bool hasDims, bool hasUnit) const {
+  if (isRowOfSums)
+    return "one vector times a matrix that lies along the summed dimension is left to vectors of the nest";
+  if (!hasDims)
+    return "no dimension of the result can carry vector lanes";
+  if (hasUnit && !options.overrides.empty())
+    return "no candidate has the forced fields of the plan";
+  if (hasUnit)
+    return "no register tile fits the registers of its units";
+  if (!refusal.empty())
+    return refusal;
+  std::string text;
+  llvm::raw_string_ostream(text) << "no unit of the chip multiplies " << c.a.element << " by " << c.b.element
+                                 << " into " << c.accumulator;
+  return text;
+}
+
 std::optional<ContractionPlan> Planner::plan(std::string &reason) {
   std::optional<ContractionPlan> best;
-  bool anyDims = false;
+  bool hasDims = false, hasUnit = false;
   for (const MatrixUnit &unit : target.units())
     for (bool lanesOnM : {false, true}) {
       ContractionPlan p;
@@ -225,21 +266,15 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
       p.lanesOnM = lanesOnM;
       if (!chooseDims(p))
         continue;
-      anyDims = true;
+      hasDims = true;
       if (!fitUnit(p))
         continue;
+      hasUnit = true;
       p.tailUnit = tailUnitFor(p);
       sizes(p, best);
     }
-  if (!best) {
-    reason = isRowOfSums
-                 ? "one vector times a matrix that lies along the summed dimension is left to vectors of the nest"
-             : anyDims ? "no unit of the chip takes these element types and shapes"
-                       : "no dimension of the result can carry vector lanes";
-    return std::nullopt;
-  }
-  if (!best->isBlock())
-    best->note = note;
+  if (!best)
+    reason = shortage(hasDims, hasUnit);
   return best;
 }
 

@@ -52,7 +52,6 @@ struct ContractionPlan {
   std::optional<unsigned> splitDim; // nest dimension of which each core takes a part; none: one core
   int64_t splitPiece = 0;           // elements a core, the last one takes the rest; 0: ranges of tiles (dynamic sizes)
   double seconds = 0;               // modelled, one call
-  std::string note;                 // a faster unit that the operands rule out, and why
 
   /// Whether the unit reads its first operand as fragments, not as scalars that are broadcast.
   bool isBlock() const { return unit->a.residence != Residence::BroadcastScalar; }
@@ -61,6 +60,9 @@ struct ContractionPlan {
   const ContractionOperand &scalarOperand(const Contraction &c) const { return lanesOnM ? c.b : c.a; }
   llvm::json::Object toJSON() const;
 };
+
+/// Iterations of a loop of `c`; of a dynamic one what plans are compared by (AssumedSizes.h).
+int64_t tripsOf(const Contraction &c, unsigned dim);
 
 /// Elements of k that lie side by side in `operand` before the next free element (a column of B, a row of A): all of a
 /// unit's k in a row of A or in the lanes of a dot product, 2 or 4 where a register interleaves rows.

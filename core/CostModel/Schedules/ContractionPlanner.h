@@ -172,7 +172,7 @@ public:
   std::optional<ContractionPlan> planForCores(std::string &reason);
 
 private:
-  int64_t trips(unsigned dim) const { return c.nest.tripCounts[dim].value_or(assumedTrips); }
+  int64_t trips(unsigned dim) const { return tripsOf(c, dim); }
   int64_t product(llvm::ArrayRef<unsigned> dims) const {
     int64_t total = 1;
     for (unsigned dim : dims)
@@ -181,6 +181,7 @@ private:
   }
   bool isStatic(unsigned dim) const { return c.nest.tripCounts[dim].has_value(); }
 
+  std::string shortage(bool hasDims, bool hasUnit) const;
   bool chooseDims(ContractionPlan &p) const;
   bool fitUnit(ContractionPlan &p);
   bool fitBlock(ContractionPlan &p);
@@ -247,7 +248,7 @@ private:
   std::optional<unsigned> splitDim; // this is one core's part
   int64_t splitPiece = 0, lastPiece = 0, splitParts = 1;
   Reach reachOfA{c.a.access, *this}, reachOfB{c.b.access, *this}, reachOfC{c.c, *this};
-  std::string note;         // why a unit that takes the elements is left out
+  std::string refusal;      // why a unit that takes the element types is left out
   bool isRowOfSums = false; // one vector times a matrix that lies along k
 };
 

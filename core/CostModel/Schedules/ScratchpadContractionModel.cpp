@@ -152,7 +152,6 @@ struct Judge {
   const CoreHierarchy &cores;
   const TailShape &tail;
   int64_t m, n, k, outer = 1, otherK = 1, align = 1;
-  bool knownSteps = true;
 
   TileTransfer operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
                        int64_t cols) const;
@@ -235,8 +234,8 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element),
           bytesC = elementBytes(unit.c.element);
   int64_t steps = llvm::divideCeil(k, plan.tileK) * otherK;
-  plan.slices = 1; // of an unknown number of steps the first is sure
-  while (knownSteps && plan.slices * 2 <= std::min(steps, mostSlices) && plan.tileM % (plan.slices * 2) == 0)
+  plan.slices = 1;
+  while (plan.slices * 2 <= std::min(steps, mostSlices) && plan.tileM % (plan.slices * 2) == 0)
     plan.slices *= 2;
   int64_t rows = plan.tileM / plan.slices;
 
@@ -333,8 +332,6 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     judge.outer *= extent(dim);
   for (unsigned dim : base.otherK)
     judge.otherK *= extent(dim);
-  for (unsigned dim : c.k)
-    judge.knownSteps &= c.nest.tripCounts[dim].has_value();
 
   auto forced = [&](StringRef name) -> std::optional<int64_t> {
     for (auto &[field, value] : options.overrides)

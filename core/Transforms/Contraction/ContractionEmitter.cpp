@@ -9,7 +9,9 @@
 // and the dynamic sizes (symbols); an access is its map applied to them. Sizes
 // are split into sections of constant tile shape, so that no guard is needed
 // inside: static sizes into even register rows and one narrower last panel,
-// dynamic sizes into a main part and single rows or vectors.
+// dynamic sizes into a main part and single rows or vectors, the last of which
+// may be partial. Static or not, k is cut into blocks of constant length, but
+// for the last one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,10 +66,7 @@ void ContractionNest::splitDimensions() {
       rowSections.push_back(last);
     }
   } else {
-    AffineExpr full = extent.floorDiv(p.rows * step);
-    rowSections.push_back({constant(0), full, p.rows, nullptr});
-    if (p.rows > 1)
-      rowSections.push_back({full * (p.rows * step), extent - full * (p.rows * step), 1, nullptr});
+    dynamicRows(extent);
   }
 
   if (p.rowDim)
@@ -100,6 +99,47 @@ void ContractionNest::splitDimensions() {
   if (p.laneDim)
     for (Section &section : panelSections)
       section.first = section.first + baseOf(*p.laneDim);
+}
+
+/// Sections of rows of a dynamic size: of the unit rows that are whole as many register tiles as the form counts with,
+/// then single ones, then what exists of a last one. A unit of one row has its tiles even, like static sizes, where
+/// there are enough rows for tiles of `rows` and `rows - 1`.
+void ContractionNest::dynamicRows(AffineExpr extent) {
+  int64_t step = unit.m;
+  AffineExpr whole = extent.floorDiv(step), wide = whole.floorDiv(p.rows), single = whole - wide * p.rows;
+  if (evenRows) {
+    wide = evenRows->wide;
+    rowSections.push_back({constant(0), wide, p.rows, nullptr});
+    rowSections.push_back({wide * (p.rows * step), evenRows->narrow, p.rows - 1, nullptr});
+    single = evenRows->single;
+  } else {
+    rowSections.push_back({constant(0), wide, p.rows, nullptr});
+  }
+  if (p.rows > 1)
+    rowSections.push_back({(whole - single) * step, single, 1, nullptr});
+  if (step > 1) {
+    AffineExpr rest = extent - whole * step;
+    rowSections.push_back({whole * step, rest.ceilDiv(step), 1, rest});
+  }
+}
+
+/// How many tiles of `rows` and of `rows - 1` rows a dynamic size has, and single rows where these do not add up to it.
+void ContractionNest::countEvenRows() {
+  evenRows.reset();
+  if (!p.rowDim || unit.m > 1 || p.rows < 3 || isa<AffineConstantExpr>(space.extent(*p.rowDim)))
+    return;
+  OpBuilder &b = builder();
+  AffineExpr extent = space.extent(*p.rowDim);
+  AffineExpr tiles = extent.ceilDiv(p.rows), narrow = tiles * p.rows - extent, full = extent.floorDiv(p.rows);
+  // Tiles that lack a row are at most all of them, else some would lack two.
+  Value isEven =
+      arith::CmpIOp::create(b, space.loc, arith::CmpIPredicate::sle, space.value(narrow), space.value(tiles));
+  auto choose = [&](AffineExpr even, AffineExpr uneven) {
+    return space.define(
+        arith::SelectOp::create(b, space.loc, isEven, space.value(even), space.value(uneven)).getResult());
+  };
+  evenRows =
+      EvenRows{choose(tiles - narrow, full), choose(narrow, constant(0)), choose(constant(0), extent - full * p.rows)};
 }
 
 void ContractionNest::outerLoops(ArrayRef<unsigned> dims, function_ref<void()> body) {
@@ -152,16 +192,30 @@ void ContractionNest::emit() {
   vectorElement = elementType(unit.b.element, builder().getContext());
   scalarElement = elementType(unit.a.element, builder().getContext());
   sortDimensions();
+  countEvenRows();
   parallel([&] { outerLoops(outerWithVectors, [&] { reduceBlocks(); }); });
 }
 
+/// All of k, or blocks of it. Of a dynamic size the last block takes between half a block and one and a half: what is
+/// over goes through C no more often than in even blocks.
 void ContractionNest::reduceBlocks() {
-  AffineExpr total = space.extent(p.kDim);
+  AffineExpr total = space.extent(p.kDim), length = constant(p.kBlock);
   auto size = dyn_cast<AffineConstantExpr>(total);
-  if (!size || p.kBlock == 0 || size.getValue() <= p.kBlock)
+  if (p.kBlock == 0 || (size && size.getValue() <= p.kBlock))
     return block({constant(0), total, true, true});
+  if (!size) {
+    AffineExpr before =
+        (total + p.kBlock / 2).floorDiv(p.kBlock) - 1; // blocks before the last; of a short k none, or -1
+    AffineExpr once = constant(1), most = constant(p.kBlock + p.kBlock / 2);
+    space.loop(constant(0), {once, before}, [&](AffineExpr) {
+      block({constant(0), length, true, false});
+      space.loop(constant(1), {before}, [&](AffineExpr iv) { block({iv * p.kBlock, length, false, false}); });
+      block({before * p.kBlock, total - before * p.kBlock, false, true, most});
+    });
+    space.loop(constant(0), {once, once - before}, [&](AffineExpr) { block({constant(0), total, true, true, most}); });
+    return;
+  }
   int64_t blocks = llvm::divideCeil(size.getValue(), p.kBlock), lastLength = size.getValue() - (blocks - 1) * p.kBlock;
-  AffineExpr length = constant(p.kBlock);
   block({constant(0), length, true, false});
   bool lastIsLikeOthers = lastLength == p.kBlock && task.epilogue.empty();
   space.loop(constant(1), {constant(lastIsLikeOthers ? blocks : blocks - 1)},
@@ -174,8 +228,8 @@ void ContractionNest::reduceBlocks() {
 /// in place.
 SmallVector<PackedBuffer, 2> ContractionNest::packAllRows(const KBlock &k) {
   SmallVector<PackedBuffer, 2> packed(rowSections.size());
-  if (p.packScalars)
-    for (auto [section, buffer] : llvm::zip(rowSections, packed)) {
+  for (auto [section, buffer] : llvm::zip(rowSections, packed))
+    if (packsScalars(section)) {
       auto [first, last] = rowRange(section);
       packedRows(section, k, first, last);
       buffer = packedScalars;
@@ -193,7 +247,7 @@ std::pair<AffineExpr, AffineExpr> ContractionNest::rowRange(const Section &secti
 
 void ContractionNest::block(const KBlock &k) {
   packedOnce.clear();
-  if (p.packScalars && p.rowBlock == 0 && outerOther.empty())
+  if (p.rowBlock == 0 && outerOther.empty())
     packedOnce = packAllRows(k);
   for (const Section &section : panelSections) {
     AffineExpr begin = constant(0), end = section.count;
@@ -232,13 +286,14 @@ PackRequest ContractionNest::packRequest(const ContractionOperand &operand, cons
   request.first = section.first;
   request.kBegin = k.begin;
   request.kLength = k.length;
+  request.kMost = k.most ? k.most : k.length;
   return request;
 }
 
 /// Panels from `begin` to the smallest of `ends`: packs them, then all rows against them.
 void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<AffineExpr> ends, const KBlock &k) {
   packedVectors = {};
-  if (p.packVectors) {
+  if (packsVectors(section)) {
     PackRequest request = packRequest(vectors, section, k);
     request.element = vectorElement;
     request.freeDim = p.laneDim.value_or(noDim);
@@ -291,7 +346,8 @@ void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<
       space.loop(constant(0), {blocks}, [&](AffineExpr iv) {
         AffineExpr begin = from + iv * p.rowBlock;
         SmallVector<AffineExpr> ends{begin + p.rowBlock, to};
-        if (p.packScalars)
+        packedScalars = {};
+        if (packsScalars(rowSection))
           packedRows(rowSection, k, begin, nullptr);
         forPanels([&](AffineExpr panel) {
           space.loop(begin, ends, [&](AffineExpr row) {

@@ -35,6 +35,7 @@ struct Section {
 struct KBlock {
   mlir::AffineExpr begin, length;
   bool first = true, last = true;
+  mlir::AffineExpr most = {}; // elements that it may have; null: `length`
 };
 
 /// Writes the nest of one plan. Positions are affine expressions over the loops entered so far.
@@ -55,6 +56,8 @@ private:
 
   void sortDimensions();
   void splitDimensions();
+  void dynamicRows(mlir::AffineExpr extent);
+  void countEvenRows();
   void parallel(llvm::function_ref<void()> body);
   void overPieces(llvm::function_ref<void()> body);
   /// Where this core's part of a dimension begins, and its elements.
@@ -69,6 +72,9 @@ private:
                         const KBlock &k);
   mlir::Value elementwise(mlir::ValueRange inputs, llvm::function_ref<mlir::Value(mlir::ValueRange)> body);
   llvm::SmallVector<PackedBuffer, 2> packAllRows(const KBlock &k);
+  /// Whether the operand's part of a section is packed: the last fragment of a unit of several rows has no mask.
+  bool packsVectors(const Section &section) const { return p.packVectors || (p.isBlock() && section.valid); }
+  bool packsScalars(const Section &section) const { return p.packScalars || (p.isBlock() && section.valid); }
   std::pair<mlir::AffineExpr, mlir::AffineExpr> rowRange(const Section &section);
   PackRequest packRequest(const ContractionOperand &operand, const Section &section, const KBlock &k);
   void packedRows(const Section &rowSection, const KBlock &k, mlir::AffineExpr first, mlir::AffineExpr end);
@@ -111,6 +117,11 @@ private:
   mlir::Type vectorElement, scalarElement;
   llvm::SmallVector<unsigned> outerWithVectors, outerOther, otherK;
   llvm::SmallVector<Section> rowSections, panelSections;
+  /// Register tiles of `rows` and `rows - 1` rows that a dynamic size has, and single rows.
+  struct EvenRows {
+    mlir::AffineExpr wide, narrow, single;
+  };
+  std::optional<EvenRows> evenRows;
   mlir::AffineExpr threadIndex;
   mlir::AffineExpr pieceBase, pieceExtent; // of the dimension that cores share, if its size is known
 

@@ -189,8 +189,6 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
                                     {"candidates", bestCandidates(std::move(considered))}});
       return;
     }
-  if (plan && !plan->note.empty())
-    root.emitRemark() << "contraction is mapped to \"" << plan->unit->name << "\": " << plan->note;
   if (plan) {
     fuseProducers(task, *plan, group, target, options);
     task.plan = *plan;

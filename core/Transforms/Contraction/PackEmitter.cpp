@@ -11,7 +11,7 @@
 //   k contiguous           square blocks transposed in registers
 //   k contiguous, groups as long as a vector       vectors along k
 //   k contiguous, scalars  vectors along k into rows; free dimension contiguous, scalars: a panel's width at once
-//   otherwise              element by element
+//   otherwise              element by element; so is what a dynamic length has beyond whole groups and blocks of them
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,8 @@ public:
 
 private:
   AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, b.getContext()); }
-  AffineExpr paddedK() { return r.kLength.ceilDiv(r.kStep) * r.kStep; }
+  AffineExpr paddedK() { return padded(r.kLength); }
+  AffineExpr padded(AffineExpr k) { return k.ceilDiv(r.kStep) * r.kStep; }
   int64_t strideOf(unsigned dim) { return dim == ~0u ? 0 : access.stride(dim).value_or(0); }
 
   void overOtherK(unsigned which, function_ref<void()> body);
@@ -60,11 +61,15 @@ private:
   void copyGroups(AffineExpr base);
   void copyTransposedGroups(AffineExpr base);
   void overGroups(AffineExpr base, function_ref<void(int64_t, AffineExpr, int64_t)> body);
-  int64_t existingLanes(int64_t lane);
+  AffineExpr existingLanes(int64_t lane);
+  std::optional<AffineExpr> existingAlongK(int64_t lane, int64_t i, int64_t span, int64_t existing);
   static int64_t wide(Type type) { return type.getIntOrFloatBitWidth(); }
   void copyRows(AffineExpr base);
   void copyRuns();
-  void copyElements(AffineExpr base);
+  void copyElements(AffineExpr base) {
+    overOtherK(0, [&] { copyElementsFrom(base, constant(0)); });
+  }
+  void copyElementsFrom(AffineExpr base, AffineExpr from);
   void copyGroupOfLanes(AffineExpr base, AffineExpr group, int64_t existing);
 
   IterationSpace &space;
@@ -82,19 +87,17 @@ PackedBuffer Packer::pack() {
   buffer.rows = r.vector == 0 && kContiguous;
   buffer.otherK.assign(r.otherK.begin(), r.otherK.end());
   AffineExpr count = r.capacity ? constant(r.capacity) : r.ends.front() - r.begin;
-  buffer.allocate(space, r.element, count, r.width, paddedK());
+  buffer.allocate(space, r.element, count, r.width, padded(r.kMost));
 
   unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
   bool canTranspose = r.vector > 1 && kContiguous && (wordBits == 32 || wordBits == 64) && r.vector * wordBits >= 128 &&
-                      r.vector * wordBits <= 512 && isa<AffineConstantExpr>(r.kLength) &&
-                      (!r.valid || isa<AffineConstantExpr>(r.valid));
+                      r.vector * wordBits <= 512;
   // A group is a vector of its own: rows of a unit that holds several of them.
-  bool longGroups = r.vector > 1 && r.group > 1 && r.group == r.kStep && r.group * wide(r.element) >= 128 &&
-                    isa<AffineConstantExpr>(r.kLength) && (!r.valid || isa<AffineConstantExpr>(r.valid));
+  bool longGroups = r.vector > 1 && r.group > 1 && r.group == r.kStep && r.group * wide(r.element) >= 128;
   int64_t perWord = 32 / wide(r.element);
   bool squareWords = longGroups && (perWord == 2 || perWord == 4) && r.group == r.vector * perWord &&
                      wide(r.element) == wide(r.operand->element);
-  bool lanes = r.vector > 0 && lanesContiguous && !longGroups && (r.group == 1 || isa<AffineConstantExpr>(r.kLength));
+  bool lanes = r.vector > 0 && lanesContiguous && !longGroups;
   // Several panels side by side are written row by row: long runs of the source are what hardware prefetchers follow.
   // (A unit that reads one group a step has its panels packed one by one, right before their use.)
   auto panels = dyn_cast<AffineConstantExpr>(r.capacity ? constant(r.capacity) : count);
@@ -224,6 +227,8 @@ void Packer::copyLanes(AffineExpr base) {
     AffineExpr full = r.kLength.floorDiv(r.group);
     space.loop(constant(0), {full}, [&](AffineExpr group) { copyGroupOfLanes(base, group, r.group); });
     auto length = dyn_cast<AffineConstantExpr>(r.kLength);
+    if (!length && r.group > 1)
+      return copyElementsFrom(base, full * r.group);
     if (length && length.getValue() % r.group)
       copyGroupOfLanes(base, full, length.getValue() % r.group);
     space.loop(r.kLength.ceilDiv(r.group), {paddedK().floorDiv(r.group)},
@@ -233,44 +238,45 @@ void Packer::copyLanes(AffineExpr base) {
 
 /// All panels of one group of k after the other.
 void Packer::copyRowsOfPanels() {
-  auto overPanels = [&](AffineExpr group, int64_t existing) {
+  auto overPanels = [&](function_ref<void(AffineExpr)> body) {
     space.loop(r.begin, r.ends, [&](AffineExpr iv) {
       panel = iv - r.begin;
-      copyGroupOfLanes(r.first + iv * r.width, group, existing);
+      body(r.first + iv * r.width);
     });
   };
-  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
-  AffineExpr full = constant(length / r.group);
-  space.loop(constant(0), {full}, [&](AffineExpr group) { overPanels(group, r.group); });
-  if (length % r.group)
-    overPanels(full, length % r.group);
-  space.loop(constant(llvm::divideCeil(length, r.group)), {paddedK().floorDiv(r.group)},
-             [&](AffineExpr group) { overPanels(group, 0); });
+  auto copyGroup = [&](AffineExpr group, int64_t existing) {
+    overPanels([&](AffineExpr base) { copyGroupOfLanes(base, group, existing); });
+  };
+  AffineExpr full = r.kLength.floorDiv(r.group);
+  space.loop(constant(0), {full}, [&](AffineExpr group) { copyGroup(group, r.group); });
+  auto length = dyn_cast<AffineConstantExpr>(r.kLength);
+  if (!length)
+    return overPanels([&](AffineExpr base) { copyElementsFrom(base, full * r.group); });
+  if (length.getValue() % r.group)
+    copyGroup(full, length.getValue() % r.group);
+  space.loop(constant(llvm::divideCeil(length.getValue(), r.group)), {paddedK().floorDiv(r.group)},
+             [&](AffineExpr group) { copyGroup(group, 0); });
 }
 
 /// Blocks of `vector` lanes x `vector` groups, transposed in registers as words of one group.
 void Packer::copyTransposed(AffineExpr base) {
   int64_t lanes = r.vector, span = lanes * r.group; // elements of k in a block
-  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
-  int64_t valid = r.valid ? cast<AffineConstantExpr>(r.valid).getValue() : lanes;
-  int64_t groups = cast<AffineConstantExpr>(paddedK()).getValue() / r.group;
   unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
   Type word = r.group == 1 ? r.element : Type(b.getIntegerType(wordBits));
-  auto blockAt = [&](AffineExpr block, int64_t lane, int64_t existing) {
-    int64_t rowsHere = lane + lanes >= r.width ? valid : lanes;
+  auto blockAt = [&](AffineExpr block, int64_t lane, int64_t existing, int64_t stored) {
     SmallVector<Value> rows;
     auto wordType = VectorType::get({lanes}, word);
     for (int64_t i = 0; i < lanes; ++i) {
-      if (i >= rowsHere) {
+      std::optional<AffineExpr> valid = existingAlongK(lane, i, span, existing);
+      if (!valid) {
         rows.push_back(zero(wordType));
         continue;
       }
       place(base + lane + i, block * span);
-      Value row = loadVector(span, existing < span ? constant(existing) : AffineExpr());
+      Value row = loadVector(span, *valid);
       rows.push_back(r.group == 1 ? row : Value(vector::BitCastOp::create(b, loc, wordType, row)));
     }
     rows = transposeSquare(b, loc, rows);
-    int64_t stored = existing < span ? std::min(lanes, groups - length / span * lanes) : lanes;
     for (int64_t i = 0; i < stored; ++i) {
       Value row = rows[i];
       if (r.group != 1)
@@ -279,11 +285,16 @@ void Packer::copyTransposed(AffineExpr base) {
     }
   };
   overOtherK(0, [&] {
+    AffineExpr blocks = r.kLength.floorDiv(span);
+    auto size = dyn_cast<AffineConstantExpr>(r.kLength);
+    int64_t length = size ? size.getValue() : 0, groups = llvm::alignTo(length, r.kStep) / r.group;
     for (int64_t lane = 0; lane < r.width; lane += lanes) {
-      space.loop(constant(0), {constant(length / span)}, [&](AffineExpr block) { blockAt(block, lane, span); });
+      space.loop(constant(0), {blocks}, [&](AffineExpr block) { blockAt(block, lane, span, lanes); });
       if (length % span)
-        blockAt(constant(length / span), lane, length % span);
+        blockAt(blocks, lane, length % span, std::min(lanes, groups - length / span * lanes));
     }
+    if (!size)
+      return copyElementsFrom(base, blocks * span);
     space.loop(constant(llvm::alignTo(length, span) / r.group), {constant(groups)},
                [&](AffineExpr group) { copyGroupOfLanes(base, group, 0); });
   });
@@ -292,31 +303,42 @@ void Packer::copyTransposed(AffineExpr base) {
 /// Calls `body(lane, group, existing)` for all vectors of free elements and groups of k of a panel; `existing`: the
 /// elements of the group that the source has.
 void Packer::overGroups(AffineExpr base, function_ref<void(int64_t, AffineExpr, int64_t)> body) {
-  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue();
+  auto length = dyn_cast<AffineConstantExpr>(r.kLength);
+  AffineExpr full = r.kLength.floorDiv(r.group);
   overOtherK(0, [&] {
     for (int64_t lane = 0; lane < r.width; lane += r.vector) {
-      space.loop(constant(0), {constant(length / r.group)}, [&](AffineExpr group) { body(lane, group, r.group); });
-      if (length % r.group)
-        body(lane, constant(length / r.group), length % r.group);
+      space.loop(constant(0), {full}, [&](AffineExpr group) { body(lane, group, r.group); });
+      if (length && length.getValue() % r.group)
+        body(lane, full, length.getValue() % r.group);
     }
+    if (!length)
+      copyElementsFrom(base, full * r.group);
   });
 }
 
-/// Free elements of the vector that begins at `lane` which the source has.
-int64_t Packer::existingLanes(int64_t lane) {
-  return r.valid && lane + r.vector >= r.width ? cast<AffineConstantExpr>(r.valid).getValue() : r.vector;
+/// Free elements of the vector that begins at `lane` which the source has; null: all.
+AffineExpr Packer::existingLanes(int64_t lane) { return lane + r.vector >= r.width ? r.valid : AffineExpr(); }
+
+/// Of `span` elements along k of free element `i` of the vector that begins at `lane`, those that the source has, where
+/// `existing` are left of k; null: all, nullopt: none.
+std::optional<AffineExpr> Packer::existingAlongK(int64_t lane, int64_t i, int64_t span, int64_t existing) {
+  AffineExpr lanes = existingLanes(lane), all = existing < span ? constant(existing) : AffineExpr();
+  if (!lanes)
+    return all;
+  if (auto known = dyn_cast<AffineConstantExpr>(lanes))
+    return i < known.getValue() ? std::optional(all) : std::nullopt;
+  // 1 where i < lanes, else 0, of lanes up to a vector.
+  return (lanes + (r.vector - 1 - i)).floorDiv(r.vector) * existing;
 }
 
 /// Each group is a vector along k, in the source and in the panel.
 void Packer::copyGroups(AffineExpr base) {
   overGroups(base, [&](int64_t lane, AffineExpr group, int64_t existing) {
     for (int64_t i = 0; i < r.vector; ++i) {
-      Value row;
-      if (i < existingLanes(lane)) {
+      Value row = zero(VectorType::get({r.group}, r.element));
+      if (std::optional<AffineExpr> valid = existingAlongK(lane, i, r.group, existing)) {
         place(base + lane + i, group * r.group);
-        row = loadVector(r.group, existing < r.group ? constant(existing) : AffineExpr());
-      } else {
-        row = zero(VectorType::get({r.group}, r.element));
+        row = loadVector(r.group, *valid);
       }
       storeVector(row, packedPosition(group, constant((lane + i) * r.group)));
     }
@@ -329,13 +351,12 @@ void Packer::copyTransposedGroups(AffineExpr base) {
   int64_t perWord = r.group / r.vector;
   auto wordType = VectorType::get({r.vector}, b.getIntegerType(32));
   overGroups(base, [&](int64_t lane, AffineExpr group, int64_t existing) {
-    int64_t lanes = existingLanes(lane);
     SmallVector<Value> words;
     for (int64_t word = 0; word < r.vector; ++word) {
       SmallVector<Value> rows;
       for (int64_t j = word * perWord; j < (word + 1) * perWord; ++j) {
         place(base + lane, group * r.group + j);
-        rows.push_back(j < existing ? loadVector(r.vector, lanes < r.vector ? constant(lanes) : AffineExpr())
+        rows.push_back(j < existing ? loadVector(r.vector, existingLanes(lane))
                                     : zero(VectorType::get({r.vector}, r.element)));
       }
       words.push_back(vector::BitCastOp::create(b, loc, wordType, interleaveRows(b, loc, rows)));
@@ -387,8 +408,8 @@ void Packer::copyRuns() {
   });
 }
 
-/// Element by element: any access, any tail.
-void Packer::copyElements(AffineExpr base) {
+/// Element by element from k = `from` on: any access, any remainder.
+void Packer::copyElementsFrom(AffineExpr base, AffineExpr from) {
   AffineExpr lanes = constant(r.width);
   if (r.valid)
     lanes = constant(r.width - r.vector) + r.valid;
@@ -397,19 +418,16 @@ void Packer::copyElements(AffineExpr base) {
     auto [map, operands] = space.map(packedPosition(group, free * r.group + (k - group * r.group)));
     AffineStoreOp::create(b, loc, value, buffer.memref, map, operands);
   };
-  overOtherK(0, [&] {
-    AffineExpr padded = paddedK();
-    space.loop(constant(0), {r.kLength}, [&](AffineExpr k) {
-      space.loop(constant(0), {lanes}, [&](AffineExpr free) {
-        place(base + free, k);
-        put(free, k, loadScalar());
-      });
-      if (r.valid)
-        space.loop(lanes, {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });
+  space.loop(from, {r.kLength}, [&](AffineExpr k) {
+    space.loop(constant(0), {lanes}, [&](AffineExpr free) {
+      place(base + free, k);
+      put(free, k, loadScalar());
     });
-    space.loop(r.kLength, {padded}, [&](AffineExpr k) {
-      space.loop(constant(0), {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });
-    });
+    if (r.valid)
+      space.loop(lanes, {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });
+  });
+  space.loop(r.kLength, {paddedK()}, [&](AffineExpr k) {
+    space.loop(constant(0), {constant(r.width)}, [&](AffineExpr free) { put(free, k, zero(r.element)); });
   });
 }
 

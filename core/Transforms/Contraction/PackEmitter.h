@@ -38,6 +38,7 @@ struct PackRequest {
   llvm::SmallVector<mlir::AffineExpr> ends; // ... up to the smallest of these
   int64_t capacity = 0;                     // panels in the buffer; 0: ends[0] - begin
   mlir::AffineExpr kBegin, kLength;
+  mlir::AffineExpr kMost; // elements of k that the buffer has room for
   bool offset = false;    // add half the range: signed elements become unsigned
   mlir::AffineExpr valid; // elements of the last vector that exist; null: all
 };

@@ -34,6 +34,8 @@ void ScratchpadContractionNest::emit() {
   if (!isa<AffineConstantExpr>(stepCount)) { // a sum over nothing is one step of zeros
     Value one = arith::ConstantIndexOp::create(builder(), space.loc, 1);
     stepCount = space.define(arith::MaxSIOp::create(builder(), space.loc, space.value(stepCount), one));
+    Value all = arith::ConstantIndexOp::create(builder(), space.loc, p.slices);
+    slicesInSteps = space.define(arith::MinSIOp::create(builder(), space.loc, space.value(stepCount), all));
   }
   AffineExpr tiles = tilesM * tilesN;
   for (unsigned d : p.outer)
@@ -152,7 +154,7 @@ void ScratchpadContractionNest::core(AffineExpr count, int64_t working) {
 SmallVector<Value> ScratchpadContractionNest::steps(AffineExpr count, ValueRange tokens) {
   size_t ring = 2 * (p.stages - 1);
   return space.reduce(constant(0), count, tokens, [&](AffineExpr tile, ValueRange outside) {
-    return space.reduce(constant(0), stepCount, outside, [&](AffineExpr step, ValueRange args) {
+    SmallVector<Value> done = space.reduce(constant(0), stepCount, outside, [&](AffineExpr step, ValueRange args) {
       AffineExpr position = tile * stepCount + step, later = position + (p.stages - 1);
       tile::WaitOp::create(builder(), space.loc, args.take_front(2));
       Value work = multiply(tile, step);
@@ -168,6 +170,18 @@ SmallVector<Value> ScratchpadContractionNest::steps(AffineExpr count, ValueRange
       llvm::append_range(next, onlyIf(finished, tail, [&] { return tailSlice(tile - 1, step, count, tail); }));
       return next;
     });
+    if (!slicesInSteps || p.slices == 1)
+      return done;
+    // A dynamic number of steps may be less than that of the slices: what they leave.
+    SmallVector<Value> tail(ArrayRef(done).drop_front(ring + 1));
+    done.truncate(ring + 1);
+    llvm::append_range(done, onlyIf(below(constant(0), tile), tail, [&] {
+                         return space.reduce(slicesInSteps, constant(p.slices), tail,
+                                             [&](AffineExpr slice, ValueRange args) {
+                                               return tailSlice(tile - 1, slice, count, args);
+                                             });
+                       }));
+    return done;
   });
 }
 

@@ -89,6 +89,7 @@ private:
   mlir::Value stageA, stageB, sums;
   mlir::AffineExpr number, stride; // of the core; of its tiles
   mlir::AffineExpr tilesM, tilesN, kBlocks, stepCount;
+  mlir::AffineExpr slicesInSteps; // slices that steps of k carry along; null: all
 };
 
 } // namespace tilewright

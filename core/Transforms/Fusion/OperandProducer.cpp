@@ -268,7 +268,7 @@ public:
   }
 
 private:
-  double trips(unsigned dim) const { return double(c.nest.tripCounts[dim].value_or(assumedTrips)); }
+  double trips(unsigned dim) const { return double(tripsOf(c, dim)); }
   double issue(double count, int64_t lanes) const {
     double vectors = count / double(std::max<int64_t>(lanes, 1));
     return model.issueSeconds(vectors * operations, vectors * double(producer.nest.loads.size()));
@@ -322,7 +322,7 @@ ProducerChoice chooseProducers(const Contraction &c, const ContractionPlan &plan
     std::optional<ContractionPlan> other = plan;
     PlanOptions asked = options;
     asked.considered = nullptr;
-    asked.overrides.emplace_back("lanes_on_m", plan.lanesOnM);
+    asked.overrides.emplace_back("lanes_on", plan.lanesOnM);
     bool isPacked = true;
     for (int i : {0, 1})
       if (fuse[i]) {

@@ -10,7 +10,7 @@
 // CHECK:         tile.load %arg0{{.*}} -> !tile.fragment<16x32xbf16, {{.*}}, "AmxRows">
 // CHECK:         tile.mma {{.*}} {unit = "cpu.amx_tdpbf16"}
 // CHECK-COUNT-4: tile.store {{.*}} %arg2
-module attributes {tilewright.target = "cpu:sapphire-rapids", tilewright.force = "rows=2,vectors=2,lanes_on_m=0,pack_scalars=0"} {
+module attributes {tilewright.target = "cpu:sapphire-rapids", tilewright.force = "rows=2,vectors=2,lanes_on=n,pack_scalars=0"} {
 func.func private @tiles(%A: memref<128x64xbf16>, %B: memref<64x64xbf16>, %C: memref<128x64xf32>) attributes {tilewright.kernel} {
   %z = arith.constant 0.0 : f32
   affine.for %i = 0 to 128 { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<128x64xf32> } }
@@ -40,7 +40,7 @@ func.func private @tiles(%A: memref<128x64xbf16>, %B: memref<64x64xbf16>, %C: me
 // CHECK:         tile.load %[[TILE]][%[[ROW]], 0] {{.*}} -> !tile.fragment<1x16xf32, {{#[a-z0-9]*}}>
 // CHECK:         tile.map
 // CHECK:         tile.store {{.*}} %arg2
-module attributes {tilewright.target = "cpu:sapphire-rapids", tilewright.force = "unit_m=16,rows=2,vectors=2,lanes_on_m=0"} {
+module attributes {tilewright.target = "cpu:sapphire-rapids", tilewright.force = "unit_m=16,rows=2,vectors=2,lanes_on=n"} {
 func.func private @partial(%A: memref<70x77xbf16>, %B: memref<77x64xbf16>, %C: memref<70x64xf32>, %bias: memref<64xf32>) attributes {tilewright.kernel} {
   %z = arith.constant 0.0 : f32
   affine.for %i = 0 to 70 { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<70x64xf32> } }
@@ -89,15 +89,15 @@ func.func private @blocks(%A: memref<64x64xi8>, %B: memref<64x64xi8>, %C: memref
 
 // -----
 
-// Sizes that are not known are left to units of one row.
+// Dynamic sizes keep the unit: tiles of whole fragments, single ones, and a last one of which a part exists, whose
+// panel is filled up with zeros. The last block of k is the only one whose length is dynamic.
 // CHECK-LABEL: func.func private @dynamic
-// CHECK-NOT:   amx
-// CHECK:       tile.mma {{.*}} {unit = "cpu.avx512_
+// CHECK:       tile.mma {{.*}} {unit = "cpu.amx_tdpbssd"}
+// CHECK-NOT:   cpu.avx512
 module attributes {tilewright.target = "cpu:sapphire-rapids"} {
 func.func private @dynamic(%A: memref<?x?xi8>, %B: memref<?x?xi8>, %C: memref<?x?xi32>, %m: index, %n: index, %k: index) attributes {tilewright.kernel} {
   %z = arith.constant 0 : i32
   affine.for %i = 0 to %m { affine.for %j = 0 to %n { affine.store %z, %C[%i, %j] : memref<?x?xi32> } }
-  // expected-remark@+1 {{contraction is mapped to "cpu.avx512_dpbusd": unit cpu.amx_tdpbssd needs sizes that are known}}
   affine.for %i = 0 to %m { affine.for %j = 0 to %n { affine.for %l = 0 to %k {
     %a = affine.load %A[%i, %l] : memref<?x?xi8>
     %b = affine.load %B[%l, %j] : memref<?x?xi8>
@@ -107,6 +107,31 @@ func.func private @dynamic(%A: memref<?x?xi8>, %B: memref<?x?xi8>, %C: memref<?x
     %p = arith.muli %x, %y : i32
     %s = arith.addi %c, %p : i32
     affine.store %s, %C[%i, %j] : memref<?x?xi32>
+  } } }
+  return
+}
+}
+
+// -----
+
+// Dynamic rows of an A that is read in place: only the last fragment, of which a part exists, is packed.
+// CHECK-LABEL: func.func private @rows
+// CHECK-DAG:   %[[PART:.*]] = memref.alloc({{.*}}) {alignment = 64 : i64} : memref<?x2x512xbf16>
+// CHECK:       tile.load %arg0[{{.*}}] elements {{.*}} : memref<?x64xbf16>
+// CHECK:       tile.load %[[PART]][
+module attributes {tilewright.target = "cpu:sapphire-rapids", tilewright.force = "rows=2,vectors=2,lanes_on=n,pack_scalars=0"} {
+func.func private @rows(%A: memref<?x64xbf16>, %B: memref<64x64xbf16>, %C: memref<?x64xf32>, %m: index) attributes {tilewright.kernel} {
+  %z = arith.constant 0.0 : f32
+  affine.for %i = 0 to %m { affine.for %j = 0 to 64 { affine.store %z, %C[%i, %j] : memref<?x64xf32> } }
+  affine.for %i = 0 to %m { affine.for %j = 0 to 64 { affine.for %l = 0 to 64 {
+    %a = affine.load %A[%i, %l] : memref<?x64xbf16>
+    %b = affine.load %B[%l, %j] : memref<64x64xbf16>
+    %c = affine.load %C[%i, %j] : memref<?x64xf32>
+    %x = arith.extf %a : bf16 to f32
+    %y = arith.extf %b : bf16 to f32
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %c, %p : f32
+    affine.store %s, %C[%i, %j] : memref<?x64xf32>
   } } }
   return
 }

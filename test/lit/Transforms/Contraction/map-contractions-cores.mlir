@@ -1,6 +1,6 @@
-// RUN: tw-opt %s -map-contractions=force=split=0 -canonicalize | FileCheck %s --check-prefix=ROWS
-// RUN: tw-opt %s -map-contractions=force=split=1,split_piece=512 -canonicalize | FileCheck %s --check-prefix=LANES
-// RUN: tw-opt %s -map-contractions=force=split=1,split_piece=500 -canonicalize | FileCheck %s --check-prefix=EVEN
+// RUN: tw-opt %s -map-contractions=force=split=rows -canonicalize | FileCheck %s --check-prefix=ROWS
+// RUN: tw-opt %s -map-contractions=force=split=lanes,split_piece=512 -canonicalize | FileCheck %s --check-prefix=LANES
+// RUN: tw-opt %s -map-contractions=force=split=lanes,split_piece=500 -canonicalize | FileCheck %s --check-prefix=EVEN
 
 // Cores share a dimension of the result; each plans its part. Pieces that divide the size run the same code.
 // ROWS:      affine.parallel (%[[CORE:.*]]) = (0) to (2)
