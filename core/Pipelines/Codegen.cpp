@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Settings.h"
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/Machine/NativeCode.h"
 #include "core/Pipelines/HalfConversions.h"
 #include "tilewright/Compiler.h"
@@ -131,7 +132,11 @@ static void optimiseOnce(llvm::Module &module, llvm::ModuleAnalysisManager &anal
 
 llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::ModuleOp source,
                                                                        llvm::LLVMContext &context) {
-  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(source, context, "tilewright");
+  std::unique_ptr<llvm::Module> module;
+  {
+    Stopwatch stopwatch("translation to LLVM IR");
+    module = mlir::translateModuleToLLVMIR(source, context, "tilewright");
+  }
   if (!module)
     return llvm::createStringError("the program cannot be written as LLVM IR");
   module->setDataLayout(targetMachine->createDataLayout());
@@ -150,6 +155,7 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::Mod
       function.addFnAttr(("no-builtin-" + name).str());
   }
 
+  Stopwatch stopwatch("LLVM optimisation");
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -204,6 +210,7 @@ static bool addCodegenPasses(llvm::TargetMachine &machine, llvm::legacy::PassMan
 }
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::Module &module) {
+  Stopwatch stopwatch("LLVM code generation");
   llvm::SmallVector<char, 0> bytes;
   auto generate = [&](llvm::Module &source) -> llvm::Error {
     bytes.clear();
@@ -230,6 +237,7 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::
 }
 
 llvm::Expected<std::string> CodeGenerator::assembly(llvm::Module &module) {
+  Stopwatch stopwatch("LLVM code generation");
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream os(text);
   llvm::legacy::PassManager passes;

@@ -14,6 +14,7 @@
 #include "tilewright/Compiler.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/Pipelines/Guard.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Cores.h"
@@ -23,6 +24,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -104,9 +106,10 @@ FailureOr<std::string> tilewright::selectFunction(ModuleOp module, llvm::StringR
 }
 
 /// The text of a reproducer: the stage's input, and the passes to run as `tw-opt --run-reproducer` reads them.
-static std::string reproducerText(llvm::StringRef input, PassManager &pm) {
-  std::string text = input.str(), passes;
+static std::string reproducerText(ModuleOp input, PassManager &pm) {
+  std::string text, passes;
   llvm::raw_string_ostream os(text), pipeline(passes);
+  input.print(os, OpPrintingFlags().enableDebugInfo(false));
   pm.printAsTextualPipeline(pipeline, /*pretty=*/false);
   os << "\n{-#\n  external_resources: {\n    mlir_reproducer: {\n      pipeline: \"";
   llvm::printEscapedString(passes, os);
@@ -118,18 +121,19 @@ static std::string reproducerText(llvm::StringRef input, PassManager &pm) {
 static LogicalResult runGuarded(ModuleOp module, PassManager &pm, unsigned stage, const CompileOptions &options) {
   if (options.reproducer.empty())
     return pm.run(module);
-  std::string before;
+  OwningOpRef<ModuleOp> before;
   LogicalResult result = failure();
-  // Printing is guarded too: what the stage before left may be what crashes.
+  // Copying and printing are guarded too: what the stage before left may be what crashes.
   auto run = [&] {
-    llvm::raw_string_ostream os(before);
-    module.print(os, OpPrintingFlags().enableDebugInfo(false));
+    before = module.clone();
     result = pm.run(module);
   };
   if (finishes(run))
     return result;
-  std::string note;
-  if (llvm::Error error = writeFile(options.reproducer, reproducerText(before, pm)))
+  std::string note, text;
+  if (before)
+    (void)finishes([&] { text = reproducerText(*before, pm); });
+  if (llvm::Error error = writeFile(options.reproducer, text))
     note = "no reproducer could be written: " + llvm::toString(std::move(error));
   else
     note = "'tw-opt --run-reproducer " + options.reproducer +
@@ -172,8 +176,10 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   if (cores) // all of them work on one program
     module->setAttr(threadsAttr, builder.getI64IntegerAttr(cores->cores));
   for (unsigned stage = first; stage <= last; ++stage) {
+    Stopwatch stopwatch(stageName(stage));
     PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
-    pm.enableVerifier(stage == last);
+    pm.enableVerifier(false); // once, behind the last one
+    timePasses(pm);
     switch (stage) {
     case 1:
       buildImportPipeline(pm);
@@ -217,7 +223,8 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
             pm, {.packedCall = options.packedCall, .tileLoops = options.tileLoops, .libm = options.promote});
       break;
     }
-    if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)))
+    if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)) ||
+        (stage == last && failed(verify(module))))
       return failure();
     if (!options.dumpDirectory.empty()) {
       std::string text;

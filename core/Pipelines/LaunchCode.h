@@ -28,8 +28,8 @@ public:
   /// Replaces units of `module` by instructions; an error says what cannot be generated. The module outlives the code.
   static llvm::Expected<std::unique_ptr<LaunchCode>> create(mlir::ModuleOp module);
 
-  /// LLVM IR, optimised. Code generation consumes it: each image starts from a fresh one.
-  llvm::Expected<std::unique_ptr<llvm::Module>> translate() { return codeGenerator->translate(module, context); }
+  /// LLVM IR, optimised. Code generation consumes it: each image starts from a copy.
+  llvm::Expected<std::unique_ptr<llvm::Module>> translate();
   CodeGenerator &generator() { return *codeGenerator; }
 
   /// One kind of code of the target.
@@ -44,6 +44,7 @@ private:
   std::shared_ptr<const TargetDescription> chip;
   const Target *target = nullptr;
   llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> optimised; // once asked for
   std::unique_ptr<CodeGenerator> codeGenerator;
 };
 

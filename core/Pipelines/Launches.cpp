@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/Machine/ModuleTarget.h"
 #include "core/Pipelines/LaunchCode.h"
 #include "core/Transforms/Passes.h"
@@ -22,6 +23,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace tilewright;
 
@@ -53,6 +55,7 @@ llvm::Expected<std::unique_ptr<LaunchCode>> LaunchCode::create(mlir::ModuleOp mo
   code->chip = found->chip;
   code->target = found->target;
   mlir::PassManager pm(module.getContext());
+  timePasses(pm);
   pm.addPass(createEmitUnits());
   pm.addPass(mlir::createConvertToLLVMPass()); // ops of a target that are LLVM or assembly
   if (mlir::failed(pm.run(module)))
@@ -62,6 +65,16 @@ llvm::Expected<std::unique_ptr<LaunchCode>> LaunchCode::create(mlir::ModuleOp mo
     return generator.takeError();
   code->codeGenerator = std::move(*generator);
   return code;
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>> LaunchCode::translate() {
+  if (!optimised) {
+    auto code = codeGenerator->translate(module, context);
+    if (!code)
+      return code.takeError();
+    optimised = std::move(*code);
+  }
+  return llvm::CloneModule(*optimised);
 }
 
 llvm::Expected<std::string> LaunchCode::image(llvm::StringRef kind) {

@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/Pipelines/OpenMP.h"
 #include "tilewright/Compiler.h"
 
@@ -51,6 +52,7 @@ static llvm::Expected<std::string> findLibrary(const llvm::Triple &triple, llvm:
 /// What lld makes of the bytes of an object file and these arguments; an error says that `what` cannot be linked.
 static llvm::Expected<std::string> linkObject(llvm::StringRef object, llvm::ArrayRef<std::string> arguments,
                                               const std::string &what) {
+  Stopwatch stopwatch("link");
   llvm::SmallString<128> input, output;
   for (auto [suffix, file] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
     if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", suffix, *file))

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Pipelines/TileCanonicalization.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 
@@ -81,7 +82,7 @@ void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptio
 void tilewright::buildLowerLanesPipeline(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(createDistributeLanes());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createExpandMath());
@@ -102,7 +103,7 @@ void tilewright::buildLowerCoresPipeline(OpPassManager &pm) {
   pm.addPass(createFlattenSignatures());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createExpandMath());
@@ -127,7 +128,7 @@ void tilewright::buildLowerCoresToCPipeline(OpPassManager &pm) {
   pm.addPass(createWriteHostProgram());
   expandArithmetic(pm, {"bf16", "f16"});
   pm.addPass(createExpandHalfs());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
 }

@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Pipelines/TileCanonicalization.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Pipeline.h"
 
@@ -26,7 +27,7 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
   pm.addNestedPass<func::FuncOp>(createUnrollTaps());
   pm.addNestedPass<func::FuncOp>(createFuseNests());
   pm.addNestedPass<func::FuncOp>(createVectorizeNests());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
 }
 
@@ -47,16 +48,16 @@ void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createMapRowsToLanes());
   pm.addNestedPass<func::FuncOp>(createMapTransposesToLanes());
   pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
 }
 
 void tilewright::buildMapLanesPipeline(OpPassManager &pm) {
   pm.addPass(createPlaceHostCode());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTileCanonicalizer());
   pm.addPass(createOutlineLaunches());
   pm.addPass(createDropSignedness());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
 }
 
@@ -72,7 +73,7 @@ void tilewright::buildOptimizeCoresPipeline(OpPassManager &pm, bool vectors) {
   pm.addNestedPass<func::FuncOp>(createPipelineTiles());
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
 }
 

@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/Pages/ExplainPage.h"
 #include "core/Pipelines/Compilation.h"
 #include "core/Tools/Command.h"
@@ -37,16 +38,15 @@ struct Arguments {
                                cl::ValueOptional, cl::init(""), cl::cat(category)};
   cl::opt<std::string> dumpStages{"dump-stages", cl::desc("Directory for the IR after each stage"),
                                   cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<std::string> time{"time", cl::desc("Print where the time of the compilation went: text or json"),
+                            cl::ValueOptional, cl::init(""), cl::cat(category)};
 };
 
 } // namespace
 
-int main(int argc, char **argv) {
-  Command command(argc, argv);
-  Arguments arguments;
+/// Compiles as `arguments` say; the status of the process.
+static int run(const Arguments &arguments) {
   const ProgramOptions &program = arguments.program;
-  if (llvm::Error error = command.parse(arguments.category, "Compiles a tensor program ahead of time.\n", program))
-    return fail(std::move(error));
   bool wantsExplanation = arguments.explain.getNumOccurrences() > 0;
   const std::string &form = arguments.explain;
   if (form != "" && form != "text" && form != "json" && form != "html")
@@ -63,8 +63,10 @@ int main(int argc, char **argv) {
     return fail(std::move(error));
   auto chip = llvm::cantFail(TargetRegistry::get().describe(program.target));
 
+  std::optional<Stopwatch> reading(std::in_place, "read");
   Program source(program);
   mlir::ModuleOp module = source.read();
+  reading.reset();
   if (!module)
     return 1;
 
@@ -102,5 +104,33 @@ int main(int argc, char **argv) {
   if (!headerFile.empty())
     if (llvm::Error error = writeFile(headerFile, compiled->header))
       return fail(std::move(error));
-  return finish(0);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  Command command(argc, argv);
+  Arguments arguments;
+  if (llvm::Error error =
+          command.parse(arguments.category, "Compiles a tensor program ahead of time.\n", arguments.program))
+    return fail(std::move(error));
+  // Linking resets the options of the process.
+  const bool isTimed = arguments.time.getNumOccurrences() > 0;
+  const std::string form = arguments.time;
+  if (form != "" && form != "text" && form != "json")
+    return fail("unknown form '" + form + "' of --time; expected text or json");
+  mlir::DefaultTimingManager times;
+  times.setEnabled(isTimed);
+  times.setDisplayMode(mlir::DefaultTimingManager::DisplayMode::Tree);
+  using Format = mlir::DefaultTimingManager::OutputFormat;
+  times.setOutput(mlir::createOutputStrategy(form == "json" ? Format::Json : Format::Text, llvm::errs()));
+  mlir::TimingScope root = times.getRootScope();
+  int status = 0;
+  {
+    Stopwatch stopwatch("compilation", isTimed ? &root : nullptr);
+    status = run(arguments);
+  }
+  root.stop();
+  if (status)
+    times.clear(); // else they are printed at the end
+  return status ? status : finish(0);
 }

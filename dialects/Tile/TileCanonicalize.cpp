@@ -70,7 +70,8 @@ template <typename OpTy> static LogicalResult dropFullValid(OpTy op, PatternRewr
 
 /// Replaces a load by the fragment that the last store before it in its block wrote to the same place.
 static LogicalResult forwardStore(LoadOp load, PatternRewriter &rewriter) {
-  if (load.getValidMapAttr())
+  auto isStore = [&](Operation *user) { return isa<StoreOp>(user) && user->getBlock() == load->getBlock(); };
+  if (load.getValidMapAttr() || llvm::none_of(load.getMemref().getUsers(), isStore))
     return failure();
   for (Operation *op = load->getPrevNode(); op; op = op->getPrevNode()) {
     if (auto store = dyn_cast<StoreOp>(op)) {

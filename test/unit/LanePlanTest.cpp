@@ -125,7 +125,7 @@ TEST(LanePlan, SplitsAreComparedByTheirBestPlans) {
     std::string text = halfProduct(1, 65536);
     SplitPlan split =
         withProduct(text, chip, [](LaneContractionQuestion question, const auto &chip, const auto &hierarchy) {
-          return planSplit(question, chip, hierarchy);
+          return planSplit(question, chip, hierarchy, /*all=*/true);
         });
     EXPECT_GT(split.parts, 1) << chip;
     ASSERT_GT(split.considered.size(), 3u) << chip;
@@ -235,4 +235,25 @@ TEST(LanePlan, ConsideredPlansAreEachThereOnce) {
         for (size_t j = 0; j < i; ++j)
           EXPECT_FALSE(considered[i].cutsLike(considered[j])) << i << " and " << j;
     });
+}
+
+/// What a bound leaves out cannot have won: with a list of all plans, which leaves none out, the same one is taken.
+TEST(LanePlan, BoundsKeepTheBestPlan) {
+  std::vector<std::string> texts = {halfProduct(1, 64), halfProduct(1, 4096), halfProduct(8, 512),
+                                    llvm::formatv(product, "f32", "%i, %j").str(),
+                                    llvm::formatv(product, "f64", "%j, %i").str()};
+  for (const char *chip : {"nvidia:A100", "nvidia:H100", "amd:MI300X", "amd:MI350", "amd:RX7900"})
+    for (const std::string &text : texts)
+      withProduct(text, chip, [&](const LaneContractionQuestion &question, const auto &chip, const auto &lanes) {
+        std::string reason;
+        std::vector<LaneContractionPlan> considered;
+        auto all = planLaneContraction(question, chip, lanes, reason, &considered),
+             bounded = planLaneContraction(question, chip, lanes, reason);
+        ASSERT_EQ(bool(all), bool(bounded)) << text;
+        if (all)
+          EXPECT_EQ(llvm::json::Value(all->toJSON()), llvm::json::Value(bounded->toJSON())) << text;
+        SplitPlan split = planSplit(question, chip, lanes), splitOfAll = planSplit(question, chip, lanes, /*all=*/true);
+        EXPECT_EQ(split.parts, splitOfAll.parts) << text;
+        EXPECT_EQ(split.seconds, splitOfAll.seconds) << text;
+      });
 }

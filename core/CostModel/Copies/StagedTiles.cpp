@@ -112,7 +112,16 @@ int64_t StagedTiles::loadAlignment(const StagedOperand &operand) const {
                                        : vectorBytes;
 }
 
-StagedOperand StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
+const StagedOperand &StagedTiles::operand(const LaneContractionPlan &plan, bool isA) {
+  int64_t free = isA ? plan.blockM() : plan.blockN();
+  PlanPart part(plan.unit, isA, free, plan.depth, plan.subgroups(), plan.lastApart);
+  auto found = described.find(part);
+  if (found == described.end())
+    found = described.emplace(part, describe(plan, isA)).first;
+  return found->second;
+}
+
+StagedOperand StagedTiles::describe(const LaneContractionPlan &plan, bool isA) {
   const ContractionOperand &given = isA ? c.a : c.b;
   const UnitOperand &own = isA ? plan.unit->a : plan.unit->b;
   unsigned freeDim = isA ? plan.mDim : plan.nDim;
@@ -224,14 +233,17 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
     operand.turn = best.turn;
     operand.use = shaped(best.turn);
   }
-  if (isNew)
-    best.sectors = sectorsTouched(best.tile, operand.use);
   tile = best.tile;
-  operand.sectors = best.sectors;
   int64_t pitch = operand.use.rowBytes + tile.padding * bytes;
   operand.writeBytes = std::min(operand.use.pieceBytes, pitch & -pitch);
   if (tile.swizzleBits)
     operand.writeBytes = std::min(operand.writeBytes, int64_t(1) << tile.swizzleBase);
+  if (isNew) {
+    best.sectors = sectorsTouched(best.tile, operand.use);
+    best.writes = writesOf(operand, tile);
+  }
+  operand.sectors = best.sectors;
+  operand.writes = best.writes;
   tile.kInner = operand.kInner;
   tile.turn = operand.turn;
   tile.direct = operand.direct;
@@ -246,14 +258,17 @@ double StagedTiles::arrange(StagedOperand &operand, StagedTile &tile) {
 /// index.
 double StagedTiles::checks(const LaneContractionPlan &plan, bool isA, double loads) const {
   constexpr double each = 2;
-  const ContractionOperand &operand = isA ? c.a : c.b;
-  double total = 0;
-  for (unsigned d : operand.bounded) {
-    AffineExpr index = operand.access.map.getResult(d);
-    bool moves = index.isFunctionOfDim(isA ? plan.mDim : plan.nDim) || index.isFunctionOfDim(plan.kDim);
-    total += each * (moves ? loads : 1);
+  std::optional<Comparisons> &comparisons = compared[isA];
+  if (!comparisons) {
+    comparisons.emplace();
+    const ContractionOperand &operand = isA ? c.a : c.b;
+    for (unsigned d : operand.bounded) {
+      AffineExpr index = operand.access.map.getResult(d);
+      bool moves = index.isFunctionOfDim(isA ? plan.mDim : plan.nDim) || index.isFunctionOfDim(plan.kDim);
+      ++(moves ? comparisons->moved : comparisons->fixed);
+    }
   }
-  return total;
+  return each * (double(comparisons->moved) * loads + double(comparisons->fixed));
 }
 
 /// Instructions that load one fragment.
@@ -364,7 +379,7 @@ StepInstructions StagedTiles::instructions(const LaneContractionPlan &plan, cons
     if (each->direct)
       result.loop += loads * chip.number(Number::DirectPlace).value_or(0);
     else if (!hasEngine || each->turns) // else the engine writes
-      result.writes += writesOf(*each, each == &a ? plan.a : plan.b);
+      result.writes += each->writes;
   }
   // Counter, comparison and branch of an iteration; a barrier and the stage of a step; the address of each load from
   // global memory, whose rows are far apart where copies turn; waits for accesses to the scratchpad, whose addresses

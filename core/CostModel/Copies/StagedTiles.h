@@ -16,7 +16,9 @@
 
 #include "core/CostModel/Copies/TileArrangement.h"
 #include "core/CostModel/Copies/TurnedCopy.h"
+#include <array>
 #include <map>
+#include <optional>
 
 namespace tilewright {
 
@@ -34,6 +36,7 @@ struct StagedOperand {
   TurnShape turn;          // of a lane that does
   int64_t writeBytes = 16; // of one write into the tile as it is arranged
   double sectors = 1;      // how many times copies touch those of the array's rows, as it is arranged
+  double writes = 0;       // instructions that write a lane's part, as it is arranged
 
   /// Whether copies touch each once.
   bool fillsSectors() const { return sectors <= 1; }
@@ -46,7 +49,7 @@ public:
 
   /// A's or B's tile in `plan`. The order is that of the array if the chip can load matrices transposed, else that of
   /// the fragments.
-  StagedOperand operand(const LaneContractionPlan &plan, bool isA);
+  const StagedOperand &operand(const LaneContractionPlan &plan, bool isA);
   /// Arranges it over the banks, and chooses the blocks that lanes transpose: of those with the fewest conflicts that
   /// with the fewest instructions. How many times the clocks without conflicts its accesses take.
   double arrange(StagedOperand &operand, StagedTile &tile);
@@ -74,6 +77,7 @@ public:
   bool engine() const { return hasEngine; }
 
 private:
+  StagedOperand describe(const LaneContractionPlan &plan, bool isA);
   double writesOf(const StagedOperand &operand, const StagedTile &tile) const;
   /// Bytes that divide the addresses of vectors that copies of this operand load.
   int64_t loadAlignment(const StagedOperand &operand) const;
@@ -90,8 +94,16 @@ private:
   struct Arranged {
     StagedTile tile;
     TurnShape turn;
-    double clocks = 1, sectors = 1;
+    double clocks = 1, sectors = 1, writes = 0;
   };
+  /// What `describe` reads of a plan, in one contraction.
+  using PlanPart = std::tuple<const MatrixUnit *, bool, int64_t, int64_t, int64_t, bool>;
+  std::map<PlanPart, StagedOperand> described;
+  /// Indices that are compared with the sizes of A and B: those that the tile moves, and the others.
+  struct Comparisons {
+    int64_t moved = 0, fixed = 0;
+  };
+  mutable std::array<std::optional<Comparisons>, 2> compared;
   std::map<std::pair<decltype(std::declval<TileUse>().key()), int64_t>, Arranged> known; // by use and elements
 };
 

@@ -11,6 +11,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/FormerNames.h"
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -280,6 +281,7 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
 
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
                                                const PlanOptions &options, std::string &reason) {
+  Stopwatch stopwatch("planning");
   return Planner(contraction, target, options).planForCores(reason);
 }
 

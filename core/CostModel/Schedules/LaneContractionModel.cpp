@@ -15,6 +15,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Copies/TileOrder.h"
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/LaneDimensions.h"
@@ -175,6 +176,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                                                                    const TargetDescription &chip,
                                                                    const LaneHierarchy &hierarchy, std::string &reason,
                                                                    std::vector<LaneContractionPlan> *considered) {
+  Stopwatch stopwatch("planning");
   const auto &[c, freedom, overrides, unknownPitches, given, parts] = question;
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
@@ -236,6 +238,11 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
       for (int64_t slices : {1, 2, 4})
         sizes.emplace_back(depthBytes, most, slices);
 
+  auto isInFree = [&](const ContractionOperand &operand, unsigned freeDim) {
+    return isContiguousAlong(operand.access, freeDim) && !isContiguousAlong(operand.access, base.kDim);
+  };
+  const bool inFreeA = isInFree(c.a, base.mDim), inFreeB = isInFree(c.b, base.nDim);
+
   PlanRanking ranking;
   const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
   PlanShortage shortage;
@@ -243,6 +250,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
     if (!computes(unit, c, hierarchy, freedom.fast))
       continue;
     shortage.unit = true;
+    const bool isSliced = maySlice(unit, c, freedom);
     int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);
     int64_t fragmentA = std::max<int64_t>(1, unit.a.layout.numElements() * bitWidth(unit.a.element) / 32);
     int64_t fragmentB = std::max<int64_t>(1, unit.b.layout.numElements() * bitWidth(unit.b.element) / 32);
@@ -263,7 +271,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               int64_t subgroups = plan.subgroups(), threads = subgroups * hierarchy.lanes;
               if (plan.sliceDepth() < unit.k || plan.sliceDepth() % unit.k != 0 || subgroups > hierarchy.subgroups ||
                   !llvm::isPowerOf2_64(plan.blockM()) || !llvm::isPowerOf2_64(plan.blockN()) ||
-                  (slices > 1 && !maySlice(unit, c, freedom)))
+                  (slices > 1 && !isSliced))
                 continue;
               if (!agrees(plan, overrides))
                 continue;
@@ -274,12 +282,10 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                   (plan.depth >= 2 * k && depthBytes > shortestDepth && plan.depth > unit.k))
                 continue;
               // Rows of a tile fill sectors of global memory, unless the array's own are shorter.
-              auto fills = [&](const ContractionOperand &operand, unsigned freeDim, int64_t rows, int64_t extent) {
-                bool inFree =
-                    isContiguousAlong(operand.access, freeDim) && !isContiguousAlong(operand.access, plan.kDim);
+              auto fills = [&](bool inFree, int64_t rows, int64_t extent) {
                 return !inFree || rows * elementBytes >= std::min(hierarchy.sectorBytes, extent * elementBytes);
               };
-              if (!fills(c.a, plan.mDim, plan.blockM(), m) || !fills(c.b, plan.nDim, plan.blockN(), n))
+              if (!fills(inFreeA, plan.blockM(), m) || !fills(inFreeB, plan.blockN(), n))
                 continue;
               const int64_t units = plan.sliceDepth() / unit.k; // along k, of one subgroup in a step
               int64_t stageBytes = (plan.blockM() + plan.blockN()) * plan.depth * elementBytes;
@@ -403,7 +409,6 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
               chain.global = missing * stageBytes / subgroups * hierarchy.blocks / global->bytesPerClock;
               chain.memoryLatency = l2 ? l2->latency + missing * (global->latency - l2->latency) : global->latency;
               chain.ahead = byLanes > 0 ? plan.ahead() : std::max<int64_t>(1, plan.stages - 1);
-              plan.stepClocks = stepClocks(load, chain);
               double waves = std::max(1.0, std::ceil(blocks / atATime));
               double stored = double(plan.blockM()) * plan.blockN() *
                               bytesTouched(results, tm * unit.m, tn * unit.n, hierarchy.sectorBytes);
@@ -411,15 +416,21 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                                 exchange.clocks(*shared, issueSlots, perUnit);
               double hbm =
                   (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
-              double clocks =
-                  std::max(waves * (steps * otherKCount * plan.stepClocks + epilogue), hbm) + launchClocks(chip);
-              plan.seconds = clocks / (chip.clockMHz() * 1e6);
-              if (considered)
-                considered->push_back(plan);
+              auto secondsOf = [&](double clocksOfStep) {
+                double clocks =
+                    std::max(waves * (steps * otherKCount * clocksOfStep + epilogue), hbm) + launchClocks(chip);
+                return clocks / (chip.clockMHz() * 1e6);
+              };
               // Those that touch sectors once before others, then those that meet in no bank, then those whose
               // addresses of rows stay in registers.
               int rank = 4 * (tileA.fillsSectors() && tileB.fillsSectors()) + 2 * (meetA == 1 && meetB == 1) +
                          tiles.keepsRows(plan, plan.round * (tiles.shortLoads(tileA) + tiles.shortLoads(tileB)));
+              if (!considered && ranking.isBeyond(secondsOf(load.most()), rank, slices > 1))
+                continue;
+              plan.stepClocks = stepClocks(load, chain);
+              plan.seconds = secondsOf(plan.stepClocks);
+              if (considered)
+                considered->push_back(plan);
               // Of equal ones that which asks for the least beside a product.
               double beside = (load.issue + load.scratchpad + load.l2) /
                               (perUnit * double(plan.blockM()) * plan.blockN() * plan.depth);

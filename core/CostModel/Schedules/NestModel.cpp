@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/NestModel.h"
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Time/Overlap.h"
@@ -36,6 +37,7 @@ static constexpr double indistinguishable = 0.01;
 
 NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chip, const LaneHierarchy &hierarchy,
                               std::vector<NestPlan> *considered) {
+  Stopwatch stopwatch("planning");
   const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
                *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
                *shared = hierarchy.scratchpad.empty() ? nullptr : chip.memory(hierarchy.scratchpad);

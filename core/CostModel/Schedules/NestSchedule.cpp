@@ -562,9 +562,9 @@ std::vector<NestSchedule> Planner::all(std::string &reason) {
   return result;
 }
 
-std::optional<NestSchedule> tilewright::planNest(const NestShape &nest, const CoreHierarchy &cores,
-                                                 const TargetDescription &chip, ScheduleCheck check,
-                                                 std::string &reason, int64_t *considered) {
+std::optional<NestSchedule> tilewright::planNestSchedule(const NestShape &nest, const CoreHierarchy &cores,
+                                                         const TargetDescription &chip, ScheduleCheck check,
+                                                         std::string &reason, int64_t *considered) {
   Planner planner(nest, cores, chip);
   std::vector<NestSchedule> ranked = planner.all(reason);
   if (considered)

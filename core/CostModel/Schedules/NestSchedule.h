@@ -94,8 +94,9 @@ using ScheduleCheck = llvm::function_ref<bool(const NestSchedule &)>;
 
 /// The schedule with the smallest modelled time; nullopt and `reason` where cores that reach no memory but their
 /// scratchpad cannot run the nest. `considered`: how many were priced.
-std::optional<NestSchedule> planNest(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip,
-                                     ScheduleCheck check, std::string &reason, int64_t *considered = nullptr);
+std::optional<NestSchedule> planNestSchedule(const NestShape &nest, const CoreHierarchy &cores,
+                                             const TargetDescription &chip, ScheduleCheck check, std::string &reason,
+                                             int64_t *considered = nullptr);
 
 } // namespace tilewright
 

@@ -53,9 +53,17 @@ void PlanRanking::Leader::offer(const LaneContractionPlan &offered, int offeredR
     plan->seconds = least;
 }
 
+/// Near the fastest without slices, which may be that much slower than the fastest of all.
+static constexpr double nearTime = (1 + uncertainTime) * (1 + uncertainTime);
+
+bool PlanRanking::isBeyond(double seconds, int rank, bool isSliced) const {
+  auto isBehind = [&](const Leader &leader) {
+    return leader.plan && (leader.rank > rank || (leader.rank == rank && seconds > nearTime * leader.plan->seconds));
+  };
+  return isBehind(best) && (isSliced || isBehind(whole));
+}
+
 void PlanRanking::add(const LaneContractionPlan &plan, int rank, double beside) {
-  // Near the fastest without slices, which may be that much slower than the fastest of all.
-  constexpr double nearTime = (1 + uncertainTime) * (1 + uncertainTime);
   if (plan.loadsAhead && (!best.plan || plan.seconds <= nearTime * best.plan->seconds || rank > best.rank))
     near.emplace_back(plan, rank);
   best.offer(plan, rank, beside);

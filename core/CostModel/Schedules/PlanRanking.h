@@ -37,6 +37,9 @@ class PlanRanking {
 public:
   /// `beside`: what the plan asks of issue slots, scratchpad and L2 for a product of two elements, clocks.
   void add(const LaneContractionPlan &plan, int rank, double beside);
+  /// Whether no plan of `rank` is taken that needs at least so many seconds, given those that were added: a bound for
+  /// plans that need not be priced. `isSliced`: it has slices.
+  bool isBeyond(double seconds, int rank, bool isSliced) const;
   /// The one that is taken; nullopt if none was added.
   std::optional<LaneContractionPlan> take() const;
 

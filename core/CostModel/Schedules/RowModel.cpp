@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/RowModel.h"
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
@@ -41,6 +42,7 @@ static double barrierClocks(const TargetDescription &chip) { return chip.number(
 
 std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDescription &chip,
                                             const LaneHierarchy &hierarchy, std::vector<RowPlan> *considered) {
+  Stopwatch stopwatch("planning");
   const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
                *file = chip.graph().registerPool();
   if (!global || task.rows <= 0 || task.pieces <= 0 || task.length <= 0)
@@ -99,6 +101,7 @@ llvm::json::Object RowProgramPlan::toJSON() const {
 std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &task, const TargetDescription &chip,
                                                          const LaneHierarchy &hierarchy,
                                                          std::vector<RowProgramPlan> *considered) {
+  Stopwatch stopwatch("planning");
   const Memory *global = chip.graph().backing(), *l2 = chip.graph().lastSharedCache(),
                *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters(),
                *shared = chip.memory(hierarchy.scratchpad);

@@ -12,6 +12,7 @@
 
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -322,6 +323,7 @@ std::optional<ScratchpadContractionPlan>
 tilewright::planScratchpadContraction(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores,
                                       const TailShape &tail, const PlanOptions &options, std::string &reason,
                                       std::vector<ScratchpadContractionPlan> *considered) {
+  Stopwatch stopwatch("planning");
   ScratchpadContractionPlan base;
   if (!chooseDims(base, c, reason))
     return std::nullopt;

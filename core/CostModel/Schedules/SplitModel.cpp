@@ -25,8 +25,21 @@ llvm::json::Object SplitPlan::toJSON() const {
       {"split_k", parts}, {"tiles", tiles}, {"clocks", clocks}, {"clocks_whole", clocksWhole}, {"seconds", seconds}};
 }
 
+/// Clocks of all products on the fastest unit that computes them, each of its issue slots busy on all of the chip.
+static double productClocks(const LaneContractionQuestion &question, const TargetDescription &chip,
+                            const LaneHierarchy &hierarchy) {
+  const Contraction &c = question.contraction;
+  double products = 1, rate = 0;
+  for (std::optional<int64_t> trips : c.nest.tripCounts)
+    products *= double(*trips);
+  for (const MatrixUnit &unit : chip.units())
+    if (takesElements(unit, c, question.freedom.fast) && unit.issue > 0)
+      rate = std::max(rate, double(unit.m) * unit.n * unit.k / unit.issue);
+  return rate > 0 ? products / (rate * std::max(1.0, chip.number(Number::Issue).value_or(1)) * hierarchy.blocks) : 0;
+}
+
 SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDescription &chip,
-                                const LaneHierarchy &hierarchy) {
+                                const LaneHierarchy &hierarchy, bool all) {
   SplitPlan best;
   const Contraction &c = question.contraction;
   const Memory *global = chip.graph().backing();
@@ -36,10 +49,19 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
   if (!global)
     return best;
   constexpr int64_t mostParts = 64;
+  double resultBytes = elementBytes(c.accumulator);
+  for (unsigned dim = 0; dim < c.nest.depth(); ++dim)
+    if (!llvm::is_contained(c.k, dim))
+      resultBytes *= double(*c.nest.tripCounts[dim]);
+  const double leastClocks = productClocks(question, chip, hierarchy) + launchClocks(chip);
   std::vector<SplitPlan> considered;
   for (int64_t parts = 1; parts <= mostParts; ++parts) {
     if (parts > 1 && *c.nest.tripCounts[best.kDim] * elementBytes(c.a.element) % (parts * hierarchy.sectorBytes) != 0)
       continue; // rows of a part begin at whole sectors
+    const double moved =
+        2 * parts * resultBytes / global->bytesPerClock + launchClocks(chip); // between products and sums
+    if (!all && parts > 1 && leastClocks + moved >= best.clocks)
+      continue;
     question.parts = parts;
     std::string reason;
     std::optional<LaneContractionPlan> tiles = planLaneContraction(question, chip, hierarchy, reason);
@@ -55,9 +77,8 @@ SplitPlan tilewright::planSplit(LaneContractionQuestion question, const TargetDe
     plan.kDim = tiles->kDim;
     plan.tiles = parts * outer * llvm::divideCeil(m, tiles->blockM()) * llvm::divideCeil(n, tiles->blockN());
     plan.clocks = tiles->seconds * chip.clockMHz() * 1e6;
-    double result = double(outer) * m * n * elementBytes(c.accumulator);
     if (parts > 1)
-      plan.clocks += 2 * parts * result / global->bytesPerClock + launchClocks(chip);
+      plan.clocks += moved;
     else
       plan.clocksWhole = plan.clocks;
     plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);

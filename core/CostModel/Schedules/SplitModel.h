@@ -31,7 +31,9 @@ struct SplitPlan {
 
 /// The number of parts of the fewest clocks: a divisor of k whose parts are whole steps. 1 part where a size is
 /// dynamic, or no plan is found.
-SplitPlan planSplit(LaneContractionQuestion question, const TargetDescription &chip, const LaneHierarchy &hierarchy);
+/// `all`: also what cannot be the best is priced, for --explain.
+SplitPlan planSplit(LaneContractionQuestion question, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                    bool all = false);
 
 } // namespace tilewright
 

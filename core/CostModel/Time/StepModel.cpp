@@ -38,7 +38,7 @@ static double chainClocks(const StepLoad &load, const StepChain &chain, double t
 }
 
 double tilewright::stepClocks(const StepLoad &load, const StepChain &chain) {
-  double low = std::max({load.units, load.issue, load.scratchpad, load.l2, load.global, 1.0});
+  double low = load.most();
   if (chainClocks(load, chain, low) <= low)
     return low;
   double high = 2 * low;

@@ -141,10 +141,11 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
     if (failed(c) || (!settings.mayReassociate() && isa<FloatType>(c->accumulator)))
       return;
     orientToResult(*c);
-    SplitPlan choice = planSplit({*c, NumericFreedom::of(settings)}, *target.chip, target.hierarchy);
+    DecisionLog *log = DecisionLog::of(&getContext());
+    SplitPlan choice = planSplit({*c, NumericFreedom::of(settings)}, *target.chip, target.hierarchy, log != nullptr);
     if (choice.parts == 1)
       return;
-    if (DecisionLog *log = DecisionLog::of(&getContext()))
+    if (log)
       log->add("split", root.getLoc(),
                llvm::json::Object{
                    {"choice", choice.toJSON()},

@@ -37,10 +37,15 @@ namespace {
 /// What an operation with everything below it touches.
 struct Effects {
   llvm::SmallDenseSet<Value> reads, writes;
+  llvm::SmallDenseSet<Operation *> uses; // that give its operands
   bool unknown = false;
 
+  Effects() = default;
   explicit Effects(Operation *root) {
     root->walk([&](Operation *op) {
+      for (Value operand : op->getOperands())
+        if (Operation *def = operand.getDefiningOp())
+          uses.insert(def);
       if (auto load = dyn_cast<AffineLoadOp>(op))
         reads.insert(load.getMemRef());
       else if (auto store = dyn_cast<AffineStoreOp>(op))
@@ -49,75 +54,92 @@ struct Effects {
         unknown = true;
     });
   }
+
+  void add(const Effects &other) {
+    reads.insert(other.reads.begin(), other.reads.end());
+    writes.insert(other.writes.begin(), other.writes.end());
+    uses.insert(other.uses.begin(), other.uses.end());
+    unknown |= other.unknown;
+  }
 };
 
 bool intersects(const llvm::SmallDenseSet<Value> &a, const llvm::SmallDenseSet<Value> &b) {
   return llvm::any_of(a, [&](Value value) { return b.contains(value); });
 }
 
-/// Whether the order of the two operations matters.
-bool dependent(Operation *first, Operation *second) {
-  Effects a(first), b(second);
-  if (a.unknown || b.unknown)
-    return true;
-  if (intersects(a.writes, b.writes) || intersects(a.writes, b.reads) || intersects(a.reads, b.writes))
-    return true;
-  bool uses = false;
-  second->walk([&](Operation *op) {
-    for (Value operand : op->getOperands())
-      uses |= operand.getDefiningOp() == first;
-  });
-  return uses;
+/// Whether `op`, which has the effects `own`, must stay before operations with the effects `later`.
+bool isNeeded(Operation *op, const Effects &own, const Effects &later) {
+  return own.unknown || later.unknown || intersects(own.writes, later.writes) || intersects(own.writes, later.reads) ||
+         intersects(own.reads, later.writes) || later.uses.contains(op);
 }
 
 /// Whether both touch one memref: only then merging saves anything.
-bool shareData(Operation *first, Operation *second) {
-  Effects a(first), b(second);
+bool shareData(const Effects &a, const Effects &b) {
   return intersects(a.reads, b.reads) || intersects(a.writes, b.reads) || intersects(a.reads, b.writes) ||
          intersects(a.writes, b.writes);
 }
 
-/// Merges `q` into `p`, which stands before it in the same block, if the operations between allow it: those that `q`
-/// needs must be movable in front of `p`, all others stay behind the merged loop.
-bool merge(AffineForOp p, AffineForOp q) {
-  if (!shareData(p, q) || !canMerge(p, q))
-    return false;
-  SmallVector<Operation *> needed;
-  for (Operation *op = q->getPrevNode(); op != p; op = op->getPrevNode()) {
-    bool isNeeded = dependent(op, q) || llvm::any_of(needed, [&](Operation *n) { return dependent(op, n); });
-    if (!isNeeded)
-      continue;
-    if (dependent(p, op))
-      return false;
-    needed.push_back(op);
-  }
-  for (Operation *op : llvm::reverse(needed))
-    op->moveBefore(p);
-  Operation *terminator = p.getBody()->getTerminator();
-  q.getInductionVar().replaceAllUsesWith(p.getInductionVar());
-  terminator->getBlock()->getOperations().splice(terminator->getIterator(), q.getBody()->getOperations(),
-                                                 q.getBody()->begin(), std::prev(q.getBody()->end()));
-  q.erase();
-  return true;
-}
+/// Merges the loops of one block.
+class LoopMerger {
+public:
+  explicit LoopMerger(Block &block) : block(block) {}
 
-/// Merges the loops of `block`, nearest first, then those inside them. A loop that grew may share data with one that
-/// it had nothing to do with before (an initialisation takes in its reduction), hence the repetition.
-void mergeLoops(Block &block) {
-  SmallVector<AffineForOp> loops;
-  for (bool changed = true; changed;) {
-    changed = false;
-    loops.clear();
-    for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>())) {
-      if (llvm::any_of(llvm::reverse(loops), [&](AffineForOp p) { return merge(p, loop); }))
-        changed = true;
-      else
-        loops.push_back(loop);
+  /// Nearest first, then those inside them. A loop that grew may share data with one that it had nothing to do with
+  /// before (an initialisation takes in its reduction), hence the repetition.
+  void run() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
+        changed |= mergeIntoEarlier(loop);
     }
+    for (auto loop : block.getOps<AffineForOp>())
+      LoopMerger(*loop.getBody()).run();
   }
-  for (AffineForOp loop : loops)
-    mergeLoops(*loop.getBody());
-}
+
+private:
+  const Effects &effectsOf(Operation *op) {
+    std::unique_ptr<Effects> &effects = known[op];
+    if (!effects)
+      effects = std::make_unique<Effects>(op);
+    return *effects;
+  }
+
+  /// Merges `q` into the nearest loop before it that the operations between allow: those that `q` needs must be
+  /// movable in front of that loop, all others stay behind the merged one.
+  bool mergeIntoEarlier(AffineForOp q) {
+    const Effects &own = effectsOf(q);
+    SmallVector<Operation *> needed;
+    Effects ofNeeded;
+    for (Operation *op = q->getPrevNode(); op; op = op->getPrevNode()) {
+      const Effects &effects = effectsOf(op);
+      bool isBefore = !needed.empty() && isNeeded(op, effects, ofNeeded);
+      if (auto p = dyn_cast<AffineForOp>(op); p && !isBefore && shareData(effects, own) && canMerge(p, q)) {
+        merge(p, q, needed);
+        return true;
+      }
+      if (!isBefore && !isNeeded(op, effects, own))
+        continue;
+      needed.push_back(op);
+      ofNeeded.add(effects);
+    }
+    return false;
+  }
+
+  void merge(AffineForOp p, AffineForOp q, ArrayRef<Operation *> needed) {
+    for (Operation *op : llvm::reverse(needed))
+      op->moveBefore(p);
+    Operation *terminator = p.getBody()->getTerminator();
+    q.getInductionVar().replaceAllUsesWith(p.getInductionVar());
+    terminator->getBlock()->getOperations().splice(terminator->getIterator(), q.getBody()->getOperations(),
+                                                   q.getBody()->begin(), std::prev(q.getBody()->end()));
+    known.erase(p);
+    known.erase(q);
+    q.erase();
+  }
+
+  Block &block;
+  llvm::DenseMap<Operation *, std::unique_ptr<Effects>> known;
+};
 
 //===----------------------------------------------------------------------===//
 // Smaller memory
@@ -292,7 +314,7 @@ struct FuseNests : tilewright::impl::FuseNestsBase<FuseNests> {
     // A loop that runs once hides that its neighbours match.
     function.walk([](AffineForOp loop) { (void)promoteIfSingleIteration(loop); });
     for (Block &block : function.getBody())
-      mergeLoops(block);
+      LoopMerger(block).run();
     for (Block &block : function.getBody())
       forward(block);
     SmallVector<memref::AllocOp> buffers;

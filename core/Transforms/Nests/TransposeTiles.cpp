@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Nests/TransposeTiles.h"
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Machine/BankClocks.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "tilewright/MachineGraph.h"
@@ -349,5 +350,6 @@ std::optional<TransposePlan> Planner::plan() {
 std::optional<TransposePlan> tilewright::planTransposition(const Transposition &task, const TargetDescription &chip,
                                                            const LaneHierarchy &hierarchy, const Memory &memory,
                                                            const LaneOps &ops, MLIRContext *context) {
+  Stopwatch stopwatch("planning");
   return Planner(task, chip, hierarchy, memory, ops, context).plan();
 }

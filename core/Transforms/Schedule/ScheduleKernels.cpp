@@ -466,7 +466,7 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
     std::string reason;
     int64_t considered = 0;
     int64_t align = scratchpadAlignment(cores);
-    auto plan = planNest(
+    auto plan = planNestSchedule(
         statement.shape, cores, *target.chip,
         [&](const NestSchedule &each) { return confirm(statement, each, cores.scratchpad->bytes, align, reason); },
         reason, &considered);
