@@ -49,6 +49,7 @@
 ///
 /// The C runtime (core/Runtime/C/Manifest.c) reads it, for devices and for the emulator. A reader ignores keys that it
 /// does not know; what would be wrong without knowing them needs another "format".
+/// "made" lists the sizes that the program makes of its data, for callers that allocate results (Python).
 ///
 /// For each tensor map a kernel gets 128 bytes by value, aligned to 64: the driver's encoding of tiles of an array,
 ///

@@ -28,15 +28,16 @@ def MakeCInterface : Pass<"make-c-interface", "::mlir::ModuleOp"> {
     A public function `f` becomes a private body and
 
       int f(int64_t sizes..., const T *inputs..., T *outputs...)        keeps its workspace per thread
+      int f_packed(const int64_t *slots)                                one 8-byte slot an argument of f
       int f_in(int64_t sizes..., inputs..., outputs..., void *workspace)
       int64_t f_workspace(int64_t sizes...)                             bytes
 
     with all distinct dynamic sizes in order of first appearance (`tilewright.shapes`, see `name-sizes`). They return
-    0, 1 when sizes disagree, 2 when memory runs out. With `packed-call`, for callers in this process, instead of `f`:
+    0, 1 when sizes disagree, 2 when memory runs out. With `packed-call`, for callers in this process, instead of `f` and `f_packed`:
     `f_call(int64_t *slots)` with one 8-byte slot an argument of `f_in`.
   }];
   let options = [Option<"packedCall", "packed-call", "bool", "false",
-                        "For callers in this process: f_call instead of f">];
+                        "For callers in this process: f_call instead of f and f_packed">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::func::FuncDialect",
                            "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
 }
