@@ -100,8 +100,8 @@ TEST(ExchangeModel, RowsThatBeginAnywhereTakeSingleElements) {
 
 TEST(ExchangeModel, DearExchangesAreLeft) {
   // Two units of halves: 16 sectors less; 2 words sent, 4 choices each.
-  EXPECT_EQ(plan(results(2), 2, 64, {0.1, 0, 1, 0.25}).swaps.size(), 0u); // 1.6 clocks for 4
-  EXPECT_EQ(plan(results(2), 2, 64, {0.3, 0, 1, 0.25}).swaps.size(), 1u); // 4.8 clocks for 4
+  EXPECT_EQ(plan(results(2), 2, 64, {0.1, 0, 1, 0.25, 32}).swaps.size(), 0u); // 1.6 clocks for 4
+  EXPECT_EQ(plan(results(2), 2, 64, {0.3, 0, 1, 0.25, 32}).swaps.size(), 1u); // 4.8 clocks for 4
 }
 
 TEST(ExchangeModel, OnlyLanesOfASubgroupExchange) {
