@@ -61,7 +61,7 @@ collect python $? "$results/python.xml"
 
 # PyTorch has modules of its own, in a folder of its own.
 if build/venv-torch/bin/python -c 'import torch' 2>/dev/null; then
-  TILEWRIGHT_SDK=$PWD/$build build/venv-torch/bin/python -m pytest -q -p no:cacheprovider -n auto \
+  TILEWRIGHT_BUILD=$PWD/$build build/venv-torch/bin/python -m pytest -q -p no:cacheprovider -n auto \
     --junitxml="$results/python-torch.xml" test/python/torch
   collect python-torch $? "$results/python-torch.xml"
 else

@@ -27,6 +27,7 @@ class UnsupportedError(RuntimeError):
 def backend(graph, example_inputs, *, mode=None, options=None):
     """The back end as torch.compile calls it."""
     settings = options_.read(options, mode)
+    check_devices(example_inputs, settings)
     if options_.MODES[mode]:
         log.info("mode %r: %s", mode, options_.MODES[mode])
 
@@ -34,6 +35,16 @@ def backend(graph, example_inputs, *, mode=None, options=None):
         return compile_graph(module, settings)
     return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler, decompositions=decompositions.table(),
                         partition_fn=min_cut_rematerialization_partition)(graph, example_inputs)
+
+
+def check_devices(inputs, options):
+    """Tensors lie where the programs of this target run."""
+    where = "cuda" if options.device == "gpu" else "cpu"
+    for i, tensor in enumerate(inputs):
+        if isinstance(tensor, torch.Tensor) and tensor.device.type != where:
+            raise UnsupportedError(
+                f"tensor {i} of the graph is on {tensor.device}, but programs for '{options.target}' "
+                f"take tensors on {where}")
 
 
 def compile_graph(module, options):

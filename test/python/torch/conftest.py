@@ -1,20 +1,18 @@
 """Tests of `tilewright.torch` run with PyTorch's interpreter: build/venv-torch/bin/python -m pytest test/python/torch."""
 
 import os
-import pathlib
 import sys
 
 import pytest
 
-SOURCE = pathlib.Path(__file__).resolve().parents[3]
+from settings import SOURCE
+
 sys.path.insert(0, str(SOURCE / "python"))
-os.environ.setdefault("TILEWRIGHT_SDK", os.environ.get("TILEWRIGHT_BUILD", str(SOURCE / "build/release")))
+os.environ["PYTHONPATH"] = str(SOURCE / "python")
+os.environ["TILEWRIGHT_SDK"] = os.environ.get("TILEWRIGHT_BUILD", str(SOURCE / "build/release"))
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 torch.set_num_threads(1)
-
-#: Long runs: all samples, all types (`scripts/test.sh --full`).
-FULL = os.environ.get("TILEWRIGHT_FULL") == "1"
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,8 @@
 random numbers, options, messages."""
 
 import logging
+import os
+import subprocess
 import sys
 
 import pytest
@@ -208,6 +210,18 @@ def test_an_index_out_of_range_is_an_error():
     torch.testing.assert_close(f(torch.tensor([0, 3]), weight), weight[[0, 3]])
     with pytest.raises(Exception):
         f(torch.tensor([1, 9]), weight)
+
+
+def test_tensors_on_another_device_are_refused():
+    with pytest.raises(Exception, match="tensor 0 of the graph is on meta, but programs for 'cpu:host' take tensors on cpu"):
+        compiled(lambda x: x + 1)(torch.ones(3, device="meta"))
+
+
+def test_logs_are_those_of_torch():
+    """TORCH_LOGS knows the package by its name."""
+    text = 'import torch\nimport tilewright.torch\ntorch.compile(lambda x: x + 1, backend="tilewright")(torch.ones(3))'
+    done = subprocess.run([sys.executable, "-c", text], env={**os.environ, "TORCH_LOGS": "+tilewright"}, capture_output=True, text=True)
+    assert done.returncode == 0 and "func.func @graph" in done.stderr, done.stderr
 
 
 def test_options_are_checked():

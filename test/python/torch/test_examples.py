@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from conftest import SOURCE
+from settings import SOURCE
 
 
 @pytest.mark.parametrize("name, word", [("inference", "transformer block: error"), ("training", "loss: first")])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import tilewright.torch  # noqa: F401 (registers the back end)
-from conftest import FULL
+from settings import FULL
 from networks import NETWORKS
 
 

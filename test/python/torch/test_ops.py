@@ -6,7 +6,7 @@ import warnings
 import pytest
 import torch
 
-from conftest import FULL
+from settings import FULL
 
 warnings.simplefilter("ignore")
 common = pytest.importorskip("torch.testing._internal.common_methods_invocations", reason="PyTorch's samples need expecttest")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch._functorch.aot_autograd import aot_function
 
-from conftest import FULL
+from settings import FULL
 from op_samples import same_strides
 from random_modules import Program, fresh
 from tilewright.torch import decompositions
