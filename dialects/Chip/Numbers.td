@@ -106,7 +106,7 @@ class LaneCodeNumbers {
   Fact access_waits = ?;         // Count, of each access of the scratchpad; unset: 0
   Fact permute_waits = ?;        // Count, of each permutation of bytes; unset: 0
   Fact fragment_waits = ?;       // Count, for the fragments of a unit's k, where a unit is issued in order; unset: not
-  Fact direct_place = ?;         // Count, instructions that say where a copy past the registers goes; unset: 0
+  Fact direct_place = ?;         // Count, instructions that say where an asynchronous global-to-shared copy goes; unset: 0
   Fact float8_words = ?;         // Count, products of 16-bit floats that one of 8-bit floats is made of; unset: it is one
 }
 

@@ -55,6 +55,9 @@ class Worker:
                 self._process = None
                 how = f"signal {-status}" if status < 0 else f"exit status {status}"
                 raise CompilerCrash([Diagnostic("error", name, 0, 0, f"the process of the compiler ended with {how}")]) from None
+            if isinstance(answer, CompilerCrash):  # the process is about to end
+                process.wait()
+                self._process = None
         if isinstance(answer, Error):
             raise answer
         return answer

@@ -16,7 +16,7 @@ os.environ.setdefault("TILEWRIGHT_SDK", str(BUILD))
 if SANITIZERS:
     pytest.skip("a sanitized library is not loaded into Python", allow_module_level=True)
 import tilewright
-from programs import LINEAR, MATMUL
+from sample_programs import LINEAR, MATMUL
 
 W, B = np.arange(32, dtype=np.float32).reshape(8, 4), np.array([1, 2, 3, 4], np.float32)
 

@@ -234,7 +234,7 @@ def test_two_programs_in_one_executable(tool, tmp_path):
         tool("tw-compile", source, "-o", tmp_path / f"{name}.o")
     symbols = subprocess.run(["/usr/lib/llvm-22/bin/llvm-nm", "--defined-only", "--extern-only", "-j", tmp_path / "first.o"],
                              capture_output=True, text=True, check=True).stdout.split()
-    assert sorted(symbols) == ["first", "first_in", "first_workspace"]
+    assert sorted(symbols) == ["first", "first_in", "first_packed", "first_workspace"]
     subprocess.run(["ld.lld-22", "-shared", tmp_path / "first.o", tmp_path / "second.o", "-o", tmp_path / "both.so"],
                    check=True)
 

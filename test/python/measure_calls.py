@@ -9,7 +9,7 @@ import timeit
 import numpy as np
 
 import tilewright
-from programs import LINEAR
+from sample_programs import LINEAR
 
 
 def microseconds(call, number=20000):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright
-from programs import LINEAR, elementwise
+from sample_programs import LINEAR, elementwise
 
 
 def entries(folder):
@@ -57,7 +57,7 @@ def test_damaged_entries_are_compiled_again(isolated, damage):
 def test_a_second_process_compiles_nothing(isolated):
     code = ("import tilewright, numpy as np, sys\n"
             "sys.path.insert(0, sys.argv[1])\n"
-            "from programs import elementwise\n"
+            "from sample_programs import elementwise\n"
             "from tilewright import _capi\n"
             "if len(sys.argv) > 2: _capi.compile = None\n"
             "a = np.ones((4, 8), np.float32)\n"
@@ -70,7 +70,7 @@ def test_a_second_process_compiles_nothing(isolated):
 def test_several_processes_write_one_entry(isolated):
     code = ("import tilewright, numpy as np, sys, time\n"
             "sys.path.insert(0, sys.argv[1])\n"
-            "from programs import elementwise\n"
+            "from sample_programs import elementwise\n"
             "tilewright.version()\n"
             "print('ready', flush=True); sys.stdin.readline()\n"
             "a = np.ones((4, 8), np.float32)\n"
@@ -96,7 +96,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     """Nothing half-written is left, and the error says what helps."""
     code = ("import resource, signal, sys, tilewright\n"
             "sys.path.insert(0, sys.argv[1])\n"
-            "from programs import elementwise\n"
+            "from sample_programs import elementwise\n"
             "compiled = tilewright.build(elementwise(), cache=False)\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"

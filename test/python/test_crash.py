@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 import tilewright
-from programs import elementwise
+from sample_programs import elementwise
 
 text = elementwise().replace("-> tensor<4x8xf32> {", '-> tensor<4x8xf32> attributes {faulty.crash = "after-optimise"} {', 1)
 options = {"target": "faulty", "plugins": [sys.argv[2]], "in_process": sys.argv[3] == "here", "cache": False}

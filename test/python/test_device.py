@@ -8,7 +8,7 @@ import pytest
 
 import tilewright
 from conftest import BUILD, SOURCE
-from programs import MATMUL
+from sample_programs import MATMUL
 
 DRIVERS = BUILD / "test" / "driver"
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright
-from programs import LINEAR, MATMUL, elementwise
+from sample_programs import LINEAR, MATMUL, elementwise
 
 RANDOM = np.random.default_rng(2)
 

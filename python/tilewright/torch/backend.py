@@ -153,5 +153,5 @@ def write_stage(source, stage, options):
             if isinstance(extent, dict) and sizes[extent["size"]] is None:
                 sizes[extent["size"]] = source.size(n)
     assert None not in sizes, (program.signature, sizes)
-    call_program(source, program, stage.inputs, writer.scalars, seeded, stage.outputs, sizes)
+    call_program(source, program, stage.inputs, writer.scalars, seeded, stage.outputs, sizes, writer.function.reads_at_indices)
     return True

@@ -53,6 +53,7 @@ class Function:
         self.outer_lines = self.lines  # while a body is written: the lines around its operation
         self.sizes = SizeWriter(self)
         self.seed_argument, self.streams = None, 0
+        self.reads_at_indices = False  # indices are compared with sizes, and the call is refused where one is out of range
 
     # Lines, names, constants
 

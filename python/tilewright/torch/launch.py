@@ -16,6 +16,7 @@ import operator
 
 import torch
 
+from ..errors import CallError
 from .importer import is_tensor, memory_order
 from .sizes import plain, python_source
 
@@ -95,8 +96,9 @@ def allocate(source, node, name):
     source.line(f"{name} = " + call.format(source.tuple(fake.shape), source.tuple(strides), source.bind(fake.dtype, "dtype")))
 
 
-def call_program(source, program, inputs, scalars, seeded, outputs, sizes):
-    """One compiled stage. `sizes`: Python expressions of the program's sizes; `seeded`: it takes a seed, after the scalars."""
+def call_program(source, program, inputs, scalars, seeded, outputs, sizes, indexed):
+    """One compiled stage. `sizes`: Python expressions of the program's sizes; `seeded`: it takes a seed, after the scalars; `indexed`: it
+    compares indices with sizes, so that a refused call is an IndexError."""
     for node in inputs:
         fake, name = node.meta["val"], source.names[node]
         order = memory_order(fake) or tuple(range(fake.dim()))
@@ -116,12 +118,23 @@ def call_program(source, program, inputs, scalars, seeded, outputs, sizes):
     addresses = [f"{source.names[n]}_.data_ptr()" for n in inputs] + [f"_{s}.data_ptr()" for s in scalars] + \
         ["seed.data_ptr()"] * seeded + [f"{source.names[n]}.data_ptr()" for n in outputs]
     launch = source.bind(program.launch, "launch")
-    source.line(f"{launch}({', '.join([*sizes, *addresses])})")
+    call = f"{launch}({', '.join([*sizes, *addresses])})"
+    if indexed:
+        source.globals.update(CallError=CallError, refused=refused)
+        source.line(f"try: {call}")
+        source.line("except CallError as error: raise refused(error) from None")
+    else:
+        source.line(call)
     for node in outputs:
         fake, name = node.meta["val"], source.names[node]
         if memory_order(fake) is None:
             source.globals.setdefault("copy_to", copy_to)
             source.line(f"{name} = copy_to({name}, {source.tuple(fake.stride())})")
+
+
+def refused(error):
+    """What a call of a program that reads at computed indices says where it is refused."""
+    return IndexError("an index is out of range of the dimension that it reads or writes") if error.status == 1 else error
 
 
 def new_seed():

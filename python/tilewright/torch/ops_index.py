@@ -24,6 +24,7 @@ def check_range(c, index, size):
         wrong = s.binary("or", s.compare("ge", a, n), s.compare("lt", a, s.neg(n)))
         return s.binary("or", bad, wrong)
     bad = f.reduce([index], range(index.rank), "i1", False, outside)
+    f.reads_at_indices = True
     s = Scalars(f)
     good = s.logical_not(s.extract(bad, []))
     f.line(f'cf.assert {good.name}, "an index is out of range"')

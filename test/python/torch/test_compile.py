@@ -208,13 +208,35 @@ def test_an_index_out_of_range_is_an_error():
     f = compiled(nn.functional.embedding)
     weight = torch.randn(4, 3)
     torch.testing.assert_close(f(torch.tensor([0, 3]), weight), weight[[0, 3]])
-    with pytest.raises(Exception):
+    with pytest.raises(IndexError, match="out of range"):
         f(torch.tensor([1, 9]), weight)
+    with pytest.raises(IndexError, match="out of range"):
+        f(torch.tensor([1, -5]), weight)
+
+
+@pytest.mark.parametrize("target", ["nvidia:H200", "amd:MI300X"])
+def test_emulated_devices(target):
+    """Kernels of a GPU, lane by lane, from a model of the host."""
+    model = nn.Sequential(nn.Linear(32, 48), nn.GELU(), nn.LayerNorm(48), nn.Linear(48, 8), nn.Softmax(-1)).eval()
+    x = torch.randn(16, 32)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(model, options={"target": target, "device": "emulator"})(x), model(x))
 
 
 def test_tensors_on_another_device_are_refused():
     with pytest.raises(Exception, match="tensor 0 of the graph is on meta, but programs for 'cpu:host' take tensors on cpu"):
         compiled(lambda x: x + 1)(torch.ones(3, device="meta"))
+
+
+def test_the_second_process_finds_the_compiled_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    x = torch.randn(4, 8)
+    torch.testing.assert_close(compiled(lambda x: torch.relu(x) * 3)(x), torch.relu(x) * 3)
+    entries = sorted(p.name for p in tmp_path.rglob("*") if p.is_file())
+    assert entries
+    torch._dynamo.reset()
+    torch.testing.assert_close(compiled(lambda x: torch.relu(x) * 3)(x), torch.relu(x) * 3)
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == entries
 
 
 def test_logs_are_those_of_torch():
