@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Stage 6 for chips that run lanes: units become instructions, LLVM optimises,
+/// Stage 6 for SIMT targets: units become instructions, LLVM optimises,
 /// the target writes its kinds of code, one file holds them with the manifest.
 ///
 //===----------------------------------------------------------------------===//

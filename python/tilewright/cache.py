@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import mmap
@@ -14,7 +15,7 @@ import os
 import pathlib
 import secrets
 import struct
-from typing import Any, Mapping, Optional
+from typing import Any, Callable, Iterator, Mapping, Optional
 
 from .errors import CacheError
 
@@ -81,12 +82,21 @@ class Cache:
 
 def write_atomically(path: pathlib.Path, parts: list, hint: str) -> None:
     """Writes a file completely or not at all; the error says why and what helps."""
+    with whole_file(path, lambda why: CacheError(f"cannot write {path}: {why}; {hint}"), folders=True) as file:
+        for part in parts:
+            file.write(part)
+
+
+@contextlib.contextmanager
+def whole_file(path: pathlib.Path, refusal: Callable[[str], Exception], folders: bool = False) -> Iterator[Any]:
+    """A file that appears under its name when the block ends, and not at all if it fails; `refusal` makes the error of
+    what the system refuses, `folders`: its folder is made if need be."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as file:
-            for part in parts:
-                file.write(part)
+            yield file
         os.replace(temporary, path)
     except BaseException as error:
         try:
@@ -94,5 +104,5 @@ def write_atomically(path: pathlib.Path, parts: list, hint: str) -> None:
         except OSError:
             pass
         if isinstance(error, OSError):
-            raise CacheError(f"cannot write {path}: {error.strerror or error}; {hint}") from None
+            raise refusal(error.strerror or str(error)) from None
         raise

@@ -23,7 +23,6 @@ import json
 import mmap
 import os
 import pathlib
-import secrets
 import struct
 import zipfile
 import zlib
@@ -34,6 +33,7 @@ import numpy as np
 from . import arrays
 from ._version import version
 from .artifact import Artifact, refusal
+from .cache import whole_file
 from .compiler import compile, load_artifact
 from .errors import PackageError
 from .program import Program
@@ -140,26 +140,12 @@ def save(path: Union[str, os.PathLike], programs: Union[Entry, Mapping[str, Entr
     if isinstance(programs, Entry):
         programs = {programs.artifacts[0].signature.name if programs.artifacts else "program": programs}
     target = pathlib.Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            writer = _Writer(file)
-            with writer.zip:
-                manifest = {"format": _FORMAT, "version": version, "data": data,
-                            "programs": [_entry(writer, name, entry) for name, entry in programs.items()]}
-                writer.add("manifest.json", json.dumps(manifest, indent=1).encode())
-        os.replace(temporary, target)
-    except BaseException as error:
-        try:
-            temporary.unlink(missing_ok=True)
-        except OSError:
-            pass
-        if isinstance(error, OSError):
-            raise PackageError(f"cannot write {target}: {error.strerror or error}") from None
-        raise
-
-
-#===-- Reading --------------------------------------------------------------===#
+    with whole_file(target, lambda why: PackageError(f"cannot write {target}: {why}")) as file:
+        writer = _Writer(file)
+        with writer.zip:
+            manifest = {"format": _FORMAT, "version": version, "data": data,
+                        "programs": [_entry(writer, name, entry) for name, entry in programs.items()]}
+            writer.add("manifest.json", json.dumps(manifest, indent=1).encode())
 
 
 class _Reader:

@@ -57,16 +57,65 @@ def test_sizes_that_only_the_run_knows(tool, tmp_path):
     run(tool, SOFTMAX.format("?x?", DYNAMIC), tmp_path, "--sizes", "37,333")
 
 
-def test_copies_run_beside_the_work(tool, tmp_path):
-    """A sum of two arrays is bound by what moves: the engines work together with the core for most of the time."""
-    program = """func.func @f(%x: tensor<512x1024xf32>, %y: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
+SUM = """func.func @f(%x: tensor<512x1024xf32>, %y: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
   %e = tensor.empty() : tensor<512x1024xf32>
   %r = linalg.add ins(%x, %y : tensor<512x1024xf32>, tensor<512x1024xf32>) outs(%e : tensor<512x1024xf32>) -> tensor<512x1024xf32>
   return %r : tensor<512x1024xf32>
 }"""
-    kernel, = run(tool, program, tmp_path)
+
+
+def test_copies_run_beside_the_work(tool, tmp_path):
+    """A sum of two arrays is bound by what moves: the engines work together with the core for most of the time."""
+    kernel, = run(tool, SUM, tmp_path)
     busy = {engine["engine"]: engine["busy_cycles"] for engine in kernel["engines"]}
     assert sum(busy.values()) >= 1.4 * kernel["cycles"]
+
+
+ROWS = """func.func @f(%x: tensor<1024x512xf32>) -> tensor<{0}xf32> {{
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<{0}xf32>
+  %i = linalg.fill ins(%z : f32) outs(%e : tensor<{0}xf32>) -> tensor<{0}xf32>
+  %r = linalg.reduce ins(%x : tensor<1024x512xf32>) outs(%i : tensor<{0}xf32>) dimensions = [{1}] (%a: f32, %b: f32) {{
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  }}
+  return %r : tensor<{0}xf32>
+}}"""
+#: The nests of the table in docs/scratchpads.md.
+NESTS = {
+    "sum of two 512 x 1024 arrays": SUM,
+    "transpose of 512 x 384": """func.func @f(%x: tensor<512x384xf32>) -> tensor<384x512xf32> {
+  %e = tensor.empty() : tensor<384x512xf32>
+  %r = linalg.transpose ins(%x : tensor<512x384xf32>) outs(%e : tensor<384x512xf32>) permutation = [1, 0]
+  return %r : tensor<384x512xf32>
+}""",
+    "max-pool 3 x 3 / 2 of 57 x 57 x 64": """func.func @f(%x: tensor<1x57x57x64xf32>) -> tensor<1x28x28x64xf32> {
+  %m = arith.constant 0xFF800000 : f32
+  %w = tensor.empty() : tensor<3x3xf32>
+  %e = tensor.empty() : tensor<1x28x28x64xf32>
+  %i = linalg.fill ins(%m : f32) outs(%e : tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32>
+  %r = linalg.pooling_nhwc_max {dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x57x57x64xf32>, tensor<3x3xf32>) outs(%i : tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32>
+  return %r : tensor<1x28x28x64xf32>
+}""",
+    "sums of 1024 rows of 512": ROWS.format("1024", 1),
+    "sums of 512 columns of 1024": ROWS.format("512", 0),
+    "soft-max of 1024 rows of 512": SOFTMAX.format("1024x512", STATIC.format("1024x512")),
+}
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_the_clocks_of_the_page(name, tool, tmp_path):
+    row, = (line for line in (SOURCE / "docs/scratchpads.md").read_text().splitlines() if line.startswith(f"| {name} |"))
+    stated = [int(cell.replace(",", "")) for cell in row.strip("| ").split("|")[1:]]
+    path = tmp_path / "program.mlir"
+    path.write_text(NESTS[name])
+    counted = []
+    for chip in ([f"--load-target={BUILD / 'lib/tilewright/libtilewright-target-accelerator.so'}", "--target", "accelerator:npu"],
+                 CHIP):
+        report = json.loads(tool("tw-run", path, *chip, "--device", "emulator", "--verify", "--json"))
+        counted.append(sum(kernel["cycles"] for kernel in report["emulation"]["kernels"]))
+    assert stated == pytest.approx(counted, rel=0.01), counted
 
 
 def test_a_gather_is_refused_with_its_reason(tmp_path):

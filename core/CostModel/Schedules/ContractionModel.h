@@ -77,7 +77,7 @@ struct PlanOptions {
   bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)
   std::vector<std::pair<std::string, int64_t>> overrides;
   std::optional<bool> fuseProducers; // forced: all legal element-wise producers run while packing, or none
-  std::optional<int64_t> turnBefore; // forced: operands that a launch turns (TurnOperands.h), on chips that run lanes
+  std::optional<int64_t> turnBefore; // forced: operands that a launch turns (TurnOperands.h), on SIMT targets
   std::vector<ContractionPlan> *considered = nullptr; // receives every candidate with its time, for --explain
 };
 

@@ -366,7 +366,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 shortage.sweeps = true;
                 continue;
               }
-              // Writes of turned blocks, and reads of what they wrote, may meet in a bank.
+              // Writes of turned blocks, and reads of what they wrote, may have bank conflicts.
               double bytesA = double(plan.blockM()) * plan.depth * elementBytes, bytesB = stageBytes - bytesA;
               double meetA = tiles.arrange(tileA, plan.a), meetB = tiles.arrange(tileB, plan.b);
               // An iteration once round the ring may hold the copies of all its steps, and addresses of those of one;

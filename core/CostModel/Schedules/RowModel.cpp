@@ -32,7 +32,7 @@ llvm::json::Object RowPlan::toJSON() const {
                             {"clocks_with_a_lane_a_row", lanesClocks}};
 }
 
-/// Registers that a lane of such a kernel takes, at most; of a row program beside its elements.
+/// Registers that a lane of such a kernel takes, at most; of a fused row-wise reduction beside its elements.
 static constexpr int64_t registersOfLane = 32;
 /// Loads of one lane that are under way at a time.
 static constexpr double loadsUnderWay = 4;

@@ -187,7 +187,7 @@ struct Statement {
 };
 } // namespace
 
-static NestShape::Index indexOf(AffineExpr, std::optional<LinearIndex> linear, ArrayRef<AffineForOp> loops) {
+static NestShape::Index indexOf(const std::optional<LinearIndex> &linear, ArrayRef<AffineForOp> loops) {
   NestShape::Index index;
   index.isKnown = linear.has_value();
   if (!linear)
@@ -263,7 +263,7 @@ static Statement statementOf(ArrayRef<Operation *> work) {
         each.array = array;
         each.loop = at;
         for (auto &linear : access.indices)
-          each.indices.push_back(indexOf({}, linear, result.loops));
+          each.indices.push_back(indexOf(linear, result.loops));
         result.accesses.push_back(op);
       } else if (!isMemoryEffectFree(op) && !isa<memref::AllocOp, AffineParallelOp, AffineIfOp>(op) && !result.opaque &&
                  op->getNumRegions() == 0) {
@@ -304,7 +304,7 @@ static bool isApart(const Statement &statement, int64_t loop) {
 }
 
 /// Marks the band: loops of the perfect chain at the root whose bounds do not depend on the nest and that are parallel;
-/// behind one that is not, those whose tiles may stand outside of it.
+/// after one that is not, those whose tiles may stand outside of it.
 static void markBand(Statement &statement, AffineForOp root) {
   size_t number = 0;
   bool isPrefix = true;
