@@ -11,11 +11,11 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
+from ..emit.sizes import plain
 from . import decompositions, options as options_, partition, registry
 from .importer import Importer, is_tensor, memory_order, source_line
 from .launch import Source, bind_inputs, call_eager, call_program
 from .program import CompilerError, compile_program
-from .sizes import plain
 
 log = logging.getLogger(__name__)
 

@@ -3,11 +3,12 @@ writing of operations that many families share."""
 
 import torch
 
-from . import types
+from ..emit import types
+from ..emit.scalars import Scalar
+from ..emit.sizes import plain
+from ..emit.value import Value
+from . import dtypes
 from .registry import Unsupported
-from .scalars import Scalar
-from .sizes import plain
-from .value import Value
 
 
 def shape_of(meta):
@@ -15,9 +16,9 @@ def shape_of(meta):
 
 
 def type_of(meta):
-    if meta.dtype not in types.OF_TORCH:
+    if meta.dtype not in dtypes.OF_TORCH:
         raise Unsupported(f"elements of {meta.dtype} are not compiled")
-    return types.OF_TORCH[meta.dtype]
+    return dtypes.OF_TORCH[meta.dtype]
 
 
 class Context:
@@ -50,9 +51,9 @@ class Context:
             if isinstance(fake, (torch.Tensor, int, float, bool, torch.SymInt)):
                 fakes.append(fake)
         dtype = torch.result_type(fakes[0], fakes[1]) if len(fakes) > 1 else fakes[0].dtype
-        if dtype not in types.OF_TORCH:
+        if dtype not in dtypes.OF_TORCH:
             self.refuse(f"arithmetic on {dtype} is not compiled")
-        return types.OF_TORCH[dtype]
+        return dtypes.OF_TORCH[dtype]
 
     # Element-wise operations
 

@@ -12,12 +12,13 @@ import re
 
 import torch
 
-from . import registry, types
+from ..emit import types
+from ..emit.function import Function
+from ..emit.sizes import plain, symbols_of
+from ..emit.value import Value
+from . import registry
 from .context import Context, shape_of, type_of
-from .emit import Function
 from .registry import Unsupported
-from .sizes import plain, symbols_of
-from .value import Value
 
 NAME = "graph"
 

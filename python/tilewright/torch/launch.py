@@ -17,8 +17,8 @@ import operator
 import torch
 
 from ..errors import CallError
+from ..emit.sizes import plain, python_source
 from .importer import is_tensor, memory_order
-from .sizes import plain, python_source
 
 
 def dense(tensor, order):

@@ -2,9 +2,9 @@
 
 import math
 
-from . import types
+from ..emit import types
+from ..emit.contract import contract
 from .context import type_of
-from .ops_matmul import contract
 from .ops_reduce import extremum
 from .registry import op
 

@@ -3,10 +3,10 @@
 All are one form: sums over channels and taps of (padded input at o * stride + t * dilation) * (weight at t).
 """
 
-from . import types
-from .ops_matmul import contract
+from ..emit import types
+from ..emit.contract import contract
+from ..emit.sizes import plain
 from .registry import op
-from .sizes import plain
 
 
 def padded_input(c, x, low, high):

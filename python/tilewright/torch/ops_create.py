@@ -1,6 +1,6 @@
 """Tensors made of nothing: filled ones, ranges, triangles."""
 
-from . import types
+from ..emit import types
 from .registry import op
 
 

@@ -2,9 +2,10 @@
 
 import math
 
-from . import types
+from ..emit import types
+from ..emit.value import Value
+from . import dtypes
 from .registry import op
-from .value import Value
 
 # Functions of one variable
 
@@ -442,7 +443,7 @@ def clamp_max(c, x, high):
 @op("nan_to_num")
 def nan_to_num(c, x, nan=None, posinf=None, neginf=None):
     import torch
-    limits = torch.finfo(types.TO_TORCH[c.type]) if types.is_float(c.type) else None
+    limits = torch.finfo(dtypes.TO_TORCH[c.type]) if types.is_float(c.type) else None
 
     def body(s, a):
         if limits is None:

@@ -1,16 +1,8 @@
 """Contractions: products of matrices, batched ones, with addends. 16-bit floats accumulate in f32 and round once."""
 
-from . import types
+from ..emit import types
+from ..emit.contract import contract
 from .registry import op
-
-
-def contract(c, lhs, rhs, loops, lhs_map, rhs_map, out_map, shape, type, reductions):
-    """Sums lhs * rhs over `reductions`, in `type` (bool: any of all pairs)."""
-    into = c.f.fill(shape, type, 0)
-
-    def body(s, a, b, t):
-        return s.add(t, s.mul(s.cast(a, type), s.cast(b, type)))
-    return c.f.generic(loops, [(lhs, lhs_map), (rhs, rhs_map)], [(into, out_map)], body, set(reductions))
 
 
 def product_of(c, a, b, accumulator=None):

@@ -1,10 +1,11 @@
 """Normalisations: layer, group, batch, root mean square."""
 
-from . import types
+from ..emit import types
+from ..emit.sizes import product
+from . import dtypes
 from .context import shape_of, type_of
 from .ops_reduce import moments, sum_over, count_of, divided
 from .registry import op
-from .sizes import product
 
 
 def reciprocal_deviation(c, variance, eps):
@@ -44,7 +45,7 @@ def fused_rms_norm(c, x, normalized, weight, eps):
     compute = types.compute(x.type)
     squares = sum_over(c, x, axes, compute, True, lambda s, a: s.mul(a, a))
     mean = divided(c, squares, count_of(x, axes), compute)
-    eps = torch.finfo(types.TO_TORCH[compute]).eps if eps is None else eps
+    eps = torch.finfo(dtypes.TO_TORCH[compute]).eps if eps is None else eps
     deviation = reciprocal_deviation(c, mean, eps)
     operands = [x, deviation] + ([weight] if weight is not None else [])
     y = c.map(operands, lambda s, a, d, *w: s.mul(s.mul(a, d), w[0]) if w else s.mul(a, d), compute=compute, type=x.type, shape=x.shape)

@@ -2,11 +2,11 @@
 
 import math
 
-from . import types
+from ..emit import types
+from ..emit.sizes import product
 from .context import shape_of
 from .ops_conv import listed, plus
 from .registry import op
-from .sizes import product
 
 
 class Windows:

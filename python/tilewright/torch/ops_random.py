@@ -6,10 +6,10 @@ J. K. Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 
 import math
 
-from . import types
+from ..emit import types
+from ..emit.scalars import Scalars
 from .context import shape_of, type_of
 from .registry import op
-from .scalars import Scalars
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)

@@ -1,9 +1,9 @@
 """Recurrent layers as a whole: the products with all inputs at once, then a loop over time."""
 
-from . import types
+from ..emit import types
+from ..emit.contract import contract
 from .context import shape_of, type_of
 from .ops_elementwise import sigmoid_of
-from .ops_matmul import contract
 from .registry import op
 
 #: PyTorch's numbers of the kinds of recurrent layers.

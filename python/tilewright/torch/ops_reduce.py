@@ -2,10 +2,10 @@
 
 import math
 
-from . import types
+from ..emit import types
+from ..emit.sizes import product
 from .context import shape_of, type_of
 from .registry import op
-from .sizes import product
 
 
 def sum_over(c, x, axes, type, keep, term=lambda s, a: a):

@@ -1,6 +1,6 @@
 """Resampling: nearest, linear, cubic; grids."""
 
-from . import types
+from ..emit import types
 from .registry import op
 
 

@@ -1,6 +1,6 @@
 """Running sums, products and extrema: loops along one dimension that carry the last row."""
 
-from . import types
+from ..emit import types
 from .registry import op
 
 

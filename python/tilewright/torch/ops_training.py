@@ -1,7 +1,7 @@
 """Gradients that no decomposition covers: of pooling and resampling. Each gathers, for a position of the input, from the windows that
 hold it, so that nothing is written twice."""
 
-from . import types
+from ..emit import types
 from .ops_conv import spread
 from .ops_pool import averaged, plus, windows
 from .registry import op

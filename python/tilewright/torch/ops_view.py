@@ -1,7 +1,7 @@
 """Operations that move elements or look at them in another shape: views, slices, joins, borders."""
 
+from ..emit.sizes import product
 from .registry import op
-from .sizes import product
 
 
 @op("view", "_unsafe_view", "reshape", "_reshape_alias", "_reshape_copy", "view_copy")
@@ -11,7 +11,7 @@ def view(c, x, *_):
 
 @op("view.dtype")
 def view_dtype(c, x, dtype):
-    from . import types
+    from ..emit import types
     if types.BITS[c.type] != types.BITS[x.type] or "i1" in (c.type, x.type):
         c.refuse("a view in elements of another width is not compiled")
     return c.f.map([x], c.shape, c.type, lambda s, a: s.op(f"arith.bitcast {a.name} : {types.text(a.type)} to {types.text(c.type)}", c.type))

@@ -80,7 +80,7 @@ class Function:
             literal = "true" if value else "false"
         else:
             literal = str(int(value))
-            if type not in ("index", "u8") and not types.lowest(type) <= int(value) <= types.highest(type):
+            if type != "index" and type not in types.UNSIGNED and not types.lowest(type) <= int(value) <= types.highest(type):
                 literal = str((int(value) + (1 << types.BITS[type] - 1)) % (1 << types.BITS[type]) - (1 << types.BITS[type] - 1))
         key = (literal, types.text(type))
         if key not in self.constants:
@@ -226,10 +226,10 @@ class Function:
                      into.shape, into.type)
 
     def pad(self, value, low, high, shape, fill):
-        """`value` with borders of the scalar `fill`; the result has `shape`."""
+        """`value` with borders of `fill`, a Python number or a scalar in the text; the result has `shape`."""
         if not any(low) and not any(high):
             return value
-        scalar = self.constant(fill, value.type)
+        scalar = fill.name if hasattr(fill, "name") else self.constant(fill, value.type)
         low, high = (", ".join(str(n) if isinstance(n, int) else self.index(n) for n in side) for side in (low, high))
         arguments = ", ".join(f"{self.fresh()}: index" for _ in shape)
         name = self.fresh()
@@ -274,6 +274,49 @@ class Function:
         self.line(f"scf.yield {', '.join(r.name for r in results)} : {', '.join(texts)}")
         self.line("}")
         results[:] = [Value(name if len(carried) == 1 else f"{name}#{i}", v.shape, v.type) for i, v in enumerate(carried)]
+
+    @contextlib.contextmanager
+    def captured(self):
+        """What is written inside goes to the list that this gives, for a region of an operation."""
+        outer, self.lines = self.lines, []
+        inner = self.lines
+        with self.sizes.scope():
+            yield inner
+        self.lines = outer
+
+    def branch(self, condition, then, otherwise):
+        """`scf.if`: both take nothing and give the list of results as values."""
+        sides = []
+        for side in (then, otherwise):
+            with self.captured() as lines:
+                results = side()
+                texts = ", ".join(r.text for r in results)
+                self.line(f"scf.yield {', '.join(r.name for r in results)} : {texts}" if results else "scf.yield")
+            sides.append(lines)
+        name = self.fresh()
+        if not results:
+            return []
+        binding = name if len(results) == 1 else f"{name}:{len(results)}"
+        self.lines += [f"{binding} = scf.if {condition.name} -> ({texts}) {{", *sides[0], "} else {", *sides[1], "}"]
+        return [Value(name if len(results) == 1 else f"{name}#{i}", r.shape, r.type) for i, r in enumerate(results)]
+
+    def repeat(self, carried, condition, body):
+        """`scf.while`: `condition(values)` gives a scalar, `body(values)` the new values."""
+        texts = ", ".join(v.text for v in carried)
+
+        def names(values):
+            return ", ".join(v.name for v in values)
+        before, inside = ([Value(self.fresh(), v.shape, v.type) for v in carried] for _ in range(2))
+        with self.captured() as test:
+            self.line(f"scf.condition({condition(before).name}) {names(before)} : {texts}")
+        with self.captured() as step:
+            self.line(f"scf.yield {names(body(inside))} : {texts}")
+        name = self.fresh()
+        binding = name if len(carried) == 1 else f"{name}:{len(carried)}"
+        inits = ", ".join(f"{b.name} = {v.name}" for b, v in zip(before, carried))
+        self.lines += [f"{binding} = scf.while ({inits}) : ({texts}) -> ({texts}) {{", *test, "} do {",
+                       f"^bb0({', '.join(f'{v.name}: {v.text}' for v in inside)}):", *step, "}"]
+        return [Value(name if len(carried) == 1 else f"{name}#{i}", v.shape, v.type) for i, v in enumerate(carried)]
 
     # The end
 

@@ -3,8 +3,6 @@
     (4, 6, s0) -> (24, s0 / 2, 2)     is     collapse [[0, 1], [2]]     then     expand [[0], [1, 2]]
 """
 
-import sympy
-
 from .sizes import product
 from .value import Value, tensor_type
 
@@ -13,6 +11,7 @@ def _source_is_short(source, target):
     """Whether a group needs more dimensions of the source (True), of the target (False), or cannot be told (None)."""
     if isinstance(source, int) and isinstance(target, int):
         return source < target
+    import sympy
     for ratio, answer in ((sympy.cancel(target / sympy.sympify(source)), True), (sympy.cancel(source / sympy.sympify(target)), False)):
         numerator, denominator = ratio.as_numer_denom()
         if denominator == 1 and numerator != 1:

@@ -1,24 +1,18 @@
-"""Element types of the text that the importer writes, and how they relate to those of PyTorch.
+"""Element types of the text.
 
-A type is a string. Integers without sign in MLIR's text carry theirs here: `u8` is `i8` in the text, and operations on it
-are the unsigned ones.
+A type is a string. Integers have no sign in MLIR's text; here they do: `u8` is `i8` in the text, and operations on it are the
+unsigned ones.
 """
 
-import torch
-
-OF_TORCH = {
-    torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16",
-    torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "i1",
-}
-TO_TORCH = {name: dtype for dtype, name in OF_TORCH.items()}
-
-BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "u8": 8, "i1": 1, "index": 64}
+BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "u64": 64,
+        "u32": 32, "u16": 16, "u8": 8, "i1": 1, "index": 64}
 FLOATS = ("f64", "f32", "f16", "bf16")
+UNSIGNED = ("u64", "u32", "u16", "u8")
 
 
 def text(type):
     """The type as MLIR writes it."""
-    return "i8" if type == "u8" else type
+    return f"i{type[1:]}" if type in UNSIGNED else type
 
 
 def is_float(type):
@@ -30,7 +24,7 @@ def is_integer(type):
 
 
 def is_unsigned(type):
-    return type in ("u8", "i1")
+    return type in UNSIGNED or type == "i1"
 
 
 def compute(type):

@@ -1,16 +1,14 @@
 """Sizes that are not known when a graph is compiled: sympy expressions over the graph's symbols, as index values in the
-text, and as Python source for the launcher."""
+text, and as Python source for the launcher. sympy is imported where there is such a size, with the framework that made it."""
 
 import contextlib
-
-import sympy
-from torch.utils._sympy import functions as forms
 
 
 def plain(size):
     """A size of a graph (an integer or a SymInt) as an integer or a sympy expression."""
     if isinstance(size, int) and not hasattr(size, "node"):
         return size
+    import sympy
     expression = size.node.expr if hasattr(size, "node") else size
     return int(expression) if isinstance(expression, (int, sympy.Integer)) else sympy.expand(expression)
 
@@ -27,7 +25,7 @@ def product(sizes):
 
 
 def symbols_of(expression):
-    return expression.free_symbols if isinstance(expression, sympy.Basic) else set()
+    return getattr(expression, "free_symbols", set())
 
 
 class SizeWriter:
@@ -58,6 +56,8 @@ class SizeWriter:
         return name
 
     def _write(self, e):
+        import sympy
+        from torch.utils._sympy import functions as forms
         f = self.function
         if isinstance(e, (int, sympy.Integer)):
             return f.constant(int(e), "index")
@@ -88,6 +88,8 @@ class SizeWriter:
 
 def python_source(e, names):
     """Python source of a size; `names` maps symbols to Python expressions."""
+    import sympy
+    from torch.utils._sympy import functions as forms
     if isinstance(e, (int, sympy.Integer)):
         return str(int(e))
     if isinstance(e, sympy.Symbol):
