@@ -16,6 +16,8 @@ optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopen
 python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4 pytest-xdist==3.6.1 wheel==0.45.1)
 # Those of the tests of tilewright.torch, in a folder of their own (build/venv-torch): 0.7 GB, PyTorch built for hosts alone.
 torch_modules=(torch==2.13.0 numpy==1.26.4 expecttest==0.3.0 pytest==8.3.4 pytest-xdist==3.6.1)
+# Those of the tests of tilewright.jax, in build/venv-jax: 0.5 GB.
+jax_modules=(jax==0.10.2 jaxlib==0.10.2 numpy==2.3.4 ml_dtypes==0.5.4 scipy==1.17.1 pytest==8.3.4 pytest-xdist==3.6.1)
 
 missing() {
   local package
@@ -70,6 +72,18 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "${torch_modules[*]}" ]; then
   mkdir -p build
   install_torch || echo "install-deps: PyTorch cannot be had; the tests of tilewright.torch are skipped" >&2
   echo "${torch_modules[*]}" >"$stamp" # also where it could not be had: it is asked for once, not at every start
+fi
+
+install_jax() {
+  /usr/bin/python3 -m venv build/venv-jax
+  build/venv-jax/bin/python -m pip install -q --disable-pip-version-check --only-binary :all: "${jax_modules[@]}"
+}
+
+stamp=build/.jax-modules
+if [ "$(cat "$stamp" 2>/dev/null)" != "${jax_modules[*]}" ]; then
+  mkdir -p build
+  install_jax || echo "install-deps: JAX cannot be had; the tests of tilewright.jax are skipped" >&2
+  echo "${jax_modules[*]}" >"$stamp" # also where it could not be had, as above
 fi
 
 stamp=build/venv/.tilewright-modules

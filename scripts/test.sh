@@ -56,7 +56,7 @@ collect integration $? "$results/integration.xml"
 
 # The Python package, without any framework.
 TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider -n auto --dist loadfile \
-  --junitxml="$results/python.xml" --ignore=test/python/torch test/python
+  --junitxml="$results/python.xml" --ignore=test/python/torch --ignore=test/python/jax test/python
 collect python $? "$results/python.xml"
 
 # PyTorch has modules of its own, in a folder of its own.
@@ -66,6 +66,16 @@ if build/venv-torch/bin/python -c 'import torch' 2>/dev/null; then
   collect python-torch $? "$results/python-torch.xml"
 else
   echo "python-torch: skipped, since PyTorch could not be installed"
+  add 0 0 1
+fi
+
+# JAX too.
+if build/venv-jax/bin/python -c 'import jax' 2>/dev/null; then
+  TILEWRIGHT_BUILD=$PWD/$build build/venv-jax/bin/python -m pytest -q -p no:cacheprovider -n auto \
+    --junitxml="$results/python-jax.xml" test/python/jax
+  collect python-jax $? "$results/python-jax.xml"
+else
+  echo "python-jax: skipped, since JAX could not be installed"
   add 0 0 1
 fi
 

@@ -1,0 +1,44 @@
+"""Options of `tilewright.jax.jit`, checked when they are given."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from typing import Optional
+
+from ..errors import OptionError
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """
+    target    the chip that is compiled for: "cpu:host", "nvidia:H200", ... (`tw-targets` lists them)
+    device    None: the host, or the device of the target; "emulator": kernels of a device with arrays of the host; "model"
+    fp        "default" | "strict" | "fast": may sums be re-associated (`tw-run --fp`)
+    threads   threads of parallel loops on hosts; None: as many as this process may use
+    """
+    target: str = "cpu:host"
+    device: Optional[str] = None
+    fp: str = "default"
+    threads: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        for name, known in (("fp", ("default", "strict", "fast")), ("device", (None, "host", "emulator", "model"))):
+            if getattr(self, name) not in known:
+                raise OptionError(f"option {name!r} of tilewright.jax.jit is {getattr(self, name)!r}; it is one of "
+                                  f"{', '.join(map(repr, known))}")
+        if self.threads is None:
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            object.__setattr__(self, "threads", cores if self.target.startswith("cpu") else 1)
+
+
+def read(options: dict) -> Options:
+    """Options by name; an unknown name is an error that says the nearest."""
+    known = [field.name for field in dataclasses.fields(Options)]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise OptionError(f"tilewright.jax.jit has no option {name!r}{f'; did you mean {near[0]!r}?' if near else ''} "
+                              f"(its options: {', '.join(known)})")
+    return Options(**options)

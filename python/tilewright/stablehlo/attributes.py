@@ -1,0 +1,73 @@
+"""Types and attributes of StableHLO as Python values."""
+
+import math
+import re
+
+from jaxlib.mlir import ir
+
+from .registry import Unsupported
+
+ELEMENT_TYPES = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "i64": "i64", "i32": "i32", "i16": "i16", "i8": "i8",
+                 "i1": "i1", "ui64": "u64", "ui32": "u32", "ui16": "u16", "ui8": "u8"}
+
+
+def shape_and_type(type):
+    """Sizes and element type of a ranked tensor; everything else is refused."""
+    if not isinstance(type, ir.RankedTensorType):
+        if not ir.RankedTensorType.isinstance(type):
+            raise Unsupported(f"a value of type {type} is not compiled")
+        type = ir.RankedTensorType(type)
+    if not type.has_static_shape:
+        raise Unsupported(f"{type} has dynamic sizes; programs are compiled for each shape")
+    name = str(type.element_type)
+    if name not in ELEMENT_TYPES:
+        hint = "; pass real and imaginary parts as two arrays" if name.startswith("complex") else ""
+        raise Unsupported(f"elements of {name} are not compiled{hint}")
+    return tuple(type.shape), ELEMENT_TYPES[name]
+
+
+def integers(attribute):
+    """A list of integers from any of the forms in which attributes hold them; nested for a matrix."""
+    text = str(attribute)
+    body = text.split(" : ")[0] if text.startswith("dense") else text.partition(":")[2]
+    found = [{"true": 1, "false": 0}[n] if n in ("true", "false") else int(n) for n in re.findall(r"true|false|-?\d+", body)]
+    if not text.startswith("dense"):
+        return found
+    shape = list(ir.DenseElementsAttr(attribute).type.shape)
+    found = found * math.prod(shape) if len(found) == 1 else found
+    return [found[i * shape[1]:(i + 1) * shape[1]] for i in range(shape[0])] if len(shape) == 2 else found
+
+
+def splat_number(attribute):
+    """The number that all elements of a dense attribute are; None where they differ."""
+    if not attribute.is_splat:
+        return None
+    value = attribute.get_splat_value()
+    if str(value) in ("true", "false"):
+        return str(value) == "true"
+    text = str(value)
+    if text.split(" ")[0].startswith("0x") or "." in text.split(" ")[0] or "e" in text.split(" ")[0]:
+        return ir.FloatAttr(value).value
+    return int(text.split(" ")[0])
+
+
+def is_splat_of(value, number):
+    """Whether a value of the module is a constant of this number."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return False
+    owner = getattr(owner, "operation", owner)
+    if owner.name != "stablehlo.constant":
+        return False
+    return splat_number(ir.DenseElementsAttr(owner.attributes["value"])) == number
+
+
+def enum(attribute):
+    """`LT` of `#stablehlo<comparison_direction LT>`."""
+    return str(attribute).rstrip(">").split()[-1]
+
+
+def source_line(location):
+    """`model.py:12`: the innermost line that a location names; None where it names none."""
+    found = re.findall(r'"([^"<][^"]*)":(\d+)', str(location))
+    return f"{found[0][0]}:{found[0][1]}" if found else None

@@ -1,0 +1,294 @@
+"""Element-wise operations: arithmetic, comparison, selection, functions of one variable, bits, conversions."""
+
+import math
+
+from jaxlib.mlir import ir
+
+from ..emit import types
+from .attributes import enum, shape_and_type
+from .registry import Unsupported, element
+
+
+def result_type(op):
+    return shape_and_type(op.results[0].type)[1]
+
+
+# Functions of one variable
+
+
+def _function(names, body):
+    element(*names)(lambda s, op, a: body(s, a))
+
+
+for _name, _math in (("exponential", "exp"), ("exponential_minus_one", "expm1"), ("log", "log"), ("log_plus_one", "log1p"), ("sqrt", "sqrt"),
+                     ("rsqrt", "rsqrt"), ("sine", "sin"), ("cosine", "cos"), ("tan", "tan"), ("tanh", "tanh"), ("floor", "floor"),
+                     ("ceil", "ceil"), ("round_nearest_even", "roundeven"), ("round_nearest_afz", "round")):
+    _function([f"stablehlo.{_name}"], lambda s, a, name=_math: s.math(name, a))
+for _name in ("erf", "erfc", "sinh", "cosh", "asinh", "acosh", "atanh", "asin", "acos", "atan", "tan"):
+    _function([f"chlo.{_name}"], lambda s, a, name=_name: s.math(name, a))
+_function(["stablehlo.logistic"], lambda s, a: s.div(1, s.add(s.math("exp", s.neg(a)), 1)))
+_function(["chlo.square"], lambda s, a: s.mul(a, a))
+_function(["stablehlo.negate"], lambda s, a: s.neg(a))
+_function(["stablehlo.is_finite"], lambda s, a: s.compare("lt", s.math("absf", a), math.inf))
+_function(["chlo.is_inf"], lambda s, a: s.compare("eq", s.math("absf", a), math.inf))
+_function(["chlo.is_pos_inf"], lambda s, a: s.compare("eq", a, math.inf))
+_function(["chlo.is_neg_inf"], lambda s, a: s.compare("eq", a, -math.inf))
+
+
+@element("stablehlo.abs")
+def absolute(s, op, a):
+    if types.is_float(a.type):
+        return s.math("absf", a)
+    return a if types.is_unsigned(a.type) else s.max(a, s.neg(a))
+
+
+@element("stablehlo.sign")
+def sign(s, op, a):
+    zero, one = s.constant(0, a.type), s.constant(1, a.type)
+    if types.is_unsigned(a.type):
+        return s.select(s.compare("ne", a, 0), one, zero)
+    if types.is_float(a.type):  # NaN and both zeros are themselves
+        return s.select(s.binary("or", s.is_nan(a), s.compare("eq", a, 0)), a, s.math("copysign", one, a))
+    return s.select(s.compare("gt", a, 0), one, s.select(s.compare("lt", a, 0), s.constant(-1, a.type), zero))
+
+
+@element("stablehlo.cbrt")
+def cbrt(s, op, a):
+    magnitude = s.math("absf", a)
+    root = s.math("powf", magnitude, 1.0 / 3)
+    # One step of Newton's: the power's last bits are those of 1/3 rounded.
+    better = s.sub(root, s.div(s.sub(root, s.div(magnitude, s.mul(root, root))), 3))
+    plain = s.binary("or", s.compare("eq", magnitude, 0), s.compare("eq", magnitude, math.inf))
+    return s.math("copysign", s.select(plain, magnitude, better), a)
+
+
+#: Coefficients of M. Giles, "Approximating the erfinv function" (2012), single precision, highest power first.
+_CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
+           0.246640727, 1.50140941)
+_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406,
+         2.83297682)
+
+
+@element("chlo.erf_inv")
+def erf_inv(s, op, a):
+    """Giles' polynomials; in f64 three steps of Halley's after them."""
+    def polynomial(coefficients, x):
+        value = s.constant(coefficients[0], a.type)
+        for coefficient in coefficients[1:]:
+            value = s.add(s.mul(value, x), coefficient)
+        return value
+    w = s.neg(s.math("log1p", s.neg(s.mul(a, a)))) if a.type != "f64" else s.neg(s.math("log", s.mul(s.sub(1, a), s.add(1, a))))
+    centre = polynomial(_CENTRE, s.sub(w, 2.5))
+    tail = polynomial(_TAIL, s.sub(s.math("sqrt", s.max(w, 0)), 3))
+    y = s.mul(s.select(s.compare("lt", w, 5), centre, tail), a)
+    if a.type == "f64":
+        magnitude, root = s.math("absf", a), s.math("absf", y)
+        rest = s.sub(1, magnitude)
+        for _ in range(3):  # near 1 the complement is exact and the function is not
+            error = s.select(s.compare("gt", magnitude, 0.5), s.sub(rest, s.math("erfc", root)), s.sub(s.math("erf", root), magnitude))
+            slope = s.mul(s.math("exp", s.neg(s.mul(root, root))), 2 / math.sqrt(math.pi))
+            step = s.div(error, slope)
+            root = s.sub(root, s.div(step, s.add(s.mul(root, step), 1)))
+        y = s.math("copysign", root, a)
+    return s.select(s.compare("eq", s.math("absf", a), 1), s.mul(a, math.inf), y)
+
+
+@element("stablehlo.reduce_precision")
+def reduce_precision(s, op, a):
+    exponent, mantissa = (ir.IntegerAttr(op.attributes[name]).value for name in ("exponent_bits", "mantissa_bits"))
+    bits = {(11, 52): "f64", (8, 23): "f32", (5, 10): "f16", (8, 7): "bf16"}
+    if (exponent, mantissa) not in bits:
+        raise Unsupported(f"rounding to {exponent} bits of exponent and {mantissa} of mantissa is not compiled")
+    narrow = bits[exponent, mantissa]
+    return a if types.BITS[narrow] >= types.BITS[a.type] else s.cast(s.cast(a, narrow), a.type)
+
+
+# Arithmetic of two operands
+
+
+def _binary(name, kind):
+    element(f"stablehlo.{name}")(lambda s, op, a, b: s.binary(kind, a, b))
+
+
+for _name, _kind in (("add", "add"), ("subtract", "sub"), ("multiply", "mul"), ("maximum", "max"), ("minimum", "min"), ("and", "and"),
+                     ("or", "or"), ("xor", "xor")):
+    _binary(_name, _kind)
+
+
+def _safe_divisor(s, a, b):
+    """A divisor that no machine traps on, and whether it stands for 0, and for -1 under the smallest number."""
+    zero = s.compare("eq", b, 0)
+    overflow = None
+    if not types.is_unsigned(a.type):
+        overflow = s.binary("and", s.compare("eq", a, types.lowest(a.type)), s.compare("eq", b, -1))
+    bad = zero if overflow is None else s.binary("or", zero, overflow)
+    return s.select(bad, s.constant(1, a.type), b), zero
+
+
+@element("stablehlo.divide")
+def divide(s, op, a, b):
+    """Of integers: by 0 it is -1 (all bits), as XLA has it."""
+    if types.is_float(a.type):
+        return s.div(a, b)
+    divisor, zero = _safe_divisor(s, a, b)
+    return s.select(zero, s.constant(-1, a.type), s.div(a, divisor))
+
+
+@element("stablehlo.remainder")
+def remainder(s, op, a, b):
+    """Of integers: by 0 it is the dividend."""
+    if types.is_float(a.type):
+        return s.binary("rem", a, b)
+    divisor, zero = _safe_divisor(s, a, b)
+    return s.select(zero, a, s.binary("rem", a, divisor))
+
+
+@element("stablehlo.power")
+def power(s, op, a, b):
+    if types.is_float(a.type):
+        return s.math("powf", a, b)
+    result, square = s.constant(1, a.type), a
+    for bit in range(types.BITS[a.type] - (0 if types.is_unsigned(a.type) else 1)):
+        taken = s.compare("ne", s.binary("and", b, 1 << bit), 0)
+        result = s.select(taken, s.mul(result, square), result)
+        square = s.mul(square, square)
+    if types.is_unsigned(a.type):
+        return result
+    # Negative powers: only 1 and -1 have one.
+    odd = s.compare("ne", s.binary("and", b, 1), 0)
+    unit = s.select(odd, a, s.constant(1, a.type))
+    is_unit = s.binary("or", s.compare("eq", a, 1), s.compare("eq", a, -1))
+    return s.select(s.compare("lt", b, 0), s.select(is_unit, unit, s.constant(0, a.type)), result)
+
+
+@element("stablehlo.atan2")
+def atan2(s, op, a, b):
+    return s.math("atan2", a, b)
+
+
+@element("stablehlo.clamp")
+def clamp(s, op, low, a, high):
+    return s.min(s.max(a, low), high)
+
+
+# Comparison and selection
+
+
+def total_order(s, a):
+    """An integer that orders as IEEE's total order does: -NaN, -inf, .., -0, 0, .., inf, NaN."""
+    a = s.cast(a, types.compute(a.type))
+    integer = f"i{types.BITS[a.type]}"
+    bits = s.op(f"arith.bitcast {a.name} : {a.type} to {integer}", integer)
+    return s.binary("xor", bits, s.binary("and", s.binary("shr", bits, types.BITS[integer] - 1), types.highest(integer)))
+
+
+@element("stablehlo.compare")
+def compare(s, op, a, b):
+    if types.is_float(a.type) and "compare_type" in op.attributes and enum(op.attributes["compare_type"]) == "TOTALORDER":
+        a, b = total_order(s, a), total_order(s, b)
+    a, b = s.cast(a, types.compute(a.type)), s.cast(b, types.compute(b.type))
+    return s.compare(enum(op.attributes["comparison_direction"]).lower(), a, b)
+
+
+@element("stablehlo.select")
+def select(s, op, condition, a, b):
+    return s.select(condition, a, b)
+
+
+# Bits
+
+
+@element("stablehlo.not")
+def not_(s, op, a):
+    return s.binary("xor", a, 1 if a.type == "i1" else -1)
+
+
+def _shift(name, kind):
+    @element(f"stablehlo.{name}")
+    def emit(s, op, a, b):
+        bits = types.BITS[a.type]
+        inside = s.compare("lt", b, bits)
+        if not types.is_unsigned(b.type):
+            inside = s.binary("and", inside, s.compare("ge", b, 0))
+        shifted = s.binary(kind, a, s.select(inside, b, s.constant(bits - 1, a.type)))
+        if name == "shift_right_arithmetic":
+            return shifted
+        return s.select(inside, shifted, s.constant(0, a.type))
+
+
+_shift("shift_left", "shl")
+_shift("shift_right_logical", "shr_logical")
+
+
+@element("stablehlo.shift_right_arithmetic")
+def shift_right_arithmetic(s, op, a, b):
+    bits = types.BITS[a.type]
+    inside = s.compare("lt", b, bits)
+    if not types.is_unsigned(b.type):
+        inside = s.binary("and", inside, s.compare("ge", b, 0))
+    amount = s.select(inside, b, s.constant(bits - 1, a.type))
+    text = types.text(a.type)
+    return s.op(f"arith.shrsi {a.name}, {amount.name} : {text}", a.type)
+
+
+def ones_of(s, a):
+    """How many bits are set: sums of neighbouring fields, whose widths double."""
+    bits = types.BITS[a.type]
+
+    def repeated(field, width):
+        return sum(field << at for at in range(0, bits, width))
+    width = 1
+    while width < bits:
+        mask = repeated((1 << width) - 1, 2 * width)
+        a = s.add(s.binary("and", a, mask), s.binary("and", s.binary("shr_logical", a, width), mask))
+        width *= 2
+    return a
+
+
+@element("stablehlo.popcnt")
+def popcnt(s, op, a):
+    return ones_of(s, a)
+
+
+@element("stablehlo.count_leading_zeros")
+def count_leading_zeros(s, op, a):
+    shift = 1
+    while shift < types.BITS[a.type]:
+        a = s.binary("or", a, s.binary("shr_logical", a, shift))
+        shift *= 2
+    return ones_of(s, s.binary("xor", a, -1))
+
+
+# Conversions
+
+
+def to_integer(s, a, type):
+    """From float towards 0; NaN is 0, what is beyond becomes the nearest number."""
+    a = s.cast(a, types.compute(a.type))
+    low, high = types.lowest(type), types.highest(type)
+    signed = not types.is_unsigned(type)
+    inside = s.binary("and", s.compare("ge", a, float(low)), s.compare("lt", a, float(high + 1)))
+    safe = s.select(inside, a, s.constant(0, a.type))
+    name = "fptosi" if signed else "fptoui"
+    result = s.op(f"arith.{name} {safe.name} : {a.type} to {types.text(type)}", type)
+    beyond = s.select(s.compare("lt", a, 0), s.constant(low, type), s.constant(high, type))
+    beyond = s.select(s.is_nan(a), s.constant(0, type), beyond)
+    return s.select(inside, result, beyond)
+
+
+@element("stablehlo.convert")
+def convert(s, op, a):
+    type = result_type(op)
+    if types.is_float(a.type) and not types.is_float(type) and type != "i1":
+        return to_integer(s, a, type)
+    return s.cast(a, type)
+
+
+@element("stablehlo.bitcast_convert")
+def bitcast_convert(s, op, a):
+    type = result_type(op)
+    if types.BITS[type] != types.BITS[a.type] or "i1" in (type, a.type):
+        raise Unsupported(f"a bitcast from {a.type} to {type}, of another width, is not compiled; shift and mask integers instead")
+    if types.text(type) == types.text(a.type):
+        return s.cast(a, type)
+    return s.op(f"arith.bitcast {a.name} : {types.text(a.type)} to {types.text(type)}", type)
