@@ -11,7 +11,7 @@ build_packages=(
   python3 python3-venv)
 # Used where they can be had; tests and benchmarks that need one say so and are skipped without it.
 optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopenblas-dev libblis-dev libdnnl-dev libxsmm-dev
-  chromium)
+  chromium verilator)
 # Every module pinned: the same tests everywhere.
 python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4 pytest-xdist==3.6.1 wheel==0.45.1)
 # Those of the tests of tilewright.torch, in a folder of their own (build/venv-torch): 0.7 GB, PyTorch built for hosts alone.

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Builds the RTL as a shared library, FOLDER/libnpu.so. Needs verilator, make and a C++ compiler.
 #   ./build.sh FOLDER [-GPARAMETER=VALUE ...]      parameters of npu_core, e.g. -GDMA_LATENCY=50
 set -eu

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The RTL behind the pipe protocol (docs/device-protocol.md): tw-run ... --device "exec:device.py build/libnpu.so".
 
 With a second argument, appends one line of JSON to that file for each launch: its kernel and the clocks of each core."""

@@ -1,6 +1,18 @@
-// The core of npu_core.sv, run by Verilator, as functions that kernels call. A kernel's control flow and its arithmetic in
-// registers are native code; every access to the chip's memories and every command is given to the RTL and takes the clocks
-// that the RTL takes.
+//===- harness.cpp - The simulated core as functions ----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The core of npu_core.sv, run by Verilator, as functions that kernels call. A
+/// kernel's control flow and its arithmetic in registers are native code; every
+/// access to the chip's memories and every command is given to the RTL and takes
+/// the clocks that the RTL takes.
+///
+//===----------------------------------------------------------------------===//
+
 #include "Vnpu_core.h"
 #include "Vnpu_core___024root.h"
 #include <algorithm>
@@ -55,10 +67,7 @@ void flush() {
   push(Issue);
 }
 
-bool onChip(uint64_t address) {
-  return address >= firstChipAddress &&
-         address < globalAddress + 64 * globalWords;
-}
+bool onChip(uint64_t address) { return address >= firstChipAddress && address < globalAddress + 64 * globalWords; }
 
 void copy(Op op, uint64_t to, uint64_t toPitch, uint64_t from, uint64_t fromPitch, uint32_t rows, uint32_t bytes,
           uint32_t element) {
@@ -172,6 +181,19 @@ void npu_write(uint64_t address, const void *from, uint64_t bytes) {
     std::memcpy(&core->data0, static_cast<const char *>(from) + at, size);
     push(Store);
   }
+}
+/// Elements of a vector that a mask chooses, each at an address of its own, or one after the other (`together`).
+void npu_masked_read(char *data, const uint64_t *at, const uint8_t *mask, uint32_t count, uint32_t bytes,
+                     uint32_t together) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (mask[i])
+      npu_read(data + uint64_t(i) * bytes, together ? *at + uint64_t(i) * bytes : at[i], bytes);
+}
+void npu_masked_write(const char *data, const uint64_t *at, const uint8_t *mask, uint32_t count, uint32_t bytes,
+                      uint32_t together) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (mask[i])
+      npu_write(together ? *at + uint64_t(i) * bytes : at[i], data + uint64_t(i) * bytes, bytes);
 }
 void npu_requantize(void *to, const void *from, const void *scale, const void *zeroPoint, uint32_t elements,
                     uint32_t isFloat) {

@@ -1,3 +1,5 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels for the RTL: the LLVM IR of a module's kernels, with a call of the harness for every access to memory and for
 every command, and the clocks of all other instructions beside them."""
 
@@ -45,13 +47,49 @@ def clocks(line):
     return max(1, -(-max(sizes, default=0) // VECTOR_BITS))
 
 
+def operands(text):
+    """The operands of a call, as (type, value)."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "(<[{") - (letter in ")>]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    split = [re.fullmatch(r"(<\d+ x [a-z0-9]+>|ptr|i\d+) (?:align \d+ )?(.*)", part.strip()) for part in parts]
+    return [(each[1], each[2]) for each in split]
+
+
+def masked_access(result, name, values, number):
+    """The same for vectors of which a mask says what is moved: element by element, each an access of the core."""
+    reads = name in ("gather", "load")
+    pointers, mask, data = values if reads else (values[1], values[2], values[0])
+    count, element = re.fullmatch(r"<(\d+) x (\w+)>", data[0]).groups()
+    slot = f"%npu.slot.{number}"
+    slots = [f"{slot}.data = alloca {data[0]}, align 64", f"{slot}.mask = alloca <{count} x i8>, align 64",
+             f"{slot}.at = alloca {pointers[0]}, align 64"]
+    lines = [
+        f"store {data[0]} {data[1]}, ptr {slot}.data, align 1",
+        f"{slot}.bytes = zext {mask[0]} {mask[1]} to <{count} x i8>",
+        f"store <{count} x i8> {slot}.bytes, ptr {slot}.mask, align 1",
+        f"store {pointers[0]} {pointers[1]}, ptr {slot}.at, align 1",
+        f"call void @npu_masked_{'read' if reads else 'write'}(ptr {slot}.data, ptr {slot}.at, ptr {slot}.mask, i32 {count},"
+        f" i32 {bits(element) // 8}, i32 {int(pointers[0] == 'ptr')})",
+    ]
+    if reads:
+        lines.append(f"{result} = load {data[0]}, ptr {slot}.data, align 1")
+    return lines, slots
+
+
 def access(line, number):
-    """(instructions that replace a load or store, the stack slot that they need), or None."""
+    """(instructions that replace a load or store, the stack slots that they need), or None."""
     load = re.fullmatch(rf"(%\S+) = load (?:volatile )?({TYPE}), (ptr(?: addrspace\(\d+\))?) (.*?)(?:, align \d+)?(?:, !.*)?", line)
-    store = re.fullmatch(rf"store (?:volatile )?({TYPE}) (.*), (ptr(?: addrspace\(\d+\))?) (.*?)(?:, align \d+)?(?:, !.*)?", line)
+    store = re.fullmatch(rf"store (?:volatile )?({TYPE}) (.*?), (ptr(?: addrspace\(\d+\))?) (.*?)(?:, align \d+)?(?:, !.*)?", line)
     if not load and not store:
+        if masked := re.match(r"(?:(%\S+) = )?(?:tail )?call .*?@llvm\.masked\.(gather|scatter|load|store)\.[\w.]+\((.*)\)", line):
+            return masked_access(masked[1], masked[2], operands(masked[3]), number)
         if re.match(r"(%\S+ = )?(load|store|atomicrmw|cmpxchg) ", line) or re.search(
-            r"@llvm\.(mem(cpy|move|set)|masked\.)", line
+            r"@llvm\.mem(cpy|move|set)", line
         ):
             raise Refused(f"the harness does not execute '{line}'")
         return None
@@ -66,7 +104,7 @@ def access(line, number):
     else:
         lines.append(f"store {kind} {store[2]}, ptr {slot}, align 1")
         lines.append(f"call void @npu_write(i64 %npu.address.{number}, ptr {slot}, i64 {size})")
-    return lines, f"{slot} = alloca {kind}, align 64"
+    return lines, [f"{slot} = alloca {kind}, align 64"]
 
 
 def rewrite_function(lines):
@@ -92,7 +130,7 @@ def rewrite_function(lines):
             cost += 0 if replaced else clocks(text)
             if replaced:
                 body += ["  " + each for each in replaced[0]]
-                slots.append("  " + replaced[1])
+                slots += ["  " + each for each in replaced[1]]
             else:
                 (phis if " = phi " in text else body).append("  " + text)
         if cost:
@@ -159,6 +197,8 @@ def rewrite(text):
             out.append(line)
     out += ["declare void @npu_issue(i32)", "declare void @npu_read(ptr, i64, i64)", "declare void @npu_write(i64, ptr, i64)"]
     out.append("declare void @npu_requantize(ptr, ptr, ptr, ptr, i32, i32)")
+    for name in ("read", "write"):
+        out.append(f"declare void @npu_masked_{name}(ptr, ptr, ptr, i32, i32, i32)")
     return "\n".join(out) + "\n", names
 
 

@@ -1,3 +1,6 @@
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
 // Arithmetic of IEEE single precision for the datapaths: round to nearest even; numbers below 2^-126 are zero.
 package arithmetic;
 

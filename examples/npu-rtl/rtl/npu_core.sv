@@ -1,3 +1,6 @@
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
 // One core: command front, two DMA engines with queues, systolic array with a queue, vector unit, banked scratchpad, banked
 // accumulator memory, and its ports to global memory.
 module npu_core #(
@@ -98,7 +101,7 @@ module npu_core #(
   Product products [QUEUE];
   logic [31:0] started;                       // products whose rows have all entered
   logic [31:0] loadedRows, enteredRows;
-  logic streaming;
+  logic loading, streaming;
   logic held, heldFloat;                      // the tile of B that the array has
   logic [63:0] heldB, heldPitch;
   logic [1:0] set;
@@ -135,7 +138,7 @@ module npu_core #(
       for (int e = 0; e < 3; e++) begin issued[e] = 0; completed[e] = 0; groups[e] = 0; end
       for (int e = 0; e < 2; e++) begin row[e] = 0; offset[e] = 0; latency[e] = 0; end
       for (int d = 0; d <= ARRAY_CLOCKS; d++) under[d] = '0;
-      spent = 0; started = 0; loadedRows = 0; enteredRows = 0; streaming = 0; held = 0; set = 0; idle = 1000;
+      spent = 0; started = 0; loadedRows = 0; enteredRows = 0; loading = 0; streaming = 0; held = 0; set = 0; idle = 1000;
       fault <= 0; clocks <= 0; busyIn <= 0; busyOut <= 0; busyUnit <= 0; conflicts <= 0;
       arrayActive <= 0;
     end else begin
@@ -275,14 +278,15 @@ module npu_core #(
         p = products[started % QUEUE];
         rowBytes = p.isFloat ? 2 * N : N;
         busyUnit <= busyUnit + 1;
-        if (!streaming && loadedRows == 0 && held && heldB == p.b && heldPitch == p.bPitch && heldFloat == p.isFloat)
+        if (!streaming && !loading && held && heldB == p.b && heldPitch == p.bPitch && heldFloat == p.isFloat)
           streaming = 1;
         if (!streaming) begin
           int moved;
           logic [BANKS-1:0] mine;
           logic blocked;
           moved = 0; mine = 0; blocked = 0;
-          if (loadedRows == 0) begin
+          if (!loading) begin
+            loading = 1;
             set = set == 2 ? 0 : set + 1;
             held = 1; heldB = p.b; heldPitch = p.bPitch; heldFloat = p.isFloat;
           end
@@ -308,7 +312,7 @@ module npu_core #(
               end
             end
           taken = taken | mine;
-          if (loadedRows == N) begin streaming = 1; loadedRows = 0; end
+          if (loadedRows == N) begin loading = 0; streaming = 1; loadedRows = 0; end
         end else begin
           wanted = banksOf(p.a + 64'(enteredRows) * p.aPitch, rowBytes);
           if ((wanted & taken) != 0) conflicts <= conflicts + 1;

@@ -1,3 +1,6 @@
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
 // N x N cells, B stationary: cell (k, n) holds B[k][n]. Element k of a row of A enters cell row k after k clocks and moves
 // right, partial sums move down; column n of a row of C leaves after N + n clocks and waits for the last column. Each cell
 // has three places for B, so that the next tiles are loaded while rows that need the earlier ones are still under way.

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Clocks of programs as the RTL counts them, as the emulator does, and as the plans say.
+
+    compare_clocks.py --library build/libnpu.so --plugin libtilewright-target-accelerator.so PROGRAM.mlir...
+
+Prints one row for each program: clocks of all cores and launches together beside the emulator's; clocks of the slowest
+core of each launch beside the plans' (of programs whose every launch has a plan); and the clocks in which an engine or the
+core waited for a bank, as a part of all. The last rows are the median and the largest difference."""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CLOCK_HZ = 1e9
+
+
+def run(options, program, device):
+    command = [options.tw_run, program, f"--load-target={options.plugin}", "--target", options.target, "--verify", "--json"]
+    done = subprocess.run(command + ["--device", device], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"compare_clocks: {program} on {device.split()[0]}: {(done.stderr or done.stdout).strip()[:2000]}")
+    return json.loads(done.stdout)
+
+
+def plans_of(options, program):
+    """The clocks that the plan of each launch says, of its slowest core."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [options.tw_compile, program, f"--load-target={options.plugin}", "--target", options.target,
+                   "--explain=json", "-o", Path(folder) / "program.ll"]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"compare_clocks: {program}: {done.stderr.strip()[:2000]}")
+    choices = [decision["choice"] for decision in json.loads(done.stdout) if isinstance(decision.get("choice"), dict)]
+    return [choice["clocks"] for choice in choices if "clocks" in choice]
+
+
+def measure(options, program):
+    """(RTL, emulator: clocks of all cores; RTL, plan or None: of the slowest core of each launch; bank conflicts)"""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        run(options, program, f"exec:{HERE / 'device.py'} {options.library} {log}")
+        launches = [[core for core in json.loads(line)["cores"]] for line in log.read_text().splitlines()]
+    emulated = run(options, program, "emulator")["emulation"]["kernels"]
+    plans = plans_of(options, program)
+    return (sum(core["clocks"] for cores in launches for core in cores), sum(kernel["cycles"] for kernel in emulated),
+            sum(max(core["clocks"] for core in cores) for cores in launches),
+            sum(plans) if len(plans) == len(launches) else None,
+            sum(core["bank_conflicts"] for cores in launches for core in cores))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", type=Path, required=True, help="libnpu.so of build.sh")
+    parser.add_argument("--plugin", type=Path, required=True)
+    parser.add_argument("--target", default="accelerator:npu")
+    parser.add_argument("--tw-run", default="tw-run")
+    parser.add_argument("--tw-compile", default="tw-compile")
+    parser.add_argument("programs", nargs="+", type=Path)
+    options = parser.parse_args()
+    print("| program | RTL, all cores | emulator | | RTL, slowest core | plan | | bank conflicts |\n|---|---|---|---|---|---|---|---|")
+    off, off_plan = [], []
+    for program in options.programs:
+        rtl, emulated, slowest, plan, conflicts = measure(options, program)
+        off.append(100 * (emulated / rtl - 1))
+        row = f"| {program.stem} | {rtl:,} | {emulated:,.0f} | {off[-1]:+.1f} % | {slowest:,} | "
+        if plan is not None:
+            off_plan.append(100 * (plan / slowest - 1))
+            row += f"{plan:,.0f} | {off_plan[-1]:+.1f} % | "
+        else:
+            row += "- | - | "
+        print(row + f"{100 * conflicts / rtl:.1f} % |", flush=True)
+    for name, choose in (("median of the sizes", statistics.median), ("largest", max)):
+        plans = f"{choose(list(map(abs, off_plan))):.1f} %" if off_plan else "-"
+        print(f"| {name} | | | {choose(list(map(abs, off))):.1f} % | | | {plans} | |")
+
+
+if __name__ == "__main__":
+    main()
