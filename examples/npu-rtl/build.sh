@@ -9,10 +9,11 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 shift
 verilator --cc --top-module npu_core -O3 -Wno-fatal -Wno-WIDTH -Wno-BLKSEQ --Mdir "$folder/model" \
-  -CFLAGS "-O2 -fPIC -DVL_TIME_CONTEXT" "$@" \
+  -CFLAGS "-O1 -fPIC" "$@" \
   "$here/rtl/arithmetic.sv" "$here/rtl/systolic_array.sv" "$here/rtl/npu_core.sv" >"$folder/verilator.log" 2>&1 ||
   { cat "$folder/verilator.log" >&2; exit 1; }
-make -s -C "$folder/model" -f Vnpu_core.mk Vnpu_core__ALL.a verilated.o verilated_threads.o OPT_FAST=-O2 \
+make -s -C "$folder/model" -f Vnpu_core.mk Vnpu_core__ALL.a verilated.o verilated_threads.o \
+  OPT_FAST=-O1 OBJCACHE="$(command -v ccache || true)" \
   >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }
 include=$(verilator --getenv VERILATOR_ROOT)/include
 ${CXX:-c++} -std=c++20 -O2 -fPIC -shared -Wl,-Bsymbolic -I"$folder/model" -isystem "$include" -isystem "$include/vltstd" \
