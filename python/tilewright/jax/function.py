@@ -113,7 +113,7 @@ class Function:
                 names = []
             self.static_argnums |= {names.index(n) for n in static_argnames if n in names}
         self._traced: dict = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())
 
     def __repr__(self) -> str:

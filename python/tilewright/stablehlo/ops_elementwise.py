@@ -171,6 +171,24 @@ def clamp(s, op, low, a, high):
     return s.min(s.max(a, low), high)
 
 
+@element("chlo.next_after")
+def next_after(s, op, a, b):
+    """The neighbour of `a` towards `b`: its bits as an integer count magnitudes."""
+    integer = f"i{types.BITS[a.type]}"
+
+    def compared(test, x, y):
+        return s.compare(test, s.cast(x, types.compute(x.type)), s.cast(y, types.compute(y.type)))
+    zero = s.constant(0, a.type)
+    bits = s.op(f"arith.bitcast {a.name} : {a.type} to {integer}", integer)
+    inwards = s.binary("xor", compared("gt", b, a), compared("gt", a, zero))
+    moved = s.add(bits, s.select(inwards, s.constant(-1, integer), s.constant(1, integer)))
+    smallest = s.select(compared("gt", b, zero), s.constant(1, integer), s.constant(types.lowest(integer) + 1, integer))
+    moved = s.select(compared("eq", a, zero), smallest, moved)
+    result = s.op(f"arith.bitcast {moved.name} : {integer} to {a.type}", a.type)
+    result = s.select(compared("eq", a, b), b, result)
+    return s.select(compared("ne", a, a), a, s.select(compared("ne", b, b), b, result))
+
+
 # Comparison and selection
 
 

@@ -249,7 +249,7 @@ class Context:
 def one_element(s, op, scalars, round_each=True):
     """16-bit floats are computed in f32 and rounded after each operation."""
     _, type = shape_and_type(op.results[0].type)
-    if op.name not in ("stablehlo.convert", "stablehlo.bitcast_convert", "stablehlo.compare", "stablehlo.select"):
+    if op.name not in ("stablehlo.convert", "stablehlo.bitcast_convert", "stablehlo.compare", "stablehlo.select", "chlo.next_after"):
         scalars = [s.cast(a, types.compute(a.type)) for a in scalars]
     result = registry.ELEMENTS[op.name](s, op, *scalars)
     return s.cast(result, type) if round_each or not types.is_float(type) else result

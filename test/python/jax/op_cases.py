@@ -54,6 +54,9 @@ def binary():
     yield "broadcast", lambda x, y: x[:, None] * y + 2, [normal(4), normal(6)]
     yield "nan in maximum", lambda x, y: [jnp.maximum(x, y), jnp.minimum(x, y)], [np.array([np.nan, 1, 2], np.float32),
                                                                                  np.array([1, np.nan, 3], np.float32)]
+    ends = np.array([1, -1, 0, 0, 2, np.nan, 0.5, -np.inf, 3], np.float32), np.array([2, 5, 1, -1, 2, 1, 0.25, 0, np.inf], np.float32)
+    yield "nextafter", lambda x, y: [lax.bitcast_convert_type(jnp.nextafter(x.astype(t), y.astype(t)), u) for t, u in (
+        (jnp.float32, jnp.int32), (jnp.float16, jnp.int16), (jnp.bfloat16, jnp.int16))], ends
     yield "clamp", lambda x: lax.clamp(x.dtype.type(-0.5), x, x.dtype.type(0.5)), [a]
     yield "clamp by arrays", lax.clamp, [a - 1, b, a + 1]
     yield "select", lambda x, y: [jnp.where(x > y, x, y), jnp.where(x > 0, x, 0)], [a, b]
@@ -185,6 +188,9 @@ def control():
     yield "scan", lambda x, w: lax.scan(lambda h, a: (jnp.tanh(h @ w + a), h.sum()), x[0], x), [normal(6, 4), normal(4, 4)]
     yield "scan, reversed", lambda x: lax.scan(lambda h, a: (h + a, h * a), x.dtype.type(0), x, reverse=True), [x]
     yield "while in scan", lambda x: lax.scan(lambda h, a: lax.while_loop(lambda v: v[0] < 9, lambda v: (v[0] * 2 + 1, v[1] + v[0]), (jnp.abs(a), h)), x[0], x), [x]
+    yield "while in for", lambda x: lax.fori_loop(0, 3, lambda i, v: lax.while_loop(
+        lambda s: s[0] <= i, lambda s: (s[0] + 1, s[1] + i * s[0]), (0, v))[1], x), [x]
+    yield "while of pairs", lambda x: lax.while_loop(lambda s: s[0].sum() < 99, lambda s: (s[1] + 1, s[0] * 2), (jnp.abs(x), jnp.abs(x) + 1)), [x]
     yield "map", lambda x: lax.map(lambda a: jnp.sin(a) + 1, x), [x]
     yield "associative scan", lambda x: lax.associative_scan(jnp.add, x), [x]
     yield "nested loops", lambda x: lax.fori_loop(0, 3, lambda i, v: lax.fori_loop(0, i + 1, lambda j, w: w + i * j, v), x), [x]
@@ -196,6 +202,18 @@ def random():
     yield "normal", lambda k: jax.random.normal(jax.random.split(k)[0], (33,), jnp.float32), [key]
     yield "integers", lambda k: [jax.random.randint(k, (9,), 0, 100), jax.random.permutation(k, 8)], [key]
     yield "choice", lambda k: [jax.random.bernoulli(k, 0.3, (9,)), jax.random.categorical(k, jnp.zeros((4, 5), jnp.float32))], [key]
+    yield "truncated normal", lambda k: jax.random.truncated_normal(k, -1, 1, (9,), jnp.float32), [key]
 
 
-FAMILIES = (unary, binary, shapes, contractions, reductions, indices, order, control, random)
+def dtypes():
+    """The same operations on every type of elements; small integers, so that all is exact."""
+    def some(x, y, i):
+        return [x + y, x - y, x * y, jnp.maximum(x, y), x < y, x.sum(0, dtype=x.dtype), x.max(), x.argmax(1), jnp.cumsum(x, 1, dtype=x.dtype),
+                jnp.sort(x, 0), x[i], x.at[i].add(y[:2]), jnp.where(x > y, x, y), x.astype(jnp.float32), lax.dynamic_slice(x, (i[0], i[1]), (2, 2)),
+                lax.pad(x, x[0, 0], [(1, 1, 1), (0, -1, 0)]), lax.dot(x, y.T), lax.top_k(x, 2), jnp.flip(x, 1)]
+    for name in ("float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+        x, y = (jnp.asarray(integers(0, 4, 4, 5)).astype(name) for _ in range(2))
+        yield name, some, [x, y, integers(0, 4, 2)]
+
+
+FAMILIES = (unary, binary, shapes, contractions, reductions, indices, order, control, random, dtypes)

@@ -46,3 +46,9 @@ def test_gradients_of_a_program():
 def test_gradients_from_outside():
     """The gradient of a compiled function: two programs, forward with residuals and backward."""
     compare(jax.grad(tilewright.jax.jit(loss, threads=1))(PARAMETERS, INPUTS), jax.jit(jax.grad(loss))(wide(PARAMETERS), wide(INPUTS)))
+
+
+@pytest.mark.parametrize("target", ["nvidia:H200", "amd:MI300X"])
+def test_forward_on_emulated_devices(target):
+    got = tilewright.jax.jit(forward, target=target, device="emulator")(PARAMETERS, INPUTS)
+    compare(got, jax.jit(forward)(wide(PARAMETERS), wide(INPUTS)))
