@@ -39,16 +39,28 @@ def _listed(numbers: Union[None, int, str, Iterable]) -> tuple:
     return () if numbers is None else (numbers,) if isinstance(numbers, (int, str)) else tuple(numbers)
 
 
+def _is_key(value: Any) -> bool:
+    """Whether this is an array of typed random keys, which programs take as their words."""
+    return hasattr(value, "dtype") and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def _wrapped(leaves: Iterable, kinds: dict) -> list:
+    """Leaves with their keys typed again; `kinds`: generators by the numbers of the leaves."""
+    return [jax.random.wrap_key_data(leaf, impl=kinds[i]) if i in kinds else leaf for i, leaf in enumerate(leaves)]
+
+
 class _Traced:
     """A function for one structure of arguments: its program, and the one of its gradient, each traced when first needed."""
 
-    def __init__(self, function: Callable, tree: Any, shapes: list, options: Options) -> None:
+    def __init__(self, function: Callable, tree: Any, shapes: list, keys: dict, options: Options) -> None:
         self.options, self.shapes = options, shapes
+        self.out_keys: dict = {}
 
         def flat(*leaves):
-            arguments, keywords = tree_util.tree_unflatten(tree, leaves)
+            arguments, keywords = tree_util.tree_unflatten(tree, _wrapped(leaves, keys))
             results, self.out_tree = tree_util.tree_flatten(function(*arguments, **keywords))
-            return [jax.numpy.asarray(r) for r in results]
+            self.out_keys = {i: jax.random.key_impl(r) for i, r in enumerate(results) if _is_key(r)}
+            return [jax.random.key_data(r) if _is_key(r) else jax.numpy.asarray(r) for r in results]
         self.flat = flat
         with _inside():
             self.forward = Compiled(jax.make_jaxpr(flat)(*shapes), options)
@@ -130,7 +142,7 @@ class Function:
             results = traced.differentiable(*leaves)
         else:
             results = [jax.numpy.asarray(a) for a in traced.forward(as_arrays(leaves, traced.forward))]
-        return tree_util.tree_unflatten(traced.out_tree, results)
+        return tree_util.tree_unflatten(traced.out_tree, _wrapped(results, traced.out_keys))
 
     def text(self, *arguments: Any, **keywords: Any) -> str:
         """The text that is compiled for these arguments."""
@@ -144,10 +156,12 @@ class Function:
         static_names = {k: v for k, v in keywords.items() if k in self.static_argnames}
         leaves, tree = tree_util.tree_flatten(([a for i, a in enumerate(arguments) if i not in static],
                                                {k: v for k, v in keywords.items() if k not in static_names}))
+        keys = {i: jax.random.key_impl(leaf) for i, leaf in enumerate(leaves) if _is_key(leaf)}
+        leaves = [jax.random.key_data(leaf) if i in keys else leaf for i, leaf in enumerate(leaves)]
         shapes = [_shape(leaf) for leaf in leaves]
         facts = tuple((s.shape, s.dtype, s.weak_type) for s in shapes)
         try:
-            key = (tree, facts, count, tuple(sorted(static.items())), tuple(sorted(static_names.items())), jax.config.jax_enable_x64)
+            key = (tree, facts, tuple((i, str(k)) for i, k in keys.items()), count, tuple(sorted(static.items())), tuple(sorted(static_names.items())), jax.config.jax_enable_x64)
             hash(key)
         except TypeError as error:
             raise TypeError(f"static arguments of {self!r} have to be hashable: {error}") from None
@@ -156,7 +170,7 @@ class Function:
                 def bound(*dynamic, **given):
                     rest = iter(dynamic)
                     return self.function(*[static[i] if i in static else next(rest) for i in range(count)], **given, **static_names)
-                self._traced[key] = _Traced(bound, tree, shapes, self.options)
+                self._traced[key] = _Traced(bound, tree, shapes, keys, self.options)
             return self._traced[key], leaves
 
 

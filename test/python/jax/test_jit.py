@@ -39,6 +39,16 @@ def test_unsigned_and_booleans():
     assert got.dtype == np.uint32 and got.tolist() == [1, 2, 0] and flags.tolist() == [False, False, True]
 
 
+def test_typed_random_keys():
+    def draw(key):
+        first, second = jax.random.split(key)
+        return jax.random.normal(first, (3,), np.float32), second
+    key = jax.random.key(5)
+    for got, want in ((tilewright.jax.jit(draw)(key), draw(key)), (jax.jit(tilewright.jax.jit(draw))(key), draw(key))):
+        np.testing.assert_allclose(got[0], want[0], rtol=1e-5)
+        assert got[1].dtype == want[1].dtype and (jax.random.key_data(got[1]) == jax.random.key_data(want[1])).all()
+
+
 def test_static_arguments_make_programs_of_their_own():
     traced = []
 
