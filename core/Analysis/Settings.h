@@ -40,6 +40,9 @@ inline constexpr const char *opaqueAttr = "tilewright.opaque";
 /// them is written.
 inline constexpr const char *apartAttr = "tilewright.apart";
 
+/// A unit attribute of kernels that split-kernels made of one nest of another kernel.
+inline constexpr const char *nestAttr = "tilewright.nest";
+
 /// Whether `function` is a kernel with a body.
 inline bool isKernel(mlir::func::FuncOp function) { return !function.isExternal() && function->hasAttr(kernelAttr); }
 

@@ -91,7 +91,9 @@ static std::string fields(llvm::StringRef title, const json::Object *object) {
 
 /// The candidates, the chosen one marked; fields that all share are left out.
 static std::string candidates(const json::Array *list, const json::Object *choice) {
-  if (!list || list->empty())
+  if (!list) // nothing was to be chosen
+    return "";
+  if (list->empty())
     return "<p class=\"soft\">No other candidate was recorded.</p>\n";
   std::vector<const json::Object *> rows;
   for (const json::Value &each : *list)

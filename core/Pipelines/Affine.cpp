@@ -51,5 +51,6 @@ void tilewright::buildAffinePipeline(OpPassManager &pm) {
   pm.addPass(createShareSizes());
   pm.addNestedPass<func::FuncOp>(createNormalizeNests());
   simplify();
+  pm.addPass(createShareKernels());
   pm.addPass(createCheckKernels());
 }

@@ -31,7 +31,11 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
   pm.addPass(createCSEPass());
 }
 
-void tilewright::buildMapPipeline(OpPassManager &pm) { pm.addNestedPass<func::FuncOp>(createLowerTileParallel()); }
+void tilewright::buildMapPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createLowerTileParallel());
+  pm.addPass(createSplitKernels());
+  pm.addPass(createShareKernels());
+}
 
 /// What programs on memrefs have beside kernels.
 static void simplifyHostCode(OpPassManager &pm) {

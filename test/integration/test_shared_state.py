@@ -154,7 +154,8 @@ def test_launches_take_no_name_of_the_program(chip, tool, tmp_path):
     tool("tw-compile", source, "--target", chip, "-o", out)
     header = out.read_bytes().split(b"\n", 2)[1]
     launches = [step["launch"] for program in json.loads(header)["programs"] for step in program["steps"]]
-    assert len(launches) == len(set(launches)) == 3, launches
+    assert len(launches) == 3 and not {"add", "get", name} & set(launches), launches
+    assert len(set(launches)) == 2, "two of them are equal"
     for function in ("add", name):
         tool("tw-run", source, "--function", function, "--target", chip, "--device", "emulator", "--verify")
 

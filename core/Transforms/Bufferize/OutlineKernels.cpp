@@ -242,10 +242,38 @@ private:
     flush(group);
   }
 
+  /// Takes the last operations out of `group` that only fill what the operation with `footprint` updates: a reduction
+  /// and the fill of its result are one kernel.
+  SmallVector<Operation *> takeFills(Group &group, const Footprint &footprint) {
+    SmallVector<Operation *> fills;
+    while (group.ops.size() > 1) {
+      Footprint own = footprintOf(group.ops.back());
+      auto used = [&](Value written) {
+        auto uses = [&](Operation *op) {
+          Footprint other = footprintOf(op);
+          return other.reads.contains(written) || other.writes.contains(written);
+        };
+        return !footprint.writes.contains(written) || llvm::any_of(llvm::drop_end(group.ops), uses);
+      };
+      if (!own.reads.empty() || llvm::any_of(own.writes, used))
+        break;
+      fills.push_back(group.ops.pop_back_val());
+      for (Value written : own.writes)
+        group.writes.remove(written);
+    }
+    std::reverse(fills.begin(), fills.end());
+    return fills;
+  }
+
   void append(Group &group, Operation *op, bool opaque) {
     Footprint footprint = footprintOf(op);
-    if (opaque || group.opaque || conflicts(group, footprint))
+    if (opaque || group.opaque || conflicts(group, footprint)) {
+      SmallVector<Operation *> fills =
+          opaque || group.opaque ? SmallVector<Operation *>() : takeFills(group, footprint);
       flush(group);
+      for (Operation *fill : fills)
+        append(group, fill, false);
+    }
     group.opaque = opaque;
     group.ops.push_back(op);
     group.reads.insert_range(footprint.reads);

@@ -161,6 +161,27 @@ def ShareSizes : Pass<"share-sizes", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ShareKernels : Pass<"share-kernels", "::mlir::ModuleOp"> {
+  let summary = "Keep one of kernels that are equal";
+  let description = [{
+    Kernels that differ in nothing but their names and locations are one function, the first, which the calls of all of them
+    call: equal layers of a network are planned and compiled once. Types, constants and attributes must be equal, and
+    the order of arguments is that of their first use, which `outline-kernels` makes the same for equal bodies.
+
+    ```mlir
+    call @main_kernel_0(%x, %w0, %y)
+    call @main_kernel_1(%y, %w1, %z)      // its body is that of @main_kernel_0
+    // becomes
+    call @main_kernel_0(%x, %w0, %y)
+    call @main_kernel_0(%y, %w1, %z)
+    ```
+
+    Runs at the end of stage 2, and on processors once more at the end of stage 4, on the nests that `split-kernels` makes
+    functions; `outline-launches` does the same for launches. `--explain` prints a decision `shared-kernel` with the
+    number of calls for each kernel that stands for others.
+  }];
+}
+
 def CheckKernels : Pass<"check-kernels", "::mlir::ModuleOp"> {
   let summary = "The contract at the end of stage 2";
   let description = [{

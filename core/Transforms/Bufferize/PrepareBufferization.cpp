@@ -260,6 +260,10 @@ void separateInits(func::FuncOp function) {
       OpBuilder b(use->getOwner());
       use->set(b.clone(*op)->getResult(0));
     }
+    // The one that is left stands with its user too: equal operations are then equal code wherever they stand.
+    if (op->hasOneUse())
+      if (OpOperand &use = *op->getResult(0).use_begin(); isInit(use) && use.getOwner()->getBlock() == op->getBlock())
+        op->moveBefore(use.getOwner());
   };
   SmallVector<Operation *> fills, empties;
   function.walk([&](linalg::GenericOp op) {

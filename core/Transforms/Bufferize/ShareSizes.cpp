@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/SymbolTable.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_SHARESIZES
@@ -155,15 +156,17 @@ private:
 struct ShareSizes : tilewright::impl::ShareSizesBase<ShareSizes> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    SymbolTableCollection symbols;
+    SymbolUserMap users(symbols, module);
     for (auto kernel : module.getOps<func::FuncOp>()) {
-      std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(kernel, module);
-      if (!isKernel(kernel) || kernel.isExternal() || !uses || uses->empty())
+      ArrayRef<Operation *> uses = users.getUsers(kernel);
+      if (!isKernel(kernel) || uses.empty())
         continue;
       SmallVector<func::CallOp> calls;
-      for (const SymbolTable::SymbolUse &use : *uses)
-        if (auto call = dyn_cast<func::CallOp>(use.getUser()); call && call->getParentOfType<func::FuncOp>())
+      for (Operation *use : uses)
+        if (auto call = dyn_cast<func::CallOp>(use); call && call->getParentOfType<func::FuncOp>())
           calls.push_back(call);
-      if (calls.size() == size_t(std::distance(uses->begin(), uses->end())))
+      if (calls.size() == uses.size())
         Sharer(kernel, std::move(calls)).run();
     }
   }

@@ -19,6 +19,7 @@
 #include "core/Transforms/Lower/Lanes/LaneRings.h"
 #include "core/Transforms/Nests/LaneGrid.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/EqualFunctions.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -119,9 +120,19 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
     LaunchManifest manifest(function, *signature, dynamicScratchpad, hierarchy.grid, shared);
     BufferOrigins origins(function);
     auto isTaken = [&](StringRef name) { return module.lookupSymbol(name) != nullptr; };
-    auto toFunction = [&](tile::ParallelOp grid) {
+    auto toFunction = [&](tile::ParallelOp grid) -> FailureOr<OutlinedLaunch> {
+      const unsigned before = count;
       auto name = SymbolTable::generateSymbolName<128>((function.getName() + "_launch").str(), isTaken, count);
-      return launch(grid, name, module, hierarchy, origins);
+      FailureOr<OutlinedLaunch> outlined = launch(grid, name, module, hierarchy, origins);
+      if (failed(outlined))
+        return outlined;
+      auto made = module.lookupSymbol<func::FuncOp>(name);
+      if (func::FuncOp first = launches.firstEqual(made); first != made) {
+        outlined->kernel = first.getName().str();
+        made.erase();
+        count = before;
+      }
+      return outlined;
     };
     if (failed(manifest.write(toFunction)))
       return failure();
@@ -238,5 +249,6 @@ struct OutlineLaunches : tilewright::impl::OutlineLaunchesBase<OutlineLaunches> 
   }
 
   bool dynamicScratchpad = false;
+  EqualFunctions launches;
 };
 } // namespace

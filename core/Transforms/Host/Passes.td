@@ -19,7 +19,7 @@ def OutlineLaunches : Pass<"outline-launches", "::mlir::ModuleOp"> {
   let description = [{
     Kernels are inlined into the public function, and each `tile.parallel` of level grid there becomes a function of its own
     with the attribute `tilewright.launch` (threads of a block, scratchpad bytes), called with the arrays and sizes that it
-    uses. Dimensions of a grid that may have more blocks than devices can start become one before (`fitGrid`). What is left
+    uses; grids that are equal are one function, launched several times. Dimensions of a grid that may have more blocks than devices can start become one before (`fitGrid`). What is left
     of the public function is its manifest: sizes, temporaries and launches in order. A program
     with control flow around launches, or with work between them, is refused: one diagnostic says what stands there.
   }];

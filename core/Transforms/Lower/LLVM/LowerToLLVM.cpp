@@ -181,7 +181,10 @@ void LowerToLLVM::runOnOperation() {
   tilewright::moveBfloatsAsBits(module);
   tilewright::trackAllocations(module);
   // Only the C interface is seen from outside: two programs may be linked into one.
-  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
     if (function.isPrivate() && !function.isExternal())
       function.setLinkage(LLVM::Linkage::Internal);
+    if (function->hasAttr(tilewright::nestAttr))
+      function.setNoInline(true); // else the kernel is one large function again
+  }
 }

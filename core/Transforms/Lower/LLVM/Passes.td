@@ -10,6 +10,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SplitKernels : Pass<"split-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make each nest of a kernel a function";
+  let description = [{
+    Of kernels with several nests, after everything is fused: each nest becomes a private function
+    `@<kernel>_nest_<n>` with the attributes `tilewright.kernel` and `tilewright.nest`, which the kernel calls with the arrays
+    and sizes that it uses. Constants, views and stack buffers that only the nest uses are its own. Arrays of the kernel's
+    own stay where they are and are passed.
+
+    ```mlir
+    func.func private @k(%a: memref<64xf32>, %b: memref<64xf32>) attributes {tilewright.kernel} {
+      affine.for %i = 0 to 64 { .. %a .. }
+      affine.for %i = 0 to 64 { .. %b .. }
+    // becomes
+    func.func private @k(%a: memref<64xf32>, %b: memref<64xf32>) attributes {tilewright.kernel} {
+      call @k_nest_0(%a)
+      call @k_nest_1(%b)
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
 def PlanWorkspace : Pass<"plan-workspace", "::mlir::ModuleOp"> {
   let summary = "Put temporaries of a program into one aligned arena";
   let description = [{

@@ -1,0 +1,151 @@
+//===- SplitKernels.cpp - Each nest of a kernel is a function -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Kernels are what is fused; code is generated nest by nest. Nests become
+/// functions, so that equal ones are compiled once (share-kernels), and so that
+/// what LLVM spends on a function does not grow with the kernel.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Settings.h"
+#include "core/Transforms/Passes.h"
+#include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "tilewright/TargetDescription.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_SPLITKERNELS
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace tilewright;
+
+namespace {
+struct SplitKernels : tilewright::impl::SplitKernelsBase<SplitKernels> {
+  void runOnOperation() override;
+};
+
+/// What the function of one nest takes, and what it makes for itself.
+struct Captures {
+  llvm::SetVector<Value> arguments;
+  llvm::SetVector<Operation *> own; // in the order of their operands
+};
+} // namespace
+
+/// Whether code calls functions with `type`: fragments of units, for one, stay in the function that makes them.
+static bool isPassed(Type type) { return isa<MemRefType>(type) || type.isIntOrIndexOrFloat() || isa<VectorType>(type); }
+
+/// Whether every user of `alloca` is in `nest`.
+static bool isOnlyIn(memref::AllocaOp alloca, Operation *nest) {
+  return llvm::all_of(alloca->getUsers(), [&](Operation *user) { return nest->isAncestor(user); });
+}
+
+/// Constants, views and stack buffers of one nest belong to its function: so no two of its arrays share memory. All
+/// other values are passed. Failure where one cannot be.
+static FailureOr<Captures> capturesOf(Operation *nest) {
+  Captures captures;
+  auto need = [&](auto &self, Value value) -> bool {
+    Operation *op = value.getDefiningOp();
+    if (op && captures.own.contains(op))
+      return true;
+    auto alloca = dyn_cast_or_null<memref::AllocaOp>(op);
+    bool isOwn = op && (op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface>(op) ||
+                        (alloca && isOnlyIn(alloca, nest)));
+    if (!isOwn) {
+      captures.arguments.insert(value);
+      return isPassed(value.getType());
+    }
+    for (Value operand : op->getOperands())
+      if (!self(self, operand))
+        return false;
+    captures.own.insert(op);
+    return true;
+  };
+  llvm::SetVector<Value> used(nest->getOperands().begin(), nest->getOperands().end());
+  getUsedValuesDefinedAbove(nest->getRegions(), used);
+  for (Value value : used)
+    if (!need(need, value))
+      return failure();
+  return captures;
+}
+
+/// Makes the function of `nest` after `after` and calls it instead. Returns the function.
+static func::FuncOp outline(Operation *nest, const Captures &captures, StringRef name, Operation *after,
+                            SymbolTable &symbols) {
+  OpBuilder builder(nest->getContext());
+  Location loc = nest->getLoc();
+  ArrayRef<Value> arguments = captures.arguments.getArrayRef();
+  auto function = func::FuncOp::create(builder, loc, name,
+                                       builder.getFunctionType(llvm::to_vector(ValueRange(arguments).getTypes()), {}));
+  function.setPrivate();
+  function->setAttr(kernelAttr, builder.getUnitAttr());
+  function->setAttr(nestAttr, builder.getUnitAttr());
+  symbols.insert(function, std::next(after->getIterator()));
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  IRMapping mapping;
+  mapping.map(arguments, body->getArguments());
+  for (Operation *op : captures.own)
+    builder.clone(*op, mapping);
+  builder.clone(*nest, mapping);
+  func::ReturnOp::create(builder, loc);
+  builder.setInsertionPoint(nest);
+  func::CallOp::create(builder, loc, function, arguments);
+  nest->erase();
+  for (Operation *op : llvm::reverse(captures.own))
+    if (op->use_empty())
+      op->erase();
+  return function;
+}
+
+/// Whether `kernel` uses a unit with states: one state may surround several nests, and calls may be forbidden inside.
+static bool usesStates(func::FuncOp kernel, const TargetDescription &chip) {
+  return kernel
+      .walk([&](tile::MmaOp mma) {
+        const MatrixUnit *unit = chip.unit(mma.getUnit());
+        return unit && !unit->states.empty() ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void SplitKernels::runOnOperation() {
+  ModuleOp module = getOperation();
+  std::shared_ptr<const TargetDescription> chip;
+  if (module->hasAttr(targetAttr)) {
+    auto found = targetOf(module);
+    if (!found) {
+      module.emitError() << llvm::toString(found.takeError());
+      return signalPassFailure();
+    }
+    chip = std::move(*found);
+  }
+  SymbolTable symbols(module);
+  for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>())) {
+    if (!isKernel(kernel) || !llvm::hasSingleElement(kernel.getBody()) || (chip && usesStates(kernel, *chip)))
+      continue;
+    SmallVector<Operation *> nests;
+    for (Operation &op : kernel.front())
+      if (op.getNumRegions() != 0 && op.getNumResults() == 0)
+        nests.push_back(&op);
+    if (nests.size() < 2)
+      continue;
+    Operation *last = kernel;
+    for (auto [number, nest] : llvm::enumerate(nests)) {
+      FailureOr<Captures> captures = capturesOf(nest);
+      if (succeeded(captures))
+        last = outline(nest, *captures, (kernel.getName() + "_nest_" + Twine(number)).str(), last, symbols);
+    }
+  }
+}
