@@ -12,7 +12,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from ..emit.sizes import plain
-from . import decompositions, options as options_, partition, registry
+from . import decompositions, freeze, options as options_, partition, registry
 from .importer import Importer, is_tensor, memory_order, source_line
 from .launch import Source, bind_inputs, call_eager, call_program
 from .program import CompilerError, compile_program
@@ -32,8 +32,14 @@ def backend(graph, example_inputs, *, mode=None, options=None):
         log.info("mode %r: %s", mode, options_.MODES[mode])
 
     def compiler(module, inputs):
+        if settings.freeze:
+            raise UnsupportedError("options={'freeze': True} holds what follows from the weights, so that no gradient reaches them; call "
+                                   "the model under torch.no_grad(), or leave the option out")
         return compile_graph(module, settings)
-    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler, decompositions=decompositions.table(),
+
+    def inference_compiler(module, inputs):
+        return compile_frozen(module, settings) if settings.freeze else compile_graph(module, settings)
+    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=inference_compiler, decompositions=decompositions.table(),
                         partition_fn=min_cut_rematerialization_partition)(graph, example_inputs)
 
 
@@ -71,6 +77,23 @@ def compile_graph(module, options):
                 call_eager(source, node)
     source.line("return [" + ", ".join(result_text(source, n, bases) for n in results) + "]")
     return source.finish()
+
+
+def compile_frozen(module, options):
+    """The same of a graph without gradients: its part that follows from the module's own tensors is a function of its own, called when
+    these are new or changed."""
+    registry.load()
+    constants, inputs = freeze.split(module, fold=options.fp != "strict")
+    run = compile_graph(module, options)
+    if constants is None:
+        return run
+    held = freeze.Held(compile_graph(constants, options), inputs)
+
+    def run_frozen(args):
+        args.extend(held(args))
+        return run(args)
+    run_frozen._boxed_call = True
+    return run_frozen
 
 
 def result_text(source, node, bases):

@@ -161,7 +161,7 @@ def remainder_of(s, a, b):
     return s.select(s.binary("and", differs, signs), s.add(remainder, b), remainder)
 
 
-@op("div.Tensor", "div.Scalar")
+@op("div.Tensor", "true_divide.Tensor", "div.Scalar")
 def div(c, x, y):
     return c.map([x, y], lambda s, a, b: s.div(a, b))
 

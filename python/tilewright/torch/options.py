@@ -22,12 +22,14 @@ class Options:
     fp          "default" | "strict" | "fast": may sums be re-associated (`tw-run --fp`)
     strict      an operation that cannot be compiled is an error; else it runs eagerly
     threads     threads of parallel loops on hosts; None: as many as PyTorch uses
+    freeze      what follows from parameters and buffers alone is computed once, not at each call (`freeze.py`)
     """
     target: str = "cpu:host"
     device: str = None
     fp: str = "default"
     strict: bool = False
     threads: int = None
+    freeze: bool = False
 
     def __post_init__(self):
         if self.fp not in ("default", "strict", "fast"):

@@ -26,6 +26,17 @@ class Residual(nn.Module):
         return F.relu(self.c(y) + self.shortcut(x))
 
 
+def resnet50():
+    """At full size."""
+    layers, inputs = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    for width, blocks, stride in (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2):
+        for i in range(blocks):
+            layers.append(Residual(inputs, width, stride if i == 0 else 1))
+            inputs = 4 * width
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+    return model, lambda n: [torch.randn(n, 3, 224, 224)]
+
+
 def resnet():
     model = nn.Sequential(
         nn.Conv2d(3, 16, 7, 2, 3, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
@@ -65,6 +76,32 @@ def mobilenet():
     return model, lambda n: [torch.randn(n, 3, 32, 32)]
 
 
+class MobileInverted(nn.Module):
+    """The block of EfficientNet: expand, depthwise, squeeze and excite by a sigmoid, project; SiLU."""
+
+    def __init__(self, inputs, factor, outputs, kernel, stride):
+        super().__init__()
+        wide = inputs * factor
+        self.expand = nn.Sequential(nn.Conv2d(inputs, wide, 1, bias=False), nn.BatchNorm2d(wide), nn.SiLU()) if factor > 1 else nn.Identity()
+        self.depthwise = nn.Sequential(
+            nn.Conv2d(wide, wide, kernel, stride, kernel // 2, groups=wide, bias=False), nn.BatchNorm2d(wide), nn.SiLU())
+        self.down, self.up = nn.Conv2d(wide, max(1, inputs // 4), 1), nn.Conv2d(max(1, inputs // 4), wide, 1)
+        self.project = nn.Sequential(nn.Conv2d(wide, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
+        self.same = stride == 1 and inputs == outputs
+
+    def forward(self, x):
+        y = self.depthwise(self.expand(x))
+        y = self.project(y * torch.sigmoid(self.up(F.silu(self.down(y.mean((2, 3), keepdim=True))))))
+        return x + y if self.same else y
+
+
+def efficientnet():
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.SiLU(), MobileInverted(8, 1, 8, 3, 1), MobileInverted(8, 6, 12, 5, 2),
+        MobileInverted(12, 6, 12, 5, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 10))
+    return model, lambda n: [torch.randn(n, 3, 32, 32)]
+
+
 class Attention(nn.Module):
     def __init__(self, width, heads, causal=False):
         super().__init__()
@@ -94,13 +131,13 @@ class Block(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    def __init__(self, width=32, patch=8, size=32):
+    def __init__(self, width=32, patch=8, size=32, heads=4, layers=2, classes=10):
         super().__init__()
         self.patches = nn.Conv2d(3, width, patch, patch)
         self.token = nn.Parameter(torch.randn(1, 1, width))
         self.positions = nn.Parameter(torch.randn(1, (size // patch) ** 2 + 1, width))
-        self.blocks = nn.ModuleList([Block(width, 4) for _ in range(2)])
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
+        self.blocks = nn.ModuleList([Block(width, heads) for _ in range(layers)])
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, classes)
 
     def forward(self, x):
         x = self.patches(x).flatten(2).transpose(1, 2)
@@ -114,12 +151,17 @@ def vit():
     return VisionTransformer(), lambda n: [torch.randn(n, 3, 32, 32)]
 
 
+def vit_base():
+    """At full size."""
+    return VisionTransformer(768, 16, 224, 12, 12, 1000), lambda n: [torch.randn(n, 3, 224, 224)]
+
+
 class Bert(nn.Module):
-    def __init__(self, words=100, width=32):
+    def __init__(self, words=100, width=32, heads=4, layers=2, places=64):
         super().__init__()
-        self.words, self.places, self.kinds = nn.Embedding(words, width, padding_idx=0), nn.Embedding(64, width), nn.Embedding(2, width)
+        self.words, self.places, self.kinds = nn.Embedding(words, width, padding_idx=0), nn.Embedding(places, width), nn.Embedding(2, width)
         self.norm = nn.LayerNorm(width)
-        self.blocks = nn.ModuleList([Block(width, 4, before=False) for _ in range(2)])
+        self.blocks = nn.ModuleList([Block(width, heads, before=False) for _ in range(layers)])
         self.pool = nn.Linear(width, width)
 
     def forward(self, ids, kinds, attend):
@@ -139,11 +181,18 @@ def bert():
     return Bert(), arguments
 
 
+def bert_base():
+    """At full size."""
+    def arguments(n):
+        return [torch.randint(1, 30522, (n, 128)), torch.randint(0, 2, (n, 128)), torch.ones(n, 128, dtype=torch.int64)]
+    return Bert(30522, 768, 12, 12, 512), arguments
+
+
 class Gpt(nn.Module):
-    def __init__(self, words=100, width=32):
+    def __init__(self, words=100, width=32, heads=4, layers=2, places=64):
         super().__init__()
-        self.words, self.places = nn.Embedding(words, width), nn.Embedding(64, width)
-        self.blocks = nn.ModuleList([Block(width, 4, causal=True, activation=nn.GELU(approximate="tanh")) for _ in range(2)])
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(places, width)
+        self.blocks = nn.ModuleList([Block(width, heads, causal=True, activation=nn.GELU(approximate="tanh")) for _ in range(layers)])
         self.norm = nn.LayerNorm(width)
 
     def forward(self, ids):
@@ -155,6 +204,11 @@ class Gpt(nn.Module):
 
 def gpt2():
     return Gpt(), lambda n: [torch.randint(0, 100, (n, 16))]
+
+
+def gpt2_small():
+    """At full size: 12 layers."""
+    return Gpt(50257, 768, 12, 12, 1024), lambda n: [torch.randint(0, 50257, (n, 64))]
 
 
 class Llama(nn.Module):
@@ -203,6 +257,118 @@ class Llama(nn.Module):
 
 def llama():
     return Llama(), lambda n: [torch.randint(0, 100, (n, 16))]
+
+
+class Decoder(nn.Module):
+    """One step of decoding: the key and value of the new position are written into a cache, its query attends to all up to it."""
+
+    def __init__(self, words=100, width=32, heads=8, groups=4):
+        super().__init__()
+        self.words, self.heads, self.groups, self.size = nn.Embedding(words, width), heads, groups, width // heads
+        self.norm = nn.RMSNorm(width, eps=1e-5)
+        self.q, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.k, self.v = (nn.Linear(width, groups * self.size, bias=False) for _ in range(2))
+        self.head = nn.Linear(width, words, bias=False)
+
+    def forward(self, ids, position, keys, values):
+        x = self.words(ids)
+        y = self.norm(x)
+        q, k, v = (f(y).view(*ids.shape, -1, self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
+        keys, values = keys.index_copy(2, position, k), values.index_copy(2, position, v)
+        visible = (torch.arange(keys.shape[2]) <= position)[None, None, None, :]
+        wide = [s.repeat_interleave(self.heads // self.groups, 1) for s in (keys, values)]
+        y = F.scaled_dot_product_attention(q, *wide, attn_mask=visible)
+        return self.head(x + self.out(y.transpose(1, 2).reshape(x.shape))), keys, values
+
+
+def decode():
+    return Decoder(), lambda n: [torch.randint(0, 100, (n, 1)), torch.tensor([5]), torch.randn(n, 4, 12, 4), torch.randn(n, 4, 12, 4)]
+
+
+class T5(nn.Module):
+    """Encoder and decoder: RMS norm, biases by logarithmic buckets of relative positions, attention without scale, cross attention."""
+
+    class Heads(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.heads = heads
+            self.q, self.k, self.v, self.out = (nn.Linear(width, width, bias=False) for _ in range(4))
+
+        def forward(self, x, source, bias):
+            def split(y):
+                return y.view(y.shape[0], y.shape[1], self.heads, -1).transpose(1, 2)
+            q, k, v = split(self.q(x)), split(self.k(source)), split(self.v(source))
+            scores = q @ k.transpose(2, 3)
+            if bias is not None:
+                scores = scores + bias
+            return self.out((scores.float().softmax(-1).type_as(scores) @ v).transpose(1, 2).reshape(x.shape))
+
+    class Layer(nn.Module):
+        def __init__(self, width, heads, cross):
+            super().__init__()
+            self.norms = nn.ModuleList([nn.RMSNorm(width, eps=1e-6) for _ in range(3)])
+            self.own, self.cross = T5.Heads(width, heads), T5.Heads(width, heads) if cross else None
+            self.up, self.down = nn.Linear(width, 2 * width, bias=False), nn.Linear(2 * width, width, bias=False)
+
+        def forward(self, x, bias, source=None):
+            y = self.norms[0](x)
+            x = x + self.own(y, y, bias)
+            if self.cross is not None:
+                x = x + self.cross(self.norms[1](x), source, None)
+            return x + self.down(F.relu(self.up(self.norms[2](x))))
+
+    def __init__(self, words=100, width=32, heads=4, layers=2, buckets=8):
+        super().__init__()
+        self.words, self.buckets = nn.Embedding(words, width), buckets
+        self.near, self.past = nn.Embedding(buckets, heads), nn.Embedding(buckets, heads)
+        self.encoder = nn.ModuleList([self.Layer(width, heads, False) for _ in range(layers)])
+        self.decoder = nn.ModuleList([self.Layer(width, heads, True) for _ in range(layers)])
+
+    def bias(self, length, table, both):
+        places = torch.arange(length)
+        distance = places[None, :] - places[:, None]
+        half = self.buckets // 2 if both else self.buckets
+        first = (distance > 0).to(torch.int64) * half if both else torch.zeros_like(distance)
+        distance = distance.abs() if both else -distance.clamp(max=0)
+        exact = half // 2
+        far = exact + ((distance.clamp(min=1).float() / exact).log() / math.log(32 / exact) * (half - exact)).to(torch.int64)
+        bucket = first + torch.where(distance < exact, distance, far.clamp(max=half - 1))
+        return table(bucket).permute(2, 0, 1)[None]
+
+    def forward(self, ids, target):
+        x = self.words(ids)
+        bias = self.bias(ids.shape[1], self.near, True)
+        for layer in self.encoder:
+            x = layer(x, bias)
+        y = self.words(target)
+        bias = self.bias(target.shape[1], self.past, False)
+        bias = bias.masked_fill(torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1), float("-inf"))
+        for layer in self.decoder:
+            y = layer(y, bias, x)
+        return y @ self.words.weight.t()
+
+
+def t5():
+    return T5(), lambda n: [torch.randint(0, 100, (n, 12)), torch.randint(0, 100, (n, 7))]
+
+
+class Recurrent(nn.Module):
+    """Whole recurrent layers (`torch._dynamo.config.allow_rnn`) and a head on all positions."""
+
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.layers, self.head = kind(8, 16, batch_first=True, **options), nn.Linear(16 * (1 + options.get("bidirectional", False)), 4)
+
+    def forward(self, x):
+        return self.head(self.layers(x)[0])
+
+
+def lstm():
+    return Recurrent(nn.LSTM, num_layers=2), lambda n: [torch.randn(n, 6, 8)]
+
+
+def gru():
+    return Recurrent(nn.GRU, bidirectional=True), lambda n: [torch.randn(n, 6, 8)]
 
 
 class Cell(nn.Module):
@@ -402,4 +568,8 @@ def diffusion():
 
 
 NETWORKS = {f.__name__: f for f in (
-    resnet, mobilenet, densenet, unet, vit, swin, convnext, bert, gpt2, llama, lstm_cell, mixer, dlrm, wavenet, autoencoder, diffusion)}
+    resnet, mobilenet, efficientnet, densenet, unet, vit, swin, convnext, bert, gpt2, llama, decode, t5, lstm, gru, lstm_cell, mixer, dlrm,
+    wavenet, autoencoder, diffusion)}
+
+#: The same at full size: minutes rather than seconds.
+LARGE = {f.__name__: f for f in (resnet50, vit_base, bert_base, gpt2_small)}

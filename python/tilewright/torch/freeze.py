@@ -1,0 +1,151 @@
+"""`options={"freeze": True}`: what follows from parameters and buffers alone is computed once.
+
+    conv(x, w) ; batch_norm(., scale, shift, mean, var)        conv(x, w', b')      w', b': computed at the first call,
+                                                        ->                          and again when a tensor that they
+    y + (p * 2)                                                y + q                follow from has been written to
+"""
+
+import torch
+from torch._guards import TracingContext
+
+from .importer import is_tensor
+from .partition import is_assertion, is_size_node
+
+aten = torch.ops.aten
+
+#: Batch norm with the statistics of its buffers.
+NORMS = (aten._native_batch_norm_legit_no_training.default,)
+
+
+class Held:
+    """The values of the constant part, for the tensors that it was computed from."""
+
+    def __init__(self, compute, inputs):
+        self.compute, self.inputs = compute, inputs
+        self.known = None, None, None  # the identities of the tensors, the tensors (so that no other takes their place), the values
+
+    def __call__(self, args):
+        tensors = [args[i] for i in self.inputs]
+        try:
+            identity = [(t.data_ptr(), t._version) for t in tensors]
+        except RuntimeError as error:
+            raise RuntimeError("options={'freeze': True} recomputes what follows from a weight when the weight is written to, but tensors "
+                               "made under torch.inference_mode() do not tell; make the model outside of it") from error
+        before, _, values = self.known
+        if before != identity:
+            values = self.compute(list(tensors))
+            self.known = identity, tensors, values
+        return values
+
+
+def split(module, fold=True):
+    """Takes the constant part out of the graph. Gives it as a module, and the numbers of its inputs among the graph's; its results are new
+    inputs of the graph, after the others. (None, []) where there is none. `fold`: batch norms go into their convolutions."""
+    graph = module.graph
+    graph.eliminate_dead_code()
+    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    constant = {placeholders[i] for i in static_inputs() if i < len(placeholders) and is_tensor(placeholders[i].meta.get("val"))}
+    if fold:
+        fold_norms(graph, constant)
+    for node in graph.nodes:
+        if node.op == "call_function" and follows(node, constant):
+            constant.add(node)
+    inner = [n for n in graph.nodes if n in constant and n.op != "placeholder"]
+    made = [n for n in inner if is_tensor(n.meta["val"]) and worth(n, constant) and any(u not in constant for u in n.users)]
+    if not made:
+        return None, []
+    part, copies = torch.fx.Graph(), {}
+    inputs = [i for i, n in enumerate(placeholders) if n in constant and reaches(n, constant, made)]
+    for i in inputs:
+        copies[placeholders[i]] = part.placeholder(placeholders[i].name)
+        copies[placeholders[i]].meta = dict(placeholders[i].meta)
+    for node in inner:
+        if all(source in copies for source in node.all_input_nodes):
+            copies[node] = part.node_copy(node, copies.__getitem__)
+    part.output([copies[n] for n in made])
+    for node in made:
+        with graph.inserting_after(placeholders[-1]):
+            held = graph.placeholder(f"held_{node.name}")
+        held.meta["val"] = node.meta["val"]
+        placeholders.append(held)
+        node.replace_all_uses_with(held, lambda user: user not in constant)
+    graph.eliminate_dead_code()
+    return torch.fx.GraphModule(module, part), inputs
+
+
+def static_inputs():
+    """The numbers of the inputs that are the module's own."""
+    context = TracingContext.try_get()
+    return context.fw_metadata.static_input_indices if context and context.fw_metadata else []
+
+
+def follows(node, constant):
+    """The node's result is the same at each call: it reads constants, and draws no random numbers."""
+    if is_size_node(node) or is_assertion(node) or not all(source in constant for source in node.all_input_nodes):
+        return False
+    return bool(node.all_input_nodes) and torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ())
+
+
+def is_view(node):
+    schema = getattr(node.target, "_schema", None)
+    return bool(schema and schema.returns and schema.returns[0].alias_info)
+
+
+def worth(node, constant):
+    """A view costs nothing at a call; it is not held, but what it looks at may be."""
+    return node.op == "call_function" and not is_view(node)
+
+
+def reaches(source, constant, made):
+    """Whether one of `made` reads the input, through others."""
+    seen, pending = set(), [source]
+    while pending:
+        node = pending.pop()
+        if node in made:
+            return True
+        if node in constant and node not in seen:
+            seen.add(node)
+            pending.extend(node.users)
+    return False
+
+
+def fold_norms(graph, constant):
+    """A batch norm after a convolution becomes another weight and bias of the convolution."""
+    for norm in list(graph.nodes):
+        if norm.op != "call_function" or norm.target not in NORMS:
+            continue
+        conv, scale, shift, mean, variance, _, epsilon = norm.args
+        if not foldable(conv, norm, (scale, shift, mean, variance), constant):
+            continue
+
+        def write(target, *args):
+            node = graph.call_function(target, args)
+            values = [a.meta["val"] if isinstance(a, torch.fx.Node) else a for a in args]
+            node.meta["val"] = target(*values)
+            constant.add(node)
+            return node
+        x, weight, bias, *rest = conv.args
+        rank = weight.meta["val"].dim()
+        with graph.inserting_before(conv):
+            factor = write(aten.rsqrt.default, write(aten.add.Tensor, variance, epsilon))
+            if scale is not None:
+                factor = write(aten.mul.Tensor, factor, scale)
+            new_weight = write(aten.mul.Tensor, weight, write(aten.view.default, factor, [-1] + [1] * (rank - 1)))
+            offset = mean if bias is None else write(aten.sub.Tensor, mean, bias)
+            new_bias = write(aten.neg.default, write(aten.mul.Tensor, offset, factor))
+            if shift is not None:
+                new_bias = write(aten.add.Tensor, new_bias, shift)
+        conv.args = (x, new_weight, new_bias, *rest)
+        for user in list(norm.users):  # taking the first of several results
+            user.replace_all_uses_with(conv)
+            graph.erase_node(user)
+        graph.erase_node(norm)
+
+
+def foldable(conv, norm, operands, constant):
+    if not (isinstance(conv, torch.fx.Node) and conv.target is aten.convolution.default and len(conv.users) == 1):
+        return False
+    weight, bias, transposed = conv.args[1], conv.args[2], conv.args[6]
+    tensors = [t for t in (weight, bias, *operands) if t is not None]
+    return not transposed and all(t in constant and t.meta["val"].dtype in (torch.float32, torch.float64) for t in tensors) and \
+        all(user.args[1] == 0 for user in norm.users)

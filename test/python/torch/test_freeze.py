@@ -1,0 +1,95 @@
+"""`options={"freeze": True}`: numbers, what is computed once, when it is computed again, and where it is refused."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+import tilewright.torch  # noqa: F401 (registers the back end)
+from tilewright.torch import freeze
+
+
+def frozen(model, **options):
+    return torch.compile(model, backend="tilewright", options={"strict": True, "freeze": True, **options}, fullgraph=True)
+
+
+def small():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3, groups=2),
+                          nn.BatchNorm2d(4, affine=False)).eval()
+    for norm in (model[1], model[4]):
+        norm.running_mean.normal_()
+        norm.running_var.uniform_(0.5, 2)
+    nn.init.normal_(model[1].weight)
+    return model, torch.randn(2, 3, 8, 8)
+
+
+def error(got, exact):
+    distance = (got - exact).abs().max() / exact.abs().max()
+    assert not distance.isnan()
+    return distance
+
+
+def test_batch_norms_are_folded(monkeypatch):
+    model, x = small()
+    parts = []
+    whole = freeze.split
+
+    def seen(module, fold):
+        constants, inputs = whole(module, fold)
+        parts.append((constants, [str(n.target) for n in module.graph.nodes]))
+        return constants, inputs
+    monkeypatch.setattr(freeze, "split", seen)
+    with torch.no_grad():
+        got, exact = frozen(model)(x), copy.deepcopy(model).double()(x.double())
+        assert error(got, exact) <= 2 * error(model(x), exact) + 8 * torch.finfo(torch.float32).eps
+    (constants, rest), = parts
+    assert constants is not None
+    assert not any("batch_norm" in target for target in rest) and sum("convolution" in target for target in rest) == 2
+
+
+@pytest.mark.parametrize("write", [
+    lambda m: m[0].weight.mul_(2), lambda m: m[4].running_mean.add_(1), lambda m: m[1].load_state_dict(
+        {**m[1].state_dict(), "bias": torch.ones(8)}), lambda m: setattr(m[0].weight, "data", torch.ones(8, 3, 3, 3))])
+def test_a_weight_that_is_written_to_is_read_again(write):
+    model, x = small()
+    f = frozen(model)
+    with torch.no_grad():
+        before = f(x)
+        write(model)
+        got, exact = f(x), copy.deepcopy(model).double()(x.double())
+    assert error(got, exact) < 1e-5 < error(before, exact)
+
+
+def test_the_constant_part_runs_once(monkeypatch):
+    calls = []
+    compute = freeze.Held.__init__
+
+    def counted(self, run, inputs):
+        compute(self, lambda args: calls.append(1) or run(args), inputs)
+    monkeypatch.setattr(freeze.Held, "__init__", counted)
+    model, x = small()
+    f = frozen(model)
+    with torch.no_grad():
+        results = [f(x) for _ in range(3)]
+    assert len(calls) == 1
+    assert torch.equal(results[0], results[2])
+
+
+def test_gradients_are_refused():
+    model, x = small()
+    with pytest.raises(Exception, match="torch.no_grad"):
+        frozen(model)(x)
+
+
+def test_nothing_to_hold():
+    with torch.no_grad():
+        x = torch.randn(5)
+        torch.testing.assert_close(frozen(lambda x: x.exp() + 1)(x), x.exp() + 1)
+
+
+def test_strict_arithmetic_folds_nothing():
+    model, x = small()
+    with torch.no_grad():
+        exact = copy.deepcopy(model).double()(x.double())
+        assert error(frozen(model, fp="strict")(x), exact) < 1e-5
