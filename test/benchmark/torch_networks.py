@@ -1,0 +1,218 @@
+"""Networks of PyTorch: compiled code beside Inductor and eager. Run with PyTorch's interpreter:
+
+    build/venv-torch/bin/python test/benchmark/torch_networks.py --only gpt2,unet [--large] [--threads 1] [--write]
+
+Every contender's result is compared with a float64 evaluation before it is timed. Contenders take turns sample by sample, in an order that
+rotates; ratios are medians over the turns of Inductor's time over that of compiled code, so that other work on the machine falls on both.
+"""
+
+import argparse
+import copy
+import datetime
+import math
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test/python/torch")]
+os.environ.setdefault("TILEWRIGHT_SDK", str(SOURCE / "build/release"))
+
+#: Where the compilers keep code: empty folders, so that the first compilation is a cold one.
+CACHES = {"TILEWRIGHT_CACHE_DIR": "tilewright", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
+CONTENDERS = ("tilewright", "inductor", "eager")
+PAGE = SOURCE / "docs/performance-networks.md"
+
+
+def build(name, batch):
+    import torch
+    from networks import LARGE, NETWORKS
+    torch.manual_seed(1)
+    model, arguments = {**NETWORKS, **LARGE}[name]()
+    return model.eval(), arguments(batch)
+
+
+def contender(kind, model, freeze):
+    import torch
+    if kind == "eager":
+        return model
+    torch._dynamo.reset()
+    if kind == "tilewright":
+        import tilewright.torch  # noqa: F401 (registers the back end)
+        return torch.compile(model, backend="tilewright", options={"strict": True, "freeze": freeze}, fullgraph=True, dynamic=False)
+    return torch.compile(model, backend="inductor", options={"freezing": freeze}, fullgraph=True, dynamic=False)
+
+
+def as_list(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def distance(results, exact):
+    """The largest error, relative to the largest element; infinite where one is no number."""
+    worst = 0.0
+    for got, want in zip(as_list(results), exact, strict=True):
+        error = float(((got.double() - want).abs().max()) / want.abs().max().clamp(min=1e-30))
+        worst = max(worst, error if math.isfinite(error) else math.inf)
+    return worst
+
+
+def sample(call, values, repeats, clock):
+    start = clock()
+    for _ in range(repeats):
+        call(*values)
+    return (clock() - start) / repeats
+
+
+def in_turns(calls, values, samples, threads):
+    """Times by contender, turn by turn. Each call runs once untimed before its sample. With one thread the clock is the thread's own processor
+    time, so that other work on the machine does not count; with several it is the wall's."""
+    clock = time.thread_time if threads == 1 else time.perf_counter
+    repeats = {k: max(1, int(0.002 / max(1e-7, min(sample(c, values, 1, clock) for _ in range(3))))) for k, c in calls.items()}
+    times = {k: [] for k in calls}
+    for turn in range(samples):
+        for kind in (CONTENDERS[turn % 3:] + CONTENDERS[:turn % 3]):
+            calls[kind](*values)
+            times[kind].append(sample(calls[kind], values, repeats[kind], clock))
+    return times
+
+
+def measure(name, batch, threads, samples, freeze):
+    """One row: milliseconds of each contender, the median of the ratios, and seconds of the first call."""
+    import torch
+    torch.set_num_threads(threads)
+    model, values = build(name, batch)
+    exact = [r.detach() for r in as_list(copy.deepcopy(model).double()(*[v.double() if v.is_floating_point() else v for v in values]))]
+    calls, first, errors = {}, {}, {}
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+        for kind in CONTENDERS:
+            calls[kind] = contender(kind, model, freeze)
+            start = time.perf_counter()
+            result = calls[kind](*values)
+            first[kind] = time.perf_counter() - start
+            errors[kind] = distance(result, exact)
+        limit = 2 * errors["eager"] + 1e-6
+        if not errors["tilewright"] <= limit:
+            raise SystemExit(f"{name}, batch {batch}: error {errors['tilewright']:.3g} of compiled code, {errors['eager']:.3g} of eager")
+        times = in_turns(calls, values, samples, threads)
+    ratios = [statistics.median(o / t for o, t in zip(times[k], times["tilewright"])) for k in ("inductor", "eager")]
+    return {"name": name, "batch": batch, "threads": threads, "first": first, "ratios": ratios,
+            "ms": {k: 1e3 * statistics.median(v) for k, v in times.items()}, "errors": errors}
+
+
+def overhead(samples):
+    """Microseconds of a call of a function of three tensors and one result, 16 x 16 each."""
+    import torch
+    torch.set_num_threads(1)
+
+    def f(a, b, c):
+        return a * b + c
+    values = [torch.randn(16, 16) for _ in range(3)]
+    with torch.no_grad():
+        calls = {kind: contender(kind, f, False) for kind in CONTENDERS}
+        for call in calls.values():
+            torch.testing.assert_close(call(*values), f(*values))
+        times = in_turns(calls, values, samples, 1)
+    return {k: 1e6 * statistics.median(v) for k, v in times.items()}, \
+        statistics.median(o / t for o, t in zip(times["inductor"], times["tilewright"]))
+
+
+def first_call(kind, name, environment):
+    """Seconds from the model to its first result, in a process of its own."""
+    program = f"""
+import sys, time; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+import torch_networks as t, torch
+model, values = t.build({name!r}, 1)
+call = t.contender({kind!r}, model, False)
+with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+    start = time.perf_counter(); call(*values); print(time.perf_counter() - start)
+"""
+    return float(subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True).stdout)
+
+
+def first_calls(names):
+    """By network: seconds of the first call in two processes, the first with an empty cache, the second with what that has left."""
+    rows = []
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, **{k: os.path.join(folder, v) for k, v in CACHES.items()}}
+            rows.append((name, *[first_call(kind, name, environment) for kind in CONTENDERS[:2] for _ in range(2)]))
+    return rows
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine())
+
+
+def page(rows, calls, firsts, options):
+    import torch
+    compiler = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
+    lines = [
+        "# Networks of PyTorch: measured speed", "",
+        f"Generated by `test/benchmark/torch_networks.py` on {datetime.date.today()}: {processor()}, {os.cpu_count()} cores; PyTorch "
+        f"{torch.__version__}, Inductor with g++ {compiler}. {options.samples} turns. Networks are those of `test/python/torch/networks.py`, in "
+        "f32, without gradient; small ones unless the name says otherwise. "
+        f"Mean load of the machine at the end: {os.getloadavg()[1]:.1f}; " +
+        ("it was shared with other work, so times are noisy, and ratios more to be trusted." if os.getloadavg()[1] > os.cpu_count() else
+         "ratios are medians over interleaved turns."), "",
+        "Ratio: time of the other over that of compiled code; above 1, compiled code is faster. Error: largest, relative to the largest element, "
+        "against float64." + (" Weights are frozen on both sides." if options.freeze else ""), "",
+        "| network | batch | threads | Tilewright, ms | Inductor, ms | eager, ms | ratio to Inductor | to eager | error | eager's error |",
+        "|---|---|---|---|---|---|---|---|---|---|"]
+    for r in rows:
+        lines.append(f"| {r['name']} | {r['batch']} | {r['threads']} | " + " | ".join(f"{r['ms'][k]:.3f}" for k in CONTENDERS) +
+                     f" | {r['ratios'][0]:.2f} | {r['ratios'][1]:.2f} | {r['errors']['tilewright']:.1e} | {r['errors']['eager']:.1e} |")
+    ratios = [r["ratios"][0] for r in rows]
+    lines += ["", f"Geometric mean of the ratios to Inductor: {math.exp(statistics.fmean(map(math.log, ratios))):.2f}; the least: {min(ratios):.2f}."]
+    if calls:
+        microseconds, ratio = calls
+        lines += ["", "## Cost of a call", "", "A function of three 16 x 16 tensors and one result, one thread, in microseconds: " +
+                  ", ".join(f"{k} {microseconds[k]:.1f}" for k in CONTENDERS) + f". Ratio to Inductor: {ratio:.2f}."]
+    if firsts:
+        lines += ["", "## First call", "", "Seconds from the model to its first result, batch 1: with empty caches, and in a second process.", "",
+                  "| network | Tilewright | from the cache | Inductor | from the cache |", "|---|---|---|---|---|"]
+        lines += [f"| {name} | " + " | ".join(f"{s:.1f}" for s in seconds) + " |" for name, *seconds in firsts]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--only", default="", help="names of networks, by commas")
+    parser.add_argument("--large", action="store_true", help="those at full size too")
+    parser.add_argument("--batch", type=int, nargs="+", default=[1, 8])
+    parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, os.cpu_count()}))
+    parser.add_argument("--samples", type=int, default=15)
+    parser.add_argument("--freeze", action="store_true", help="freeze weights on both sides")
+    parser.add_argument("--first", default="", help="networks whose first call is timed in processes of their own, by commas")
+    parser.add_argument("--write", action="store_true", help=f"writes {PAGE.relative_to(SOURCE)}")
+    options = parser.parse_args()
+    from networks import LARGE, NETWORKS
+    known = {**NETWORKS, **LARGE}
+    names = options.only.split(",") if options.only else [*NETWORKS, *(LARGE if options.large else ())]
+    firsts = options.first.split(",") if options.first else []
+    for name in (*names, *firsts):
+        if name not in known:
+            parser.error(f"there is no network {name!r}; there are {', '.join(known)}")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update({k: os.path.join(folder, v) for k, v in CACHES.items()})
+        calls = overhead(options.samples)
+        print("call:", {k: round(v, 1) for k, v in calls[0].items()}, f"ratio {calls[1]:.2f}", flush=True)
+        for name in names:
+            for batch in options.batch:
+                for threads in options.threads:
+                    rows.append(measure(name, batch, threads, options.samples, options.freeze))
+                    print(rows[-1], flush=True)
+    text = page(rows, calls, first_calls(firsts), options)
+    print(text)
+    if options.write:
+        PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
