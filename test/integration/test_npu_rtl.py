@@ -43,8 +43,8 @@ def test_a_product_is_right_and_takes_the_emulators_clocks(tool, library, tmp_pa
 
 @pytest.mark.skipif(not FULL, reason="long: full mode")
 def test_quick_conformance(library):
-    result = subprocess.run([BUILD / "bin/tw-conformance", *CHIP, "--device", device(library), "--quick", "--json"],
-                            capture_output=True, text=True)
+    command = [BUILD / "bin/tw-conformance", *CHIP, "--device", device(library), "--quick", "--json", "--timeout=600"]
+    result = subprocess.run(command, capture_output=True, text=True)
     report = json.loads(result.stdout)
     bad = [case for case in report["cases"] if case["status"] not in ("passed", "skipped")]
     assert not bad and result.returncode == 0, bad[:5]
