@@ -34,3 +34,22 @@ tilewright::AffineAccess tilewright::affineAccess(Operation *op) {
   access.map = simplifyAffineMap(access.map);
   return access;
 }
+
+void tilewright::composeAccesses(Operation *root) {
+  SmallVector<AffineApplyOp> applies;
+  root->walk([&](Operation *op) {
+    if (auto apply = dyn_cast<AffineApplyOp>(op))
+      applies.push_back(apply);
+    if (!isa<AffineLoadOp, AffineStoreOp>(op))
+      return;
+    AffineAccess access = affineAccess(op);
+    canonicalizeMapAndOperands(&access.map, &access.operands);
+    unsigned first = isa<AffineLoadOp>(op) ? 1 : 2; // behind the array, and the value that is stored
+    op->setOperands(first, op->getNumOperands() - first, access.operands);
+    op->setAttr(isa<AffineLoadOp>(op) ? AffineLoadOp::getMapAttrStrName() : AffineStoreOp::getMapAttrStrName(),
+                AffineMapAttr::get(access.map));
+  });
+  for (AffineApplyOp apply : llvm::reverse(applies))
+    if (apply->use_empty())
+      apply.erase();
+}

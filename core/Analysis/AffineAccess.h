@@ -29,6 +29,10 @@ struct AffineAccess {
 /// The access of an affine.load or affine.store.
 AffineAccess affineAccess(mlir::Operation *op);
 
+/// Lets each affine.load and affine.store below `root` compute its indices itself, and erases every affine.apply that
+/// nobody uses then: loops with nothing else between them are perfect again.
+void composeAccesses(mlir::Operation *root);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_ANALYSIS_AFFINEACCESS_H

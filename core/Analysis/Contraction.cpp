@@ -19,8 +19,7 @@ using namespace mlir::affine;
 namespace tilewright {
 
 /// The operands of a commutative op of kind `Float` or `Int`.
-template <typename Float, typename Int>
-static std::optional<std::pair<Value, Value>> operandsOf(Value value) {
+template <typename Float, typename Int> static std::optional<std::pair<Value, Value>> operandsOf(Value value) {
   Operation *op = value.getDefiningOp();
   if (op && isa<Float, Int>(op) && op->hasOneUse())
     return std::pair(op->getOperand(0), op->getOperand(1));
@@ -43,17 +42,16 @@ static std::optional<ContractionOperand> multiplicand(Value value, const Nest &n
   return std::nullopt;
 }
 
-/// Every result of `map` is a constant, a symbol expression or one dimension, and no dimension occurs twice.
+/// Every result of `map` is a symbol expression, or one dimension beside such a one, and no dimension occurs twice.
 static bool isInjectiveOnItsDims(AffineMap map) {
   llvm::SmallBitVector seen(map.getNumDims());
   for (AffineExpr result : map.getResults()) {
-    if (auto dim = dyn_cast<AffineDimExpr>(result)) {
-      if (seen.test(dim.getPosition()))
-        return false;
-      seen.set(dim.getPosition());
-    } else if (!result.isSymbolicOrConstant()) {
+    if (result.isSymbolicOrConstant())
+      continue;
+    std::optional<ShiftedDim> index = shiftedDim(result, map);
+    if (!index || seen.test(index->dim))
       return false;
-    }
+    seen.set(index->dim);
   }
   return true;
 }

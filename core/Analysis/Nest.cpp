@@ -49,6 +49,19 @@ std::optional<int64_t> linearCoefficient(AffineExpr expr, unsigned dim) {
   return std::nullopt;
 }
 
+std::optional<ShiftedDim> shiftedDim(AffineExpr expr, AffineMap map) {
+  for (unsigned dim = 0; dim < map.getNumDims(); ++dim) {
+    if (!expr.isFunctionOfDim(dim))
+      continue;
+    AffineExpr shift =
+        simplifyAffineExpr(expr - getAffineDimExpr(dim, map.getContext()), map.getNumDims(), map.getNumSymbols());
+    if (shift.isSymbolicOrConstant())
+      return ShiftedDim{dim, shift};
+    break;
+  }
+  return std::nullopt;
+}
+
 namespace {
 /// A linear lower bound of a sum of affine expressions over values that are not negative.
 struct LowerBound {

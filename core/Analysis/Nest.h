@@ -49,12 +49,21 @@ struct Access {
 /// Coefficient of dimension `dim` in `expr`; nullopt where `expr` is not linear in it.
 std::optional<int64_t> linearCoefficient(mlir::AffineExpr expr, unsigned dim);
 
+/// An index that is a dimension and an expression of symbols.
+struct ShiftedDim {
+  unsigned dim;
+  mlir::AffineExpr shift;
+};
+
+/// `expr`, a result of `map`, in this form; nullopt where it has another one.
+std::optional<ShiftedDim> shiftedDim(mlir::AffineExpr expr, mlir::AffineMap map);
+
 /// Whether `expr` is proved not to be negative where its dimensions and symbols are not, by a linear lower bound:
 /// 256 x - 4096 floor(x / 16) >= 256 x - 4096 x / 16 = 0.
 bool isNeverNegative(mlir::AffineExpr expr);
 
 struct Nest {
-  llvm::SmallVector<mlir::affine::AffineForOp, 6> loops; // outermost first, lower bound 0, step 1
+  llvm::SmallVector<mlir::affine::AffineForOp, 6> loops;   // outermost first, lower bound 0, step 1
   llvm::SmallVector<std::optional<int64_t>, 6> tripCounts; // nullopt: dynamic
   llvm::SmallVector<Access, 4> loads, stores;
   mlir::Block *body = nullptr; // of the innermost loop

@@ -338,7 +338,6 @@ static AffineExpr asOneExpression(isl_pw_aff *function, MLIRContext *context) {
   return result.first;
 }
 
-/// Whether `expr` is at most `limit` wherever the relation has elements.
 bool TileSets::isAtMost(const TileRelation &relation, AffineExpr expr, int64_t limit) {
   isl_set *domain = isl_map_domain(isl_map_copy(relation.get()));
   isl_local_space *local = isl_local_space_from_space(isl_set_get_space(domain));

@@ -87,8 +87,10 @@ public:
   /// Whether `relation` has all elements of `box`.
   bool covers(const TileRelation &relation, const TileBox &box);
 
-private:
+  /// Whether `expr`, over `outer()`, is at most `limit` wherever the relation has elements.
   bool isAtMost(const TileRelation &relation, mlir::AffineExpr expr, int64_t limit);
+
+private:
   void constrain(isl_set *&set, mlir::affine::AffineForOp loop, unsigned position, llvm::ArrayRef<mlir::Value> inner,
                  std::optional<int64_t> tile, int64_t whole = 1);
 

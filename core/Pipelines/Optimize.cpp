@@ -23,6 +23,9 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
   if (plain)
     return;
   pm.addNestedPass<func::FuncOp>(createFuseHalos());
+  pm.addNestedPass<func::FuncOp>(createScheduleKernels());
+  pm.addNestedPass<func::FuncOp>(createTileAndFuse());
+  pm.addNestedPass<func::FuncOp>(createPlaceTiles());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   pm.addNestedPass<func::FuncOp>(createUnrollTaps());
   pm.addNestedPass<func::FuncOp>(createFuseNests());

@@ -175,7 +175,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let description = [{
     Stands on the first of `ops` neighbouring operations of a kernel (`schedule-kernels` writes it, `tile-and-fuse` and
     `place-tiles` do what it says and decide nothing again). `members` of level `level` run them; the loops are cut in
-    the order of `loops`, outermost first.
+    the order of `loops`, outermost first. Of several operations the last one's loops are cut, and those before it are
+    computed in its tiles, as far as a tile reads what they write.
 
     ```mlir
     #tile.schedule<level = "core", members = 4, loops = [<loop = 0, tile = 25, spread = true>],

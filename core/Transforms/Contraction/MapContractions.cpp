@@ -30,6 +30,7 @@
 #include "core/Transforms/Contraction/WidenOperands.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -303,12 +304,7 @@ void MapContractions::runOnOperation() {
   // One at a time: a rewrite erases nests that another could have named.
   for (bool changed = true; changed;) {
     changed = false;
-    SmallVector<AffineForOp> roots;
-    getOperation().walk([&](AffineForOp loop) {
-      if (!isa<AffineForOp>(loop->getParentOp()) && !isa<AffineParallelOp>(loop->getParentOp()))
-        roots.push_back(loop);
-    });
-    for (AffineForOp root : roots) {
+    for (AffineForOp root : nestRoots(getOperation())) {
       auto nest = analyzeNest(root);
       if (failed(nest))
         continue;
@@ -335,7 +331,11 @@ void MapContractions::runOnOperation() {
           padded.apply(*contraction);
         }
       }
-      rewrite(*contraction, **target, options, std::move(turned), std::move(padded));
+      // What a schedule has spread over a level already is the program of one member.
+      PlanOptions ofMember = options;
+      if (root->getParentOfType<tile::ParallelOp>())
+        ofMember.threads = 1;
+      rewrite(*contraction, **target, ofMember, std::move(turned), std::move(padded));
       changed = true;
       break;
     }

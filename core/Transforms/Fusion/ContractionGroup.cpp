@@ -66,14 +66,16 @@ static AffineForOp findZeroInit(const Contraction &c) {
       return nullptr;
     // The same elements: each result of both maps is one dimension of the same trip count, or both are equal.
     AffineMap init = nest->stores.front().map, result = c.c.map;
+    if (nest->stores.front().symbols != c.c.symbols)
+      return nullptr;
     for (auto [x, y] : llvm::zip(init.getResults(), result.getResults())) {
-      auto dx = dyn_cast<AffineDimExpr>(x), dy = dyn_cast<AffineDimExpr>(y);
-      if (dx && dy) {
-        AffineForOp lx = nest->loops[dx.getPosition()], ly = c.nest.loops[dy.getPosition()];
+      auto dx = shiftedDim(x, init), dy = shiftedDim(y, result);
+      if (dx && dy && dx->shift == dy->shift) {
+        AffineForOp lx = nest->loops[dx->dim], ly = c.nest.loops[dy->dim];
         if (lx.getUpperBoundMap() != ly.getUpperBoundMap() ||
             !llvm::equal(lx.getUpperBoundOperands(), ly.getUpperBoundOperands()))
           return nullptr;
-      } else if (dx || dy || x != y || !isa<AffineConstantExpr>(x)) {
+      } else if (dx || dy || x != y || !x.isSymbolicOrConstant()) {
         return nullptr;
       }
     }
@@ -114,17 +116,19 @@ static std::optional<EpilogueStep> asEpilogue(const Nest &nest, const Contractio
   if (!anchor)
     return std::nullopt;
   step.toContraction.assign(nest.depth(), ~0u);
+  if (anchor->symbols != c.c.symbols)
+    return std::nullopt;
   for (auto [mine, theirs] : llvm::zip(anchor->map.getResults(), c.c.map.getResults())) {
-    auto x = dyn_cast<AffineDimExpr>(mine), y = dyn_cast<AffineDimExpr>(theirs);
-    if (!x && !y && mine == theirs && isa<AffineConstantExpr>(mine))
+    auto x = shiftedDim(mine, anchor->map), y = shiftedDim(theirs, c.c.map);
+    if (!x && !y && mine == theirs && mine.isSymbolicOrConstant())
       continue;
-    if (!x || !y || step.toContraction[x.getPosition()] != ~0u)
+    if (!x || !y || x->shift != y->shift || step.toContraction[x->dim] != ~0u)
       return std::nullopt;
-    AffineForOp lx = Nest(nest).loops[x.getPosition()], ly = Nest(c.nest).loops[y.getPosition()];
+    AffineForOp lx = Nest(nest).loops[x->dim], ly = Nest(c.nest).loops[y->dim];
     if (lx.getUpperBoundMap() != ly.getUpperBoundMap() ||
         !llvm::equal(lx.getUpperBoundOperands(), ly.getUpperBoundOperands()))
       return std::nullopt;
-    step.toContraction[x.getPosition()] = y.getPosition();
+    step.toContraction[x->dim] = y->dim;
   }
   if (llvm::is_contained(step.toContraction, ~0u))
     return std::nullopt;

@@ -14,6 +14,7 @@
 #include "core/Transforms/Fusion/StencilPair.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "dialects/Tile/TileDialect.h"
 #include "tilewright/Explain.h"
 
 namespace tilewright {
@@ -74,6 +75,9 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
+    for (Block &block : function.getBody())
+      if (llvm::any_of(block, [](Operation &op) { return op.hasAttr(tile::scheduleAttr); }))
+        return; // its nests are decided, and counted
     LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
       for (Block &block : function.getBody())
         while (fuseOne(block, context)) {

@@ -14,6 +14,7 @@
 
 #include "core/Analysis/LoopDependence.h"
 #include "core/Transforms/Passes.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Dominance.h"
@@ -94,6 +95,9 @@ public:
     }
     for (auto loop : block.getOps<AffineForOp>())
       LoopMerger(*loop.getBody()).run();
+    for (auto level : block.getOps<tile::ParallelOp>())
+      if (level.getScheduleAttr()) // tiles of nests that are no code yet
+        LoopMerger(level.getBody().front()).run();
   }
 
 private:

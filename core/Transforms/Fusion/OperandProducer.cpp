@@ -84,7 +84,8 @@ static Access onOperand(const Access &load, const Access &store, const Access &o
   result.symbols.append(load.symbols.begin(), load.symbols.end());
   SmallVector<AffineExpr> dims(load.map.getNumDims()), symbols;
   for (auto [index, position] : llvm::zip(store.map.getResults(), operand.map.getResults()))
-    dims[cast<AffineDimExpr>(index).getPosition()] = position;
+    if (auto dim = dyn_cast<AffineDimExpr>(index))
+      dims[dim.getPosition()] = position;
   for (size_t i = 0; i < load.symbols.size(); ++i)
     symbols.push_back(getAffineSymbolExpr(operand.symbols.size() + i, context));
   result.map = load.map.replaceDimsAndSymbols(dims, symbols, operand.map.getNumDims(), result.symbols.size());
@@ -112,6 +113,8 @@ std::optional<OperandProducer> asProducer(AffineForOp root, const Contraction &c
     return refuse("it is both multiplicands");
   llvm::SmallBitVector seen(nest.depth());
   for (AffineExpr index : store.map.getResults()) {
+    if (isa<AffineConstantExpr>(index)) // one element, of a tile
+      continue;
     auto dim = dyn_cast<AffineDimExpr>(index);
     if (!dim || seen.test(dim.getPosition()))
       return refuse("it does not write one element a position");
@@ -124,7 +127,10 @@ std::optional<OperandProducer> asProducer(AffineForOp root, const Contraction &c
   if (!isElementwise(nest))
     return refuse("its body is not element-wise");
 
-  unsigned lane = cast<AffineDimExpr>(store.map.getResults().back()).getPosition();
+  auto last = dyn_cast<AffineDimExpr>(store.map.getResults().back());
+  if (!last)
+    return refuse("its elements do not lie side by side");
+  unsigned lane = last.getPosition();
   for (const Access &load : nest.loads) {
     auto source = cast<MemRefType>(load.memref.getType());
     if (load.memref == store.memref)
@@ -134,10 +140,10 @@ std::optional<OperandProducer> asProducer(AffineForOp root, const Contraction &c
     ProducerSource one{onOperand(load, store, operand.access), load.map.isFunctionOfDim(lane)};
     if (one.alongLanes) {
       // Element after element along the last index, and that alone.
-      auto last = linearCoefficient(load.map.getResults().back(), lane);
+      auto step = linearCoefficient(load.map.getResults().back(), lane);
       bool elsewhere = llvm::any_of(load.map.getResults().drop_back(),
                                     [&](AffineExpr index) { return index.isFunctionOfDim(lane); });
-      if (!last || *last != 1 || elsewhere || !source.getLayout().isIdentity())
+      if (!step || *step != 1 || elsewhere || !source.getLayout().isIdentity())
         return refuse("it reads a source across the order in which its result lies");
     }
     // Nobody may change the source before the product is finished.

@@ -286,9 +286,8 @@ struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
-      for (Block &block : function.getBody())
-        for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
-          visit(loop, context.model, context.settings.mayReassociate());
+      for (AffineForOp root : nestRoots(function))
+        visit(root, context.model, context.settings.mayReassociate());
     });
     if (failed(done))
       signalPassFailure();

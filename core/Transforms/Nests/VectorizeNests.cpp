@@ -262,7 +262,8 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
         jamSums(loop, model);
       for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
-        (void)normalizeAffineFor(loop);
+        if (!loop->hasAttr(tile::atAttr)) // its bounds alone name the member of the level
+          (void)normalizeAffineFor(loop);
     }
     std::optional<RowPrefetch> prefetch;
     if (rows)
@@ -328,7 +329,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
     for (memref::AllocOp buffer : buffers) {
       MemRefType type = buffer.getType();
       Operation *outermost = buffer;
-      while (!isa<func::FuncOp, AffineParallelOp>(outermost->getParentOp()))
+      while (!isa<func::FuncOp, AffineParallelOp, tile::ParallelOp>(outermost->getParentOp()))
         outermost = outermost->getParentOp();
       buffer->moveBefore(outermost);
       if (!type.hasStaticShape())

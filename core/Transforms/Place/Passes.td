@@ -33,6 +33,9 @@ def PlaceTiles : Pass<"place-tiles", "::mlir::func::FuncOp"> {
     }
     ```
 
+    An array of which no tile hands anything on is not copied: its buffer takes its place. Only such arrays can be placed
+    in a cache, where a buffer is memory that is used again for each tile.
+
     Buffers that a nest allocates itself move to the memory of the level too. A placement that has no box is an error:
     nothing is decided here.
   }];

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tilewright/MachineGraph.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_PLACETILES
@@ -192,26 +193,32 @@ namespace {
 /// Does what the schedule of one loop over the members of a level says.
 class Placer {
 public:
-  Placer(tile::ParallelOp parallel, const CoreTarget &target)
-      : parallel(parallel), cores(target.hierarchy), schedule(parallel.getScheduleAttr()) {}
+  Placer(tile::ParallelOp parallel, const TargetDescription &chip)
+      : parallel(parallel), chip(chip), schedule(parallel.getScheduleAttr()) {}
 
   LogicalResult run();
 
 private:
   void moveLocalBuffers();
   LogicalResult place(Block &block, int64_t at);
-  Value bufferFor(const Placed &placed, int64_t array, int64_t at, StringRef memory);
+  bool isTemporary(Value memref, int64_t at);
+  Value bufferFor(const Placed &placed, int64_t array, int64_t at, const Memory &memory);
 
   tile::ParallelOp parallel;
-  const CoreHierarchy &cores;
+  const TargetDescription &chip;
   tile::ScheduleAttr schedule;
   SmallVector<Value> arrays;
+  SmallVector<std::pair<AffineForOp, int64_t>> loops;         // over tiles, with the number of the loop that was cut
+  llvm::DenseSet<std::pair<Value, int64_t>> temporaries;      // arrays at loops whose tiles hand nothing of them on
   llvm::DenseMap<std::pair<int64_t, int64_t>, Value> buffers; // of an array at a loop
 };
 } // namespace
 
-/// Buffers that the nest allocates are the member's own.
+/// Buffers that the nest allocates are the member's own, in the memory that it fills itself if it has one.
 void Placer::moveLocalBuffers() {
+  const Memory *memory = chip.graph().memoryOf(schedule.getLevel());
+  if (!memory)
+    return;
   SmallVector<memref::AllocOp> local;
   parallel->walk([&](memref::AllocOp op) { local.push_back(op); });
   for (memref::AllocOp op : local) {
@@ -220,16 +227,36 @@ void Placer::moveLocalBuffers() {
     if (!type.hasStaticShape() || !isPlain)
       continue;
     OpBuilder builder(op);
-    auto near = MemRefType::get(type.getShape(), type.getElementType(), AffineMap(),
-                                builder.getStringAttr(cores.scratchpad->name));
+    auto near =
+        MemRefType::get(type.getShape(), type.getElementType(), AffineMap(), builder.getStringAttr(memory->name));
     op.getResult().replaceAllUsesWith(
         tile::AllocOp::create(builder, op.getLoc(), near, ValueRange(), tile::ArrangementAttr()).getResult());
     op.erase();
   }
 }
 
-/// Whole and smaller tiles take turns in one buffer.
-Value Placer::bufferFor(const Placed &placed, int64_t array, int64_t at, StringRef memory) {
+/// Whether no tile of loop `at` hands anything of the array on, to another tile or to others than the scheduled
+/// operations: each tile reads what it wrote itself.
+bool Placer::isTemporary(Value memref, int64_t at) {
+  if (!memref.getDefiningOp<memref::AllocOp>())
+    return false;
+  SmallVector<Block *> tiles;
+  if (at < 0)
+    tiles.push_back(&parallel.getBody().front());
+  for (auto [loop, number] : loops)
+    if (number == at)
+      tiles.push_back(AffineForOp(loop).getBody());
+  return llvm::all_of(memref.getUsers(),
+                      [&](Operation *user) {
+                        return isa<memref::DeallocOp>(user) || llvm::any_of(tiles, [&](Block *tile) {
+                                 return tile->findAncestorOpInBlock(*user) != nullptr;
+                               });
+                      }) &&
+         llvm::all_of(tiles, [&](Block *tile) { return readsOwn(accessesOf(*tile, memref)); });
+}
+
+/// Whole and smaller tiles take turns in one buffer. A cache keeps what is used again by itself.
+Value Placer::bufferFor(const Placed &placed, int64_t array, int64_t at, const Memory &memory) {
   Value &buffer = buffers[{array, at}];
   SmallVector<int64_t> shape(placed.box.size);
   if (placed.tile)
@@ -241,8 +268,11 @@ Value Placer::bufferFor(const Placed &placed, int64_t array, int64_t at, StringR
       return buffer;
   }
   OpBuilder builder = OpBuilder::atBlockBegin(&parallel.getBody().front());
-  auto type = MemRefType::get(shape, cast<MemRefType>(placed.memref.getType()).getElementType(), AffineMap(),
-                              builder.getStringAttr(memory));
+  Type element = cast<MemRefType>(placed.memref.getType()).getElementType();
+  if (memory.kind == MemoryKind::Cache)
+    return buffer = memref::AllocOp::create(builder, placed.memref.getLoc(), MemRefType::get(shape, element),
+                                            builder.getI64IntegerAttr(memory.lineBytes));
+  auto type = MemRefType::get(shape, element, AffineMap(), builder.getStringAttr(memory.name));
   return buffer = tile::AllocOp::create(builder, placed.memref.getLoc(), type, ValueRange(), tile::ArrangementAttr());
 }
 
@@ -279,8 +309,18 @@ LogicalResult Placer::place(Block &block, int64_t at) {
     placed.outer.assign(sets.outer().begin(), sets.outer().end());
     placed.isWritten = bool(written);
     // A part of what is written back was not written by the tile, or something is read that it did not write.
-    placed.isFilled = (placed.isWritten && !sets.covers(written, placed.box)) ||
-                      (isRead && !(placed.isWritten && readsOwn(placed.accesses)));
+    bool isOwn = temporaries.contains({placed.memref, at});
+    placed.isFilled = !isOwn && ((placed.isWritten && !sets.covers(written, placed.box)) ||
+                                 (isRead && !(placed.isWritten && readsOwn(placed.accesses))));
+    const Memory *memory = chip.memory(placement.getMemory());
+    if (!memory)
+      return parallel.emitOpError() << "schedule places array " << placement.getArray() << " in \""
+                                    << placement.getMemory() << "\", which is no memory of " << chip.target() << ":"
+                                    << chip.chip();
+    placed.isWritten &= !isOwn; // nobody reads it afterwards
+    if (memory->kind == MemoryKind::Cache && !isOwn)
+      return parallel.emitOpError() << "schedule places array " << placement.getArray() << " in the cache \""
+                                    << memory->name << "\", but others than one tile of loop " << at << " use it";
     if (placement.getStages() > 1) {
       auto loop = dyn_cast<AffineForOp>(block.getParentOp());
       if (!loop || (placed.isFilled && placed.isWritten))
@@ -291,7 +331,7 @@ LogicalResult Placer::place(Block &block, int64_t at) {
       placed.stages = placement.getStages();
       loop->setAttr(tile::stagesAttr, OpBuilder(loop).getI64IntegerAttr(placed.stages));
     }
-    placed.buffer = bufferFor(placed, placement.getArray(), at, placement.getMemory());
+    placed.buffer = bufferFor(placed, placement.getArray(), at, *memory);
     all.push_back(std::move(placed));
   }
   if (all.empty())
@@ -323,13 +363,18 @@ LogicalResult Placer::run() {
       if (Value memref = affineAccess(op).memref; !llvm::is_contained(arrays, memref))
         arrays.push_back(memref);
   });
-  SmallVector<std::pair<AffineForOp, int64_t>> loops;
   parallel->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
-    if (auto at = loop->getAttrOfType<IntegerAttr>(tile::atAttr)) {
-      loops.push_back({loop, at.getInt()});
+    auto at = loop->getAttrOfType<IntegerAttr>(tile::atAttr);
+    if (!at)
+      return;
+    loops.push_back({loop, at.getInt()});
+    // Where engines fill the memory, what follows sees loops and copies.
+    if (chip.graph().memoryOf(schedule.getLevel()))
       loop->removeAttr(tile::atAttr);
-    }
   });
+  for (tile::PlacementAttr placement : schedule.getPlacements())
+    if (placement.getArray() < int64_t(arrays.size()) && isTemporary(arrays[placement.getArray()], placement.getAt()))
+      temporaries.insert({arrays[placement.getArray()], placement.getAt()});
   // Outer placements first: what they hold needs no other inside.
   if (failed(place(parallel.getBody().front(), -1)))
     return failure();
@@ -351,12 +396,19 @@ struct PlaceTiles : tilewright::impl::PlaceTilesBase<PlaceTiles> {
     });
     if (scheduled.empty())
       return;
-    FailureOr<CoreTarget> target = requireCores(function);
-    if (failed(target))
+    auto chip = requireTarget(function);
+    if (failed(chip))
       return signalPassFailure();
     for (tile::ParallelOp op : scheduled)
-      if (failed(Placer(op, *target).run()))
+      if (failed(Placer(op, **chip).run()))
         return signalPassFailure();
+    // What lay between the operations of a schedule lies in their tiles.
+    for (auto buffer : llvm::make_early_inc_range(function.front().getOps<memref::AllocOp>()))
+      if (llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
+        for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+          user->erase();
+        buffer.erase();
+      }
   }
 };
 } // namespace

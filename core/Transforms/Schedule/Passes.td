@@ -29,6 +29,10 @@ def ScheduleKernels : Pass<"schedule-kernels", "::mlir::func::FuncOp"> {
         loops = [<loop = 0, tile = 25, spread = true>], placements = [<array = 0, at = 0, memory = "scratchpad">]>}
     ```
 
+    Where caches keep what cores use, nests stay as they are but for *chains*: neighbouring nests, contractions among
+    them, whose arrays between them no cache holds. These get one schedule, by which all are computed in the tiles of the
+    last one, if that is faster (core/Transforms/Schedule/ChainSchedules.h).
+
     A schedule that stands on a nest already is kept. A buffer of a nest that the scratchpad cannot hold becomes an
     array of the program. A nest that the cores cannot run, since no tile of it fits and they reach no other memory, is
     an error that names the array and the memory.

@@ -20,6 +20,7 @@
 #include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Schedule/ChainSchedules.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
@@ -28,6 +29,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tilewright/Explain.h"
+#include "tilewright/MachineGraph.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_SCHEDULEKERNELS
@@ -385,6 +387,12 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
     func::FuncOp function = getOperation();
     if (!isKernel(function))
       return;
+    auto chip = requireTarget(function);
+    if (failed(chip))
+      return signalPassFailure();
+    // Where cores have no memory that programs fill, caches keep what tiles hand on.
+    if (!(*chip)->caches().empty() && !(*chip)->graph().hasBlocks())
+      return scheduleChains(function, **chip);
     FailureOr<CoreTarget> target = requireCores(function);
     if (failed(target))
       return signalPassFailure();

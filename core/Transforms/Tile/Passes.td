@@ -22,6 +22,10 @@ def TileAndFuse : Pass<"tile-and-fuse", "::mlir::func::FuncOp"> {
     depends on the tile; each is marked with the number of its loop (`tile.at`). Members of the level take neighbouring
     tiles of the loop that is spread; the last member takes the smaller one.
 
+    A schedule of several operations cuts the last one. Nests before it are computed in its tiles: the elements that a
+    tile touches are found by integer sets, and bound the loops that index what the nest writes. Where tiles touch the
+    same elements, each computes them. A nest that cannot be cut so is an error.
+
     ```mlir
     affine.for %i = 0 to 100 { body(%i) } {tile.schedule = #tile.schedule<.. members = 4, loops = [<loop = 0, tile = 16, spread = true>]>}
     // becomes

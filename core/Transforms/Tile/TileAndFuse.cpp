@@ -1,4 +1,4 @@
-//===- TileAndFuse.cpp - Loops over tiles, as schedules say ---------------===//
+//===- TileAndFuse.cpp - Scheduled nests become tiles ---------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,19 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Cuts the loops of scheduled nests, from the outside in, and puts them into the
-/// loop over the members of their level.
+/// Applies the schedule of each operation that has one.
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Transforms/Host/HostExpressions.h"
 #include "core/Transforms/Passes.h"
-#include "dialects/Tile/TileDialect.h"
+#include "core/Transforms/Tile/TileNests.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/RegionUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_TILEANDFUSE
@@ -26,184 +21,7 @@ namespace tilewright {
 } // namespace tilewright
 
 using namespace mlir;
-using namespace mlir::affine;
 using namespace tilewright;
-
-/// The number of a loop of the nest while it is being cut.
-static constexpr StringLiteral numberAttr = "tile.number";
-
-static std::optional<int64_t> numberOf(Operation *loop, StringRef name) {
-  auto number = loop->getAttrOfType<IntegerAttr>(name);
-  return number ? std::optional(number.getInt()) : std::nullopt;
-}
-
-namespace {
-/// Writes one chain of perfect loops anew: loops over tiles outside, loops of a tile inside.
-class ChainTiler {
-public:
-  /// `member`: the member of the level, where a loop of the chain may be spread; null otherwise.
-  ChainTiler(SmallVector<AffineForOp> chain, tile::ScheduleAttr schedule, Value member)
-      : chain(std::move(chain)), schedule(schedule), member(member), starts(this->chain.size()),
-        last(this->chain.size()) {
-    for (tile::TiledLoopAttr cut : schedule.getLoops())
-      for (unsigned d = 0; d < this->chain.size(); ++d)
-        if (*numberOf(this->chain[d], numberAttr) == cut.getLoop())
-          order.push_back(d);
-  }
-
-  /// Writes the loops at the builder's place; the old ones stay.
-  void write(OpBuilder &builder) { tiles(builder, 0); }
-
-private:
-  tile::TiledLoopAttr cutOf(unsigned d) const { return schedule.tiled(*numberOf(chain[d], numberAttr)); }
-  void tiles(OpBuilder &builder, unsigned nth);
-  void points(OpBuilder &builder, unsigned d, IRMapping &mapping);
-  void tileLoop(OpBuilder &builder, unsigned nth, bool isLast);
-
-  SmallVector<AffineForOp> chain;
-  tile::ScheduleAttr schedule;
-  Value member;
-  SmallVector<Value> starts;   // the tile's number, of loops that are cut
-  SmallVector<bool> last;      // the smaller tile
-  SmallVector<unsigned> order; // of the loops over tiles, outermost first
-};
-} // namespace
-
-/// The loop over whole tiles of the `nth` loop that is cut, or that over the smaller one at the end.
-void ChainTiler::tileLoop(OpBuilder &builder, unsigned nth, bool isLast) {
-  unsigned d = order[nth];
-  AffineForOp loop = chain[d];
-  tile::TiledLoopAttr cut = cutOf(d);
-  AffineMap bound = loop.getUpperBoundMap();
-  SmallVector<Value> operands(loop.getUpperBoundOperands());
-  bool spread = cut.getSpread() && member;
-  // The member's number is one more dimension.
-  unsigned dims = bound.getNumDims();
-  AffineExpr count = bound.getResult(0), number = builder.getAffineDimExpr(dims);
-  if (spread)
-    operands.insert(operands.begin() + dims, member);
-  AffineExpr whole = count.floorDiv(cut.getTile()), all = count.ceilDiv(cut.getTile());
-  int64_t members = schedule.getMembers();
-  SmallVector<AffineExpr> lower{builder.getAffineConstantExpr(0)}, upper{whole};
-  if (isLast) {
-    lower = {whole};
-    upper = {spread && members > 1 ? whole + (all - whole) * number.floorDiv(members - 1) : all};
-    if (spread && members > 1 &&
-        !isa<AffineConstantExpr>(simplifyAffineExpr(all - whole, dims + 1, bound.getNumSymbols())))
-      upper = {all, whole + number.floorDiv(members - 1)};
-  } else if (spread) {
-    AffineExpr share = whole.ceilDiv(members);
-    lower = {number * share};
-    upper = {(number + 1) * share, whole};
-  }
-  auto create = [&](ArrayRef<AffineExpr> low, ArrayRef<AffineExpr> high) {
-    auto make = [&](ArrayRef<AffineExpr> results) {
-      AffineMap map =
-          simplifyAffineMap(AffineMap::get(dims + spread, bound.getNumSymbols(), results, builder.getContext()));
-      SmallVector<Value> values(operands);
-      canonicalizeMapAndOperands(&map, &values);
-      return std::pair(map, values);
-    };
-    auto [lowMap, lowValues] = make(low);
-    auto [highMap, highValues] = make(high);
-    return AffineForOp::create(builder, loop.getLoc(), lowValues, lowMap, highValues, highMap);
-  };
-  AffineForOp over = create(lower, upper);
-  over->setAttr(tile::atAttr, builder.getI64IntegerAttr(cut.getLoop()));
-  OpBuilder inner = OpBuilder::atBlockBegin(over.getBody());
-  starts[d] = over.getInductionVar();
-  last[d] = isLast;
-  tiles(inner, nth + 1);
-  starts[d] = {};
-}
-
-/// The loops over tiles from the `nth` that is cut on, in the schedule's order.
-void ChainTiler::tiles(OpBuilder &builder, unsigned nth) {
-  if (nth == order.size()) {
-    IRMapping mapping;
-    points(builder, 0, mapping);
-    return;
-  }
-  unsigned d = order[nth];
-  tile::TiledLoopAttr cut = cutOf(d);
-  std::optional<int64_t> count;
-  if (chain[d].hasConstantUpperBound())
-    count = chain[d].getConstantUpperBound();
-  if (!count || *count >= cut.getTile())
-    tileLoop(builder, nth, /*isLast=*/false);
-  if (cut.getTile() > 1 && (!count || *count % cut.getTile() != 0))
-    tileLoop(builder, nth, /*isLast=*/true);
-}
-
-/// The loops of one tile from `chain[d]` on, and the body.
-void ChainTiler::points(OpBuilder &builder, unsigned d, IRMapping &mapping) {
-  if (d == chain.size()) {
-    for (Operation &op : chain.back().getBody()->without_terminator())
-      builder.clone(op, mapping);
-    return;
-  }
-  AffineForOp loop = chain[d];
-  SmallVector<Value> operands;
-  for (Value operand : loop.getUpperBoundOperands())
-    operands.push_back(mapping.lookupOrDefault(operand));
-  AffineMap bound = loop.getUpperBoundMap();
-  tile::TiledLoopAttr cut = cutOf(d);
-  if (cut && !last[d]) {
-    bound = AffineMap::getConstantMap(cut.getTile(), builder.getContext());
-    operands.clear();
-  } else if (cut) {
-    bound = simplifyAffineMap(
-        AffineMap::get(bound.getNumDims(), bound.getNumSymbols(), bound.getResult(0) % cut.getTile()));
-  }
-  auto point = AffineForOp::create(builder, loop.getLoc(), {}, builder.getConstantAffineMap(0), operands, bound);
-  OpBuilder inner = OpBuilder::atBlockBegin(point.getBody());
-  Value position = point.getInductionVar();
-  if (cut) {
-    AffineMap map = AffineMap::get(2, 0, inner.getAffineDimExpr(0) * cut.getTile() + inner.getAffineDimExpr(1));
-    position = AffineApplyOp::create(inner, loop.getLoc(), map, ValueRange{starts[d], position});
-  }
-  mapping.map(loop.getInductionVar(), position);
-  points(inner, d + 1, mapping);
-}
-
-/// The perfect chain of loops from `root` to the last of them that is cut.
-static SmallVector<AffineForOp> chainFrom(AffineForOp root, tile::ScheduleAttr schedule) {
-  SmallVector<AffineForOp> chain;
-  size_t length = 0;
-  for (AffineForOp loop = root; loop;) {
-    chain.push_back(loop);
-    auto number = numberOf(loop, numberAttr);
-    if (number && schedule.tiled(*number))
-      length = chain.size();
-    Block *body = loop.getBody();
-    loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<AffineForOp>(body->front()) : AffineForOp();
-  }
-  chain.resize(length);
-  return chain;
-}
-
-/// The value as it is inside of `region`: what a launch cannot be given, such as a float, is computed there.
-static Value valueInside(Region &region, Value value, OpBuilder &builder, IRMapping &mapping) {
-  Operation *def = value.getDefiningOp();
-  if (mapping.contains(value) || !def || isHostType(value.getType()) || isa<MemRefType>(value.getType()) ||
-      region.isAncestor(def->getParentRegion()) || !isMemoryEffectFree(def) || def->getNumRegions())
-    return mapping.lookupOrDefault(value);
-  for (Value operand : def->getOperands())
-    mapping.map(operand, valueInside(region, operand, builder, mapping));
-  builder.clone(*def, mapping);
-  return mapping.lookup(value);
-}
-
-/// Computes in the body what it uses from outside and a launch cannot be given.
-static void sinkOperands(tile::ParallelOp parallel) {
-  Region &body = parallel.getBody();
-  llvm::SetVector<Value> captured;
-  getUsedValuesDefinedAbove(body, captured);
-  OpBuilder builder = OpBuilder::atBlockBegin(&body.front());
-  IRMapping mapping;
-  for (Value value : captured)
-    replaceAllUsesInRegionWith(value, valueInside(body, value, builder, mapping), body);
-}
 
 namespace {
 struct TileAndFuse : tilewright::impl::TileAndFuseBase<TileAndFuse> {
@@ -215,65 +33,14 @@ struct TileAndFuse : tilewright::impl::TileAndFuseBase<TileAndFuse> {
     for (Operation &op : function.front())
       if (op.hasAttr(tile::scheduleAttr))
         scheduled.push_back(&op);
-    for (Operation *op : scheduled)
-      if (failed(apply(op)))
+    for (Operation *op : scheduled) {
+      Location loc = op->getLoc();
+      std::string reason;
+      if (failed(tileNests(op, reason))) {
+        emitError(loc) << reason;
         return signalPassFailure();
-  }
-
-  static LogicalResult apply(Operation *first) {
-    auto schedule = first->getAttrOfType<tile::ScheduleAttr>(tile::scheduleAttr);
-    if (!schedule)
-      return first->emitOpError() << "attribute \"" << tile::scheduleAttr << "\" is no #tile.schedule";
-    first->removeAttr(tile::scheduleAttr);
-    SmallVector<Operation *> ops;
-    for (Operation *op = first; op && int64_t(ops.size()) < schedule.getOps(); op = op->getNextNode())
-      ops.push_back(op);
-    Builder attributes(first->getContext());
-    int64_t count = 0;
-    llvm::SmallDenseSet<int64_t> cuttable;
-    for (Operation *op : ops)
-      op->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
-        if (loop.hasConstantLowerBound() && loop.getConstantLowerBound() == 0 && loop.getStepAsInt() == 1 &&
-            loop.getUpperBoundMap().getNumResults() == 1 && loop.getNumIterOperands() == 0)
-          cuttable.insert(count);
-        loop->setAttr(numberAttr, attributes.getI64IntegerAttr(count++));
-      });
-    for (tile::TiledLoopAttr cut : schedule.getLoops())
-      if (!cuttable.contains(cut.getLoop()))
-        return first->emitError() << "the schedule cuts loop " << cut.getLoop() << ", but there are " << count
-                                  << " loops here, and only those from 0 in steps of 1 that carry no value can be cut";
-
-    OpBuilder builder(ops.back()->getContext());
-    builder.setInsertionPointAfter(ops.back());
-    auto parallel = tile::ParallelOp::create(
-        builder, first->getLoc(), AffineMap::get(0, 0, builder.getAffineConstantExpr(schedule.getMembers())),
-        ValueRange(), schedule.getLevel(), [&](OpBuilder &inner, Location, ValueRange) {
-          for (Operation *op : ops)
-            op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
-        });
-    parallel.setScheduleAttr(schedule);
-    Value member = parallel.getBody().getArgument(0);
-    // From the outside in: what is copied into tiles is cut where it then stands.
-    for (bool changed = true; changed;) {
-      changed = false;
-      parallel->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
-        auto number = numberOf(loop, numberAttr);
-        if (!number)
-          return WalkResult::advance();
-        SmallVector<AffineForOp> chain = chainFrom(loop, schedule);
-        if (chain.empty()) {
-          loop->removeAttr(numberAttr);
-          return WalkResult::advance();
-        }
-        OpBuilder at(loop);
-        ChainTiler(chain, schedule, member).write(at);
-        loop.erase();
-        changed = true;
-        return WalkResult::interrupt();
-      });
+      }
     }
-    sinkOperands(parallel);
-    return success();
   }
 };
 } // namespace

@@ -22,6 +22,24 @@ namespace tilewright {
 /// Alignment of private buffers: a cache line or the widest vector, whichever is larger on any chip so far.
 static constexpr int64_t bufferAlignment = 64;
 
+void demoteSymbols(AffineMap &map, SmallVectorImpl<Value> &operands) {
+  MLIRContext *context = map.getContext();
+  unsigned dims = map.getNumDims();
+  SmallVector<Value> asDims(ArrayRef(operands).take_front(dims)), asSymbols;
+  SmallVector<AffineExpr> replacements;
+  for (Value value : ArrayRef(operands).drop_front(dims)) {
+    SmallVector<Value> &list = isValidSymbol(value) ? asSymbols : asDims;
+    replacements.push_back(&list == &asDims ? getAffineDimExpr(list.size(), context)
+                                            : getAffineSymbolExpr(list.size(), context));
+    list.push_back(value);
+  }
+  if (asDims.size() == dims)
+    return;
+  map = map.replaceDimsAndSymbols({}, replacements, asDims.size(), asSymbols.size());
+  operands.assign(asDims);
+  llvm::append_range(operands, asSymbols);
+}
+
 IterationSpace::IterationSpace(OpBuilder &builder, Location loc)
     : builder(builder), loc(loc), allocationBlock(builder.getInsertionBlock()) {
   if (builder.getInsertionPoint() != allocationBlock->begin())
@@ -67,6 +85,7 @@ SmallVector<Value> IterationSpace::operands() const {
 std::pair<AffineMap, SmallVector<Value>> IterationSpace::map(ArrayRef<AffineExpr> results) const {
   AffineMap map = AffineMap::get(ivs.size(), sizes.size(), results, builder.getContext());
   SmallVector<Value> values = operands();
+  demoteSymbols(map, values);
   map = simplifyAffineMap(map);
   canonicalizeMapAndOperands(&map, &values);
   return {map, values};
@@ -85,6 +104,7 @@ std::pair<AffineMap, SmallVector<Value>> IterationSpace::address(const Access &a
   }
   SmallVector<Value> values = operands();
   llvm::append_range(values, access.symbols);
+  demoteSymbols(map, values);
   map = simplifyAffineMap(map);
   canonicalizeMapAndOperands(&map, &values);
   return {map, values};

@@ -20,6 +20,10 @@
 
 namespace tilewright {
 
+/// Makes dimensions of those symbols of `map` whose values no affine scope allows as symbols, such as variables of
+/// loops around a nest.
+void demoteSymbols(mlir::AffineMap &map, llvm::SmallVectorImpl<mlir::Value> &operands);
+
 class IterationSpace {
 public:
   IterationSpace(mlir::OpBuilder &builder, mlir::Location loc);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Utils/NestPass.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -24,6 +25,16 @@ LogicalResult tilewright::withMemoryModel(func::FuncOp function, function_ref<vo
     return failure();
   body({**chip, MemoryModel(**chip), Settings::of(function)});
   return success();
+}
+
+SmallVector<affine::AffineForOp> tilewright::nestRoots(func::FuncOp function) {
+  SmallVector<affine::AffineForOp> roots;
+  function.walk([&](affine::AffineForOp loop) {
+    Operation *parent = loop->getParentOp();
+    if (parent->hasAttr(tile::atAttr) || !isa<affine::AffineForOp, affine::AffineParallelOp, tile::ParallelOp>(parent))
+      roots.push_back(loop);
+  });
+  return roots;
 }
 
 /// Outermost loops of nests in `block` and in the branches of the host that stand in it.

@@ -39,6 +39,10 @@ struct NestContext {
 llvm::LogicalResult withMemoryModel(mlir::func::FuncOp function,
                                     llvm::function_ref<void(const NestContext &context)> body);
 
+/// Outermost loops of nests that are no code of a level yet: those of the function, and those in tiles of scheduled
+/// nests.
+llvm::SmallVector<mlir::affine::AffineForOp> nestRoots(mlir::func::FuncOp function);
+
 /// Calls `map` for each outermost loop of a kernel, in their order; it may erase the loop and put others in its place,
 /// for which it is not called; `gathers`: also of functions that read at computed indices. Others are left alone. Fails
 /// with a diagnostic where the chip runs no lanes.

@@ -7,11 +7,12 @@
 ///
 /// \file
 /// tile.parallel of levels whose members are independent threads becomes
-/// affine.parallel; of all other levels, loops.
+/// affine.parallel; of all other levels, and of one member, loops.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/IterationSpace.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -35,6 +36,22 @@ static void moveBody(RewriterBase &rewriter, tile::ParallelOp op, Block *target,
   rewriter.eraseOp(op);
 }
 
+/// Bounds of loops in the body take `indices` as dimensions: only in the body of a tile.parallel are they symbols.
+static void useAsDimensions(ValueRange indices) {
+  for (Value index : indices)
+    for (Operation *user : llvm::make_early_inc_range(index.getUsers())) {
+      auto loop = dyn_cast<affine::AffineForOp>(user);
+      if (!loop)
+        continue;
+      AffineMap lower = loop.getLowerBoundMap(), upper = loop.getUpperBoundMap();
+      SmallVector<Value> lowerOperands(loop.getLowerBoundOperands()), upperOperands(loop.getUpperBoundOperands());
+      demoteSymbols(lower, lowerOperands);
+      demoteSymbols(upper, upperOperands);
+      loop.setLowerBound(lowerOperands, lower);
+      loop.setUpperBound(upperOperands, upper);
+    }
+}
+
 static void lowerToThreads(RewriterBase &rewriter, tile::ParallelOp op) {
   AffineMap bounds = op.getUpperBounds();
   MLIRContext *context = op.getContext();
@@ -46,6 +63,7 @@ static void lowerToThreads(RewriterBase &rewriter, tile::ParallelOp op) {
       affine::AffineParallelOp::create(rewriter, op.getLoc(), TypeRange(), ArrayRef<arith::AtomicRMWKind>(), lower,
                                        ValueRange(), upper, op.getBoundOperands(), SmallVector<int64_t>(count, 1));
   moveBody(rewriter, op, parallel.getBody(), parallel.getIVs());
+  useAsDimensions(parallel.getIVs());
 }
 
 static void lowerToLoops(RewriterBase &rewriter, tile::ParallelOp op) {
@@ -62,6 +80,7 @@ static void lowerToLoops(RewriterBase &rewriter, tile::ParallelOp op) {
     rewriter.setInsertionPointToStart(target);
   }
   moveBody(rewriter, op, target, indices);
+  useAsDimensions(indices);
 }
 
 namespace {
@@ -85,7 +104,8 @@ struct LowerTileParallel : tilewright::impl::LowerTileParallelBase<LowerTilePara
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      if (level->kind == LevelKind::Parallel && level->count > 1)
+      bool isOne = op.getUpperBounds().isSingleConstant() && op.getUpperBounds().getSingleConstantResult() == 1;
+      if (level->kind == LevelKind::Parallel && level->count > 1 && !isOne)
         lowerToThreads(rewriter, op);
       else
         lowerToLoops(rewriter, op);

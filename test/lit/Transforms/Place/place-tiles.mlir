@@ -125,3 +125,60 @@ module attributes {tilewright.target = "dmaonly:npu"} {
     return
   }
 }
+
+// -----
+
+module attributes {tilewright.target = "cpu:zen4"} {
+  // What two scheduled nests hand on is of no use afterwards: a buffer of a tile takes its place, and nothing is copied.
+  // CHECK-LABEL: func.func @between
+  // CHECK-NOT: memref<8x32xf32>
+  // CHECK: tile.parallel
+  // CHECK-NEXT: %[[B:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2x32xf32>
+  // CHECK: affine.store %{{.*}}, %[[B]][%{{.*}}, %{{.*}}]
+  // CHECK: affine.load %[[B]]
+  // CHECK-NOT: tile.copy
+  // CHECK: return
+  func.func @between(%a: memref<8x32xf32, 1>, %b: memref<8x32xf32, 1>) {
+    %t = memref.alloc() : memref<8x32xf32>
+    affine.for %i = 0 to 8 {
+      affine.for %j = 0 to 32 {
+        %x = affine.load %a[%i, %j] : memref<8x32xf32, 1>
+        affine.store %x, %t[%i, %j] : memref<8x32xf32>
+      }
+    } {tile.schedule = #tile.schedule<level = "core", members = 2, ops = 2, loops = [<loop = 2, tile = 2, spread = true>], placements = [<array = 1, at = 2, memory = "l2">]>}
+    affine.for %i = 0 to 8 {
+      affine.for %j = 0 to 32 {
+        %x = affine.load %t[%i, %j] : memref<8x32xf32>
+        affine.store %x, %b[%i, %j] : memref<8x32xf32, 1>
+      }
+    }
+    return
+  }
+
+}
+
+// -----
+
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func @not_between(%a: memref<8xf32>, %b: memref<8xf32>) {
+    // expected-error @below {{schedule places array 0 in the cache "l2", but others than one tile of loop 0 use it}}
+    affine.for %i = 0 to 8 {
+      %x = affine.load %a[%i] : memref<8xf32>
+      affine.store %x, %b[%i] : memref<8xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 2>], placements = [<array = 0, at = 0, memory = "l2">]>}
+    return
+  }
+}
+
+// -----
+
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func @no_memory(%a: memref<8xf32>, %b: memref<8xf32>) {
+    // expected-error @below {{schedule places array 0 in "l9", which is no memory of cpu:zen4}}
+    affine.for %i = 0 to 8 {
+      %x = affine.load %a[%i] : memref<8xf32>
+      affine.store %x, %b[%i] : memref<8xf32>
+    } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 2>], placements = [<array = 0, at = 0, memory = "l9">]>}
+    return
+  }
+}

@@ -8,8 +8,8 @@
 // CHECK: tile.parallel (%[[C:.*]]) to (4) level "core" attributes {schedule = #tile.schedule
 // CHECK:   affine.for %[[T:.*]] = #[[FIRST]]()[%[[C]]] to min #[[END]]()[%[[C]]] {
 // CHECK:     affine.for %[[I:.*]] = 0 to 16 {
-// CHECK:       affine.apply #{{.*}}(%[[T]], %[[I]])
-// CHECK:       affine.for %{{.*}} = 0 to 300
+// CHECK:       affine.for %[[J:.*]] = 0 to 300
+// CHECK:         affine.store %{{.*}}, %{{.*}}[%[[T]] * 16 + %[[I]], %[[J]]]
 // CHECK:   } {tile.at = 0 : i64}
 // CHECK:   affine.for %{{.*}} = 6 to #[[LAST]]()[%[[C]]] {
 // CHECK:     affine.for %{{.*}} = 0 to 4 {
@@ -50,17 +50,18 @@ func.func @interchanged(%a: memref<8x?xf32>, %n: index) {
 
 // -----
 
-// A loop inside of the band is cut where it stands, in whole tiles and in the smaller one.
+// A loop inside of the band is cut where it stands, in whole tiles and in the smaller one. A tile of one iteration has no
+// loop.
 // CHECK-LABEL: func.func @inside
 // CHECK: tile.parallel
-// CHECK:   affine.for %{{.*}} = #{{.*}} to
-// CHECK:     affine.for %{{.*}} = 0 to 1 {
-// CHECK:       affine.for %{{.*}} = 0 to 3 {
-// CHECK:         affine.for %{{.*}} = 0 to 32 {
-// CHECK:       } {tile.at = 1 : i64}
-// CHECK:       affine.for %{{.*}} = 3 to 4 {
-// CHECK:         affine.for %{{.*}} = 0 to 4 {
-// CHECK:       } {tile.at = 1 : i64}
+// CHECK:   affine.for %[[I:.*]] = #{{.*}} to
+// CHECK-NEXT: affine.store %{{.*}}, %{{.*}}[%[[I]]]
+// CHECK:     affine.for %{{.*}} = 0 to 3 {
+// CHECK:       affine.for %{{.*}} = 0 to 32 {
+// CHECK:     } {tile.at = 1 : i64}
+// CHECK:     affine.for %{{.*}} = 3 to 4 {
+// CHECK:       affine.for %{{.*}} = 0 to 4 {
+// CHECK:     } {tile.at = 1 : i64}
 func.func @inside(%a: memref<4x100xf32>, %s: memref<4xf32>) {
   %x = arith.constant 1.0 : f32
   affine.for %i = 0 to 4 {
@@ -76,12 +77,63 @@ func.func @inside(%a: memref<4x100xf32>, %s: memref<4xf32>) {
 
 func.func @carries(%a: memref<16xf32>, %b: memref<f32>) {
   %zero = arith.constant 0.0 : f32
-  // expected-error @below {{the schedule cuts loop 0, but there are 1 loops here, and only those from 0 in steps of 1 that carry no value can be cut}}
+  // expected-error @below {{the schedule cuts loop 0, but there are 1 loops here, and only those of the last operation from 0 in steps of 1 that carry no value can be cut}}
   %s = affine.for %i = 0 to 16 iter_args(%sum = %zero) -> f32 {
     %x = affine.load %a[%i] : memref<16xf32>
     %y = arith.addf %sum, %x : f32
     affine.yield %y : f32
   } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 4>]>}
   affine.store %s, %b[] : memref<f32>
+  return
+}
+
+// -----
+
+// A nest before the tiled one is computed in its tiles: three rows of %t for two of %b, all columns.
+// CHECK-LABEL: func.func @slices
+// CHECK: tile.parallel (%{{.*}}) to (2) level "core"
+// CHECK:   affine.for %[[T:.*]] = #{{.*}} to
+// CHECK:     affine.for %[[I:.*]] = 0 to 3 {
+// CHECK:       affine.for %[[J:.*]] = 0 to 32 {
+// CHECK:         affine.load %arg0[%[[T]] * 2 + %[[I]], %[[J]]]
+// CHECK:         affine.store %{{.*}}, %{{.*}}[%[[T]] * 2 + %[[I]], %[[J]]]
+// CHECK:     affine.for %[[I:.*]] = 0 to 2 {
+// CHECK:       affine.load %{{.*}}[%[[T]] * 2 + %[[I]] + 1, %{{.*}}]
+// CHECK-NOT: affine.for
+func.func @slices(%a: memref<9x32xf32>, %b: memref<8x32xf32>) {
+  %t = memref.alloc() : memref<9x32xf32>
+  affine.for %i = 0 to 9 {
+    affine.for %j = 0 to 32 {
+      %x = affine.load %a[%i, %j] : memref<9x32xf32>
+      affine.store %x, %t[%i, %j] : memref<9x32xf32>
+    }
+  } {tile.schedule = #tile.schedule<level = "core", members = 2, ops = 2, loops = [<loop = 2, tile = 2, spread = true>]>}
+  affine.for %i = 0 to 8 {
+    affine.for %j = 0 to 32 {
+      %x = affine.load %t[%i, %j] : memref<9x32xf32>
+      %y = affine.load %t[%i + 1, %j] : memref<9x32xf32>
+      %z = arith.addf %x, %y : f32
+      affine.store %z, %b[%i, %j] : memref<8x32xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// The iterations that a slice needs are found through the store: it must name a loop in each index.
+func.func @flattened(%a: memref<4x8xf32>, %b: memref<32xf32>) {
+  %t = memref.alloc() : memref<32xf32>
+  // expected-error @below {{the schedule computes a nest in tiles of another one, but a result of a nest before it is not indexed by a loop and a constant}}
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 8 {
+      %x = affine.load %a[%i, %j] : memref<4x8xf32>
+      affine.store %x, %t[%i * 8 + %j] : memref<32xf32>
+    }
+  } {tile.schedule = #tile.schedule<level = "core", members = 1, ops = 2, loops = [<loop = 2, tile = 8>]>}
+  affine.for %i = 0 to 32 {
+    %x = affine.load %t[%i] : memref<32xf32>
+    affine.store %x, %b[%i] : memref<32xf32>
+  }
   return
 }

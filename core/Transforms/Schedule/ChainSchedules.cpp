@@ -1,0 +1,433 @@
+//===- ChainSchedules.cpp - Nests that run in the tiles of another one ----===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Ranges of neighbouring nests, the tiles they may have, and their prices.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Schedule/ChainSchedules.h"
+#include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/LoopDependence.h"
+#include "core/Analysis/Settings.h"
+#include "core/Analysis/TileSets.h"
+#include "core/Transforms/Schedule/NestTimes.h"
+#include "core/Transforms/Tile/TileNests.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tilewright/Explain.h"
+#include "tilewright/MachineGraph.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+/// A range must be faster in tiles by more than the models err: times of contractions, of small ones above all, are
+/// right to about a tenth.
+static constexpr double leastGain = 0.08;
+/// Nests of a range, and sizes of a tile that are looked at.
+static constexpr size_t mostNests = 24, mostTiles = 6;
+
+namespace {
+/// Tiles of the last nest of a range: single iterations of the loops before `loop`, `tile` of that loop.
+struct Tiling {
+  unsigned loop = 0;
+  int64_t tile = 1;
+  int64_t bytes = 0; // of a tile's part of the arrays between the nests
+  double seconds = 0;
+};
+
+/// A range of nests of one block.
+struct NestRange {
+  SmallVector<AffineForOp> nests;
+  SmallVector<Value> between;         // arrays that nobody else touches, in the order of their first access
+  int64_t bytes = 0;                  // of them
+  double apart = 0, contractions = 0; // seconds; of them, of contractions
+  SmallVector<double, 4> handedOn;    // bytes of the arrays between that contractions read or write, for each of them
+  std::optional<Tiling> best;
+  std::vector<Tiling> considered;
+
+  double gain() const { return best ? apart - best->seconds : 0; }
+  /// Seconds that contractions save on what lies between the nests, in so many tiles.
+  double saved(const MemoryModel &model, double tiles) const {
+    double seconds = 0;
+    for (double each : handedOn)
+      seconds += model.moveSeconds(each, 0) - tiles * model.moveSeconds(each / tiles, 0);
+    return seconds;
+  }
+};
+
+class ChainScheduler {
+public:
+  ChainScheduler(func::FuncOp kernel, const TargetDescription &chip)
+      : kernel(kernel), chip(chip), model(chip), level(*chip.graph().parallelLevel()) {
+    Settings settings = Settings::of(kernel);
+    options.threads = settings.threads;
+    options.mayReassociate = settings.mayReassociate();
+  }
+  void run();
+
+private:
+  MLIRContext *context() const { return func::FuncOp(kernel).getContext(); }
+  void runSegment(ArrayRef<AffineForOp> nests);
+  std::optional<NestRange> rangeOf(ArrayRef<AffineForOp> nests, double apart) const;
+  std::vector<Tiling> tilings(const NestRange &range) const;
+  void price(NestRange &range) const;
+  std::optional<double> secondsOf(const NestRange &range, const Tiling &tiling) const;
+  tile::ScheduleAttr scheduleOf(const NestRange &range, const Tiling &tiling) const;
+  void attach(const NestRange &range) const;
+
+  func::FuncOp kernel;
+  const TargetDescription &chip;
+  MemoryModel model;
+  const Level &level;
+  const Memory *cache = nullptr; // the last one that a core has alone
+  PlanOptions options;
+};
+} // namespace
+
+static void accessesOf(Operation *root, llvm::function_ref<void(Operation *op, Value memref, bool isStore)> visit) {
+  root->walk([&](Operation *op) {
+    if (isa<AffineLoadOp, AffineStoreOp>(op))
+      visit(op, affineAccess(op).memref, isa<AffineStoreOp>(op));
+  });
+}
+
+/// Whether all that `writer` writes of `memref` is touched by `last`, so that the tiles of `last` leave nothing out.
+static bool isCoveredBy(AffineForOp last, AffineForOp writer, Value memref) {
+  TileSets sets(*writer->getBlock());
+  TileRelation written, touched;
+  bool known = true;
+  auto add = [&](AffineForOp root, TileRelation &all) {
+    accessesOf(root, [&](Operation *op, Value array, bool) {
+      if (array != memref)
+        return;
+      TileRelation each = sets.touched(op);
+      known &= bool(each);
+      if (each)
+        all = all ? all.unite(each) : each;
+    });
+  };
+  add(writer, written);
+  add(last, touched);
+  return known && written && touched && written.isWithin(touched);
+}
+
+/// The range with what lies between its nests; nullopt where tiles of the last one cannot take the others along.
+std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, double apart) const {
+  NestRange range;
+  range.nests.assign(nests.begin(), nests.end());
+  range.apart = apart;
+  AffineForOp last = nests.back();
+  auto isInside = [&](Operation *user) {
+    return isa<memref::DeallocOp>(user) ||
+           llvm::any_of(nests, [&](AffineForOp nest) { return nest->isAncestor(user); });
+  };
+  auto isBetween = [&](Value memref) {
+    auto buffer = memref.getDefiningOp<memref::AllocOp>();
+    return buffer && buffer.getType().hasStaticShape() && buffer.getType().getLayout().isIdentity() &&
+           llvm::all_of(memref.getUsers(), isInside);
+  };
+  llvm::SmallSetVector<Value, 8> between, byLast;
+  accessesOf(last, [&](Operation *, Value memref, bool isStore) {
+    if (isStore && !isBetween(memref))
+      byLast.insert(memref);
+  });
+  bool isLegal = true;
+  for (AffineForOp nest : nests) {
+    // Masks of computed indices, as of causal attention, lost in tiles: 1024 tokens of 8 heads took 1.05 and 1.34 times
+    // as long on one and two cores, which the model does not explain.
+    nest->walk([&](AffineForOp loop) {
+      isLegal &= llvm::all_of(loop.getInductionVar().getUsers(), [](Operation *user) {
+        return isa<AffineLoadOp, AffineStoreOp, AffineApplyOp, AffineForOp>(user);
+      });
+    });
+    llvm::SmallSetVector<Value, 4> filled;
+    accessesOf(nest, [&](Operation *, Value memref, bool isStore) {
+      if (isBetween(memref))
+        between.insert(memref);
+      else if (nest == last)
+        return;
+      else if (isStore)
+        filled.insert(memref);
+      else if (byLast.contains(memref))
+        isLegal = false; // other tiles may have written it
+    });
+    // A nest before may prepare what the last one goes on with, and that alone.
+    for (Value memref : filled)
+      isLegal &= byLast.contains(memref) && isCoveredBy(last, nest, memref);
+    if (!isLegal)
+      return std::nullopt;
+  }
+  for (Value memref : between) {
+    auto type = cast<MemRefType>(memref.getType());
+    if (!type.getElementType().isIntOrFloat())
+      return std::nullopt;
+    range.bytes += type.getNumElements() * elementBytes(type.getElementType());
+  }
+  range.between = between.takeVector();
+  if (range.between.empty())
+    return std::nullopt;
+  return range;
+}
+
+/// Loops of the last nest that index what lies between, outermost first, with tiles whose part of it is about as large
+/// as the cache.
+std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
+  std::vector<Tiling> result;
+  Nest last = *analyzeNest(range.nests.back());
+  double iterations = 1;
+  for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d) {
+    int64_t trips = *last.tripCounts[d];
+    bool isIndex = llvm::any_of(last.loads, [&](const Access &load) {
+      return llvm::is_contained(range.between, load.memref) && load.map.isFunctionOfDim(d);
+    });
+    if (isIndex)
+      for (int64_t tile = 1; tile < trips || (tile == trips && d > 0); tile *= 2) {
+        double bytes = double(range.bytes) / iterations * double(tile) / double(trips);
+        // Epilogues and what packing computes keep some of the arrays in registers, so twice the cache is the middle.
+        if (bytes >= double(cache->bytes) / 4 && bytes <= 16 * double(cache->bytes))
+          result.push_back({d, tile, int64_t(bytes), 0});
+      }
+    if (!isIndex)
+      break; // tiles of it would compute the same again
+    iterations *= double(trips);
+  }
+  auto distance = [&](const Tiling &tiling) {
+    return std::abs(std::log(double(tiling.bytes) / double(2 * cache->bytes)));
+  };
+  llvm::stable_sort(result, [&](const Tiling &a, const Tiling &b) { return distance(a) < distance(b); });
+  if (result.size() > mostTiles)
+    result.resize(mostTiles);
+  return result;
+}
+
+tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tiling &tiling) const {
+  int64_t first = 0; // loop of the last nest
+  for (AffineForOp nest : ArrayRef(range.nests).drop_back())
+    nest->walk([&](AffineForOp) { ++first; });
+  Nest last = *analyzeNest(range.nests.back());
+  auto tilesOf = [&](unsigned d) { return llvm::divideCeil(*last.tripCounts[d], d < tiling.loop ? 1 : tiling.tile); };
+  unsigned spread = 0;
+  for (unsigned d = 0; d <= tiling.loop; ++d) {
+    if (tilesOf(d) > tilesOf(spread))
+      spread = d;
+    if (int64_t(tilesOf(spread)) >= options.threads)
+      break;
+  }
+  int64_t members = std::min<int64_t>(options.threads, tilesOf(spread));
+  SmallVector<tile::TiledLoopAttr> loops;
+  for (unsigned d = 0; d <= tiling.loop; ++d)
+    loops.push_back(tile::TiledLoopAttr::get(context(), first + d, d < tiling.loop ? 1 : tiling.tile, d == spread));
+  llvm::SmallSetVector<Value, 16> arrays;
+  for (AffineForOp nest : range.nests)
+    accessesOf(nest, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
+  SmallVector<tile::PlacementAttr> places;
+  for (auto [i, array] : llvm::enumerate(arrays))
+    if (llvm::is_contained(range.between, array))
+      places.push_back(tile::PlacementAttr::get(context(), i, first + tiling.loop, cache->name, 1));
+  return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places);
+}
+
+/// The time of the range in such tiles: builds them beside the kernel, and asks what a tile takes.
+std::optional<double> ChainScheduler::secondsOf(const NestRange &range, const Tiling &tiling) const {
+  OpBuilder builder(context());
+  Location loc = func::FuncOp(kernel).getLoc();
+  OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
+  builder.setInsertionPointToStart(trial->addEntryBlock());
+  IRMapping mapping;
+  for (Value memref : range.between)
+    builder.clone(*memref.getDefiningOp(), mapping);
+  Operation *first = nullptr;
+  for (AffineForOp nest : range.nests) {
+    Operation *clone = builder.clone(*nest, mapping);
+    first = first ? first : clone;
+  }
+  func::ReturnOp::create(builder, loc);
+  tile::ScheduleAttr schedule = scheduleOf(range, tiling);
+  first->setAttr(tile::scheduleAttr, schedule);
+  std::string reason;
+  FailureOr<tile::ParallelOp> tiles = tileNests(first, reason);
+  if (failed(tiles))
+    return std::nullopt;
+  // The body of the first loop over whole tiles.
+  AffineForOp innermost;
+  tiles->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
+    auto at = loop->getAttrOfType<IntegerAttr>(tile::atAttr);
+    if (at && at.getInt() == schedule.getLoops().back().getLoop())
+      innermost = innermost ? innermost : loop;
+  });
+  PlanOptions ofMember = options;
+  ofMember.threads = 1;
+  Nest last = *analyzeNest(range.nests.back());
+  double all = 1, ofBusiest = 1; // tiles; those of the member with the most
+  for (unsigned d = 0; d <= tiling.loop; ++d) {
+    int64_t count = llvm::divideCeil(*last.tripCounts[d], d < tiling.loop ? 1 : tiling.tile);
+    all *= double(count);
+    ofBusiest *= double(schedule.getLoops()[d].getSpread() ? llvm::divideCeil(count, schedule.getMembers()) : count);
+  }
+  double contractions = 0, others = 0, packing = 0;
+  for (const NestGroup &group :
+       groupNests(llvm::to_vector(innermost.getBody()->getOps<AffineForOp>()), chip, model, ofMember)) {
+    (group.isContraction ? contractions : others) += group.seconds;
+    for (const std::optional<ContractionOperand> &operand : group.packed) {
+      if (!operand || llvm::is_contained(operand->access.symbols, innermost.getInductionVar()))
+        continue;
+      Value memref = operand->access.memref;
+      Operation *root = innermost.getBody()->findAncestorOpInBlock(*operand->access.op);
+      if (!memref.getDefiningOp() || memref.getDefiningOp()->getParentOp() != trial.get())
+        packing += packSeconds(bytesOf(operand->access, *analyzeNest(cast<AffineForOp>(root))),
+                               elementBytes(operand->element), model);
+    }
+  }
+  // A contraction is not faster in tiles than whole but for what it moves: models differ by more than that.
+  double whole = range.contractions - (range.saved(model, all) - packing * (all - 1)) * ofBusiest / all;
+  return others * ofBusiest + std::max(contractions * ofBusiest, whole);
+}
+
+void ChainScheduler::price(NestRange &range) const {
+  for (Tiling &tiling : tilings(range)) {
+    std::optional<double> seconds = secondsOf(range, tiling);
+    if (!seconds)
+      return; // no other tile has another form
+    tiling.seconds = *seconds;
+    range.considered.push_back(tiling);
+    if (*seconds < (1 - leastGain) * range.apart && (!range.best || *seconds < range.best->seconds))
+      range.best = tiling;
+  }
+}
+
+/// Makes the nests neighbours and gives the first its schedule.
+void ChainScheduler::attach(const NestRange &range) const {
+  AffineForOp first = range.nests.front();
+  for (Operation *op = first->getNextNode(); op != range.nests.back();) {
+    Operation *next = op->getNextNode();
+    if (!isa<AffineForOp>(op))
+      op->moveBefore(first);
+    op = next;
+  }
+  first->setAttr(tile::scheduleAttr, scheduleOf(range, *range.best));
+  if (DecisionLog *log = DecisionLog::of(context())) {
+    auto describe = [](const Tiling &tiling) {
+      return llvm::json::Object{
+          {"loop", int64_t(tiling.loop)}, {"tile", tiling.tile}, {"bytes", tiling.bytes}, {"seconds", tiling.seconds}};
+    };
+    llvm::json::Array candidates{llvm::json::Object{{"tile", nullptr}, {"seconds", range.apart}}};
+    for (const Tiling &each : range.considered)
+      candidates.push_back(describe(each));
+    log->add("schedule-chain", first.getLoc(),
+             llvm::json::Object{{"inputs", llvm::json::Object{{"nests", int64_t(range.nests.size())},
+                                                              {"bytes_between", range.bytes},
+                                                              {"cache_bytes", cache->bytes}}},
+                                {"choice", describe(*range.best)},
+                                {"candidates", std::move(candidates)}});
+  }
+}
+
+/// What the contractions of the range take, and move of what lies between its nests.
+static void addContractions(NestRange &range, ArrayRef<NestGroup> groups) {
+  for (const NestGroup &group : groups) {
+    if (!group.isContraction || !llvm::is_contained(range.nests, group.ops.front()))
+      continue;
+    range.contractions += group.seconds;
+    for (Value memref : group.arrays)
+      if (llvm::is_contained(range.between, memref)) {
+        auto type = cast<MemRefType>(memref.getType());
+        range.handedOn.push_back(double(type.getNumElements() * elementBytes(type.getElementType())));
+      }
+  }
+}
+
+/// Looks at all ranges of `nests`, which stand in a row but for what computes nothing, and takes those that gain most.
+void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
+  bool isStatic = llvm::all_of(nests, [](AffineForOp root) {
+    FailureOr<Nest> nest = analyzeNest(root);
+    return succeeded(nest) && llvm::all_of(nest->tripCounts, [](auto trips) { return trips.value_or(0) > 0; });
+  });
+  if (nests.size() < 2 || !isStatic)
+    return;
+  std::vector<NestGroup> groups = groupNests(nests, chip, model, options);
+  struct Extent {
+    size_t begin, end;
+    bool isContraction;
+    double seconds;
+  };
+  SmallVector<Extent> extents; // of groups, in nests
+  for (const NestGroup &group : groups) {
+    Extent extent{nests.size(), 0, group.isContraction, group.seconds};
+    for (Operation *op : group.ops) {
+      size_t at = llvm::find(nests, op) - nests.begin();
+      extent.begin = std::min(extent.begin, at);
+      extent.end = std::max(extent.end, at + 1);
+    }
+    extents.push_back(extent);
+  }
+  auto cuts = [&](size_t at) {
+    return llvm::any_of(extents, [&](const Extent &each) { return each.begin < at && at < each.end; });
+  };
+  std::vector<NestRange> ranges;
+  for (size_t begin = 0; begin < nests.size(); ++begin)
+    for (size_t end = begin + 2; end <= std::min(nests.size(), begin + mostNests); ++end) {
+      if (cuts(begin) || cuts(end))
+        continue;
+      double apart = 0;
+      int64_t inside = 0, contractions = 0;
+      for (const Extent &each : extents)
+        if (begin <= each.begin && each.end <= end) {
+          apart += each.seconds;
+          ++inside;
+          contractions += each.isContraction;
+        }
+      if (inside < 2 || contractions == 0)
+        continue;
+      std::optional<NestRange> range = rangeOf(nests.slice(begin, end - begin), apart);
+      if (range)
+        addContractions(*range, groups);
+      // What fits the cache whole stays there, and at most its way out and in again is saved.
+      if (!range || range->bytes <= cache->bytes / 2 ||
+          2 * model.moveSeconds(double(range->bytes), double(range->bytes)) < leastGain * apart)
+        continue;
+      price(*range);
+      if (range->best)
+        ranges.push_back(std::move(*range));
+    }
+  llvm::stable_sort(ranges, [](const NestRange &a, const NestRange &b) { return a.gain() > b.gain(); });
+  llvm::SmallPtrSet<Operation *, 16> taken;
+  for (const NestRange &range : ranges) {
+    if (llvm::any_of(range.nests, [&](AffineForOp nest) { return taken.contains(nest); }))
+      continue;
+    taken.insert(range.nests.begin(), range.nests.end());
+    attach(range);
+  }
+}
+
+void ChainScheduler::run() {
+  for (const Memory *each : chip.caches())
+    if (!cache || each == chip.caches()[1])
+      cache = each;
+  if (!cache)
+    return;
+  SmallVector<SmallVector<AffineForOp>> segments(1);
+  for (Operation &op : kernel.front()) {
+    auto loop = dyn_cast<AffineForOp>(op);
+    if (loop && loop->hasAttr(tile::scheduleAttr))
+      return; // somebody has decided already
+    if (loop)
+      segments.back().push_back(loop);
+    else if (!isMemoryEffectFree(&op) && !isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op))
+      segments.emplace_back();
+  }
+  for (ArrayRef<AffineForOp> segment : segments)
+    runSegment(segment);
+}
+
+void tilewright::scheduleChains(func::FuncOp kernel, const TargetDescription &chip) {
+  if (chip.graph().parallelLevel())
+    ChainScheduler(kernel, chip).run();
+}

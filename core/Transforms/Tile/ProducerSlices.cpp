@@ -1,0 +1,165 @@
+//===- ProducerSlices.cpp - What a tile needs of the nests before it ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The box of what is read, inverted through the access map of the store.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Tile/ProducerSlices.h"
+#include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/Nest.h"
+#include "core/Analysis/TileSets.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+namespace {
+/// Iterations of one loop of the producer, over the values around the tile as dimensions; null: all of them.
+struct Range {
+  AffineExpr first, count;
+  bool operator==(const Range &other) const { return first == other.first && count == other.count; }
+};
+
+/// The slice of one producer.
+class SliceWriter {
+public:
+  SliceWriter(Block &tile, const Nest &nest) : tile(tile), nest(nest), sets(tile), ranges(nest.depth()) {}
+  LogicalResult bound(std::string &reason);
+  void write();
+
+private:
+  LogicalResult boundBy(const Access &store, std::string &reason);
+  TileRelation touchedOf(Value memref);
+  std::pair<AffineMap, SmallVector<Value>> overTile(AffineExpr expr) const;
+
+  Block &tile;
+  const Nest &nest;
+  TileSets sets;
+  SmallVector<Range> ranges;
+};
+} // namespace
+
+/// What the operations of the tile read and write of `memref`.
+TileRelation SliceWriter::touchedOf(Value memref) {
+  TileRelation all;
+  bool known = true;
+  tile.walk([&](Operation *op) {
+    if (!isa<AffineLoadOp, AffineStoreOp>(op) || affineAccess(op).memref != memref)
+      return;
+    TileRelation each = sets.touched(op);
+    known &= bool(each);
+    if (each)
+      all = all ? all.unite(each) : each;
+  });
+  return known ? all : TileRelation();
+}
+
+LogicalResult SliceWriter::boundBy(const Access &store, std::string &reason) {
+  TileRelation relation = touchedOf(store.memref);
+  if (!relation) {
+    reason = "the tile does not touch it at affine indices";
+    return failure();
+  }
+  std::optional<TileBox> box = sets.box(relation, cast<MemRefType>(store.memref.getType()), reason);
+  if (!box)
+    return failure();
+  for (auto [d, index] : llvm::enumerate(store.map.getResults())) {
+    SmallVector<unsigned> loops;
+    for (unsigned dim = 0; dim < nest.depth(); ++dim)
+      if (index.isFunctionOfDim(dim))
+        loops.push_back(dim);
+    if (loops.empty())
+      continue;
+    AffineExpr loop = getAffineDimExpr(loops.front(), index.getContext());
+    auto distance = dyn_cast<AffineConstantExpr>(
+        simplifyAffineExpr(index - loop, store.map.getNumDims(), store.map.getNumSymbols()));
+    if (loops.size() > 1 || !distance) {
+      reason = "a result of a nest before it is not indexed by a loop and a constant";
+      return failure();
+    }
+    Range range{box->offset[d] - distance.getValue(), box->extent[d]};
+    std::optional<int64_t> trips = nest.tripCounts[loops.front()];
+    if (!trips || !sets.isAtMost(relation, -range.first, 0) ||
+        !sets.isAtMost(relation, range.first + range.count, *trips)) {
+      reason = "tiles touch elements that a nest before it does not write, such as padding";
+      return failure();
+    }
+    Range &has = ranges[loops.front()];
+    if (has.first && !(has == range)) {
+      reason = "a nest before it writes several arrays, of which tiles touch different elements";
+      return failure();
+    }
+    has = range;
+  }
+  return success();
+}
+
+LogicalResult SliceWriter::bound(std::string &reason) {
+  for (const Access &store : nest.stores)
+    if (failed(boundBy(store, reason)))
+      return failure();
+  return success();
+}
+
+std::pair<AffineMap, SmallVector<Value>> SliceWriter::overTile(AffineExpr expr) const {
+  AffineMap map = AffineMap::get(sets.outer().size(), 0, expr);
+  SmallVector<Value> operands(sets.outer());
+  canonicalizeMapAndOperands(&map, &operands);
+  return {map, operands};
+}
+
+void SliceWriter::write() {
+  Operation *front = &tile.front();
+  OpBuilder builder(front);
+  IRMapping mapping;
+  for (auto [dim, each] : llvm::enumerate(nest.loops)) {
+    AffineForOp loop = each;
+    const Range &range = ranges[dim];
+    AffineMap bound = loop.getUpperBoundMap();
+    SmallVector<Value> operands(loop.getUpperBoundOperands());
+    if (range.first)
+      std::tie(bound, operands) = overTile(range.count);
+    Value position;
+    auto count = dyn_cast_or_null<AffineConstantExpr>(range.count);
+    if (!count || count.getValue() != 1) { // one iteration is no loop
+      auto inner = AffineForOp::create(builder, loop.getLoc(), {}, builder.getConstantAffineMap(0), operands, bound);
+      builder = OpBuilder::atBlockBegin(inner.getBody());
+      position = inner.getInductionVar();
+    }
+    if (range.first) {
+      SmallVector<Value> around(sets.outer());
+      AffineExpr at = range.first;
+      if (position) {
+        at = at + builder.getAffineDimExpr(around.size());
+        around.push_back(position);
+      }
+      AffineMap map = simplifyAffineMap(AffineMap::get(around.size(), 0, at));
+      canonicalizeMapAndOperands(&map, &around);
+      position = AffineApplyOp::create(builder, loop.getLoc(), map, around);
+    }
+    mapping.map(loop.getInductionVar(), position);
+  }
+  for (Operation &op : nest.body->without_terminator())
+    builder.clone(op, mapping);
+}
+
+LogicalResult tilewright::pullSlice(Block &tile, AffineForOp producer, std::string &reason) {
+  FailureOr<Nest> nest = analyzeNest(producer);
+  if (failed(nest)) {
+    reason = "a nest before it is not perfect, or has other effects than affine accesses";
+    return failure();
+  }
+  SliceWriter writer(tile, *nest);
+  if (failed(writer.bound(reason)))
+    return failure();
+  writer.write();
+  return success();
+}

@@ -1,0 +1,191 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Nests that are computed in the tiles of another one: forced schedules of every tile against float64, what the model takes,
+and chains that must stay apart."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+
+def contraction(name, inputs, sizes, maps, kinds):
+    (a, a_type), (b, b_type) = inputs
+    out = f"tensor<{'x'.join(map(str, sizes))}xf32>"
+    return f"""
+  %{name}_e = tensor.empty() : {out}
+  %{name}_z = linalg.fill ins(%zero : f32) outs(%{name}_e : {out}) -> {out}
+  %{name} = linalg.generic {{indexing_maps = [{', '.join(f'affine_map<{each}>' for each in maps)}],
+      iterator_types = [{', '.join(f'"{each}"' for each in kinds)}]}}
+      ins({a}, {b} : {a_type}, {b_type}) outs(%{name}_z : {out}) {{
+    ^bb0(%x: f32, %y: f32, %sum: f32):
+      %p = arith.mulf %x, %y : f32
+      %s = arith.addf %sum, %p : f32
+      linalg.yield %s : f32
+  }} -> {out}"""
+
+
+def attention(h, n, d):
+    t, square = f"tensor<{h}x{n}x{d}xf32>", f"tensor<{h}x{n}x{n}xf32>"
+    kinds = ("parallel", "parallel", "parallel", "reduction")
+    return f"""
+func.func @attention(%q: {t}, %k: {t}, %v: {t}) -> {t} {{
+  %zero = arith.constant 0.0 : f32
+{contraction("scores", (("%q", t), ("%k", t)), (h, n, n),
+             ("(h, i, j, d) -> (h, i, d)", "(h, i, j, d) -> (h, j, d)", "(h, i, j, d) -> (h, i, j)"), kinds)}
+  %pe = tensor.empty() : {square}
+  %weights = linalg.softmax dimension(2) ins(%scores : {square}) outs(%pe : {square}) -> {square}
+{contraction("out", (("%weights", square), ("%v", t)), (h, n, d),
+             ("(h, i, d, j) -> (h, i, j)", "(h, i, d, j) -> (h, j, d)", "(h, i, d, j) -> (h, i, d)"), kinds)}
+  return %out : {t}
+}}
+"""
+
+
+def attention_in_float64(q, k, v):
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    s = q @ k.transpose(0, 2, 1)
+    p = np.exp(s - s.max(axis=-1, keepdims=True))
+    return p / p.sum(axis=-1, keepdims=True) @ v
+
+
+def blurs(n):
+    """Two sums of three neighbours along the rows, one after the other."""
+    return f"""
+func.func @blurs(%a: tensor<{n + 4}x9xf32>) -> tensor<{n}x9xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<{n + 2}x9xf32>
+  %w = tensor.empty() : tensor<3xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<{n + 2}x9xf32>) -> tensor<{n + 2}x9xf32>
+  %t = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i + k, j)>, affine_map<(i, j, k) -> (k)>,
+      affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%a, %w : tensor<{n + 4}x9xf32>, tensor<3xf32>) outs(%z : tensor<{n + 2}x9xf32>) {{
+    ^bb0(%x: f32, %u: f32, %sum: f32):
+      %s = arith.addf %sum, %x : f32
+      linalg.yield %s : f32
+  }} -> tensor<{n + 2}x9xf32>
+  %f = tensor.empty() : tensor<{n}x9xf32>
+  %y = linalg.fill ins(%zero : f32) outs(%f : tensor<{n}x9xf32>) -> tensor<{n}x9xf32>
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i + k, j)>, affine_map<(i, j, k) -> (k)>,
+      affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%t, %w : tensor<{n + 2}x9xf32>, tensor<3xf32>) outs(%y : tensor<{n}x9xf32>) {{
+    ^bb0(%x: f32, %u: f32, %sum: f32):
+      %s = arith.addf %sum, %x : f32
+      linalg.yield %s : f32
+  }} -> tensor<{n}x9xf32>
+  return %r : tensor<{n}x9xf32>
+}}
+"""
+
+
+def schedule(affine, cuts, members):
+    """The text of stage 2 with one schedule for all nests of its kernel: `cuts` of the leading loops of the last one, and a
+    buffer in a tile for each array that the kernel allocates."""
+    lines, loops, nests, last, first_end = affine.split("\n"), 0, 0, 0, None
+    # Scheduled nests are neighbours.
+    begin = next(at for at, line in enumerate(lines) if line.startswith("    affine.for"))
+    between = [line for line in lines[begin:] if re.match(r"    %\w+ = memref\.alloc", line)]
+    lines = lines[:begin] + between + [line for line in lines[begin:] if line not in between]
+    for at, line in enumerate(lines):
+        if line.startswith("    affine.for"):
+            nests, last = nests + 1, loops
+        loops += "affine.for" in line
+        if line == "    }" and first_end is None:
+            first_end = at
+    arrays = list(dict.fromkeys(re.findall(r"affine\.(?:load|store %\w+,) ?(%\w+)\[", affine)))
+    allocated = re.findall(r"(%\w+) = memref\.alloc\(", affine)
+    at = last + len(cuts) - 1
+    places = [f'<array = {i}, at = {at}, memory = "l2">' for i, each in enumerate(arrays) if each in allocated]
+    tiles = [f"<loop = {last + i}, tile = {tile}{', spread = true' if i == 0 else ''}>" for i, tile in enumerate(cuts)]
+    lines[first_end] = (f'    }} {{tile.schedule = #tile.schedule<level = "core", members = {members}, ops = {nests}, '
+                        f'loops = [{", ".join(tiles)}], placements = [{", ".join(places)}]>}}')
+    return "\n".join(lines)
+
+
+def run_scheduled(tool, tmp_path, text, function, inputs, cuts, members):
+    (tmp_path / "p.mlir").write_text(text)
+    tool("tw-compile", tmp_path / "p.mlir", "-o", tmp_path / "p.ll", "--dump-stages", tmp_path / "stages")
+    (tmp_path / "s.mlir").write_text(schedule((tmp_path / "stages" / "2-affine.mlir").read_text(), cuts, members))
+    arguments = []
+    for i, value in enumerate(inputs):
+        np.save(tmp_path / f"{i}.npy", value)
+        arguments += ["--input", tmp_path / f"{i}.npy"]
+    tool("tw-run", tmp_path / "s.mlir", "--function", function, "--threads", str(members), *arguments, "--output",
+         tmp_path / "out.npy")
+    return np.load(tmp_path / "out.npy")
+
+
+@pytest.mark.parametrize("cuts, members", [((1, 1), 1), ((1, 6), 2), ((2, 20), 1), ((3, 7), 2), ((1, 19), 3), ((2,), 2)])
+def test_attention_in_tiles(tool, tmp_path, cuts, members):
+    """Whole tiles and the smaller last ones, of one and of several threads."""
+    random = np.random.default_rng(len(cuts) * 100 + cuts[-1])
+    inputs = [random.standard_normal((5, 20, 24), dtype=np.float32) for _ in range(3)]
+    got = run_scheduled(tool, tmp_path, attention(5, 20, 24), "attention", inputs, cuts, members)
+    np.testing.assert_allclose(got, attention_in_float64(*inputs), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("tile, members", [(1, 1), (4, 2), (5, 3), (13, 1)])
+def test_neighbours_are_computed_again(tool, tmp_path, tile, members):
+    a = np.random.default_rng(tile).integers(-8, 8, (17, 9)).astype(np.float32)
+    got = run_scheduled(tool, tmp_path, blurs(13), "blurs", [a], (tile,), members)
+    t = a[:-2] + a[1:-1] + a[2:]
+    np.testing.assert_array_equal(got, t[:-2] + t[1:-1] + t[2:])
+
+
+def chains_of(tool, tmp_path, text, target):
+    (tmp_path / "p.mlir").write_text(text)
+    found = json.loads(tool("tw-compile", tmp_path / "p.mlir", "--target", target, "-o", tmp_path / "p.ll", "--explain=json"))
+    return [each for each in found if each["decision"] == "schedule-chain"]
+
+
+def test_the_model_takes_attention(tool, tmp_path):
+    """All nests in tiles of rows: only q, k, v and the result are arrays of the program."""
+    chain, = chains_of(tool, tmp_path, attention(8, 2048, 64), "cpu:x86-64-v4")
+    apart = next(each["seconds"] for each in chain["candidates"] if each["tile"] is None)
+    assert chain["choice"]["seconds"] < 0.92 * apart
+    assert chain["choice"]["seconds"] == min(each["seconds"] for each in chain["candidates"])
+    # What fits the cache is handed on in it anyway.
+    assert not chains_of(tool, tmp_path, attention(2, 64, 64), "cpu:x86-64-v4")
+
+
+def test_tiles_on_all_threads(tool, tmp_path):
+    """Long rows, in the tiles that the model takes, on one and on several threads."""
+    random = np.random.default_rng(3)
+    inputs = [random.standard_normal((2, 768, 32), dtype=np.float32) for _ in range(3)]
+    (tmp_path / "p.mlir").write_text(attention(2, 768, 32))
+    arguments = []
+    for i, value in enumerate(inputs):
+        np.save(tmp_path / f"{i}.npy", value)
+        arguments += ["--input", tmp_path / f"{i}.npy"]
+    for threads in (1, 3):
+        tool("tw-run", tmp_path / "p.mlir", "--threads", threads, *arguments, "--output", tmp_path / "out.npy")
+        np.testing.assert_allclose(np.load(tmp_path / "out.npy"), attention_in_float64(*inputs), rtol=1e-4, atol=1e-5)
+
+
+def test_padding_is_not_cut(tool, tmp_path):
+    """A nest that writes the inside of a padded array has no iterations for its border: the padded convolution before a
+    pooling stays whole, and is right."""
+    text = """
+func.func @f(%x: tensor<1x24x60x60xf32>, %w: tensor<32x24x3x3xf32>) -> tensor<1x32x30x30xf32> {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  %p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+    ^bb0(%a: index, %b: index, %c: index, %d: index):
+      tensor.yield %zero : f32
+  } : tensor<1x24x60x60xf32> to tensor<1x24x62x62xf32>
+  %e = tensor.empty() : tensor<1x32x60x60xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<1x32x60x60xf32>) -> tensor<1x32x60x60xf32>
+  %y = linalg.conv_2d_nchw_fchw ins(%p, %w : tensor<1x24x62x62xf32>, tensor<32x24x3x3xf32>)
+      outs(%z : tensor<1x32x60x60xf32>) -> tensor<1x32x60x60xf32>
+  %f = tensor.empty() : tensor<1x32x30x30xf32>
+  %l = linalg.fill ins(%least : f32) outs(%f : tensor<1x32x30x30xf32>) -> tensor<1x32x30x30xf32>
+  %k = tensor.empty() : tensor<2x2xf32>
+  %r = linalg.pooling_nchw_max {strides = dense<2> : tensor<2xi64>} ins(%y, %k : tensor<1x32x60x60xf32>, tensor<2x2xf32>)
+      outs(%l : tensor<1x32x30x30xf32>) -> tensor<1x32x30x30xf32>
+  return %r : tensor<1x32x30x30xf32>
+}
+"""
+    for chain in chains_of(tool, tmp_path, text, "cpu:host"):
+        assert chain["inputs"]["nests"] < 6
+    tool("tw-run", tmp_path / "p.mlir", "--verify")  # fails where an element is wrong
