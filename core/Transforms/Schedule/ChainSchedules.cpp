@@ -119,6 +119,29 @@ static bool isCoveredBy(AffineForOp last, AffineForOp writer, Value memref) {
   return known && written && touched && written.isWithin(touched);
 }
 
+/// Whether tiles of `last` touch boxes of `memref` that have no element in common: then another nest may prepare each
+/// of them before its tile.
+static bool hasOwnBoxes(const Nest &last, Value memref) {
+  const Access *first = nullptr;
+  for (const Access &access : llvm::concat<const Access>(last.loads, last.stores)) {
+    if (access.memref != memref)
+      continue;
+    if (first && (access.map != first->map || access.symbols != first->symbols))
+      return false;
+    first = &access;
+  }
+  llvm::SmallBitVector seen(last.depth());
+  for (AffineExpr index : first->map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(index);
+    if (isa<AffineConstantExpr>(index))
+      continue;
+    if (!dim || seen.test(dim.getPosition()))
+      return false;
+    seen.set(dim.getPosition());
+  }
+  return true;
+}
+
 /// The range with what lies between its nests; nullopt where tiles of the last one cannot take the others along.
 std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, double apart) const {
   NestRange range;
@@ -161,7 +184,7 @@ std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, do
     });
     // A nest before may prepare what the last one goes on with, and that alone.
     for (Value memref : filled)
-      isLegal &= byLast.contains(memref) && isCoveredBy(last, nest, memref);
+      isLegal &= byLast.contains(memref) && hasOwnBoxes(*analyzeNest(last), memref) && isCoveredBy(last, nest, memref);
     if (!isLegal)
       return std::nullopt;
   }
@@ -420,7 +443,7 @@ void ChainScheduler::run() {
       return; // somebody has decided already
     if (loop)
       segments.back().push_back(loop);
-    else if (!isMemoryEffectFree(&op) && !isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op))
+    else if (!isMemoryEffectFree(&op) && !isa<memref::AllocOp, memref::AllocaOp>(op))
       segments.emplace_back();
   }
   for (ArrayRef<AffineForOp> segment : segments)
