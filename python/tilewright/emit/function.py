@@ -178,6 +178,14 @@ class Function:
         reads = [(value, broadcast_map(value, shape)) for value in inputs]
         return self.generic(len(shape), reads, [(into, dims(len(shape)))], lambda s, *e: body(s, *e[:-1]))
 
+    def cast(self, value, type):
+        """The tensor with its elements converted; types of one text differ in name alone."""
+        if value.type == type:
+            return value
+        if types.text(value.type) == types.text(type):
+            return Value(value.name, value.shape, type)
+        return self.map([value], value.shape, type, lambda s, a: s.cast(a, type))
+
     def reduce(self, inputs, axes, type, initial, body, keep=False):
         """Reduces equally shaped inputs over `axes`: `body(s, *elements, accumulator)` gives the new accumulator."""
         shape = inputs[0].shape

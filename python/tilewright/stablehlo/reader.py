@@ -234,11 +234,7 @@ class Context:
         return self.op.regions[number].blocks[0]
 
     def cast(self, value, type):
-        if value.type == type:
-            return value
-        if types.text(value.type) == types.text(type):
-            return Value(value.name, value.shape, type)
-        return self.f.map([value], value.shape, type, lambda s, a: s.cast(a, type))
+        return self.f.cast(value, type)
 
     def initial(self, number):
         """A start value of rank 0 as what `fill` takes."""

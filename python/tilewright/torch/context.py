@@ -83,11 +83,7 @@ class Context:
 
     def cast(self, value, type):
         """The tensor with its elements converted."""
-        if value.type == type:
-            return value
-        if types.text(value.type) == types.text(type):
-            return Value(value.name, value.shape, type)
-        return self.f.map([value], value.shape, type, lambda s, a: s.cast(a, type))
+        return self.f.cast(value, type)
 
     def broadcast(self, value, shape):
         """The tensor expanded to `shape`."""
