@@ -69,6 +69,12 @@ void BufferOrigins::collect(Value memref, Set &set, llvm::SmallPtrSetImpl<Value>
   }
 }
 
+bool BufferOrigins::isOnlyOrigin(Value memref) const {
+  if (auto argument = dyn_cast<BlockArgument>(memref))
+    return distinctArguments && argument.getOwner()->getParentOp() == function;
+  return isa<memref::AllocOp, memref::AllocaOp>(memref.getDefiningOp());
+}
+
 bool BufferOrigins::mayAlias(Value a, Value b) const {
   Set first, second;
   llvm::SmallPtrSet<Value, 8> visited;

@@ -35,6 +35,9 @@ public:
 
   /// Whether `a` and `b` may share memory.
   bool mayAlias(mlir::Value a, mlir::Value b) const;
+  /// Whether `memref` is an origin that no other one can be: an allocation, or an argument apart from all others. Two
+  /// of these do not alias.
+  bool isOnlyOrigin(mlir::Value memref) const;
 
 private:
   struct Set {

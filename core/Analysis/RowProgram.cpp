@@ -36,27 +36,10 @@ ArrayRef<AffineForOp> RowProgram::loops() const {
   return {};
 }
 
-RowStep *RowProgram::lastWriter(Value memref) const {
-  for (const auto &step : llvm::reverse(steps))
-    if (step->storeTo(memref))
-      return step.get();
-  return nullptr;
-}
-
 /// Whether both are of the same element of an array at each iteration.
 static bool samePlace(const Access &a, const Access &b) {
   return a.memref == b.memref && llvm::equal(a.map.getResults(), b.map.getResults()) &&
          llvm::equal(a.symbols, b.symbols);
-}
-
-RowSource RowProgram::sourceOf(const RowStep &step, const Access &load) const {
-  if (RowStep *definition = step.definitions.lookup(load.op))
-    return {definition, definition->storeTo(load.memref)};
-  for (const auto &other : steps)
-    for (const Access &first : other->nest().loads)
-      if (other->isAlongRow(first) && !other->definitions.lookup(first.op) && samePlace(first, load))
-        return {nullptr, &first};
-  llvm_unreachable("a load of a step is among those of all steps");
 }
 
 llvm::MapVector<RowSource, SmallVector<unsigned>> RowProgram::uses() const {
@@ -64,7 +47,7 @@ llvm::MapVector<RowSource, SmallVector<unsigned>> RowProgram::uses() const {
   for (const auto &step : steps) {
     for (const Access &load : step->nest().loads)
       if (step->isAlongRow(load))
-        if (auto &phases = uses[sourceOf(*step, load)]; phases.empty() || phases.back() != step->phase)
+        if (auto &phases = uses[step->sources.lookup(load.op)]; phases.empty() || phases.back() != step->phase)
           phases.push_back(step->phase);
     if (step->kind == RowStep::Kind::Elementwise)
       for (const Access &store : step->nest().stores)
@@ -134,27 +117,67 @@ static std::unique_ptr<RowStep> readStep(AffineForOp root, ArrayRef<AffineForOp>
   return step;
 }
 
-/// Binds the loads of `step` to the steps before, and puts it into a phase; false if `step` cannot follow them.
-static bool append(RowProgram &program, std::unique_ptr<RowStep> step, const BufferOrigins &origins) {
-  auto all = [](const RowStep &step, auto holds) {
-    return llvm::all_of(step.nest().loads, holds) && llvm::all_of(step.nest().stores, holds);
+namespace {
+/// A program while it grows, with what tells in constant time whether one more nest can follow.
+class Growing {
+public:
+  Growing(RowProgram &program, const BufferOrigins &origins) : program(program), origins(origins) {}
+
+  /// Binds the loads of `step` to the steps before, and puts it into a phase; false if `step` cannot follow them.
+  bool append(std::unique_ptr<RowStep> step);
+
+private:
+  /// What the program does with an array.
+  struct Uses {
+    SmallVector<const Access *, 1> places; // the first access of each place
+    bool isWritten = false;
+    bool isSharedBefore = false;               // read as it was before the program, one value for all of a row
+    SmallVector<const Access *, 1> rowsBefore; // the same along the row, the first load of each place
   };
-  // An array that one of two accesses writes is the same one at the same place of each row, or another one.
-  auto apart = [&](const Access &a, const Access &b) {
-    if (!a.isStore && !b.isStore)
-      return true;
-    return a.memref == b.memref ? samePlace(a, b) : !origins.mayAlias(a.memref, b.memref);
+
+  /// Whether an access to `memref`, a store or not, may touch what accesses to another array do.
+  bool meetsOther(Value memref, bool isStore);
+  /// Notes what `access` does; false if one row could touch what is another one's by it.
+  bool note(const Access &access);
+
+  RowProgram &program;
+  const BufferOrigins &origins;
+  llvm::DenseMap<Value, Uses> arrays;
+  SmallVector<Value> shared; // of `arrays`, those that may be other names of one
+  SmallVector<Value> alone;  // those that are not
+  unsigned lastPhase = 0;    // of the steps so far
+};
+} // namespace
+
+bool Growing::meetsOther(Value memref, bool isStore) {
+  auto meets = [&](Value other) {
+    return other != memref && (isStore || arrays[other].isWritten) && origins.mayAlias(memref, other);
   };
-  auto isApart = [&](const RowStep &a, const RowStep &b) {
-    return all(a, [&](const Access &x) { return all(b, [&](const Access &y) { return apart(x, y); }); });
-  };
-  if (!isApart(*step, *step))
+  return llvm::any_of(shared, meets) || (!origins.isOnlyOrigin(memref) && llvm::any_of(alone, meets));
+}
+
+/// An array that one of two accesses writes is the same one at the same place of each row, or another one.
+bool Growing::note(const Access &access) {
+  auto [entry, isNew] = arrays.try_emplace(access.memref);
+  bool startsWriting = access.isStore && !entry->second.isWritten;
+  if ((isNew || startsWriting) && meetsOther(access.memref, access.isStore))
     return false;
-  for (const auto &before : program.steps)
-    if (!isApart(*before, *step))
-      return false;
+  Uses &uses = arrays[access.memref];
+  if (isNew)
+    (origins.isOnlyOrigin(access.memref) ? alone : shared).push_back(access.memref);
+  uses.isWritten |= access.isStore;
+  if (llvm::none_of(uses.places, [&](const Access *place) { return samePlace(*place, access); }))
+    uses.places.push_back(&access);
+  return !uses.isWritten || uses.places.size() == 1;
+}
+
+bool Growing::append(std::unique_ptr<RowStep> step) {
+  for (const auto *accesses : {&step->nest().loads, &step->nest().stores})
+    for (const Access &access : *accesses)
+      if (!note(access))
+        return false;
   for (const Access &load : step->nest().loads) {
-    RowStep *definition = program.lastWriter(load.memref);
+    RowStep *definition = program.lastWriters.lookup(load.memref);
     // Sums that begin with what memory holds would be read by lanes while one of them writes.
     bool ofRow = step->isAlongRow(load);
     if (definition ? (definition->kind == RowStep::Kind::Elementwise) != ofRow
@@ -168,14 +191,29 @@ static bool append(RowProgram &program, std::unique_ptr<RowStep> step, const Buf
   }
   // What a row reads before the program writes it would change under other lanes, if it is one value for all of them.
   for (const Access &store : step->nest().stores)
-    for (const auto &before : program.steps)
-      for (const Access &load : before->nest().loads)
-        if (load.memref == store.memref && !before->definitions.lookup(load.op) && !before->isAlongRow(load))
-          return false;
+    if (arrays[store.memref].isSharedBefore)
+      return false;
+  for (const Access &load : step->nest().loads) {
+    Uses &uses = arrays[load.memref];
+    if (RowStep *definition = step->definitions.lookup(load.op)) {
+      if (step->isAlongRow(load))
+        step->sources[load.op] = {definition, definition->storeTo(load.memref)};
+    } else if (!step->isAlongRow(load)) {
+      uses.isSharedBefore = true;
+    } else {
+      auto *first = llvm::find_if(uses.rowsBefore, [&](const Access *other) { return samePlace(*other, load); });
+      if (first == uses.rowsBefore.end()) {
+        uses.rowsBefore.push_back(&load);
+        first = &uses.rowsBefore.back();
+      }
+      step->sources[load.op] = {nullptr, *first};
+    }
+  }
+  for (const Access &store : step->nest().stores)
+    program.lastWriters[store.memref] = step.get();
   if (step->kind != RowStep::Kind::Scalar) {
-    for (const auto &before : program.steps)
-      if (before->kind != RowStep::Kind::Scalar)
-        step->phase = std::max(step->phase, before->phase);
+    step->phase = std::max(step->phase, lastPhase);
+    lastPhase = step->phase;
     step->available = std::max(step->available, step->phase + (step->reduction ? 1 : 0));
     program.phases = std::max(program.phases, step->phase + 1);
   }
@@ -197,39 +235,69 @@ static void findResults(RowProgram &program) {
             Operation *top = block->findAncestorOpInBlock(*user);
             return !isa<memref::DeallocOp>(user) && !nests.contains(top);
           });
-      if (isOutside && !llvm::is_contained(program.results, memref))
-        program.results.push_back(memref);
+      if (isOutside)
+        program.results.insert(memref);
     }
 }
 
-std::unique_ptr<RowProgram> tilewright::recognizeRowProgram(AffineForOp root, bool mayReassociate,
-                                                            const BufferOrigins &origins) {
-  // What may stand between the nests touches no memory.
-  SmallVector<AffineForOp> roots;
-  for (Operation *op = root; op; op = op->getNextNode()) {
+/// The next nest of the run that `op` stands in, `op` itself included; null where the run ends. What may stand between
+/// the nests touches no memory.
+static AffineForOp nextNest(Operation *op) {
+  for (; op; op = op->getNextNode()) {
     if (auto loop = dyn_cast<AffineForOp>(op))
-      roots.push_back(loop);
-    else if (op->getNumRegions() != 0 || !(isa<memref::AllocOp>(op) || isMemoryEffectFree(op)) ||
-             op->hasTrait<OpTrait::IsTerminator>())
-      break;
+      return loop;
+    if (op->getNumRegions() != 0 || !(isa<memref::AllocOp>(op) || isMemoryEffectFree(op)) ||
+        op->hasTrait<OpTrait::IsTerminator>())
+      return {};
   }
-  std::unique_ptr<RowReduction> first;
-  for (AffineForOp each : roots)
-    if ((first = recognizeRows(each, mayReassociate)))
+  return {};
+}
+
+AffineForOp RowProgramReader::firstReduction(AffineForOp root) {
+  SmallVector<AffineForOp> passed;
+  AffineForOp found;
+  for (AffineForOp each = root; each; each = nextNest(each->getNextNode())) {
+    if (auto known = reductions.find(each); known != reductions.end()) {
+      found = known->second;
       break;
+    }
+    passed.push_back(each);
+    if (recognizeRows(each, mayReassociate)) {
+      found = each;
+      break;
+    }
+  }
+  for (AffineForOp each : passed)
+    reductions[each] = found;
+  return found;
+}
+
+std::unique_ptr<RowProgram> RowProgramReader::read(AffineForOp root, size_t mostSteps) {
+  AffineForOp reduction = firstReduction(root);
+  std::unique_ptr<RowReduction> first = reduction ? recognizeRows(reduction, mayReassociate) : nullptr;
   if (!first || first->nest.depth() < 2)
     return nullptr;
   auto program = std::make_unique<RowProgram>();
   program->length = first->nest.tripCounts[first->lane].value_or(0);
-  for (AffineForOp each : roots) {
-    auto step = readStep(each, first->nest.loops, mayReassociate);
-    if (!step || !append(*program, std::move(step), origins))
+  Growing growing(*program, origins);
+  bool hasReduction = false;
+  for (AffineForOp each = root; each; each = nextNest(each->getNextNode())) {
+    program->mayGoOn = program->steps.size() >= mostSteps && hasReduction;
+    auto step = program->mayGoOn ? nullptr : readStep(each, first->nest.loops, mayReassociate);
+    if (!step || !growing.append(std::move(step)))
       break;
+    hasReduction |= program->steps.back()->reduction != nullptr;
   }
-  auto count = [&](auto is) { return llvm::count_if(program->steps, [&](const auto &step) { return is(*step); }); };
-  if (count([](const RowStep &step) { return step.kind == RowStep::Kind::Reduction; }) == 0 ||
-      count([](const RowStep &step) { return step.kind != RowStep::Kind::Scalar; }) < 2)
+  if (program->mayGoOn) // what begins the next reduction belongs to it
+    while (!program->steps.empty() && program->steps.back()->kind == RowStep::Kind::Scalar)
+      program->steps.pop_back();
+  if (!hasReduction ||
+      llvm::count_if(program->steps, [](const auto &step) { return step->kind != RowStep::Kind::Scalar; }) < 2)
     return nullptr;
+  program->lastWriters.clear();
+  for (const auto &step : program->steps)
+    for (const Access &store : step->nest().stores)
+      program->lastWriters[store.memref] = step.get();
   findResults(*program);
   return program;
 }

@@ -26,6 +26,7 @@
 
 #include "core/Analysis/RowReduction.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include <vector>
 
 namespace tilewright {
@@ -50,6 +51,8 @@ struct RowStep {
   /// The step whose value a load reads; null: an array as it was before the program. Loads of a sum that a reduction
   /// adds to are among them.
   llvm::DenseMap<mlir::Operation *, RowStep *> definitions;
+  /// What a load along the row reads. Loads of one place of an array have the same source.
+  llvm::DenseMap<mlir::Operation *, RowSource> sources;
 
   const Nest &nest() const { return reduction ? reduction->nest : own; }
   /// Whether `load` reads an element for each of the row's.
@@ -63,26 +66,39 @@ struct RowStep {
 /// Nests over the same rows, with at least one reduction and one more nest over the rows' elements.
 struct RowProgram {
   std::vector<std::unique_ptr<RowStep>> steps;
-  llvm::SmallVector<mlir::Value> results; // arrays written that are used outside of the program
+  llvm::SetVector<mlir::Value> results;               // arrays written that are used outside of the program
+  llvm::DenseMap<mlir::Value, RowStep *> lastWriters; // of the arrays written: who gives them their last value
   unsigned phases = 1;
-  int64_t length = 0; // elements of a row; 0: dynamic
+  int64_t length = 0;   // elements of a row; 0: dynamic
+  bool mayGoOn = false; // cut by `mostSteps`: nests behind it may belong to it
 
   /// The loops over rows and, as the last, over a row's elements.
   llvm::ArrayRef<mlir::affine::AffineForOp> loops() const;
   /// Dimensions of the rows.
   unsigned outer() const { return loops().size() - 1; }
-  /// What `load` of `step`, along the row, reads. Loads of one place of an array have the same source.
-  RowSource sourceOf(const RowStep &step, const Access &load) const;
   /// Phases in which each row of elements is used, in the order of the program. The first one of a step's is its own.
   llvm::MapVector<RowSource, llvm::SmallVector<unsigned>> uses() const;
-  /// The step that gives the array its last value; null if none does.
-  RowStep *lastWriter(mlir::Value memref) const;
 };
 
-/// The longest such program that begins with the nest at `root`; null if there is none. `mayReassociate`: sums of
-/// floats may take another order. `origins` are those of the function.
-std::unique_ptr<RowProgram> recognizeRowProgram(mlir::affine::AffineForOp root, bool mayReassociate,
-                                                const BufferOrigins &origins);
+/// Recognises the programs of one function. Time grows with the number of nests that are read.
+class RowProgramReader {
+public:
+  /// `mayReassociate`: sums of floats may take another order. `origins` are those of the function.
+  RowProgramReader(const BufferOrigins &origins, bool mayReassociate)
+      : origins(origins), mayReassociate(mayReassociate) {}
+
+  /// The longest program that begins with the nest at `root`, cut after `mostSteps` nests, but not before it has a
+  /// reduction; null if there is none. Nests at and behind `root` must be those that the first call saw.
+  std::unique_ptr<RowProgram> read(mlir::affine::AffineForOp root, size_t mostSteps);
+
+private:
+  /// The first reduction along rows in the run of nests that begins at `root`; null if there is none.
+  mlir::affine::AffineForOp firstReduction(mlir::affine::AffineForOp root);
+
+  const BufferOrigins &origins;
+  bool mayReassociate;
+  llvm::DenseMap<mlir::Operation *, mlir::affine::AffineForOp> reductions; // what firstReduction has found
+};
 
 } // namespace tilewright
 

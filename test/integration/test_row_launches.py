@@ -1,12 +1,17 @@
 """Nests over the same rows on SIMT targets: one launch that reads and writes global memory once."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
-from conftest import FULL
+from conftest import BUILD, FULL, SOURCE
 from lane_texts import reduction
 from lanes import emulate, kernels
+
+sys.path.append(str(SOURCE / "test/benchmark"))
+from networks import small_operations
 
 CHIPS = ["nvidia:A100", "amd:MI300X", "amd:RX7900"]
 #: Batch, rows and length: one element, a prime, no multiple of a vector, more than a subgroup's, several subgroups'.
@@ -160,3 +165,22 @@ def test_the_decision_is_explained(tool, tmp_path):
     lanes = decision["choice"]["subgroups_per_row"] * 32
     assert lanes * decision["choice"]["elements"] == 2048
     assert decision["choice"]["clocks"] < decision["inputs"]["clocks_of_a_launch_each"]
+
+
+def test_a_program_that_no_block_holds_is_cut(tool, tmp_path):
+    """601 nests over the same rows: more than the scratchpad keeps values of. The pass looks at each nest a few times."""
+    path = write(tmp_path, small_operations(1000, 3, 256))
+    report = emulate(tool, path, "nvidia:H200")
+    assert 2 <= len(kernels(report)) <= 4
+    parts = {part["name"]: part["wall"]["duration"] for part in passes_of(tool, path)}
+    assert parts["map-row-programs-to-lanes"] < 0.2 * parts["Total"], parts
+
+
+def passes_of(tool, path):
+    """Each line of `--time=json`."""
+    done = subprocess.run([BUILD / "bin/tw-compile", path, "--target", "nvidia:H200", "-o", path.with_suffix(".tw"), "--time=json"],
+                          check=True, capture_output=True, text=True)
+    parts = [part for part in json.loads(done.stderr[done.stderr.index("["):]) if part]
+    for part in parts:
+        yield part
+        parts.extend(inner for inner in part.get("passes", []) if inner)

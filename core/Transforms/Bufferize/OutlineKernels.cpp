@@ -129,6 +129,7 @@ Footprint footprintOf(Operation *op) {
 struct Group {
   SmallVector<Operation *> ops;
   llvm::SmallSetVector<Value, 8> reads, writes;
+  SmallVector<Value> views; // of both, what may be other names of one buffer
   bool opaque = false;
 };
 
@@ -155,29 +156,35 @@ private:
     }
   }
 
-  /// Whether `footprint` together with `group` would pass two aliasing memrefs of which one is written.
+  /// Whether `value`, written or read only, together with `group` would pass two aliasing memrefs of which one is
+  /// written.
+  bool conflicts(const Group &group, Value value, bool isWritten) {
+    auto clash = [&](Value other) {
+      return other != value && (group.writes.contains(other) || (isWritten && group.reads.contains(other))) &&
+             origins.mayAlias(value, other);
+    };
+    if (origins.isOnlyOrigin(value))
+      return llvm::any_of(group.views, clash);
+    return llvm::any_of(group.writes, clash) || llvm::any_of(group.reads, clash);
+  }
   bool conflicts(const Group &group, const Footprint &footprint) {
-    auto clash = [&](Value a, Value b) { return a != b && origins.mayAlias(a, b); };
-    for (Value written : footprint.writes) {
-      for (Value other : group.reads)
-        if (clash(written, other))
-          return true;
-      for (Value other : group.writes)
-        if (clash(written, other))
-          return true;
-    }
-    for (Value read : footprint.reads)
-      for (Value written : group.writes)
-        if (clash(read, written))
-          return true;
-    return false;
+    return llvm::any_of(footprint.writes, [&](Value written) { return conflicts(group, written, true); }) ||
+           llvm::any_of(footprint.reads, [&](Value read) { return conflicts(group, read, false); });
+  }
+
+  void add(Group &group, const Footprint &footprint) {
+    for (const auto *values : {&footprint.reads, &footprint.writes})
+      for (Value value : *values)
+        if (!origins.isOnlyOrigin(value) && !group.reads.contains(value) && !group.writes.contains(value))
+          group.views.push_back(value);
+    group.reads.insert_range(footprint.reads);
+    group.writes.insert_range(footprint.writes);
   }
 
   /// Whether one operation alone uses two views of one written buffer.
   bool conflictsWithItself(const Footprint &footprint) {
     Group alone;
-    alone.reads.insert_range(footprint.reads);
-    alone.writes.insert_range(footprint.writes);
+    add(alone, footprint);
     return conflicts(alone, footprint);
   }
 
@@ -276,8 +283,7 @@ private:
     }
     group.opaque = opaque;
     group.ops.push_back(op);
-    group.reads.insert_range(footprint.reads);
-    group.writes.insert_range(footprint.writes);
+    add(group, footprint);
   }
 
   /// Makes the kernel of `group` and its call, and empties it.

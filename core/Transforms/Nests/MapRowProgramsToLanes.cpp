@@ -86,7 +86,7 @@ static RowProgramTask taskOf(const RowProgram &program, int64_t length, const Ta
       for (const Access &store : nest.stores) {
         alongRow += std::max<int64_t>(4, elementBytes(elementOf(store.memref)));
         moved += elementBytes(elementOf(store.memref));
-        if (llvm::is_contained(program.results, store.memref) && program.lastWriter(store.memref) == step.get()) {
+        if (program.results.contains(store.memref) && program.lastWriters.lookup(store.memref) == step.get()) {
           align(store.memref);
           task.bytes += elementBytes(elementOf(store.memref));
           ++task.accesses;
@@ -109,30 +109,67 @@ namespace {
 struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRowProgramsToLanes> {
   void runOnOperation() override {
     BufferOrigins origins(getOperation());
+    RowProgramReader reader(origins, Settings::of(getOperation()).mayReassociate());
     llvm::SmallPtrSet<Operation *, 16> mapped;
     auto map = [&](AffineForOp root, const LaunchTarget &target) {
       if (!mapped.contains(root.getOperation()))
-        mapProgram(root, target, origins, mapped);
+        mapProgram(root, target, reader, mapped);
     };
     if (failed(overLaneNests(getOperation(), map)))
       signalPassFailure();
   }
 
+  /// A plan for rows of up to so many elements.
+  struct Version {
+    RowProgramTask task;
+    RowProgramPlan plan;
+    std::vector<RowProgramPlan> considered;
+  };
+  /// A program and its versions; without a program, the nest begins none that the model finds a way for.
+  struct Planned {
+    std::unique_ptr<RowProgram> program;
+    SmallVector<Version> versions;
+
+    double secondsOfNest() const { return versions.front().plan.seconds / double(program->steps.size()); }
+  };
+
+  static Planned planUpTo(size_t mostSteps, AffineForOp root, const LaunchTarget &target, RowProgramReader &reader) {
+    Planned planned{reader.read(root, mostSteps), {}};
+    // Blocks are counted by one number: all extents of rows but the first are constant.
+    if (planned.program && llvm::all_of(planned.program->loops().drop_front().drop_back(),
+                                        [](AffineForOp loop) { return loop.hasConstantUpperBound(); }))
+      planned.versions = planVersions(*planned.program, target);
+    if (planned.versions.empty())
+      planned.program = nullptr;
+    return planned;
+  }
+
+  /// The whole program that begins with the nest at `root`. Where a block has no place for all of it, that of its
+  /// beginnings, each of twice as many nests as the one before, which takes the least time a nest.
+  static Planned choose(AffineForOp root, const LaunchTarget &target, RowProgramReader &reader) {
+    constexpr size_t fewestSteps = 32; // of a beginning: a launch counts for little by then
+    Planned best = planUpTo(fewestSteps, root, target, reader), longer;
+    for (size_t most = 2 * fewestSteps; best.program && (longer.program ? longer : best).program->mayGoOn; most *= 2) {
+      longer = planUpTo(most, root, target, reader);
+      if (!longer.program)
+        return best;
+      if (!longer.program->mayGoOn || longer.secondsOfNest() < best.secondsOfNest())
+        best = std::move(longer);
+    }
+    return best;
+  }
+
   /// Maps the program that begins with the nest at `root`, if there is one and the model finds a way; its nests are
   /// erased and listed in `mapped`.
-  void mapProgram(AffineForOp root, const LaunchTarget &target, const BufferOrigins &origins,
+  void mapProgram(AffineForOp root, const LaunchTarget &target, RowProgramReader &reader,
                   llvm::SmallPtrSetImpl<Operation *> &mapped) {
     if (target.hierarchy.scratchpad.empty() || !target.chip->graph().backing())
       return;
-    std::unique_ptr<RowProgram> found = recognizeRowProgram(root, Settings::of(root).mayReassociate(), origins);
-    // Blocks are counted by one number: all extents of rows but the first are constant.
-    if (!found || !llvm::all_of(found->loops().drop_front().drop_back(),
-                                [](AffineForOp loop) { return loop.hasConstantUpperBound(); }))
+    Planned planned = choose(root, target, reader);
+    if (!planned.program)
       return;
-    const RowProgram &program = *found;
-    SmallVector<Version> versions = planVersions(program, target);
-    if (versions.empty())
-      return;
+    const RowProgram &program = *planned.program;
+    const SmallVector<Version> &versions = planned.versions;
     AffineForOp last = program.steps.back()->nest().root();
     OpBuilder builder(last);
     for (const Version &version : versions) {
@@ -154,13 +191,6 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
         nest->erase();
     }
   }
-
-  /// A plan for rows of up to so many elements.
-  struct Version {
-    RowProgramTask task;
-    RowProgramPlan plan;
-    std::vector<RowProgramPlan> considered;
-  };
 
   /// One for rows of a known length; of a dynamic one for those of usual length, and for the longest that fit a block.
   /// None where launches for each nest are faster.

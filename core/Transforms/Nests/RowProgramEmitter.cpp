@@ -48,8 +48,9 @@ void RowProgramEmitter::emit() {
           else if (step->kind == RowStep::Kind::Elementwise && step->phase == now)
             compute(*step);
       });
-    if (llvm::any_of(program.results,
-                     [&](Value result) { return program.lastWriter(result)->kind != RowStep::Kind::Elementwise; }))
+    if (llvm::any_of(program.results, [&](Value result) {
+          return program.lastWriters.lookup(result)->kind != RowStep::Kind::Elementwise;
+        }))
       region([&] { storeScalars(); });
   });
 }
@@ -144,7 +145,7 @@ void RowProgramEmitter::keep(RowSource source, Value fragment) {
 }
 
 Value RowProgramEmitter::row(RowStep &user, const Access &load) {
-  RowSource source = program.sourceOf(user, load);
+  RowSource source = user.sources.lookup(load.op);
   if (Value known = rows.lookup(source))
     return known;
   Value buffer = kept.lookup(source);
@@ -239,7 +240,7 @@ void RowProgramEmitter::compute(RowStep &step) {
       });
   for (auto [store, value] : llvm::zip(step.nest().stores, values)) {
     keep({&step, &store}, value);
-    if (!llvm::is_contained(program.results, store.memref) || program.lastWriter(store.memref) != &step)
+    if (!program.results.contains(store.memref) || program.lastWriters.lookup(store.memref) != &step)
       continue;
     SmallVector<Value> validOperands;
     AffineMapAttr inside = valid(validOperands);
@@ -253,7 +254,7 @@ void RowProgramEmitter::storeScalars() {
   OpBuilder::InsertionGuard guard(builder());
   SmallVector<std::pair<const Access *, Value>> stored;
   for (Value result : program.results)
-    if (RowStep *step = program.lastWriter(result); step->kind != RowStep::Kind::Elementwise)
+    if (RowStep *step = program.lastWriters.lookup(result); step->kind != RowStep::Kind::Elementwise)
       stored.push_back({step->storeTo(result), scalarOf(*step, result)});
   if (plan.subgroups > 1) {
     Value first = arith::CmpIOp::create(builder(), loc, arith::CmpIPredicate::eq, space.value(subgroup),
