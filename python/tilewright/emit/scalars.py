@@ -126,6 +126,10 @@ class Scalars:
             return Scalar(a.name, type)
         if type == "i1":
             return self.compare("ne", a, 0)
+        if type in types.FLOATS8 and source != "f32":
+            return self.cast(self.cast(a, "f32"), type)
+        if type == "f8E4M3FN":  # saturates, infinities too; NaN stays
+            a = self.min(self.max(a, -types.LARGEST_E4M3FN), types.LARGEST_E4M3FN)
         if types.is_float(source) and types.is_float(type):
             wide, narrow = types.BITS[type] > types.BITS[source], types.BITS[type] < types.BITS[source]
             if not wide and not narrow:  # f16 and bf16

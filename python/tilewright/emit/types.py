@@ -5,8 +5,11 @@ unsigned ones.
 """
 
 BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "u64": 64,
-        "u32": 32, "u16": 16, "u8": 8, "i1": 1, "index": 64}
-FLOATS = ("f64", "f32", "f16", "bf16")
+        "u32": 32, "u16": 16, "u8": 8, "i1": 1, "index": 64, "f8E4M3FN": 8, "f8E5M2": 8, "f8E4M3FNUZ": 8, "f8E5M2FNUZ": 8}
+#: 8-bit floats: those with FN and FNUZ have no infinity.
+FLOATS8 = ("f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")
+LARGEST_E4M3FN = 448.0
+FLOATS = ("f64", "f32", "f16", "bf16", *FLOATS8)
 UNSIGNED = ("u64", "u32", "u16", "u8")
 
 
@@ -28,8 +31,8 @@ def is_unsigned(type):
 
 
 def compute(type):
-    """The type in which eager computes an operation on `type` and rounds once: f32 for the two 16-bit floats."""
-    return "f32" if type in ("f16", "bf16") else type
+    """The type in which eager computes an operation on `type` and rounds once: f32 for floats of 16 and 8 bits."""
+    return "f32" if type in ("f16", "bf16", *FLOATS8) else type
 
 
 def lowest(type):

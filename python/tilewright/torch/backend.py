@@ -4,6 +4,7 @@ Dynamo's graph goes through AOTAutograd, which makes it functional, splits it in
 apart; `compile_graph` makes one Python function of each of these graphs.
 """
 
+import copy
 import logging
 import operator
 
@@ -12,7 +13,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from ..emit.sizes import plain
-from . import decompositions, freeze, options as options_, partition, registry
+from . import assumed, decompositions, freeze, integers, options as options_, partition, registry
 from .importer import Importer, is_tensor, memory_order, source_line
 from .launch import Source, bind_inputs, call_eager, call_program
 from .program import CompilerError, compile_program
@@ -31,6 +32,8 @@ def backend(graph, example_inputs, *, mode=None, options=None):
     if options_.MODES[mode]:
         log.info("mode %r: %s", mode, options_.MODES[mode])
 
+    zero = assumed.all_zero(example_inputs)
+
     def compiler(module, inputs):
         if settings.freeze:
             raise UnsupportedError("options={'freeze': True} holds what follows from the weights, so that no gradient reaches them; call "
@@ -38,7 +41,7 @@ def backend(graph, example_inputs, *, mode=None, options=None):
         return compile_graph(module, settings)
 
     def inference_compiler(module, inputs):
-        return compile_frozen(module, settings) if settings.freeze else compile_graph(module, settings)
+        return compile_inference(module, settings, zero)
     return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=inference_compiler, decompositions=decompositions.table(),
                         partition_fn=min_cut_rematerialization_partition)(graph, example_inputs)
 
@@ -77,6 +80,22 @@ def compile_graph(module, options):
                 call_eager(source, node)
     source.line("return [" + ", ".join(result_text(source, n, bases) for n in results) + "]")
     return source.finish()
+
+
+def compile_inference(module, options, zero):
+    """A graph without gradients. `zero`: of each input whether it is 0 now (`assumed.py`)."""
+    registry.load()
+    zeros = assumed.zero_inputs(module.graph, zero)
+    before = copy.deepcopy(module.graph) if zeros else None
+    _, used = integers.rewrite(module.graph, options, set(zeros))
+    run = compile_frozen(module, options) if options.freeze else compile_graph(module, options)
+    if not used:
+        return run
+
+    def otherwise():
+        integers.rewrite(before, options)
+        return compile_graph(torch.fx.GraphModule(module, before), options)
+    return assumed.Zeros(run, sorted(zeros[n] for n in used), otherwise).function()
 
 
 def compile_frozen(module, options):

@@ -4,6 +4,7 @@ has a decomposition of and the importer has no emitter; but not what the importe
 import functools
 
 import torch
+from torch.ao.quantization.fx import _decomposed as quantised
 from torch._decomp import core_aten_decompositions, decomposition_table
 
 from . import registry
@@ -12,11 +13,54 @@ from . import registry
 WRITING = (torch.ops.aten.complex, torch.ops.aten.polar)
 
 
+
+
+def extent_of(x):
+    """Least and largest element, 0 among them, as one element each."""
+    low, high = torch.aminmax(x)
+    return torch.clamp(low, max=0).reshape(1), torch.clamp(high, min=0).reshape(1)
+
+
+def choose_qparams(x, quant_min, quant_max, eps, dtype):
+    """Scale and zero point that map the extent of x onto quant_min .. quant_max."""
+    low, high = extent_of(x)
+    scale = torch.clamp((high - low) / float(quant_max - quant_min), min=eps)
+    zero = torch.clamp(quant_min - torch.round(low / scale).to(torch.int32), quant_min, quant_max)
+    return scale.to(torch.float64), zero.to(torch.int64)
+
+
+def choose_qparams_symmetric(x, quant_min, quant_max, eps, dtype):
+    low, high = extent_of(x)
+    scale = torch.clamp(torch.maximum(-low, high) / (float(quant_max - quant_min) / 2), min=eps)
+    return scale.to(torch.float64), torch.full_like(scale, 128 if dtype == torch.uint8 else 0, dtype=torch.int64)
+
+
+def quantize_per_channel_group(x, scales, zeros, quant_min, quant_max, dtype, group_size=128):
+    """PyTorch's own without its look at NaN."""
+    size = x.shape[-1] if group_size > x.shape[-1] and scales.shape[-1] == 1 else group_size
+    steps = x.reshape(-1, size).mul(1.0 / scales.reshape(-1, 1)).add(zeros.reshape(-1, 1))
+    return steps.round().clamp(quant_min, quant_max).to(dtype).reshape_as(x)
+
+
+def of_quantised():
+    """Operations on rows and groups, and scales that follow from data: by PyTorch's own functions where no number is read in them."""
+    ops = torch.ops.quantized_decomposed
+    return {
+        ops.choose_qparams.tensor: choose_qparams, ops.choose_qparams_symmetric.tensor: choose_qparams_symmetric,
+        ops.choose_qparams_per_token.default: quantised.choose_qparams_per_token,
+        ops.choose_qparams_per_token_asymmetric.default: quantised.choose_qparams_per_token_asymmetric,
+        ops.quantize_per_token.default: quantised.quantize_per_token, ops.dequantize_per_token.default: quantised.dequantize_per_token,
+        ops.quantize_per_channel_group.default: quantize_per_channel_group,
+        ops.dequantize_per_channel_group.default: quantised.dequantize_per_channel_group,
+    }
+
+
 @functools.lru_cache(None)
 def table():
     registry.load()
     result = dict(decomposition_table)
     result.update(core_aten_decompositions())
+    result.update(of_quantised())
     for packet in WRITING:
         for overload in packet.overloads():
             result.pop(getattr(packet, overload), None)

@@ -92,8 +92,24 @@ def is_view(node):
 
 
 def worth(node, constant):
-    """A view costs nothing at a call; it is not held, but what it looks at may be."""
-    return node.op == "call_function" and not is_view(node)
+    """A view costs nothing at a call; it is not held, but what it looks at may be. What a narrow weight is unpacked to is not held either:
+    the products that read it unpack it, and memory holds the narrow one alone."""
+    return node.op == "call_function" and not is_view(node) and not unpacks(node, constant)
+
+
+def unpacks(node, constant):
+    """Whether the result is computed from a weight of elements of 8 bits, as many as it has itself, and is wider."""
+    value, seen, pending = node.meta["val"], set(), [node]
+    while pending:
+        one = pending.pop()
+        for source in one.all_input_nodes:
+            other = source.meta.get("val")
+            if source in constant and source not in seen and is_tensor(other) and other.numel() == value.numel():
+                if other.dtype.itemsize == 1 < value.dtype.itemsize and other.dtype is not torch.bool and other.numel() > 1:
+                    return True
+                seen.add(source)
+                pending.append(source)
+    return False
 
 
 def reaches(source, constant, made):

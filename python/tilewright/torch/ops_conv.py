@@ -11,6 +11,10 @@ from .registry import op
 
 def padded_input(c, x, low, high):
     """The input with zeros around its positions; negative borders cut."""
+    return padded_input_with(c, x, low, high, 0)
+
+
+def padded_input_with(c, x, low, high, fill):
     lead = x.rank - len(low)
     cut = [(max(-a, 0) if isinstance(a, int) else 0, max(-b, 0) if isinstance(b, int) else 0) for a, b in zip(low, high)]
     if any(a or b for a, b in cut):
@@ -19,7 +23,7 @@ def padded_input(c, x, low, high):
     low = [max(a, 0) if isinstance(a, int) else a for a in low]
     high = [max(b, 0) if isinstance(b, int) else b for b in high]
     shape = list(x.shape[:lead]) + [plus(n, a, b) for n, a, b in zip(x.shape[lead:], low, high)]
-    return c.f.pad(x, [0] * lead + low, [0] * lead + high, shape, 0)
+    return c.f.pad(x, [0] * lead + low, [0] * lead + high, shape, fill)
 
 
 def plus(*sizes):

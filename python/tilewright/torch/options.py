@@ -22,6 +22,7 @@ class Options:
     fp          "default" | "strict" | "fast": may sums be re-associated (`tw-run --fp`)
     strict      an operation that cannot be compiled is an error; else it runs eagerly
     threads     threads of parallel loops on hosts; None: as many as PyTorch uses
+    plugins     files of target plugins to load, where the target is none of the SDK's own
     freeze      what follows from parameters and buffers alone is computed once, not at each call (`freeze.py`)
     """
     target: str = "cpu:host"
@@ -30,12 +31,14 @@ class Options:
     strict: bool = False
     threads: int = None
     freeze: bool = False
+    plugins: tuple = ()
 
     def __post_init__(self):
         if self.fp not in ("default", "strict", "fast"):
             raise ValueError(f"option 'fp' of tilewright is {self.fp!r}; it is 'default', 'strict' or 'fast'")
-        if self.device not in (None, "host", "gpu", "emulator"):
-            raise ValueError(f"option 'device' of tilewright is {self.device!r}; it is None, 'host', 'gpu' or 'emulator'")
+        if self.device not in (None, "host", "gpu", "emulator", "model"):
+            raise ValueError(f"option 'device' of tilewright is {self.device!r}; it is None, 'host', 'gpu', 'emulator' or 'model'")
+        object.__setattr__(self, "plugins", (self.plugins,) if isinstance(self.plugins, str) else tuple(map(str, self.plugins)))
         if self.threads is None:
             object.__setattr__(self, "threads", torch.get_num_threads() if self.target.startswith("cpu") else 1)
 

@@ -9,4 +9,5 @@ __all__ = ["CompilerError", "Diagnostic", "compile_program"]
 
 def compile_program(text, options):
     """A tilewright.Program; CompilerError where the compiler refuses the text."""
-    return compile(text, target=options.target, fp=options.fp, threads=options.threads, device=options.device, name="<graph>")
+    return compile(text, target=options.target, fp=options.fp, threads=options.threads, device=options.device,
+                   plugins=options.plugins, name="<graph>")

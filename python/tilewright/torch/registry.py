@@ -14,7 +14,7 @@ EMITTERS = {}
 
 #: The files of emitters, by family.
 FAMILIES = ("elementwise", "create", "reduce", "view", "matmul", "normalise", "conv", "pool", "index", "scan", "attention",
-            "random", "resample", "recurrent", "training")
+            "random", "resample", "recurrent", "training", "quantised")
 
 
 class Unsupported(Exception):

@@ -53,6 +53,8 @@ def families():
     registry.load()
     result = {}
     for name, emitter in registry.EMITTERS.items():
+        if name.startswith("tilewright::"):  # what passes of the importer write
+            continue
         result.setdefault(emitter.__module__, []).append(name)
     order = [f"tilewright.torch.ops_{family}" for family in registry.FAMILIES]
     return [(importlib.import_module(m).__doc__.split(".")[0].replace("\n", " "), sorted(result[m])) for m in order if m in result]
