@@ -13,7 +13,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from ..emit.sizes import plain
-from . import assumed, decompositions, freeze, integers, options as options_, partition, registry
+from . import assumed, decompositions, freeze, integers, options as options_, partition, registry, unpack
 from .importer import Importer, is_tensor, memory_order, source_line
 from .launch import Source, bind_inputs, call_eager, call_program
 from .program import CompilerError, compile_program
@@ -88,12 +88,14 @@ def compile_inference(module, options, zero):
     zeros = assumed.zero_inputs(module.graph, zero)
     before = copy.deepcopy(module.graph) if zeros else None
     _, used = integers.rewrite(module.graph, options, set(zeros))
+    unpack.sink_permutations(module.graph)
     run = compile_frozen(module, options) if options.freeze else compile_graph(module, options)
     if not used:
         return run
 
     def otherwise():
         integers.rewrite(before, options)
+        unpack.sink_permutations(before)
         return compile_graph(torch.fx.GraphModule(module, before), options)
     return assumed.Zeros(run, sorted(zeros[n] for n in used), otherwise).function()
 

@@ -276,8 +276,10 @@ def weight_configs():
 
 
 @pytest.mark.parametrize("name", ["int8", "int8 dynamic", "int4 groups", "int4 rows", "int8 by int8 rows", "f8"])
-def test_weights_alone(name):
+def test_weights_alone(name, monkeypatch):
+    """Weights that products of floats read are converted in the order of their memory: nothing wide is transposed."""
     from torchao.quantization import quantize_
+    seen_texts = texts(monkeypatch)
     config, products = weight_configs()[name]
     model, x = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 16)).eval(), torch.randn(5, 64)
     quantize_(model, config)
@@ -288,6 +290,8 @@ def test_weights_alone(name):
                 got = compiled(model, freeze=freeze)(x)
             assert [made for _, made in seen] == [products]
             torch.testing.assert_close(got, model(x), rtol=1e-5, atol=1e-6)
+    transposed = [line for text in seen_texts for line in text.splitlines() if "linalg.transpose" in line]
+    assert products or name == "int8 dynamic" or not transposed, transposed
 
 
 def test_unpacked_weights_are_not_held(monkeypatch):
@@ -337,6 +341,20 @@ def test_scaled_products(rows):
     exact = (a.double() @ b.double()) * s.double() * t.double() + bias.double()
     assert ((got.double() - exact).abs() <= 2.0**-8 * exact.abs() + 1e-5 * exact.abs().max()).all()
     torch.testing.assert_close(got, torch._scaled_mm(a, b, s, t, bias=bias, out_dtype=torch.bfloat16), rtol=2**-6, atol=1e-3)
+
+
+def test_scaled_8_bit_floats_on_a_unit_for_them(monkeypatch):
+    """Dequantised by a row's scale, and as a scaled product: H200's units for 8-bit floats, scales in the epilogue."""
+    a, b, s, t = torch.randn(32, 64).to(torch.float8_e4m3fn), torch.randn(48, 64).to(torch.float8_e5m2), torch.rand(32, 1), torch.rand(48, 1)
+    texts_seen = texts(monkeypatch)
+    exact = (a.double() @ b.double().t()) * s * t.t()
+    for function in (lambda a, b, s, t: (a.float() * s) @ (b.float() * t).t(), lambda a, b, s, t: torch._scaled_mm(a, b.t(), s, t.t(), out_dtype=torch.float32)):
+        torch._dynamo.reset()
+        got = compiled(function, target="nvidia:H200", device="emulator")(a, b, s, t)
+        assert ((got.double() - exact).abs() <= 1e-5 * exact.abs().max()).all()
+    for text in texts_seen:
+        (unit, steps), = units_of(text, "nvidia:H200")
+        assert "e4m3_e5m2" in unit and steps >= 1, (unit, steps)
 
 
 # Networks
