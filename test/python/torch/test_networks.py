@@ -2,9 +2,11 @@
 most twice that of eager; one compilation for several batches."""
 
 import copy
+import functools
 
 import pytest
 import torch
+from torch import nn
 
 import tilewright.torch  # noqa: F401 (registers the back end)
 from settings import FULL
@@ -83,7 +85,7 @@ def test_lengths(name):
             verify(as_list(f(*values)), as_list(model(*values)), as_list(exact(*doubled(values))), "result")
 
 
-@pytest.mark.parametrize("name", [n for n in NETWORKS if n not in ("lstm", "gru")] if FULL else ["mixer"])
+@pytest.mark.parametrize("name", NETWORKS if FULL else ["mixer"])
 def test_autocast(name):
     """AMP: products in bf16, the rest as PyTorch's list of operations says."""
     model, arguments = build(name)
@@ -110,35 +112,68 @@ def test_full_size(name):
         verify(as_list(f(*values)), as_list(model(*values)), as_list(exact(*doubled(values))), "result")
 
 
-@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True, "batch_first": True}])
-def test_lstm_layers_stay_whole(options):
-    model = torch.nn.LSTM(8, 16, **options)
-    exact, x = copy.deepcopy(model).double(), torch.randn(3, 5, 8)
-    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
-        results = [[y, *state] for y, state in (
-            torch.compile(model, backend="tilewright", options={"strict": True})(x), model(x), exact(x.double()))]
-    verify(*results, "result")
+RECURRENT = {"gru": nn.GRU, "lstm": nn.LSTM, "tanh": nn.RNN, "relu": functools.partial(nn.RNN, nonlinearity="relu")}
+TWO_LAYERS = {"num_layers": 2, "bidirectional": True, "batch_first": True}
 
 
-@pytest.mark.parametrize("options", [{"bias": False}, {"bidirectional": True, "batch_first": True}])
-def test_gradients_of_lstm_layers(options, monkeypatch):
-    """Of results and last states; the layer stays whole in both passes."""
+def results_of(y):
+    out, state = y
+    return [out, *(state if isinstance(state, tuple) else [state])]
+
+
+ONE_LAYER = {"bias": False}
+CASES = [(kind, options) for kind in RECURRENT for options in (ONE_LAYER, TWO_LAYERS) if FULL or options is (TWO_LAYERS if kind == "gru" else ONE_LAYER)]
+
+
+@pytest.mark.parametrize("kind, options", CASES, ids=[f"{kind} {'one layer' if options is ONE_LAYER else 'two layers'}" for kind, options in CASES])
+def test_recurrent_layers_stay_whole(kind, options, monkeypatch):
+    """Results, last states and all gradients, of the input too; each layer and direction is one operation in both passes. One
+    compilation serves several lengths; a single time is right, too."""
     from tilewright.torch import registry
     registry.load()
-    name, calls = "aten::mkldnn_rnn_layer_backward", []
-    emitter = registry.EMITTERS[name]
-    monkeypatch.setitem(registry.EMITTERS, name, lambda *a, **k: calls.append(1) or emitter(*a, **k))
-    model = torch.nn.LSTM(8, 16, **options)
-    x = torch.randn(3, 5, 8)
-
-    def gradients(call, module, x):
-        y, (h, c) = call(x)
-        (y.square().mean() + h.sin().mean() + c.exp().mean()).backward()
-        return [p.grad for p in module.parameters()]
+    calls = {"recurrent_layer": 0, "recurrent_layer_backward": 0}
+    for name in calls:
+        def counted(*args, name=name, emitter=registry.EMITTERS[f"tilewright::{name}"], **kwargs):
+            calls[name] += 1
+            return emitter(*args, **kwargs)
+        monkeypatch.setitem(registry.EMITTERS, f"tilewright::{name}", counted)
+    model = RECURRENT[kind](8, 16, **options)
     exact, eager = copy.deepcopy(model).double(), copy.deepcopy(model)
-    got = gradients(torch.compile(model, backend="tilewright", options={"strict": True}, fullgraph=True), model, x)
-    assert calls
-    verify(got, gradients(eager, eager, x), gradients(exact, exact, x.double()), "gradient")
+    dynamic = options is TWO_LAYERS
+    f = torch.compile(model, backend="tilewright", options={"strict": True}, fullgraph=True, dynamic=dynamic)
+
+    def run(call, module, x):
+        x = x.detach().requires_grad_()
+        module.zero_grad()
+        made = results_of(call(x))
+        sum((v * (i + 1)).sin().mean() for i, v in enumerate(made)).backward()
+        return [v.detach() for v in made], [x.grad, *(p.grad for p in module.parameters())]
+    for time in (5, 7) if dynamic else (5,):
+        x = torch.randn(3, time, 8) if "batch_first" in options else torch.randn(time, 3, 8)
+        for got, want, reference, what in zip(run(f, model, x), run(eager, eager, x), run(exact, exact, x.double()), ("result", "gradient")):
+            verify(got, want, reference, what)
+    assert calls["recurrent_layer"] > 0 and calls["recurrent_layer_backward"] > 0
+    with torch.no_grad():
+        x = torch.randn(1, 1, 8)
+        verify(results_of(f(x)), results_of(eager(x)), results_of(exact(x.double())), "result")
+
+
+@pytest.mark.parametrize("kind", RECURRENT)
+def test_recurrent_layers_in_eager(kind):
+    """The kernels for graphs of which a part runs eagerly are PyTorch's layers, gradients too."""
+    from tilewright.torch import recurrent
+    recurrent.define()
+    model, x = RECURRENT[kind](4, 6, **TWO_LAYERS).double(), torch.randn(2, 5, 4, dtype=torch.float64)
+    states = [torch.randn(4, 2, 6, dtype=torch.float64) for _ in range(2 if kind == "lstm" else 1)]
+    function = {"gru": torch.gru, "lstm": torch.lstm, "tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[kind]
+
+    def run(call):
+        leaves = [v.detach().requires_grad_() for v in (x, *states, *model.parameters())]
+        x_, states_, weights = leaves[0], leaves[1:1 + len(states)], leaves[1 + len(states):]
+        made = call(x_, tuple(states_) if kind == "lstm" else states_[0], weights, True, 2, 0.0, False, True, True)
+        return [*made, *torch.autograd.grad(sum((v * (i + 1)).sin().sum() for i, v in enumerate(made)), leaves)]
+    for got, want in zip(run(recurrent.WHOLE[function]), run(function), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", BACKWARD if FULL else ["unet", "gpt2"])
