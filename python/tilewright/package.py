@@ -19,6 +19,7 @@ A package is a zip file whose members are stored as they are, each aligned, so t
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import mmap
 import os
@@ -201,26 +202,43 @@ def _without(signature: Signature, positions: Mapping[int, Any], facts: Mapping[
                       "arguments": [a for n, a in enumerate(manifest["arguments"]) if n not in positions]})
 
 
-def _bound(whole: Program, positions: Mapping[int, np.ndarray], facts: Mapping[str, Any]) -> Program:
-    """A program of the host that is called without the arrays that the package has."""
-    launch = whole.launch
+def bound(whole: Program, positions: Mapping[int, np.ndarray], facts: Mapping[str, Any] = {}) -> Program:
+    """A program that is called without the arrays for the arguments at `positions`, which the caller keeps. `facts`: of a package."""
+    signature = _without(whole.signature, positions, facts)
+    if whole.artifact is not None and whole.artifact.kind == "tw":
+        from .device import DeviceProgram
+
+        return DeviceProgram(whole.artifact, weights=positions, signature=signature)
+    launch, learner = whole.launch, whole.learner
     if positions:
         count = len(whole.signature.arguments)
         template = [positions[n].ctypes.data if n in positions else 0 for n in range(count)]
-        launch = _binding(whole.launch, whole.signature.sizes, template, [n for n in range(count) if n not in positions])
-    return Program(_without(whole.signature, positions, facts), launch, target=whole.target, device=whole.device, code=whole,
-                   artifact=whole.artifact)
+        free = [n for n in range(count) if n not in positions]
+        launch = _binding(whole.launch, whole.signature.sizes, template, free)
+        learner = functools.partial(_BoundLearner, whole.learner, template, free) if whole.learner else None
+    return Program(signature, launch, target=whole.target, device=whole.device, code=whole, artifact=whole.artifact, learner=learner)
+
+
+def _filled(template: list[int], free: list[int], addresses: Sequence[int]) -> list[int]:
+    whole = template.copy()
+    for position, address in zip(free, addresses):
+        whole[position] = address
+    return whole
 
 
 def _binding(launch: Callable[..., None], sizes: int, template: list[int], free: list[int]) -> Callable[..., None]:
     """A launch with the addresses of `template` for arguments that are not in `free`."""
-    def bound(*slots: int) -> None:
-        whole = template.copy()
-        for position, address in zip(free, slots[sizes:]):
-            whole[position] = address
-        launch(*slots[:sizes], *whole)
+    return lambda *slots: launch(*slots[:sizes], *_filled(template, free, slots[sizes:]))
 
-    return bound
+
+class _BoundLearner:
+    """The same of a program that makes sizes of its data."""
+
+    def __init__(self, learner: Callable[[], Any], template: list[int], free: list[int]) -> None:
+        self._whole, self._template, self._free = learner(), template, free
+
+    def learn(self, sizes: list[int], addresses: Sequence[int]) -> bool:
+        return self._whole.learn(sizes, _filled(self._template, self._free, addresses))
 
 
 class Package:
@@ -291,13 +309,13 @@ def _open(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], devi
                                f"{target or 'this machine'}{f' on the {device}' if device else ''}")
         whole = compile(reader.read(facts["source"]), target=target or "cpu:host", device=device, name=facts["source"],
                         function=signature.name)
-        program = _bound(whole, positions, facts)
+        program = bound(whole, positions, facts)
     elif (artifact := _choose(reader, facts, target, device)).kind == "tw":
         from .device import DeviceProgram
 
         program = DeviceProgram(artifact, weights=positions, signature=_without(signature, positions, facts))
     else:
-        program = _bound(load_artifact(artifact), positions, facts)
+        program = bound(load_artifact(artifact), positions, facts)
     names = facts.get("names", [])
     program.names = [names[number] for number in range(len(inputs)) if number not in weights] if names else []
     program.data, program.weights = facts.get("data"), weights

@@ -78,7 +78,8 @@ class Program:
         #: What the compiler said: remarks, warnings.
         self.diagnostics = list(diagnostics)
         self._code = code # keeps the library
-        self._learner = learner
+        #: Gives what calls programs that make sizes of their data.
+        self.learner = learner
         #: Sizes and shapes of results by the shapes of inputs that were seen.
         self._plans: dict[tuple, tuple[tuple[int, ...], list[tuple[tuple[int, ...], np.dtype]]]] = {}
 
@@ -164,7 +165,7 @@ class Program:
 
     def _call_learning(self, given: Sequence[np.ndarray], sizes: Sequence[int], inputs: Sequence[Any]) -> Any:
         """A call of a program that makes sizes of results of its data: called again until the arrays fit."""
-        loaded, tried = self._learner(), list(sizes) # type: ignore[misc]
+        loaded, tried = self.learner(), list(sizes) # type: ignore[misc]
         for _ in range(self.signature.sizes + 1):
             results = [np.empty(shape, dtype) for shape, dtype in self._plan(tuple(tried))[1]]
             if loaded.learn(tried, [array.ctypes.data for array in (*given, *results)]):

@@ -23,6 +23,9 @@ def float_literal(value, type):
     """A float so that the parser reads the same value back."""
     if math.isfinite(value):
         return f"{value:.17e}"
+    if type in types.FLOATS8:
+        from ..arrays import numpy_type
+        return "0x%02X" % numpy_type(type).type(value).view("uint8")
     bits = {"f64": ("<d", "<Q", 16), "f32": ("<f", "<I", 8), "f16": ("<e", "<H", 4)}.get(type)
     if bits is None:  # bf16: the upper half of f32
         return "0x%04X" % (struct.unpack("<I", struct.pack("<f", value))[0] >> 16)

@@ -56,3 +56,48 @@ def taken(c, x, axis, positions):
         at[axis] = a
         return s.extract(x, at)
     return c.f.map([positions], positions.shape, x.type, body)
+
+
+def sorted_with_positions(c, x, axis, descending, count=None):
+    if x.rank == 0:
+        return x, c.f.fill((), "i64", 0)
+    axis = c.axis(axis, x.rank)
+    size = x.shape[axis]
+    if not isinstance(size, int) or size > LONGEST_SORT:
+        c.refuse(f"sorting rows of {size} elements is not compiled; rows of constant size up to {LONGEST_SORT} are")
+    count = size if count is None else count
+    if 0 in x.shape or count == 0:
+        shape = [count if i == axis else n for i, n in enumerate(x.shape)]
+        return c.f.empty(shape, x.type), c.f.empty(shape, "i64")
+    positions = positions_by_rank(c, ranks(c, order_key(c, x), axis, descending), axis, count)
+    return taken(c, x, axis, positions), positions
+
+
+def selected(c, x, k, axis, largest):
+    """The best of what comes after the one found last, k times: 2 k n comparisons."""
+    f, key = c.f, order_key(c, x)
+    if not largest:
+        key = c.f.map([key], key.shape, key.type, lambda s, a: s.binary("xor", a, -1))
+    row = [n for i, n in enumerate(x.shape) if i != axis]
+    shape = [k if i == axis else n for i, n in enumerate(x.shape)]
+    loops = [f"d{i}" for i in range(x.rank)]
+    kept = [d for i, d in enumerate(loops) if i != axis]
+    last, none = types.highest("i64"), types.lowest(key.type)
+    state = [f.fill(shape, "i64", 0), f.fill(row, key.type, types.highest(key.type)), f.fill(row, "i64", -1)]
+    with f.loop(k, state) as (i, (found, best, at), results):
+        def after(s, a, b, p):
+            return s.binary("or", s.compare("lt", a, b), s.binary("and", s.compare("eq", a, b), s.compare("gt", s.index(axis), p)))
+
+        def largest_of(s, a, b, p, m):
+            return s.max(m, s.select(after(s, a, b, p), a, s.constant(none, key.type)))
+        new_best = f.generic(x.rank, [(key, loops), (best, kept), (at, kept)], [(f.fill(row, key.type, none), kept)], largest_of, {axis})
+
+        def position(s, a, b, p, n, m):
+            hit = s.binary("and", after(s, a, b, p), s.compare("eq", a, n))
+            return s.min(m, s.select(hit, s.index(axis), s.constant(last, "i64")))
+        new_at = f.generic(x.rank, [(key, loops), (best, kept), (at, kept), (new_best, kept)], [(f.fill(row, "i64", last), kept)],
+                           position, {axis})
+        offsets = [i if d == axis else 0 for d in range(x.rank)]
+        box = [1 if d == axis else n for d, n in enumerate(x.shape)]
+        results[:] = [f.insert(new_at, found, offsets, sizes=box), new_best, new_at]
+    return taken(c, x, axis, results[0]), results[0]

@@ -122,6 +122,8 @@ class Scalars:
         source = a.type
         if source == type:
             return a
+        if types.BITS[type] < 8 and type != "i1":
+            return self._narrowed(self.cast(a, "u8" if types.is_unsigned(type) else "i8"), type)
         if types.text(source) == types.text(type):
             return Scalar(a.name, type)
         if type == "i1":
@@ -132,7 +134,7 @@ class Scalars:
             a = self.min(self.max(a, -types.LARGEST_E4M3FN), types.LARGEST_E4M3FN)
         if types.is_float(source) and types.is_float(type):
             wide, narrow = types.BITS[type] > types.BITS[source], types.BITS[type] < types.BITS[source]
-            if not wide and not narrow:  # f16 and bf16
+            if not wide and not narrow or source in types.FLOATS8 and type != "f32":
                 return self.cast(self.cast(a, "f32"), type)
             return self.op(f"arith.{'extf' if wide else 'truncf'} {a.name} : {source} to {type}", type)
         if types.is_float(type):
@@ -144,5 +146,13 @@ class Scalars:
             return self.op(f"arith.fptosi {a.name} : {source} to {type}", type)
         if types.BITS[type] < types.BITS[source]:
             return self.op(f"arith.trunci {a.name} : {types.text(source)} to {types.text(type)}", type)
+        if types.BITS[types.text(source)] == types.BITS[types.text(type)]:
+            return Scalar(a.name, type)
         name = "extui" if types.is_unsigned(source) else "extsi"
         return self.op(f"arith.{name} {a.name} : {types.text(source)} to {types.text(type)}", type)
+
+    def _narrowed(self, a, type):
+        """A byte with the bits above those of `type` as its sign says."""
+        gone = 8 - types.BITS[type]
+        made = self.binary("shr", self.binary("shl", a, gone), gone)
+        return Scalar(made.name, type)

@@ -1,5 +1,6 @@
 """Sizes that are not known when a graph is compiled: sympy expressions over the graph's symbols, as index values in the
-text, and as Python source for the launcher. sympy is imported where there is such a size, with the framework that made it."""
+text, and as Python source for the launcher. sympy is imported where there is such a size. Divisions are known by the names of
+their classes, which are those of PyTorch's sizes and of `forms.py`."""
 
 import contextlib
 
@@ -26,6 +27,18 @@ def product(sizes):
 
 def symbols_of(expression):
     return getattr(expression, "free_symbols", set())
+
+
+#: Divisions and extrema: what they are in the text, and in Python.
+OPERATIONS = {"FloorDiv": "floordivsi", "CleanDiv": "floordivsi", "CeilDiv": "ceildivsi", "Mod": "remsi", "PythonMod": "remsi",
+              "Max": "maxsi", "Min": "minsi"}
+SOURCES = {"FloorDiv": "({0[0]} // {0[1]})".format, "CleanDiv": "({0[0]} // {0[1]})".format, "CeilDiv": "(-(-{0[0]} // {0[1]}))".format,
+           "Mod": "({0[0]} % {0[1]})".format, "PythonMod": "({0[0]} % {0[1]})".format,
+           "Max": lambda parts: f"max({', '.join(parts)})", "Min": lambda parts: f"min({', '.join(parts)})"}
+
+
+def form_of(expression):
+    return type(expression).__name__
 
 
 class SizeWriter:
@@ -57,7 +70,6 @@ class SizeWriter:
 
     def _write(self, e):
         import sympy
-        from torch.utils._sympy import functions as forms
         f = self.function
         if isinstance(e, (int, sympy.Integer)):
             return f.constant(int(e), "index")
@@ -74,22 +86,19 @@ class SizeWriter:
             for _ in range(int(e.exp) - 1):
                 result = f.op(f"arith.muli {result}, {base} : index")
             return result
-        two = {forms.FloorDiv: "floordivsi", forms.CleanDiv: "floordivsi", forms.CeilDiv: "ceildivsi", forms.Mod: "remsi",
-               forms.PythonMod: "remsi", sympy.Max: "maxsi", sympy.Min: "minsi", forms.Max: "maxsi", forms.Min: "minsi"}
-        for kind, name in two.items():
-            if isinstance(e, kind):
-                operands = [self.value(a) if not isinstance(a, sympy.Integer) else f.constant(int(a), "index") for a in e.args]
-                result = operands[0]
-                for operand in operands[1:]:
-                    result = f.op(f"arith.{name} {result}, {operand} : index")
-                return result
+        name = OPERATIONS.get(form_of(e))
+        if name:
+            operands = [self.value(a) if not isinstance(a, sympy.Integer) else f.constant(int(a), "index") for a in e.args]
+            result = operands[0]
+            for operand in operands[1:]:
+                result = f.op(f"arith.{name} {result}, {operand} : index")
+            return result
         raise NotImplementedError(f"the size {e} ({type(e).__name__})")
 
 
 def python_source(e, names):
     """Python source of a size; `names` maps symbols to Python expressions."""
     import sympy
-    from torch.utils._sympy import functions as forms
     if isinstance(e, (int, sympy.Integer)):
         return str(int(e))
     if isinstance(e, sympy.Symbol):
@@ -101,14 +110,7 @@ def python_source(e, names):
         return "(" + " * ".join(parts) + ")"
     if isinstance(e, sympy.Pow):
         return f"({python_source(e.base, names)} ** {int(e.exp)})"
-    if isinstance(e, (forms.FloorDiv, forms.CleanDiv)):
-        return f"({parts[0]} // {parts[1]})"
-    if isinstance(e, forms.CeilDiv):
-        return f"(-(-{parts[0]} // {parts[1]}))"
-    if isinstance(e, (forms.Mod, forms.PythonMod)):
-        return f"({parts[0]} % {parts[1]})"
-    if isinstance(e, (sympy.Max, forms.Max)):
-        return f"max({', '.join(parts)})"
-    if isinstance(e, (sympy.Min, forms.Min)):
-        return f"min({', '.join(parts)})"
+    source = SOURCES.get(form_of(e))
+    if source:
+        return source(parts)
     raise NotImplementedError(f"the size {e} ({type(e).__name__})")

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 from jax import tree_util
 
+from ..options import Options, read
 from .lower import Compiled
-from .options import Options, read
 from .primitive import as_arrays, call
 
 _tracing = threading.local()
@@ -181,7 +181,7 @@ def jit(function: Optional[Callable] = None, *, static_argnums: Union[None, int,
     static_argnums, static_argnames   arguments that are no arrays: one program for each of their values
     options                           target, device, fp, threads (`Options`)
     """
-    settings = read(options)
+    settings = read(options, "tilewright.jax.jit")
 
     def wrap(function: Callable) -> Function:
         return Function(function, settings, _listed(static_argnums), _listed(static_argnames))

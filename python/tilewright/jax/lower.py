@@ -11,8 +11,8 @@ import jax
 from .. import stablehlo
 from ..compiler import compile
 from ..errors import CompileError
+from ..options import Options
 from ..program import Program
-from .options import Options
 
 log = logging.getLogger("tilewright.jax")
 

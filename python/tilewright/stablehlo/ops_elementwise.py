@@ -5,6 +5,7 @@ import math
 from jaxlib.mlir import ir
 
 from ..emit import types
+from ..emit.elements import to_integer
 from .attributes import enum, shape_and_type
 from .registry import Unsupported, element
 
@@ -278,20 +279,6 @@ def count_leading_zeros(s, op, a):
 
 
 # Conversions
-
-
-def to_integer(s, a, type):
-    """From float towards 0; NaN is 0, what is beyond becomes the nearest number."""
-    a = s.cast(a, types.compute(a.type))
-    low, high = types.lowest(type), types.highest(type)
-    signed = not types.is_unsigned(type)
-    inside = s.binary("and", s.compare("ge", a, float(low)), s.compare("lt", a, float(high + 1)))
-    safe = s.select(inside, a, s.constant(0, a.type))
-    name = "fptosi" if signed else "fptoui"
-    result = s.op(f"arith.{name} {safe.name} : {a.type} to {types.text(type)}", type)
-    beyond = s.select(s.compare("lt", a, 0), s.constant(low, type), s.constant(high, type))
-    beyond = s.select(s.is_nan(a), s.constant(0, type), beyond)
-    return s.select(inside, result, beyond)
 
 
 @element("stablehlo.convert")

@@ -12,7 +12,7 @@ import dataclasses
 
 from jaxlib.mlir import ir
 
-from ..emit import types
+from ..emit import context, types
 from ..emit.function import Function
 from ..emit.scalars import Scalar, Scalars
 from ..emit.value import Value
@@ -191,14 +191,12 @@ class Reader:
         return value
 
 
-class Context:
+class Context(context.Context):
     """One operation, as its emitter sees it."""
 
     def __init__(self, reader, op):
-        self.reader, self.op, self.f = reader, op, reader.f
-
-    def refuse(self, reason):
-        raise Unsupported(reason)
+        super().__init__(reader.f)
+        self.reader, self.op = reader, op
 
     def held(self, number):
         return self.reader.values[self.op.operands[number]]
@@ -232,9 +230,6 @@ class Context:
 
     def region(self, number=0):
         return self.op.regions[number].blocks[0]
-
-    def cast(self, value, type):
-        return self.f.cast(value, type)
 
     def initial(self, number):
         """A start value of rank 0 as what `fill` takes."""

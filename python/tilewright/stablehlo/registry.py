@@ -11,15 +11,13 @@
 
 import importlib
 
+from ..emit.context import Unsupported  # noqa: F401: part of this table's interface
+
 ELEMENTS = {}
 EMITTERS = {}
 
 #: The files of emitters, by family.
 FAMILIES = ("elementwise", "shape", "contract", "reduce", "index", "order", "control")
-
-
-class Unsupported(Exception):
-    """This operation cannot be written; the message says why."""
 
 
 def _register(table, names):

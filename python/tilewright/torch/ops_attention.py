@@ -4,8 +4,8 @@ import math
 
 from ..emit import types
 from ..emit.contract import contract
+from ..emit.reduce import extremum
 from .context import type_of
-from .ops_reduce import extremum
 from .registry import op
 
 

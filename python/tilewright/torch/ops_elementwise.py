@@ -3,6 +3,7 @@
 import math
 
 from ..emit import types
+from ..emit.elements import absolute, floor_divide, gelu_of, integer_power, remainder_of, sigmoid_of
 from ..emit.value import Value
 from . import dtypes
 from .registry import op
@@ -18,10 +19,6 @@ def _float_function(name, body):
 for _name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos",
               "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc"):
     _float_function(_name, lambda s, a, name=_name: s.math(name, a))
-
-
-def sigmoid_of(s, a):
-    return s.div(1, s.add(s.math("exp", s.neg(a)), 1))
 
 
 _float_function("sigmoid", sigmoid_of)
@@ -61,14 +58,6 @@ def neg(c, x):
 @op("abs")
 def abs_(c, x):
     return c.map([x], lambda s, a: absolute(s, a))
-
-
-def absolute(s, a):
-    if types.is_float(a.type):
-        return s.math("absf", a)
-    if types.is_unsigned(a.type):
-        return a
-    return s.max(a, s.neg(a))
 
 
 @op("sign", "sgn")
@@ -131,34 +120,6 @@ def rsub(c, x, y, *, alpha=1):
 @op("mul.Tensor", "mul.Scalar")
 def mul(c, x, y):
     return c.map([x, y], lambda s, a, b: s.mul(a, b))
-
-
-def floor_divide(s, a, b):
-    """Rounded towards minus infinity. Division of an integer by 0 is undefined here, an error in eager."""
-    if types.is_float(a.type):
-        remainder = s.binary("rem", a, b)
-        quotient = s.div(s.sub(a, remainder), b)
-        differs = s.compare("ne", remainder, 0)
-        signs = s.binary("xor", s.compare("lt", b, 0), s.compare("lt", remainder, 0))
-        quotient = s.select(s.binary("and", differs, signs), s.sub(quotient, 1), quotient)
-        floored = s.math("floor", quotient)
-        floored = s.select(s.compare("gt", s.sub(quotient, floored), 0.5), s.add(floored, 1), floored)
-        zero = s.math("copysign", s.constant(0, a.type), s.div(a, b))
-        floored = s.select(s.compare("eq", quotient, 0), zero, floored)
-        return s.select(s.compare("eq", b, 0), s.div(a, b), floored)
-    if types.is_unsigned(a.type):
-        return s.div(a, b)
-    return s.op(f"arith.floordivsi {a.name}, {b.name} : {a.type}", a.type)
-
-
-def remainder_of(s, a, b):
-    """With the sign of the divisor."""
-    remainder = s.binary("rem", a, b)
-    if types.is_unsigned(a.type):
-        return remainder
-    differs = s.compare("ne", remainder, 0)
-    signs = s.binary("xor", s.compare("lt", b, 0), s.compare("lt", remainder, 0))
-    return s.select(s.binary("and", differs, signs), s.add(remainder, b), remainder)
 
 
 @op("div.Tensor", "true_divide.Tensor", "div.Scalar")
@@ -258,18 +219,6 @@ def xlogy(c, x, y):
         product = s.mul(a, s.math("log", b))
         return s.select(s.is_nan(b), b, s.select(s.compare("eq", a, 0), s.constant(0, a.type), product))
     return c.map([x, y], body)
-
-
-def integer_power(s, a, exponent):
-    """a to a constant power by squaring."""
-    result = None
-    while exponent:
-        if exponent & 1:
-            result = a if result is None else s.mul(result, a)
-        exponent >>= 1
-        if exponent:
-            a = s.mul(a, a)
-    return result
 
 
 def power(s, a, exponent):
@@ -543,13 +492,6 @@ def log_sigmoid(c, x):
     value = c.map([x], lambda s, a: s.sub(s.min(a, 0), s.math("log1p", s.math("exp", s.neg(absolute(s, a))))),
                   type=x.type, shape=x.shape)
     return value, c.f.empty(tuple(c.result(1).shape), x.type)
-
-
-def gelu_of(s, a, tanh):
-    if tanh:
-        inner = s.mul(s.add(a, s.mul(s.mul(s.mul(a, a), a), 0.044715)), math.sqrt(2 / math.pi))
-        return s.mul(s.mul(a, 0.5), s.add(s.math("tanh", inner), 1))
-    return s.mul(s.mul(a, 0.5), s.add(s.math("erf", s.mul(a, math.sqrt(0.5))), 1))
 
 
 @op("gelu")

@@ -7,36 +7,12 @@ read: an index out of range is an error of the call, as in eager.
 
 
 from ..emit import types
-from ..emit.order import LONGEST_SORT, order_key, positions_by_rank, ranks, taken
+from ..emit.indices import check_range, scatter_with, wrapped
+from ..emit.order import selected, sorted_with_positions
 from ..emit.scalars import Scalar, Scalars
 from ..emit.sizes import product
 from ..emit.value import Value
 from .registry import op
-
-
-def check_range(c, index, size):
-    """Refuses, in the call, an index that is not in -size .. size - 1."""
-    f = c.f
-    if 0 in index.shape:
-        return
-
-    def outside(s, a, bad):
-        n = s.cast(s.size(size), index.type)
-        wrong = s.binary("or", s.compare("ge", a, n), s.compare("lt", a, s.neg(n)))
-        return s.binary("or", bad, wrong)
-    bad = f.reduce([index], range(index.rank), "i1", False, outside)
-    f.reads_at_indices = True
-    s = Scalars(f)
-    good = s.logical_not(s.extract(bad, []))
-    f.line(f'cf.assert {good.name}, "an index is out of range"')
-
-
-def wrapped(s, a, size):
-    """An index as i64, counted from the front, and inside of the tensor."""
-    a = s.cast(a, "i64")
-    n = s.size(size)
-    a = s.select(s.compare("lt", a, 0), s.add(a, n), a)
-    return s.max(s.min(a, s.sub(n, 1)), 0)
 
 
 def as_index(c, index):
@@ -186,46 +162,6 @@ def index_put(c, x, indices, values, accumulate=False):
 # Scatters along one dimension
 
 
-def scatter_with(c, x, axis, index, source, combine):
-    """For each element of `index`, in order: x[..., index, ...] = combine(s, x[..., index, ...], source element)."""
-    f = c.f
-    if 0 in index.shape or 0 in x.shape:
-        return x
-    shape = x.shape
-    if x.rank == 0:
-        x, index = f.view(x, (1,)), f.view(index, (1,))
-        source = f.view(source, (1,)) if isinstance(source, Value) else source
-    if index.rank == 0:
-        index = f.view(index, (1,))
-        source = f.view(source, (1,)) if isinstance(source, Value) else source
-    axis = c.axis(axis, x.rank)
-    check_range(c, index, x.shape[axis])
-    total = product(index.shape)
-    if isinstance(source, Value):
-        box = f.slice(source, [0] * source.rank, list(index.shape)) if source.shape != index.shape else source
-        source = f.view(box, (total,))
-    flat = f.view(index, (total,))
-    with f.loop(total, [x]) as (i, (state,), results):
-        s = Scalars(f)
-        position = Scalar(i, "index")
-        at, rest = [], s.index_cast(position, "i64")
-        for n in reversed(index.shape[1:]):
-            size = s.size(n)
-            at.insert(0, s.binary("rem", rest, size))
-            rest = s.div(rest, size)
-        at.insert(0, rest)
-        at[axis] = wrapped(s, s.extract(flat, [position]), x.shape[axis])
-        names = [s.index_cast(a, "index") for a in at]
-        new = s.extract(source, [position]) if isinstance(source, Value) else s.constant(source, x.type)
-        if combine is not None:
-            old = s.extract(state, names)
-            wide = types.compute(x.type)
-            new = s.cast(combine(s, s.cast(old, wide), s.cast(new, wide)), x.type)
-        written = f.op(f"tensor.insert {new.name} into {state.name}[{', '.join(n.name for n in names)}] : {state.text}")
-        results[:] = [Value(written, x.shape, x.type)]
-    return f.view(results[0], shape)
-
-
 @op("scatter.src", "scatter.value")
 def scatter(c, x, axis, index, source):
     return scatter_with(c, x, axis, index, source, None)
@@ -334,21 +270,6 @@ def searchsorted(c, first, second, *, out_int32=False, right=False, side=None, s
 # Order
 
 
-def sorted_with_positions(c, x, axis, descending, count=None):
-    if x.rank == 0:
-        return x, c.f.fill((), "i64", 0)
-    axis = c.axis(axis, x.rank)
-    size = x.shape[axis]
-    if not isinstance(size, int) or size > LONGEST_SORT:
-        c.refuse(f"sorting rows of {size} elements is not compiled; rows of constant size up to {LONGEST_SORT} are")
-    count = size if count is None else count
-    if 0 in x.shape or count == 0:
-        shape = [count if i == axis else n for i, n in enumerate(x.shape)]
-        return c.f.empty(shape, x.type), c.f.empty(shape, "i64")
-    positions = positions_by_rank(c, ranks(c, order_key(c, x), axis, descending), axis, count)
-    return taken(c, x, axis, positions), positions
-
-
 @op("sort")
 def sort(c, x, axis=-1, descending=False):
     return sorted_with_positions(c, x, axis, descending)
@@ -365,37 +286,7 @@ def topk(c, x, k, axis=-1, largest=True, sorted=True):
         return sorted_with_positions(c, x, axis, largest, k)
     if x.rank == 0:
         return x, c.f.fill((), "i64", 0)
-    return _selected(c, x, k, c.axis(axis, x.rank), largest)
-
-
-def _selected(c, x, k, axis, largest):
-    """The best of what comes after the one found last, k times: 2 k n comparisons."""
-    f, key = c.f, order_key(c, x)
-    if not largest:
-        key = c.f.map([key], key.shape, key.type, lambda s, a: s.binary("xor", a, -1))
-    row = [n for i, n in enumerate(x.shape) if i != axis]
-    shape = [k if i == axis else n for i, n in enumerate(x.shape)]
-    loops = [f"d{i}" for i in range(x.rank)]
-    kept = [d for i, d in enumerate(loops) if i != axis]
-    last, none = types.highest("i64"), types.lowest(key.type)
-    state = [f.fill(shape, "i64", 0), f.fill(row, key.type, types.highest(key.type)), f.fill(row, "i64", -1)]
-    with f.loop(k, state) as (i, (found, best, at), results):
-        def after(s, a, b, p):
-            return s.binary("or", s.compare("lt", a, b), s.binary("and", s.compare("eq", a, b), s.compare("gt", s.index(axis), p)))
-
-        def largest_of(s, a, b, p, m):
-            return s.max(m, s.select(after(s, a, b, p), a, s.constant(none, key.type)))
-        new_best = f.generic(x.rank, [(key, loops), (best, kept), (at, kept)], [(f.fill(row, key.type, none), kept)], largest_of, {axis})
-
-        def position(s, a, b, p, n, m):
-            hit = s.binary("and", after(s, a, b, p), s.compare("eq", a, n))
-            return s.min(m, s.select(hit, s.index(axis), s.constant(last, "i64")))
-        new_at = f.generic(x.rank, [(key, loops), (best, kept), (at, kept), (new_best, kept)], [(f.fill(row, "i64", last), kept)],
-                           position, {axis})
-        offsets = [i if d == axis else 0 for d in range(x.rank)]
-        box = [1 if d == axis else n for d, n in enumerate(x.shape)]
-        results[:] = [f.insert(new_at, found, offsets, sizes=box), new_best, new_at]
-    return taken(c, x, axis, results[0]), results[0]
+    return selected(c, x, k, c.axis(axis, x.rank), largest)
 
 
 @op("median.dim")
@@ -437,5 +328,3 @@ def kthvalue(c, x, k, axis=-1, keepdim=False):
     offsets[axis], box[axis] = k - 1, 1
     drop = [] if keepdim else [axis]
     return c.f.slice(values, offsets, box, drop=drop), c.f.slice(positions, offsets, box, drop=drop)
-
-

@@ -1,10 +1,10 @@
 """Normalisations: layer, group, batch, root mean square."""
 
 from ..emit import types
+from ..emit.reduce import count_of, divided, moments, sum_over
 from ..emit.sizes import product
 from . import dtypes
 from .context import shape_of, type_of
-from .ops_reduce import moments, sum_over, count_of, divided
 from .registry import op
 
 

@@ -1,10 +1,10 @@
 """Quantised tensors: to integers and back, scales that follow from data, products and convolutions of integers, products of 8-bit floats."""
 
 from ..emit import types
+from ..emit.convolution import convolve, padded_input_with
 from ..emit.value import Value
 from . import quantised_operations
 from .dtypes import OF_TORCH
-from .ops_conv import convolve, padded_input_with
 from .ops_matmul import product_of
 from .registry import Unsupported, op
 

@@ -2,9 +2,9 @@
 
 from ..emit import types
 from ..emit.contract import contract
+from ..emit.elements import sigmoid_of
 from . import recurrent as operations
 from .context import shape_of, type_of
-from .ops_elementwise import sigmoid_of
 from .registry import op
 
 operations.define()

@@ -2,8 +2,9 @@
 hold it, so that nothing is written twice."""
 
 from ..emit import types
-from .ops_conv import spread
-from .ops_pool import averaged, plus, windows
+from ..emit.convolution import plus, spread
+from ..emit.windows import averaged
+from .ops_pool import windows
 from .registry import op
 
 

@@ -10,15 +10,13 @@ expressions, everything else as it is. It returns a `Value`, or a tuple where th
 
 import importlib
 
+from ..emit.context import Unsupported  # noqa: F401: part of this table's interface
+
 EMITTERS = {}
 
 #: The files of emitters, by family.
 FAMILIES = ("elementwise", "create", "reduce", "view", "matmul", "normalise", "conv", "pool", "index", "scan", "attention",
             "random", "resample", "recurrent", "training", "quantised")
-
-
-class Unsupported(Exception):
-    """This node cannot be written; the message says why and, where there is a way, what would help."""
 
 
 def op(*names):

@@ -3,34 +3,24 @@
     build/venv-jax/bin/python test/python/jax/operations_table.py --write
 """
 
-import importlib
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[2] / "docs/jax.md"
 MARK = "<!-- written by test/python/jax/operations_table.py --write; a test compares -->\n"
+sys.path.append(str(HERE.parent))
 
-
-def families():
-    """(what a family is for, its operations)."""
-    from tilewright.stablehlo import registry
-    registry.load()
-    found = {}
-    for table in (registry.ELEMENTS, registry.EMITTERS):
-        for name, emitter in table.items():
-            found.setdefault(emitter.__module__, []).append(name)
-    found["tilewright.stablehlo.ops_shape"].append("stablehlo.constant")
-    order = [f"tilewright.stablehlo.ops_{family}" for family in registry.FAMILIES]
-    return [(importlib.import_module(m).__doc__.split(".")[0].replace("\n", " "), sorted(found[m])) for m in order]
+import operation_pages  # noqa: E402
 
 
 def page():
-    head = PAGE.read_text().split(MARK)[0]
-    rows = [f"| {title} ({len(names)}) | {' '.join('`' + n.removeprefix('stablehlo.') + '`' for n in names)} |" for title, names in families()]
-    total = sum(len(names) for _, names in families())
-    return head + MARK + f"\n{total} operations; those without a prefix are of the dialect `stablehlo`.\n\n| family | operations |\n|---|---|\n" + \
-        "\n".join(rows) + "\n"
+    from tilewright.stablehlo import registry
+    rows = operation_pages.families(registry, (registry.ELEMENTS, registry.EMITTERS), {"shape": ["stablehlo.constant"]})
+    rows = [(title, [n.removeprefix("stablehlo.") for n in names]) for title, names in rows]
+    total = sum(len(names) for _, names in rows)
+    return operation_pages.rewritten(PAGE, MARK, f"{total} operations; those without a prefix are of the dialect `stablehlo`.\n\n"
+                                     + operation_pages.table(rows))
 
 
 if __name__ == "__main__":

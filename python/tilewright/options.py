@@ -1,4 +1,4 @@
-"""Options of `tilewright.jax.jit`, checked when they are given."""
+"""Options of the front ends that compile whole functions, checked when they are given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import difflib
 import os
 from typing import Optional
 
-from ..errors import OptionError
+from .errors import OptionError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,21 +24,23 @@ class Options:
     threads: Optional[int] = None
 
     def __post_init__(self) -> None:
-        for name, known in (("fp", ("default", "strict", "fast")), ("device", (None, "host", "emulator", "model"))):
-            if getattr(self, name) not in known:
-                raise OptionError(f"option {name!r} of tilewright.jax.jit is {getattr(self, name)!r}; it is one of "
-                                  f"{', '.join(map(repr, known))}")
         if self.threads is None:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
             object.__setattr__(self, "threads", cores if self.target.startswith("cpu") else 1)
 
 
-def read(options: dict) -> Options:
-    """Options by name; an unknown name is an error that says the nearest."""
+#: Values that an option may have, where they can be listed.
+_VALUES = {"fp": ("default", "strict", "fast"), "device": (None, "host", "emulator", "model")}
+
+
+def read(options: dict, caller: str) -> Options:
+    """Options by name; an unknown name is an error that says the nearest. `caller`: whose options they are, for messages."""
     known = [field.name for field in dataclasses.fields(Options)]
-    for name in options:
+    for name, value in options.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise OptionError(f"tilewright.jax.jit has no option {name!r}{f'; did you mean {near[0]!r}?' if near else ''} "
+            raise OptionError(f"{caller} has no option {name!r}{f'; did you mean {near[0]!r}?' if near else ''} "
                               f"(its options: {', '.join(known)})")
+        if name in _VALUES and value not in _VALUES[name]:
+            raise OptionError(f"option {name!r} of {caller} is {value!r}; it is one of {', '.join(map(repr, _VALUES[name]))}")
     return Options(**options)

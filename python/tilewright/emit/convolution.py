@@ -1,0 +1,116 @@
+"""Convolutions of any number of dimensions, and transposed ones. `c` is the context of a reader.
+
+All are one form: sums over channels and taps of (padded input at o * stride + t * dilation) * (weight at t).
+"""
+
+from .contract import contract
+from .sizes import plain
+
+
+def padded_input(c, x, low, high):
+    """The input with zeros around its positions; negative borders cut."""
+    return padded_input_with(c, x, low, high, 0)
+
+
+def padded_input_with(c, x, low, high, fill):
+    lead = x.rank - len(low)
+    cut = [(max(-a, 0) if isinstance(a, int) else 0, max(-b, 0) if isinstance(b, int) else 0) for a, b in zip(low, high)]
+    if any(a or b for a, b in cut):
+        sizes = list(x.shape[:lead]) + [n - a - b for n, (a, b) in zip(x.shape[lead:], cut)]
+        x = c.f.slice(x, [0] * lead + [a for a, _ in cut], sizes)
+    low = [max(a, 0) if isinstance(a, int) else a for a in low]
+    high = [max(b, 0) if isinstance(b, int) else b for b in high]
+    shape = list(x.shape[:lead]) + [plus(n, a, b) for n, a, b in zip(x.shape[lead:], low, high)]
+    return c.f.pad(x, [0] * lead + low, [0] * lead + high, shape, fill)
+
+
+def plus(*sizes):
+    total = sum(sizes)
+    return total if isinstance(total, int) else plain(total)
+
+
+def convolve(c, x, weight, stride, dilation, groups, outputs, type):
+    """x (n, g * ic, positions), weight (g * oc, ic, taps) -> (n, g * oc, outputs) without padding."""
+    spatial, batch = len(stride), x.shape[0]
+    out_each, in_each = weight.shape[0] // groups, weight.shape[1]
+    taps = weight.shape[2:]
+    depthwise = groups > 1 and out_each == 1 and in_each == 1
+    if groups == 1 or depthwise:
+        lead, summed = ["d0", "d1"], 2 + spatial
+        channels = [] if depthwise else [f"d{summed}"]
+    else:
+        x = c.f.view(x, (batch, groups, in_each, *x.shape[2:]))
+        weight = c.f.view(weight, (groups, out_each, in_each, *taps))
+        lead, summed = ["d0", "d1", "d2"], 3 + spatial
+        channels = [f"d{summed}"]
+    first_out, first_tap = len(lead), summed + len(channels)
+    loops = first_tap + spatial
+    positions = [f"d{first_out + i} * {stride[i]} + d{first_tap + i} * {dilation[i]}" for i in range(spatial)]
+    tap_dims = [f"d{first_tap + i}" for i in range(spatial)]
+    if depthwise:
+        weight = c.f.view(weight, (groups, *taps))
+        x_map, w_map = ["d0", "d1", *positions], ["d1", *tap_dims]
+    elif groups == 1:
+        x_map, w_map = ["d0", *channels, *positions], ["d1", *channels, *tap_dims]
+    else:
+        x_map, w_map = ["d0", "d1", *channels, *positions], ["d1", "d2", *channels, *tap_dims]
+    shape = (batch, *((groups, out_each) if len(lead) == 3 else (groups * out_each,)), *outputs)
+    out_map = lead + [f"d{first_out + i}" for i in range(spatial)]
+    y = contract(c, x, weight, loops, x_map, w_map, out_map, shape, type, range(summed, loops))
+    return c.f.view(y, (batch, groups * out_each, *outputs))
+
+
+def flipped_taps(c, weight, groups):
+    """A weight (ic, oc / g, taps) of a transposed convolution as that of a plain one: (oc, ic / g, reversed taps)."""
+    each = weight.shape[0] // groups
+    shape = (groups * weight.shape[1], each, *weight.shape[2:])
+    split = c.f.view(weight, (groups, each, *weight.shape[1:]))
+    spatial = weight.rank - 2
+    access = ["d0", "d2", "d1"] + [f"{weight.shape[2 + i] - 1} - d{3 + i}" for i in range(spatial)]
+    target = (groups, weight.shape[1], each, *weight.shape[2:])
+    loops = [f"d{i}" for i in range(3 + spatial)]
+    flipped = c.f.generic(3 + spatial, [(split, access)], [(c.f.empty(target, weight.type), loops)], lambda s, a, _: a)
+    return c.f.view(flipped, shape)
+
+
+def spread(c, x, stride, low, outputs):
+    """Zeros of the positions `outputs` with x written at low + i * stride; what lies outside is cut."""
+    shape = (*x.shape[:2], *outputs)
+    if all(s == 1 for s in stride):
+        high = [plus(o, -n, -a) if not isinstance(o, int) or not isinstance(n, int) else o - n - a
+                for o, n, a in zip(outputs, x.shape[2:], low)]
+        if all(isinstance(b, int) for b in high):
+            return padded_input(c, x, list(low), high)
+    first, sizes = [], []
+    for n, s, a, o in zip(x.shape[2:], stride, low, outputs):
+        if not isinstance(n, int):
+            if a < 0:
+                c.refuse("a transposed convolution with this padding and dynamic positions is not compiled")
+            first.append(0)
+            sizes.append(n)
+            continue
+        skip = (-a + s - 1) // s if a < 0 else 0
+        last = min(n, (o - 1 - a) // s + 1)
+        first.append(skip)
+        sizes.append(max(last - skip, 0))
+    zeros = c.f.fill(shape, x.type, 0)
+    if 0 in sizes or 0 in x.shape:
+        return zeros
+    if list(sizes) != list(x.shape[2:]):
+        x = c.f.slice(x, [0, 0, *first], [*x.shape[:2], *sizes])
+    offsets = [a + f * s for a, f, s in zip(low, first, stride)]
+    return c.f.insert(x, zeros, [0, 0, *offsets], [1, 1, *stride])
+
+
+def transposed_convolve(c, x, weight, stride, padding, dilation, groups, outputs, type):
+    """What a convolution's gradient with respect to its input is: x spread by the stride, correlated with reversed taps."""
+    taps = weight.shape[2:]
+    reach = [d * (k - 1) for d, k in zip(dilation, taps)]
+    low = [r - p for r, p in zip(reach, padding)]
+    needed = [plus(o, r) for o, r in zip(outputs, reach)]
+    wide = spread(c, x, stride, low, needed)
+    return convolve(c, wide, flipped_taps(c, weight, groups), [1] * len(taps), dilation, groups, outputs, type)
+
+
+def listed(value, count):
+    return list(value) * count if len(value) == 1 else list(value)

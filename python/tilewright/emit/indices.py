@@ -1,0 +1,74 @@
+"""Reads and writes at computed indices. `c` is the context of a reader.
+
+Indices are compared with the size before anything is read: an index out of range is an error of the call.
+"""
+
+from . import types
+from .scalars import Scalar, Scalars
+from .sizes import product
+from .value import Value
+
+
+def check_range(c, index, size):
+    """Refuses, in the call, an index that is not in -size .. size - 1."""
+    f = c.f
+    if 0 in index.shape:
+        return
+
+    def outside(s, a, bad):
+        n = s.cast(s.size(size), index.type)
+        wrong = s.binary("or", s.compare("ge", a, n), s.compare("lt", a, s.neg(n)))
+        return s.binary("or", bad, wrong)
+    bad = f.reduce([index], range(index.rank), "i1", False, outside)
+    f.reads_at_indices = True
+    s = Scalars(f)
+    good = s.logical_not(s.extract(bad, []))
+    f.line(f'cf.assert {good.name}, "an index is out of range"')
+
+
+def wrapped(s, a, size):
+    """An index as i64, counted from the front, and inside of the tensor."""
+    a = s.cast(a, "i64")
+    n = s.size(size)
+    a = s.select(s.compare("lt", a, 0), s.add(a, n), a)
+    return s.max(s.min(a, s.sub(n, 1)), 0)
+
+
+def scatter_with(c, x, axis, index, source, combine):
+    """For each element of `index`, in order: x[..., index, ...] = combine(s, x[..., index, ...], source element)."""
+    f = c.f
+    if 0 in index.shape or 0 in x.shape:
+        return x
+    shape = x.shape
+    if x.rank == 0:
+        x, index = f.view(x, (1,)), f.view(index, (1,))
+        source = f.view(source, (1,)) if isinstance(source, Value) else source
+    if index.rank == 0:
+        index = f.view(index, (1,))
+        source = f.view(source, (1,)) if isinstance(source, Value) else source
+    axis = c.axis(axis, x.rank)
+    check_range(c, index, x.shape[axis])
+    total = product(index.shape)
+    if isinstance(source, Value):
+        box = f.slice(source, [0] * source.rank, list(index.shape)) if source.shape != index.shape else source
+        source = f.view(box, (total,))
+    flat = f.view(index, (total,))
+    with f.loop(total, [x]) as (i, (state,), results):
+        s = Scalars(f)
+        position = Scalar(i, "index")
+        at, rest = [], s.index_cast(position, "i64")
+        for n in reversed(index.shape[1:]):
+            size = s.size(n)
+            at.insert(0, s.binary("rem", rest, size))
+            rest = s.div(rest, size)
+        at.insert(0, rest)
+        at[axis] = wrapped(s, s.extract(flat, [position]), x.shape[axis])
+        names = [s.index_cast(a, "index") for a in at]
+        new = s.extract(source, [position]) if isinstance(source, Value) else s.constant(source, x.type)
+        if combine is not None:
+            old = s.extract(state, names)
+            wide = types.compute(x.type)
+            new = s.cast(combine(s, s.cast(old, wide), s.cast(new, wide)), x.type)
+        written = f.op(f"tensor.insert {new.name} into {state.name}[{', '.join(n.name for n in names)}] : {state.text}")
+        results[:] = [Value(written, x.shape, x.type)]
+    return f.view(results[0], shape)
