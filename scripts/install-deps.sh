@@ -18,6 +18,8 @@ python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4 pytest-xdist==3.6.1
 torch_modules=(torch==2.13.0 torchao==0.18.0 numpy==1.26.4 expecttest==0.3.0 pytest==8.3.4 pytest-xdist==3.6.1)
 # Those of the tests of tilewright.jax, in build/venv-jax: 0.5 GB.
 jax_modules=(jax==0.10.2 jaxlib==0.10.2 numpy==2.3.4 ml_dtypes==0.5.4 scipy==1.17.1 pytest==8.3.4 pytest-xdist==3.6.1)
+# Those of the tests of tilewright.onnx, in build/venv-onnx: 0.2 GB.
+onnx_modules=(onnx==1.23.2 sympy==1.14.0 numpy==2.3.4 ml_dtypes==0.5.4 pytest==8.3.4 pytest-xdist==3.6.1)
 
 missing() {
   local package
@@ -67,24 +69,28 @@ install_torch() {
     "${pip[@]}" --only-binary :all: --extra-index-url https://download.pytorch.org/whl/cpu "torch==2.13.0+cpu" "${torch_modules[@]:1}"
 }
 
-stamp=build/.torch-modules
-if [ "$(cat "$stamp" 2>/dev/null)" != "${torch_modules[*]}" ]; then
-  mkdir -p build
-  install_torch || echo "install-deps: PyTorch cannot be had; the tests of tilewright.torch are skipped" >&2
-  echo "${torch_modules[*]}" >"$stamp" # also where it could not be had: it is asked for once, not at every start
-fi
-
-install_jax() {
-  /usr/bin/python3 -m venv build/venv-jax
-  build/venv-jax/bin/python -m pip install -q --disable-pip-version-check --only-binary :all: "${jax_modules[@]}"
+install_modules() { # FOLDER MODULES
+  local folder=build/$1
+  shift
+  /usr/bin/python3 -m venv "$folder"
+  "$folder/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: "$@"
 }
 
-stamp=build/.jax-modules
-if [ "$(cat "$stamp" 2>/dev/null)" != "${jax_modules[*]}" ]; then
-  mkdir -p build
-  install_jax || echo "install-deps: JAX cannot be had; the tests of tilewright.jax are skipped" >&2
-  echo "${jax_modules[*]}" >"$stamp" # also where it could not be had, as above
-fi
+# The modules of one front end, once: also where they cannot be had they are asked for once, not at every start.
+front_end() { # NAME TITLE MODULES
+  local name=$1 title=$2 stamp=build/.$1-modules
+  shift 2
+  if [ "$(cat "$stamp" 2>/dev/null)" != "$*" ]; then
+    mkdir -p build
+    if [ "$name" = torch ]; then install_torch; else install_modules "venv-$name" "$@"; fi ||
+      echo "install-deps: $title cannot be had; the tests of tilewright.$name are skipped" >&2
+    echo "$*" >"$stamp"
+  fi
+}
+
+front_end torch PyTorch "${torch_modules[@]}"
+front_end jax JAX "${jax_modules[@]}"
+front_end onnx ONNX "${onnx_modules[@]}"
 
 stamp=build/venv/.tilewright-modules
 if [ "$(cat "$stamp" 2>/dev/null)" != "${python_modules[*]}" ]; then

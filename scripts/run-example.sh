@@ -5,27 +5,26 @@
 #   scripts/run-example.sh [tw-run's options]     another program: scripts/run-example.sh examples/mlp-f32.mlir --verify
 #   scripts/run-example.sh --torch [FILE.py]      a PyTorch model, compiled by one line (examples/pytorch)
 #   scripts/run-example.sh --jax [FILE.py]        a JAX function and its gradient, compiled by one line (examples/jax)
+#   scripts/run-example.sh --onnx [MODEL.onnx]    an ONNX model beside ONNX's reference, and its package (examples/onnx)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
 cmake --preset release >/dev/null
 cmake --build --preset release --target tw-run tw-compile tw-targets
-if [ "${1:-}" = --torch ]; then
-  if ! build/venv-torch/bin/python -c 'import torch' 2>/dev/null; then
-    echo "run-example: PyTorch could not be installed; see scripts/install-deps.sh" >&2
+front_end() { # NAME MODULE TITLE [ARGUMENTS OF PYTHON]
+  local interpreter=build/venv-$1/bin/python
+  if ! "$interpreter" -c "import $2" 2>/dev/null; then
+    echo "run-example: $3 could not be installed; see scripts/install-deps.sh" >&2
     exit 1
   fi
-  echo "+ python ${2:-examples/pytorch/inference.py}"
-  TILEWRIGHT_SDK=$PWD/build/release PYTHONPATH=$PWD/python exec build/venv-torch/bin/python "${2:-examples/pytorch/inference.py}"
-fi
-if [ "${1:-}" = --jax ]; then
-  if ! build/venv-jax/bin/python -c 'import jax' 2>/dev/null; then
-    echo "run-example: JAX could not be installed; see scripts/install-deps.sh" >&2
-    exit 1
-  fi
-  echo "+ python ${2:-examples/jax/training.py}"
-  TILEWRIGHT_SDK=$PWD/build/release PYTHONPATH=$PWD/python exec build/venv-jax/bin/python "${2:-examples/jax/training.py}"
-fi
+  echo "+ python ${*:4}"
+  TILEWRIGHT_SDK=$PWD/build/release PYTHONPATH=$PWD/python exec "$interpreter" "${@:4}"
+}
+case "${1:-}" in
+  --torch) front_end torch torch PyTorch "${2:-examples/pytorch/inference.py}" ;;
+  --jax) front_end jax jax JAX "${2:-examples/jax/training.py}" ;;
+  --onnx) front_end onnx onnx ONNX examples/onnx/inference.py "${@:2}" ;;
+esac
 if [ $# -eq 0 ]; then
   set -- examples/feed-forward-f32.mlir --target cpu:host --verify --benchmark
 fi

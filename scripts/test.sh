@@ -54,30 +54,27 @@ TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider -n auto 
   --junitxml="$results/integration.xml" test/integration
 collect integration $? "$results/integration.xml"
 
-# The Python package, without any framework.
+# The Python package, without any framework: those have folders.
+folders=(test/python/*/)
 TILEWRIGHT_BUILD=$PWD/$build "$python" -m pytest -q -p no:cacheprovider -n auto --dist loadfile \
-  --junitxml="$results/python.xml" --ignore=test/python/torch --ignore=test/python/jax test/python
+  --junitxml="$results/python.xml" "${folders[@]/#/--ignore=}" test/python
 collect python $? "$results/python.xml"
 
-# PyTorch has modules of its own, in a folder of its own.
-if build/venv-torch/bin/python -c 'import torch' 2>/dev/null; then
-  TILEWRIGHT_BUILD=$PWD/$build build/venv-torch/bin/python -m pytest -q -p no:cacheprovider -n auto \
-    --junitxml="$results/python-torch.xml" test/python/torch
-  collect python-torch $? "$results/python-torch.xml"
-else
-  echo "python-torch: skipped, since PyTorch could not be installed"
-  add 0 0 1
-fi
-
-# JAX too.
-if build/venv-jax/bin/python -c 'import jax' 2>/dev/null; then
-  TILEWRIGHT_BUILD=$PWD/$build build/venv-jax/bin/python -m pytest -q -p no:cacheprovider -n auto \
-    --junitxml="$results/python-jax.xml" test/python/jax
-  collect python-jax $? "$results/python-jax.xml"
-else
-  echo "python-jax: skipped, since JAX could not be installed"
-  add 0 0 1
-fi
+# Front ends have modules of their own, in folders of their own.
+front_end() { # NAME MODULE TITLE
+  local interpreter=build/venv-$1/bin/python
+  if "$interpreter" -c "import $2" 2>/dev/null; then
+    TILEWRIGHT_BUILD=$PWD/$build "$interpreter" -m pytest -q -p no:cacheprovider -n auto \
+      --junitxml="$results/python-$1.xml" "test/python/$1"
+    collect "python-$1" $? "$results/python-$1.xml"
+  else
+    echo "python-$1: skipped, since $3 could not be installed"
+    add 0 0 1
+  fi
+}
+front_end torch torch PyTorch
+front_end jax jax JAX
+front_end onnx onnx ONNX
 
 if [ "$TILEWRIGHT_FULL" -eq 1 ]; then
   scripts/test-sanitize.sh --integration | tee "$results/sanitize.log"
