@@ -36,16 +36,16 @@ func.func @layer(%x: tensor<256x512xbf16>, %w: tensor<512x256xbf16>, %bias: tens
 }
 """
 
-#: Page: title, chip, plugin of its target, fields of the plan that keep the IR short, and the builders of stages 3 to 5.
+#: Page: title, chip, plugin of its target, fields of the plan that keep the IR short, which of the conditions in the builders
+#: of stages 3 and 4 hold, and the builder of stage 5.
 WALKS = {
-    "cpu": ("a CPU", "cpu:zen4", None, "rows=2,vectors=2,k_block=0,k_unroll=1",
-            ("buildOptimizePipeline", "buildMapPipeline", "buildLowerToLLVMPipeline")),
+    "cpu": ("a CPU", "cpu:zen4", None, "rows=2,vectors=2,k_block=0,k_unroll=1", {"vectors"}, "lowerFunctions"),
     "simt": ("a SIMT target", "nvidia:A100", None,
-             "block_m=64,block_n=64,block_k=32,subgroups_m=2,subgroups_n=2,subgroups_k=1",
-             ("buildOptimizeLanesPipeline", "buildMapLanesPipeline", "buildLowerLanesPipeline")),
+             "block_m=64,block_n=64,block_k=32,subgroups_m=2,subgroups_n=2,subgroups_k=1", {"launches", "lanes"}, "lowerLanes"),
     "scratchpad": ("a scratchpad target", "accelerator:npu", "accelerator", "tile_m=64,tile_n=64,tile_k=128,stages=2",
-                   ("buildOptimizeCoresPipeline", "buildMapCoresPipeline", "buildLowerCoresPipeline")),
+                   {"launches", "staged", "vectors"}, "lowerCores"),
 }
+CONDITIONS = {"launches", "lanes", "staged", "vectors"}
 STAGES = ("import", "affine", "optimise", "map", "lower")
 QUESTIONS = ("tensors get one form", "tensors become affine nests in kernels",
              "nests are planned, fused, tiled and given to units", "levels of the chip become launches or loops",
@@ -88,9 +88,20 @@ def body_of(function, text):
     return text[begin.end():at - 1]
 
 
-def pipeline(function, text, known):
+def taken(body, facts):
+    """`body` without what stands under a condition that does not hold."""
+    def statement(match):
+        indent, condition, block, single = match.groups()
+        words = condition.split(" && ")
+        if not {word.lstrip("!") for word in words} <= CONDITIONS:
+            return match.group()
+        return (block or single) if all((word in facts) if word[0] != "!" else (word[1:] not in facts) for word in words) else ""
+    return re.sub(r"^( *)if \(([!\w& ]+)\)(?: \{\n(.*?)^\1\}$|\n([^;]*;)$)", statement, body, flags=re.M | re.S)
+
+
+def pipeline(function, text, known, facts):
     """Arguments of tw-opt, in order. Branches for reference code are left out; float types that a chip lacks do not occur."""
-    body = body_of(function, text)
+    body = taken(body_of(function, text), facts)
     body = re.sub(r"if \(options\.tileLoops\) \{.*?\} else \{(.*?)\n  \}", r"\1", body, flags=re.S)
     settings, found = {}, []
     for match in re.finditer(r"(\w+)\.(\w+) = ([^;]+);|((?:\w+::)?)create(\w+?)(?:Pass)?\((\w*)\)|(?<![\w.>:])(\w+)\(pm\b[^)]*\)", body):
@@ -98,7 +109,7 @@ def pipeline(function, text, known):
         if variable:
             settings.setdefault(variable, {})[field] = value
         elif helper:
-            found += FLOATS[helper] if helper in FLOATS else pipeline(helper, text, known)
+            found += FLOATS[helper] if helper in FLOATS else pipeline(helper, text, known, facts)
         else:
             full = space.replace("tilewright::", "") + constructor
             if constructor in known:
@@ -241,12 +252,12 @@ def steps(build, plugin, source, arguments):
 
 
 def page(build, kind):
-    title, chip, plugin, force, builders = WALKS[kind]
+    title, chip, plugin, force, facts, lowering = WALKS[kind]
     text = "".join((ROOT / "core/Pipelines" / name).read_text() for name in ("Optimize.cpp", "Lower.cpp"))
     known = passes()
     summaries = {name: (summary, folder) for name, summary, folder, _ in known.values()}
     lists = [["--tw-import"] + ["--" + name for name in AFTER_IMPORT], ["--tw-affine"]]
-    lists += [pipeline(builder, text, known) for builder in builders]
+    lists += [pipeline(builder, text, known, facts) for builder in ("buildOptimizePipeline", "buildMapPipeline", lowering)]
     out = [f"# The walk of one program: {title}", "",
            f"Written by `scripts/walk.py BUILD`; do not edit. Shown is the IR after each pass that changes it, for `{chip}`. "
            "Left out are layouts, element maps, attributes,", "integer constants, descriptors of memrefs, and lines that repeat but for their numbers. Passes of MLIR that "

@@ -55,10 +55,10 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
   runner->description = *chip;
   std::string &device = runner->options.device;
   llvm::Error here = checkRunsHere(options.target);
-  bool runsHere = !here && !(*chip)->graph().hasBlocks();
+  bool launches = (*chip)->graph().startsLaunches(), runsHere = !here && !launches;
   std::string why = llvm::toString(std::move(here));
   if (device == "auto")
-    device = runsHere ? "host" : launchHierarchy(**chip) ? "emulator" : "model";
+    device = runsHere ? "host" : launches ? "emulator" : "model";
   if (device == "host" && !runsHere)
     return llvm::createStringError(
         why.empty() ? "programs of '" + options.target + "' are launches; use --device emulator" : why);

@@ -57,15 +57,10 @@ static void readChip(EmulatedKernels::Impl &kernels) {
     if (memory.kind == MemoryKind::Scratchpad || memory.kind == MemoryKind::Accumulator)
       kernels.scratchpadLimit += memory.bytes;
   }
-  // The innermost level whose members execute one instruction together; without one, lanes are cores.
-  llvm::ArrayRef<Level> levels = chip.levels();
-  kernels.timed = true;
-  for (const Level &level : levels) {
-    if (level.kind == LevelKind::Lockstep) {
-      kernels.subgroupSize = level.count;
-      kernels.timed = false;
-    }
-  }
+  // Threads that execute one instruction together; without such, lanes are cores.
+  kernels.timed = !chip.graph().lanesAreThreads();
+  if (!kernels.timed)
+    kernels.subgroupSize = chip.graph().lockstepLevel()->count;
   if (!kernels.global || !kernels.scratchpad)
     return;
   auto take = [](EngineRate &rate, const CopyEngine *engine) {

@@ -12,6 +12,7 @@
 
 #include "core/Machine/CopyPaths.h"
 #include "core/Machine/RecordChecks.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -52,7 +53,8 @@ void tilewright::checkCopyPaths(const ChipTable &chip, Messages &messages) {
             formatv("copy engine '{0}': field 'alignBytes' ({1}) is above field 'bytes' ({2}) of the memory "
                     "'{3}', so that no second buffer could lie in it; give the engine's real alignment",
                     copy.name, copy.alignBytes, memory.bytes, memory.name));
-  if (llvm::any_of(chip.levels, [](const Level &level) { return level.kind == LevelKind::Lockstep; }))
+  // Lanes copy by several engines of one path, each in a way of its own.
+  if (TableDescription("", chip).graph().lanesAreThreads())
     return;
   for (const CopyEngine &copy : chip.copies) {
     auto alike = [&](const CopyEngine &other) {

@@ -1,4 +1,4 @@
-//===- LaneOps.cpp - SIMT targets -----------------------------------------===//
+//===- LaneOps.cpp - Lanes of a launch ------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,14 +6,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Finds the levels of a SIMT target, and its target's operations.
+/// Finds the levels of a launch, and the operations of its lanes.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/LaneOps.h"
 #include "core/Machine/ModuleTarget.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "tilewright/Cores.h"
 #include "tilewright/MachineGraph.h"
 
 using namespace mlir;
@@ -30,40 +29,27 @@ Value LaneOps::permuteBytes(OpBuilder &builder, Location loc, Value low, Value h
   return LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), permuted);
 }
 
-std::optional<LaneHierarchy> tilewright::laneHierarchy(const TargetDescription &chip) {
-  const MachineGraph &graph = chip.graph();
-  if (!graph.hasBlocks())
-    return std::nullopt;
+LaneHierarchy LaneHierarchy::of(const MachineGraph &graph) {
   LaneHierarchy result;
   result.grid = graph.parallelLevel()->name;
   result.blocks = graph.parallelLevel()->count;
-  result.block = graph.concurrentLevel()->name;
-  result.subgroups = graph.concurrentLevel()->count;
-  if (const Level *cluster = graph.clusterLevel()) {
-    result.cluster = cluster->name;
-    result.clusterBlocks = cluster->count;
+  const Memory *scratchpad = graph.threadMemory();
+  if (graph.hasBlocks()) {
+    result.block = graph.concurrentLevel()->name;
+    result.subgroups = graph.concurrentLevel()->count;
+    if (const Level *cluster = graph.clusterLevel()) {
+      result.cluster = cluster->name;
+      result.clusterBlocks = cluster->count;
+    }
+    result.subgroup = graph.lockstepLevel()->name;
+    result.lanes = graph.lockstepLevel()->count;
+    result.sectorBytes = graph.sectorBytes();
+    scratchpad = graph.blockMemory();
   }
-  result.subgroup = graph.lockstepLevel()->name;
-  result.lanes = graph.lockstepLevel()->count;
-  result.sectorBytes = graph.sectorBytes();
-  if (const Memory *scratchpad = graph.blockMemory()) {
+  if (scratchpad) {
     result.scratchpad = scratchpad->name;
     result.scratchpadBytes = scratchpad->bytes;
   }
-  return result;
-}
-
-std::optional<LaneHierarchy> tilewright::launchHierarchy(const TargetDescription &chip) {
-  if (auto lanes = laneHierarchy(chip))
-    return lanes;
-  std::optional<CoreHierarchy> cores = coreHierarchy(chip);
-  if (!cores)
-    return std::nullopt;
-  LaneHierarchy result;
-  result.grid = cores->level;
-  result.blocks = cores->cores;
-  result.scratchpad = cores->scratchpad->name;
-  result.scratchpadBytes = cores->scratchpad->bytes;
   return result;
 }
 

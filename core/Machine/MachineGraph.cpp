@@ -107,6 +107,14 @@ const Memory *MachineGraph::at(MemoryRole role, llvm::StringRef level) const {
   return nullptr;
 }
 
+const Memory *MachineGraph::blockMemory() const {
+  for (auto [memory, role] : llvm::zip_equal(memories, roles))
+    if (concurrent && role == MemoryRole::Staging && memory.level == concurrent->name &&
+        memory.access != MemoryAccess::EnginesOnly)
+      return &memory;
+  return nullptr;
+}
+
 int64_t MachineGraph::sectorBytes() const {
   const Memory *from = cached.empty() ? backing() : cached.back();
   return std::max<int64_t>(1, !from ? 1 : from->sectorBytes ? from->sectorBytes : from->lineBytes);
@@ -150,7 +158,8 @@ void MachineGraph::addFills() {
 bool MachineGraph::loads(const Memory &memory) const {
   if (memory.access != MemoryAccess::Inferred)
     return memory.access == MemoryAccess::LoadsAndStores;
-  if (roleOf(memory) != MemoryRole::Backing || lockstep || !parallel || !memoryOf(parallel->name))
+  // A core with a memory of its own and without caches leaves it to engines, unless a record says that it loads.
+  if (roleOf(memory) != MemoryRole::Backing || !threadMemory() || !cached.empty())
     return true;
   return llvm::any_of(allEdges, [&](const MachineEdge &edge) {
     return edge.from == &memory && edge.to->kind == MemoryKind::RegisterFile && edge.engine;

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/RecordChecks.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -238,11 +239,13 @@ static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messa
   }
 }
 
-/// On chips without lanes, what a unit reads from a scratchpad comes from a global memory by copy engines, and an
-/// accumulator memory is emptied by an engine, a vector operation, or the core's own registers.
-static void checkPaths(const ChipTable &chip, const MatrixUnit &unit, Messages &messages) {
-  if (llvm::any_of(chip.levels, [](const Level &level) { return level.kind == LevelKind::Lockstep; }))
-    return;
+/// What a unit reads from a scratchpad comes from a global memory by copy engines, unless lanes fill it; and an
+/// accumulator memory is emptied by lanes, an engine, a vector operation, or the core's own registers.
+static void checkPaths(const ChipTable &chip, const MachineGraph &graph, const MatrixUnit &unit, Messages &messages) {
+  auto lanesReach = [&](const UnitOperand &operand) {
+    const Memory *memory = graph.named(operand.memory);
+    return graph.lanesAreThreads() && memory && graph.reaches(graph.threadLevel()->name, *memory);
+  };
   llvm::StringSet<> reached;
   for (const Memory &memory : chip.memories)
     if (memory.kind == MemoryKind::Global)
@@ -252,14 +255,14 @@ static void checkPaths(const ChipTable &chip, const MatrixUnit &unit, Messages &
       if (reached.contains(copy.from))
         reached.insert(copy.to);
   for (const auto &[field, operand] : {std::pair("a", &unit.a), std::pair("b", &unit.b)})
-    if (operand->residence == Residence::Scratchpad && !reached.contains(operand->memory))
+    if (operand->residence == Residence::Scratchpad && !lanesReach(*operand) && !reached.contains(operand->memory))
       messages.push_back(formatv("unit '{0}': field '{1}' lies in the memory '{2}', but field 'copies' has no path of "
                                  "engines from a global memory to it; add a CopyEngine<..., \"{2}\">",
                                  unit.name, field, operand->memory));
   bool leaves = !chip.vectorOps.empty() || llvm::any_of(chip.copies, [&](const CopyEngine &copy) {
     return copy.from == unit.c.memory;
   }) || llvm::any_of(chip.memories, [](const Memory &memory) { return memory.kind == MemoryKind::RegisterFile; });
-  if (unit.c.residence == Residence::Accumulator && !leaves)
+  if (unit.c.residence == Residence::Accumulator && !lanesReach(unit.c) && !leaves)
     messages.push_back(
         formatv("unit '{0}': field 'c' lies in the memory '{1}', but field 'copies' has no engine that takes "
                 "results out of it, and the chip has neither 'vectorOps' nor a register file; add a "
@@ -334,6 +337,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
   }
   checkMemoryRoles(chip, messages);
   checkCopyPaths(chip, messages);
+  const TableDescription described("", chip);
   for (const MatrixUnit &unit : chip.units) {
     for (const std::string &feature : unit.features) {
       if (!chip.hasFeature(feature))
@@ -358,7 +362,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
                     unit.name, field, operand->layout.numLanes(), lanes));
     }
     checkResidences(chip, unit, messages);
-    checkPaths(chip, unit, messages);
+    checkPaths(chip, described.graph(), unit, messages);
   }
   for (const Fact &fact : chip.numbers) {
     const NumberField &field = fieldOf(fact.number);

@@ -19,7 +19,8 @@
 namespace tilewright {
 
 /// Limits of a copy engine: alignment, dimensions, bursts, queue, bandwidth.
-/// On chips without lanes a path has one record for rows and one for transposed tiles: a further one would be ignored.
+/// Where lanes are no threads a path has one record for rows and one for transposed tiles: a further one would be
+/// ignored.
 void checkCopyPaths(const ChipTable &chip, std::vector<std::string> &messages);
 void checkEngine(const CopyEngine &engine, std::vector<std::string> &messages);
 /// Kinds and roundings that the compiler uses; elements and costs.

@@ -28,7 +28,7 @@ constexpr int64_t fullWidth = 1000, header = 26, barHeight = 24, gap = 8, inset 
 
 class ChipDrawing {
 public:
-  explicit ChipDrawing(const TargetDescription &chip) : chip(chip), whole(chip.graph().hasBlocks()) {}
+  explicit ChipDrawing(const TargetDescription &chip) : chip(chip), whole(chip.graph().sharesOutermost()) {}
 
   std::string draw() {
     int64_t bottom = level(0, 0, 0, whole || chip.levels().empty() ? 1 : chip.levels().front().count) + 6;

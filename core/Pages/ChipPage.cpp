@@ -38,7 +38,8 @@ static std::string memories(const TargetDescription &chip) {
                 orNone(memory.writeBytesPerClock), orNone(memory.streamingWriteBytesPerClock), orNone(memory.latency),
                 memory.kind == MemoryKind::RegisterFile ? "" : escape(memory.source));
   return text + std::string("</table></div>\n<p class=\"soft\">Bytes per clock of one member of the level") +
-         (chip.graph().hasBlocks() ? ", of the whole chip at the outermost one" : "") + "; latency in clocks.</p>\n";
+         (chip.graph().sharesOutermost() ? ", of the whole chip at the outermost one" : "") +
+         "; latency in clocks.</p>\n";
 }
 
 static std::string engines(const TargetDescription &chip) {

@@ -13,7 +13,7 @@
 #include "core/Pipelines/Compilation.h"
 #include "core/Pipelines/Header.h"
 #include "tilewright/Cores.h"
-#include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -23,9 +23,10 @@
 using namespace tilewright;
 
 ProgramForm tilewright::programForm(const TargetDescription &chip) {
-  return laneHierarchy(chip)   ? ProgramForm::Launches
-         : coreHierarchy(chip) ? ProgramForm::Source
-                               : ProgramForm::Functions;
+  const MachineGraph &graph = chip.graph();
+  if (!graph.startsLaunches())
+    return ProgramForm::Functions;
+  return graph.threadMemory() ? ProgramForm::Source : ProgramForm::Launches;
 }
 
 llvm::Expected<std::vector<std::string>> tilewright::outputKinds(llvm::StringRef name) {

@@ -18,7 +18,7 @@
 #include "core/Pipelines/Guard.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Cores.h"
-#include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 
@@ -170,11 +170,10 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
   auto chip = TargetRegistry::get().describe(options.target);
   if (!chip)
     return emitError(UnknownLoc::get(context), llvm::toString(chip.takeError()));
-  bool lanes = laneHierarchy(**chip).has_value();
-  std::optional<CoreHierarchy> cores = coreHierarchy(**chip);
+  const MachineGraph &graph = (*chip)->graph();
   bool scalar = module->hasAttr(scalarCodeAttr);
-  if (cores) // all of them work on one program
-    module->setAttr(threadsAttr, builder.getI64IntegerAttr(cores->cores));
+  if (graph.startsLaunches() && graph.threadMemory()) // all cores work on one program
+    module->setAttr(threadsAttr, builder.getI64IntegerAttr(graph.parallelLevel()->count));
   for (unsigned stage = first; stage <= last; ++stage) {
     Stopwatch stopwatch(stageName(stage));
     PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
@@ -196,31 +195,18 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
         pm.addPass(createPromoteFloats());
       break;
     case 3:
-      if (lanes)
-        buildOptimizeLanesPipeline(pm);
-      else if (cores)
-        buildOptimizeCoresPipeline(pm, !scalar);
-      else
-        buildOptimizePipeline(pm, options.plain);
+      if (graph.startsLaunches() || !options.plain) // the plain path of `--verify`, of functions, has no optimisation
+        buildOptimizePipeline(pm, graph, !scalar);
       break;
     case 4:
-      if (lanes)
-        buildMapLanesPipeline(pm);
-      else if (cores)
-        buildMapCoresPipeline(pm);
-      else
-        buildMapPipeline(pm);
+      buildMapPipeline(pm, graph);
       break;
     default:
-      if (lanes)
-        buildLowerLanesPipeline(pm);
-      else if (cores && scalar)
-        buildLowerCoresToCPipeline(pm);
-      else if (cores)
-        buildLowerCoresPipeline(pm);
-      else
-        buildLowerToLLVMPipeline(
-            pm, {.packedCall = options.packedCall, .tileLoops = options.tileLoops, .libm = options.promote});
+      buildLowerPipeline(pm, graph,
+                         {.packedCall = options.packedCall,
+                          .tileLoops = options.tileLoops,
+                          .libm = options.promote,
+                          .source = scalar});
       break;
     }
     if (failed(extendStage(pm, stage, options, module)) || failed(runGuarded(module, pm, stage, options)) ||

@@ -16,7 +16,7 @@
 #include "core/Pipelines/HostCheck.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
 #include "llvm/IR/LLVMContext.h"
@@ -37,7 +37,7 @@ static llvm::Error checkPlace(const std::string &target, const Place &place) {
   auto chip = TargetRegistry::get().describe(target);
   if (!chip)
     return chip.takeError();
-  if (launchHierarchy(**chip))
+  if ((*chip)->graph().startsLaunches())
     return llvm::createStringError("programs of '" + target + "' are launches; use --device emulator");
   return llvm::Error::success();
 }

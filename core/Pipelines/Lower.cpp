@@ -15,6 +15,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Pipelines/TileCanonicalization.h"
 #include "core/Transforms/Passes.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -49,7 +50,9 @@ static void expandArithmetic(OpPassManager &pm, llvm::SmallVector<std::string> t
   pm.addPass(arith::createArithExpandOpsPass(expand));
 }
 
-void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptions &options) {
+namespace tilewright {
+
+static void lowerFunctions(OpPassManager &pm, const LoweringOptions &options) {
   pm.addPass(createPlanWorkspace());
   MakeCInterfaceOptions interface;
   interface.packedCall = options.packedCall;
@@ -79,7 +82,7 @@ void tilewright::buildLowerToLLVMPipeline(OpPassManager &pm, const LoweringOptio
   pm.addPass(createEmitUnits());
 }
 
-void tilewright::buildLowerLanesPipeline(OpPassManager &pm) {
+static void lowerLanes(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(createDistributeLanes());
   pm.addPass(createTileCanonicalizer());
@@ -93,7 +96,7 @@ void tilewright::buildLowerLanesPipeline(OpPassManager &pm) {
   pm.addPass(createCheckEngineFences());
 }
 
-void tilewright::buildLowerCoresPipeline(OpPassManager &pm) {
+static void lowerCores(OpPassManager &pm) {
   pm.addPass(createPlanScratchpad());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createLowerTileToEngines());
@@ -116,7 +119,7 @@ void tilewright::buildLowerCoresPipeline(OpPassManager &pm) {
   pm.addPass(createFinishLaunches());
 }
 
-void tilewright::buildLowerCoresToCPipeline(OpPassManager &pm) {
+static void lowerCoresToSource(OpPassManager &pm) {
   pm.addPass(createPlanScratchpad());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createLowerTileToEngines());
@@ -131,4 +134,17 @@ void tilewright::buildLowerCoresToCPipeline(OpPassManager &pm) {
   pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
+}
+
+} // namespace tilewright
+
+void tilewright::buildLowerPipeline(OpPassManager &pm, const MachineGraph &graph, const LoweringOptions &options) {
+  if (!graph.startsLaunches())
+    lowerFunctions(pm, options);
+  else if (graph.lanesAreThreads())
+    lowerLanes(pm);
+  else if (options.source)
+    lowerCoresToSource(pm);
+  else
+    lowerCores(pm);
 }

@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The order of the optimising passes. The plain path takes none of them.
+/// One list of passes for every chip. A pass stands in it once for each place in the order where the machine has what
+/// it works on: threads in lockstep, a memory that copies fill, a host program.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/TileCanonicalization.h"
 #include "core/Transforms/Passes.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -19,69 +21,63 @@
 
 using namespace mlir;
 
-void tilewright::buildOptimizePipeline(OpPassManager &pm, bool plain) {
-  if (plain)
-    return;
-  pm.addNestedPass<func::FuncOp>(createFuseHalos());
-  pm.addNestedPass<func::FuncOp>(createScheduleKernels());
-  pm.addNestedPass<func::FuncOp>(createTileAndFuse());
-  pm.addNestedPass<func::FuncOp>(createPlaceTiles());
-  pm.addNestedPass<func::FuncOp>(createMapContractions());
-  pm.addNestedPass<func::FuncOp>(createUnrollTaps());
-  pm.addNestedPass<func::FuncOp>(createFuseNests());
-  pm.addNestedPass<func::FuncOp>(createVectorizeNests());
-  pm.addPass(createTileCanonicalizer());
-  pm.addPass(createCSEPass());
-}
-
-void tilewright::buildMapPipeline(OpPassManager &pm) {
-  pm.addNestedPass<func::FuncOp>(createLowerTileParallel());
-  pm.addPass(createSplitKernels());
-  pm.addPass(createShareKernels());
-}
-
-/// What programs on memrefs have beside kernels.
+/// What programs on memrefs have beside kernels, where a host program starts launches.
 static void simplifyHostCode(OpPassManager &pm) {
   pm.addPass(tilewright::createCopyByteViews());
   pm.addNestedPass<func::FuncOp>(tilewright::createSimplifyHostCode());
   pm.addNestedPass<func::FuncOp>(tilewright::createMapParallelToLanes());
 }
 
-void tilewright::buildOptimizeLanesPipeline(OpPassManager &pm) {
-  simplifyHostCode(pm);
-  pm.addNestedPass<func::FuncOp>(createSplitReductions());
-  pm.addNestedPass<func::FuncOp>(createMapContractions());
-  pm.addNestedPass<func::FuncOp>(createMapRowProgramsToLanes());
-  pm.addNestedPass<func::FuncOp>(createMapRowsToLanes());
-  pm.addNestedPass<func::FuncOp>(createMapTransposesToLanes());
-  pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
-  pm.addPass(createTileCanonicalizer());
-  pm.addPass(createCSEPass());
-}
-
-void tilewright::buildMapLanesPipeline(OpPassManager &pm) {
-  pm.addPass(createPlaceHostCode());
-  pm.addPass(createTileCanonicalizer());
-  pm.addPass(createOutlineLaunches());
-  pm.addPass(createDropSignedness());
-  pm.addPass(createTileCanonicalizer());
-  pm.addPass(createCSEPass());
-}
-
-void tilewright::buildOptimizeCoresPipeline(OpPassManager &pm, bool vectors) {
-  simplifyHostCode(pm);
+void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &graph, bool vectors) {
+  const bool launches = graph.startsLaunches(), lanes = graph.lanesAreThreads();
+  const bool staged = graph.threadMemory(); // copies bring what a thread works on; else caches do
+  vectors &= !lanes;
+  if (launches)
+    simplifyHostCode(pm);
+  if (!lanes && !staged) {
+    pm.addNestedPass<func::FuncOp>(createFuseHalos());
+    pm.addNestedPass<func::FuncOp>(createScheduleKernels());
+    pm.addNestedPass<func::FuncOp>(createTileAndFuse());
+    pm.addNestedPass<func::FuncOp>(createPlaceTiles());
+  }
+  if (lanes)
+    pm.addNestedPass<func::FuncOp>(createSplitReductions());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createUnrollTaps());
-  pm.addNestedPass<func::FuncOp>(createFuseNests());
-  pm.addNestedPass<func::FuncOp>(createScheduleKernels());
-  pm.addNestedPass<func::FuncOp>(createTileAndFuse());
-  pm.addNestedPass<func::FuncOp>(createPlaceTiles());
-  pm.addNestedPass<func::FuncOp>(createPipelineTiles());
+  if (!lanes)
+    pm.addNestedPass<func::FuncOp>(createFuseNests());
+  if (staged) {
+    pm.addNestedPass<func::FuncOp>(createScheduleKernels());
+    pm.addNestedPass<func::FuncOp>(createTileAndFuse());
+    pm.addNestedPass<func::FuncOp>(createPlaceTiles());
+    pm.addNestedPass<func::FuncOp>(createPipelineTiles());
+  }
+  if (lanes) {
+    pm.addNestedPass<func::FuncOp>(createMapRowProgramsToLanes());
+    pm.addNestedPass<func::FuncOp>(createMapRowsToLanes());
+    pm.addNestedPass<func::FuncOp>(createMapTransposesToLanes());
+    pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
+  }
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createVectorizeNests());
   pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
 }
 
-void tilewright::buildMapCoresPipeline(OpPassManager &pm) { buildMapLanesPipeline(pm); }
+void tilewright::buildMapPipeline(OpPassManager &pm, const MachineGraph &graph) {
+  const bool launches = graph.startsLaunches();
+  if (launches) {
+    pm.addPass(createPlaceHostCode());
+    pm.addPass(createTileCanonicalizer());
+    pm.addPass(createOutlineLaunches());
+    pm.addPass(createDropSignedness());
+    pm.addPass(createTileCanonicalizer());
+    pm.addPass(createCSEPass());
+  }
+  if (!launches) {
+    pm.addNestedPass<func::FuncOp>(createLowerTileParallel());
+    pm.addPass(createSplitKernels());
+    pm.addPass(createShareKernels());
+  }
+}

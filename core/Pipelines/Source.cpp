@@ -16,6 +16,7 @@
 #include "tilewright/Compiler.h"
 #include "tilewright/Cores.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Pass/PassManager.h"
@@ -65,9 +66,11 @@ source(ModuleOp module, llvm::function_ref<llvm::Expected<std::string>(ModuleOp,
   auto chip = targetOf(module);
   if (!chip)
     return chip.takeError();
-  if (!coreHierarchy(**chip) || !module->hasAttr(scalarCodeAttr))
-    return llvm::createStringError("source is written of programs for scratchpad targets; '" + (*chip)->target() + ":" +
-                                   (*chip)->chip() + "' is of another kind");
+  if (!(*chip)->graph().threadMemory() || !module->hasAttr(scalarCodeAttr))
+    return llvm::createStringError(
+        "source is written of launches that are one thread on each core, with a memory of its "
+        "own; '" +
+        (*chip)->target() + ":" + (*chip)->chip() + "' has none");
   return make(module, **chip);
 }
 

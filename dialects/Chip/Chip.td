@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A chip is data: levels of parallelism, memories, engines that copy between
-// them, units and rates. The same classes describe the three kinds of chip:
+// them, units and rates. The same classes describe unlike chips, and what lies
+// between these three:
 //
 //                levels                      memories                      copies
 //   multicore    core, lane                  global, l3, l2, l1, vector    none: loads
@@ -55,8 +56,8 @@ def RegisterPool : MemoryRole<"RegisterPool">;
 def UniformRegisters : MemoryRole<"UniformRegisters">;
 
 /// How the threads of the level that a memory belongs to, and of levels inside, get at it. `InferredAccess`: by loads and
-/// stores, but cores with a scratchpad and without a Lockstep level reach a Backing memory only if a CopyEngine record
-/// leads from it to a register file.
+/// stores, but a core that is one thread, with a scratchpad and without caches, reaches a Backing memory only if a CopyEngine
+/// record leads from it to a register file.
 class Access<string access_> { string access = access_; }
 def InferredAccess : Access<"Inferred">;
 def LoadsAndStores : Access<"LoadsAndStores">;

@@ -207,3 +207,43 @@ def test_numbers_of_a_chip_are_declared_alike():
     assert sorted(fields) == sorted(listed) and len(set(fields)) == len(fields)
     assert all(field == source for field, source in copied) and set(fields) <= {field for field, _ in copied}
     assert all(f"| `{field}` |" in page for field in fields)
+
+
+#: Code that asks for a kind of chip, or puts one together from levels.
+KIND = re.compile(
+    r"\b(?:lane|core|launch|block)Hierarchy\(|\bis(?:Simt|SIMT|Gpu|Cpu|Npu|Vector|Scratchpad|Lane|Core)(?:Chip|Target)?\((?:\*|chip|target|graph)"
+    r"|[kK]indOf\((?:\*+)?(?:chip|target)|\bChipKind\b|[!=]= *LevelKind::(?:Lockstep|Concurrent)"
+    r"|(?:lockstep|concurrent)Level\(\) *(?:\)|\?|&&|\|\||[!=]=)|![\w.()>*-]*(?:lockstep|concurrent)Level\(\)")
+
+
+def kinds_of(text):
+    return [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if KIND.search(line.split("//")[0])]
+
+
+def test_core_asks_for_no_kind_of_chip():
+    """Levels and memories are read in core/Machine and in what shows or writes a description; everyone else asks the graph for
+    the capability that it needs."""
+    found = [
+        f"{path.relative_to(SOURCE)}:{number}: {line}"
+        for path in tracked("core")
+        if path.suffix in (".h", ".cpp") and not path.is_relative_to(SOURCE / "core/Machine")
+        and path != SOURCE / "core/include/tilewright/MachineGraph.h"
+        for number, line in kinds_of(path.read_text())
+        if not path.is_relative_to(SOURCE / "core/TableGen") and path.name != "ChipDrawing.cpp"  # words of the levels
+    ]
+    assert not found, "ask chip.graph() for what the place needs (docs/chip-description.md#what-the-compiler-asks):\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("line, count", [
+    ("if (laneHierarchy(chip))", 1), ("std::optional<CoreHierarchy> cores = coreHierarchy(*chip);", 1), ("return isSimt(chip);", 1),
+    ("if (level.kind == LevelKind::Lockstep)", 1), ("bool lanes = !chip.graph().lockstepLevel();", 1), ("if (graph.concurrentLevel())", 1),
+    ("switch (kindOf(chip)) {", 1), ("if (isScratchpad(buffer))", 0), ("LaneHierarchy::of(graph)", 0), ("// laneHierarchy(chip)", 0),
+    ("graph.lockstepLevel()->count", 0), ("chip.graph().threadMemory()", 0)])
+def test_kinds_are_recognised(line, count):
+    assert len(kinds_of(line)) == count
+
+
+def test_each_stage_has_one_list_of_passes():
+    header = (SOURCE / "core/include/tilewright/Pipeline.h").read_text()
+    builders = re.findall(r"^void build(\w+)Pipeline\(", header, re.MULTILINE)
+    assert builders == ["Import", "Affine", "Reference", "Optimize", "Map", "Lower"]

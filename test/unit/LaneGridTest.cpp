@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
 using namespace mlir;
@@ -47,7 +48,7 @@ struct Grid {
 
   bool fit() {
     auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:A100"));
-    FailureOr<tile::ParallelOp> result = fitGrid(grid, *laneHierarchy(*chip));
+    FailureOr<tile::ParallelOp> result = fitGrid(grid, LaneHierarchy::of(chip->graph()));
     if (failed(result))
       return false;
     grid = *result;

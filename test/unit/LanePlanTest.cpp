@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Parser/Parser.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -79,7 +80,7 @@ template <typename Ask> auto withProduct(StringRef text, StringRef chipName, Ask
   FailureOr<Nest> nest = analyzeNest(root);
   FailureOr<Contraction> c = recognizeContraction(*nest);
   auto chip = llvm::cantFail(TargetRegistry::get().describe(chipName));
-  return ask(LaneContractionQuestion{*c}, *chip, *laneHierarchy(*chip));
+  return ask(LaneContractionQuestion{*c}, *chip, LaneHierarchy::of(chip->graph()));
 }
 
 /// Seconds of the plan for `text`, and what is written: `results`, or none; of so many parts of k.

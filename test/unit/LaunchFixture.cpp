@@ -17,6 +17,7 @@
 #include "mlir/Parser/Parser.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -176,11 +177,11 @@ std::vector<std::string> test::ringChips() {
   for (const Target *target : TargetRegistry::get().targets())
     for (const std::string &chip : target->chips()) {
       auto description = llvm::cantFail(target->describe(chip));
-      auto hierarchy = laneHierarchy(*description);
       bool groups = llvm::any_of(description->units(), [](const MatrixUnit &unit) {
         return unit.scopeCount > 1 && unit.a.residence == Residence::Scratchpad;
       });
-      if (hierarchy && groups && tileEngine(*description) && description->units().size() != units) {
+      if (description->graph().hasBlocks() && groups && tileEngine(*description) &&
+          description->units().size() != units) {
         units = description->units().size();
         names.push_back((target->name() + ":" + chip).str());
       }

@@ -13,6 +13,7 @@
 
 #include "LaunchFixture.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
@@ -30,7 +31,7 @@ std::vector<std::string> laneChips() {
   for (const Target *target : TargetRegistry::get().targets())
     for (const std::string &chip : target->chips()) {
       auto description = llvm::cantFail(target->describe(chip));
-      if (!laneHierarchy(*description))
+      if (!description->graph().hasBlocks())
         continue;
       std::string units;
       for (const MatrixUnit &unit : description->units())

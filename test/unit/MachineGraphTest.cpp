@@ -13,6 +13,8 @@
 
 #include "tilewright/MachineGraph.h"
 #include "tilewright/ChipTable.h"
+#include "tilewright/Cores.h"
+#include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
 #include <gtest/gtest.h>
 
@@ -103,6 +105,20 @@ std::vector<Way> waysOf(const MachineGraph &graph, const char *from, const char 
   return result;
 }
 
+/// What the compiler asks before it chooses passes, models and the form of a program.
+std::string answersOf(const MachineGraph &graph) {
+  std::string text = graph.startsLaunches() ? "launches" : "any thread calls it";
+  if (graph.lanesAreThreads())
+    text += "; lanes";
+  if (graph.hasBlocks())
+    text += "; blocks" + (graph.blockMemory() ? " over " + graph.blockMemory()->name : "");
+  if (graph.threadMemory())
+    text += "; thread's own " + graph.threadMemory()->name;
+  if (!graph.caches().empty())
+    text += "; caches";
+  return graph.sharesOutermost() ? text + "; outermost shared" : text;
+}
+
 } // namespace
 
 TEST(MachineGraph, CoresWithVectors) {
@@ -113,6 +129,8 @@ TEST(MachineGraph, CoresWithVectors) {
   EXPECT_EQ(graph.concurrentLevel(), nullptr);
   EXPECT_EQ(graph.lockstepLevel()->count, 16);
   EXPECT_FALSE(graph.lanesAreThreads());
+  EXPECT_EQ(graph.threadLevel()->name, "cpu");
+  EXPECT_EQ(answersOf(graph), "any thread calls it; caches");
   EXPECT_EQ(graph.backing()->name, "dimm");
   EXPECT_EQ(graph.lastSharedCache()->name, "far");
   EXPECT_EQ(graph.caches().front()->name, "near");
@@ -135,6 +153,8 @@ TEST(MachineGraph, LanesOfSubgroups) {
   EXPECT_EQ(graph.clusterLevel()->name, "cga");
   EXPECT_EQ(graph.lockstepLevel()->name, "bundle");
   EXPECT_TRUE(graph.lanesAreThreads());
+  EXPECT_EQ(graph.threadLevel()->name, "bundle");
+  EXPECT_EQ(answersOf(graph), "launches; lanes; blocks over smem; caches; outermost shared");
   EXPECT_EQ(graph.memoryOf("cta")->name, "smem");
   EXPECT_EQ(graph.memoryOf("sm"), nullptr);
   EXPECT_EQ(graph.laneRegisters()->name, "own");
@@ -166,6 +186,7 @@ TEST(MachineGraph, CoresWithAScratchpad) {
   const MachineGraph &graph = described.graph();
   EXPECT_EQ(graph.memoryOf("tile")->name, "sram");
   EXPECT_EQ(graph.accumulatorMemoryOf("tile")->name, "adders");
+  EXPECT_EQ(answersOf(graph), "launches; thread's own sram");
   EXPECT_EQ(graph.accumulatorRegisters(), nullptr);
   EXPECT_EQ(graph.lastSharedCache(), nullptr);
   EXPECT_TRUE(graph.reaches("tile", *graph.backing()));
@@ -210,6 +231,34 @@ TEST(MachineGraph, LanesWithAnAccumulatorMemory) {
   EXPECT_EQ(graph.units()[0].a, graph.memoryOf("cta"));
   EXPECT_EQ(graph.units()[0].c, graph.accumulatorMemoryOf("cta"));
   EXPECT_TRUE(graph.reaches("thread", *graph.units()[0].c));
+  EXPECT_EQ(answersOf(graph), "launches; lanes; blocks over smem; caches; outermost shared");
+}
+
+/// Lanes whose block has a memory that copies alone fill: it is none that they hand data over in, however large it is.
+TEST(MachineGraph, LanesWithAMemoryThatEnginesFill) {
+  ChipTable table = lanes();
+  table.memories.push_back(memory("operands", "cta", MemoryKind::Scratchpad, 1 << 20));
+  table.memories.back().access = MemoryAccess::EnginesOnly;
+  table.copies.push_back(engine("fill", "hbm", "operands"));
+  TableDescription both = chip(table);
+  EXPECT_EQ(answersOf(both.graph()), "launches; lanes; blocks over smem; caches; outermost shared");
+  EXPECT_EQ(both.graph().memoryOf("cta")->name, "operands");
+  EXPECT_FALSE(both.graph().reaches("bundle", *both.graph().named("operands")));
+  llvm::erase_if(table.memories, [](const Memory &memory) { return memory.name == "smem"; });
+  TableDescription alone = chip(table);
+  EXPECT_EQ(answersOf(alone.graph()), "launches; lanes; blocks; caches; outermost shared");
+  EXPECT_EQ(LaneHierarchy::of(alone.graph()).scratchpadBytes, 0);
+}
+
+/// Cores that wait for each other, with vectors: neither blocks of lanes nor cores for themselves.
+TEST(MachineGraph, ClustersOfVectorCores) {
+  ChipTable table = cores();
+  table.levels.insert(table.levels.begin() + 1, {"core", LevelKind::Concurrent, 4});
+  table.memories.back() = file("zmm", "core", MemoryRole::VectorRegisters);
+  table.memories.push_back(memory("tcm", "cpu", MemoryKind::Scratchpad, 1 << 18));
+  TableDescription described = chip(table);
+  EXPECT_EQ(described.graph().threadLevel()->name, "core");
+  EXPECT_EQ(answersOf(described.graph()), "any thread calls it; caches; outermost shared");
 }
 
 /// Vector cores with a scratchpad of their own, which engines fill, and with caches.
@@ -223,6 +272,15 @@ TEST(MachineGraph, VectorCoresWithAScratchpad) {
   EXPECT_TRUE(graph.reaches("cpu", *graph.backing()));
   EXPECT_TRUE(graph.reaches("cpu", *graph.memoryOf("cpu")));
   EXPECT_EQ(waysOf(graph, "dimm", "tcm"), std::vector{Way::Engine});
+  EXPECT_EQ(answersOf(graph), "launches; thread's own tcm; caches");
+  CoreHierarchy core = CoreHierarchy::of(described);
+  EXPECT_EQ(core.cores, 8);
+  EXPECT_TRUE(core.in && core.in->name == "in" && !core.out && core.reachesGlobal);
+  // Without caches it is a record of an engine that would say so.
+  llvm::erase_if(table.memories, [](const Memory &memory) { return memory.kind == MemoryKind::Cache; });
+  TableDescription bare = chip(table);
+  EXPECT_EQ(answersOf(bare.graph()), "launches; thread's own tcm");
+  EXPECT_FALSE(bare.graph().reaches("cpu", *bare.graph().backing()));
 }
 
 /// No level below the cores, no scratchpad: one thread each, whose registers are a file of single values.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/NestModel.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 
@@ -33,7 +34,7 @@ NestPlan plan(const NestTask &task, llvm::StringRef name, std::vector<NestPlan> 
     registerLinkedTargets();
   auto chip = TargetRegistry::get().describe(name);
   EXPECT_TRUE(bool(chip));
-  return planNest(task, **chip, *laneHierarchy(**chip), considered);
+  return planNest(task, **chip, LaneHierarchy::of((*chip)->graph()), considered);
 }
 
 /// The plan of `iterations` for the same task; it has to be among those that the model looks at.

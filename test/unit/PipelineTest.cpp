@@ -11,9 +11,12 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "LaunchFixture.h"
-#include "tilewright/Compiler.h"
 #include "tilewright/Pipeline.h"
+#include "LaunchFixture.h"
+#include "tilewright/ChipTable.h"
+#include "tilewright/Compiler.h"
+#include "tilewright/MachineGraph.h"
+#include "tilewright/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/InitAllPasses.h"
@@ -36,18 +39,41 @@ std::string textOf(const mlir::OpPassManager &pm) {
   return text;
 }
 
+ChipTable coresWithAScratchpad() {
+  ChipTable table;
+  table.name = "cores";
+  table.levels = {{"core", LevelKind::Parallel, 2}};
+  Memory global, scratchpad;
+  global.name = "global";
+  scratchpad.name = "scratchpad";
+  global.level = scratchpad.level = "core";
+  global.kind = MemoryKind::Global;
+  scratchpad.kind = MemoryKind::Scratchpad;
+  table.memories = {global, scratchpad};
+  return table;
+}
+
 TEST(Pipeline, EveryStageReadsBackAsWritten) {
   mlir::registerAllPasses();
   registerAllPasses();
-  const std::pair<const char *, std::function<void(mlir::OpPassManager &)>> stages[] = {
-      {"import", buildImportPipeline},
-      {"affine", buildAffinePipeline},
-      {"reference", buildReferencePipeline},
-      {"optimise", [](mlir::OpPassManager &pm) { buildOptimizePipeline(pm); }},
-      {"map", buildMapPipeline},
-      {"lower", [](mlir::OpPassManager &pm) { buildLowerToLLVMPipeline(pm, {.packedCall = true}); }},
-      {"reference lowering",
-       [](mlir::OpPassManager &pm) { buildLowerToLLVMPipeline(pm, {.tileLoops = true, .libm = true}); }}};
+  test::programContext();
+  using Builder = std::function<void(mlir::OpPassManager &)>;
+  std::vector<std::pair<std::string, Builder>> stages = {
+      {"import", buildImportPipeline}, {"affine", buildAffinePipeline}, {"reference", buildReferencePipeline}};
+  std::shared_ptr<const TargetDescription> chips[] = {
+      llvm::cantFail(TargetRegistry::get().describe("cpu:zen4")),
+      llvm::cantFail(TargetRegistry::get().describe("nvidia:H200")),
+      std::make_shared<TableDescription>("test", coresWithAScratchpad())};
+  for (const auto &chip : chips) {
+    const MachineGraph &graph = chip->graph();
+    std::string on = " on " + chip->chip().str();
+    stages.emplace_back("optimise" + on, [&](mlir::OpPassManager &pm) { buildOptimizePipeline(pm, graph); });
+    stages.emplace_back("map" + on, [&](mlir::OpPassManager &pm) { buildMapPipeline(pm, graph); });
+    for (LoweringOptions options : {LoweringOptions{.packedCall = true},
+                                    LoweringOptions{.tileLoops = true, .libm = true}, LoweringOptions{.source = true}})
+      stages.emplace_back("lower" + on,
+                          [&graph, options](mlir::OpPassManager &pm) { buildLowerPipeline(pm, graph, options); });
+  }
   for (const auto &[name, build] : stages) {
     mlir::OpPassManager pm(mlir::ModuleOp::getOperationName(), mlir::OpPassManager::Nesting::Implicit);
     build(pm);

@@ -15,6 +15,7 @@
 #include "LaunchFixture.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -79,7 +80,7 @@ TEST(Ring, BlocksTakeTilesInTurn) {
     Product p(g, m, n, k, random);
     auto counters = check(compiled, chip + " in turn", {}, {p.a, p.b, p.c, p.c}, p.expected, 1e-6);
     ASSERT_FALSE(counters.empty());
-    int64_t blocks = laneHierarchy(*llvm::cantFail(TargetRegistry::get().describe(chip)))->blocks;
+    int64_t blocks = LaneHierarchy::of(llvm::cantFail(TargetRegistry::get().describe(chip))->graph()).blocks;
     EXPECT_EQ(counters.front().blocks, uint64_t(blocks));
     // What units read in the scratchpad takes the banks' least time.
     std::string units = chip.substr(0, chip.find(':')) + ".";

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/RowModel.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "gtest/gtest.h"
 #include <limits>
@@ -38,7 +39,7 @@ std::optional<RowProgramPlan> plan(const RowProgramTask &task, llvm::StringRef n
     registerLinkedTargets();
   auto chip = TargetRegistry::get().describe(name);
   EXPECT_TRUE(bool(chip));
-  return planRowProgram(task, **chip, *laneHierarchy(**chip));
+  return planRowProgram(task, **chip, LaneHierarchy::of((*chip)->graph()));
 }
 
 TEST(RowModel, FewRowsGetMoreSubgroupsThanMany) {

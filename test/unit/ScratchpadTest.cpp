@@ -19,7 +19,9 @@
 #include "tilewright/Compiler.h"
 #include "tilewright/Cores.h"
 #include "tilewright/Explain.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Pipeline.h"
+#include "tilewright/TableTarget.h"
 #include "tilewright/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -32,12 +34,43 @@ extern "C" const TargetPlugin *tilewrightTarget_accelerator();
 
 namespace {
 
+/// The accelerator with a cache, and with vectors whose elements are a level in lockstep.
+ChipTable withCachesAndVectors(const TargetDescription &chip) {
+  ChipTable table;
+  table.name = "cores";
+  table.clockMHz = chip.clockMHz();
+  table.levels = chip.levels();
+  table.levels.push_back({"element", LevelKind::Lockstep, 16});
+  table.memories = chip.memories();
+  Memory cache;
+  cache.name = "cache";
+  cache.level = table.levels.front().name;
+  cache.kind = MemoryKind::Cache;
+  cache.bytes = 1 << 20;
+  cache.bytesPerClock = cache.writeBytesPerClock = 32;
+  cache.latency = 20;
+  cache.lineBytes = 64;
+  cache.ways = 8;
+  cache.source = "guess: a test";
+  table.memories.push_back(cache);
+  table.units = chip.units();
+  for (MatrixUnit &unit : table.units)
+    unit.name = "between." + llvm::StringRef(unit.name).split('.').second.str();
+  table.copies = chip.copies();
+  table.vectorOps = chip.vectorOps();
+  table.numbers = chip.numbers();
+  return table;
+}
+
 mlir::MLIRContext &programContext() {
   static auto *context = [] {
     TargetRegistry &registry = TargetRegistry::get();
     if (registry.targets().empty())
       registerLinkedTargets();
     llvm::cantFail(registry.add(std::unique_ptr<Target>(tilewrightTarget_accelerator()->create())));
+    auto chip = llvm::cantFail(registry.describe("accelerator:npu"));
+    llvm::cantFail(registry.add(
+        std::make_unique<TableTarget>("between", "", std::vector<ChipTable>{withCachesAndVectors(*chip)})));
     mlir::DialectRegistry dialects;
     registerAllDialects(dialects);
     for (const Target *target : registry.targets())
@@ -53,7 +86,8 @@ struct Outcome {
 };
 
 /// Compiles, runs in every mode (or one), compares with float64; every failure is one of the test.
-Outcome run(const std::string &text, std::vector<int64_t> sizes = {}, bool allModes = true) {
+Outcome run(const std::string &text, std::vector<int64_t> sizes = {}, bool allModes = true,
+            const char *target = "accelerator:npu") {
   Outcome outcome;
   mlir::ScopedDiagnosticHandler handler(&programContext(), [&](mlir::Diagnostic &diagnostic) {
     outcome.messages += diagnostic.str() + "\n";
@@ -65,7 +99,7 @@ Outcome run(const std::string &text, std::vector<int64_t> sizes = {}, bool allMo
     return outcome;
   }
   RunOptions options;
-  options.compile.target = "accelerator:npu";
+  options.compile.target = target;
   options.sizes = std::move(sizes);
   options.place.emulator = true;
   options.referenceTarget = "cpu:host";
@@ -158,14 +192,34 @@ std::string gemm(const char *type, int64_t m, int64_t n, int64_t k, bool tail = 
 TEST(Scratchpad, ItsChipHasCoresWithEngines) {
   programContext();
   auto chip = llvm::cantFail(TargetRegistry::get().describe("accelerator:npu"));
-  std::optional<CoreHierarchy> cores = coreHierarchy(*chip);
-  ASSERT_TRUE(cores);
-  EXPECT_EQ(cores->cores, 4);
-  ASSERT_TRUE(cores->in && cores->out && cores->accumulator);
-  EXPECT_EQ(cores->in->queueDepth, 8);
-  EXPECT_TRUE(cores->reachesGlobal);
-  // A chip of another kind has none.
-  EXPECT_FALSE(coreHierarchy(*llvm::cantFail(TargetRegistry::get().describe("cpu:zen4"))));
+  ASSERT_TRUE(chip->graph().threadMemory());
+  CoreHierarchy cores = CoreHierarchy::of(*chip);
+  EXPECT_EQ(cores.cores, 4);
+  ASSERT_TRUE(cores.in && cores.out && cores.accumulator);
+  EXPECT_EQ(cores.in->queueDepth, 8);
+  EXPECT_TRUE(cores.reachesGlobal);
+}
+
+/// A chip between the kinds that a reader may have in mind gets the answer of each question by itself.
+TEST(Scratchpad, CoresMayHaveCachesAndVectorsToo) {
+  programContext();
+  auto chip = llvm::cantFail(TargetRegistry::get().describe("between:cores"));
+  EXPECT_EQ(chip->graph().caches().size(), 1u);
+  EXPECT_TRUE(chip->graph().threadMemory() && chip->graph().lockstepLevel() && CoreHierarchy::of(*chip).reachesGlobal);
+  auto usesEngines = [](const Outcome &outcome) {
+    return llvm::all_of(outcome.counters, [](const KernelCounters &each) { return engineCycles(each, "copy") > 0; });
+  };
+  Outcome product = run(gemm("bf16", 96, 160, 64), {}, true, "between:cores");
+  EXPECT_TRUE(usesEngines(product));
+  EXPECT_GT(unitCycles(product.counters.front()), 0);
+  Outcome rows = run(R"(
+func.func @rows(%x: tensor<37x200xf32>) -> tensor<37x200xf32> {
+  %e = tensor.empty() : tensor<37x200xf32>
+  %r = linalg.softmax dimension(1) ins(%x : tensor<37x200xf32>) outs(%e : tensor<37x200xf32>) -> tensor<37x200xf32>
+  return %r : tensor<37x200xf32>
+})",
+                     {}, true, "between:cores");
+  EXPECT_TRUE(usesEngines(rows)) << "its tiles come by copies";
 }
 
 TEST(Scratchpad, ProductsAreRightInEveryMode) {

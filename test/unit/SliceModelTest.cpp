@@ -16,6 +16,7 @@
 #include "core/CostModel/Machine/BankClocks.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
 #include "core/CostModel/Schedules/PlanRanking.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include <set>
 
@@ -33,9 +34,9 @@ void eachChip(llvm::function_ref<void(const TargetDescription &, const LaneHiera
   for (const Target *target : TargetRegistry::get().targets())
     for (const std::string &name : target->chips()) {
       auto chip = llvm::cantFail(target->describe(name));
-      if (auto hierarchy = laneHierarchy(*chip)) {
+      if (chip->graph().hasBlocks()) {
         SCOPED_TRACE((target->name() + ":" + name).str());
-        visit(*chip, *hierarchy);
+        visit(*chip, LaneHierarchy::of(chip->graph()));
       }
     }
 }

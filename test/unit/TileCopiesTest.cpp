@@ -13,6 +13,7 @@
 #include "core/CostModel/Copies/TileCopies.h"
 #include "core/Machine/CopyPaths.h"
 #include "tilewright/ChipTable.h"
+#include "tilewright/MachineGraph.h"
 #include "gtest/gtest.h"
 #include <cmath>
 
@@ -65,7 +66,7 @@ TableDescription chipWith(std::vector<CopyEngine> copies, bool reaches = true) {
 }
 
 TileCopyPlan plan(const TableDescription &chip, TileTransfer tile) {
-  return planTileCopy(tile, /*in=*/true, *coreHierarchy(chip), chip);
+  return planTileCopy(tile, /*in=*/true, CoreHierarchy::of(chip), chip);
 }
 
 } // namespace
@@ -129,14 +130,14 @@ TEST(TileCopies, ACoreThatDoesNotReachTheArrayMovesNothing) {
   TableDescription chip = chipWith({engine("rows")}, /*reaches=*/false);
   EXPECT_EQ(plan(chip, tile).way, CopyWay::Core);
   EXPECT_TRUE(std::isinf(plan(chip, tile).coreClocks));
-  EXPECT_TRUE(std::isinf(planTileCopies(tile, 128, 128, false, true, *coreHierarchy(chip), chip).coreClocks));
+  EXPECT_TRUE(std::isinf(planTileCopies(tile, 128, 128, false, true, CoreHierarchy::of(chip), chip).coreClocks));
   tile.order = TileOrder::Rows;
   EXPECT_EQ(plan(chip, tile).way, CopyWay::Rows);
 }
 
 TEST(TileCopies, TilesAtEdgesCountAsWhatExists) {
   TableDescription chip = chipWith({engine("rows")});
-  CoreHierarchy cores = *coreHierarchy(chip);
+  CoreHierarchy cores = CoreHierarchy::of(chip);
   TileTransfer tile{32, 64, 1, TileOrder::Rows, 96};
   TileCopyPlan whole = planTileCopies(tile, 64, 128, true, true, cores, chip),
                part = planTileCopies(tile, 48, 96, true, true, cores, chip);

@@ -37,6 +37,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tilewright/Explain.h"
+#include "tilewright/MachineGraph.h"
 #include "tilewright/Residency.h"
 
 namespace tilewright {
@@ -139,12 +140,27 @@ int64_t turnedBefore(const Contraction &c, const TurnedOperands &turned) {
          (llvm::is_contained(turned.buffers, c.b.access.memref) ? turnsB : 0);
 }
 
+/// Where operands of units are held.
+struct ContractionPlace {
+  explicit ContractionPlace(const TargetDescription &chip) {
+    const MachineGraph &graph = chip.graph();
+    if (graph.hasBlocks())
+      lanes = LaneHierarchy::of(graph);
+    if (graph.threadMemory() && graph.backing())
+      cores = CoreHierarchy::of(chip);
+  }
+
+  std::optional<LaneHierarchy> lanes; // in registers of the lanes of a block, and its memory
+  std::optional<CoreHierarchy> cores; // in a memory of the one thread; without both, in its vector and tile registers
+};
+
 void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions &options, TurnedOperands turned,
              PaddedOperands padded) {
   AffineForOp root = c.nest.root();
   std::string reason;
-  std::optional<LaneHierarchy> lanes = laneHierarchy(target);
-  std::optional<CoreHierarchy> cores = coreHierarchy(target);
+  const ContractionPlace place(target);
+  const std::optional<LaneHierarchy> &lanes = place.lanes;
+  const std::optional<CoreHierarchy> &cores = place.cores;
   ContractionTask task;
   task.contraction = c;
   task.mayReassociate = options.mayReassociate;
@@ -299,7 +315,11 @@ void MapContractions::runOnOperation() {
   const NumericFreedom freedom = NumericFreedom::of(settings);
   options.threads = settings.threads;
   options.mayReassociate = settings.mayReassociate();
-  if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target))
+  // Operands that come by copies into a block's memory are widened, turned and freed of padding before or while they
+  // come.
+  const ContractionPlace place(**target);
+  const std::optional<LaneHierarchy> &lanes = place.lanes;
+  if (lanes)
     separateInsides(getOperation(), {**target, *lanes, freedom, options.overrides, options.turnBefore.value_or(0)});
   // One at a time: a rewrite erases nests that another could have named.
   for (bool changed = true; changed;) {
@@ -314,7 +334,7 @@ void MapContractions::runOnOperation() {
       seen.insert(root);
       TurnedOperands turned;
       PaddedOperands padded;
-      if (std::optional<LaneHierarchy> lanes = laneHierarchy(**target)) {
+      if (lanes) {
         if (widenOperands(*contraction, **target))
           contraction = recognizeContraction(*analyzeNest(root));
         orientToResult(*contraction);

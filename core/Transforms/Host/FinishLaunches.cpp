@@ -38,8 +38,9 @@ struct FinishLaunches : tilewright::impl::FinishLaunchesBase<FinishLaunches> {
     std::unique_ptr<LaneOps> ops;
     auto target = targetOf(module);
     if (!target)
-      llvm::consumeError(target.takeError());                     // reported below, if there is a launch
-    bool isOneThread = target && !(*target)->graph().hasBlocks(); // a launch is one program on each core
+      llvm::consumeError(target.takeError()); // reported below, if there is a launch
+    // A launch is one program on each core: nobody has to say what a lane does.
+    bool isOneThread = target && !(*target)->graph().lanesAreThreads();
     for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
       std::optional<LaunchShape> shape = launchShapeOf(function);
       if (!shape || function.isExternal())

@@ -351,8 +351,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
     LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
       threads = context.settings.threads;
       // Engines that fill a core's memory copy arrays as they are.
-      const Level *cores = context.chip.graph().parallelLevel();
-      if (context.model.vectorBytes() != 0 && !(cores && context.chip.graph().memoryOf(cores->name)))
+      if (context.model.vectorBytes() != 0 && !context.chip.graph().threadMemory())
         accessBoolsAsBytes(function);
       for (Block &block : function.getBody())
         vectorizeBlock(block, context.model, context.settings.mayReassociate(), {});

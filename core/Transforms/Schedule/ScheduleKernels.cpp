@@ -390,9 +390,13 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
     auto chip = requireTarget(function);
     if (failed(chip))
       return signalPassFailure();
-    // Where cores have no memory that programs fill, caches keep what tiles hand on.
-    if (!(*chip)->caches().empty() && !(*chip)->graph().hasBlocks())
-      return scheduleChains(function, **chip);
+    // Where threads have no memory that programs fill, caches keep what tiles hand on.
+    const MachineGraph &graph = (*chip)->graph();
+    if (!graph.lanesAreThreads() && !graph.threadMemory()) {
+      if (!graph.caches().empty())
+        scheduleChains(function, **chip);
+      return;
+    }
     FailureOr<CoreTarget> target = requireCores(function);
     if (failed(target))
       return signalPassFailure();

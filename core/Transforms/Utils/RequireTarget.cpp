@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "mlir/IR/Diagnostics.h"
+#include "tilewright/MachineGraph.h"
 
 using namespace tilewright;
 
@@ -22,30 +23,37 @@ llvm::FailureOr<std::shared_ptr<const TargetDescription>> tilewright::requireTar
   return *chip;
 }
 
-/// The chip of `op` with the levels that `find` finds; where it finds none, a diagnostic with what the chip lacks.
-template <typename Hierarchy>
-static llvm::FailureOr<ChipWith<Hierarchy>>
-require(mlir::Operation *op, std::optional<Hierarchy> (*find)(const TargetDescription &), llvm::StringRef lack) {
+/// The chip of `op` where its machine `has` what a pass needs; else a diagnostic with what it lacks.
+static llvm::FailureOr<std::shared_ptr<const TargetDescription>>
+require(mlir::Operation *op, bool (*has)(const MachineGraph &), llvm::StringRef lack) {
   auto chip = requireTarget(op);
-  if (failed(chip))
-    return mlir::failure();
-  if (std::optional<Hierarchy> hierarchy = find(**chip))
-    return ChipWith<Hierarchy>{*chip, *hierarchy};
+  if (failed(chip) || has((*chip)->graph()))
+    return chip;
   return op->emitError() << "chip " << (*chip)->target() << ":" << (*chip)->chip() << lack;
 }
 
-static constexpr llvm::StringLiteral runsNoLanes = " runs no lanes: it lacks levels grid, block and subgroup";
+static llvm::FailureOr<LaunchTarget> requireLevels(mlir::Operation *op, bool (*has)(const MachineGraph &)) {
+  auto chip = require(op, has, " runs no lanes: it lacks levels grid, block and subgroup");
+  if (failed(chip))
+    return mlir::failure();
+  return LaunchTarget{*chip, LaneHierarchy::of((*chip)->graph())};
+}
 
 llvm::FailureOr<LaunchTarget> tilewright::requireLanes(mlir::Operation *op) {
-  return require(op, laneHierarchy, runsNoLanes);
+  return requireLevels(op, [](const MachineGraph &graph) { return graph.hasBlocks(); });
 }
 
 llvm::FailureOr<LaunchTarget> tilewright::requireLaunches(mlir::Operation *op) {
-  return require(op, launchHierarchy, runsNoLanes);
+  return requireLevels(op, [](const MachineGraph &graph) { return graph.startsLaunches(); });
 }
 
 llvm::FailureOr<CoreTarget> tilewright::requireCores(mlir::Operation *op) {
-  return require(op, coreHierarchy, " has no cores with a scratchpad");
+  auto chip = require(
+      op, [](const MachineGraph &graph) { return graph.threadMemory() && graph.backing(); },
+      " has no cores with a scratchpad");
+  if (failed(chip))
+    return mlir::failure();
+  return CoreTarget{*chip, CoreHierarchy::of(**chip)};
 }
 
 llvm::FailureOr<const MatrixUnit *> tilewright::requireUnit(mlir::Operation *op, const TargetDescription &chip,

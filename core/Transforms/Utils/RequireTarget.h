@@ -35,13 +35,13 @@ template <typename Hierarchy> struct ChipWith {
 using LaunchTarget = ChipWith<LaneHierarchy>;
 using CoreTarget = ChipWith<CoreHierarchy>;
 
-/// The same for passes of SIMT targets; a diagnostic at `op` where the chip runs none.
+/// The same for passes over lanes of blocks; a diagnostic at `op` where the chip runs none.
 llvm::FailureOr<LaunchTarget> requireLanes(mlir::Operation *op);
 
-/// The same for any chip whose programs are launches (launchHierarchy).
+/// The same for any chip whose programs are launches (`MachineGraph::startsLaunches`).
 llvm::FailureOr<LaunchTarget> requireLaunches(mlir::Operation *op);
 
-/// The same for scratchpad targets.
+/// The same for passes over cores that have a memory of their own (`MachineGraph::threadMemory`).
 llvm::FailureOr<CoreTarget> requireCores(mlir::Operation *op);
 
 /// The unit that `op` names as `name`; a diagnostic where `chip` has none of this name.

@@ -1,4 +1,4 @@
-//===- Cores.h - Chips whose cores program engines --------------*- C++ -*-===//
+//===- Cores.h - Cores that program engines ---------------------*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,15 +6,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The third kind of chip: each core runs one thread, has a scratchpad, and
-/// gives commands to engines that work beside it:
+/// Where a core is one thread and has a memory of its own
+/// (`MachineGraph::threadMemory`), it gives commands to engines that work beside it:
 ///
 ///   global --in--> scratchpad --A, B--> unit --> accumulator
 ///      ^               ^ |                          |
 ///      +-----out-------+ +------- vector unit ------+
-///
-/// A chip is of this kind when the members of its parallel level have a
-/// scratchpad and no level runs in lockstep.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -33,10 +30,10 @@ struct CoreHierarchy {
   const Memory *accumulator = nullptr;            // null: units write the scratchpad
   const CopyEngine *in = nullptr, *out = nullptr; // null: the core copies
   bool reachesGlobal = false;                     // its own loads and stores address global memory
-};
 
-/// The cores of `chip`; nullopt for chips of other kinds.
-std::optional<CoreHierarchy> coreHierarchy(const TargetDescription &chip);
+  /// Those of a chip whose cores have a memory of their own.
+  static CoreHierarchy of(const TargetDescription &chip);
+};
 
 /// Marks a module whose code shall have no vectors, before the stages: it is given out as source
 /// (writeC, writeLLVM).

@@ -30,6 +30,7 @@
 
 namespace tilewright {
 
+class MachineGraph;
 class TargetDescription;
 struct MatrixUnit;
 
@@ -217,7 +218,7 @@ public:
   virtual void finishLaunch(mlir::LLVM::LLVMFuncOp function, const LaunchShape &shape) const = 0;
 };
 
-/// Lanes and subgroups of a chip that runs lanes: levels grid (parallel), block (concurrent), subgroup (lockstep).
+/// The levels of a launch: grid (parallel), block (concurrent), subgroup (lockstep).
 struct LaneHierarchy {
   std::string grid, block, subgroup; // names of the levels
   int64_t blocks = 1;                // that run at a time, one on each
@@ -228,14 +229,11 @@ struct LaneHierarchy {
   std::string scratchpad;            // name of the block's memory, empty: none
   int64_t scratchpadBytes = 0;
   int64_t sectorBytes = 1; // of global memory, that accesses of a subgroup are gathered into
+
+  /// Those of a chip whose programs are launches (`MachineGraph::startsLaunches`). Where a core is one thread, a block
+  /// is one core with one lane, and `block` and `subgroup` are empty.
+  static LaneHierarchy of(const MachineGraph &graph);
 };
-
-/// The hierarchy of `chip`; nullopt for a chip whose innermost level is one thread.
-std::optional<LaneHierarchy> laneHierarchy(const TargetDescription &chip);
-
-/// The same for any chip whose programs are launches: on one whose cores program engines (Cores.h) a block is one core
-/// with one lane, and `block` and `subgroup` are empty.
-std::optional<LaneHierarchy> launchHierarchy(const TargetDescription &chip);
 
 /// The lane operations of the chip named by the module attribute `tilewright.target`; an error if it has none.
 llvm::Expected<std::unique_ptr<LaneOps>> laneOpsOf(mlir::Operation *op);

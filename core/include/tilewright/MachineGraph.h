@@ -74,11 +74,27 @@ public:
   const Level *clusterLevel() const { return cluster; }
   /// The level whose members execute one instruction: lanes of a subgroup, elements of a vector.
   const Level *lockstepLevel() const { return lockstep; }
-  /// Whether programs are grids of blocks: parts of a lockstep level that wait for each other inside of a parallel
-  /// level.
-  bool hasBlocks() const { return parallel && concurrent && lockstep; }
-  /// Whether these members have registers of their own and so are threads; else they are elements of a vector.
-  bool lanesAreThreads() const { return lockstep && laneRegisters(); }
+  /// Whether the members of the lockstep level are threads, with registers of their own; else they are elements of a
+  /// vector.
+  bool lanesAreThreads() const { return lockstep && (laneRegisters() || !vectorRegisters()); }
+  /// The innermost level whose members are threads.
+  const Level *threadLevel() const { return lanesAreThreads() ? lockstep : concurrent ? concurrent : parallel; }
+
+  //===-- Programs --------------------------------------------------------===//
+  // How a program runs follows from threads and memories. Each question stands by itself: a chip may answer them in any
+  // combination.
+
+  /// Whether threads work in blocks: as lanes of subgroups that wait for each other, inside of a parallel member.
+  bool hasBlocks() const { return parallel && concurrent && lanesAreThreads(); }
+  /// The memory in which a thread that is alone on its member of the parallel level keeps tiles: the scratchpad of a
+  /// core. Null where several threads share a member, and where caches keep what a thread uses.
+  const Memory *threadMemory() const {
+    return parallel && threadLevel() == parallel ? memoryOf(parallel->name) : nullptr;
+  }
+  /// Whether a program is a host program that starts launches: where it matters on which member something runs, since
+  /// its threads wait for each other there or see a memory that others do not. Else it is a function, which any thread
+  /// of the chip can call.
+  bool startsLaunches() const { return hasBlocks() || (threadMemory() && backing()); }
 
   //===-- Memories --------------------------------------------------------===//
 
@@ -94,13 +110,15 @@ public:
   /// Bytes of the backing memory that accesses of neighbouring threads are gathered into: what a miss of the last cache
   /// fetches, as the counters of the emulator and vendors' profilers count it; at least 1.
   int64_t sectorBytes() const;
-  /// Whether the numbers of `memory` are those of the whole chip: at the outermost level of a chip with blocks, whose
-  /// members share it. Else they are of one member of the memory's level, as its threads see it.
-  bool isOfWholeChip(const Memory &memory) const { return hasBlocks() && memory.level == allLevels.front().name; }
+  /// Whether numbers of memories at the outermost level are those of the whole chip: threads are members of a level
+  /// inside, which share it. Else they are of one member, as its thread sees it.
+  bool sharesOutermost() const { return threadLevel() && threadLevel() != &allLevels.front(); }
+  bool isOfWholeChip(const Memory &memory) const { return sharesOutermost() && memory.level == allLevels.front().name; }
   /// Where a member of `level` keeps what it works on, the Staging memory of the level; of several the largest.
   const Memory *memoryOf(llvm::StringRef level) const { return at(MemoryRole::Staging, level); }
-  /// That of the innermost level whose members wait for each other: the scratchpad of a block.
-  const Memory *blockMemory() const { return concurrent ? memoryOf(concurrent->name) : nullptr; }
+  /// The one in which threads of a block hand data to each other: Staging, at the innermost level whose members wait
+  /// for each other, and its threads load and store it; of several the largest. One that only engines fill is none.
+  const Memory *blockMemory() const;
   /// Where units of a member of `level` add up, if that is a memory.
   const Memory *accumulatorMemoryOf(llvm::StringRef level) const;
   const Memory *vectorRegisters() const { return first(MemoryRole::VectorRegisters); }

@@ -30,7 +30,7 @@ class OpPassManager;
 
 namespace tilewright {
 
-class TargetDescription;
+class MachineGraph;
 
 /// Dialects, interfaces and passes that the stages use.
 void registerAllDialects(mlir::DialectRegistry &registry);
@@ -42,31 +42,24 @@ void buildImportPipeline(mlir::OpPassManager &pm);
 void buildAffinePipeline(mlir::OpPassManager &pm);
 /// Stage 2 without any optimisation and without kernels: an independent judge of buildAffinePipeline.
 void buildReferencePipeline(mlir::OpPassManager &pm);
-/// The plain path of `--verify`: stage 3 without any optimisation.
-void buildOptimizePipeline(mlir::OpPassManager &pm, bool plain = false);
-void buildMapPipeline(mlir::OpPassManager &pm);
-/// Stages 3 to 5 of chips that run lanes: contractions and nests on grid, block and subgroup; launches and their
-/// manifest; the code of one lane in the LLVM dialect, with the target's own ops and units as calls by record.
-void buildOptimizeLanesPipeline(mlir::OpPassManager &pm);
-void buildMapLanesPipeline(mlir::OpPassManager &pm);
-void buildLowerLanesPipeline(mlir::OpPassManager &pm);
 
-/// The same for chips whose cores program engines: contractions by unit and copy engine, everything else on the cores;
-/// commands as calls of primitives.
-void buildOptimizeCoresPipeline(mlir::OpPassManager &pm, bool vectors = true);
-void buildMapCoresPipeline(mlir::OpPassManager &pm);
-void buildLowerCoresPipeline(mlir::OpPassManager &pm);
-/// Stage 5 for programs that are given out as source: scalar loops, structured control flow, arrays as memrefs, the
-/// vendor's names (see writeC and writeLLVM).
-void buildLowerCoresToCPipeline(mlir::OpPassManager &pm);
+//===-- Stages 3 to 5: which passes run follows from the machine graph ------===//
+
+/// `vectors`: nests that stay with one thread are vectorised; not those of programs that are given out as source.
+void buildOptimizePipeline(mlir::OpPassManager &pm, const MachineGraph &graph, bool vectors = true);
+/// Launches and their manifest where a host program starts them, else threads and kernels that are shared.
+void buildMapPipeline(mlir::OpPassManager &pm, const MachineGraph &graph);
 
 struct LoweringOptions {
   bool packedCall = false; // for callers in this process, see the pass make-c-interface
   bool tileLoops = false;  // tile ops by their reference lowering to scalar loops, instead of vectors
   bool libm = false;       // elementary functions by calls of libm, instead of expand-math
+  bool source = false;     // for programs that are given out as source (writeC, writeLLVM), see buildLowerPipeline
 };
-/// What is common to targets that lower to LLVM on the host: tile -> vector -> LLVM dialect.
-void buildLowerToLLVMPipeline(mlir::OpPassManager &pm, const LoweringOptions &options = {});
+/// Where values reside decides: functions of one thread become vectors and LLVM's dialect; launches the code of one
+/// lane with the target's own ops, or that of one core with commands as calls of primitives. As `source` the latter is
+/// scalar loops, structured control flow, arrays as memrefs, and the vendor's names. Units are calls by record.
+void buildLowerPipeline(mlir::OpPassManager &pm, const MachineGraph &graph, const LoweringOptions &options = {});
 
 } // namespace tilewright
 

@@ -30,13 +30,13 @@ namespace tilewright {
 using namespace mlir;
 using namespace tilewright;
 
-/// Whether something of the chip uses the scratchpad beside the lanes, by a way of its own.
+/// Whether something of the chip uses a memory that the lanes of a block write, by a way of its own.
 static bool hasFencedEngines(const TargetDescription &chip) {
   auto readsScratchpad = [](const MatrixUnit &unit) {
     return unit.scopeCount > 1 &&
            (unit.a.residence == Residence::Scratchpad || unit.b.residence == Residence::Scratchpad);
   };
-  return chip.graph().hasBlocks() && (tileEngine(chip) || llvm::any_of(chip.units(), readsScratchpad));
+  return chip.graph().blockMemory() && (tileEngine(chip) || llvm::any_of(chip.units(), readsScratchpad));
 }
 
 namespace {

@@ -34,7 +34,7 @@ struct ChipTable {
   std::vector<MatrixUnit> units;
   std::vector<CopyEngine> copies;
   std::vector<VectorOp> vectorOps;
-  std::vector<Rate> rates;
+  std::vector<Fact> numbers;
 
   bool hasFeature(llvm::StringRef feature) const;
 };
@@ -56,9 +56,8 @@ public:
   llvm::ArrayRef<MatrixUnit> units() const override { return facts.units; }
   llvm::ArrayRef<CopyEngine> copies() const override { return facts.copies; }
   llvm::ArrayRef<VectorOp> vectorOps() const override { return facts.vectorOps; }
-  llvm::ArrayRef<Rate> rates() const override { return facts.rates; }
+  llvm::ArrayRef<Fact> numbers() const override { return facts.numbers; }
   bool hasFeature(llvm::StringRef feature) const override { return facts.hasFeature(feature); }
-  std::optional<double> rate(llvm::StringRef op) const override;
   CodegenTarget codegen() const override;
   const ChipTable &table() const { return facts; }
 

@@ -88,7 +88,7 @@ public:
 llvm::Error unknownName(llvm::StringRef kind, llvm::StringRef name, llvm::ArrayRef<std::string> known);
 
 /// All facts of a description as JSON: {"target", "chip", "clockMHz", "codegen": {...}, "levels": [...], "memories":
-/// [...], "copies": [...], "units": [...], "vectorOps": [...], "rates": {...}}. Bytes, clocks, bytes per clock.
+/// [...], "copies": [...], "units": [...], "vectorOps": [...], "numbers": {...}}. Bytes, clocks, bytes per clock.
 llvm::json::Object toJson(const TargetDescription &chip);
 
 /// The targets of this process.
@@ -121,7 +121,7 @@ void registerLinkedTargets();
 
 /// Version of what a plugin shares with the core: the classes and structures of these headers. Grows with every change
 /// that a compiled plugin would notice; the rule and all changes stand in docs/api-changes.md.
-inline constexpr uint32_t targetApiVersion = 6;
+inline constexpr uint32_t targetApiVersion = 7;
 
 #ifdef __GXX_RTTI
 inline constexpr uint32_t builtWithRtti = 1;

@@ -21,6 +21,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,21 @@ struct Level {
 
 enum class MemoryKind { Global, Cache, Scratchpad, RegisterFile, Accumulator };
 
+/// What a memory is for: how the core finds it. `Inferred` in a description: by kind and level (MachineGraph.h).
+enum class MemoryRole {
+  Inferred,
+  Backing,          // arrays of a program live there
+  Cached,           // fills by itself
+  Staging,          // members of its level keep there what they work on
+  Accumulators,     // units add up there; a register file of this role holds accumulators alone
+  VectorRegisters,  // vectors of one thread
+  LaneRegisters,    // those that one lane can name
+  RegisterPool,     // registers that lanes of a member of the level share out
+  UniformRegisters, // one value for all lanes of a subgroup
+};
+/// How threads get at a memory. `Inferred`: MachineGraph.h.
+enum class MemoryAccess { Inferred, LoadsAndStores, EnginesOnly };
+
 /// One memory. Capacities in bytes, bandwidth in bytes per clock of one member
 /// of `level`, latency in clocks.
 struct Memory {
@@ -54,14 +70,17 @@ struct Memory {
   double writeBytesPerClock = 0;          // ordinary stores, with the line fetched first
   double streamingWriteBytesPerClock = 0; // stores that bypass the caches
   double latency = 0;
-  int64_t lineBytes = 0; // caches
-  int64_t ways = 0;      // caches
-  int64_t banks = 0;     // scratchpads
-  int64_t bankBytes = 0; // scratchpads
-  int64_t entries = 0;   // register files: number of registers
+  int64_t lineBytes = 0;   // caches
+  int64_t ways = 0;        // caches
+  int64_t sectorBytes = 0; // caches: what a miss fetches, 0: a line; global: what accesses are gathered into
+  int64_t banks = 0;       // scratchpads
+  int64_t bankBytes = 0;   // scratchpads
+  int64_t entries = 0;     // register files: number of registers
   int64_t entryBytes = 0;
   int64_t pageBytes = 0; // global: span that a hardware prefetcher follows
   std::string source;    // where the numbers come from
+  MemoryRole role = MemoryRole::Inferred;
+  MemoryAccess access = MemoryAccess::Inferred;
 };
 
 /// Element types that records name.
@@ -213,12 +232,34 @@ struct CodegenTarget {
   std::string features; // "+wide,-matrix": the chip's features, and a minus for those that `cpu` implies but it lacks
 };
 
-/// Operations of kind `op` per clock, in instructions of one member of the innermost parallel level.
-struct Rate {
-  std::string op; // "fma.f32", "exp2.f32", "load", ...
-  double perClock = 1;
+/// The numbers of a chip beside those of memories, engines and units; dialects/Chip/Numbers.td explains each.
+enum class Number {
+#define TW_NUMBER(enumerator, field, group, unit, key) enumerator,
+#include "tilewright/Numbers.def"
+};
+enum class NumberGroup { Arithmetic, Move, Core, Team, Lane, LaneCode };
+enum class NumberUnit { PerClock, Cycles, Count, Bytes, Part, Nanoseconds };
+/// What Numbers.def says of a number.
+struct NumberField {
+  Number number;
+  llvm::StringLiteral name; // of the field in a record
+  NumberGroup group;
+  NumberUnit unit;
+  llvm::StringLiteral oldKey; // in the list `rates`, which it replaced; empty: it was not there
+};
+llvm::ArrayRef<NumberField> numberFields();
+inline const NumberField &fieldOf(Number number) { return numberFields()[static_cast<size_t>(number)]; }
+/// "per clock", "clocks", "bytes".
+llvm::StringRef unitName(NumberUnit unit);
+
+/// One of them, known.
+struct Fact {
+  Number number = Number::Load;
+  double value = 1;
   std::string source;
 };
+
+class MachineGraph;
 
 /// A chip. Returned objects live as long as the description.
 class TargetDescription {
@@ -234,13 +275,16 @@ public:
   virtual llvm::ArrayRef<MatrixUnit> units() const = 0;
   virtual llvm::ArrayRef<CopyEngine> copies() const { return {}; }
   virtual llvm::ArrayRef<VectorOp> vectorOps() const { return {}; }
-  virtual llvm::ArrayRef<Rate> rates() const { return {}; }
+  virtual llvm::ArrayRef<Fact> numbers() const { return {}; }
   virtual bool hasFeature(llvm::StringRef feature) const = 0;
-  /// Operations of kind `op` ("fma.f32", "exp2.f32", "convert.bf16.f32", "load", "store", "shuffle") that one
-  /// member of the innermost parallel level completes per clock, in vector instructions; nullopt = unknown.
-  virtual std::optional<double> rate(llvm::StringRef op) const = 0;
+  /// One of the numbers; nullopt = unknown.
+  std::optional<double> number(Number number) const;
   /// Triple, processor and features for LLVM; empty for a chip whose code LLVM does not generate.
   virtual CodegenTarget codegen() const = 0;
+
+  /// The same facts by role: levels, memories, ways between them (tilewright/MachineGraph.h). Made when first asked
+  /// for.
+  const MachineGraph &graph() const;
 
   // Conveniences over the tables.
   const MatrixUnit *unit(llvm::StringRef name) const;
@@ -251,6 +295,10 @@ public:
   std::pair<int64_t, int64_t> vectorRegisters() const;
   /// Members of the outermost parallel level (cores).
   int64_t parallelWidth() const;
+
+private:
+  mutable std::once_flag graphMade;
+  mutable std::shared_ptr<const MachineGraph> made;
 };
 
 /// Whether a unit agrees with itself: layouts cover their operands, lanes match the scope, element types fit together,
