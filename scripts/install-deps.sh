@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what Tilewright needs to build and test on Debian 12: packages through apt, the Python test modules into
-# build/venv. Does nothing, quickly, where all is present. Run it as root, or as a user who may use sudo.
+# build/venv, those of front ends into folders of their own. Does nothing, quickly, where all is present. Run it as root, or as a
+# user who may use sudo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,6 +21,8 @@ torch_modules=(torch==2.13.0 torchao==0.18.0 numpy==1.26.4 expecttest==0.3.0 pyt
 jax_modules=(jax==0.10.2 jaxlib==0.10.2 numpy==2.3.4 ml_dtypes==0.5.4 scipy==1.17.1 pytest==8.3.4 pytest-xdist==3.6.1)
 # Those of the tests of tilewright.onnx, in build/venv-onnx: 0.2 GB.
 onnx_modules=(onnx==1.23.2 sympy==1.14.0 numpy==2.3.4 ml_dtypes==0.5.4 pytest==8.3.4 pytest-xdist==3.6.1)
+# Those of the tests of tilewright.tf, in build/venv-tf: 1.7 GB, for the full mode (TILEWRIGHT_FULL=1) or with --tf.
+tf_modules=(tensorflow-cpu==2.21.0 jaxlib==0.10.2 numpy==2.4.6 ml_dtypes==0.6.0 pytest==8.3.4 pytest-xdist==3.6.1)
 
 missing() {
   local package
@@ -91,6 +94,9 @@ front_end() { # NAME TITLE MODULES
 front_end torch PyTorch "${torch_modules[@]}"
 front_end jax JAX "${jax_modules[@]}"
 front_end onnx ONNX "${onnx_modules[@]}"
+if [ "${1:-}" = --tf ] || [ "${TILEWRIGHT_FULL:-0}" = 1 ]; then
+  front_end tf TensorFlow "${tf_modules[@]}"
+fi
 
 stamp=build/venv/.tilewright-modules
 if [ "$(cat "$stamp" 2>/dev/null)" != "${python_modules[*]}" ]; then

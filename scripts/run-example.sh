@@ -5,10 +5,14 @@
 #   scripts/run-example.sh [tw-run's options]     another program: scripts/run-example.sh examples/mlp-f32.mlir --verify
 #   scripts/run-example.sh --torch [FILE.py]      a PyTorch model, compiled by one line (examples/pytorch)
 #   scripts/run-example.sh --jax [FILE.py]        a JAX function and its gradient, compiled by one line (examples/jax)
+#   scripts/run-example.sh --tf [FILE.py]         a Keras model trained by a compiled step (examples/tensorflow)
 #   scripts/run-example.sh --onnx [MODEL.onnx]    an ONNX model beside ONNX's reference, and its package (examples/onnx)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/install-deps.sh
+case "${1:-}" in
+  --tf) scripts/install-deps.sh --tf ;;
+  *) scripts/install-deps.sh ;;
+esac
 cmake --preset release >/dev/null
 cmake --build --preset release --target tw-run tw-compile tw-targets
 front_end() { # NAME MODULE TITLE [ARGUMENTS OF PYTHON]
@@ -23,6 +27,7 @@ front_end() { # NAME MODULE TITLE [ARGUMENTS OF PYTHON]
 case "${1:-}" in
   --torch) front_end torch torch PyTorch "${2:-examples/pytorch/inference.py}" ;;
   --jax) front_end jax jax JAX "${2:-examples/jax/training.py}" ;;
+  --tf) front_end tf tensorflow TensorFlow "${2:-examples/tensorflow/training.py}" ;;
   --onnx) front_end onnx onnx ONNX examples/onnx/inference.py "${@:2}" ;;
 esac
 if [ $# -eq 0 ]; then

@@ -75,6 +75,9 @@ front_end() { # NAME MODULE TITLE
 front_end torch torch PyTorch
 front_end jax jax JAX
 front_end onnx onnx ONNX
+if [ "$TILEWRIGHT_FULL" -eq 1 ]; then
+  front_end tf tensorflow TensorFlow
+fi
 
 if [ "$TILEWRIGHT_FULL" -eq 1 ]; then
   scripts/test-sanitize.sh --integration | tee "$results/sanitize.log"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 import threading
 from typing import Any, Optional, Sequence, Union
 
@@ -37,6 +38,13 @@ def describe(target: str, *, plugins: Sequence[str] = ()) -> dict:
     return json.loads(_described(target, tuple(plugins)))
 
 
+def _is_safe_here() -> bool:
+    """Whether the compiler runs in this process where nobody says so. TensorFlow brings an LLVM whose symbols are seen
+    in all of its process, so beside it the compiler has a process of its own."""
+    chosen = os.environ.get("TILEWRIGHT_IN_PROCESS")
+    return chosen != "0" if chosen is not None else "tensorflow" not in sys.modules
+
+
 def _compile(text: bytes, name: str, options: dict, in_process: bool) -> _capi.Compiled:
     """In this process, or in the worker where the caller or an earlier crash says so."""
     global _worker, _crashed
@@ -65,7 +73,7 @@ def build(text: Union[str, bytes], *, target: str = "cpu:host", function: Option
     chip = json.loads(facts)
     kind = output or next(kind for kind in ("so", "tw", *chip["outputs"]) if kind in chip["outputs"])
     if in_process is None:
-        in_process = os.environ.get("TILEWRIGHT_IN_PROCESS", "1") != "0"
+        in_process = _is_safe_here()
     artifact = Artifact(None, kind, f"{chip['target']}:{chip['chip']}", chip["codegen"], text=source,  # type: ignore[arg-type]
                         name=name, options=options)
     store = cache if isinstance(cache, Cache) else None if cache is False else Cache(None if cache in (None, True) else cache)
@@ -104,7 +112,8 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
     name        what diagnostics call the text
     plugins     target plugins to load
     cache       None: the default directory (TILEWRIGHT_CACHE_DIR); False: none; else a directory
-    in_process  False: in a process of its own; None: in this one, unless TILEWRIGHT_IN_PROCESS is 0 or it crashed before
+    in_process  False: in a process of its own; None: in this one, unless TILEWRIGHT_IN_PROCESS is 0, TensorFlow is loaded, or
+                it crashed before
     """
     chip = json.loads(_described(target, tuple(plugins)))
     if device is None:
@@ -112,6 +121,9 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
     if device not in ("host", "emulator", "model", "gpu"):
         raise OptionError(f"unknown device '{device}'; expected host, emulator, model or gpu")
     if device in ("emulator", "model"):
+        if "tensorflow" in sys.modules and not _is_safe_here():
+            raise OptionError(f"device='{device}' does not run in a process that has loaded TensorFlow; write a package with "
+                              "keep_source=True and load it with device= in another process")
         source = text.encode() if isinstance(text, str) else bytes(text)
         options: dict[str, Any] = {"plugin": list(plugins), "target": target, "fp": fp, "threads": threads, "device": device}
         if function:

@@ -39,7 +39,7 @@ class Worker:
     def _start(self) -> subprocess.Popen:
         folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))}
-        return subprocess.Popen([sys.executable, "-m", "tilewright.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        return subprocess.Popen([sys.executable, "-c", "from tilewright.worker import main; main()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                 env=environment)
 
     def compile(self, text: bytes, name: str, options: Mapping[str, Any]) -> _capi.Compiled:
@@ -85,7 +85,3 @@ def main() -> None:
         _send(stdout, answer)
         if isinstance(answer, CompilerCrash):
             return
-
-
-if __name__ == "__main__":
-    main()

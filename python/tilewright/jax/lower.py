@@ -9,8 +9,6 @@ from typing import Any, Sequence
 import jax
 
 from .. import stablehlo
-from ..compiler import compile
-from ..errors import CompileError
 from ..options import Options
 from ..program import Program
 
@@ -34,6 +32,11 @@ def text_of(function, *arguments: Any) -> str:
     return text_of_jaxpr(jax.make_jaxpr(function)(*arguments))
 
 
+def logged(text: str) -> str:
+    log.debug("compiles:\n%s", text)
+    return text
+
+
 class Compiled:
     """A jaxpr with its program; the program is compiled at the first call. Equal where it is the same object, so that JAX
     may keep it as a parameter."""
@@ -43,20 +46,7 @@ class Compiled:
 
     @functools.cached_property
     def program(self) -> Program:
-        text = text_of_jaxpr(self.closed)
-        log.debug("compiles:\n%s", text)
-
-        def build(text):
-            o = self.options
-            return compile(text, target=o.target, device=o.device, fp=o.fp, threads=o.threads, name="<graph>")
-        try:
-            return build(text)
-        except CompileError as error:
-            try:  # once more, with the lines of the user's function
-                build(text_of_jaxpr(self.closed, locations=True))
-            except CompileError as located:
-                raise located from None
-            raise error from None
+        return self.options.compile(lambda places: logged(text_of_jaxpr(self.closed, places)))
 
     def __call__(self, arrays: Sequence[Any]) -> list:
         """numpy's arrays in, numpy's arrays out."""

@@ -6,15 +6,14 @@ import dataclasses
 import logging
 import os
 import threading
-from typing import Any, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 import onnx
 
 from .. import package
-from ..compiler import build, compile
 from ..emit.context import Unsupported
-from ..errors import ArgumentError, CompileError, Error, OptionError
+from ..errors import ArgumentError, Error, OptionError
 from ..options import Options, read
 from ..program import Program
 from .reader import Input, NeedsValue, Reader, inputs_of
@@ -163,30 +162,18 @@ class Model:
         return tuple(d if isinstance(d, int) else sympy.Symbol(d or f"{given.name}.{i}", integer=True, positive=True)
                      for i, d in enumerate(given.dims))
 
+    def _writer(self, built: Built, case: Case, arrays: Mapping[str, np.ndarray]) -> Callable[[bool], str]:
+        """Gives the text, or one with the names of nodes."""
+        return lambda places: self._build(case, arrays, True).text if places else built.text
+
     def _compiled(self, built: Built, case: Case, arrays: Mapping[str, np.ndarray]) -> tuple:
         log.debug("compiles:\n%s", built.text)
-        o = self.options
-
-        def make(text: str) -> Program:
-            return compile(text, target=o.target, device=o.device, fp=o.fp, threads=o.threads, name=self.name)
-        program = self._located(lambda: make(built.text), lambda: make(self._build(case, arrays, locations=True).text))
+        program = self.options.compile(self._writer(built, case, arrays), self.name)
         if built.weights:
             program = package.bound(program, built.weights)
             program.weights = built.weights  # keeps them
         program.names = built.inputs
         return program, built.inputs, built.dtypes
-
-    @staticmethod
-    def _located(make: Any, again: Any) -> Any:
-        """What `make` gives; its errors are those of `again`, whose text has the names of nodes."""
-        try:
-            return make()
-        except CompileError as error:
-            try:
-                again()
-            except CompileError as located:
-                raise located from None
-            raise error from None
 
     # For a look, and for packages
 
@@ -224,12 +211,7 @@ class Model:
         except NeedsValue as error:
             raise Unsupported(f"{error}; give them with values=") from None
         chosen = [targets] if isinstance(targets, str) else list(targets or [self.options.target])
-
-        def artifact(target: str, text: str) -> Any:
-            threads = self.options.threads if target.startswith("cpu") else 1
-            return build(text, target=target, fp=self.options.fp, threads=threads, name=self.name)
-        artifacts = [self._located(lambda: artifact(t, built.text),
-                                   lambda: artifact(t, self._build(case, arrays, locations=True).text)) for t in chosen]
+        artifacts = [self.options.build(self._writer(built, case, arrays), t, self.name) for t in chosen]
         names = built.inputs + [f"weight.{i}" for i in range(len(built.weights))]
         bounds = self._ranges(artifacts[0].signature, built, sizes, ranges)
         entry = package.Entry(artifacts, built.weights, names, bounds, {"outputs": self.outputs}, keep_source)

@@ -14,9 +14,10 @@ ELEMENT_TYPES = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "i64"
 def shape_and_type(type):
     """Sizes and element type of a ranked tensor; everything else is refused."""
     if not isinstance(type, ir.RankedTensorType):
-        if not ir.RankedTensorType.isinstance(type):
-            raise Unsupported(f"a value of type {type} is not compiled")
-        type = ir.RankedTensorType(type)
+        try:
+            type = ir.RankedTensorType(type)
+        except ValueError:
+            raise Unsupported(f"a value of type {type} is not compiled") from None
     if not type.has_static_shape:
         raise Unsupported(f"{type} has dynamic sizes; programs are compiled for each shape")
     name = str(type.element_type)
@@ -67,7 +68,14 @@ def enum(attribute):
     return str(attribute).rstrip(">").split()[-1]
 
 
+def operation_name(location):
+    """`MatMul`: the name of the framework's operation, where a location has one and no line."""
+    found = re.match(r'loc\((?:fused\[)?"([^"]+)"(?!:)', str(location))
+    return found[1] if found else None
+
+
 def source_line(location):
-    """`model.py:12`: the innermost line that a location names; None where it names none."""
+    """`model.py:12`: the innermost line that a location names; None where it names none but the framework's own."""
     found = re.findall(r'"([^"<][^"]*)":(\d+)', str(location))
+    found = [line for line in found if "/tensorflow/python/" not in line[0]]
     return f"{found[0][0]}:{found[0][1]}" if found else None

@@ -26,7 +26,7 @@ for _name, _math in (("exponential", "exp"), ("exponential_minus_one", "expm1"),
                      ("ceil", "ceil"), ("round_nearest_even", "roundeven"), ("round_nearest_afz", "round")):
     _function([f"stablehlo.{_name}"], lambda s, a, name=_math: s.math(name, a))
 for _name in ("erf", "erfc", "sinh", "cosh", "asinh", "acosh", "atanh", "asin", "acos", "atan", "tan"):
-    _function([f"chlo.{_name}"], lambda s, a, name=_name: s.math(name, a))
+    _function([f"chlo.{_name}", f"mhlo.{_name}"], lambda s, a, name=_name: s.math(name, a))
 _function(["stablehlo.logistic"], lambda s, a: s.div(1, s.add(s.math("exp", s.neg(a)), 1)))
 _function(["chlo.square"], lambda s, a: s.mul(a, a))
 _function(["stablehlo.negate"], lambda s, a: s.neg(a))

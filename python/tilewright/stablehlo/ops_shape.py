@@ -98,6 +98,15 @@ def get_dimension_size(c):
     return Splat(shape[c.integer("dimension")], (), c.type)
 
 
+@op("stablehlo.set_dimension_size")
+def set_dimension_size(c):
+    """A size that is set to what it is."""
+    size = c.held(1)
+    if not isinstance(size, Splat) or size.number != c.shape[c.integer("dimension")]:
+        c.refuse("a dynamic size is not compiled; programs are compiled for each shape")
+    return c.held(0)
+
+
 @op("stablehlo.optimization_barrier", "mhlo.copy", "stablehlo.copy")
 def identity(c):
     return tuple(c.held(i) for i in range(len(c.op.operands)))

@@ -10,6 +10,7 @@ tensors, so that constants and broadcasts cost nothing where element-wise operat
 
 import dataclasses
 
+import numpy as np
 from jaxlib.mlir import ir
 
 from ..emit import context, types
@@ -17,7 +18,7 @@ from ..emit.function import Function
 from ..emit.scalars import Scalar, Scalars
 from ..emit.value import Value
 from . import registry
-from .attributes import integers, shape_and_type, source_line
+from .attributes import integers, operation_name, shape_and_type, source_line
 from .registry import Unsupported
 
 
@@ -186,6 +187,10 @@ class Reader:
     def _dense(self, op):
         shape, type = shape_and_type(op.results[0].type)
         entries = str(op.attributes["value"]).rsplit(" : ", 1)[0]
+        if type == "i1" and '"' in entries:  # versions of MLIR differ in the bits of hexadecimal text
+            held = ir.DenseIntElementsAttr(op.attributes["value"])
+            flat = np.array([bool(held[i]) for i in range(len(held))]).reshape(shape)
+            entries = f"dense<{str(flat.tolist()).lower()}>"
         value = Value(self.f.fresh(), shape, type)
         self.f.line(f"{value.name} = arith.constant {entries} : {value.text}")
         return value
@@ -258,7 +263,8 @@ def _constant(op):
 def located(op, reason, calls=()):
     """The error with the name of the operation and its line; where it has none, that of the call that it comes from."""
     line = next(filter(None, (source_line(o.location) for o in (op, *reversed(calls)))), None)
-    error = Unsupported(f"{op.name}{f' at {line}' if line else ''}: {reason}")
+    name = operation_name(op.location) if not line else None
+    error = Unsupported(f"{op.name}{f' at {line}' if line else f' of {name!r}' if name else ''}: {reason}")
     error.is_located = True
     return error
 
@@ -266,7 +272,8 @@ def located(op, reason, calls=()):
 def _text_location(location):
     line = source_line(location)
     if line is None:
-        return None
+        name = operation_name(location)
+        return f'"{name}"' if name else None
     path, number = line.rsplit(":", 1)
     return f'"{path}":{number}:1'
 
