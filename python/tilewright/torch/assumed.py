@@ -7,12 +7,14 @@ import torch
 
 from .freeze import static_inputs
 
+#: Tensors that have elements of their own, not those of a tracer or of another library.
+PLAIN = (torch.Tensor, torch.nn.Parameter)
 INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
 
 
 def all_zero(examples):
     """Of each input whether it is a tensor of integers that are all 0 and whose writes are counted."""
-    return [isinstance(e, torch.Tensor) and e.dtype in INTEGERS and not e.is_inference() and not e.any() for e in examples]
+    return [type(e) in PLAIN and e.dtype in INTEGERS and e.device.type != "meta" and not e.is_inference() and not e.any() for e in examples]
 
 
 def zero_inputs(graph, zero):

@@ -1,6 +1,7 @@
 """Quantised tensors: to integers and back, scales that follow from data, products and convolutions of integers, products of 8-bit floats."""
 
 from ..emit import types
+from ..emit.contract import contract
 from ..emit.convolution import convolve, padded_input_with
 from ..emit.value import Value
 from . import quantised_operations
@@ -104,6 +105,14 @@ def quantised_product(c, a, b):
 def quantised_convolution(c, x, weight, fill, stride, padding, dilation, groups):
     wide = padded_input_with(c, x, padding, padding, fill)
     return convolve(c, wide, weight, stride, dilation, groups, c.shape[2:], sum_type(x))
+
+
+@op("tilewright::grouped_product")
+def grouped_product(c, x, weight):
+    n, groups, k = weight.shape
+    split = c.f.view(x, (x.shape[0], groups, k))
+    product = contract(c, split, weight, 4, ["d0", "d2", "d3"], ["d1", "d2", "d3"], ["d0", "d1"], (x.shape[0], n), types.compute(x.type), [2, 3])
+    return c.cast(product, c.type)
 
 
 @op("_scaled_mm")

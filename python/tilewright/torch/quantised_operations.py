@@ -3,6 +3,7 @@ results in f32.
 
     tilewright::quantised_product(a, b)                    (m, k) x (k, n) or (b, m, k) x (b, k, n)
     tilewright::quantised_convolution(x, weight, fill, stride, padding, dilation, groups)     borders are filled with `fill`
+    tilewright::grouped_product(x, weight)                 (m, g * k) x (n, g, k): weights that were unpacked by groups, in floats
 """
 
 import functools
@@ -12,6 +13,7 @@ import torch
 SCHEMAS = {
     "quantised_product": "(Tensor a, Tensor b) -> Tensor",
     "quantised_convolution": "(Tensor x, Tensor weight, int fill, SymInt[] stride, SymInt[] padding, SymInt[] dilation, SymInt groups) -> Tensor",
+    "grouped_product": "(Tensor x, Tensor weight) -> Tensor",
 }
 
 
@@ -29,6 +31,14 @@ def _convolution(x, weight, fill, stride, padding, dilation, groups):
     return sums.to(result_type(x))
 
 
+def _grouped(x, weight):
+    return torch.matmul(x, weight.flatten(1).t())
+
+
+def _grouped_meta(x, weight):
+    return x.new_empty((x.shape[0], weight.shape[0]))
+
+
 def _product_meta(a, b):
     return a.new_empty((*a.shape[:-1], b.shape[-1]), dtype=result_type(a))
 
@@ -43,7 +53,9 @@ def define():
     """Registers them with PyTorch, once; with kernels for hosts too, for graphs of which a part runs eagerly (sums of 8-bit integers are
     exact in float64)."""
     library = torch.library.Library("tilewright", "DEF")
-    for name, (eager, meta) in {"quantised_product": (_product, _product_meta), "quantised_convolution": (_convolution, _convolution_meta)}.items():
+    kernels = {"quantised_product": (_product, _product_meta), "quantised_convolution": (_convolution, _convolution_meta),
+               "grouped_product": (_grouped, _grouped_meta)}
+    for name, (eager, meta) in kernels.items():
         library.define(name + SCHEMAS[name])
         library.impl(name, eager, "CPU")
         library.impl(name, meta, "Meta")

@@ -1,11 +1,13 @@
 """Weights of 8 bits that products of floats read are converted in the order in which they lie in memory, so that the product may convert
 them while it reads them:
 
-    mm(x, mul(to_f32(t(w)), t(s)))   ->   linear(x, mul(to_f32(w), s))
+    mm(x, mul(to_f32(t(w)), t(s)))      ->   linear(x, mul(to_f32(w), s))
+    mm(x, t(view(mul(to_f32(w), s))))   ->   grouped_product(x, mul(to_f32(w), s))      w by groups: (n, g, k)
 """
 
 import torch
 
+from . import quantised_operations
 from .forms import CONVERSIONS, PERMUTATIONS, RESHAPES, fake
 
 aten = torch.ops.aten
@@ -27,11 +29,23 @@ def sink_permutations(graph):
         if place is not None and not node.kwargs and is_transposed(node.args[place + 1]) and is_wide(node.args[place + 1].args[0]):
             x, weight = node.args[place], node.args[place + 1].args[0]
             with graph.inserting_before(node):
-                linear = graph.call_function(aten.linear.default, (x, weight, *node.args[:place]))
-                linear.meta = dict(node.meta)
-            node.replace_all_uses_with(linear)
+                product = by_groups(graph, node, x, weight, node.args[:place]) or \
+                    graph.call_function(aten.linear.default, (x, weight, *node.args[:place]))
+                product.meta = dict(node.meta)
+            node.replace_all_uses_with(product)
             graph.erase_node(node)
     graph.eliminate_dead_code()
+
+
+def by_groups(graph, node, x, weight, addend):
+    """The product where the weight's rows are put together from groups: it sums over groups and in them, and nothing is put together."""
+    grouped = weight.args[0] if weight.target in (aten.view.default, aten.reshape.default, aten._unsafe_view.default) else None
+    if fake(grouped) is None or fake(grouped).dim() != 3 or fake(grouped).shape[0] != fake(weight).shape[0]:
+        return None
+    quantised_operations.define()
+    product = graph.call_function(torch.ops.tilewright.grouped_product.default, (x, grouped))
+    product.meta = {k: v for k, v in node.meta.items()}
+    return graph.call_function(aten.add.Tensor, (product, *addend)) if addend else product
 
 
 #: Products of matrices: the place of their first operand.
