@@ -88,8 +88,8 @@ class Constant:
         """The number that all elements are, as Python's; None where they differ, or are expressions."""
         if self.array.size == 0 or self.is_symbolic:
             return None
-        first = self.array.flat[0]
-        if self.array.size > 1 and not (self.array == first).all():
+        first, last = self.array.flat[0], self.array.flat[-1]
+        if first != last or self.array.size > 2 and not (self.array == first).all():  # of weights the ends differ
             return None
         return bool(first) if self.type == "i1" else float(first) if self.type[0] in "fb" else int(first)
 
