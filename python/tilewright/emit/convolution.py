@@ -29,31 +29,28 @@ def plus(*sizes):
     return total if isinstance(total, int) else plain(total)
 
 
-def convolve(c, x, weight, stride, dilation, groups, outputs, type):
-    """x (n, g * ic, positions), weight (g * oc, ic, taps) -> (n, g * oc, outputs) without padding."""
+def convolve(c, x, weight, stride, dilation, groups, outputs, type, taps_first=False):
+    """x (n, g * ic, positions), weight (g * oc, ic, taps) -> (n, g * oc, outputs) without padding. `taps_first`: the weight is
+    (g * oc, taps, ic), and sums run in this order, so that units which take several summed elements at once find them side by side."""
     spatial, batch = len(stride), x.shape[0]
-    out_each, in_each = weight.shape[0] // groups, weight.shape[1]
-    taps = weight.shape[2:]
+    in_each, taps = (weight.shape[-1], weight.shape[1:-1]) if taps_first else (weight.shape[1], weight.shape[2:])
+    out_each = weight.shape[0] // groups
     depthwise = groups > 1 and out_each == 1 and in_each == 1
-    if groups == 1 or depthwise:
-        lead, summed = ["d0", "d1"], 2 + spatial
-        channels = [] if depthwise else [f"d{summed}"]
-    else:
+    lead = ["d0", "d1"] if groups == 1 or depthwise else ["d0", "d1", "d2"]
+    if len(lead) == 3:
         x = c.f.view(x, (batch, groups, in_each, *x.shape[2:]))
-        weight = c.f.view(weight, (groups, out_each, in_each, *taps))
-        lead, summed = ["d0", "d1", "d2"], 3 + spatial
-        channels = [f"d{summed}"]
-    first_out, first_tap = len(lead), summed + len(channels)
-    loops = first_tap + spatial
+        weight = c.f.view(weight, (groups, out_each, *weight.shape[1:]))
+    first_out, summed = len(lead), len(lead) + spatial
+    loops = summed + spatial + (not depthwise)
+    first_tap = summed if taps_first or depthwise else summed + 1
+    channels = [] if depthwise else [f"d{loops - 1}" if taps_first else f"d{summed}"]
     positions = [f"d{first_out + i} * {stride[i]} + d{first_tap + i} * {dilation[i]}" for i in range(spatial)]
     tap_dims = [f"d{first_tap + i}" for i in range(spatial)]
+    summed_dims = [*tap_dims, *channels] if taps_first else [*channels, *tap_dims]
     if depthwise:
         weight = c.f.view(weight, (groups, *taps))
-        x_map, w_map = ["d0", "d1", *positions], ["d1", *tap_dims]
-    elif groups == 1:
-        x_map, w_map = ["d0", *channels, *positions], ["d1", *channels, *tap_dims]
-    else:
-        x_map, w_map = ["d0", "d1", *channels, *positions], ["d1", "d2", *channels, *tap_dims]
+    x_map = [*lead[:-1], *channels, *positions] if not depthwise else ["d0", "d1", *positions]
+    w_map = [*lead[1:], *summed_dims]
     shape = (batch, *((groups, out_each) if len(lead) == 3 else (groups * out_each,)), *outputs)
     out_map = lead + [f"d{first_out + i}" for i in range(spatial)]
     y = contract(c, x, weight, loops, x_map, w_map, out_map, shape, type, range(summed, loops))

@@ -250,14 +250,17 @@ def convolution(w, node, taken):
             each = weights[0] // groups
             split = w.call(aten.view.default, x.integers, [shape[0], groups, weights[1], *shape[2:]])
             channels = w.call(aten.sum.dim_IntList, split, [2], False, dtype=torch.int32)
-            ones = w.call(aten.full.default, [groups, 1, *weights[2:]], 1, dtype=torch.int32)
+            ones = w.call(aten.full.default, [groups, *weights[2:], 1], 1, dtype=torch.int32)
             sums = w.call(convolve, channels, ones, fill * weights[1], stride, padding, dilation, groups)
             if each == 1 or groups == 1:
                 return sums
             wide = w.call(aten.expand.default, w.call(aten.unsqueeze.default, sums, 2), [-1, -1, each, *[-1] * spatial])
             return w.call(aten.reshape.default, wide, [shape[0], groups * each, *fake(sums).shape[2:]])
         terms, scales = corrections(w, x, y, count, over_windows, over_weights), factors(w, [*x.scales, *y.scales])
-        total = w.call(convolve, x.integers, y.integers, fill, stride, padding, dilation, groups)
+        # Units take several channels at once: they lie side by side in the weight, frozen ones once for all calls.
+        taps_first = w.call(aten.clone.default, w.call(aten.permute.default, y.integers, [0, *range(2, rank), 1]),
+                            memory_format=torch.contiguous_format)
+        total = w.call(convolve, x.integers, taps_first, fill, stride, padding, dilation, groups)
         return finished(w, total, terms, scales)
 
 

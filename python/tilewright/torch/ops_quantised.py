@@ -104,7 +104,7 @@ def quantised_product(c, a, b):
 @op("tilewright::quantised_convolution")
 def quantised_convolution(c, x, weight, fill, stride, padding, dilation, groups):
     wide = padded_input_with(c, x, padding, padding, fill)
-    return convolve(c, wide, weight, stride, dilation, groups, c.shape[2:], sum_type(x))
+    return convolve(c, wide, weight, stride, dilation, groups, c.shape[2:], sum_type(x), taps_first=True)
 
 
 @op("tilewright::grouped_product")

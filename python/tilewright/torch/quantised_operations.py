@@ -2,7 +2,8 @@
 results in f32.
 
     tilewright::quantised_product(a, b)                    (m, k) x (k, n) or (b, m, k) x (b, k, n)
-    tilewright::quantised_convolution(x, weight, fill, stride, padding, dilation, groups)     borders are filled with `fill`
+    tilewright::quantised_convolution(x, weight, fill, stride, padding, dilation, groups)     borders are filled with `fill`;
+                                                           the weight is (outputs, taps, inputs of a group)
     tilewright::grouped_product(x, weight)                 (m, g * k) x (n, g, k): weights that were unpacked by groups, in floats
 """
 
@@ -27,7 +28,7 @@ def _product(a, b):
 
 def _convolution(x, weight, fill, stride, padding, dilation, groups):
     wide = torch.nn.functional.pad(x.double(), [p for n in reversed(padding) for p in (n, n)], value=fill)
-    sums = torch.convolution(wide, weight.double(), None, stride, [0] * len(stride), dilation, False, [0] * len(stride), groups)
+    sums = torch.convolution(wide, weight.double().movedim(-1, 1), None, stride, [0] * len(stride), dilation, False, [0] * len(stride), groups)
     return sums.to(result_type(x))
 
 
@@ -44,7 +45,7 @@ def _product_meta(a, b):
 
 
 def _convolution_meta(x, weight, fill, stride, padding, dilation, groups):
-    outputs = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(x.shape[2:], padding, dilation, weight.shape[2:], stride)]
+    outputs = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(x.shape[2:], padding, dilation, weight.shape[1:-1], stride)]
     return x.new_empty((x.shape[0], weight.shape[0], *outputs), dtype=result_type(x))
 
 

@@ -159,6 +159,19 @@ def test_convolutions_are_exact(zeros):
         assert torch.equal(result, want), (name, (result - want).abs().max())
 
 
+def test_operations_in_eager():
+    """The kernels for graphs of which a part runs eagerly."""
+    quantised = torch.ops.tilewright
+    x, w = integers_of((2, 6, 7, 8), torch.uint8), integers_of((4, 3, 3, 2), torch.int8)
+    got = quantised.quantised_convolution(x, w.permute(0, 2, 3, 1), 9, [2, 1], [1, 0], [1, 2], 2)
+    same(got, F.conv2d(F.pad(x.double(), (0, 0, 1, 1), value=9), w.double(), None, (2, 1), 0, (1, 2), 2).to(torch.int32))
+    assert got.shape == quantised.quantised_convolution(x.to("meta"), w.permute(0, 2, 3, 1).to("meta"), 9, [2, 1], [1, 0], [1, 2], 2).shape
+    a, b = integers_of((5, 7), torch.uint8), integers_of((7, 3), torch.int8)
+    same(quantised.quantised_product(a, b), (a.double() @ b.double()).to(torch.int32))
+    f, g = torch.randn(5, 12), torch.randn(4, 3, 4)
+    torch.testing.assert_close(quantised.grouped_product(f, g), f @ g.reshape(4, 12).t())
+
+
 def test_batches_and_rows_with_scales_of_their_own():
     """Both operands per tensor (attention); scales and zero points by row, from arithmetic alone."""
     q, k = integers_of((2, 3, 7, 16), torch.int8), integers_of((2, 3, 9, 16), torch.uint8)
