@@ -1,11 +1,12 @@
 """What an emitter of one operation sees, whatever framework the operation is of."""
 
+from ..errors import Error
 from . import types
 from .scalars import Scalar
 from .value import Value
 
 
-class Unsupported(Exception):
+class Unsupported(Error):
     """An operation that cannot be written; the message says why and, where there is a way, what would help."""
 
 

@@ -144,7 +144,7 @@ def numbers(c, a):
 
 
 def _equal(a, b):
-    """Whether sizes are equal; the names of dynamic sizes stand for numbers of 2 and more."""
+    """Whether sizes are equal; the names of dynamic sizes stand for numbers of 1 and more."""
     difference = a - b
     if _is_number(difference):
         return bool(difference == 0)

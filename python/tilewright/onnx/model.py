@@ -66,12 +66,21 @@ class Model:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         arrays = self._arrays(arguments, named)
-        with self._lock:
-            run, inputs, dtypes = self._program(arrays)
-        made = run(*[stored(arrays[name], self._inputs[name].type) for name in inputs])
+        try:
+            made, dtypes = self._run(arrays)
+        except ArgumentError:  # sizes of different names that were taken for equal, since they are combined
+            if self._dynamic or self._each_shape or not self._has_dynamic_sizes():
+                raise
+            made, dtypes = self._run(arrays, exact=True)
         made = [made] if len(dtypes) == 1 else list(made or ())
         made = [a if a.dtype == t else a.astype(t) if t in NARROW_TYPES else a.view(t) for a, t in zip(made, dtypes)]
         return made[0] if len(made) == 1 else tuple(made)
+
+    def _run(self, arrays: Mapping[str, np.ndarray], exact: bool = False) -> tuple:
+        """What the program gives, and numpy's types of its results. `exact`: by a program for these shapes alone."""
+        with self._lock:
+            run, inputs, dtypes = self._found(arrays, self._programs, self._compiled, exact)
+        return run(*[stored(arrays[name], self._inputs[name].type) for name in inputs]), dtypes
 
     def _arrays(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict:
         if len(arguments) > len(self.inputs):
@@ -103,22 +112,19 @@ class Model:
                 raise ArgumentError(f"input '{expected.name}' has shape {array.shape}; the model takes ({dims})")
         return np.ascontiguousarray(array).reshape(array.shape)
 
-    def _case(self, arrays: Mapping[str, np.ndarray]) -> Case:
+    def _case(self, arrays: Mapping[str, np.ndarray], exact: bool) -> Case:
         values = tuple(
             (n, arrays[n].dtype.str, arrays[n].shape, arrays[n].tobytes()) for n in self.inputs if n in self._valued)
-        shapes = tuple((n, arrays[n].shape if self._each_shape or self._inputs[n].dims is None else None)
-                       for n in self.inputs if n not in self._valued)
+        def fixed(name: str) -> bool:  # what is written for all sizes is for those of 1 and more
+            return exact or self._each_shape or self._inputs[name].dims is None or 0 in arrays[name].shape
+        shapes = tuple((n, arrays[n].shape if fixed(n) else None) for n in self.inputs if n not in self._valued)
         return Case(values, shapes)
 
-    def _program(self, arrays: Mapping[str, np.ndarray]) -> tuple:
-        """(what is called, the names of its inputs, numpy's types of its results)"""
-        return self._found(arrays, self._programs, self._compiled)
-
-    def _found(self, arrays: Mapping[str, np.ndarray], known: dict, make: Any) -> Any:
+    def _found(self, arrays: Mapping[str, np.ndarray], known: dict, make: Any, exact: bool = False) -> Any:
         """What `make` gives for the case of these arrays; it turns out here which inputs' values, and whether sizes,
         are compiled in."""
         while True:
-            case = self._case(arrays)
+            case = self._case(arrays, exact)
             if case in known:
                 return known[case]
             try:
@@ -185,7 +191,7 @@ class Model:
     def program(self, *arguments: Any, **named: Any) -> Program:
         """The program for these inputs; its weights are bound."""
         with self._lock:
-            return self._program(self._arrays(arguments, named))[0]
+            return self._found(self._arrays(arguments, named), self._programs, self._compiled)[0]
 
     def save(self, path: Union[str, os.PathLike], *, targets: Union[None, str, Iterable[str]] = None,
              values: Optional[Mapping[str, Any]] = None, shapes: Optional[Mapping[str, Sequence[int]]] = None,

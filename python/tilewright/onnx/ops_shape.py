@@ -106,10 +106,21 @@ def concat(c, *inputs):
                                                                     for v in inputs), key=lambda n: isinstance(n, int))
         for i in range(rank)
     ]
-    inputs = [v for v in inputs if 0 not in v.shape]
-    if not inputs:
-        return c.f.empty(shape, c.tensor(c.held(0)).type)
-    return inputs[0] if len(inputs) == 1 else c.f.concat(inputs, axis, shape)
+    filled = [v for v in inputs if 0 not in v.shape]
+    if not filled:
+        return c.f.empty(shape, inputs[0].type)
+    for i in range(rank):
+        if i != axis:
+            agree(c, [v.shape[i] for v in filled])
+    return filled[0] if len(filled) == 1 else c.f.concat(filled, axis, shape)
+
+
+def agree(c, sizes):
+    """Refuses, in the call, sizes that have to be equal and are not."""
+    first, *rest = dict.fromkeys(sizes)
+    for other in rest:
+        same = c.f.op(f"arith.cmpi eq, {c.f.index(first)}, {c.f.index(other)} : index")
+        c.f.line(f'cf.assert {same}, "sizes disagree"')
 
 
 def bounds(c, start, end, step, size):
@@ -119,6 +130,8 @@ def bounds(c, start, end, step, size):
         return positions.start, len(positions), positions.step
     huge = 1 << 30
     if step == 1:
+        if any(isinstance(n, int) and -huge < n < -1 for n in (start, end)):  # the size may be smaller
+            c.refuse("a slice at a constant distance from the end of a dynamic size is not compiled for all sizes")
         first = 0 if isinstance(
             start, int) and start <= -huge else start if not isinstance(start, int) or start >= 0 else size + start
         last = size if isinstance(end,

@@ -91,11 +91,34 @@ def test_wrong_options():
 
 def test_one_program_for_all_sizes():
     f = loaded(AFFINE, dynamic=True)
-    programs = {id(f.program(np.zeros((n, 4), np.float32), X[0])) for n in (1, 2, 5, 0)}
+    programs = {id(f.program(np.zeros((n, 4), np.float32), X[0])) for n in (1, 2, 5)}
     assert len(programs) == 1
-    for n in (1, 2, 5, 0):
+    for n in (1, 2, 5, 0):  # sizes of 0 have a program of their own
         x = np.random.default_rng(n).standard_normal((n, 4)).astype(np.float32)
         np.testing.assert_allclose(f(x, X[0])[0], x * X[0], rtol=1e-6)
+
+
+def test_names_that_are_combined():
+    """Two names are taken for one size; another program broadcasts, and what cannot be combined is an error."""
+    f = loaded("a (float[n, 4] x, float[m, 4] y) => (z) { z = Add(x, y) }")
+    for n, m in ((3, 3), (3, 1), (1, 3), (2, 2)):
+        x, y = (np.random.default_rng(k).standard_normal((k, 4)).astype(np.float32) for k in (n, m))
+        np.testing.assert_array_equal(f(x, y), x + y)
+    with pytest.raises(tilewright.Error):
+        f(X, X[:2])
+    joined = loaded("c (float[n, 4] x, float[m, 4] y) => (z) { z = Concat <axis = 1> (x, y) }")
+    np.testing.assert_array_equal(joined(X, 2 * X), np.concatenate([X, 2 * X], 1))
+    with pytest.raises(tilewright.Error):
+        joined(X, X[:2])
+
+
+@pytest.mark.parametrize("start, end", [(0, -1), (-3, 2**62), (1, 2**62), (0, 2), (-1, 2**62), (1, -2)])
+def test_slices_of_a_dynamic_size(start, end):
+    f = loaded("s (float[n, 4] x) => (y) { y = Slice(x, start, end, axis) }",
+               constants={"start": np.array([start]), "end": np.array([end]), "axis": np.array([0])})
+    for n in (5, 3, 2, 1, 0):
+        x = np.random.default_rng(n).standard_normal((n, 4)).astype(np.float32)
+        np.testing.assert_array_equal(f(x), x[start:end])
 
 
 RESIZE = """r (float[1, 1, h, w] x) => (y) {
