@@ -216,6 +216,10 @@ def product(w, node, a, b, taken):
         return finished(w, total, terms, scales)
 
 
+#: Summed elements of 8 bits that units take at once, in 32 bits; with fewer channels they take them along the taps.
+SIDE_BY_SIDE = 4
+
+
 def convolution(w, node, taken):
     """The integer form of a convolution, without bias; None where there is none."""
     a, b, _, stride, padding, dilation, transposed, _, groups = node.args
@@ -250,17 +254,17 @@ def convolution(w, node, taken):
             each = weights[0] // groups
             split = w.call(aten.view.default, x.integers, [shape[0], groups, weights[1], *shape[2:]])
             channels = w.call(aten.sum.dim_IntList, split, [2], False, dtype=torch.int32)
-            ones = w.call(aten.full.default, [groups, *weights[2:], 1], 1, dtype=torch.int32)
-            sums = w.call(convolve, channels, ones, fill * weights[1], stride, padding, dilation, groups)
+            ones = w.call(aten.full.default, [groups, 1, *weights[2:]], 1, dtype=torch.int32)
+            sums = w.call(convolve, channels, ones, fill * weights[1], stride, padding, dilation, groups, False)
             if each == 1 or groups == 1:
                 return sums
             wide = w.call(aten.expand.default, w.call(aten.unsqueeze.default, sums, 2), [-1, -1, each, *[-1] * spatial])
             return w.call(aten.reshape.default, wide, [shape[0], groups * each, *fake(sums).shape[2:]])
         terms, scales = corrections(w, x, y, count, over_windows, over_weights), factors(w, [*x.scales, *y.scales])
-        # Units take several channels at once: they lie side by side in the weight, frozen ones once for all calls.
-        taps_first = w.call(aten.clone.default, w.call(aten.permute.default, y.integers, [0, *range(2, rank), 1]),
-                            memory_format=torch.contiguous_format)
-        total = w.call(convolve, x.integers, taps_first, fill, stride, padding, dilation, groups)
+        weights, taps_first = y.integers, fake(b).shape[1] >= SIDE_BY_SIDE
+        if taps_first:  # the channels side by side; of frozen weights once for all calls
+            weights = w.call(aten.clone.default, w.call(aten.permute.default, weights, [0, *range(2, rank), 1]), memory_format=torch.contiguous_format)
+        total = w.call(convolve, x.integers, weights, fill, stride, padding, dilation, groups, taps_first)
         return finished(w, total, terms, scales)
 
 

@@ -102,9 +102,9 @@ def quantised_product(c, a, b):
 
 
 @op("tilewright::quantised_convolution")
-def quantised_convolution(c, x, weight, fill, stride, padding, dilation, groups):
+def quantised_convolution(c, x, weight, fill, stride, padding, dilation, groups, taps_first):
     wide = padded_input_with(c, x, padding, padding, fill)
-    return convolve(c, wide, weight, stride, dilation, groups, c.shape[2:], sum_type(x), taps_first=True)
+    return convolve(c, wide, weight, stride, dilation, groups, c.shape[2:], sum_type(x), taps_first)
 
 
 @op("tilewright::grouped_product")

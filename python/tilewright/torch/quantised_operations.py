@@ -2,8 +2,8 @@
 results in f32.
 
     tilewright::quantised_product(a, b)                    (m, k) x (k, n) or (b, m, k) x (b, k, n)
-    tilewright::quantised_convolution(x, weight, fill, stride, padding, dilation, groups)     borders are filled with `fill`;
-                                                           the weight is (outputs, taps, inputs of a group)
+    tilewright::quantised_convolution(x, weight, fill, stride, padding, dilation, groups, taps_first)
+        borders are filled with `fill`; the weight is (outputs, inputs of a group, taps), or `taps_first` (outputs, taps, inputs)
     tilewright::grouped_product(x, weight)                 (m, g * k) x (n, g, k): weights that were unpacked by groups, in floats
 """
 
@@ -13,7 +13,8 @@ import torch
 
 SCHEMAS = {
     "quantised_product": "(Tensor a, Tensor b) -> Tensor",
-    "quantised_convolution": "(Tensor x, Tensor weight, int fill, SymInt[] stride, SymInt[] padding, SymInt[] dilation, SymInt groups) -> Tensor",
+    "quantised_convolution": "(Tensor x, Tensor weight, int fill, SymInt[] stride, SymInt[] padding, SymInt[] dilation, SymInt groups, "
+                             "bool taps_first) -> Tensor",
     "grouped_product": "(Tensor x, Tensor weight) -> Tensor",
 }
 
@@ -26,9 +27,10 @@ def _product(a, b):
     return torch.matmul(a.double(), b.double()).to(result_type(a))
 
 
-def _convolution(x, weight, fill, stride, padding, dilation, groups):
+def _convolution(x, weight, fill, stride, padding, dilation, groups, taps_first):
     wide = torch.nn.functional.pad(x.double(), [p for n in reversed(padding) for p in (n, n)], value=fill)
-    sums = torch.convolution(wide, weight.double().movedim(-1, 1), None, stride, [0] * len(stride), dilation, False, [0] * len(stride), groups)
+    weight = weight.movedim(-1, 1) if taps_first else weight
+    sums = torch.convolution(wide, weight.double(), None, stride, [0] * len(stride), dilation, False, [0] * len(stride), groups)
     return sums.to(result_type(x))
 
 
@@ -44,8 +46,9 @@ def _product_meta(a, b):
     return a.new_empty((*a.shape[:-1], b.shape[-1]), dtype=result_type(a))
 
 
-def _convolution_meta(x, weight, fill, stride, padding, dilation, groups):
-    outputs = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(x.shape[2:], padding, dilation, weight.shape[1:-1], stride)]
+def _convolution_meta(x, weight, fill, stride, padding, dilation, groups, taps_first):
+    taps = weight.shape[1:-1] if taps_first else weight.shape[2:]
+    outputs = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(x.shape[2:], padding, dilation, taps, stride)]
     return x.new_empty((x.shape[0], weight.shape[0], *outputs), dtype=result_type(x))
 
 

@@ -163,9 +163,11 @@ def test_operations_in_eager():
     """The kernels for graphs of which a part runs eagerly."""
     quantised = torch.ops.tilewright
     x, w = integers_of((2, 6, 7, 8), torch.uint8), integers_of((4, 3, 3, 2), torch.int8)
-    got = quantised.quantised_convolution(x, w.permute(0, 2, 3, 1), 9, [2, 1], [1, 0], [1, 2], 2)
-    same(got, F.conv2d(F.pad(x.double(), (0, 0, 1, 1), value=9), w.double(), None, (2, 1), 0, (1, 2), 2).to(torch.int32))
-    assert got.shape == quantised.quantised_convolution(x.to("meta"), w.permute(0, 2, 3, 1).to("meta"), 9, [2, 1], [1, 0], [1, 2], 2).shape
+    want = F.conv2d(F.pad(x.double(), (0, 0, 1, 1), value=9), w.double(), None, (2, 1), 0, (1, 2), 2).to(torch.int32)
+    for weight, taps_first in (w, False), (w.permute(0, 2, 3, 1), True):
+        options = 9, [2, 1], [1, 0], [1, 2], 2, taps_first
+        same(quantised.quantised_convolution(x, weight, *options), want)
+        assert quantised.quantised_convolution(x.to("meta"), weight.to("meta"), *options).shape == want.shape
     a, b = integers_of((5, 7), torch.uint8), integers_of((7, 3), torch.int8)
     same(quantised.quantised_product(a, b), (a.double() @ b.double()).to(torch.int32))
     f, g = torch.randn(5, 12), torch.randn(4, 3, 4)
