@@ -263,7 +263,8 @@ def convolution(w, node, taken):
         terms, scales = corrections(w, x, y, count, over_windows, over_weights), factors(w, [*x.scales, *y.scales])
         weights, taps_first = y.integers, fake(b).shape[1] >= SIDE_BY_SIDE
         if taps_first:  # the channels side by side; of frozen weights once for all calls
-            weights = w.call(aten.clone.default, w.call(aten.permute.default, weights, [0, *range(2, rank), 1]), memory_format=torch.contiguous_format)
+            weights = w.call(aten.permute.default, weights, [0, *range(2, rank), 1])
+            weights = w.call(aten.clone.default, weights, memory_format=torch.contiguous_format)
         total = w.call(convolve, x.integers, weights, fill, stride, padding, dilation, groups, taps_first)
         return finished(w, total, terms, scales)
 

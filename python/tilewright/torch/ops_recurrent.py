@@ -54,13 +54,16 @@ class Layer:
         """Sums over inputs or states of all times, with a bias."""
         sums = contract(self.c, value, matrix, 4, ["d0", "d1", "d3"], ["d2", "d3"], ["d0", "d1", "d2"], (self.time, self.batch, self.wide),
                         self.compute, [3])
-        return sums if bias is None else self.c.map([sums, bias], lambda s, a, b: s.add(a, b), compute=self.compute, type=self.compute, shape=sums.shape)
+        return self.with_bias(sums, bias)
+
+    def with_bias(self, sums, bias):
+        if bias is None:
+            return sums
+        return self.c.map([sums, bias], lambda s, a, b: s.add(a, b), compute=self.compute, type=self.compute, shape=sums.shape)
 
     def over_state(self, state):
         sums = contract(self.c, state, self.recurrent, 3, ["d0", "d2"], ["d1", "d2"], ["d0", "d1"], (self.batch, self.wide), self.compute, [2])
-        if self.recurrent_bias is None:
-            return sums
-        return self.c.map([sums, self.recurrent_bias], lambda s, a, b: s.add(a, b), compute=self.compute, type=self.compute, shape=sums.shape)
+        return self.with_bias(sums, self.recurrent_bias)
 
 
 def lstm_step(layer, now, through, state, memory):
@@ -193,7 +196,8 @@ def backward(layer, out, grad, grad_h, grad_cell):
     f, c, compute = layer.f, layer.c, layer.compute
     carries_cell, differ = layer.mode == "lstm", layer.mode == "gru"
     before = states_before(layer, out)
-    slopes = SLOPES[layer.mode](layer, out, layer.over_all(layer.x, layer.weight, layer.bias), layer.over_all(before, layer.recurrent, layer.recurrent_bias))
+    inputs, states = layer.over_all(layer.x, layer.weight, layer.bias), layer.over_all(before, layer.recurrent, layer.recurrent_bias)
+    slopes = SLOPES[layer.mode](layer, out, inputs, states)
     empty = f.empty((layer.time, layer.batch, layer.wide), compute)
     carried = [empty, layer.given(grad_h)] + ([layer.given(grad_cell)] if carries_cell else []) + ([empty] if differ else [])
     with f.loop(layer.time, carried) as (step, (over_inputs, dh, *rest), results):
@@ -218,7 +222,10 @@ def backward(layer, out, grad, grad_h, grad_cell):
 
 def typed(c, values, first=0):
     """Values in the shapes and types that the graph has for the node's results from number `first` on."""
-    return tuple(c.f.empty(shape_of(m), type_of(m)) if v is None else c.cast(c.f.view(v, shape_of(m)), type_of(m)) for v, m in zip(values, c.meta[first:]))
+    def one(value, meta):
+        shape, type = shape_of(meta), type_of(meta)
+        return c.f.empty(shape, type) if value is None else c.cast(c.f.view(value, shape), type)
+    return tuple(map(one, values, c.meta[first:]))
 
 
 @op("tilewright::recurrent_layer")

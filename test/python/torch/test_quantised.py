@@ -365,7 +365,8 @@ def test_scaled_8_bit_floats_on_a_unit_for_them(monkeypatch):
     a, b, s, t = torch.randn(32, 64).to(torch.float8_e4m3fn), torch.randn(48, 64).to(torch.float8_e5m2), torch.rand(32, 1), torch.rand(48, 1)
     texts_seen = texts(monkeypatch)
     exact = (a.double() @ b.double().t()) * s * t.t()
-    for function in (lambda a, b, s, t: (a.float() * s) @ (b.float() * t).t(), lambda a, b, s, t: torch._scaled_mm(a, b.t(), s, t.t(), out_dtype=torch.float32)):
+    for function in (lambda a, b, s, t: (a.float() * s) @ (b.float() * t).t(),
+                     lambda a, b, s, t: torch._scaled_mm(a, b.t(), s, t.t(), out_dtype=torch.float32)):
         torch._dynamo.reset()
         got = compiled(function, target="nvidia:H200", device="emulator")(a, b, s, t)
         assert ((got.double() - exact).abs() <= 1e-5 * exact.abs().max()).all()
