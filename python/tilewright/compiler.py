@@ -15,7 +15,7 @@ from .cache import Cache, key
 from .errors import CompilerCrash, Error, OptionError
 from .program import HostCode, Program
 from .signature import Signature
-from .worker import Worker
+from .worker import RemoteProgram, Worker
 
 _state = threading.Lock()
 _worker: Optional[Worker] = None
@@ -45,19 +45,24 @@ def _is_safe_here() -> bool:
     return chosen != "0" if chosen is not None else "tensorflow" not in sys.modules
 
 
+def _shared_worker() -> Worker:
+    global _worker
+    with _state:
+        if _worker is None:
+            _worker = Worker()
+    return _worker
+
+
 def _compile(text: bytes, name: str, options: dict, in_process: bool) -> _capi.Compiled:
     """In this process, or in the worker where the caller or an earlier crash says so."""
-    global _worker, _crashed
+    global _crashed
     if in_process and not _crashed:
         try:
             return _capi.compile(text, name, options)
         except CompilerCrash:
             _crashed = True
             raise
-    with _state:
-        if _worker is None:
-            _worker = Worker()
-    return _worker.compile(text, name, options)
+    return _shared_worker().compile(text, name, options)
 
 
 def build(text: Union[str, bytes], *, target: str = "cpu:host", function: Optional[str] = None, fp: str = "default",
@@ -121,14 +126,12 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
     if device not in ("host", "emulator", "model", "gpu"):
         raise OptionError(f"unknown device '{device}'; expected host, emulator, model or gpu")
     if device in ("emulator", "model"):
-        if "tensorflow" in sys.modules and not _is_safe_here():
-            raise OptionError(f"device='{device}' does not run in a process that has loaded TensorFlow; write a package with "
-                              "keep_source=True and load it with device= in another process")
         source = text.encode() if isinstance(text, str) else bytes(text)
         options: dict[str, Any] = {"plugin": list(plugins), "target": target, "fp": fp, "threads": threads, "device": device}
         if function:
             options["function"] = function
-        loaded = _capi.LoadedProgram(source, name, options)
+        here = _is_safe_here() if in_process is None else in_process
+        loaded = _capi.LoadedProgram(source, name, options) if here else RemoteProgram(_shared_worker(), source, name, options)
         return Program(Signature(loaded.signature), loaded.call, target=target, device=device, code=loaded,
                        diagnostics=loaded.diagnostics, learner=lambda: loaded)
     if device == "gpu" and chip["form"] != "launches":

@@ -1,6 +1,7 @@
 """Compiling and calling: values, types, sizes, layouts, messages."""
 
 import concurrent.futures
+import gc
 import os
 import signal
 import subprocess
@@ -293,9 +294,31 @@ def test_worker_that_dies_is_replaced():
     from tilewright import compiler
 
     tilewright.compile(LINEAR, cache=False, in_process=False)
-    os.kill(compiler._worker._process.pid, signal.SIGKILL)
-    compiler._worker._process.wait()
-    assert tilewright.compile(LINEAR, cache=False, in_process=False)(data(2, 8), data(8, 4), data(4)).shape == (2, 4)
+    emulated = tilewright.compile(LINEAR, target="nvidia:H200", device="emulator", in_process=False)
+    os.kill(compiler._worker.process.pid, signal.SIGKILL)
+    compiler._worker.process.wait()
+    x, w, b = data(2, 8), data(8, 4), data(4)
+    for program in (tilewright.compile(LINEAR, cache=False, in_process=False), emulated):
+        np.testing.assert_allclose(program(x, w, b), x.astype(np.float64) @ w + b, rtol=1e-5, atol=1e-5)
+
+
+def test_emulated_programs_in_the_worker():
+    """Sizes of arrays follow those of a call; a refusal comes back as the error that it is; what nobody holds is dropped."""
+    from tilewright import compiler
+
+    program = tilewright.compile(LINEAR, target="amd:MI300X", device="emulator", in_process=False)
+    w, b = data(8, 4), data(4)
+    for rows in (3, 1, 0):
+        x = data(rows, 8)
+        np.testing.assert_allclose(program(x, w, b), x.astype(np.float64) @ w + b, rtol=1e-5, atol=1e-5)
+    with pytest.raises(tilewright.CompileError) as caught:
+        tilewright.compile(elementwise().replace("arith.addf", "arith.nothing"), target="amd:MI300X", device="emulator",
+                           in_process=False)
+    assert caught.value.diagnostics[0].line == 7
+    number = program._code._number
+    del program
+    gc.collect()
+    assert compiler._worker.dropped == [number]
 
 
 def test_description():

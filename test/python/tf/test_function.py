@@ -1,5 +1,6 @@
 """`tilewright.tf.function`: structures, variables, gradients, packages, what is refused."""
 
+import functools
 import subprocess
 import sys
 
@@ -264,9 +265,17 @@ def test_wrong_options(options, message):
         tilewright.tf.function(plain, **options)
 
 
-def test_devices_in_this_process():
-    with pytest.raises(tilewright.OptionError, match="keep_source=True"):
-        tilewright.tf.function(lambda x: x + 1, target="nvidia:H200", device="emulator")(X)
+@pytest.mark.parametrize("target", ["nvidia:H200", "amd:MI300X"])
+def test_emulated_devices(target):
+    weight = tf.Variable(W)
+
+    @functools.partial(tilewright.tf.function, target=target, device="emulator")
+    def f(x):
+        weight.assign_add(tf.ones((4, 5)))
+        return tf.nn.softmax(x @ weight)
+    for more in (1, 2):
+        np.testing.assert_allclose(f(X), tf.nn.softmax(X.astype(np.float64) @ (W + more)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weight, W + 2, rtol=1e-5)
 
 
 def test_wrong_arguments():
