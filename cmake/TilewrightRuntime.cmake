@@ -57,5 +57,7 @@ target_link_libraries(tilewright-runtime-static INTERFACE ${CMAKE_DL_LIBS})
 target_link_libraries(tilewright-runtime-shared PRIVATE tilewright-options ${libdl})
 target_link_libraries(tw-launch PRIVATE ${libdl})
 
-# tw-run opens devices too; the runtime itself is in libTilewright.
-target_sources(tw-run PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/LinkedDrivers.c ${driver_objects})
+# These open devices too; the runtime itself is in libTilewright.
+foreach(name tw-run tw-conformance)
+  target_sources(${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/LinkedDrivers.c ${driver_objects})
+endforeach()

@@ -14,6 +14,7 @@
 #include "core/Conformance/Runner.h"
 #include "core/Conformance/Units.h"
 #include "core/Pipelines/DeviceProgram.h"
+#include "core/Pipelines/DriverProgram.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/Target.h"
@@ -24,6 +25,8 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/DynamicLibrary.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -130,6 +133,47 @@ static llvm::Error callOnDevice(Device &device, ModuleOp module, const MatrixUni
   return done ? llvm::Error::success() : llvm::createStringError(error);
 }
 
+/// Runs `tw_unit` as the only launch of a program, by the driver of a device of this machine.
+static llvm::Error callOnDriver(DeviceOpener opener, llvm::StringRef target, ModuleOp module, const MatrixUnit &unit,
+                                UnitProblem &problem, std::vector<char> &c) {
+  llvm::json::Array arguments, operands;
+  std::vector<char> *fragments[] = {&problem.a, &problem.b, &c};
+  for (auto [index, fragment] : llvm::enumerate(fragments)) {
+    arguments.push_back(llvm::json::Object{{"type", "i8"},
+                                           {"bytes", 1},
+                                           {"shape", llvm::json::Array{static_cast<int64_t>(fragment->size())}},
+                                           {"written", fragment == &c},
+                                           {"result", false}});
+    operands.push_back(llvm::json::Object{{"buffer", static_cast<int64_t>(index)}});
+  }
+  auto ops = laneOpsOf(module);
+  if (!ops)
+    return ops.takeError();
+  llvm::json::Object launch{{"launch", unitEntry},
+                            {"threads", unitLanes(unit)},
+                            {"scratchpad", (*ops)->dynamicScratchpad() ? unitScratchpadBytes(unit) : 0},
+                            {"grid", llvm::json::Array{1, 1, 1}},
+                            {"arguments", std::move(operands)}};
+  llvm::json::Object manifest{{"format", 2},
+                              {"entry", unitEntry},
+                              {"target", target},
+                              {"sizes", 0},
+                              {"variables", 0},
+                              {"buffers", 3},
+                              {"arguments", std::move(arguments)},
+                              {"constants", llvm::json::Array()},
+                              {"temporaries", llvm::json::Array()},
+                              {"constraints", llvm::json::Array()},
+                              {"steps", llvm::json::Array{std::move(launch)}}};
+  Builder builder(module.getContext());
+  std::string text = llvm::formatv("{0}", llvm::json::Value(std::move(manifest)));
+  module->setAttr(manifestsAttr, builder.getStrArrayAttr(llvm::StringRef(text)));
+  auto program = DriverProgram::compile(module, opener);
+  if (!program)
+    return program.takeError();
+  return (*program)->call({}, {problem.a.data(), problem.b.data(), c.data()});
+}
+
 Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
   std::string why = options.device == "model" ? "the model is what the record says" : whyNoProgram(unit);
   if (why.empty() && !isProcess() && unit.emit.kind == EmissionKind::ExternalCall &&
@@ -145,6 +189,9 @@ Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
       return wrong(llvm::toString(opened.takeError()));
     device = *opened;
   }
+  if (isDriven())
+    if (llvm::Error error = holdDevice())
+      return wrong(llvm::toString(std::move(error)));
   for (bool extreme : {false, true}) {
     std::string kind = std::string(extreme ? "extreme" : "random") + " values: ";
     auto module = unitProgram(unit, options.target, *context);
@@ -156,6 +203,8 @@ Outcome Runner::runUnitOnDevice(const MatrixUnit &unit) {
     llvm::Error error = llvm::Error::success();
     if (options.device == "host") {
       error = callOnHost(**module, problem.a.data(), problem.b.data(), c.data());
+    } else if (isDriven()) {
+      error = callOnDriver(options.opener, options.target, **module, unit, problem, c);
     } else if (device) {
       error = loadOn(*device, **module);
       if (!error)

@@ -69,8 +69,10 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::create(const RunnerOptions &opti
       return opened.takeError();
     runner->timed = (*opened)->isTimed();
     runner->process.reset();
+  } else if (runner->isDriven() && options.opener) {
+    runner->timed = true; // opened by each worker: a driver does not survive a fork
   } else if (device != "host" && device != "emulator" && device != "model") {
-    return llvm::createStringError("unknown device '" + device + "'; expected host, emulator, model or exec:PROG");
+    return llvm::createStringError("unknown device '" + device + "'; expected host, emulator, model, gpu or exec:PROG");
   }
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -96,7 +98,23 @@ llvm::Expected<ExecDevice *> Runner::openDevice() {
   return process.get();
 }
 
-Outcome Runner::run(const Case &one) { return one.program ? runProgram(one) : runUnit(*one.unit); }
+llvm::Error Runner::holdDevice() {
+  tw_error error;
+  tw_device *device = nullptr;
+  if (held)
+    return llvm::Error::success();
+  if (options.opener(options.target.c_str(), 0, &device, &error) != TW_OK)
+    return llvm::createStringError(error.message);
+  held.reset(device);
+  return llvm::Error::success();
+}
+
+Outcome Runner::run(const Case &one) {
+  Outcome outcome = one.program ? runProgram(one) : runUnit(*one.unit);
+  if (outcome.status == Status::Failed)
+    held.reset(); // a kernel that broke leaves nothing that the next case could use
+  return outcome;
+}
 
 //===----------------------------------------------------------------------===//
 // Arrays
@@ -207,6 +225,11 @@ Outcome Runner::runProgram(const Case &one) {
     if (!opened)
       return wrong(llvm::toString(opened.takeError()));
     place.process = *opened;
+  }
+  if (isDriven()) {
+    if (llvm::Error error = holdDevice())
+      return wrong(llvm::toString(std::move(error)));
+    place.driver = options.opener;
   }
   auto code = Executable::compile(*module, 1, compile, 4, place);
   if (!code) {

@@ -25,8 +25,9 @@ namespace tilewright::conformance {
 struct RunnerOptions {
   std::string target; // "target:chip"
   std::string device =
-      "auto";          // "host", "emulator", "model", "exec:PROG"; "auto": where the chip's programs run by themselves
-  double timeout = 60; // seconds that a request to exec:PROG may take
+      "auto"; // "host", "emulator", "model", "gpu", "exec:PROG"; "auto": where the chip's programs run by themselves
+  DeviceOpener opener = nullptr; // of "gpu"
+  double timeout = 60;           // seconds that a request to exec:PROG may take
   std::string fp = "default";
   uint64_t seed = 0;
   std::string keep; // directory for the program and the arrays of each case; empty: none
@@ -39,7 +40,7 @@ public:
 
   Outcome run(const Case &one);
   const TargetDescription &chip() const { return *description; }
-  /// "host", "emulator", "model" or "exec:PROG".
+  /// "host", "emulator", "model", "gpu" or "exec:PROG".
   llvm::StringRef device() const { return options.device; }
   /// Whether calls take the time that they take on the chip.
   bool hasTime() const { return options.device == "host" || timed; }
@@ -51,6 +52,9 @@ private:
   Outcome runUnitCode(const MatrixUnit &unit);
   Outcome runUnitOnDevice(const MatrixUnit &unit);
   bool isProcess() const { return llvm::StringRef(options.device).starts_with("exec:"); }
+  bool isDriven() const { return options.device == "gpu"; }
+  /// Keeps the device of "gpu" open from one case to the next, since opening takes longer than a case.
+  llvm::Error holdDevice();
   /// The process of exec:PROG, started for the first case that needs it and again after it broke.
   llvm::Expected<ExecDevice *> openDevice();
 
@@ -58,6 +62,7 @@ private:
   std::shared_ptr<const TargetDescription> description;
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<ExecDevice> process;
+  std::unique_ptr<tw_device, void (*)(tw_device *)> held{nullptr, tw_device_close};
   bool timed = false;
 };
 

@@ -14,6 +14,8 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
 #include "tilewright/LaneOps.h"
+#include "tilewright/MachineGraph.h"
+#include "tilewright/Target.h"
 #include "tilewright/UnitModel.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -88,14 +90,18 @@ UnitProblem conformance::unitProblem(const MatrixUnit &unit, bool extreme, uint6
   for (int64_t i = 0; i < unit.m; ++i)
     for (int64_t j = 0; j < unit.n; ++j) {
       int64_t at = i * unit.n + j;
-      double sum = unit.init == UnitInit::NoAccumulate ? 0 : c[at], magnitude = std::fabs(sum);
+      double sum = unit.init == UnitInit::NoAccumulate ? 0 : c[at], magnitude = std::fabs(sum), largest = magnitude;
       for (int64_t k = 0; k < unit.k; ++k) {
         double product = a[i * unit.k + k] * b[k * unit.n + j];
         sum += product;
         magnitude += std::fabs(product);
+        largest = std::max(largest, std::fabs(product));
       }
       if (isFloat(unit.c.element)) {
         problem.expected.bound[at] = sumBound(arrayType(unit.c.element), unit.k, magnitude);
+        if (unit.sumBits) // each term is cut off where the sum's last bit is, which the largest of all says
+          problem.expected.bound[at] +=
+              double(unit.k + 1) * std::ldexp(std::max(largest, std::fabs(sum)), 1 - int(unit.sumBits));
       } else if (unit.saturates) {
         sum = std::min(std::max(sum, isSigned(unit.c.element) ? -range / 2 : 0),
                        isSigned(unit.c.element) ? range / 2 - 1 : range - 1);
@@ -117,8 +123,8 @@ std::string conformance::judgeUnit(const MatrixUnit &unit, const UnitProblem &pr
       double got = readElement(unit.c.element, c.data(), lane * elements + element), want = problem.expected.value[at];
       double tolerance;
       if (judgeElement(got, want, problem.expected.bound[at], arrayType(unit.c.element), tolerance) > 1)
-        return llvm::formatv("C[{0}, {1}] (lane {2}, element {3}) is {4}, expected {5}", p.row, p.col, lane, element,
-                             got, want);
+        return llvm::formatv("C[{0}, {1}] (lane {2}, element {3}) is {4:f6}, expected {5:f6} +- {6:e1}", p.row, p.col,
+                             lane, element, got, want, tolerance);
     }
   return "";
 }
@@ -166,7 +172,11 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   if (isOfGroup(unit))
     return groupUnitProgram(
         unit, target, cast<VectorType>(parseType(vectorOf(unit.c.element, 1), &context)).getElementType(), context);
-  bool lanes = isOfLanes(unit);
+  auto chip = TargetRegistry::get().describe(target.str());
+  if (!chip)
+    return chip.takeError();
+  // Where programs are launches, an instruction of one lane is one, too.
+  bool lanes = isOfLanes(unit) || (*chip)->graph().startsLaunches();
   // A broadcast operand is a whole vector for the instruction: its group of k once for each column.
   bool broadcast = unit.a.residence == Residence::BroadcastScalar;
   int64_t countA = broadcast ? unit.b.layout.numElements() : unit.a.layout.numElements();
@@ -188,9 +198,12 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
         "    %{0}p = llvm.getelementptr %{0}[%{0}o] : (!llvm.ptr{3}, i32) -> !llvm.ptr{3}, i8\n",
         name, bytes, operand.layout.numLanes() - 1, space);
   };
-  auto load = [&](const char *name, const std::string &type) {
-    os << llvm::formatv("    %{0}v = llvm.load %{0}p {{alignment = 1 : i64} : !llvm.ptr{1} -> {2}\n", name, space,
-                        type);
+  // The alignment of one element. Assemblers have been seen to store single bytes of a float as what the float is as an
+  // integer (ptxas 13.0).
+  auto alignment = [](const UnitOperand &operand) { return std::max<int64_t>(1, bitWidth(operand.element) / 8); };
+  auto load = [&](const char *name, const std::string &type, const UnitOperand &operand) {
+    os << llvm::formatv("    %{0}v = llvm.load %{0}p {{alignment = {3} : i64} : !llvm.ptr{1} -> {2}\n", name, space,
+                        type, alignment(operand));
   };
   pointer("a", unit.a);
   pointer("b", unit.b);
@@ -207,12 +220,13 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
                         "    %av = llvm.bitcast %ab : vector<{2}xi{1}> to {4}\n",
                         space, bits, groups, zeros, a);
   } else {
-    load("a", a);
+    load("a", a, unit.a);
   }
-  load("b", b);
-  load("c", c);
+  load("b", b, unit.b);
+  load("c", c, unit.c);
   os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv) : " << types
-     << llvm::formatv("\n    llvm.store %d, %cp {{alignment = 1 : i64} : {0}, !llvm.ptr{1}\n", c, space)
+     << llvm::formatv("\n    llvm.store %d, %cp {{alignment = {2} : i64} : {0}, !llvm.ptr{1}\n", c, space,
+                      alignment(unit.c))
      << (lanes ? "    llvm.return" : "    %ok = llvm.mlir.constant(0 : i32) : i32\n    llvm.return %ok : i32")
      << "\n  }\n}\n";
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context, "unit.mlir");

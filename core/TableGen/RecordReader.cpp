@@ -182,6 +182,7 @@ MatrixUnit Reader::unit(const Record &record) {
                     .Default(UnitInit::AccumulateAlways);
   result.completion = completion(record);
   result.saturates = record.getValueAsBit("saturates");
+  result.sumBits = record.getValueAsInt("sumBits");
   result.takesValid = record.getValueAsBit("valid");
   StringRef stationary = record.getValueAsString("stationary");
   result.stationary = stationary.empty() ? 0 : stationary.front();

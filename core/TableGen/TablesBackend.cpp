@@ -227,6 +227,8 @@ void Printer::unit(const MatrixUnit &unit) {
   raw("unit.init", ("tilewright::UnitInit::" + word(unit.init)).str());
   raw("unit.completion", ("tilewright::Completion::" + word(unit.completion)).str());
   setIf("unit.saturates", unit.saturates);
+  if (unit.sumBits)
+    set("unit.sumBits", unit.sumBits);
   setIf("unit.takesValid", unit.takesValid);
   if (unit.stationary) {
     raw("unit.stationary", std::string("'") + unit.stationary + "'");

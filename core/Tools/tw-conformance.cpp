@@ -32,7 +32,7 @@ struct Arguments {
   cl::OptionCategory category{"tw-conformance options"};
   TargetOptions target{category};
   cl::opt<std::string> device{
-      "device", cl::desc("Where programs run: host, emulator, model or exec:PROG (default: what runs the chip)"),
+      "device", cl::desc("Where programs run: host, emulator, model, gpu or exec:PROG (default: what runs the chip)"),
       cl::init("auto"), cl::cat(category)};
   cl::opt<bool> quick{"quick", cl::desc("A cover of the space in at most two minutes (default)"), cl::cat(category)};
   cl::opt<bool> full{"full", cl::desc("Every combination"), cl::cat(category)};
@@ -82,6 +82,7 @@ int main(int argc, char **argv) {
   RunnerOptions options;
   options.target = arguments.target.target;
   options.device = arguments.device;
+  options.opener = tw_device_open;
   options.timeout = arguments.timeout / 2; // of one request, so that its reason is known before the case's time is up
   options.seed = arguments.seed;
   options.keep = arguments.keep;

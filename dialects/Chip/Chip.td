@@ -232,6 +232,8 @@ class Variant<string name_, Chip like> : Chip<name_> {
   let shuffle_latency = like.shuffle_latency;
   let barrier_latency = like.barrier_latency;
   let register_step = like.register_step;
+  let near_instructions = like.near_instructions;
+  let far_fetch = like.far_fetch;
   let address_instructions = like.address_instructions;
   let offset_registers = like.offset_registers;
   let load_alignment = like.load_alignment;

@@ -230,6 +230,7 @@ class MatrixUnit<int m_, int n_, int k_> {
   list<State> states = [];
   Init init = AccumulateAlways;
   bit saturates = 0;
+  int sumBits = 0;                 // that a sum keeps, its leading one among them; 0: as many as C's type
   bit valid = 0;                   // takes valid prefixes of m, n and k
   Completion completion = AtOnce;
   string stationary = "";          // "A" or "B": held in the array between instructions

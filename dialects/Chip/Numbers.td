@@ -95,6 +95,8 @@ class LaneNumbers {
   Fact shuffle_latency = Fact<Cycles<30>, UsualLanes>; // of one exchange of two neighbours, with what combines them
   Fact barrier_latency = Fact<Cycles<40>, UsualLanes>; // until all lanes of a block go on
   Fact register_step = Fact<Count<8>, UsualLanes>;     // by how many registers move from lanes to others
+  Fact near_instructions = ?;                          // Count, that the cache beside an issue port holds; unset: all
+  Fact far_fetch = ?;                                  // Cycles of each instruction of longer code, beside its issue
 }
 
 /// How a back end writes the code of lanes, counted in what it wrote.

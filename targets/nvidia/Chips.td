@@ -181,9 +181,11 @@ def RTX4090 : Ada<"RTX4090", 128, 2520, 24, 1008, 72> {
 // machine on sm_90 and sm_100: ptxas widens the operands to f16, multiplies twice, and adds the result to C by itself.
 defvar HopperMma = Guess<"62 % of the wgmma rate for mma.sync: to be measured">;
 defvar WidensFloat8 = Fact<Count<2>, Guess<"counted in machine code of ptxas 13.0: HMMA of 16 x 8 x 16, F2FP, FADD">>;
-class Hopper<string name, int gib, int gbs>
-    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, Cited<"NVIDIA H100 and H200 data sheets">> {
+class Hopper<string name, int gib, int gbs, Source sheet = Cited<"NVIDIA H100 and H200 data sheets">>
+    : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, sheet> {
   let float8_words = WidensFloat8;
+  let near_instructions = Fact<Count<768>, Cited<"12 KiB on V100: Jia et al. 2018, arXiv:1804.06826, table 3.1">>;
+  let far_fetch = Fact<Cycles<3, 2>, Measured<"soft-max of rows of 1024 and 4096, 4 to 64 elements a lane, on an H200">>;
   let levels = [Level<"grid", Parallel, 132>, Level<"cluster", Concurrent, 8>, Level<"block", Concurrent, 32>,
                 Level<"subgroup", Lockstep, 32>, Level<"lane", Single, 1>];
   let copies = [CpAsync, LdMatrix, TmaLoad];
@@ -191,7 +193,7 @@ class Hopper<string name, int gib, int gbs>
   let costs = Prices<7, 7, 7, 7, 14, 8, HopperMma>.ada # LanePrices<1, 1, 2>.each;
 }
 def H100 : Hopper<"H100", 80, 3352> { let summary = "NVIDIA H100 SXM (Hopper)"; }
-def H200 : Hopper<"H200", 141, 4800> { let summary = "NVIDIA H200 SXM (Hopper)"; }
+def H200 : Hopper<"H200", 141, 4220, Measured<"increment of 1 GiB (test/gpu), 4800 by the data sheet">> { let summary = "NVIDIA H200 SXM (Hopper)"; }
 
 def B200 : Gpu<"B200", "sm_100a", "ptx87", 148, 1965, 180, 8000, 126, 8000, 227, 128,
                Cited<"NVIDIA Blackwell architecture brief">> {

@@ -96,7 +96,10 @@ public:
     if (rank) {
       auto cluster = LLVM::LLVMPointerType::get(builder.getContext(), clusterSpace);
       Value remote = NVVM::MapaOp::create(builder, loc, cluster, address, rank);
-      NVVM::MBarrierArriveOp::create(builder, loc, Type(), remote, Value(), NVVM::MemScopeKind::CLUSTER);
+      // Of the block's scope: it says that this block has read a stage, and publishes no writes. A release to the
+      // cluster waits for all memory accesses of the chip, in each step (measured on an H200: half the speed of
+      // products).
+      NVVM::MBarrierArriveOp::create(builder, loc, Type(), remote, Value(), NVVM::MemScopeKind::CTA);
     } else if (bytes)
       NVVM::MBarrierArriveExpectTxOp::create(builder, loc, Type(), address, i32(builder, loc, bytes),
                                              NVVM::MemScopeKind::CTA, false, Value());

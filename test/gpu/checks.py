@@ -2,6 +2,7 @@
 
 import array
 import math
+import mmap
 import random
 import struct
 
@@ -15,10 +16,11 @@ BYTES = {"f16": 2, "bf16": 2, "f32": 4}
 
 
 class Array:
-    """A .npy file in memory; rows and single elements as Python floats."""
+    """A .npy file, mapped; rows and single elements as Python floats."""
 
     def __init__(self, path, kind):
-        data = path.read_bytes()
+        with open(path, "rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         begin = 10 + struct.unpack_from("<H", data, 8)[0]
         header = eval(data[10:begin], {"__builtins__": {}})  # a literal dictionary, written by tw-launch
         self.kind, self.shape, self.data = kind, header["shape"], memoryview(data)[begin:]
@@ -30,7 +32,7 @@ class Array:
         return self.run(offset, 1)[0]
 
     def row(self, i):
-        return self.run(i * self.shape[1], self.shape[1])
+        return self.run(i * self.shape[-1], self.shape[-1])
 
     def run(self, first, count):
         raw = self.data[first * BYTES[self.kind]:(first + count) * BYTES[self.kind]]
@@ -112,6 +114,26 @@ def rows_of(shape, inputs, output, chooser):
     return result
 
 
+def attentions(shape, inputs, output, chooser):
+    """Rows of soft-max(q k^T) v of some heads; arrays heads x tokens x features."""
+    tokens, result = shape["m"], []
+    for place in sampled(shape["heads"] * tokens, 16 if numpy else 4, chooser):
+        head = place // tokens * tokens
+        query = inputs[0].row(place)
+        if numpy:
+            k, v = (each.numpy()[place // tokens].astype(numpy.float64) for each in inputs[1:])
+            scores = k @ numpy.array(query, numpy.float64)
+            powers = numpy.exp(scores - scores.max())
+            expected = (powers @ v / powers.sum()).tolist()
+        else:
+            scores = [math.fsum(x * y for x, y in zip(query, inputs[1].row(head + j))) for j in range(tokens)]
+            powers = [math.exp(x - max(scores)) for x in scores]
+            values = [inputs[2].row(head + j) for j in range(tokens)]
+            expected = [math.fsum(p * v[f] for p, v in zip(powers, values)) / math.fsum(powers) for f in range(shape["n"])]
+        result += zip(output.row(place), expected)
+    return result
+
+
 def elements_of(shape, inputs, output, chooser):
     """x + 1, element by element."""
     return [(output.at(i), inputs[0].at(i) + 1) for i in sampled(shape["m"], 64, chooser)]
@@ -120,7 +142,7 @@ def elements_of(shape, inputs, output, chooser):
 def pairs(shape, inputs, output):
     """(got, expected in float64) for a sample of the elements."""
     check = {"gemm": products, "gemm-bias-relu": products, "conv": convolutions, "increment": elements_of,
-             "softmax": rows_of, "layernorm": rows_of}[shape["kind"]]
+             "softmax": rows_of, "layernorm": rows_of, "attention": attentions}[shape["kind"]]
     return check(shape, inputs, output, random.Random(1))
 
 
@@ -129,7 +151,8 @@ def worst(shape, values):
     scale = max(abs(expected) for _, expected in values)
     # What an element is summed over, and the few operations around it.
     roundings = 8 + (shape["terms"] if "terms" in shape else shape["k"] if "k" in shape else
-                     shape["n"] if shape["kind"] in ("softmax", "layernorm") else 1)
+                     shape["n"] if shape["kind"] in ("softmax", "layernorm") else
+                     shape["m"] + shape["n"] if shape["kind"] == "attention" else 1)
     result = 0.0
     for got, expected in values:
         tolerance = (EPSILON[shape["type"]] * (4 * abs(expected) + 2 * scale)

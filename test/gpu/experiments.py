@@ -9,10 +9,10 @@ QUESTIONS = {
     "launch": "seconds of a launch that does nothing, alone and with clusters: `launchClocks` of the model (4400) is its share",
     "power": "zeros against normal data: what the power limit takes from the clock",
     "ports": "block tiles at the same product, all reads from L2: which unit or port bounds a step",
-    "stages": "stages of the ring: how many hide the latency of copies",
+    "stages": "stages of the multi-stage buffer: how many hide the latency of copies",
     "cluster": "blocks that share B",
-    "raster": "rows of tiles of a sweep: reads of L2 and of memory",
-    "workers": "clusters of blocks at a time: all multiprocessors, or those of whole quarters",
+    "raster": "rows of tiles that go first (threadblock rasterisation): reads of L2 and of memory",
+    "persistent": "persistent clusters of blocks: all multiprocessors, or those of whole quarters",
     "split": "a long sum of one tile, split over blocks (default) or not (--fp=strict)",
     "units": "products by units of one subgroup (mma.sync) against those of a group",
     "rates": "bytes a second of memory (1 GiB) and of L2 (16 MiB)",
@@ -47,8 +47,8 @@ def experiments(small):
     for rows in (1, 2) if small else (1, 2, 4, 8, 16):
         product("raster", str(rows), size, size, size, f"{tile},cluster=2,rasterisation_rows={rows}"
                 + (",persistent_blocks=2" if small else ""))
-    for workers in (2,) if small else (64, 66):
-        product("workers", str(workers), size, size, size, f"{tile},cluster=2,persistent_blocks={workers}")
+    for persistent in (2,) if small else (64, 66):
+        product("persistent", str(persistent), size, size, size, f"{tile},cluster=2,persistent_blocks={persistent}")
     for fp in ("default", "strict"):
         product("split", fp, 256, 256, 4096 if small else 65536, words=[f"--fp={fp}"])
     product("units", "subgroup", size, size, size, "group=1")

@@ -50,8 +50,34 @@ def seconds(work):
     return begin.elapsed_time(end) * 1e-3
 
 
-def calls(shape, inputs):
-    """{column: function that computes the shape}, on tensors of the arrays that the artifact gets."""
+def attention(inputs):
+    """scaled_dot_product_attention by each of PyTorch's kernels that take these arrays; the fastest is called."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    q, k, v = (x.unsqueeze(0) for x in inputs)
+
+    def by(backend):
+        def call():
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=1.0)
+        return call
+
+    times = {}
+    for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION):
+        call = by(backend)
+        try:
+            for _ in range(3):
+                call()
+            times[backend] = seconds(lambda: [call() for _ in range(10)])
+        except RuntimeError:  # not built in, or not for these arrays
+            pass
+    best = min(times, key=times.get)
+    print(f"attention {tuple(q.shape)}: {best}")
+    return by(best)
+
+
+def calls(shape, inputs, compiler=True):
+    """{column: function that computes the shape}, on tensors of the arrays that the artifact gets. `compiler`: with
+    torch.compile."""
     functional = torch.nn.functional
     kind = shape["kind"]
     if kind == "gemm":
@@ -72,10 +98,14 @@ def calls(shape, inputs):
     elif kind == "layernorm":
         x, gain, bias = inputs
         def plain(): return functional.layer_norm(x, (shape["n"],), gain, bias)
+    elif kind == "attention":
+        plain = attention(inputs)
     else:
         (x,) = inputs
         def plain(): return x + 1
     result = {"libraries": plain}
+    if not compiler or kind == "attention":
+        return result
     try:
         result["compiled"] = torch.compile(plain, mode="max-autotune-no-cudagraphs")
         result["compiled"]()

@@ -1,8 +1,8 @@
 """Writes the programs that test/gpu/run.py measures, and an index of them. `python programs.py FOLDER [--small] [--experiments]`
 
 Products of f16 and bf16 with sums in f32 (square ones, and those of transformer layers), products with epilogues, convolutions of
-a residual network, soft-max and layer normalisation; with --experiments, those of experiments.py. --small: one of each kind, small,
-for the tests of the script itself. Words for tw-compile stand in NAME.words.
+a residual network, attention, soft-max and layer normalisation; with --experiments, those of experiments.py. --small: one of each
+kind, small, for the tests of the script itself. Words for tw-compile stand in NAME.words.
 """
 
 import argparse
@@ -24,6 +24,10 @@ MODEL_SHAPES = [(4096, 12288, 4096), (512, 4096, 4096), (4096, 11008, 4096), (40
 #: Images, rows and columns, channels, filters, taps and stride of convolutions in a residual network of 50 layers.
 CONVOLUTIONS = [(64, 56, 64, 64, 3, 1), (64, 28, 128, 128, 3, 1), (64, 14, 256, 256, 3, 1), (64, 7, 512, 512, 3, 1),
                 (64, 56, 64, 256, 1, 1), (64, 56, 128, 128, 3, 2)]
+
+
+#: Heads (of all sequences together), tokens, features of a head: 16 K tokens of a model of 2048 features.
+ATTENTIONS = [(16 * 16384 // tokens * 128 // features, tokens, features) for features in (64, 128) for tokens in (1024, 4096)]
 
 
 def gemm(shape):
@@ -90,6 +94,50 @@ def increment(shape):
 """
 
 
+def attention(shape):
+    """soft-max(q k^T) v, arrays heads x tokens x features; sums and soft-max in f32, the powers rounded to the type of the inputs."""
+    h, m, n, t = (shape[key] for key in ("heads", "m", "n", "type"))
+    x, s, p = f"tensor<{h}x{m}x{n}x{t}>", f"tensor<{h}x{m}x{m}xf32>", f"tensor<{h}x{m}x{m}x{t}>"
+    wide = f"tensor<{h}x{m}x{n}xf32>"
+    return f"""#same = affine_map<(b, i, j) -> (b, i, j)>
+func.func @compute(%Q: {x}, %K: {x}, %V: {x}) -> {x} {{
+  %zero = arith.constant 0.0 : f32
+  %es = tensor.empty() : {s}
+  %zs = linalg.fill ins(%zero : f32) outs(%es : {s}) -> {s}
+  %scores = linalg.generic {{indexing_maps = [affine_map<(b, i, j, k) -> (b, i, k)>, affine_map<(b, i, j, k) -> (b, j, k)>,
+                                              affine_map<(b, i, j, k) -> (b, i, j)>],
+                             iterator_types = ["parallel", "parallel", "parallel", "reduction"]}}
+      ins(%Q, %K : {x}, {x}) outs(%zs : {s}) {{
+    ^bb0(%a: {t}, %b: {t}, %c: f32):
+      %aw = arith.extf %a : {t} to f32
+      %bw = arith.extf %b : {t} to f32
+      %m = arith.mulf %aw, %bw : f32
+      %r = arith.addf %c, %m : f32
+      linalg.yield %r : f32
+  }} -> {s}
+  %soft = linalg.softmax dimension(2) ins(%scores : {s}) outs(%es : {s}) -> {s}
+  %ep = tensor.empty() : {p}
+  %narrow = linalg.generic {{indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel"]}}
+      ins(%soft : {s}) outs(%ep : {p}) {{
+    ^bb0(%a: f32, %b: {t}):
+      %c = arith.truncf %a : f32 to {t}
+      linalg.yield %c : {t}
+  }} -> {p}
+  %ew = tensor.empty() : {wide}
+  %zw = linalg.fill ins(%zero : f32) outs(%ew : {wide}) -> {wide}
+  %sum = linalg.batch_matmul ins(%narrow, %V : {p}, {x}) outs(%zw : {wide}) -> {wide}
+  %eo = tensor.empty() : {x}
+  %o = linalg.generic {{indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel"]}}
+      ins(%sum : {wide}) outs(%eo : {x}) {{
+    ^bb0(%a: f32, %b: {t}):
+      %c = arith.truncf %a : f32 to {t}
+      linalg.yield %c : {t}
+  }} -> {x}
+  return %o : {x}
+}}
+"""
+
+
 def row_program(shape):
     """Soft-max and layer normalisation as the benchmarks of CPUs have them."""
     sys.path.append(str(BENCHMARK))
@@ -106,6 +154,10 @@ def shapes(small):
     def rows(kind, m, n):
         return {"name": f"{kind}-f32-{m}x{n}", "kind": kind, "type": "f32", "m": m, "n": n}
 
+    def heads(t, count, tokens, features):
+        return {"name": f"attention-{t}-{count}x{tokens}x{features}", "kind": "attention", "type": t, "heads": count, "m": tokens,
+                "n": features}
+
     def images(t, n, h, c, f, taps, stride):
         out = (h + 2 * (taps // 2) - taps) // stride + 1
         return {"name": f"conv-{t}-{n}x{h}x{h}x{c}-{f}x{taps}x{taps}-{stride}", "kind": "conv", "type": t, "images": n, "h": h,
@@ -114,13 +166,15 @@ def shapes(small):
 
     if small:
         return [product("gemm", "f16", 64, 128, 64), product("gemm-bias-relu", "bf16", 128, 64, 64),
-                images("f16", 1, 6, 16, 16, 3, 1), rows("softmax", 8, 64), rows("layernorm", 8, 64)]
+                images("f16", 1, 6, 16, 16, 3, 1), rows("softmax", 8, 64), rows("layernorm", 8, 64),
+                heads("f16", 2, 64, 32)]
     squares = [product("gemm", t, size, size, size) for t in ("f16", "bf16") for size in (4096, 8192)]
     models = [product("gemm", t, *shape) for t in ("f16", "bf16") for shape in MODEL_SHAPES]
     convolutions = [images(t, *shape) for t in ("f16", "bf16") for shape in CONVOLUTIONS]
     epilogues = [product("gemm-bias-relu", t, *shape) for t in ("f16", "bf16") for shape in ((4096, 4096, 4096),
                                                                                             (4096, 11008, 4096))]
-    return squares + models + epilogues + convolutions + [rows(kind, *s) for kind in ("softmax", "layernorm")
+    attentions = [heads("f16", *shape) for shape in ATTENTIONS]
+    return squares + models + epilogues + convolutions + attentions + [rows(kind, *s) for kind in ("softmax", "layernorm")
                                            for s in ((4096, 4096), (16384, 1024), (1024, 32768))]
 
 
@@ -133,7 +187,8 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     all_shapes = shapes(options.small) + (experiments(options.small) if options.experiments else [])
     for shape in all_shapes:
-        writer = {"gemm": gemm, "gemm-bias-relu": gemm, "conv": conv, "increment": increment}.get(shape["kind"], row_program)
+        writer = {"gemm": gemm, "gemm-bias-relu": gemm, "conv": conv, "increment": increment,
+                  "attention": attention}.get(shape["kind"], row_program)
         text = writer(shape)
         if shape.get("force"):
             text = f'module attributes {{tilewright.force = "{shape["force"]}"}} {{\n{text}}}\n'

@@ -1,21 +1,23 @@
 """Runs artifacts on the device of this machine, checks them against float64, and measures them beside libraries.
 
-  python3 run.py FOLDER [--launch tw-launch] [--library libtilewright-runtime.so] [--only TEXT] [--json FILE] [--page FILE]
-                 [--no-peers]
+  python3 run.py FOLDER [--launch tw-launch] [--library libtilewright-runtime.so] [--only TEXT ..] [--jobs N] [--json FILE]
+                 [--page FILE] [--no-peers | --no-compiler]
 
 FOLDER is what test/gpu/make-artifacts.sh made for one chip: artifacts and index.json. Nothing is built. Python's standard library
 is enough; with NumPy more elements are checked, with PyTorch there are columns for its libraries (cuBLASLt and cuDNN, or those of
 ROCm) and for torch.compile (Triton).
 
-Each program is run by tw-launch on normal random data, and a sample of its result compared with float64. Then this process calls
-the artifact and the libraries in turn, on the same arrays and stream: medians of 9 samples of at least a millisecond each. The table
+Each program is run by tw-launch on normal random data, and a sample of its result compared with float64, several programs at a time.
+Then, with nothing beside it, this process calls the artifact and the libraries in turn, on the same arrays and stream: medians of 9 samples of at least a millisecond each. The table
 comes with the device, its driver and the date, on a page of its own, too (--page docs/performance-gpu.md). The exit status is 1 if a
 program failed and 2 if a result is wrong.
 """
 
 import argparse
+import concurrent.futures
 import json
 import math
+import os
 import pathlib
 import shutil
 import subprocess
@@ -29,16 +31,20 @@ import peers
 from experiments import QUESTIONS
 
 SAMPLES, LEAST_SECONDS = 9, 1e-3
+#: Seconds that a program may take, its random inputs included; a kernel that waits for ever is a failure like another.
+TIMEOUT = 120
 #: What products should reach of cuBLASLt, as a geometric mean.
 GOAL = 0.90
 #: Arrays that programs read.
-INPUTS = {"gemm": 2, "gemm-bias-relu": 3, "conv": 2, "increment": 1, "softmax": 1, "layernorm": 3}
+INPUTS = {"gemm": 2, "gemm-bias-relu": 3, "conv": 2, "increment": 1, "softmax": 1, "layernorm": 3, "attention": 3}
 
 
 def work(shape):
     """(number, unit) of one call: flop for products and convolutions, bytes for the others."""
     if shape["kind"] == "conv":
         return 2.0 * shape["results"] * shape["terms"], "Tflop/s"
+    if shape["kind"] == "attention":
+        return 4.0 * shape["heads"] * shape["m"] * shape["m"] * shape["n"], "Tflop/s"
     m, n = shape["m"], shape["n"]
     return (2.0 * m * n * shape["k"], "Tflop/s") if "k" in shape else (8.0 * m * n, "TB/s")
 
@@ -51,7 +57,10 @@ def evaluate(shape, path, launch, folder):
     command = [str(launch), str(path), "--seed", "1", "--output", str(output)]
     for name in names:
         command += ["--save-input", str(name)]
-    result = subprocess.run(command, capture_output=True, text=True)
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"did not end within {TIMEOUT} s") from None
     if result.returncode != 0:
         raise RuntimeError(result.stderr.strip().removeprefix("tw-launch: error: "))
     inputs, got = [checks.Array(name, shape["type"]) for name in names], checks.Array(output, shape["type"])
@@ -79,7 +88,7 @@ def repeat(call, count):
         call()
 
 
-def measure(shape, path, inputs, expected, device, with_peers):
+def measure(shape, path, inputs, expected, device, options):
     """({column: seconds}, whether the result in this process has the bytes of `expected`)."""
     program = devices.Program(device, path)
     owned, zeros = [], shape.get("zeros")
@@ -101,8 +110,8 @@ def measure(shape, path, inputs, expected, device, with_peers):
         calls["tilewright"]()
         device.wait(stream)
         same = zeros or device.bytes_of(addresses[-1], program.arguments[-1][2]) == bytes(expected.data)
-        if use_torch and with_peers:
-            calls.update(peers.calls(shape, tensors))
+        if use_torch and not options.no_peers:
+            calls.update(peers.calls(shape, tensors, compiler=not options.no_compiler))
         times = medians(calls, peers.seconds if use_torch else lambda calls: device.seconds(calls, stream))
     finally:
         for address in owned:
@@ -193,7 +202,8 @@ def summaries(records):
     for title, kinds, goal in (("products against cuBLASLt or hipBLASLt", ("gemm",), GOAL),
                                ("products, bias and maximum against cuBLASLt or hipBLASLt", ("gemm-bias-relu",), None),
                                ("convolutions against cuDNN or MIOpen", ("conv",), None),
-                               ("soft-max and layer norm against PyTorch", ("softmax", "layernorm"), None)):
+                               ("soft-max and layer norm against PyTorch", ("softmax", "layernorm"), None),
+                               ("attention against PyTorch's fastest kernel", ("attention",), None)):
         shares = {r["name"]: r["peers"]["libraries"] / r["seconds"] for r in records
                   if r["kind"] in kinds and "group" not in r and r.get("peers") and r["right"]}
         if shares:
@@ -222,13 +232,28 @@ def page(records, where):
                       *(f"- {line}" for line in summaries(records))]) + "\n"
 
 
-def run_one(shape, path, launch, device, with_peers):
+def evaluate_all(shapes, options, launch, folder):
+    """{name: what `evaluate` gives, or its RuntimeError}, several programs at a time."""
+    def one(shape):
+        path, place = options.folder / f"{shape['name']}.tw", folder / shape["name"]
+        place.mkdir()
+        try:
+            if not path.exists():
+                raise RuntimeError("was not compiled")
+            return evaluate(shape, path, launch, place)
+        except RuntimeError as problem:
+            return problem
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        return dict(zip((shape["name"] for shape in shapes), pool.map(one, shapes)))
+
+
+def run_one(shape, path, evaluated, device, options):
     """The record of one program; RuntimeError if it failed."""
-    if not path.exists():
-        raise RuntimeError("was not compiled")
-    with tempfile.TemporaryDirectory() as folder:
-        inputs, output, error = evaluate(shape, path, launch, pathlib.Path(folder))
-        times, same = measure(shape, path, inputs, output, device, with_peers)
+    if isinstance(evaluated, RuntimeError):
+        raise evaluated
+    inputs, output, error = evaluated
+    times, same = measure(shape, path, inputs, output, device, options)
     if error <= 1 and not same:
         print(f"{shape['name']}: tw-launch and this process have different results", file=sys.stderr)
     return {"error_over_tolerance": error, "right": same and error <= 1, "seconds": times.pop("tilewright"), "peers": times,
@@ -239,7 +264,7 @@ def find(options, parser, given, names, what):
     found = given or next((each for each in names if each and pathlib.Path(each).exists()), None)
     if not found:
         parser.error(f"no {what} in FOLDER or on the path; name it")
-    return found
+    return pathlib.Path(found).resolve()  # a name alone would be looked for on the path
 
 
 def main():
@@ -247,30 +272,35 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--launch", type=pathlib.Path, help="default: tw-launch in FOLDER, then on the path")
     parser.add_argument("--library", type=pathlib.Path, help="default: libtilewright-runtime.so in FOLDER")
-    parser.add_argument("--only", default="", help="programs whose name contains this")
+    parser.add_argument("--only", action="append", help="programs whose name contains this; may stand several times")
+    parser.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1),
+                        help="programs that are run and checked at a time, before anything is timed")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--page", type=pathlib.Path, help="write the tables as a page, docs/performance-gpu.md")
-    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--no-peers", action="store_true", help="no columns of PyTorch")
+    parser.add_argument("--no-compiler", action="store_true", help="no column of torch.compile, which takes long to tune")
     options = parser.parse_args()
     launch = find(options, parser, options.launch, (options.folder / "tw-launch", shutil.which("tw-launch")), "tw-launch (--launch)")
     library = find(options, parser, options.library, (options.folder / "libtilewright-runtime.so",),
                    "libtilewright-runtime.so (--library)")
-    shapes = [shape for shape in json.loads((options.folder / "index.json").read_text()) if options.only in shape["name"]]
+    shapes = [shape for shape in json.loads((options.folder / "index.json").read_text()) if any(only in shape["name"] for only in options.only or [""])]
     records, status, device = [], 0, None
     if peers.torch:
         peers.prepare()
-    for shape in shapes:
-        record, path = dict(shape), options.folder / f"{shape['name']}.tw"
-        try:
-            if device is None and path.exists():
-                device = open_device(library, path)
-            record.update(run_one(shape, path, launch, device, not options.no_peers))
-            status = status if record["right"] else 2
-        except RuntimeError as problem:
-            record["problem"] = str(problem)
-            print(f"{shape['name']}: {problem}", file=sys.stderr)
-            status = status or 1
-        records.append(record)
+    with tempfile.TemporaryDirectory() as folder:
+        evaluated = evaluate_all(shapes, options, launch, pathlib.Path(folder))
+        for shape in shapes:
+            record, path = dict(shape), options.folder / f"{shape['name']}.tw"
+            try:
+                if device is None and path.exists():
+                    device = open_device(library, path)
+                record.update(run_one(shape, path, evaluated.pop(shape["name"]), device, options))
+                status = status if record["right"] else 2
+            except RuntimeError as problem:
+                record["problem"] = str(problem)
+                print(f"{shape['name']}: {problem}", file=sys.stderr)
+                status = status or 1
+            records.append(record)
     where = machine(device) if device else {}
     if where:
         print("; ".join(f"{what}: {value}" for what, value in where.items()))

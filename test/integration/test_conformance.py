@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from artifacts import DRIVERS
 from conftest import BUILD, FULL
 
 FAMILIES = {"unit", "contraction", "batched", "convolution", "elementwise", "reduction", "softmax", "norm", "transpose",
@@ -117,8 +118,25 @@ def test_products_of_integers_wrap(tool):
     assert "4 passed, 0 failed, 0 refused, 0 skipped" in text
 
 
+def test_programs_and_units_go_to_a_device(tmp_path):
+    """Through a driver of the tests, whose kernels compute nothing: every case is launched, and judged as wrong."""
+    log = tmp_path / "log"
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(DRIVERS), "FAKE_KERNELS": str(DRIVERS / "kernels.so"), "FAKE_LOG": str(log)}
+    units = ("mma_m16n8k16_f16_f32", "wgmma_m64n16k16_f16_f32", "fma_f32")
+    command = [BUILD / "bin" / "tw-conformance", "--target=nvidia:H100", "--device=gpu", "--jobs=0",
+               *(f"--filter=unit/nvidia.{unit}/*/run" for unit in units), "--filter=contraction/matmul/f16.f16.f32/33x47x29/nn"]
+    result = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=120, env=environment)
+    cases = json.loads(result.stdout)["cases"]
+    assert result.returncode == 2 and [case["status"] for case in cases] == ["failed"] * 4, result.stdout
+    assert all("expected" in case["message"] for case in cases), cases
+    launches = [line for line in log.read_text().splitlines() if line.startswith("cuLaunchKernel")]
+    assert sum(" grid 1 1 1 block" in line for line in launches) == 3 and len(launches) == 4, launches
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 2 and "no driver of NVIDIA on this machine" in result.stdout, result.stdout
+
+
 @pytest.mark.parametrize("arguments, message", [
-    (["--device=moon"], "unknown device 'moon'; expected "),
+    (["--device=moon"], "unknown device 'moon'; expected host, emulator, model, gpu or exec:PROG"),
     (["--filter=no-such-case"], "no case has a name that --filter means; see --list"),
     (["--filter=a[b"], "invalid glob pattern"),
     (["--target=cpu:zen9"], "unknown chip of target 'cpu' 'zen9'; did you mean"),

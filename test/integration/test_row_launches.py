@@ -39,6 +39,16 @@ def test_one_launch(chip, op, kind, shape, tool, tmp_path):
     assert all(m["conflict_cycles"] == 0 for kernel in found for m in kernel["memories"]), found
 
 
+@pytest.mark.parametrize("chip, op, rows, length", [("nvidia:A100", "softmax", 300, 33001), ("nvidia:H200", "softmax", 300, 50000),
+                                                    ("nvidia:A100", "norm", 300, 66003)])
+def test_long_rows_come_in_segments(chip, op, rows, length, tool, tmp_path):
+    """More than the registers of a block hold, the last segment not whole; the plan of many rows, run on three."""
+    path = write(tmp_path, reduction(op, "f32", "last", 1, rows, length))
+    log = json.loads(tool("tw-compile", path, "--target", chip, "--explain=json", "-o", tmp_path / "x.tw"))
+    choice, = (each["choice"] for each in log if each["decision"] == "row-program")
+    assert choice["segments"] > 1, choice
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("op", ["softmax", "norm"])
 def test_memory_is_read_and_written_once(chip, op, tool, tmp_path):

@@ -15,12 +15,12 @@
 ///
 /// and of a fused row-wise reduction (RowProgram.h), whose rows stay in the scratchpad between its phases:
 ///
-///   clocks = launch + max(bytes / bandwidth of global memory, bytes in the scratchpad / its bandwidth,
-///                         instructions of all subgroups / those issued in a clock, waves x chain) + chain
-///   chain  = latency + instructions of a subgroup + phases x (exchanges + barrier + latency of the scratchpad)
+///   clocks = launch + blocks / multiprocessors x clocks between the ends of two blocks
 ///
-/// The last chain is that of the blocks that end last, when memory has little left to do. This is held
-/// against a launch for each of its nests, with what lies between them in global memory.
+/// The blocks of a multiprocessor share its part of the bandwidths (global memory, the cache of the whole chip, the
+/// scratchpad) and its issue; each waits by itself for the latencies of memory, exchanges and barriers. The clocks
+/// between two ends are those of a closed queueing network (clocksOfBlock). This is held against a launch for each of
+/// its nests, with what lies between them in global memory.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,8 @@ struct RowProgramPlan {
   int64_t subgroups = 1;     // of one row; a power of two
   int64_t rows = 1;          // of one block; 1 if several subgroups share a row
   int64_t vector = 1;        // neighbouring elements of one lane
-  int64_t elements = 1;      // of one lane, a power of two
+  int64_t elements = 1;      // of one lane in one segment of the row, a power of two
+  int64_t segments = 1;      // of a row, one after the other in each phase
   int64_t blocksAtATime = 1; // of one multiprocessor
   bool keepsInputs = true;   // what several phases read of global memory stays in the scratchpad, too
   double clocks = 0, seconds = 0;
@@ -67,11 +68,13 @@ struct RowProgramTask {
   bool rowsAreKnown = true; // when compiling
   int64_t phases = 1, sums = 0;
   int64_t bytes = 0;            // of arrays in global memory that are read or written, each once
+  int64_t sharedBytes = 0;      // of arrays that every row reads: they come from a cache of the whole chip
   int64_t againBytes = 0;       // of those that later phases read again, in the phases together
   std::vector<int64_t> inputs;  // the same, of each array
   std::vector<int64_t> between; // of each row that one phase computes and later ones read
   int64_t registerBytes = 0;    // of rows that a nest reads and writes, in the nest with the most
   int64_t operations = 0;       // for each element, of all nests together
+  int64_t laneOperations = 0;   // once in each lane: what follows from a row's sums alone
   int64_t accesses = 0;         // loads and stores for each element, of arrays and rows between phases
   int64_t keptAccesses = 0;     // more of them where inputs stay in the scratchpad
   int64_t vector = 16;          // as in RowTask

@@ -125,9 +125,9 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
   if (!aInK || !bInK)
     return std::nullopt;
   const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, question.parts);
+  if (k <= depth && otherK <= 1)
+    return std::nullopt; // one step: nothing runs ahead
   const double outerCount = double(outer), otherKCount = double(otherK);
-  if (k <= depth)
-    return std::nullopt;                                                             // one step: nothing runs ahead
   const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
   auto atMost = [&](StringRef field, int64_t most) {
     return std::min(most, forcedValue(overrides, field).value_or(most));

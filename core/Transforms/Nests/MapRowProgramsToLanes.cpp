@@ -41,6 +41,31 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
+/// Instructions of `op` where lanes run it, counted in machine code of one chip: divisions and elementary functions are
+/// sequences.
+static int64_t laneInstructionsOf(Operation &op) {
+  if (isa<arith::DivFOp, arith::RemFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+    return 10;
+  return instructionsOf(&op) > 1 ? 20 : 1;
+}
+
+/// Adds what the step's operations cost: those that follow from elements of the row once for each element, those of
+/// values that a row has once, once in each lane.
+static void countInstructions(const RowStep &step, RowProgramTask &task) {
+  llvm::SmallPtrSet<Value, 16> alongRow;
+  for (const Access &load : step.nest().loads)
+    if (step.isAlongRow(load))
+      alongRow.insert(load.op->getResult(0));
+  for (Operation &op : step.nest().body->without_terminator()) {
+    if (isa<AffineLoadOp, AffineStoreOp>(op)) // `accesses` counts them
+      continue;
+    bool ofElement = llvm::any_of(op.getOperands(), [&](Value operand) { return alongRow.contains(operand); });
+    if (ofElement)
+      alongRow.insert_range(op.getResults());
+    (ofElement ? task.operations : task.laneOperations) += laneInstructionsOf(op);
+  }
+}
+
 /// What the model asks for of rows of `length` elements; other dynamic extents count as `assumedExtent`.
 static RowProgramTask taskOf(const RowProgram &program, int64_t length, const TargetDescription &chip) {
   RowProgramTask task;
@@ -65,7 +90,9 @@ static RowProgramTask taskOf(const RowProgram &program, int64_t length, const Ta
       task.accesses += phases.size() > 1 ? phases.size() : 0;
     } else {
       align(source.second->memref);
-      task.bytes += bytes;
+      // Where the place does not follow from the row's number, all rows read the same.
+      bool shared = unsigned(source.second->dims().find_first()) >= program.outer();
+      (shared ? task.sharedBytes : task.bytes) += bytes;
       if (phases.size() > 1)
         task.inputs.push_back(bytes);
       task.againBytes += (phases.size() - 1) * bytes;
@@ -92,9 +119,7 @@ static RowProgramTask taskOf(const RowProgram &program, int64_t length, const Ta
           ++task.accesses;
         }
       }
-    if (step->kind != RowStep::Kind::Scalar)
-      for (Operation &op : nest.body->without_terminator())
-        task.operations += instructionsOf(&op);
+    countInstructions(*step, task);
     if (step->reduction)
       task.sums += step->reduction->sums.size();
     task.registerBytes = std::max(task.registerBytes, alongRow);
@@ -128,7 +153,7 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
   /// A program and its versions; without a program, the nest begins none that the model finds a way for.
   struct Planned {
     std::unique_ptr<RowProgram> program;
-    SmallVector<Version> versions;
+    std::vector<Version> versions;
 
     double secondsOfNest() const { return versions.front().plan.seconds / double(program->steps.size()); }
   };
@@ -169,7 +194,7 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
     if (!planned.program)
       return;
     const RowProgram &program = *planned.program;
-    const SmallVector<Version> &versions = planned.versions;
+    const std::vector<Version> &versions = planned.versions;
     AffineForOp last = program.steps.back()->nest().root();
     OpBuilder builder(last);
     for (const Version &version : versions) {
@@ -194,8 +219,8 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
 
   /// One for rows of a known length; of a dynamic one for those of usual length, and for the longest that fit a block.
   /// None where launches for each nest are faster.
-  static SmallVector<Version> planVersions(const RowProgram &program, const LaunchTarget &target) {
-    SmallVector<Version> versions;
+  static std::vector<Version> planVersions(const RowProgram &program, const LaunchTarget &target) {
+    std::vector<Version> versions;
     auto plan = [&](int64_t length) {
       Version version{taskOf(program, length, *target.chip), {}, {}};
       std::optional<RowProgramPlan> found =

@@ -41,18 +41,69 @@ void RowProgramEmitter::emit() {
       });
     };
     for (now = 0; now < program.phases; ++now)
-      region([&] {
-        for (const auto &step : program.steps)
-          if (step->kind == RowStep::Kind::Reduction && step->phase == now)
-            reduce(*step);
-          else if (step->kind == RowStep::Kind::Elementwise && step->phase == now)
-            compute(*step);
-      });
+      region([&] { runPhase(); });
     if (llvm::any_of(program.results, [&](Value result) {
           return program.lastWriters.lookup(result)->kind != RowStep::Kind::Elementwise;
         }))
       region([&] { storeScalars(); });
   });
+}
+
+void RowProgramEmitter::runPhase() {
+  SmallVector<RowStep *> steps;
+  SmallVector<const RowSum *> sums;
+  for (const auto &step : program.steps)
+    if (step->kind != RowStep::Kind::Scalar && step->phase == now) {
+      steps.push_back(step.get());
+      if (step->reduction)
+        for (const RowSum &sum : step->reduction->sums)
+          sums.push_back(&sum);
+    }
+  auto segment = [&](AffineExpr number) {
+    space.at[program.outer()] = (number * plan.subgroups + subgroup) * width;
+    rows.clear();
+    SmallVector<Value> parts;
+    for (RowStep *step : steps)
+      if (step->reduction)
+        llvm::append_range(parts, reduce(*step));
+      else
+        compute(*step);
+    return parts;
+  };
+  SmallVector<Value> totals;
+  if (plan.segments == 1) {
+    totals = segment(constant(0));
+  } else {
+    // What a row has once is computed before the loop, not in it.
+    for (RowStep *step : steps)
+      for (const Access &load : step->nest().loads)
+        if (!step->isSum(load) && !step->isAlongRow(load))
+          (void)scalar(*step, load);
+    if (sums.empty())
+      return space.loop(constant(0), constant(plan.segments), [&](AffineExpr number) { (void)segment(number); });
+    for (const RowSum *sum : sums)
+      totals.push_back(tile::BroadcastOp::create(builder(), loc, rowOf(sum->type()),
+                                                 arith::ConstantOp::create(builder(), loc, sum->neutral)));
+    totals = space.reduce(constant(0), constant(plan.segments), totals, [&](AffineExpr number, ValueRange before) {
+      SmallVector<Value> after, parts = segment(number);
+      for (auto [sum, total, part] : llvm::zip_equal(sums, before, parts)) {
+        const RowSum &each = *sum;
+        auto map = tile::MapOp::create(builder(), loc, TypeRange(total.getType()), ValueRange{total, part},
+                                       [&](OpBuilder &inside, Location loc, ValueRange pair) {
+                                         tile::YieldOp::create(inside, loc, combined(inside, each, pair[0], pair[1]));
+                                       });
+        after.push_back(map.getResult(0));
+      }
+      return after;
+    });
+  }
+  for (auto [sum, value] : llvm::zip_equal(sums, totals)) {
+    Value total = fragments.reduced(builder(), loc, *sum, value);
+    auto [map, operands] = space.map({own, subgroup});
+    tile::StoreOp::create(builder(), loc, total, parts[sum], operands, AffineMapAttr::get(map),
+                          AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), constant(0)}, builder().getContext())),
+                          AffineMapAttr(), ValueRange(), UnitAttr());
+  }
 }
 
 Value RowProgramEmitter::allocate(int64_t columns, Type element) {
@@ -64,7 +115,7 @@ Value RowProgramEmitter::allocate(int64_t columns, Type element) {
 void RowProgramEmitter::allocateBuffers() {
   for (const auto &[source, phases] : uses)
     if (phases.size() > 1 && (source.first || plan.keepsInputs))
-      kept[source] = allocate(width * plan.subgroups, elementOf(source.second->memref));
+      kept[source] = allocate(padded(), elementOf(source.second->memref));
   for (const auto &step : program.steps)
     if (step->reduction)
       for (const RowSum &sum : step->reduction->sums)
@@ -82,7 +133,7 @@ void RowProgramEmitter::goTo(AffineExpr number) {
 }
 
 AffineMapAttr RowProgramEmitter::valid(SmallVectorImpl<Value> &operands) {
-  if (program.length == width * plan.subgroups)
+  if (program.length == padded())
     return {};
   return space.validAttr(constant(1), space.extent(program.outer()) - space.at[program.outer()], operands);
 }
@@ -125,7 +176,7 @@ Value RowProgramEmitter::scalarOf(RowStep &step, Value memref) {
 
 Value RowProgramEmitter::loadKept(Value buffer) {
   MLIRContext *context = builder().getContext();
-  auto [map, operands] = space.map({own, subgroup * width});
+  auto [map, operands] = space.map({own, space.at[program.outer()]});
   return tile::LoadOp::create(
       builder(), loc, rowOf(elementOf(buffer)), buffer, operands, AffineMapAttr::get(map),
       AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, context)}, context)), AffineMapAttr(),
@@ -138,7 +189,7 @@ void RowProgramEmitter::keep(RowSource source, Value fragment) {
   if (!buffer || uses[source].back() == now || (!source.first && uses[source].front() != now))
     return;
   MLIRContext *context = builder().getContext();
-  auto [map, operands] = space.map({own, subgroup * width});
+  auto [map, operands] = space.map({own, space.at[program.outer()]});
   tile::StoreOp::create(builder(), loc, fragment, buffer, operands, AffineMapAttr::get(map),
                         AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), getAffineDimExpr(1, context)}, context)),
                         AffineMapAttr(), ValueRange(), UnitAttr());
@@ -194,39 +245,31 @@ SmallVector<Value> RowProgramEmitter::mapped(RowStep &step, TypeRange types, Arr
   return SmallVector<Value>(map.getResults());
 }
 
-void RowProgramEmitter::reduce(RowStep &step) {
+SmallVector<Value> RowProgramEmitter::reduce(RowStep &step) {
   const RowReduction &reduction = *step.reduction;
   SmallVector<Type> types;
   for (const RowSum &sum : reduction.sums)
     types.push_back(rowOf(sum.type()));
   SmallVector<Value> columns;
   Value left;
-  if (program.length != width * plan.subgroups) {
+  if (program.length != padded()) {
     columns.push_back(tile::IndexOp::create(builder(), loc, rowOf(builder().getI32Type()), 1));
     left = arith::IndexCastOp::create(builder(), loc, builder().getI32Type(),
                                       space.value(space.extent(program.outer()) - space.at[program.outer()]));
   }
-  SmallVector<Value> values =
-      mapped(step, types, columns,
-             [&](OpBuilder &inside, IRMapping &mapping, ValueRange column, SmallVectorImpl<Value> &yielded) {
-               for (const RowSum &sum : reduction.sums) {
-                 bool first = sum.combine->getOperand(0) == sum.load->op->getResult(0);
-                 Value element = mapping.lookupOrDefault(sum.combine->getOperand(first ? 1 : 0));
-                 if (left) {
-                   Value exists = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, column[0], left);
-                   Value neutral = arith::ConstantOp::create(inside, loc, sum.neutral);
-                   element = arith::SelectOp::create(inside, loc, exists, element, neutral);
-                 }
-                 yielded.push_back(element);
-               }
-             });
-  for (auto [sum, value] : llvm::zip(reduction.sums, values)) {
-    Value total = fragments.reduced(builder(), loc, sum, value);
-    auto [map, operands] = space.map({own, subgroup});
-    tile::StoreOp::create(builder(), loc, total, parts[&sum], operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(AffineMap::get(2, 0, {constant(0), constant(0)}, builder().getContext())),
-                          AffineMapAttr(), ValueRange(), UnitAttr());
-  }
+  return mapped(step, types, columns,
+                [&](OpBuilder &inside, IRMapping &mapping, ValueRange column, SmallVectorImpl<Value> &yielded) {
+                  for (const RowSum &sum : reduction.sums) {
+                    bool first = sum.combine->getOperand(0) == sum.load->op->getResult(0);
+                    Value element = mapping.lookupOrDefault(sum.combine->getOperand(first ? 1 : 0));
+                    if (left) {
+                      Value exists = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, column[0], left);
+                      Value neutral = arith::ConstantOp::create(inside, loc, sum.neutral);
+                      element = arith::SelectOp::create(inside, loc, exists, element, neutral);
+                    }
+                    yielded.push_back(element);
+                  }
+                });
 }
 
 void RowProgramEmitter::compute(RowStep &step) {

@@ -43,15 +43,19 @@ public:
 private:
   mlir::OpBuilder &builder() { return space.builder; }
   mlir::AffineExpr constant(int64_t value) { return mlir::getAffineConstantExpr(value, builder().getContext()); }
-  /// Elements of one subgroup.
+  /// Elements of one subgroup in one segment.
   tile::FragmentType rowOf(mlir::Type element) { return fragments.row(element, plan.elements, plan.vector); }
   /// A buffer of the block with `columns` for each of its rows.
   mlir::Value allocate(int64_t columns, mlir::Type element);
   void allocateBuffers();
   /// To the row of this number, the last dimension fastest.
   void goTo(mlir::AffineExpr number);
-  /// The subgroup's parts of the step's sums.
-  void reduce(RowStep &step);
+  /// The steps of the phase, segment by segment, and the subgroup's parts of its sums.
+  void runPhase();
+  /// What the subgroup's elements of a segment give the step's sums.
+  llvm::SmallVector<mlir::Value> reduce(RowStep &step);
+  /// Elements of a row in all segments, those beyond its end, too.
+  int64_t padded() const { return width * plan.subgroups * plan.segments; }
   /// The subgroup's elements of what the step stores.
   void compute(RowStep &step);
   /// One lane writes the values of which a row has one and which others use.
@@ -81,13 +85,13 @@ private:
   mlir::Location loc;
   IterationSpace space;
   RowFragments fragments;
-  int64_t width; // elements of one subgroup
+  int64_t width; // elements of one subgroup in one segment
   llvm::MapVector<RowSource, llvm::SmallVector<unsigned>> uses;
   llvm::DenseMap<RowSource, mlir::Value> kept;                            // rows in the scratchpad
   llvm::DenseMap<const RowSum *, mlir::Value> parts;                      // of sums, one of each subgroup
   mlir::AffineExpr own, subgroup;                                         // of the block's rows, of the row's subgroups
   unsigned now = 0;                                                       // the phase
-  llvm::DenseMap<RowSource, mlir::Value> rows;                            // fragments of this phase
+  llvm::DenseMap<RowSource, mlir::Value> rows;                            // fragments of this phase and segment
   llvm::DenseMap<std::pair<RowStep *, mlir::Value>, mlir::Value> scalars; // of this phase
 };
 

@@ -5,6 +5,7 @@ apart; `compile_graph` makes one Python function of each of these graphs.
 """
 
 import copy
+import dataclasses
 import logging
 import operator
 
@@ -27,7 +28,7 @@ class UnsupportedError(RuntimeError):
 
 def backend(graph, example_inputs, *, mode=None, options=None):
     """The back end as torch.compile calls it."""
-    settings = options_.read(options, mode)
+    settings = on_device(options_.read(options, mode), example_inputs)
     check_devices(example_inputs, settings)
     if options_.MODES[mode]:
         log.info("mode %r: %s", mode, options_.MODES[mode])
@@ -45,6 +46,13 @@ def backend(graph, example_inputs, *, mode=None, options=None):
         return compile_inference(module, settings, zero)
     return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=inference_compiler, decompositions=decompositions.table(),
                         partition_fn=min_cut_rematerialization_partition)(graph, example_inputs)
+
+
+def on_device(options, inputs):
+    """The options with `device` set where tensors of a device say it."""
+    if options.device is None and any(isinstance(t, torch.Tensor) and t.device.type == "cuda" for t in inputs):
+        return dataclasses.replace(options, device="gpu")
+    return options
 
 
 def check_devices(inputs, options):
@@ -198,5 +206,8 @@ def write_stage(source, stage, options):
             if isinstance(extent, dict) and sizes[extent["size"]] is None:
                 sizes[extent["size"]] = source.size(n)
     assert None not in sizes, (program.signature, sizes)
-    call_program(source, program, stage.inputs, writer.scalars, seeded, stage.outputs, sizes, writer.function.reads_at_indices)
+    devices = {n.meta["val"].device for n in (*stage.inputs, *stage.outputs)} if program.device == "gpu" else {None}
+    if len(devices) != 1:
+        raise UnsupportedError(f"a compiled part has tensors on {', '.join(sorted(map(str, devices)))}; a program takes all on one device")
+    call_program(source, program, stage.inputs, writer.scalars, seeded, stage.outputs, sizes, writer.function.reads_at_indices, *devices)
     return True

@@ -55,6 +55,65 @@ def of_quantised():
     }
 
 
+def attention(q, k, v, bias, causal, dropout, scale):
+    """(result, logarithms of the sums) of an attention of whatever device, by the operation that the importer writes as a whole."""
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout, causal, attn_mask=bias, scale=scale)
+
+
+def attention_gradient(gradient, q, k, v, bias, out, logs, causal, dropout, scale):
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(gradient, q, k, v, out, logs, dropout, causal,
+                                                                               attn_mask=bias, scale=scale)
+
+
+def unused(q, count, kind=torch.int64):
+    """Results of an attention that only its own gradient reads, which does not."""
+    return tuple(q.new_empty((), dtype=kind) for _ in range(count))
+
+
+def efficient_attention(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *, scale=None):
+    return *attention(q, k, v, attn_bias, is_causal, dropout_p, scale), *unused(q, 2)
+
+
+def efficient_attention_backward(grad_out_, q, k, v, attn_bias, out, logsumexp, philox_seed, philox_offset, dropout_p, grad_input_mask,
+                                 is_causal=False, *, scale=None):
+    if grad_input_mask[3]:
+        raise NotImplementedError("the gradient of an attention's bias is not compiled")
+    bias = attn_bias if attn_bias is not None and attn_bias.numel() else None
+    return *attention_gradient(grad_out_, q, k, v, bias, out, logsumexp, is_causal, dropout_p, scale), None
+
+
+def flash_attention(q, k, v, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
+    result, logs = attention(q, k, v, None, is_causal, dropout_p, scale)
+    return result, logs, None, None, q.shape[2], k.shape[2], *unused(q, 2), *unused(q, 1, q.dtype)
+
+
+def flash_attention_backward(grad_out, q, k, v, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, philox_seed,
+                             philox_offset, *, scale=None):
+    return attention_gradient(grad_out, q, k, v, None, out, logsumexp, is_causal, dropout_p, scale)
+
+
+def cudnn_attention(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
+    result, logs = attention(q, k, v, attn_bias, is_causal, dropout_p, scale)
+    return result, logs, None, None, q.shape[2], k.shape[2], *unused(q, 2), *unused(q, 1, q.dtype)
+
+
+def cudnn_attention_backward(grad_out, q, k, v, out, logsumexp, philox_seed, philox_offset, attn_bias, cum_seq_q, cum_seq_k, max_q, max_k,
+                             dropout_p, is_causal, *, scale=None):
+    bias = attn_bias if attn_bias is not None and attn_bias.numel() else None
+    return attention_gradient(grad_out, q, k, v, bias, out, logsumexp, is_causal, dropout_p, scale)
+
+
+#: The forms of attention that PyTorch chooses from on a GPU.
+ATTENTIONS = {
+    "_scaled_dot_product_efficient_attention": efficient_attention,
+    "_scaled_dot_product_efficient_attention_backward": efficient_attention_backward,
+    "_scaled_dot_product_flash_attention": flash_attention,
+    "_scaled_dot_product_flash_attention_backward": flash_attention_backward,
+    "_scaled_dot_product_cudnn_attention": cudnn_attention,
+    "_scaled_dot_product_cudnn_attention_backward": cudnn_attention_backward,
+}
+
+
 @functools.lru_cache(None)
 def table():
     registry.load()
@@ -67,4 +126,6 @@ def table():
     for overload in list(result):
         if isinstance(overload, torch._ops.OpOverload) and registry.emitter_of(overload) is not None:
             del result[overload]
+    for name, decomposition in ATTENTIONS.items():
+        result[getattr(torch.ops.aten, name).default] = decomposition
     return result

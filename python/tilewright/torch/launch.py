@@ -96,9 +96,11 @@ def allocate(source, node, name):
     source.line(f"{name} = " + call.format(source.tuple(fake.shape), source.tuple(strides), source.bind(fake.dtype, "dtype")))
 
 
-def call_program(source, program, inputs, scalars, seeded, outputs, sizes, indexed):
+def call_program(source, program, inputs, scalars, seeded, outputs, sizes, indexed, device=None):
     """One compiled stage. `sizes`: Python expressions of the program's sizes; `seeded`: it takes a seed, after the scalars; `indexed`: it
-    compares indices with sizes, so that a refused call is an IndexError."""
+    compares indices with sizes, so that a refused call is an IndexError; `device`: that of the tensors, for launches on its current
+    stream."""
+    there = f", device={source.bind(device, 'device')}" if device else ""
     for node in inputs:
         fake, name = node.meta["val"], source.names[node]
         order = memory_order(fake) or tuple(range(fake.dim()))
@@ -108,17 +110,21 @@ def call_program(source, program, inputs, scalars, seeded, outputs, sizes, index
             source.line(f"{name}_ = {name} if {name}.stride() == {source.tuple(fake.stride())} else dense({name}, {order})")
     for symbol in scalars:
         source.globals.setdefault("tensor", torch.tensor)
-        source.line(f"_{symbol} = tensor({source.symbols[symbol]})")
+        source.line(f"_{symbol} = tensor({source.symbols[symbol]}{there})")
     if seeded:
         source.globals.setdefault("new_seed", new_seed)
-        source.line("seed = new_seed()")
+        source.line(f"seed = new_seed(){'.to(' + there.split('=')[1] + ')' if there else ''}")
     for node in outputs:
         name = source.names[node] = f"r{len(source.names)}"
         allocate(source, node, name)
     addresses = [f"{source.names[n]}_.data_ptr()" for n in inputs] + [f"_{s}.data_ptr()" for s in scalars] + \
         ["seed.data_ptr()"] * seeded + [f"{source.names[n]}.data_ptr()" for n in outputs]
     launch = source.bind(program.launch, "launch")
-    call = f"{launch}({', '.join([*sizes, *addresses])})"
+    stream = []
+    if device:
+        source.globals.setdefault("current_stream", torch.cuda.current_stream)
+        stream = [f"stream=current_stream({there.split('=')[1]}).cuda_stream"]
+    call = f"{launch}({', '.join([*sizes, *addresses, *stream])})"
     if indexed:
         source.globals.update(CallError=CallError, refused=refused)
         source.line(f"try: {call}")

@@ -18,7 +18,7 @@ MODES = {
 class Options:
     """
     target      the chip that is compiled for: "cpu:host", "nvidia:H200", ... (`tw-targets` lists them)
-    device      None: where the target's code runs by itself; "emulator": on the emulator, with tensors of the host
+    device      None: where the tensors are; "emulator": on the emulator, with tensors of the host
     fp          "default" | "strict" | "fast": may sums be re-associated (`tw-run --fp`)
     strict      an operation that cannot be compiled is an error; else it runs eagerly
     threads     threads of parallel loops on hosts; None: as many as PyTorch uses
