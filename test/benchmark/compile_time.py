@@ -28,7 +28,7 @@ import peers
 import programs
 
 BIN = pathlib.Path(peers.BUILD).parent / "release" / "bin"
-TARGETS = ["cpu:zen4", "cpu:sapphire-rapids", "nvidia:A100", "nvidia:H200", "amd:MI300X", "amd:RX7900XTX"]
+TARGETS = ["cpu:zen4", "cpu:sapphire-rapids", "nvidia:A100", "nvidia:H200", "amd:MI300X", "amd:RX7900"]
 #: Those of the rows about networks, with what is written for them.
 NETWORK_TARGETS = {"cpu:host": "so", "nvidia:H200": "tw", "amd:MI300X": "tw"}
 PAGE = peers.SOURCE / "docs" / "compile-time.md"

@@ -276,6 +276,19 @@ def test_sizes_may_be_dynamic(freeze):
     assert seen == [(3, 3)]
 
 
+def test_activations_are_quantised_by_their_own_extent():
+    """PT2E with dynamic activations: scales follow from each input."""
+    from torchao.quantization.pt2e.quantizer.x86_inductor_quantizer import X86InductorQuantizer, get_default_x86_inductor_quantization_config
+    quantizer = X86InductorQuantizer().set_global(get_default_x86_inductor_quantization_config(is_dynamic=True))
+    model = quantise(nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 16)).eval(), [torch.randn(8, 32)], quantizer)
+    with torch.no_grad(), rewrites() as seen:
+        f = compiled(model)
+        for scale in (0.01, 1, 100):
+            x = scale * torch.randn(8, 32)
+            assert difference(f(x), model(x)) < 1e-5
+    assert seen == [(2, 2)]
+
+
 # Weights alone, 8-bit floats
 
 
