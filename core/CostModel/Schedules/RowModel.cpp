@@ -38,6 +38,9 @@ static constexpr int64_t registersOfLane = 32;
 /// Elements of a lane in one segment of a row, where a row comes in several, or twice as many: two or four vectors of
 /// f32.
 static constexpr int64_t segmentElements = 8;
+/// How much longer rows in segments take than the model says, beside whole rows, which are one run of memory: the
+/// median of six measured (docs/simt/row-reductions.md).
+static constexpr double segmentsTake = 1.25;
 /// Loads of one lane that are under way at a time.
 static constexpr double loadsUnderWay = 4;
 /// Clocks of one exchange between lanes with the combining, and of a barrier.
@@ -183,13 +186,12 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
                              clocksOfInstruction(chip, issued - (plan.segments - 1) * ofSegment)};
     blocks /= ofChip;
     auto together = std::clamp<int64_t>(std::llround(std::ceil(blocks)), 1, plan.blocksAtATime);
-    plan.clocks = launchClocks(chip) + std::max(blocks, double(together)) * clocksOfBlock(services, waits, together);
+    plan.clocks = launchClocks(chip) + std::max(blocks, double(together)) * clocksOfBlock(services, waits, together) *
+                                           (plan.segments > 1 ? segmentsTake : 1);
     plan.seconds = plan.clocks / (chip.clockMHz() * 1e6);
     if (considered)
       considered->push_back(plan);
-    // A row at once is one run of memory. In segments, rows that fit took 8 to 25 % longer where it was measured
-    // (docs/simt/row-reductions.md), for which the model has no term.
-    if (!best || std::pair(plan.segments > 1, plan.clocks) < std::pair(best->segments > 1, best->clocks))
+    if (!best || plan.clocks < best->clocks)
       best = plan;
   };
   for (bool keepsInputs : {true, false})
