@@ -29,7 +29,9 @@ KINDS = {"cpu:sapphire-rapids": ["bf16", "i8"], "cpu:neoverse-v1": ["bf16", "i8"
 APART = "with a dynamic k operands are prepared by nests of their own"
 NOT_YET = {("sme:sme256", "f32"): APART, ("cpu:host", "bf16"): APART, ("cpu:host", "i8"): APART,
            ("amd:MI300X", "f32"): "small products take vectors, those of dynamic rows the matrix unit"}
-CASES = [pytest.param(chip, kind, marks=[pytest.mark.xfail(reason=NOT_YET[chip, kind], strict=True)] if (chip, kind) in NOT_YET else [])
+#: What this machine's processor takes differs: with AMX it is reached.
+CASES = [pytest.param(chip, kind, marks=[pytest.mark.xfail(reason=NOT_YET[chip, kind], strict=chip != "cpu:host")]
+                      if (chip, kind) in NOT_YET else [])
          for chip in CHIPS for kind in KINDS.get(chip, ["f32", "bf16", "i8"])]
 
 
