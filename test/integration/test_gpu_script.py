@@ -93,6 +93,8 @@ def test_libraries_are_measured_in_the_same_process(gemms):
     assert sum(line.endswith("stream 0x77") for line in launches) >= 10, "PyTorch's stream"
     (record,) = json.loads((gemms / "out.json").read_text())["programs"]
     assert record["peers"] == {"libraries": pytest.approx(9e-4)} and record["seconds"] == pytest.approx(1e-3)
+    out, errors = run(gemms, *TOOLS, "--only", "right", "--only", "nothing", "--no-compiler", "--jobs", 2, without=())
+    assert errors == "" and "geometric mean 0.900 of 1" in out  # libraries, and nobody asked for Triton
     out, _ = run(gemms, *TOOLS, "--only", "right", "--no-peers", without=())
     assert "geometric mean" not in out and "PyTorch is not" not in out
     # A wrong result is in no mean.

@@ -92,6 +92,24 @@ TEST(ConformanceCases, HaveNamesOfTheirOwnAndExpectTheirOutput) {
 
 /// The program around a unit of a group has the fences that the chip needs, which no run on the emulator shows for
 /// certain.
+TEST(ConformanceUnits, BoundsFollowWhatASumKeeps) {
+  test::programContext();
+  auto chip = llvm::cantFail(TargetRegistry::get().describe("nvidia:H200"));
+  const auto *found = llvm::find_if(chip->units(), [](const MatrixUnit &unit) { return unit.sumBits != 0; });
+  ASSERT_NE(found, chip->units().end());
+  MatrixUnit all = *found;
+  EXPECT_EQ(all.sumBits, 14);
+  all.sumBits = 0;
+  UnitProblem few = unitProblem(*found, true, 0), whole = unitProblem(all, true, 0);
+  ASSERT_EQ(few.expected.value, whole.expected.value);
+  // An error of a multiple of 2^-6 beside a sum of 218 is one of 14 bits, and no error of f32.
+  double ratio = 0;
+  for (size_t i = 0; i < few.expected.bound.size(); ++i)
+    ratio = std::max(ratio, few.expected.bound[i] / whole.expected.bound[i]);
+  EXPECT_GT(ratio, 4);
+  EXPECT_LT(ratio, 1 << 10);
+}
+
 TEST(ConformanceUnits, ProgramsOfGroupsAreFenced) {
   std::vector<std::string> chips = test::ringChips();
   test::programContext().loadAllAvailableDialects();
