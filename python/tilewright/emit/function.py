@@ -97,6 +97,13 @@ class Function:
         """The name of an index value: a constant, or what `size` is at the call."""
         return self.constant(size, "index") if isinstance(size, int) else self.sizes.value(size)
 
+    def size_of_argument(self, argument, position):
+        """The name of a size that an argument has, written at the head of the function, where every use is in scope."""
+        name = self.fresh()
+        self.heads.append(f"{name} = tensor.dim {argument.name}, {self.constant(position, 'index')} : {argument.text}")
+        self.sizes.known[0][argument.shape[position]] = name
+        return name
+
     def outer_index(self, size):
         """The same from inside of a body, written before its operation."""
         inner, self.lines = self.lines, self.outer_lines

@@ -6,7 +6,7 @@ from ..emit import types
 from ..emit.elements import absolute
 from ..emit.order import sorted_with_positions
 from ..emit.reduce import count_of, divided, extremum, extremum_with_position, sum_over
-from ..emit.scan import accumulator
+from ..emit.scan import accumulator, scan
 from .registry import op
 
 
@@ -111,21 +111,9 @@ def _running(name, kind, initial):
     @op(name, static=(1,))
     def emit(c, x, axis):
         """A loop that carries the last row; backwards and without the element itself where the attributes say so."""
-        at = c.axis(int(axis.reshape(-1)[0]), x.rank)
-        f, wide, n = c.f, accumulator(x.type), x.shape[at]
-        exclusive, backwards = c.attribute("exclusive", 0), c.attribute("reverse", 0)
-        if 0 in x.shape:
-            return x
-        row, box = [m for i, m in enumerate(x.shape) if i != at], [1 if i == at else m for i, m in enumerate(x.shape)]
-        loops = [f"d{i}" for i in range(len(row))]
-        with f.loop(n, [f.empty(x.shape, x.type), f.fill(row, wide, initial)]) as (i, (written, total), out):
-            here = f.op(f"arith.subi {f.index(n - 1)}, {i} : index") if backwards else i
-            offsets = [here if d == at else 0 for d in range(x.rank)]
-            element = f.slice(x, offsets, box, drop=[at])
-            new = f.generic(len(row), [(element, loops), (total, loops)], [(f.empty(row, wide), loops)],
-                            lambda s, a, t, _: s.binary(kind, t, s.cast(a, wide)))
-            out[:] = [f.insert(c.cast(total if exclusive else new, x.type), written, offsets, sizes=box), new]
-        return out[0]
+        wide = accumulator(x.type)
+        return scan(c, x, int(axis.reshape(-1)[0]), [(wide, initial)], lambda s, _, a, total: s.binary(kind, total, s.cast(a, wide)),
+                    [x.type], bool(c.attribute("reverse", 0)), bool(c.attribute("exclusive", 0)))[0]
 
 
 _running("CumSum", "add", 0)

@@ -116,15 +116,7 @@ class Reader:
             self.scope[value.name] = argument
             for i, n in enumerate(argument.shape):
                 if not isinstance(n, int) and n.is_Symbol:
-                    self.f.sizes.bind(n, lambda a=argument, i=i: self._dimension(a, i))
-
-    def _dimension(self, argument, position):
-        """Sizes of arguments are written at the head of the function, where every use is in scope."""
-        f = self.f
-        name = f.fresh()
-        f.heads.append(f"{name} = tensor.dim {argument.name}, {f.constant(position, 'index')} : {argument.text}")
-        f.sizes.known[0][argument.shape[position]] = name
-        return name
+                    self.f.sizes.bind(n, lambda a=argument, i=i: self.f.size_of_argument(a, i))
 
     def text(self):
         outputs = self.graph(self.model.graph)

@@ -2,6 +2,7 @@
 
 from ..emit import types
 from ..emit.scalars import Scalar, Scalars
+from ..emit.scan import accumulator, scan
 from .ops_shape import spread_out
 from .registry import op
 
@@ -94,21 +95,10 @@ def reduce_window(c):
 
 
 def running_reduction(c, x, start, axis, backwards, kind):
-    """A loop along `axis` that carries the last row, in f64 where the elements are f32."""
-    f, n = c.f, x.shape[axis]
-    type = {"f32": "f64", "f16": "f32", "bf16": "f32"}.get(x.type, x.type) if kind in ("add", "mul") else x.type
-    row = [m for i, m in enumerate(x.shape) if i != axis]
-    box = [1 if i == axis else m for i, m in enumerate(x.shape)]
-    loops = [f"d{i}" for i in range(len(row))]
-    first = Scalars(f).cast(start, type) if isinstance(start, Scalar) else start
-    with f.loop(n, [f.empty(x.shape, x.type), f.fill(row, type, first)]) as (i, (written, carried), out):
-        at = f.op(f"arith.subi {f.constant(n - 1, 'index')}, {i} : index") if backwards else i
-        offsets = [at if d == axis else 0 for d in range(x.rank)]
-        element = f.slice(x, offsets, box, drop=[axis])
-        new = f.generic(len(row), [(element, loops), (carried, loops)], [(f.empty(row, type), loops)],
-                        lambda s, a, total, _: s.binary(kind, total, s.cast(a, type)))
-        out[:] = [f.insert(c.cast(new, x.type), written, offsets, sizes=box), new]
-    return out[0]
+    """The running value along `axis`, in f64 where the elements are f32."""
+    type = accumulator(x.type) if kind in ("add", "mul") else x.type
+    first = Scalars(c.f).cast(start, type) if isinstance(start, Scalar) else start
+    return scan(c, x, axis, [(type, first)], lambda s, _, a, total: s.binary(kind, total, s.cast(a, type)), [x.type], backwards)[0]
 
 
 @op("stablehlo.select_and_scatter")

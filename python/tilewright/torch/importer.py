@@ -95,18 +95,10 @@ class Importer:
         argument = self.function.argument([shape[i] for i in order], type)
         for position, i in enumerate(order):
             if not isinstance(shape[i], int) and shape[i].is_Symbol:
-                self.function.sizes.bind(shape[i], lambda a=argument, p=position: self._dimension(a, p))
+                self.function.sizes.bind(shape[i], lambda a=argument, p=position: self.function.size_of_argument(a, p))
         self.tensors.append(node)
         self.argument_orders.append(order)
         self.untransposed[node] = (argument, inverse(order))
-
-    def _dimension(self, argument, position):
-        """Sizes of arguments are written at the head of the function, where every use is in scope."""
-        f = self.function
-        name = f.fresh()
-        f.heads.append(f"{name} = tensor.dim {argument.name}, {f.constant(position, 'index')} : {argument.text}")
-        f.sizes.known[0][argument.shape[position]] = name
-        return name
 
     def bind_scalars(self, nodes):
         """Symbols that are no size of an argument become arguments of their own."""
