@@ -148,6 +148,17 @@ void SizeGroups::visit(Operation *op) {
       }
     }
   }
+  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
+    llvm::SmallBitVector dropped = insert.getDroppedDims();
+    int64_t dim = 0;
+    for (auto [d, size] : llvm::enumerate(insert.getMixedSizes())) {
+      if (dropped[d])
+        continue;
+      if (auto value = dyn_cast<Value>(size))
+        demand(op, {insert.getSource(), dim}, {value, -1});
+      ++dim;
+    }
+  }
   if (auto destination = dyn_cast<DestinationStyleOpInterface>(op)) {
     for (auto [result, init] : llvm::zip(op->getResults(), destination.getDpsInits()))
       defineAll(result, init);

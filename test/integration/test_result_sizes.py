@@ -368,6 +368,47 @@ def test_operands_elsewhere(tool, tmp_path, place):
             assert result.returncode == 1 and message in result.stderr, result
 
 
+#: Inputs of a concatenation: two arguments, and one of a size that is read. Beside the dimension that grows they must agree.
+JOIN = """
+func.func @join(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %k: tensor<1xi64>) -> tensor<?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %k0 = tensor.extract %k[%c0] : tensor<1xi64>
+  %n = arith.index_cast %k0 : i64 to index
+  %s = tensor.extract_slice %b[0, 0] [%n, 2] [1, 1] : tensor<?x?xf32> to tensor<?x2xf32>
+  %r = tensor.concat dim(1) %a, %b, %s : (tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x2xf32>) -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_concatenation(tool, tmp_path, threads):
+    """Rows that disagree: the call is refused, and nothing is read or written beyond an array's end."""
+    library = compiled(tool, tmp_path, JOIN, "join", f"--threads={threads}")
+    for rows, read in ((4, 4), (4, 3), (4, 0), (4, 5), (3, 900), (0, 0)):
+        a, b, out = Guarded(rows * 3, "f4"), Guarded(rows * 5, "f4"), Guarded(rows * 10, "f4")
+        a.array[:], b.array[:] = 1 + np.arange(rows * 3), 100 + np.arange(rows * 5)
+        status = library.join(size(rows), size(3), size(5), size(10), pointer(a.array), pointer(b.array),
+                              pointer(np.array([read], "i8")), pointer(out.array))
+        assert status == (rows != read), (rows, read)
+        if status:
+            assert out.unwritten(), (rows, read)
+            continue
+        a, b = a.array.reshape(rows, 3), b.array.reshape(rows, 5)
+        assert out.untouched() and (out.array.reshape(rows, 10) == np.concatenate([a, b, b[:, :2]], 1)).all()
+
+
+@pytest.mark.parametrize("rows", [3, 5])
+def test_arrays_that_are_concatenated_disagree(tmp_path, rows):
+    """Rows of arguments are one size: a call with two is refused before it begins."""
+    source = tmp_path / "join.mlir"
+    source.write_text(JOIN)
+    words = inputs(tmp_path, a=np.ones((4, 3), "f4"), b=np.ones((rows, 5), "f4"), k=np.array([4], "i8"))
+    result = subprocess.run([BUILD / "bin" / "tw-run", source, *words], capture_output=True, text=True)
+    assert result.returncode == 1, result
+    message = f"input 1 is f32[{rows},5], but its dimension 0 must equal dimension 0 of input 0, which is 4"
+    assert message in result.stderr, result
+
+
 #: Runs in a process of its own whose address space is limited: refused calls give back what they have allocated.
 LEAKS = """
 import ctypes, resource, sys

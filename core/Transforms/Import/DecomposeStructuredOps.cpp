@@ -186,6 +186,47 @@ struct LowerPad : OpRewritePattern<tensor::PadOp> {
   }
 };
 
+/// concat = its inputs inserted one after the other. Beside the dimension that grows, the slices have the sizes of the
+/// first input (constants where any input has them), not of their own source: an insertion takes its source to be of
+/// the slice's size, and what an operation takes to be equal is compared.
+struct LowerConcat : OpRewritePattern<tensor::ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tensor::ConcatOp op, PatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    auto dim = int64_t(op.getDim());
+    RankedTensorType whole = tensor::ConcatOp::inferResultType(dim, op->getOperandTypes());
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getInputs().front());
+    for (int64_t d = 0; d < whole.getRank(); ++d)
+      if (d != dim && !whole.isDynamicDim(d))
+        sizes[d] = b.getIndexAttr(whole.getDimSize(d));
+    AffineExpr x, y;
+    bindSymbols(b.getContext(), x, y);
+    SmallVector<OpFoldResult> extents, ends{b.getIndexAttr(0)}; // along `dim`; where the next input begins
+    for (Value input : op.getInputs()) {
+      extents.push_back(tensor::getMixedSize(b, loc, input, dim));
+      ends.push_back(affine::makeComposedFoldedAffineApply(b, loc, x + y, {ends.back(), extents.back()}));
+    }
+    SmallVector<OpFoldResult> wholeSizes(sizes);
+    wholeSizes[dim] = whole.isDynamicDim(dim) ? ends.back() : OpFoldResult(b.getIndexAttr(whole.getDimSize(dim)));
+    Value result = tensor::EmptyOp::create(b, loc, wholeSizes, whole.getElementType());
+    SmallVector<OpFoldResult> offsets(whole.getRank(), b.getIndexAttr(0)), strides(whole.getRank(), b.getIndexAttr(1));
+    for (auto [input, begin, extent] : llvm::zip(op.getInputs(), ends, extents)) {
+      offsets[dim] = begin;
+      sizes[dim] = extent;
+      SmallVector<int64_t> shape;
+      for (OpFoldResult size : sizes)
+        shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+      auto type = RankedTensorType::get(shape, whole.getElementType());
+      Value slice = type == input.getType() ? input : Value(tensor::CastOp::create(b, loc, type, input));
+      result = tensor::InsertSliceOp::create(b, loc, slice, result, offsets, sizes, strides);
+    }
+    if (result.getType() != op.getType())
+      result = tensor::CastOp::create(b, loc, op.getType(), result);
+    b.replaceOp(op, result);
+    return success();
+  }
+};
+
 /// Whether `a` and `b` provably have the same sizes.
 bool sameSizes(Value a, Value b) {
   auto type = cast<RankedTensorType>(a.getType());
@@ -223,11 +264,11 @@ struct DecomposeStructuredOps : tilewright::impl::DecomposeStructuredOpsBase<Dec
   void runOnOperation() override {
     keepSelections(getOperation());
     RewritePatternSet patterns(&getContext());
-    patterns.add<DecomposeAggregate, LowerSplat, LowerBitcast, LowerGather, LowerGenerate, LowerPad>(&getContext());
+    patterns.add<DecomposeAggregate, LowerSplat, LowerBitcast, LowerGather, LowerGenerate, LowerPad, LowerConcat>(
+        &getContext());
     tilewright::populateRelayoutPatterns(patterns);
     tilewright::populateScalarPatterns(patterns);
     linalg::populateDecomposeWinogradOpsPatterns(patterns);
-    tensor::populateDecomposeTensorConcatPatterns(patterns);
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
     bool failedHere = false;

@@ -196,6 +196,23 @@ func.func @expand_own(%a: tensor<?x12xf32>) -> tensor<?x3x4xf32> {
   return %x : tensor<?x3x4xf32>
 }
 
+// What is inserted has the slice's size.
+// CHECK-LABEL: func.func @insert
+// CHECK: %[[N:.*]] = arith.index_cast
+// CHECK: tile.require_size %[[N]], %{{.*}}
+// CHECK: tensor.extract_slice
+// CHECK-NOT: tile.require_size
+// CHECK: return
+func.func @insert(%a: tensor<100xf32>, %b: tensor<4x?xf32>, %k: tensor<i64>) -> tensor<4x?xf32> {
+  %c1 = arith.constant 1 : index
+  %k0 = tensor.extract %k[] : tensor<i64>
+  %n = arith.index_cast %k0 : i64 to index
+  %s = tensor.extract_slice %a[0] [%n] [1] : tensor<100xf32> to tensor<?xf32>
+  %d = tensor.dim %b, %c1 : tensor<4x?xf32>
+  %r = tensor.insert_slice %s into %b[2, 0] [1, %d] [1, 1] : tensor<?xf32> into tensor<4x?xf32>
+  return %r : tensor<4x?xf32>
+}
+
 // What the program asserts, at its place.
 // CHECK-LABEL: func.func @asserted
 // CHECK-SAME:    %[[P:.*]]: i1

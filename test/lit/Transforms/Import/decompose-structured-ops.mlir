@@ -78,6 +78,21 @@ func.func @tensors(%a: tensor<4x6xf32>, %n: index, %s: i1) -> (tensor<8x6xf32>, 
   return %k, %g, %p, %m : tensor<8x6xf32>, tensor<?xindex>, tensor<3xi1>, tensor<4x6xf32>
 }
 
+// Inputs are inserted with the sizes of the result beside the dimension that grows: those that one input has as a
+// constant, else those of the first.
+// CHECK-LABEL: func.func @concat
+// CHECK-SAME: (%[[A:.*]]: tensor<?x?x?xf32>, %[[B:.*]]: tensor<?x5x3xf32>)
+// CHECK-DAG: %[[D0:.*]] = tensor.dim %[[A]], %c0
+// CHECK-DAG: %[[D1:.*]] = tensor.dim %[[A]], %c1
+// CHECK-DAG: %[[E:.*]] = tensor.empty(%[[D0]], %{{.*}}) : tensor<?x?x3xf32>
+// CHECK-DAG: %[[C:.*]] = tensor.cast %[[A]] : tensor<?x?x?xf32> to tensor<?x?x3xf32>
+// CHECK: %[[I:.*]] = tensor.insert_slice %[[C]] into %[[E]][0, 0, 0] [%[[D0]], %[[D1]], 3] [1, 1, 1]
+// CHECK: tensor.insert_slice %[[B]] into %[[I]][0, %{{.*}}, 0] [%[[D0]], 5, 3] [1, 1, 1]
+func.func @concat(%a: tensor<?x?x?xf32>, %b: tensor<?x5x3xf32>) -> tensor<?x?x?xf32> {
+  %r = tensor.concat dim(1) %a, %b : (tensor<?x?x?xf32>, tensor<?x5x3xf32>) -> tensor<?x?x?xf32>
+  return %r : tensor<?x?x?xf32>
+}
+
 // Tile sizes that are not constants: whole tiles, a reshape, a permutation.
 // CHECK-LABEL: func.func @pack_dynamic
 // CHECK-SAME: (%[[A:.*]]: tensor<?x?xf32>, %[[E:.*]]: tensor<?x?x?x8xf32>, %[[T:.*]]: index)
