@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lanes import CHIPS, emulate, kernels, with_chips
+from scratchpads import PLUGIN
 
 PROGRAMS = pathlib.Path(__file__).with_name("lane_programs")
 
@@ -38,6 +39,42 @@ WHOLE = [("decode-attention", "33"), ("group-norm", "2,12,5,7,12,12"), ("rotary-
 @pytest.mark.parametrize("chip, case", with_chips(WHOLE, each=2))
 def test_whole_programs(chip, case, tool):
     emulate(tool, PROGRAMS / f"{case[0]}.mlir", chip, "--sizes", case[1], "--modes")
+
+
+#: Where hosts of launches compute sizes: before lanes, and before cores, whose nests have sizes as affine symbols.
+LAUNCHED = {"nvidia:A100": [], "accelerator:npu": [f"--load-target={PLUGIN}"]}
+
+
+@pytest.mark.parametrize("chip", LAUNCHED)
+def test_sizes_of_a_window_are_the_hosts(chip, tool):
+    """The quotient of a size less one, which is negative where the size is 0: no launch computes it."""
+    report = emulate(tool, PROGRAMS / "depthwise-pointwise.mlir", chip, *LAUNCHED[chip], "--sizes", "1,8,11")
+    assert len(kernels(report)) == (1 if chip == "accelerator:npu" else 7)
+
+
+@pytest.mark.parametrize("chip", LAUNCHED)
+def test_quotients_of_negative_sizes(chip, tool, tmp_path):
+    """As 64 bits divide them, towards zero and without a sign."""
+    outputs = [tmp_path / f"{i}.npy" for i in range(4)]
+    words = [*LAUNCHED[chip], *(word for path in outputs for word in ("--output", path)), "--input", tmp_path / "x.npy"]
+    for n in (0, 1, 2, 3, 9):
+        np.save(tmp_path / "x.npy", np.zeros(n, "f4"))
+        tool("tw-run", PROGRAMS / "divided-sizes.mlir", "--target", chip, "--device", "emulator", *words)
+        less = (n - 1) % 2**64
+        expected = [5 if less // 2 >= 2**63 or less // 2 > 5 else less // 2, int((n - 3) / 2) + 3, less % 3,
+                    n - 3 - 2 * int((n - 3) / 2) + 2]
+        assert [np.load(path).tolist() for path in outputs] == [[1.0] * count for count in expected], n
+
+
+@pytest.mark.parametrize("chip", LAUNCHED)
+def test_a_size_that_a_lane_computes(chip, tool, tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(20 * 16, dtype="f4").reshape(20, 16))
+    for rows in (0, 7.5, 20):
+        np.save(tmp_path / "rows.npy", np.array(rows, "f4"))
+        tool("tw-run", PROGRAMS / "read-size.mlir", "--target", chip, "--device", "emulator", *LAUNCHED[chip], "--input",
+             tmp_path / "x.npy", "--input", tmp_path / "rows.npy", "--output", tmp_path / "y.npy")
+        assert (np.load(tmp_path / "y.npy") == 2 * np.load(tmp_path / "x.npy")[:int(rows)]).all()
+        assert np.load(tmp_path / "y.npy").shape == (int(rows), 16)
 
 
 @pytest.mark.parametrize("chip", CHIPS)

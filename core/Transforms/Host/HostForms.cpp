@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Host/HostForms.h"
+#include "core/Transforms/Host/HostExpressions.h"
+#include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -111,8 +114,58 @@ struct MetadataToSizes : OpRewritePattern<memref::ExtractStridedMetadataOp> {
   }
 };
 
+/// The host divides towards minus infinity. What is not known to be non-negative (a size less one) is divided by a
+/// constant c > 1 as that, and in another way where it is negative. With 2^64 = q c + r:
+///
+///   divsi a, c   (max(a, 0) floordiv c) + (min(a, 0) ceildiv c)
+///   divui a, c   of a < 0: a + 2^64 = q c + (a + r), so q + (a + r) floordiv c; each of these sums fits 64 bits
+///   rem          what such divisions leave
+template <typename Op> struct DivideTowardsMinusInfinity : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &b) const override {
+    constexpr bool isUnsigned = llvm::is_one_of<Op, arith::DivUIOp, arith::RemUIOp>::value;
+    constexpr bool isRemainder = llvm::is_one_of<Op, arith::RemUIOp, arith::RemSIOp>::value;
+    Location loc = op.getLoc();
+    Value a = op.getLhs(), c = op.getRhs();
+    Type type = a.getType();
+    IntegerAttr divisor;
+    if (!tilewright::isHostType(type) || type.isInteger(1) || tilewright::isHostArithmetic(op) ||
+        !matchPattern(c, m_Constant(&divisor)) || !divisor.getValue().sgt(1) ||
+        op->template getParentOfType<tilewright::tile::ParallelOp>())
+      return failure();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+    };
+    auto divide = [&](Value dividend, bool down) -> Value {
+      Value quotient = down ? Value(arith::FloorDivSIOp::create(b, loc, dividend, c))
+                            : Value(arith::CeilDivSIOp::create(b, loc, dividend, c));
+      if (!isRemainder)
+        return quotient;
+      return arith::SubIOp::create(b, loc, dividend, arith::MulIOp::create(b, loc, quotient, c));
+    };
+    auto atLeast = [&](int64_t value) -> Value { return arith::MaxSIOp::create(b, loc, a, constant(value)); };
+    auto atMost = [&](int64_t value) -> Value { return arith::MinSIOp::create(b, loc, a, constant(value)); };
+    Value plain = divide(atLeast(0), true);
+    if (!isUnsigned) {
+      b.replaceOpWithNewOp<arith::AddIOp>(op, plain, divide(atMost(0), false));
+      return success();
+    }
+    // Hosts evaluate both sides of a selection and their difference, and end the call where it leaves 64 bits.
+    auto by = uint64_t(divisor.getInt());
+    uint64_t q = ~uint64_t(0) / by, r = ~uint64_t(0) % by + 1; // r may be c
+    Value other = divide(arith::AddIOp::create(b, loc, atMost(-1), constant(int64_t(r))), true);
+    if (!isRemainder)
+      other = arith::AddIOp::create(b, loc, other, constant(int64_t(q)));
+    Value negative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, a, constant(0));
+    b.replaceOpWithNewOp<arith::SelectOp>(op, negative, other, plain);
+    return success();
+  }
+};
+
 } // namespace
 
 void tilewright::populateHostForms(RewritePatternSet &patterns) {
-  patterns.add<SwitchToBranches, ReshapeToCast, MetadataToSizes>(patterns.getContext());
+  patterns.add<SwitchToBranches, ReshapeToCast, MetadataToSizes, DivideTowardsMinusInfinity<arith::DivUIOp>,
+               DivideTowardsMinusInfinity<arith::DivSIOp>, DivideTowardsMinusInfinity<arith::RemUIOp>,
+               DivideTowardsMinusInfinity<arith::RemSIOp>>(patterns.getContext());
 }

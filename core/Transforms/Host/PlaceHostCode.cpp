@@ -227,10 +227,11 @@ void HostPlacer::toGrid(Run &run, MutableArrayRef<Run> later) {
     level(hierarchy.block, [&](OpBuilder &) { level(hierarchy.subgroup, fill); });
   });
 
-  // What others use goes through memory.
+  // What others use goes through memory. Symbols of affine maps are read by the host: inside of a grid nothing but an
+  // argument is one.
   for (Operation *each : run)
     for (Value result : each->getResults()) {
-      Value memory;
+      Value memory, symbol;
       for (OpOperand &use : llvm::make_early_inc_range(result.getUses())) {
         Operation *user = use.getOwner();
         if (grid->isAncestor(user))
@@ -240,6 +241,12 @@ void HostPlacer::toGrid(Run &run, MutableArrayRef<Run> later) {
           OpBuilder after(each);
           after.setInsertionPointAfter(each);
           storeCell(after, loc, result, memory);
+        }
+        if (isa<affine::AffineDialect>(user->getDialect()) && isHostType(result.getType())) {
+          if (!symbol)
+            symbol = loadCell(builder, loc, memory, result.getType());
+          use.set(symbol);
+          continue;
         }
         Operation *reader = user; // element-wise regions hold no loads
         while (isa<tile::MapOp, tile::ReduceOp>(reader->getParentOp()))

@@ -202,6 +202,62 @@ func.func @collapse(%a: memref<?x?xf32>) attributes {tilewright.shapes = [affine
 // -----
 
 module attributes {tilewright.target = "amd:MI300X"} {
+func.func private @kernel(%a: memref<?xf32>, %n: index) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  tile.parallel (%b) to (4) level "grid" {
+    affine.for %i = 0 to %n {
+      affine.store %zero, %a[%i] : memref<?xf32>
+    }
+  }
+  return
+}
+
+// The host divides what may be negative, too: a size less one.
+// CHECK-LABEL: func.func @divide
+// CHECK-DAG: %[[M:.*]] = arith.subi %{{.*}}, %c1
+// CHECK-DAG: %[[ABOVE:.*]] = arith.maxsi %[[M]], %c0
+// CHECK-DAG: %[[PLAIN:.*]] = arith.floordivsi %[[ABOVE]], %c3
+// CHECK-DAG: %[[BELOW:.*]] = arith.minsi %[[M]], %c-1
+// CHECK-DAG: %[[SHIFTED:.*]] = arith.addi %[[BELOW]], %c1
+// CHECK-DAG: %[[OTHER:.*]] = arith.floordivsi %[[SHIFTED]], %c3
+// CHECK-DAG: %[[WHOLE:.*]] = arith.addi %[[OTHER]], %c6148914691236517205
+// CHECK-DAG: %[[NEGATIVE:.*]] = arith.cmpi slt, %[[M]], %c0
+// CHECK: %[[N:.*]] = arith.select %[[NEGATIVE]], %[[WHOLE]], %[[PLAIN]]
+// CHECK: tile.parallel
+// CHECK: affine.for %{{.*}} = 0 to %[[N]]
+// CHECK-NOT: level "block"
+// CHECK: return
+func.func @divide(%a: memref<?xf32>) attributes {tilewright.shapes = [affine_map<()[s0] -> (s0)>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %size = memref.dim %a, %c0 : memref<?xf32>
+  %m = arith.subi %size, %c1 : index
+  %n = arith.divui %m, %c3 : index
+  call @kernel(%a, %n) : (memref<?xf32>, index) -> ()
+  return
+}
+
+// What a lane computes is a symbol once the host has read it.
+// CHECK-LABEL: func.func @read
+// CHECK: %[[CELL:.*]] = memref.alloc() : memref<index>
+// CHECK: tile.parallel
+// CHECK:   memref.store %{{.*}}, %[[CELL]][]
+// CHECK: %[[N:.*]] = memref.load %[[CELL]][] : memref<index>
+// CHECK-NEXT: tile.parallel (%{{.*}}) to (4) level "grid" {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to %[[N]]
+func.func @read(%a: memref<?xf32>, %x: memref<f32>) attributes {tilewright.shapes = [affine_map<()[s0] -> (s0)>, affine_map<()[s0] -> ()>]} {
+  %f = memref.load %x[] : memref<f32>
+  %i = arith.fptosi %f : f32 to i64
+  %n = arith.index_cast %i : i64 to index
+  call @kernel(%a, %n) : (memref<?xf32>, index) -> ()
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "amd:MI300X"} {
 func.func private @again(%a: memref<8xf32>, %n: index) {
   %c1 = arith.constant 1 : index
   %m = arith.subi %n, %c1 : index
