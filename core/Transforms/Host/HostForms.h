@@ -12,7 +12,7 @@
 ///   scf.index_switch %k ...                 a chain of scf.if
 ///   memref.reshape %a(%shape)               memref.reinterpret_cast by elements of %shape, which the host reads
 ///   memref.extract_strided_metadata %a      memref.dim, where only sizes and strides of a dense array are asked for
-///   arith.divui %n, 2  (rem, div, signed)   arith.floordivsi and arith.select, where %n is not known to be non-negative
+///   arith.divui %n, 2 (divsi, rem*)         arith.floordivsi, where %n is not known to be non-negative
 ///
 //===----------------------------------------------------------------------===//
 
