@@ -18,7 +18,7 @@ python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4 pytest-xdist==3.6.1
 # Those of the tests of tilewright.torch, in a folder of their own (build/venv-torch): 0.7 GB, PyTorch built for hosts alone.
 torch_modules=(torch==2.13.0 torchao==0.18.0 onnx==1.23.2 onnxscript==0.7.2 numpy==1.26.4 expecttest==0.3.0 pytest==8.3.4 pytest-xdist==3.6.1)
 # Those of the tests of tilewright.jax, in build/venv-jax: 0.5 GB.
-jax_modules=(jax==0.10.2 jaxlib==0.10.2 numpy==2.3.4 ml_dtypes==0.5.4 scipy==1.17.1 pytest==8.3.4 pytest-xdist==3.6.1)
+jax_modules=(jax==0.10.2 jaxlib==0.10.2 sympy==1.14.0 numpy==2.3.4 ml_dtypes==0.5.4 scipy==1.17.1 pytest==8.3.4 pytest-xdist==3.6.1)
 # Those of the tests of tilewright.onnx, in build/venv-onnx: 0.2 GB.
 onnx_modules=(onnx==1.23.2 sympy==1.14.0 numpy==2.3.4 ml_dtypes==0.5.4 pytest==8.3.4 pytest-xdist==3.6.1)
 # Those of the tests of tilewright.tf, in build/venv-tf: 1.7 GB, for the full mode (TILEWRIGHT_FULL=1) or with --tf.

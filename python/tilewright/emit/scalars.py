@@ -22,7 +22,7 @@ FLOAT_TESTS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", 
 
 
 class Scalars:
-    """The scalars of one body. Operands are `Scalar`s, or Python numbers, which take the other operand's type."""
+    """The scalars of one body. Operands are `Scalar`s, or Python numbers and sizes, which take the other operand's type."""
 
     def __init__(self, function):
         self.function = function
@@ -38,11 +38,14 @@ class Scalars:
 
     def _pair(self, a, b):
         if not isinstance(a, Scalar):
-            a = self.constant(a, b.type)
+            a = self._of_type(a, b.type)
         if not isinstance(b, Scalar):
-            b = self.constant(b, a.type)
+            b = self._of_type(b, a.type)
         assert types.text(a.type) == types.text(b.type), (a.type, b.type)
         return a, b
+
+    def _of_type(self, number, type):
+        return self.size(number, type) if hasattr(number, "free_symbols") else self.constant(number, type)
 
     def binary(self, kind, a, b):
         a, b = self._pair(a, b)

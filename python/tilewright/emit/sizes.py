@@ -25,6 +25,22 @@ def product(sizes):
     return result if isinstance(result, int) else plain(result)
 
 
+def floor_div(a, b):
+    """The quotient, rounded down."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    from .forms import FloorDiv
+    return plain(FloorDiv(a, b))
+
+
+def ceil_div(a, b):
+    """The quotient, rounded up."""
+    if isinstance(a, int) and isinstance(b, int):
+        return -(-a // b)
+    from .forms import CeilDiv
+    return plain(CeilDiv(a, b))
+
+
 def symbols_of(expression):
     return getattr(expression, "free_symbols", set())
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import threading
-from typing import Any, Callable, Iterable, Optional, Union
+from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
 import jax
-import numpy as np
-from jax import tree_util
+from jax import export, tree_util
 
+from ..errors import OptionError
 from ..options import Options, read
-from .lower import Compiled
+from . import symbolic
+from .lower import Compiled, save, text_of_jaxpr
 from .primitive import as_arrays, call
 
 _tracing = threading.local()
@@ -50,10 +52,9 @@ def _wrapped(leaves: Iterable, kinds: dict) -> list:
 
 
 class _Traced:
-    """A function for one structure of arguments: its program, and the one of its gradient, each traced when first needed."""
+    """A function for one structure of arguments, and for their shapes or for all that fit to symbolic ones: its program."""
 
     def __init__(self, function: Callable, tree: Any, shapes: list, keys: dict, options: Options) -> None:
-        self.options, self.shapes = options, shapes
         self.out_keys: dict = {}
 
         def flat(*leaves):
@@ -61,61 +62,17 @@ class _Traced:
             results, self.out_tree = tree_util.tree_flatten(function(*arguments, **keywords))
             self.out_keys = {i: jax.random.key_impl(r) for i, r in enumerate(results) if _is_key(r)}
             return [jax.random.key_data(r) if _is_key(r) else jax.numpy.asarray(r) for r in results]
-        self.flat = flat
         with _inside():
             self.forward = Compiled(jax.make_jaxpr(flat)(*shapes), options)
-        self._pulls: dict = {}
-        self.differentiable = self._with_gradient()
-
-    def _with_gradient(self) -> Callable:
-        """Reverse mode: the forward program of the gradient gives what its backward program needs."""
-        @jax.custom_vjp
-        def run(*leaves):
-            return call.bind(*leaves, compiled=self.forward)
-
-        def forward(*leaves):
-            made = self._gradient[0](*leaves)
-            count = self.out_tree.num_leaves
-            return made[:count], made[count:]
-
-        def backward(residuals, cotangents):
-            return tuple(self._backward(self._gradient[1]["tree"], residuals, cotangents))
-        run.defvjp(forward, backward)
-        return run
-
-    @functools.cached_property
-    def _gradient(self) -> tuple:
-        """The function that also gives the residuals, and a table that gets the structure of the function that takes them."""
-        kept: dict = {}
-
-        def forward(*leaves):
-            results, pull = jax.vjp(self.flat, *leaves)
-            residuals, kept["tree"] = tree_util.tree_flatten(pull)
-            return [*results, *residuals]
-        return Function(forward, self.options, (), ()), kept
-
-    def _backward(self, tree: Any, residuals: Any, cotangents: Any) -> list:
-        """Gradients by the backward program, which is itself differentiable. Integers have gradients without elements (float0)."""
-        none = jax.dtypes.float0
-        real = {i: c for i, c in enumerate(cotangents) if c.dtype != none}
-        shapes = [c.shape for c in cotangents]
-        wanted = [jax.numpy.issubdtype(s.dtype, jax.numpy.floating) for s in self.shapes]
-        if tuple(real) not in self._pulls:
-            def backward(residuals, given):
-                given = dict(zip(real, given))
-                whole = [given[i] if i in given else np.zeros(shape, none) for i, shape in enumerate(shapes)]
-                gradients = tree_util.tree_unflatten(tree, residuals)(whole)
-                return [g for g, is_wanted in zip(gradients, wanted) if is_wanted]
-            self._pulls[tuple(real)] = Function(backward, self.options, (), ())
-        made = iter(self._pulls[tuple(real)](list(residuals), list(real.values())))
-        return [next(made) if is_wanted else np.zeros(s.shape, none) for is_wanted, s in zip(wanted, self.shapes)]
 
 
 class Function:
     """What `jit` gives. Arguments and results are pytrees; arrays may be JAX's or numpy's, results are JAX's."""
 
-    def __init__(self, function: Callable, options: Options, static_argnums: tuple, static_argnames: tuple) -> None:
+    def __init__(self, function: Callable, options: Options, static_argnums: tuple, static_argnames: tuple,
+                 dynamic_shapes: Any = None, constraints: Sequence[str] = ()) -> None:
         self.function, self.options = function, options
+        self.dynamic_shapes, self.constraints = dynamic_shapes, tuple(constraints)
         self.static_argnames = frozenset(static_argnames)
         self.static_argnums = frozenset(static_argnums)
         if static_argnames:
@@ -124,7 +81,8 @@ class Function:
             except (TypeError, ValueError):
                 names = []
             self.static_argnums |= {names.index(n) for n in static_argnames if n in names}
-        self._traced: dict = {}
+        self._traced: dict = {}    # by the shapes of arguments
+        self._dynamic: dict = {}   # by symbolic ones, too
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())
 
@@ -139,15 +97,21 @@ class Function:
             return self.function(*arguments, **keywords)
         traced, leaves = self._prepared(arguments, keywords)
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-            results = traced.differentiable(*leaves)
+            results = call.bind(*leaves, compiled=traced.forward)
         else:
             results = [jax.numpy.asarray(a) for a in traced.forward(as_arrays(leaves, traced.forward))]
         return tree_util.tree_unflatten(traced.out_tree, _wrapped(results, traced.out_keys))
 
     def text(self, *arguments: Any, **keywords: Any) -> str:
         """The text that is compiled for these arguments."""
-        from .lower import text_of_jaxpr
         return text_of_jaxpr(self._prepared(arguments, keywords)[0].forward.closed)
+
+    def save(self, path: Union[str, os.PathLike], *arguments: Any, targets: Union[None, str, Iterable[str]] = None,
+             keep_source: bool = False, **keywords: Any) -> None:
+        """Writes a package for arguments of these shapes, or of all that `dynamic_shapes` leaves open. It takes the leaves of the
+        arguments in JAX's order, and runs without JAX and without a compiler (docs/python.md)."""
+        closed = self._prepared(arguments, keywords)[0].forward.closed
+        save(path, lambda places: text_of_jaxpr(closed, places), self.options, targets, keep_source)
 
     def _prepared(self, arguments: tuple, keywords: dict) -> tuple:
         count = len(arguments)
@@ -170,19 +134,44 @@ class Function:
                 def bound(*dynamic, **given):
                     rest = iter(dynamic)
                     return self.function(*[static[i] if i in static else next(rest) for i in range(count)], **given, **static_names)
-                self._traced[key] = _Traced(bound, tree, shapes, keys, self.options)
+                symbolic_shapes = self._symbolic(tree, shapes) if self.dynamic_shapes is not None else shapes
+                if symbolic_shapes is shapes:
+                    self._traced[key] = _Traced(bound, tree, shapes, keys, self.options)
+                else:
+                    general = (key[0], tuple((str(s.shape), s.dtype, s.weak_type) for s in symbolic_shapes), *key[2:])
+                    if general not in self._dynamic:
+                        self._dynamic[general] = _Traced(bound, tree, symbolic_shapes, keys, self.options)
+                    self._traced[key] = self._dynamic[general]
             return self._traced[key], leaves
+
+    def _symbolic(self, tree: Any, shapes: list) -> list:
+        """The shapes as `dynamic_shapes` gives them; these themselves where a size is 0, which symbolic ones are not."""
+        if any(0 in s.shape for s in shapes):
+            return shapes
+        arguments, keywords = tree_util.tree_unflatten(tree, shapes)
+        try:
+            made = export.symbolic_args_specs(tuple(arguments), self.dynamic_shapes, constraints=self.constraints)
+        except (ValueError, IndexError) as error:  # what JAX raises for shapes of another rank
+            raise OptionError(f"dynamic_shapes={self.dynamic_shapes!r} of {self!r} does not fit: {error}") from None
+        made = [jax.ShapeDtypeStruct(m.shape, s.dtype, weak_type=s.weak_type)
+                for m, s in zip(tree_util.tree_leaves((list(made), keywords)), shapes, strict=True)]
+        symbolic.solved(made, [s.shape for s in shapes], self.constraints)
+        return made
 
 
 def jit(function: Optional[Callable] = None, *, static_argnums: Union[None, int, Iterable[int]] = None,
-        static_argnames: Union[None, str, Iterable[str]] = None, **options: Any) -> Any:
+        static_argnames: Union[None, str, Iterable[str]] = None, dynamic_shapes: Any = None,
+        constraints: Iterable[str] = (), **options: Any) -> Any:
     """Compiles `function` with Tilewright: `@jit`, `@jit(target=...)` or `jit(function, target=...)`.
 
     static_argnums, static_argnames   arguments that are no arrays: one program for each of their values
+    dynamic_shapes                    sizes that one program leaves open, as `jax.export.symbolic_args_specs` takes them for
+                                      the arguments that are arrays: `("b, ...", None)`; one text serves all arguments
+    constraints                       what holds for them: `["b >= 4"]`
     options                           target, device, fp, threads (`Options`)
     """
     settings = read(options, "tilewright.jax.jit")
 
     def wrap(function: Callable) -> Function:
-        return Function(function, settings, _listed(static_argnums), _listed(static_argnames))
+        return Function(function, settings, _listed(static_argnums), _listed(static_argnames), dynamic_shapes, constraints)
     return wrap if function is None else wrap(function)

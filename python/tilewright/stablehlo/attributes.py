@@ -12,19 +12,17 @@ ELEMENT_TYPES = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "i64"
 
 
 def shape_and_type(type):
-    """Sizes and element type of a ranked tensor; everything else is refused."""
+    """Sizes and element type of a ranked tensor; everything else is refused. Dynamic sizes are None."""
     if not isinstance(type, ir.RankedTensorType):
         try:
             type = ir.RankedTensorType(type)
         except ValueError:
             raise Unsupported(f"a value of type {type} is not compiled") from None
-    if not type.has_static_shape:
-        raise Unsupported(f"{type} has dynamic sizes; programs are compiled for each shape")
     name = str(type.element_type)
     if name not in ELEMENT_TYPES:
         hint = "; pass real and imaginary parts as two arrays" if name.startswith("complex") else ""
         raise Unsupported(f"elements of {name} are not compiled{hint}")
-    return tuple(type.shape), ELEMENT_TYPES[name]
+    return tuple(None if type.is_dynamic_dim(d) else type.get_dim_size(d) for d in range(type.rank)), ELEMENT_TYPES[name]
 
 
 def integers(attribute):

@@ -4,6 +4,7 @@ from jaxlib.mlir.dialects import stablehlo
 
 from ..emit import types
 from ..emit.contract import contract
+from ..emit.sizes import floor_div
 from .ops_shape import spread_out
 from .registry import op
 
@@ -44,17 +45,18 @@ def product(c, lhs_batch, rhs_batch, lhs_sum, rhs_sum):
 def split(f, x, axis, groups):
     """`axis` as two: groups, and what each holds."""
     shape = list(x.shape)
-    return f.view(x, (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1:]))
+    return f.view(x, (*shape[:axis], groups, floor_div(shape[axis], groups), *shape[axis + 1:]))
 
 
-@op("stablehlo.convolution")
+@op("stablehlo.convolution", "stablehlo.dynamic_conv")
 def convolution(c):
     """Loops: batch, group, features of a group, positions; channels of a group, taps."""
     numbers = stablehlo.ConvDimensionNumbers(c.op.attributes["dimension_numbers"])
     x, w = c.value(0), c.value(1)
     spatial = len(numbers.input_spatial_dimensions)
     stride, dilation = (c.integers(n, [1] * spatial) for n in ("window_strides", "rhs_dilation"))
-    spacing, padding = c.integers("lhs_dilation", [1] * spatial), c.integers("padding", [[0, 0]] * spatial)
+    spacing = c.integers("lhs_dilation", [1] * spatial)
+    padding = c.sizes(2) if c.op.name == "stablehlo.dynamic_conv" else c.integers("padding", [[0, 0]] * spatial)
     turned = c.integers("window_reversal", [0] * spatial)
     feature_groups, batch_groups = c.integer("feature_group_count"), c.integer("batch_group_count")
     groups = feature_groups * batch_groups
@@ -64,7 +66,7 @@ def convolution(c):
     low, high, interior = [0] * x.rank, [0] * x.rank, [0] * x.rank
     for i, d in enumerate(numbers.input_spatial_dimensions):
         (low[d], high[d]), interior[d] = padding[i], spacing[i] - 1
-    x = spread_out(c.f, x, low, high, interior, 0)
+    x = spread_out(c, x, low, high, interior, 0)
     first = 3                                   # loops of positions begin here
     channel, first_tap = first + spatial, first + spatial + 1
     loops = first_tap + spatial
@@ -72,6 +74,8 @@ def convolution(c):
     for i, d in enumerate(numbers.kernel_spatial_dimensions):
         tap = f"d{first_tap + i} * {dilation[i]}" if not turned[i] else \
             f"{(w.shape[d] - 1) * dilation[i]} - d{first_tap + i} * {dilation[i]}"
+        if not isinstance(w.shape[d], int) and turned[i]:
+            c.refuse("a convolution with reversed taps of a dynamic number is not compiled")
         positions.append(f"d{first + i} * {stride[i]} + {tap}")
     # What each dimension is read by; a dimension that groups divide becomes two.
     of_x = {d: [positions[i]] for i, d in enumerate(numbers.input_spatial_dimensions)}

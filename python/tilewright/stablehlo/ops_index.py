@@ -3,11 +3,10 @@
 Reads move an index that is out of range to the nearest place; scatters leave out windows that are not inside, as StableHLO has it.
 """
 
-import math
-
 from jaxlib.mlir.dialects import stablehlo
 
 from ..emit.scalars import Scalar, Scalars
+from ..emit.sizes import plain, product
 from ..emit.value import Value
 from .registry import op
 
@@ -21,11 +20,11 @@ def component(f, indices, axis, number):
     return f.slice(indices, offsets, sizes, drop=[axis])
 
 
-@op("stablehlo.gather")
+@op("stablehlo.gather", "stablehlo.dynamic_gather")
 def gather(c):
     numbers = stablehlo.GatherDimensionNumbers(c.op.attributes["dimension_numbers"])
     x, indices = c.value(0), c.value(1)
-    sizes = c.integers("slice_sizes")
+    sizes = c.sizes(2) if c.op.name == "stablehlo.dynamic_gather" else c.integers("slice_sizes")
     axis, places = numbers.index_vector_dim, list(numbers.start_index_map)
     offset_dims, collapsed = list(numbers.offset_dims), list(numbers.collapsed_slice_dims)
     batching, of_batching = list(numbers.operand_batching_dims), list(numbers.start_indices_batching_dims)
@@ -39,7 +38,7 @@ def gather(c):
         for d in range(x.rank):
             here = s.index(window[d]) if d in window and sizes[d] != 1 else None
             if d in places:
-                start = s.max(s.min(s.cast(elements[places.index(d)], "i64"), x.shape[d] - sizes[d]), 0)
+                start = s.max(s.min(s.cast(elements[places.index(d)], "i64"), plain(x.shape[d] - sizes[d])), 0)
                 here = start if here is None else s.add(start, here)
             if d in batching:
                 here = s.index(batch[index_dims.index(of_batching[batching.index(d)])])
@@ -69,16 +68,16 @@ def scatter(c):
     for d, u in zip([d for d in range(rank) if d not in inserted + batching], windows):
         box[d] = updates[0].shape[u]
     counts = [updates[0].shape[d] for d in scattered]
-    total, rest = math.prod(counts), [updates[0].shape[d] for d in windows]
+    total, rest = product(counts), [updates[0].shape[d] for d in windows]
     updates = [f.view(f.transpose(u, scattered + windows), (total, *box)) for u in updates]
     parts = [f.view(component(f, indices, axis, k), (total,)) for k in range(len(places))]
-    single = math.prod(rest) == 1
+    single = product(rest) == 1
     with f.loop(total, inputs) as (i, states, results):
         s = Scalars(f)
         position = Scalar(i, "index")
         starts, inside = [s.constant(0, "i64")] * rank, None
         for part, d in zip(parts, places):
-            start, last = s.cast(s.extract(part, [position]), "i64"), shape[d] - box[d]
+            start, last = s.cast(s.extract(part, [position]), "i64"), plain(shape[d] - box[d])
             test = s.binary("and", s.compare("ge", start, 0), s.compare("le", start, last))
             inside = test if inside is None else s.binary("and", inside, test)
             starts[d] = s.max(s.min(start, last), 0)
@@ -125,7 +124,7 @@ def places_of(c, first, shape, box):
     s, names = Scalars(c.f), []
     for d, (n, size) in enumerate(zip(shape, box)):
         start = s.cast(c.scalar(first + d), "i64")
-        names.append(s.index_cast(s.max(s.min(start, n - size), 0), "index").name if n != size else 0)
+        names.append(s.index_cast(s.max(s.min(start, plain(n - size)), 0), "index").name if n != size else 0)
     return names
 
 

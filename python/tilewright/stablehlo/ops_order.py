@@ -5,8 +5,9 @@ from .registry import op
 
 
 def check_length(c, n):
-    if n > LONGEST_SORT:
-        c.refuse(f"sorting rows of {n} elements is not compiled; rows of up to {LONGEST_SORT} are")
+    if not isinstance(n, int) or n > LONGEST_SORT:
+        length = f"{n} elements" if isinstance(n, int) else "a dynamic number of elements"
+        c.refuse(f"sorting rows of {length} is not compiled; rows of up to {LONGEST_SORT} are")
 
 
 @op("stablehlo.sort")

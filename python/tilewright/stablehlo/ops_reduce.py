@@ -3,8 +3,11 @@
 from ..emit import types
 from ..emit.scalars import Scalar, Scalars
 from ..emit.scan import accumulator, scan
+from ..emit.sizes import plain, product
+from .attributes import shape_and_type
 from .ops_shape import spread_out
 from .registry import op
+from .shapes import windowed
 
 #: Regions of one of these operations are accumulated in f32 where the elements are 16-bit floats.
 ASSOCIATIVE = {"stablehlo.add": "add", "stablehlo.multiply": "mul", "stablehlo.maximum": "max", "stablehlo.minimum": "min",
@@ -52,15 +55,20 @@ def reduce(c):
 
 
 class Windows:
-    """The attributes of windows over all dimensions."""
+    """Windows over all dimensions, by the attributes of an operation, or by lists of sizes."""
 
-    def __init__(self, c, rank):
-        self.sizes = c.integers("window_dimensions", [1] * rank)
-        self.strides = c.integers("window_strides", [1] * rank)
-        self.spacing = c.integers("base_dilations", [1] * rank)
-        self.dilations = c.integers("window_dilations", [1] * rank)
-        self.padding = c.integers("padding", [[0, 0]] * rank)
+    def __init__(self, c, rank, lists=None):
+        if lists is None:
+            ones = [1] * rank
+            lists = [c.integers(n, ones) for n in ("window_dimensions", "window_strides", "base_dilations", "window_dilations")]
+            lists.append(c.integers("padding", [[0, 0]] * rank))
+        self.sizes, self.strides, self.spacing, self.dilations, self.padding = lists
         self.low, self.high = [p[0] for p in self.padding], [p[1] for p in self.padding]
+
+    def counts(self, shape):
+        """How many windows there are in each dimension."""
+        facts = zip(shape, self.low, self.high, self.spacing, self.sizes, self.dilations, self.strides)
+        return tuple(windowed(*each) for each in facts)
 
     def running_axis(self, shape):
         """(axis, whether it runs backwards) where the windows are all elements up to each position."""
@@ -69,29 +77,41 @@ class Windows:
             return None
         axis, = wide
         n = shape[axis]
-        if self.sizes[axis] != n or any(p != [0, 0] for i, p in enumerate(self.padding) if i != axis):
+        if self.sizes[axis] != n or any(list(p) != [0, 0] for i, p in enumerate(self.padding) if i != axis):
             return None
-        return {(n - 1, 0): (axis, False), (0, n - 1): (axis, True)}.get(tuple(self.padding[axis]))
+        return {(plain(n - 1), 0): (axis, False), (0, plain(n - 1)): (axis, True)}.get(tuple(self.padding[axis]))
 
 
 @op("stablehlo.reduce_window")
 def reduce_window(c):
-    count = len(c.op.operands) // 2
+    return reduced_windows(c, len(c.op.operands) // 2, Windows(c, len(c.held(0).shape)), c.region(), c.results)
+
+
+def dynamic_reduce_window(c):
+    """The operands after the start values are the lists of sizes; the region is a function of the module."""
+    count = (len(c.op.operands) - 5) // 2
+    w = Windows(c, len(c.held(0).shape), [c.sizes(2 * count + i) for i in range(5)])
+    outputs = [(w.counts(c.held(0).shape), shape_and_type(r.type)[1]) for r in c.op.results]
+    return reduced_windows(c, count, w, c.reader.callee(c.op, "called_computations"), outputs)
+
+
+def reduced_windows(c, count, w, block, outputs):
     values, starts = [c.value(i) for i in range(count)], [c.initial(count + i) for i in range(count)]
     shape, rank = values[0].shape, values[0].rank
-    w = Windows(c, rank)
     running = w.running_axis(shape)
-    if running and count == 1 and simple_kind(c.region()):
-        return running_reduction(c, values[0], starts[0], *running, simple_kind(c.region()))
+    if running and count == 1 and simple_kind(block):
+        return running_reduction(c, values[0], starts[0], *running, simple_kind(block))
     if 0 in shape:
-        return tuple(c.f.fill(into, type, start) for (into, type), start in zip(c.results, starts))
-    wide = [spread_out(c.f, v, w.low, w.high, [n - 1 for n in w.spacing], start) for v, start in zip(values, starts)]
+        return tuple(c.f.fill(into, type, start) for (into, type), start in zip(outputs, starts))
+    if any(not isinstance(n, int) for n in (*w.sizes, *w.strides, *w.spacing, *w.dilations)):
+        c.refuse("windows of a dynamic size are compiled where each is all elements up to its position")
+    wide = [spread_out(c, v, w.low, w.high, [n - 1 for n in w.spacing], start) for v, start in zip(values, starts)]
     taps = [i for i, n in enumerate(w.sizes) if n != 1]
     loop_of = {d: rank + i for i, d in enumerate(taps)}
     access = [f"d{d} * {w.strides[d]}" + (f" + d{loop_of[d]} * {w.dilations[d]}" if d in loop_of else "") for d in range(rank)]
     window = [(c.f.empty([w.sizes[d] for d in taps], values[0].type), [f"d{loop_of[d]}" for d in taps])] if taps else []
-    return accumulated(c, rank + len(taps), [(v, access) for v in wide], window, starts, [f"d{i}" for i in range(rank)], c.shape,
-                       c.region(), range(rank, rank + len(taps)), c.results)
+    return accumulated(c, rank + len(taps), [(v, access) for v in wide], window, starts, [f"d{i}" for i in range(rank)], outputs[0][0],
+                       block, range(rank, rank + len(taps)), outputs)
 
 
 def running_reduction(c, x, start, axis, backwards, kind):
@@ -108,12 +128,12 @@ def select_and_scatter(c):
     rank, w = x.rank, Windows(c, x.rank)
     taps = [i for i, n in enumerate(w.sizes) if n != 1]
     loop_of = {d: rank + i for i, d in enumerate(taps)}
-    wide = spread_out(f, x, w.low, w.high, [0] * rank, 0)
+    wide = spread_out(c, x, w.low, w.high, [0] * rank, 0)
     access = [f"d{d} * {w.strides[d]}" + (f" + d{loop_of[d]}" if d in loop_of else "") for d in range(rank)]
     window = [(f.empty([w.sizes[d] for d in taps], x.type), [f"d{loop_of[d]}" for d in taps])] if taps else []
     strides = [1] * rank
     for i in reversed(range(rank - 1)):
-        strides[i] = strides[i + 1] * x.shape[i + 1]
+        strides[i] = product([strides[i + 1], x.shape[i + 1]])
     chosen, combine = c.region(0), c.region(1)
 
     def body(s, a, *rest):
@@ -134,11 +154,7 @@ def select_and_scatter(c):
     out_map = [f"d{i}" for i in range(rank)]
     into = [(f.fill(source.shape, x.type, 0), out_map), (f.fill(source.shape, "i64", -1), out_map)]
     _, places = f.generic(rank + len(taps), [(wide, access)] + window, into, body, set(range(rank, rank + len(taps))))
-    total, size = 1, 1
-    for n in source.shape:
-        total *= n
-    for n in x.shape:
-        size *= n
+    total, size = product(source.shape), product(x.shape)
     places, flat_source = f.view(places, (total,)), f.view(source, (total,))
     with f.loop(total, [f.fill((size,), x.type, c.initial(2))]) as (i, (state,), results):
         s = Scalars(f)

@@ -1,15 +1,20 @@
 """Operations that move elements or look at them in another shape: broadcasts, slices, joins, borders, ranges."""
 
+import numpy as np
+
+from ..emit.sizes import plain
 from ..emit.value import Value
-from .reader import Splat, Spread
+from .reader import Numbers, Splat, Spread
 from .registry import op
 
 
-@op("stablehlo.broadcast_in_dim")
+@op("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim")
 def broadcast_in_dim(c):
     held, dims, shape = c.held(0), c.integers("broadcast_dimensions"), c.shape
     if isinstance(held, Splat):
         return Splat(held.number, shape, held.type)
+    if isinstance(held, Numbers):
+        held = c.value(0)
     if isinstance(held, Spread):
         return Spread(held.value, [dims[d] for d in held.dims], shape)
     if held.shape == shape and dims == list(range(held.rank)):
@@ -17,11 +22,13 @@ def broadcast_in_dim(c):
     return Spread(held, dims, shape)
 
 
-@op("stablehlo.reshape")
+@op("stablehlo.reshape", "stablehlo.dynamic_reshape")
 def reshape(c):
     held = c.held(0)
     if isinstance(held, Splat):
         return Splat(held.number, c.shape, held.type)
+    if isinstance(held, Numbers):
+        return Numbers(held.entries.reshape(c.shape), held.type)
     return c.f.view(c.value(0), c.shape)
 
 
@@ -32,7 +39,7 @@ def transpose(c):
         return Splat(held.number, c.shape, held.type)
     if isinstance(held, Spread):
         return Spread(held.value, [order.index(d) for d in held.dims], c.shape)
-    return c.f.transpose(held, order)
+    return c.f.transpose(c.value(0), order)
 
 
 @op("stablehlo.slice")
@@ -40,7 +47,16 @@ def slice_(c):
     held = c.held(0)
     if isinstance(held, Splat):
         return Splat(held.number, c.shape, held.type)
-    return c.f.slice(c.value(0), c.integers("start_indices"), c.shape, c.integers("strides"))
+    first, strides = c.integers("start_indices"), c.integers("strides")
+    if isinstance(held, Numbers):
+        ranges = tuple(slice(a, a + n * s, s) for a, n, s in zip(first, c.shape, strides))
+        return c.reader.of_entries(held.entries[ranges], held.type)
+    return c.f.slice(c.value(0), first, c.shape, strides)
+
+
+@op("stablehlo.real_dynamic_slice")
+def real_dynamic_slice(c):
+    return c.f.slice(c.value(0), c.sizes(1), c.shape, c.sizes(3))
 
 
 @op("stablehlo.reverse")
@@ -49,42 +65,59 @@ def reverse(c):
     loops = [f"d{i}" for i in range(x.rank)]
 
     def body(s, _):
-        return s.extract(x, [s.sub(s.size(n - 1), s.index(i)) if i in turned else s.index(i) for i, n in enumerate(x.shape)])
+        return s.extract(x, [s.sub(s.size(plain(n - 1)), s.index(i)) if i in turned else s.index(i) for i, n in enumerate(x.shape)])
     return c.f.generic(x.rank, [], [(c.f.empty(x.shape, x.type), loops)], body)
 
 
 @op("stablehlo.concatenate")
 def concatenate(c):
     axis = c.integer("dimension")
+    known = [c.reader.entries(c.held(i)) for i in range(len(c.op.operands))] if c.reader.has_dynamic_sizes else [None]
+    if all(e is not None for e in known) and c.type in ("i32", "i64"):
+        return c.reader.of_entries(np.concatenate(known, axis), c.type)
     values = [v for v in (c.value(i) for i in range(len(c.op.operands))) if 0 not in v.shape]
     return values[0] if len(values) == 1 else c.f.concat(values, axis, c.shape)
 
 
-def spread_out(f, x, low, high, interior, fill):
+def spread_out(c, x, low, high, interior, fill):
     """Elements `interior` + 1 apart, with borders; negative ones cut. `fill`: a number or a scalar."""
-    if any(interior):
-        shape = [max(n + max(n - 1, 0) * i, 0) for n, i in zip(x.shape, interior)]
+    f = c.f
+    wide = [n if i == 0 else max(n + (n - 1) * i, 0) if isinstance(n, int) else plain(n + (n - 1) * i) for n, i in zip(x.shape, interior)]
+    if any(i != 0 for i in interior):
         if 0 not in x.shape:
-            x = f.insert(x, f.fill(shape, x.type, fill), [0] * x.rank, [i + 1 for i in interior])
+            x = f.insert(x, f.fill(wide, x.type, fill), [0] * x.rank, [i + 1 for i in interior])
         else:
             x = Value(x.name, x.shape, x.type)
-    if 0 in x.shape:
-        return f.fill([n + a + b for n, a, b in zip(x.shape, low, high)], x.type, fill)
-    if any(n + min(a, 0) + min(b, 0) <= 0 for n, a, b in zip(x.shape, low, high)):  # nothing of it is left
-        return f.fill([n + a + b for n, a, b in zip(x.shape, low, high)], x.type, fill)
-    if any(a < 0 or b < 0 for a, b in zip(low, high)):
-        x = f.slice(x, [max(-a, 0) for a in low], [n + min(a, 0) + min(b, 0) for n, a, b in zip(x.shape, low, high)])
-    low, high = [max(a, 0) for a in low], [max(b, 0) for b in high]
-    return f.pad(x, low, high, [n + a + b for n, a, b in zip(x.shape, low, high)], fill)
+    shape = [plain(n + a + b) for n, a, b in zip(x.shape, low, high)]
+    cut = [(_positive_part(c, -a), _positive_part(c, -b)) for a, b in zip(low, high)]
+    left = [plain(n - a - b) for n, (a, b) in zip(x.shape, cut)]
+    if 0 in x.shape or any(isinstance(n, int) and n <= 0 for n in left):  # nothing of it is left
+        return f.fill(shape, x.type, fill)
+    if any(a != 0 or b != 0 for a, b in cut):
+        x = f.slice(x, [a for a, _ in cut], left)
+    return f.pad(x, [_positive_part(c, n) for n in low], [_positive_part(c, n) for n in high], shape, fill)
+
+
+def _positive_part(c, n):
+    """max(n, 0)"""
+    if c.reader.is_at_least_0(n) or c.reader.is_at_least_0(-n):
+        return plain(n) if c.reader.is_at_least_0(n) else 0
+    import sympy
+    return sympy.Max(n, 0)
 
 
 @op("stablehlo.pad")
 def pad(c):
     low, high, interior = (c.integers(f) for f in ("edge_padding_low", "edge_padding_high", "interior_padding"))
-    return spread_out(c.f, c.value(0), low, high, interior, c.initial(1))
+    return spread_out(c, c.value(0), low, high, interior, c.initial(1))
 
 
-@op("stablehlo.iota")
+@op("stablehlo.dynamic_pad")
+def dynamic_pad(c):
+    return spread_out(c, c.value(0), c.sizes(2), c.sizes(3), c.sizes(4), c.initial(1))
+
+
+@op("stablehlo.iota", "stablehlo.dynamic_iota")
 def iota(c):
     axis, (shape, type) = c.integer("iota_dimension"), c.results[0]
     loops = [f"d{i}" for i in range(len(shape))]
@@ -93,9 +126,7 @@ def iota(c):
 
 @op("stablehlo.get_dimension_size")
 def get_dimension_size(c):
-    from .attributes import shape_and_type
-    shape, _ = shape_and_type(c.op.operands[0].type)
-    return Splat(shape[c.integer("dimension")], (), c.type)
+    return Splat(c.held(0).shape[c.integer("dimension")], (), c.type)
 
 
 @op("stablehlo.set_dimension_size")
@@ -121,4 +152,10 @@ def custom_call(c):
     target = str(c.op.attributes["call_target_name"]).strip('"')
     if target in ANNOTATIONS and len(c.op.operands) == 1:
         return c.held(0)
+    if target == "shape_assertion":
+        c.reader.require(c.op, c.held(0), str(c.op.attributes["error_message"]).strip('"').partition(" Using the following")[0])
+        return ()
+    if target == "stablehlo.dynamic_reduce_window":
+        from .ops_reduce import dynamic_reduce_window
+        return dynamic_reduce_window(c)
     c.refuse(f"a call of the library function '{target}' is not compiled")

@@ -6,6 +6,9 @@ tensors, so that constants and broadcasts cost nothing where element-wise operat
     Value       a tensor of the text
     Splat       one number or scalar in every element
     Spread      a tensor of the text, with the dimensions of the result that its own become
+    Numbers     few integers, each a constant or an expression of sizes: what dynamic shapes are given by
+
+Dynamic sizes are sympy expressions (`sizes.py`) over the sizes of the arguments; `shapes.py` gives those of results.
 """
 
 import dataclasses
@@ -16,15 +19,20 @@ from jaxlib.mlir import ir
 from ..emit import context, types
 from ..emit.function import Function
 from ..emit.scalars import Scalar, Scalars
+from ..emit.sizes import is_static
 from ..emit.value import Value
-from . import registry
-from .attributes import integers, operation_name, shape_and_type, source_line
+from . import registry, sizes
+from .attributes import enum, integers, operation_name, shape_and_type, source_line
 from .registry import Unsupported
+from .shapes import completed
+
+#: Constants of more elements are no sizes.
+LARGEST_NUMBERS = 64
 
 
 @dataclasses.dataclass
 class Splat:
-    """Every element is `number`: a Python number, or a `Scalar` of the text."""
+    """Every element is `number`: a Python number, a number that follows from sizes, or a `Scalar` of the text."""
     number: object
     shape: tuple
     type: str
@@ -42,42 +50,75 @@ class Spread:
         return self.value.type
 
 
+@dataclasses.dataclass
+class Numbers:
+    """`entries`: numpy's array of Python integers and expressions of sizes."""
+    entries: np.ndarray
+    type: str
+
+    @property
+    def shape(self):
+        return self.entries.shape
+
+
 class Reader:
     def __init__(self, name, functions, locations=False):
         self.f = Function(name, locations)
         self.functions = functions
         self.calls = []           # the calls whose functions are being written, from the outermost
+        self.has_dynamic_sizes = False
+        self.sizes = 0            # how many sizes have names
+        self.computed = {}        # name of a scalar in the text -> name of the size that it is
+        self.sums = {}            # name of a scalar -> (name of another, what was added to it), of lists of sizes
         self.values = {}          # value of the module -> Value, Splat or Spread
 
     # What a value of the module is in the text
 
     def tensor(self, value):
         """As a tensor of the text."""
-        held = self.values[value] if not isinstance(value, (Value, Splat, Spread)) else value
+        held = self.values[value] if not isinstance(value, (Value, Splat, Spread, Numbers)) else value
         if isinstance(held, Value):
             return held
         if isinstance(held, Splat):
             made = self._filled(held)
+        elif isinstance(held, Numbers):
+            made = self._listed(held)
         else:
             made = self.f.generic(len(held.shape), [(held.value, self.access(held))],
                                   [(self.f.empty(held.shape, held.type), [f"d{i}" for i in range(len(held.shape))])], lambda s, a, _: a)
         return made
 
     def _filled(self, held):
-        f = self.f
-        if not isinstance(held.number, Scalar):
-            return f.fill(held.shape, held.type, held.number)
-        if held.shape:
-            return f.fill(held.shape, held.type, held.number)
+        f, number = self.f, held.number
+        if sizes.is_symbolic(number):
+            number = self.number(Scalars(f), held)
+        if held.shape or not isinstance(number, Scalar):
+            return f.fill(held.shape, held.type, number)
         text = types.text(held.type)
-        return Value(f.op(f"tensor.from_elements {held.number.name} : tensor<{text}>"), (), held.type)
+        return Value(f.op(f"tensor.from_elements {number.name} : tensor<{text}>"), (), held.type)
+
+    def _listed(self, held):
+        f, s = self.f, Scalars(self.f)
+        names = [self.number(s, Splat(n, (), held.type)).name for n in held.entries.flat]
+        flat = Value(f.fresh(), (held.entries.size,), held.type)
+        f.line(f"{flat.name} = tensor.from_elements {', '.join(names)} : {flat.text}")
+        return f.view(flat, held.shape)
+
+    def number(self, s, held):
+        """The element of a `Splat` as a scalar."""
+        number = held.number
+        if isinstance(number, Scalar):
+            return number
+        if isinstance(number, sizes.Relation):
+            return s.compare(number.test, *[s.size(n) if sizes.is_symbolic(n) else s.constant(n, "i64") for n in (number.a, number.b)])
+        return s.size(number, held.type) if sizes.is_symbolic(number) else s.constant(number, held.type)
 
     def scalar(self, value):
         """A tensor of rank 0 as a scalar."""
         held = self.values[value]
         s = Scalars(self.f)
         if isinstance(held, Splat):
-            return held.number if isinstance(held.number, Scalar) else s.constant(held.number, held.type)
+            return self.number(s, held)
         return s.extract(self.tensor(value), [])
 
     def access(self, held):
@@ -89,6 +130,7 @@ class Reader:
     def map(self, operands, shape, type, body):
         """Element-wise over values of any kind; `body(s, *scalars)` gives the element. Operands of rank 0 are broadcast."""
         reads = []
+        operands = [self.tensor(o) if isinstance(o, Numbers) else o for o in operands]
         for held in operands:
             if isinstance(held, Value):
                 reads.append((held, self.access(held)))
@@ -100,7 +142,7 @@ class Reader:
             scalars = []
             for held in operands:
                 if isinstance(held, Splat):
-                    scalars.append(held.number if isinstance(held.number, Scalar) else s.constant(held.number, held.type))
+                    scalars.append(self.number(s, held))
                 else:
                     scalars.append(next(elements))
             return body(s, *scalars)
@@ -120,7 +162,7 @@ class Reader:
                 return inner[value]
             held = self.values[value]
             if isinstance(held, Splat):
-                return held.number if isinstance(held.number, Scalar) else s.constant(held.number, held.type)
+                return self.number(s, held)
             return s.extract(self.tensor(value), [])
         for op in block.operations:
             op = op.operation
@@ -140,7 +182,7 @@ class Reader:
 
     def callee(self, op, attribute="callee"):
         """The block of the function that an operation calls."""
-        return self.functions[str(op.attributes[attribute]).strip('@"')].regions[0].blocks[0]
+        return self.functions[str(op.attributes[attribute]).strip('[]@"')].regions[0].blocks[0]
 
     # Operations
 
@@ -160,18 +202,28 @@ class Reader:
         except Unsupported as error:
             raise error if getattr(error, "is_located", False) else located(op, str(error), self.calls) from None
         for result, held in zip(op.results, results, strict=True):
-            shape, type = shape_and_type(result.type)
-            assert tuple(held.shape) == shape and held.type == type, \
-                f"{op.name} made {held.type}{list(held.shape)} where the module has {type}{list(shape)}"
-            self.values[result] = held
+            self.values[result] = self._fitted(op, held, *shape_and_type(result.type))
+
+    def _fitted(self, op, held, shape, type):
+        """What an emitter made, with the sizes that the module knows."""
+        fits = held.type == type and len(held.shape) == len(shape) and \
+            all(k is None or not isinstance(n, int) or n == k for n, k in zip(held.shape, shape))
+        assert fits, f"{op.name} made {held.type}{list(held.shape)} where the module has {type}{list(shape)}"
+        known = tuple(n if k is None else k for n, k in zip(held.shape, shape))
+        return self.f.cast_shape(held, known) if isinstance(held, Value) and known != tuple(held.shape) else held
 
     def _results(self, op):
         made = [shape_and_type(r.type) for r in op.results]
         if op.name == "stablehlo.constant":
-            return [_constant(op) or self._dense(op)]
+            return [_constant(op) or self._few_numbers(op) or self._dense(op)]
         for value in op.operands:
             if value not in self.values:
                 raise Unsupported("an operand is no tensor of this function")
+        number = self._folded(op)
+        if number is not None:
+            return [number]
+        if not registry.gives_shapes(op.name):
+            made = completed(Context(self, op, made), made)
         if made and all(0 in shape for shape, _ in made):
             return [self.f.empty(shape, type) for shape, type in made]
         if op.name in registry.ELEMENTS:
@@ -181,8 +233,137 @@ class Reader:
         emitter = registry.EMITTERS.get(op.name)
         if emitter is None:
             raise Unsupported("there is no emitter of this operation")
-        results = emitter(Context(self, op))
+        results = emitter(Context(self, op, made))
         return list(results) if isinstance(results, (tuple, list)) else [results]
+
+    # Dynamic sizes
+
+    def argument(self, type):
+        """An argument of the function; its dynamic sizes get names."""
+        shape, type = shape_and_type(type)
+        names = {d: self.named_size() for d, n in enumerate(shape) if n is None}
+        value = self.f.argument([names.get(d, n) for d, n in enumerate(shape)], type)
+        for d, name in names.items():
+            self.f.sizes.bind(name, lambda d=d: self.f.size_of_argument(value, d))
+        return value
+
+    def named_size(self, is_positive=True):
+        self.has_dynamic_sizes = True
+        self.sizes += 1
+        return sizes.symbol(f"n{self.sizes - 1}", is_positive)
+
+    def _few_numbers(self, op):
+        shape, type = shape_and_type(op.results[0].type)
+        if not self.has_dynamic_sizes or type not in ("i32", "i64") or np.prod(shape) > LARGEST_NUMBERS or 0 in shape:
+            return None
+        return Numbers(np.array(integers(op.attributes["value"]), object).reshape(shape), type)
+
+    def entries(self, held):
+        """Integers, expressions of sizes and scalars that make up a value, as numpy's array; None where it is another tensor."""
+        if isinstance(held, Numbers):
+            return held.entries
+        if not isinstance(held, Splat) or not is_static(held.shape) or np.prod(held.shape) > LARGEST_NUMBERS:
+            return None
+        made = np.empty(held.shape, object)
+        made[...] = held.number
+        return made
+
+    def _folded(self, op):
+        """The result of an operation on sizes, where it is one that shapes may be given by."""
+        if not self.has_dynamic_sizes or len(op.results) != 1:
+            return None
+        from . import folds
+        type = shape_and_type(op.results[0].type)[1]
+        held = [self.values[v] for v in op.operands]
+        if not folds.folds(op.name) or types.is_float(type) or any(types.is_float(h.type) for h in held):
+            return None
+        entries = [self.entries(h) for h in held]
+        if any(e is None for e in entries) or not any(isinstance(h, Numbers) for h in held) and \
+                any(isinstance(h.number, Scalar) for h in held):
+            return None
+        test = enum(op.attributes["comparison_direction"]) if op.name == "stablehlo.compare" else None
+        cells = np.broadcast_arrays(*entries)
+        made = np.empty(cells[0].shape, object)
+        for at in np.ndindex(made.shape):
+            made[at] = self._cell(op, type, test, [c[at] for c in cells], [h.type for h in held])
+            if made[at] is None:
+                return None
+        return self.of_entries(made, type)
+
+    def _cell(self, op, type, test, numbers, kinds):
+        """One number of a result; None where it is no expression of sizes and no scalars go into it."""
+        from . import folds
+        if any(isinstance(n, Scalar) for n in numbers):
+            s = Scalars(self.f)
+            made = one_element(s, op, [self.number(s, Splat(n, (), kind)) for n, kind in zip(numbers, kinds)])
+            if op.name == "stablehlo.add":
+                base, more = numbers if isinstance(numbers[0], Scalar) else numbers[::-1]
+                self.sums[made.name] = (base.name, more)
+            return made
+        number = folds.folded(op.name, test, numbers)
+        fits = number is None or sizes.is_symbolic(number) or types.lowest(type) <= number <= types.highest(type)
+        return number if fits else None
+
+    def extent(self, first, end):
+        """How many positions there are from one to another."""
+        if isinstance(end, Scalar) and isinstance(first, Scalar):
+            if end.name == first.name:
+                return 0
+            base, more = self.sums.get(end.name, (None, None))
+            if base == first.name and not isinstance(more, Scalar):
+                return more
+        return self.size(end) - self.size(first)
+
+    def of_entries(self, entries, type):
+        """Numbers as what is held for them."""
+        first = entries.flat[0]
+        return Splat(first, entries.shape, type) if all(n == first for n in entries.flat) else Numbers(entries, type)
+
+    def size(self, number):
+        """A number as a size: one that is computed in the text gets a name."""
+        if not isinstance(number, Scalar):
+            return number
+        if number.name not in self.computed:
+            name = self.computed[number.name] = self.named_size(False)
+            self.f.sizes.bind(name, lambda: Scalars(self.f).index_cast(number, "index").name)
+        return self.computed[number.name]
+
+    def is_at_least_0(self, size):
+        """Whether a size, which may be the difference of others, is known not to be negative."""
+        if isinstance(size, int):
+            return size >= 0
+        from . import folds
+        return folds.is_at_least(size, 0)
+
+    def require(self, op, held, message):
+        """A condition on sizes: an equality tells of one argument's size what it is by others; what is left is looked at in the call."""
+        number = held.number if isinstance(held, Splat) else None
+        if number is True or (isinstance(number, sizes.Relation) and number.test == "eq" and self._unified(number)):
+            return
+        if number is False:
+            raise Unsupported(f"no sizes fulfil this condition: {message}")
+        self.f.reads_at_indices = True
+        self.f.line(f'cf.assert {self.scalar(op.operands[0]).name}, "{message}"')
+
+    def _unified(self, relation):
+        """Writes a size of an argument as the expression that it equals, before anything else is written."""
+        from . import folds
+        free = {n for a in self.f.arguments for n in a.shape if getattr(n, "is_Symbol", False)}
+        if any(isinstance(h, (Value, Spread)) and h not in self.f.arguments for h in self.values.values()):
+            return False
+        old, new = folds.solved(relation, free, self.named_size)
+        if old is None:
+            return False
+        for argument in self.f.arguments:
+            argument.shape = tuple(sizes.replaced(n, old, new) for n in argument.shape)
+        for held in self.values.values():
+            if isinstance(held, Splat):
+                held.number = sizes.replaced(held.number, old, new)
+            elif isinstance(held, Numbers):
+                held.entries = np.frompyfunc(lambda n: sizes.replaced(n, old, new), 1, 1)(held.entries)
+        for name in new.free_symbols - set(self.f.sizes.sources):
+            self.f.sizes.bind(name, lambda: self.f.index(folds.inverse(old, new, name)))
+        return True
 
     def _dense(self, op):
         shape, type = shape_and_type(op.results[0].type)
@@ -199,9 +380,9 @@ class Reader:
 class Context(context.Context):
     """One operation, as its emitter sees it."""
 
-    def __init__(self, reader, op):
+    def __init__(self, reader, op, results):
         super().__init__(reader.f)
-        self.reader, self.op = reader, op
+        self.reader, self.op, self.results = reader, op, results  # of each result (shape, type)
 
     def held(self, number):
         return self.reader.values[self.op.operands[number]]
@@ -212,9 +393,19 @@ class Context(context.Context):
     def scalar(self, number):
         return self.reader.scalar(self.op.operands[number])
 
-    @property
-    def results(self):
-        return [shape_and_type(r.type) for r in self.op.results]
+    def sizes(self, number):
+        """An operand that gives sizes, as a list, nested for a matrix."""
+        entries = self.entries(number)
+        made = np.empty(entries.shape, object)
+        made.flat[:] = [self.reader.size(n) for n in entries.flat]
+        return made.tolist()
+
+    def entries(self, number):
+        """The same as numpy's array, which may have scalars of the text."""
+        entries = self.reader.entries(self.held(number))
+        if entries is None:
+            self.refuse("it makes a shape of data; shapes have to follow from the sizes of the arguments")
+        return entries
 
     @property
     def shape(self):
@@ -239,7 +430,7 @@ class Context(context.Context):
     def initial(self, number):
         """A start value of rank 0 as what `fill` takes."""
         held = self.held(number)
-        return held.number if isinstance(held, Splat) else self.scalar(number)
+        return held.number if isinstance(held, Splat) and not sizes.is_symbolic(held.number) else self.scalar(number)
 
 
 def one_element(s, op, scalars, round_each=True):
@@ -279,16 +470,17 @@ def _text_location(location):
 
 
 def read(module, name="graph", locations=False):
-    """The text of the module's one public function; those that it calls are written where they are called."""
+    """The text of the module's `main`, or of its one public function; those that it calls are written where they are called."""
     registry.load()
     functions = {str(op.operation.attributes["sym_name"]).strip('"'): op.operation for op in module.body.operations
                  if op.operation.name == "func.func"}
     public = [f for f in functions.values() if "sym_visibility" not in f.attributes or "private" not in str(f.attributes["sym_visibility"])]
+    public = [f for f in public if f.attributes["sym_name"].value == "main"] or public  # regions may be functions, too
     if len(public) != 1:
         raise Unsupported(f"the module has {len(public)} public functions; one is compiled")
     reader = Reader(name, functions, locations)
     block = public[0].regions[0].blocks[0]
     for argument in block.arguments:
-        reader.values[argument] = reader.f.argument(*shape_and_type(argument.type))
+        reader.values[argument] = reader.argument(argument.type)
     results = [reader.tensor(v) for v in reader.block(block)]
     return reader.f.finish(results)

@@ -39,6 +39,14 @@ def op(*names):
     return _register(EMITTERS, names)
 
 
+#: Operations whose emitters find the shapes of the results themselves.
+_GIVES_SHAPES = ("func.call", "stablehlo.composite", "stablehlo.if", "stablehlo.case", "stablehlo.custom_call")
+
+
+def gives_shapes(name):
+    return name in _GIVES_SHAPES
+
+
 def load():
     """Imports all families; each registers its emitters."""
     for family in FAMILIES:

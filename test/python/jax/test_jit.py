@@ -106,6 +106,91 @@ def test_gradient_of_a_gradient():
     np.testing.assert_allclose(slope(inner)(X), slope(plain)(X.astype(np.float64)), atol=1e-4)
 
 
+# Forward mode
+
+
+SLOPES = np.linspace(3, -1, 12, dtype=np.float32).reshape(3, 4), np.linspace(0, 2, 20, dtype=np.float32).reshape(4, 5)
+
+
+def wide(tree):
+    return jax.tree.map(lambda a: a.astype(np.float64), tree)
+
+
+def assert_close(got, want, atol=1e-5):
+    for g, w in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(g, w, atol=atol)
+
+
+@pytest.mark.parametrize("outside", [lambda f: f, jax.jit], ids=["alone", "inside of jit"])
+def test_jvp(outside):
+    got = outside(lambda p, t: jax.jvp(inner, p, t))((X, W), SLOPES)
+    assert_close(got, jax.jvp(plain, wide((X, W)), wide(SLOPES)))
+
+
+def test_jvp_of_one_argument_beside_integers():
+    looked_up = tilewright.jax.jit(lambda table, i: (table[i] ** 2, i + 1), threads=1)
+    i = np.array([0, 2, 2], np.int32)
+    (values, more), (slopes, none) = jax.jvp(lambda t: looked_up(t, i), (X,), (SLOPES[0],))
+    np.testing.assert_allclose(slopes, 2 * X[i] * SLOPES[0][i], rtol=1e-6)
+    assert none.dtype == jax.dtypes.float0 and more.tolist() == [1, 3, 3]
+    np.testing.assert_allclose(values, X[i] ** 2, rtol=1e-6)
+
+
+def test_linearize_runs_the_function_once():
+    values, push = jax.linearize(inner, X, W)
+    want, plain_push = jax.linearize(plain, *wide((X, W)))
+    assert_close(values, want)
+    for scale in (1, -3):
+        slopes = [s * np.float32(scale) for s in SLOPES]
+        assert_close(push(*slopes), plain_push(*wide(slopes)), 2e-5)
+
+
+def small(x):
+    return jnp.sum(jnp.sin(x[:2, :2] @ x[1:, 1:3]) ** 2)
+
+
+def test_hessian():
+    for outside in (lambda f: f, jax.jit):
+        got = outside(jax.hessian(tilewright.jax.jit(small, threads=1)))(X)
+        assert_close(got, jax.hessian(small)(wide(X)), 2e-4)
+
+
+def test_derivatives_of_derivatives():
+    compiled = tilewright.jax.jit(small, threads=1)
+
+    def along(f, x, t):
+        return jax.jvp(jax.grad(f), (x,), (t,))[1], jax.grad(lambda x: jax.jvp(f, (x,), (t,))[1])(x)
+    assert_close(along(compiled, X, SLOPES[0]), along(small, *wide((X, SLOPES[0]))), 1e-4)
+
+
+def test_jacobian_of_rows():
+    got = jax.vmap(jax.jacfwd(lambda x: inner(x[None], W)[0]))(X)
+    assert_close(got, jax.vmap(jax.jacfwd(lambda x: plain(x[None], wide(W))[0]))(wide(X)))
+
+
+def test_forward_mode_of_a_function_with_a_rule_for_reverse_mode():
+    @jax.custom_vjp
+    def clipped(x):
+        return x * 2
+    clipped.defvjp(lambda x: (x * 2, x), lambda x, g: (jnp.clip(g, -1, 1),))
+    compiled = tilewright.jax.jit(lambda x: clipped(x).sum(0), threads=1)
+    np.testing.assert_allclose(jax.grad(lambda x: 5 * compiled(x).sum())(X), np.ones_like(X))
+    with pytest.raises((TypeError, UnsupportedError), match="custom_vjp"):
+        jax.jvp(compiled, (X,), (X,))
+
+
+def test_programs_of_transformations_are_compiled_once(caplog):
+    caplog.set_level("DEBUG", "tilewright.jax")
+    compiled = tilewright.jax.jit(lambda x: jnp.tanh(x) * 3, threads=1)
+    for scale in (1, 2):
+        jax.grad(lambda x: compiled(x).sum())(X * scale)
+        jax.jvp(compiled, (X * scale,), (X,))
+        jax.vmap(compiled)(X * scale)
+        jax.jit(lambda x: jax.vmap(compiled)(x) + compiled(x))(X * scale)
+    # with residuals; the linear function; its transpose; the batch; the function
+    assert len([r for r in caplog.records if r.getMessage().startswith("compiles")]) == 5
+
+
 def test_gradient_under_vmap():
     per_row = jax.vmap(jax.grad(lambda x, w: inner(x, w).sum()), (0, None))
     want = jax.vmap(jax.grad(lambda x, w: plain(x, w).sum()), (0, None))

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import operations_table
 from settings import SOURCE
 
@@ -12,8 +14,9 @@ def test_the_page_names_every_operation():
     assert operations_table.PAGE.read_text() == operations_table.page(), "write the page again: operations_table.py --write"
 
 
-def test_the_example():
-    environment = dict(os.environ, PYTHONPATH=str(SOURCE / "python"))
-    done = subprocess.run([sys.executable, SOURCE / "examples/jax/training.py"], env=environment, capture_output=True, text=True)
+@pytest.mark.parametrize("name, says", [("training", "loss: first"), ("dynamic_sizes", "package, 7 sequences of 33: error")])
+def test_the_examples(name, says):
+    environment = dict(os.environ, PYTHONPATH=str(SOURCE / "python") + os.pathsep + os.environ.get("PYTHONPATH", ""))
+    done = subprocess.run([sys.executable, SOURCE / f"examples/jax/{name}.py"], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "loss: first" in done.stdout
+    assert says in done.stdout
