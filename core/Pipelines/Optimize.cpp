@@ -34,9 +34,10 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   vectors &= !lanes;
   if (launches)
     simplifyHostCode(pm);
-  if (!lanes && !staged) {
+  if (!lanes && !staged)
     pm.addNestedPass<func::FuncOp>(createFuseHalos());
-    pm.addNestedPass<func::FuncOp>(createScheduleKernels());
+  if (!lanes) {
+    pm.addNestedPass<func::FuncOp>(createScheduleChains());
     pm.addNestedPass<func::FuncOp>(createTileAndFuse());
     pm.addNestedPass<func::FuncOp>(createPlaceTiles());
   }

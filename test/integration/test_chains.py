@@ -9,36 +9,57 @@ import re
 import numpy as np
 import pytest
 
+from conftest import BUILD
 
-def contraction(name, inputs, sizes, maps, kinds):
+
+def contraction(name, inputs, sizes, maps, kinds, element="f32"):
     (a, a_type), (b, b_type) = inputs
     out = f"tensor<{'x'.join(map(str, sizes))}xf32>"
+    widen = "".join(f"""
+      %{each}w = arith.extf %{each} : {element} to f32""" for each in "xy") if element != "f32" else ""
+    x, y = ("%xw", "%yw") if widen else ("%x", "%y")
     return f"""
   %{name}_e = tensor.empty() : {out}
   %{name}_z = linalg.fill ins(%zero : f32) outs(%{name}_e : {out}) -> {out}
   %{name} = linalg.generic {{indexing_maps = [{', '.join(f'affine_map<{each}>' for each in maps)}],
       iterator_types = [{', '.join(f'"{each}"' for each in kinds)}]}}
       ins({a}, {b} : {a_type}, {b_type}) outs(%{name}_z : {out}) {{
-    ^bb0(%x: f32, %y: f32, %sum: f32):
-      %p = arith.mulf %x, %y : f32
+    ^bb0(%x: {element}, %y: {element}, %sum: f32):{widen}
+      %p = arith.mulf {x}, {y} : f32
       %s = arith.addf %sum, %p : f32
       linalg.yield %s : f32
   }} -> {out}"""
 
 
-def attention(h, n, d):
-    t, square = f"tensor<{h}x{n}x{d}xf32>", f"tensor<{h}x{n}x{n}xf32>"
+def narrow(name, value, sizes, element, body=""):
+    """`value` in the narrower element type, after `body` of each element %x."""
+    dims = ", ".join(f"d{i}" for i in range(len(sizes)))
+    shape = "x".join(map(str, sizes))
+    return f"""
+  %{name}_e = tensor.empty() : tensor<{shape}x{element}>
+  %{name} = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({dims})>, affine_map<({dims}) -> ({dims})>],
+      iterator_types = [{', '.join(['"parallel"'] * len(sizes))}]}}
+      ins({value} : tensor<{shape}xf32>) outs(%{name}_e : tensor<{shape}x{element}>) {{
+    ^bb0(%x: f32, %o: {element}):{body}
+      %t = arith.truncf {"%y" if body else "%x"} : f32 to {element}
+      linalg.yield %t : {element}
+  }} -> tensor<{shape}x{element}>"""
+
+
+def attention(h, n, d, element="f32"):
+    t, square = f"tensor<{h}x{n}x{d}x{element}>", f"tensor<{h}x{n}x{n}xf32>"
     kinds = ("parallel", "parallel", "parallel", "reduction")
     return f"""
-func.func @attention(%q: {t}, %k: {t}, %v: {t}) -> {t} {{
+func.func @attention(%q: {t}, %k: {t}, %v: {t}) -> tensor<{h}x{n}x{d}xf32> {{
   %zero = arith.constant 0.0 : f32
 {contraction("scores", (("%q", t), ("%k", t)), (h, n, n),
-             ("(h, i, j, d) -> (h, i, d)", "(h, i, j, d) -> (h, j, d)", "(h, i, j, d) -> (h, i, j)"), kinds)}
+             ("(h, i, j, d) -> (h, i, d)", "(h, i, j, d) -> (h, j, d)", "(h, i, j, d) -> (h, i, j)"), kinds, element)}
   %pe = tensor.empty() : {square}
   %weights = linalg.softmax dimension(2) ins(%scores : {square}) outs(%pe : {square}) -> {square}
-{contraction("out", (("%weights", square), ("%v", t)), (h, n, d),
-             ("(h, i, d, j) -> (h, i, j)", "(h, i, d, j) -> (h, j, d)", "(h, i, d, j) -> (h, i, d)"), kinds)}
-  return %out : {t}
+{narrow("low", "%weights", (h, n, n), element) if element != "f32" else ""}
+{contraction("out", (("%low" if element != "f32" else "%weights", f"tensor<{h}x{n}x{n}x{element}>"), ("%v", t)), (h, n, d),
+             ("(h, i, d, j) -> (h, i, j)", "(h, i, d, j) -> (h, j, d)", "(h, i, d, j) -> (h, i, d)"), kinds, element)}
+  return %out : tensor<{h}x{n}x{d}xf32>
 }}
 """
 
@@ -79,7 +100,7 @@ func.func @blurs(%a: tensor<{n + 4}x9xf32>) -> tensor<{n}x9xf32> {{
 """
 
 
-def schedule(affine, cuts, members):
+def schedule(affine, cuts, members, memory="l2"):
     """The text of stage 2 with one schedule for all nests of its kernel: `cuts` of the leading loops of the last one, and a
     buffer in a tile for each array that the kernel allocates."""
     lines, loops, nests, last, first_end = affine.split("\n"), 0, 0, 0, None
@@ -96,23 +117,24 @@ def schedule(affine, cuts, members):
     arrays = list(dict.fromkeys(re.findall(r"affine\.(?:load|store %\w+,) ?(%\w+)\[", affine)))
     allocated = re.findall(r"(%\w+) = memref\.alloc\(", affine)
     at = last + len(cuts) - 1
-    places = [f'<array = {i}, at = {at}, memory = "l2">' for i, each in enumerate(arrays) if each in allocated]
+    places = [f'<array = {i}, at = {at}, memory = "{memory}">' for i, each in enumerate(arrays) if each in allocated]
     tiles = [f"<loop = {last + i}, tile = {tile}{', spread = true' if i == 0 else ''}>" for i, tile in enumerate(cuts)]
     lines[first_end] = (f'    }} {{tile.schedule = #tile.schedule<level = "core", members = {members}, ops = {nests}, '
                         f'loops = [{", ".join(tiles)}], placements = [{", ".join(places)}]>}}')
     return "\n".join(lines)
 
 
-def run_scheduled(tool, tmp_path, text, function, inputs, cuts, members):
+def run_scheduled(tool, tmp_path, text, function, inputs, cuts, members, memory="l2", chip=()):
     (tmp_path / "p.mlir").write_text(text)
-    tool("tw-compile", tmp_path / "p.mlir", "-o", tmp_path / "p.ll", "--dump-stages", tmp_path / "stages")
-    (tmp_path / "s.mlir").write_text(schedule((tmp_path / "stages" / "2-affine.mlir").read_text(), cuts, members))
+    tool("tw-compile", tmp_path / "p.mlir", *chip, "-o", tmp_path / "p.ll", "--dump-stages", tmp_path / "stages")
+    affine = (tmp_path / "stages" / "2-affine.mlir").read_text().replace("tilewright.scalar, ", "")
+    (tmp_path / "s.mlir").write_text(schedule(affine, cuts, members, memory))
     arguments = []
     for i, value in enumerate(inputs):
         np.save(tmp_path / f"{i}.npy", value)
         arguments += ["--input", tmp_path / f"{i}.npy"]
-    tool("tw-run", tmp_path / "s.mlir", "--function", function, "--threads", str(members), *arguments, "--output",
-         tmp_path / "out.npy")
+    device = ["--device", "emulator"] if chip else ["--threads", str(members)]
+    tool("tw-run", tmp_path / "s.mlir", "--function", function, *chip, *device, *arguments, "--output", tmp_path / "out.npy")
     return np.load(tmp_path / "out.npy")
 
 
@@ -133,20 +155,79 @@ def test_neighbours_are_computed_again(tool, tmp_path, tile, members):
     np.testing.assert_array_equal(got, t[:-2] + t[1:-1] + t[2:])
 
 
-def chains_of(tool, tmp_path, text, target):
+ADDER = BUILD / "test/plugins/adder/libtilewright-target-adder.so"
+
+
+def on_adder(chip):
+    return [f"--load-target={ADDER}", "--target", f"adder:{chip}"]
+
+
+@pytest.mark.parametrize("n, cuts, members", [(32, (1, 16), 2), (48, (1, 32), 1), (40, (1, 16), 2), (40, (1, 40), 1),
+                                              (24, (1, 7), 2), (16, (2, 16), 2)])
+def test_attention_in_a_scratchpad(tool, tmp_path, n, cuts, members):
+    """Weights are multiplied where they lie, or, where a tile of the unit is not whole, from a copy with zeros; whole tiles
+    and smaller last ones."""
+    random = np.random.default_rng(n)
+    inputs = [random.standard_normal((3, n, 32)).astype(np.float16) for _ in range(3)]
+    got = run_scheduled(tool, tmp_path, attention(3, n, 32, "f16"), "attention", inputs, cuts, members, "scratchpad",
+                        on_adder("one"))
+    np.testing.assert_allclose(got, attention_in_float64(*inputs), rtol=2e-3, atol=2e-3)
+
+
+def two_products(m, k, h, n):
+    """relu(x w) u"""
+    kinds, maps = ("parallel", "parallel", "reduction"), ("(i, j, k) -> (i, k)", "(i, j, k) -> (k, j)", "(i, j, k) -> (i, j)")
+    x, w, u = f"tensor<{m}x{k}xf16>", f"tensor<{k}x{h}xf16>", f"tensor<{h}x{n}xf16>"
+    relu = """
+      %y = arith.maximumf %x, %zero : f32"""
+    return f"""
+func.func @products(%x: {x}, %w: {w}, %u: {u}) -> tensor<{m}x{n}xf32> {{
+  %zero = arith.constant 0.0 : f32
+{contraction("hidden", (("%x", x), ("%w", w)), (m, h), maps, kinds, "f16")}
+{narrow("low", "%hidden", (m, h), "f16", relu)}
+{contraction("out", (("%low", f"tensor<{m}x{h}xf16>"), ("%u", u)), (m, n), maps, kinds, "f16")}
+  return %out : tensor<{m}x{n}xf32>
+}}
+""".replace("%x:", "%x0:", 1).replace("ins(%x,", "ins(%x0,", 1)
+
+
+def test_the_model_keeps_what_a_slow_engine_would_move(tool, tmp_path):
+    """Where copies take the time, the hidden values stay in the scratchpad, as fast as the model says; else they go by
+    global memory, beside the units' work."""
+    text, sizes = two_products(512, 16, 64, 16), ((512, 16), (16, 64), (64, 16))
+    assert not chains_of(tool, tmp_path, text, *on_adder("one"))
+    chain, = chains_of(tool, tmp_path, text, *on_adder("slow"))
+    random = np.random.default_rng(1)
+    inputs = [random.integers(-3, 4, size).astype(np.float16) for size in sizes]
+    arguments = []
+    for i, value in enumerate(inputs):
+        np.save(tmp_path / f"{i}.npy", value)
+        arguments += ["--input", tmp_path / f"{i}.npy"]
+    run = json.loads(tool("tw-run", tmp_path / "p.mlir", *on_adder("slow"), "--device", "emulator", *arguments, "--output",
+                          tmp_path / "out.npy", "--json"))
+    x, w, u = (each.astype(np.float64) for each in inputs)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), np.maximum(x @ w, 0) @ u)
+    kernel, = run["emulation"]["kernels"]
+    apart = next(each["seconds"] for each in chain["candidates"] if each["tile"] is None)
+    seconds = kernel["cycles"] / kernel["blocks"] / 800e6
+    assert seconds == pytest.approx(chain["choice"]["seconds"], rel=0.15)
+    assert seconds < apart
+
+
+def chains_of(tool, tmp_path, text, *target):
     (tmp_path / "p.mlir").write_text(text)
-    found = json.loads(tool("tw-compile", tmp_path / "p.mlir", "--target", target, "-o", tmp_path / "p.ll", "--explain=json"))
+    found = json.loads(tool("tw-compile", tmp_path / "p.mlir", *target, "-o", tmp_path / "p.ll", "--explain=json"))
     return [each for each in found if each["decision"] == "schedule-chain"]
 
 
 def test_the_model_takes_attention(tool, tmp_path):
     """All nests in tiles of rows: only q, k, v and the result are arrays of the program."""
-    chain, = chains_of(tool, tmp_path, attention(8, 2048, 64), "cpu:x86-64-v4")
+    chain, = chains_of(tool, tmp_path, attention(8, 2048, 64), "--target", "cpu:x86-64-v4")
     apart = next(each["seconds"] for each in chain["candidates"] if each["tile"] is None)
     assert chain["choice"]["seconds"] < 0.92 * apart
     assert chain["choice"]["seconds"] == min(each["seconds"] for each in chain["candidates"])
     # What fits the cache is handed on in it anyway.
-    assert not chains_of(tool, tmp_path, attention(2, 64, 64), "cpu:x86-64-v4")
+    assert not chains_of(tool, tmp_path, attention(2, 64, 64), "--target", "cpu:x86-64-v4")
 
 
 def test_tiles_on_all_threads(tool, tmp_path):
@@ -186,6 +267,6 @@ func.func @f(%x: tensor<1x24x60x60xf32>, %w: tensor<32x24x3x3xf32>) -> tensor<1x
   return %r : tensor<1x32x30x30xf32>
 }
 """
-    for chain in chains_of(tool, tmp_path, text, "cpu:host"):
+    for chain in chains_of(tool, tmp_path, text, "--target", "cpu:host"):
         assert chain["inputs"]["nests"] < 6
     tool("tw-run", tmp_path / "p.mlir", "--verify")  # fails where an element is wrong

@@ -97,10 +97,12 @@ static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, 
                                          const CoreHierarchy &cores, const TargetDescription &chip) {
   if (way == CopyWay::Core) {
     TileCopyPlan plan = byCore(tile, length, chip);
-    if (!cores.reachesGlobal) // it has no loads and stores there
+    if (!cores.reachesGlobal && !tile.near) // it has no loads and stores there
       plan.coreClocks = std::numeric_limits<double>::infinity();
     return plan;
   }
+  if (tile.near)
+    return std::nullopt;
   const std::string &global = cores.global->name, &scratchpad = cores.scratchpad->name;
   CopyPath path = copyPath(chip.copies(), in ? global : scratchpad, in ? scratchpad : global);
   int64_t bytes = tile.rows * tile.cols * tile.elementBytes;

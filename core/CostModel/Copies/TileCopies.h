@@ -40,13 +40,15 @@ struct TileTransfer {
   int64_t rows = 1, cols = 1, elementBytes = 1;
   TileOrder order = TileOrder::Rows;
   int64_t pitchBits = 0; // address bits that differ between the array's rows, ORed; 0: not known, taken as aligned
+  bool near = false;     // the array lies in the scratchpad too, so that no engine is on the way
 };
 
 enum class CopyWay {
   Rows,       // rows as they stand
   Transposed, // a command that changes rows and columns
   Elements,   // a command for each row or column, of single elements
-  Core        // loads and stores of the core
+  Core,       // loads and stores of the core
+  None        // what works on it reads it where it lies
 };
 
 struct TileCopyPlan {

@@ -22,7 +22,7 @@ using namespace tilewright;
 
 /// How an operand comes in, for people.
 static const char *nameOf(CopyWay way) {
-  static constexpr const char *names[] = {"rows", "transposed", "elements", "core"};
+  static constexpr const char *names[] = {"rows", "transposed", "elements", "core", "none"};
   return names[static_cast<int>(way)];
 }
 
@@ -56,6 +56,11 @@ int64_t tilewright::pitchBitsOf(const Access &access, const Nest &nest, int64_t 
     if (auto stride = access.stride(dim); stride && *stride != 1 && nest.tripCounts[dim] != 1)
       bits |= std::abs(*stride) * elementBytes;
   return bits;
+}
+
+bool tilewright::isNear(Value memref, const CoreHierarchy &cores) {
+  auto space = dyn_cast_or_null<StringAttr>(cast<MemRefType>(memref.getType()).getMemorySpace());
+  return space && space.getValue() == cores.scratchpad->name;
 }
 
 int64_t tilewright::scratchpadAlignment(const CoreHierarchy &cores) {
@@ -151,14 +156,21 @@ struct Judge {
   const Contraction &c;
   const TargetDescription &chip;
   const CoreHierarchy &cores;
+  const CoreShare &share;
   const TailShape &tail;
+  unsigned mDim, nDim, kDim;
   int64_t m, n, k, outer = 1, otherK = 1, align = 1;
 
   TileTransfer operand(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
                        int64_t cols) const;
+  bool divides(unsigned dim, int64_t tile) const {
+    return c.nest.tripCounts[dim] && *c.nest.tripCounts[dim] % tile == 0;
+  }
+  TileCopyPlan copiesOf(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
+                        int64_t cols) const;
   TileCopyPlan tailCopy(const TailShape::Operand &operand, int64_t rows, int64_t cols, bool in) const {
-    TileTransfer tile{operand.rows ? rows : 1, operand.cols ? cols : 1, operand.bytes, operand.order,
-                      operand.pitchBits};
+    TileTransfer tile{operand.rows ? rows : 1, operand.cols ? cols : 1, operand.bytes,
+                      operand.order,           operand.pitchBits,       operand.near};
     int64_t allRows = operand.rows ? m : 1, allCols = operand.cols ? n : 1;
     if (!operand.cols && operand.order == TileOrder::Columns) { // one element of each row: a row of them
       std::swap(tile.rows, tile.cols);
@@ -179,7 +191,31 @@ TileTransfer Judge::operand(const ContractionOperand &operand, unsigned rowDim, 
   auto stepsByOne = [&](unsigned dim) { return operand.access.stride(dim) == 1; };
   tile.order = stepsByOne(colDim) ? TileOrder::Rows : stepsByOne(rowDim) ? TileOrder::Columns : TileOrder::Scattered;
   tile.pitchBits = pitchBitsOf(operand.access, c.nest, tile.elementBytes);
+  tile.near = isNear(operand.access.memref, cores);
   return tile;
+}
+
+/// Whether rows and columns are the last two indices of `access`, so that an address and a pitch name a tile.
+static bool hasPitch(const Access &access, unsigned rowDim, unsigned colDim) {
+  ArrayRef<AffineExpr> indices = access.map.getResults();
+  if (indices.size() < 2)
+    return false;
+  for (auto [i, index] : llvm::enumerate(indices)) {
+    bool isRow = i + 2 == indices.size(), isCol = i + 1 == indices.size();
+    if (linearCoefficient(index, rowDim) != int64_t(isRow) || linearCoefficient(index, colDim) != int64_t(isCol))
+      return false;
+  }
+  return true;
+}
+
+/// How the tiles of an operand come in: not at all, where they are whole and the unit can address them.
+TileCopyPlan Judge::copiesOf(const ContractionOperand &operand, unsigned rowDim, int64_t rows, unsigned colDim,
+                             int64_t cols) const {
+  TileTransfer tile = this->operand(operand, rowDim, rows, colDim, cols);
+  if (tile.near && divides(rowDim, rows) && divides(colDim, cols) && hasPitch(operand.access, rowDim, colDim))
+    return {CopyWay::None};
+  auto extent = [&](unsigned dim) { return dim == kDim ? k : dim == mDim ? m : n; };
+  return planTileCopies(tile, extent(rowDim), extent(colDim), true, true, cores, chip);
 }
 
 namespace {
@@ -260,45 +296,53 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   double around = columns > 1 ? columns * (loopClocks + indices) : 0;
   double slice = rows * (step * columns + around + loopClocks + 2.0 * indices);
 
+  // Who moves what.
+  plan.wholeTiles = divides(plan.mDim, plan.tileM) && divides(plan.nDim, plan.tileN);
+  TileCopyPlan copyA = copiesOf(c.a, plan.mDim, plan.tileM, plan.kDim, plan.tileK),
+               copyB = copiesOf(c.b, plan.kDim, plan.tileK, plan.nDim, plan.tileN);
+  plan.copyA = copyA.way;
+  plan.copyB = copyB.way;
+
   // Bytes.
   int64_t accumulators = 2 * rounded(plan.tileM * plan.tileN * bytesC), buffers = 0;
   bool apart = unit.c.residence == Residence::Accumulator;
+  auto inPlace = [&](const TailShape::Operand &operand) { return isInPlace(operand.near, plan); };
   for (const auto &operand : tail.loads)
-    buffers += rounded(2 * (operand.rows ? rows : 1) * (operand.cols ? plan.tileN : 1) * operand.bytes);
+    if (!inPlace(operand))
+      buffers += rounded(2 * (operand.rows ? rows : 1) * (operand.cols ? plan.tileN : 1) * operand.bytes);
   for (const auto &operand : tail.stores)
-    buffers += rounded(2 * rows * plan.tileN * operand.bytes);
+    if (!inPlace(operand))
+      buffers += rounded(2 * rows * plan.tileN * operand.bytes);
   if (!apart)
     buffers += accumulators;
   auto stageBytes = [&] {
-    return rounded(plan.stages * plan.tileM * plan.tileK * bytesA) +
-           rounded(plan.stages * plan.tileK * plan.tileN * bytesB);
+    return (copyA.way == CopyWay::None ? 0 : rounded(plan.stages * plan.tileM * plan.tileK * bytesA)) +
+           (copyB.way == CopyWay::None ? 0 : rounded(plan.stages * plan.tileK * plan.tileN * bytesB));
   };
-  while (plan.stages > 2 && !forced && buffers + stageBytes() > cores.scratchpad->bytes)
+  while (plan.stages > 2 && !forced && buffers + stageBytes() > share.scratchpadBytes)
     --plan.stages;
   plan.scratchpadBytes = buffers + stageBytes();
   plan.accumulatorBytes = apart ? accumulators : 0;
   if (!forced &&
-      (plan.scratchpadBytes > cores.scratchpad->bytes || (apart && plan.accumulatorBytes > cores.accumulator->bytes)))
+      (plan.scratchpadBytes > share.scratchpadBytes || (apart && plan.accumulatorBytes > cores.accumulator->bytes)))
     return false;
 
   // Clocks.
   int64_t um = plan.tileM / unit.m, un = plan.tileN / unit.n, uk = plan.tileK / unit.k;
   double loads = unit.stationary == 'B' ? un * uk : unit.stationary == 'A' ? um * uk : 0;
   plan.unitClocks = um * un * uk * unit.issue + loads * unit.loadStationary;
-  TileCopyPlan copyA = planTileCopies(operand(c.a, plan.mDim, plan.tileM, plan.kDim, plan.tileK), m, k, true, true,
-                                      cores, chip),
-               copyB = planTileCopies(operand(c.b, plan.kDim, plan.tileK, plan.nDim, plan.tileN), k, n, true, true,
-                                      cores, chip);
-  plan.copyA = copyA.way;
-  plan.copyB = copyB.way;
   double in = copyA.engineClocks + copyB.engineClocks, moved = copyA.coreClocks + copyB.coreClocks;
   double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + ringClocks + moved;
   for (const auto &operand : tail.loads) {
+    if (inPlace(operand))
+      continue;
     TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, true);
     tailIn += copy.engineClocks;
     slice += copy.coreClocks;
   }
   for (const auto &operand : tail.stores) {
+    if (inPlace(operand))
+      continue;
     TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, false);
     out += copy.engineClocks;
     slice += copy.coreClocks;
@@ -306,7 +350,7 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   plan.copyClocks = in + tailIn;
   plan.coreClocks = core + slice;
   int64_t tiles = outer * llvm::divideCeil(m, plan.tileM) * llvm::divideCeil(n, plan.tileN);
-  int64_t own = llvm::divideCeil(tiles, cores.cores);
+  int64_t own = llvm::divideCeil(tiles, share.cores);
   double clearing = cleared > 0 ? 2 * plan.tileM * (columns * (cleared + loopClocks) + loopClocks) : 0;
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
   Ring ring{plan.unitClocks, in,  tailIn, core - moved, issue,       moved,      byCore,
@@ -321,14 +365,24 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
 
 std::optional<ScratchpadContractionPlan>
 tilewright::planScratchpadContraction(const Contraction &c, const TargetDescription &chip, const CoreHierarchy &cores,
-                                      const TailShape &tail, const PlanOptions &options, std::string &reason,
-                                      std::vector<ScratchpadContractionPlan> *considered) {
+                                      const CoreShare &share, const TailShape &tail, const PlanOptions &options,
+                                      std::string &reason, std::vector<ScratchpadContractionPlan> *considered) {
   Stopwatch stopwatch("planning");
   ScratchpadContractionPlan base;
   if (!chooseDims(base, c, reason))
     return std::nullopt;
   auto extent = [&](unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); };
-  Judge judge{c, chip, cores, tail, extent(base.mDim), extent(base.nDim), extent(base.kDim)};
+  Judge judge{c,
+              chip,
+              cores,
+              share,
+              tail,
+              base.mDim,
+              base.nDim,
+              base.kDim,
+              extent(base.mDim),
+              extent(base.nDim),
+              extent(base.kDim)};
   judge.align = scratchpadAlignment(cores);
   for (unsigned dim : base.outer)
     judge.outer *= extent(dim);

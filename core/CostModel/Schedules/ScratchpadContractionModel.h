@@ -21,6 +21,9 @@
 ///   time = first copies + tiles of a core * steps * step + last tile's vector work and store
 ///          - what the last steps do not copy any more
 ///
+/// Operands and results that lie in the scratchpad already, since a schedule has placed them there, are not copied
+/// where the unit and the core can address their tiles.
+///
 /// Unknown sizes count as large.
 ///
 //===----------------------------------------------------------------------===//
@@ -41,9 +44,16 @@ struct TailShape {
     bool rows = true, cols = true; // whether it differs between rows and columns
     TileOrder order = TileOrder::Rows;
     int64_t pitchBits = 0; // as in TileTransfer
+    bool near = false;     // it lies in the scratchpad
   };
   llvm::SmallVector<Operand> loads, stores;
-  int64_t operations = 0; // element-wise ops
+  int64_t operations = 0; // instructions of an element beside loads and stores
+};
+
+/// What of a chip's cores a contraction has: all of them, or what is left of one.
+struct CoreShare {
+  int64_t cores = 1;           // that share its tiles
+  int64_t scratchpadBytes = 0; // of each that are free
 };
 
 struct ScratchpadContractionPlan {
@@ -54,6 +64,7 @@ struct ScratchpadContractionPlan {
   int64_t stages = 2;                        // of the multi-stage buffer
   int64_t slices = 1;                        // rows of a tile are finished in so many slices
   int64_t width = 1;                         // columns of one vector step of the epilogue
+  bool wholeTiles = false;                   // the tiles divide rows and columns of C
   int64_t scratchpadBytes = 0, accumulatorBytes = 0;
   CopyWay copyA = CopyWay::Core, copyB = CopyWay::Core;  // how the operands' tiles come in
   double unitClocks = 0, copyClocks = 0, coreClocks = 0; // of one step; the core's with a slice of the epilogue
@@ -67,8 +78,14 @@ struct ScratchpadContractionPlan {
 /// the map. `considered`: receives every tile that fits, for --explain.
 std::optional<ScratchpadContractionPlan>
 planScratchpadContraction(const Contraction &contraction, const TargetDescription &chip, const CoreHierarchy &cores,
-                          const TailShape &tail, const PlanOptions &options, std::string &reason,
-                          std::vector<ScratchpadContractionPlan> *considered = nullptr);
+                          const CoreShare &share, const TailShape &tail, const PlanOptions &options,
+                          std::string &reason, std::vector<ScratchpadContractionPlan> *considered = nullptr);
+
+/// Whether the array lies in the scratchpad.
+bool isNear(mlir::Value memref, const CoreHierarchy &cores);
+
+/// Whether the epilogue loads or stores the array where it lies, instead of through a buffer for a slice of its rows.
+inline bool isInPlace(bool near, const ScratchpadContractionPlan &plan) { return near && plan.wholeTiles; }
 
 /// TileTransfer's `pitchBits` of an array: bits of the bytes that each loop of the nest moves its address by, but for
 /// steps of one element.

@@ -185,8 +185,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     lanePlan = planLaneContraction({c, NumericFreedom::of(Settings::of(root)), options.overrides, pitches, results},
                                    target, *lanes, reason, log ? &consideredLanes : nullptr);
   else if (cores)
-    corePlan = planScratchpadContraction(c, target, *cores, tailShapeOf(task), options, reason,
-                                         log ? &consideredTiles : nullptr);
+    corePlan = planScratchpadContraction(c, target, *cores, shareOf(c, *cores), tailShapeOf(task, *cores), options,
+                                         reason, log ? &consideredTiles : nullptr);
   else
     plan = planContraction(c, target, asked, reason);
   if (!plan && !lanePlan && !corePlan) {
@@ -273,11 +273,12 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   padded.eraseBuffers();
   // Buffers that nobody reads any more take no memory.
   for (Value memref : touched)
-    if (auto buffer = memref.getDefiningOp<memref::AllocOp>();
-        buffer && llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
+    if (Operation *buffer = memref.getDefiningOp();
+        isa_and_nonnull<memref::AllocOp, tile::AllocOp>(buffer) &&
+        llvm::all_of(buffer->getUsers(), [](Operation *user) { return isa<memref::DeallocOp>(user); })) {
       for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
         user->erase();
-      buffer.erase();
+      buffer->erase();
     }
 }
 

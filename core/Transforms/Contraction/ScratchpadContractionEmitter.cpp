@@ -10,8 +10,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Contraction/ScratchpadContractionNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -41,14 +43,16 @@ void ScratchpadContractionNest::emit() {
   for (unsigned d : p.outer)
     tiles = tiles * space.extent(d);
   auto known = dyn_cast<AffineConstantExpr>(tiles);
-  int64_t working = known ? std::min(cores.cores, std::max<int64_t>(1, known.getValue())) : cores.cores;
+  bool isMember = bool(Nest(c.nest).root()->getParentOfType<tile::ParallelOp>());
+  int64_t most = isMember ? 1 : cores.cores;
+  int64_t working = known ? std::min(most, std::max<int64_t>(1, known.getValue())) : most;
   collectTail(task, loads, stores);
   for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores)) {
     tail.rows = tail.access.dims().test(p.mDim);
     tail.cols = tail.access.dims().test(p.nDim);
   }
-  space.parallel({constant(working)}, cores.level, [&](ArrayRef<AffineExpr> index) {
-    number = index.front();
+  auto member = [&](AffineExpr index) {
+    number = index;
     stride = constant(working);
     AffineExpr own = known && known.getValue() % working == 0 ? constant(known.getValue() / working)
                                                               : (tiles - number).ceilDiv(working);
@@ -58,7 +62,10 @@ void ScratchpadContractionNest::emit() {
       core(own, working);
       return {};
     });
-  });
+  };
+  if (isMember)
+    return member(constant(0));
+  space.parallel({constant(working)}, cores.level, [&](ArrayRef<AffineExpr> index) { member(index.front()); });
 }
 
 Value ScratchpadContractionNest::alloc(ArrayRef<int64_t> shape, Type element, const Memory &memory) {
@@ -107,11 +114,21 @@ void ScratchpadContractionNest::enter(ArrayRef<unsigned> dims, AffineExpr index)
   }
 }
 
+/// Sets the position along k to the step's first element.
+void ScratchpadContractionNest::enterStep(AffineExpr step) {
+  space.at[p.kDim] = (p.otherK.empty() ? step : step % kBlocks) * p.tileK;
+  if (!p.otherK.empty())
+    step = step.floorDiv(kBlocks);
+  enter(p.otherK, step);
+}
+
 /// The program of one core for its `count` tiles.
 void ScratchpadContractionNest::core(AffineExpr count, int64_t working) {
   const Memory &sumMemory = unit.c.residence == Residence::Accumulator ? *cores.accumulator : *cores.scratchpad;
-  stageA = alloc({p.stages, p.tileM, p.tileK}, c.a.element, *cores.scratchpad);
-  stageB = alloc({p.stages, p.tileK, p.tileN}, c.b.element, *cores.scratchpad);
+  if (p.copyA != CopyWay::None)
+    stageA = alloc({p.stages, p.tileM, p.tileK}, c.a.element, *cores.scratchpad);
+  if (p.copyB != CopyWay::None)
+    stageB = alloc({p.stages, p.tileK, p.tileN}, c.b.element, *cores.scratchpad);
   sums = alloc({2, p.tileM, p.tileN}, c.accumulator, sumMemory);
   if (unit.init != UnitInit::ZeroFlag)
     space.loop(constant(0), constant(2), [&](AffineExpr half) {
@@ -121,8 +138,9 @@ void ScratchpadContractionNest::core(AffineExpr count, int64_t working) {
       });
     });
   for (TailBuffer &tail : llvm::concat<TailBuffer>(loads, stores))
-    tail.buffer =
-        alloc({2, tail.rows ? p.tileM / p.slices : 1, tail.cols ? p.tileN : 1}, tail.element, *cores.scratchpad);
+    if (!isInPlace(isNear(tail.access.memref, cores), p))
+      tail.buffer =
+          alloc({2, tail.rows ? p.tileM / p.slices : 1, tail.cols ? p.tileN : 1}, tail.element, *cores.scratchpad);
 
   // Tokens: copies of the steps ahead, the unit's last work, loads of the next slice, stores of the last two.
   SmallVector<Value> tokens;
@@ -190,14 +208,13 @@ SmallVector<Value> ScratchpadContractionNest::steps(AffineExpr count, ValueRange
 /// Starts the copies of both operands for the step at `position` of the core's sequence.
 SmallVector<Value> ScratchpadContractionNest::stageCopies(AffineExpr position) {
   enterTile(position.floorDiv(stepCount));
-  AffineExpr step = position % stepCount;
-  space.at[p.kDim] = (p.otherK.empty() ? step : step % kBlocks) * p.tileK;
-  if (!p.otherK.empty())
-    step = step.floorDiv(kBlocks);
-  enter(p.otherK, step);
+  enterStep(position % stepCount);
   AffineExpr stage = position % p.stages;
-  Value a = stageCopy(c.a, stageA, true, stage);
-  return {a, stageCopy(c.b, stageB, false, stage)};
+  auto copy = [&](const ContractionOperand &operand, Value buffer, bool isA) -> Value {
+    return buffer ? stageCopy(operand, buffer, isA, stage) : tile::DoneOp::create(builder(), space.loc).getResult();
+  };
+  Value a = copy(c.a, stageA, true);
+  return {a, copy(c.b, stageB, false)};
 }
 
 std::pair<AffineMap, SmallVector<Value>> ScratchpadContractionNest::validFrom(ArrayRef<Span> spans) const {
@@ -229,18 +246,48 @@ Value ScratchpadContractionNest::stageCopy(const ContractionOperand &operand, Va
                               {rows.second, cols.second}, valid, validOperands);
 }
 
+/// Indices of an operand's tile: of a stage, or at the current position of the array.
+SmallVector<Value> ScratchpadContractionNest::operandAt(const Access &access, Value stages, AffineExpr stage) {
+  if (stages) {
+    Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
+    return {space.value(stage), zero, zero};
+  }
+  auto [map, operands] = space.address(access);
+  auto indices = expandAffineMap(builder(), space.loc, map, operands);
+  return SmallVector<Value>(indices->begin(), indices->end());
+}
+
 Value ScratchpadContractionNest::multiply(AffineExpr tile, AffineExpr step) {
   Value zero = arith::ConstantIndexOp::create(builder(), space.loc, 0);
-  Value stage = space.value((tile * stepCount + step) % p.stages), half = space.value(tile % 2);
+  enterTile(tile);
+  enterStep(step);
+  AffineExpr stage = (tile * stepCount + step) % p.stages;
+  SmallVector<Value> a = operandAt(c.a.access, stageA, stage), b = operandAt(c.b.access, stageB, stage);
+  Value half = space.value(tile % 2);
   // Without a flag C holds zeros: the core clears what it has read.
   Value more =
       unit.init == UnitInit::ZeroFlag
           ? arith::CmpIOp::create(builder(), space.loc, arith::CmpIPredicate::ne, space.value(step), zero).getResult()
           : arith::ConstantIntOp::create(builder(), space.loc, 1, 1).getResult();
   return tile::MultiplyOp::create(
-      builder(), space.loc, tile::TokenType::get(builder().getContext()), stageA, ValueRange{stage, zero, zero}, stageB,
-      ValueRange{stage, zero, zero}, sums, ValueRange{half, zero, zero}, more,
+      builder(), space.loc, tile::TokenType::get(builder().getContext()), stageA ? stageA : c.a.access.memref, a,
+      stageB ? stageB : c.b.access.memref, b, sums, ValueRange{half, zero, zero}, more,
       builder().getDenseI64ArrayAttr({p.tileM, p.tileN, p.tileK}), builder().getStringAttr(unit.name));
+}
+
+CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores) {
+  AffineForOp root = Nest(contraction.nest).root();
+  if (!root->getParentOfType<tile::ParallelOp>())
+    return {cores.cores, cores.scratchpad->bytes};
+  CoreShare share{1, cores.scratchpad->bytes};
+  for (Operation *op = root; !isa<tile::ParallelOp>(op); op = op->getParentOp())
+    for (auto buffer : op->getBlock()->getOps<tile::AllocOp>())
+      if (isNear(buffer.getMemref(), cores)) {
+        auto type = cast<MemRefType>(buffer.getMemref().getType());
+        share.scratchpadBytes -=
+            llvm::alignTo(type.getNumElements() * elementBytes(type.getElementType()), scratchpadAlignment(cores));
+      }
+  return share;
 }
 
 void emitScratchpadContraction(OpBuilder &builder, Location loc, const ContractionTask &task,

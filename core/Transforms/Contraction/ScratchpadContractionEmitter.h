@@ -32,7 +32,11 @@
 namespace tilewright {
 
 /// What the epilogue of `task` does with each element, for the model.
-TailShape tailShapeOf(const ContractionTask &task);
+TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores);
+
+/// All cores, or, where a schedule has spread the work over them already, one core with what the buffers around the
+/// contraction leave of its scratchpad.
+CoreShare shareOf(const Contraction &contraction, const CoreHierarchy &cores);
 
 /// Emits the nest at the builder's insertion point; `task.plan` is not used.
 void emitScratchpadContraction(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,

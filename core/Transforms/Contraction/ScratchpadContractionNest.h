@@ -26,7 +26,7 @@ struct TailBuffer {
   Access access; // over the dimensions of the contraction
   mlir::Type element;
   bool rows = true, cols = true; // it differs between rows, between columns
-  mlir::Value buffer;
+  mlir::Value buffer;            // null: the array lies in the scratchpad, and is used there
 };
 
 /// The arrays that the tail of `task` reads and writes, in the order in which emitEpilogue asks for them.
@@ -55,6 +55,7 @@ private:
   mlir::Value below(mlir::AffineExpr position, mlir::AffineExpr end);
   llvm::SmallVector<mlir::Value> onlyIf(mlir::Value condition, mlir::ValueRange otherwise, Body body);
   void enterTile(mlir::AffineExpr tile);
+  void enterStep(mlir::AffineExpr step);
   void enter(llvm::ArrayRef<unsigned> dims, mlir::AffineExpr index);
   void core(mlir::AffineExpr number, int64_t working);
   llvm::SmallVector<mlir::Value> steps(mlir::AffineExpr count, mlir::ValueRange tokens);
@@ -67,6 +68,7 @@ private:
   /// Extents from the current position to the end of the array; null where all tiles are whole.
   std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> validFrom(llvm::ArrayRef<Span> spans) const;
   mlir::Value stageCopy(const ContractionOperand &operand, mlir::Value buffer, bool isA, mlir::AffineExpr stage);
+  llvm::SmallVector<mlir::Value> operandAt(const Access &access, mlir::Value stages, mlir::AffineExpr stage);
   mlir::Value multiply(mlir::AffineExpr tile, mlir::AffineExpr step);
 
   // ScratchpadTail.cpp
@@ -74,10 +76,18 @@ private:
   mlir::Value tailCopy(const TailBuffer &tail, mlir::AffineExpr slot, mlir::AffineExpr slice, bool in);
   llvm::SmallVector<mlir::Value> tailSlice(mlir::AffineExpr tile, mlir::AffineExpr slice, mlir::AffineExpr count,
                                            mlir::ValueRange tokens);
+  /// Where a vector of a finished row is read or written.
+  struct Place {
+    mlir::Value memref;
+    mlir::AffineMap map, elements;
+    llvm::SmallVector<mlir::Value> operands;
+  };
+  Place placeOf(const TailBuffer &tail, mlir::AffineExpr slot, mlir::AffineExpr top, mlir::AffineExpr row,
+                mlir::AffineExpr col);
   void finishRow(mlir::AffineExpr half, mlir::AffineExpr slot, mlir::AffineExpr slice, mlir::AffineExpr row,
                  mlir::AffineExpr col);
   void clear(llvm::ArrayRef<mlir::AffineExpr> at);
-  mlir::Value loadVector(mlir::Value buffer, mlir::Type element, llvm::ArrayRef<mlir::AffineExpr> at, bool cols);
+  mlir::Value loadVector(const Place &place, mlir::Type element);
 
   const ContractionTask &task;
   const Contraction &c;
@@ -86,7 +96,8 @@ private:
   const CoreHierarchy &cores;
   IterationSpace space;
   llvm::SmallVector<TailBuffer> loads, stores;
-  mlir::Value stageA, stageB, sums;
+  mlir::Value stageA, stageB; // null: the unit reads the array
+  mlir::Value sums;
   mlir::AffineExpr number, stride; // of the core; of its tiles
   mlir::AffineExpr tilesM, tilesN, kBlocks, stepCount;
   mlir::AffineExpr slicesInSteps; // slices that steps of k carry along; null: all

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Instructions.h"
 #include "core/Transforms/Contraction/ScratchpadContractionNest.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -43,7 +44,7 @@ void collectTail(const ContractionTask &task, SmallVectorImpl<TailBuffer> &loads
   }
 }
 
-TailShape tailShapeOf(const ContractionTask &task) {
+TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores) {
   SmallVector<TailBuffer> loads, stores;
   collectTail(task, loads, stores);
   const Contraction &c = task.contraction;
@@ -62,11 +63,12 @@ TailShape tailShapeOf(const ContractionTask &task) {
                         : stepsByOne(each.access, c.m)           ? TileOrder::Columns
                                                                  : TileOrder::Scattered;
       to->push_back({bytes, differs(each.access, c.m), differs(each.access, c.n), order,
-                     pitchBitsOf(each.access, c.nest, bytes)});
+                     pitchBitsOf(each.access, c.nest, bytes), isNear(each.access.memref, cores)});
     }
   for (const EpilogueStep &step : task.epilogue)
     for (Operation &op : step.nest.body->without_terminator())
-      shape.operations += !isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>();
+      if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>())
+        shape.operations += coreInstructionsOf(&op);
   return shape;
 }
 
@@ -106,7 +108,8 @@ SmallVector<Value> ScratchpadContractionNest::tailCopies(AffineExpr tile, Affine
   enterTile(tile);
   SmallVector<Value> tokens;
   for (const TailBuffer &load : loads)
-    tokens.push_back(tailCopy(load, (tile * p.slices + slice) % 2, slice, true));
+    tokens.push_back(load.buffer ? tailCopy(load, (tile * p.slices + slice) % 2, slice, true)
+                                 : tile::DoneOp::create(builder(), space.loc).getResult());
   return tokens;
 }
 
@@ -116,14 +119,15 @@ SmallVector<Value> ScratchpadContractionNest::tailSlice(AffineExpr tile, AffineE
   size_t in = loads.size(), out = stores.size();
   AffineExpr next = tile * p.slices + slice + 1, slot = (tile * p.slices + slice) % 2;
   tile::WaitOp::create(builder(), space.loc, tokens.take_front(in + out));
+  enterTile(tile);
   space.loop(constant(0), constant(p.tileM / p.slices), [&](AffineExpr row) {
     space.loop(constant(0), constant(p.tileN / p.width),
                [&](AffineExpr col) { finishRow(tile % 2, slot, slice, row, col * p.width); });
   });
   SmallVector<Value> result(tokens.take_front(in)), stored;
-  enterTile(tile);
   for (const TailBuffer &store : stores)
-    stored.push_back(tailCopy(store, slot, slice, false));
+    stored.push_back(store.buffer ? tailCopy(store, slot, slice, false)
+                                  : tile::DoneOp::create(builder(), space.loc).getResult());
   if (in)
     result = onlyIf(below(next.floorDiv(p.slices), count), result,
                     [&] { return tailCopies(next.floorDiv(p.slices), next % p.slices); });
@@ -142,35 +146,57 @@ void ScratchpadContractionNest::clear(ArrayRef<AffineExpr> at) {
                         UnitAttr());
 }
 
-Value ScratchpadContractionNest::loadVector(Value buffer, Type element, ArrayRef<AffineExpr> at, bool cols) {
-  auto [map, operands] = space.map(at);
-  auto type = tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
-  return tile::LoadOp::create(builder(), space.loc, type, buffer, operands, AffineMapAttr::get(map),
-                              AffineMapAttr::get(elements({constant(0), constant(0), cols ? dim(1) : constant(0)})),
-                              AffineMapAttr(), ValueRange());
+/// Of `tail` for the vector at `col` of row `row` of the slice that begins at row `top` of the current tile.
+ScratchpadContractionNest::Place ScratchpadContractionNest::placeOf(const TailBuffer &tail, AffineExpr slot,
+                                                                    AffineExpr top, AffineExpr row, AffineExpr col) {
+  Place place{tail.buffer, {}, elements({constant(0), constant(0), tail.cols ? dim(1) : constant(0)}), {}};
+  if (tail.buffer) {
+    std::tie(place.map, place.operands) =
+        space.map({slot, tail.rows ? row : constant(0), tail.cols ? col : constant(0)});
+    return place;
+  }
+  AffineExpr m = space.at[p.mDim], n = space.at[p.nDim];
+  space.at[p.mDim] = m + top + row;
+  space.at[p.nDim] = n + col;
+  std::tie(place.map, place.operands) = space.address(tail.access);
+  space.at[p.mDim] = m;
+  space.at[p.nDim] = n;
+  SmallVector<AffineExpr> along;
+  for (AffineExpr result : tail.access.map.getResults())
+    along.push_back(dim(1) * *linearCoefficient(result, p.nDim));
+  place.memref = tail.access.memref;
+  place.elements = elements(along);
+  return place;
 }
 
-/// One vector of one row of a slice, from the accumulators to the buffers that leave.
+Value ScratchpadContractionNest::loadVector(const Place &place, Type element) {
+  auto type = tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
+  return tile::LoadOp::create(builder(), space.loc, type, place.memref, place.operands, AffineMapAttr::get(place.map),
+                              AffineMapAttr::get(place.elements), AffineMapAttr(), ValueRange());
+}
+
+/// One vector of one row of a slice of the current tile, from the accumulators to the buffers that leave.
 void ScratchpadContractionNest::finishRow(AffineExpr half, AffineExpr slot, AffineExpr slice, AffineExpr row,
                                           AffineExpr col) {
   auto fragment = [&](Type element) {
     return tile::FragmentType::get(1, p.width, element, rowMajorLayout(1, p.width));
   };
+  auto tailOf = [&](ArrayRef<TailBuffer> list, const Access &access) -> const TailBuffer & {
+    return *llvm::find_if(list, [&](const TailBuffer &each) { return each.access.op == access.op; });
+  };
+  AffineExpr top = slice * (p.tileM / p.slices);
   auto load = [&](const Access &access, tile::FragmentType) {
-    const TailBuffer &tail = *llvm::find_if(loads, [&](const TailBuffer &each) { return each.access.op == access.op; });
-    return loadVector(tail.buffer, tail.element, {slot, tail.rows ? row : constant(0), tail.cols ? col : constant(0)},
-                      tail.cols);
+    const TailBuffer &tail = tailOf(loads, access);
+    return loadVector(placeOf(tail, slot, top, row, col), tail.element);
   };
   auto store = [&](Value value, const Access &access) {
-    const TailBuffer &tail =
-        *llvm::find_if(stores, [&](const TailBuffer &each) { return each.access.op == access.op; });
-    auto [map, operands] = space.map({slot, row, col});
-    tile::StoreOp::create(builder(), space.loc, value, tail.buffer, operands, AffineMapAttr::get(map),
-                          AffineMapAttr::get(elements({constant(0), constant(0), dim(1)})), AffineMapAttr(),
-                          ValueRange(), UnitAttr());
+    Place place = placeOf(tailOf(stores, access), slot, top, row, col);
+    tile::StoreOp::create(builder(), space.loc, value, place.memref, place.operands, AffineMapAttr::get(place.map),
+                          AffineMapAttr::get(place.elements), AffineMapAttr(), ValueRange(), UnitAttr());
   };
-  AffineExpr place[] = {half, slice * (p.tileM / p.slices) + row, col};
-  Value sum = loadVector(sums, c.accumulator, place, true);
+  AffineExpr place[] = {half, top + row, col};
+  auto [map, operands] = space.map(place);
+  Value sum = loadVector({sums, map, elements({constant(0), constant(0), dim(1)}), operands}, c.accumulator);
   if (unit.init != UnitInit::ZeroFlag)
     clear(place);
   if (!task.zeroInit) {

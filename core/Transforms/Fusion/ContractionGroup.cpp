@@ -23,7 +23,7 @@ using namespace tilewright;
 
 /// The memref is a temporary of this kernel that nobody but `users` (top-level operations) touches.
 static bool isOnlyUsedBy(Value memref, Block *block, ArrayRef<Operation *> users) {
-  if (!memref.getDefiningOp<memref::AllocOp>())
+  if (!isa_and_nonnull<memref::AllocOp, tile::AllocOp>(memref.getDefiningOp()))
     return false;
   return llvm::all_of(memref.getUsers(), [&](Operation *user) {
     if (isa<memref::DeallocOp, memref::DimOp>(user))
@@ -53,7 +53,7 @@ static bool writes(Operation *op, Value memref) {
 /// The nest before `c` that sets all of its result to zero, with nothing between that touches the result.
 static AffineForOp findZeroInit(const Contraction &c) {
   for (Operation *op = c.nest.root()->getPrevNode(); op; op = op->getPrevNode()) {
-    if (!touches(op, c.c.memref) || isa<memref::AllocOp>(op))
+    if (!touches(op, c.c.memref) || isa<memref::AllocOp, tile::AllocOp>(op))
       continue;
     auto loop = dyn_cast<AffineForOp>(op);
     if (!loop)

@@ -368,8 +368,8 @@ LogicalResult Placer::run() {
     if (!at)
       return;
     loops.push_back({loop, at.getInt()});
-    // Where engines fill the memory, what follows sees loops and copies.
-    if (chip.graph().memoryOf(schedule.getLevel()))
+    // Tiles of a single nest are loops of it; those of several hold nests of their own.
+    if (schedule.getOps() == 1 && chip.graph().memoryOf(schedule.getLevel()))
       loop->removeAttr(tile::atAttr);
   });
   for (tile::PlacementAttr placement : schedule.getPlacements())
@@ -382,6 +382,9 @@ LogicalResult Placer::run() {
     if (failed(place(*loop.getBody(), at)))
       return failure();
   moveLocalBuffers();
+  // What the schedule says of placements is done.
+  parallel.setScheduleAttr(tile::ScheduleAttr::get(schedule.getContext(), schedule.getLevel(), schedule.getMembers(),
+                                                   schedule.getOps(), schedule.getLoops(), {}));
   return success();
 }
 

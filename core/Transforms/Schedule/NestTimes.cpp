@@ -13,9 +13,11 @@
 #include "core/Transforms/Schedule/NestTimes.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
+#include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Fusion/OperandProducer.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tilewright/MachineGraph.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -30,17 +32,27 @@ double tilewright::bytesOf(const Access &access, const Nest &nest) {
   return elements * double(element.isIntOrFloat() ? elementBytes(element) : 8);
 }
 
-double tilewright::packSeconds(double bytes, int64_t elementBytes, const MemoryModel &model) {
+NestTimes::NestTimes(const TargetDescription &chip) : chip(chip), model(chip) {
+  if (chip.graph().threadMemory() && chip.graph().backing())
+    cores = CoreHierarchy::of(chip);
+}
+
+double NestTimes::packSeconds(double bytes, int64_t elementBytes) const {
   int64_t lanes = std::max<int64_t>(1, model.vectorBytes() / elementBytes);
   double vectors = bytes / double(elementBytes * lanes);
   return model.moveSeconds(bytes, 0) + model.issueSeconds(0, vectors * model.turnedLoads(lanes));
 }
 
-/// Neighbouring nests are one pass over what they read and write: fuse-nests merges their loops over rows. What they
-/// alone touch stays near.
-static double secondsOfPass(ArrayRef<Operation *> ops, const MemoryModel &model) {
-  llvm::SmallMapVector<Value, double, 8> read, written;
-  double arithmetic = 0, accesses = 0;
+namespace {
+/// What neighbouring nests do together.
+struct PassWork {
+  llvm::SmallMapVector<Value, double, 8> read, written; // bytes; of what is read, that which they do not write before
+  double arithmetic = 0, accesses = 0;                  // vector instructions
+};
+} // namespace
+
+static PassWork passOf(ArrayRef<Operation *> ops, const MemoryModel &model, int64_t instructionsOf(Operation *)) {
+  PassWork pass;
   for (Operation *op : ops) {
     FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op));
     if (failed(nest))
@@ -54,26 +66,51 @@ static double secondsOfPass(ArrayRef<Operation *> ops, const MemoryModel &model)
         lanes = std::max(lanes, model.lanes(element.getIntOrFloatBitWidth()));
     for (Operation &each : nest->body->without_terminator())
       instructions += isa<AffineLoadOp, AffineStoreOp>(each) ? 0 : double(instructionsOf(&each));
-    arithmetic += iterations * instructions / double(lanes);
-    accesses += iterations * double(nest->loads.size() + nest->stores.size()) / double(lanes);
+    pass.arithmetic += iterations * instructions / double(lanes);
+    pass.accesses += iterations * double(nest->loads.size() + nest->stores.size()) / double(lanes);
     for (const Access &load : nest->loads)
-      if (!written.count(load.memref))
-        read[load.memref] = std::max(read[load.memref], bytesOf(load, *nest));
+      if (!pass.written.count(load.memref))
+        pass.read[load.memref] = std::max(pass.read[load.memref], bytesOf(load, *nest));
     for (const Access &store : nest->stores)
-      written[store.memref] = std::max(written[store.memref], bytesOf(store, *nest));
+      pass.written[store.memref] = std::max(pass.written[store.memref], bytesOf(store, *nest));
   }
+  return pass;
+}
+
+/// Neighbouring nests are one pass over what they read and write: fuse-nests merges their loops over rows. What they
+/// alone touch stays near.
+double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &place) const {
+  PassWork pass = passOf(ops, model, cores ? coreInstructionsOf : instructionsOf);
   auto isOwn = [&](Value memref) {
-    return memref.getDefiningOp<memref::AllocOp>() && llvm::all_of(memref.getUsers(), [&](Operation *user) {
+    return isa_and_nonnull<memref::AllocOp>(memref.getDefiningOp()) &&
+           llvm::all_of(memref.getUsers(), [&](Operation *user) {
              return isa<memref::DeallocOp>(user) ||
                     llvm::any_of(ops, [&](Operation *op) { return op->isAncestor(user); });
            });
   };
   double in = 0, out = 0;
-  for (auto [memref, bytes] : read)
-    in += bytes;
-  for (auto [memref, bytes] : written)
-    out += isOwn(memref) ? 0 : bytes;
-  return std::max(model.moveSeconds(in, out), model.issueSeconds(arithmetic, accesses));
+  if (!cores) {
+    for (auto [memref, bytes] : pass.read)
+      in += bytes;
+    for (auto [memref, bytes] : pass.written)
+      out += isOwn(memref) ? 0 : bytes;
+    double seconds = std::max(model.moveSeconds(in, out), model.issueSeconds(pass.arithmetic, pass.accesses));
+    return model.parallel(seconds, place.threads) ? seconds / double(place.threads) : seconds;
+  }
+  // A core issues one instruction after the other. Copies of a placed array are waited for; others come and go beside
+  // the core's work, as nests have that are scheduled alone.
+  double waited = 0;
+  auto clocksOf = [](double bytes, const CopyEngine *engine) {
+    return engine && engine->bytesPerClock > 0 ? bytes / engine->bytesPerClock : bytes;
+  };
+  for (auto [memref, bytes] : pass.read)
+    if (!isNear(memref, *cores))
+      (llvm::is_contained(place.placed, memref) ? waited : in) += clocksOf(bytes, cores->in);
+  for (auto [memref, bytes] : pass.written)
+    if (!isNear(memref, *cores) && !isOwn(memref))
+      (llvm::is_contained(place.placed, memref) ? waited : out) += clocksOf(bytes, cores->out);
+  double clocks = waited + std::max({pass.arithmetic + pass.accesses, in, out});
+  return clocks / double(place.threads) / (chip.clockMHz() * 1e6);
 }
 
 /// The nests that are computed while `plan` packs; the plan becomes that with them.
@@ -99,10 +136,45 @@ static void absorbProducers(const Contraction &c, ContractionPlan &plan, ArrayRe
     absorbed.insert(roots[1]);
 }
 
-std::vector<NestGroup> tilewright::groupNests(ArrayRef<AffineForOp> roots, const TargetDescription &chip,
-                                              const MemoryModel &model, const PlanOptions &options) {
+/// The group of a contraction; nullopt where no unit computes it. `absorbed` gets what is computed while it packs.
+std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction, const NestPlace &place,
+                                                  llvm::SmallPtrSetImpl<Operation *> &absorbed) const {
+  NestGroup group;
+  group.isContraction = true;
+  for (const Access *access : {&contraction.a.access, &contraction.b.access, &contraction.c})
+    group.arrays.push_back(access->memref);
+  ContractionTask task;
+  task.contraction = contraction;
+  task.mayReassociate = options.mayReassociate;
+  std::string reason;
+  if (cores) {
+    group.ops = gatherGroup(task);
+    auto plan = planScratchpadContraction(contraction, chip, *cores, {place.threads, place.scratchpadBytes},
+                                          tailShapeOf(task, *cores), options, reason);
+    if (!plan)
+      return std::nullopt;
+    group.seconds = plan->seconds;
+    return group;
+  }
+  PlanOptions ofThreads = options;
+  ofThreads.threads = place.threads;
+  std::optional<ContractionPlan> plan = planContraction(contraction, chip, ofThreads, reason);
+  if (!plan)
+    return std::nullopt;
+  group.ops = gatherGroup(task);
+  absorbProducers(contraction, *plan, group.ops, chip, ofThreads, absorbed);
+  group.ops.append(absorbed.begin(), absorbed.end());
+  group.seconds = plan->seconds;
+  if (plan->packVectors)
+    group.packed[0] = plan->vectorOperand(contraction);
+  if (plan->packScalars)
+    group.packed[1] = plan->scalarOperand(contraction);
+  return group;
+}
+
+std::vector<NestGroup> NestTimes::groupsOf(ArrayRef<AffineForOp> roots, const NestPlace &place) const {
   std::vector<NestGroup> groups;
-  llvm::SmallPtrSet<Operation *, 16> absorbed;
+  llvm::SmallPtrSet<Operation *, 16> taken;
   for (AffineForOp root : roots) {
     FailureOr<Nest> nest = analyzeNest(root);
     if (failed(nest))
@@ -110,31 +182,16 @@ std::vector<NestGroup> tilewright::groupNests(ArrayRef<AffineForOp> roots, const
     FailureOr<Contraction> contraction = recognizeContraction(*nest);
     if (failed(contraction))
       continue;
-    std::string reason;
-    std::optional<ContractionPlan> plan = planContraction(*contraction, chip, options, reason);
-    if (!plan)
+    llvm::SmallPtrSet<Operation *, 4> absorbed;
+    std::optional<NestGroup> group = contractionOf(*contraction, place, absorbed);
+    if (!group)
       continue;
-    ContractionTask task;
-    task.contraction = *contraction;
-    task.mayReassociate = options.mayReassociate;
-    NestGroup &group = groups.emplace_back();
-    group.isContraction = true;
-    group.ops = gatherGroup(task);
-    llvm::SmallPtrSet<Operation *, 4> packed;
-    absorbProducers(*contraction, *plan, group.ops, chip, options, packed);
-    group.ops.append(packed.begin(), packed.end());
-    group.seconds = plan->seconds;
-    if (plan->packVectors)
-      group.packed[0] = plan->vectorOperand(*contraction);
-    if (plan->packScalars)
-      group.packed[1] = plan->scalarOperand(*contraction);
-    for (const Access *access : {&contraction->a.access, &contraction->b.access, &contraction->c})
-      group.arrays.push_back(access->memref);
-    absorbed.insert(group.ops.begin(), group.ops.end());
+    taken.insert(group->ops.begin(), group->ops.end());
+    groups.push_back(std::move(*group));
   }
   bool isRun = false; // whether the nest before belongs to the last group
   for (AffineForOp root : roots) {
-    if (absorbed.contains(root)) {
+    if (taken.contains(root)) {
       isRun = false;
       continue;
     }
@@ -144,10 +201,7 @@ std::vector<NestGroup> tilewright::groupNests(ArrayRef<AffineForOp> roots, const
     isRun = true;
   }
   for (NestGroup &group : groups)
-    if (!group.isContraction) {
-      group.seconds = secondsOfPass(group.ops, model);
-      if (model.parallel(group.seconds, options.threads))
-        group.seconds /= double(options.threads);
-    }
+    if (!group.isContraction)
+      group.seconds = secondsOfPass(group.ops, place);
   return groups;
 }

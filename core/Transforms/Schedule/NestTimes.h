@@ -8,7 +8,8 @@
 /// \file
 /// What the passes after this one will make of nests, in seconds: contractions
 /// with what runs on their registers and while they pack, and passes over memory
-/// for the others.
+/// for the others. Where cores have a scratchpad, its copy engines move what does
+/// not lie there.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,7 @@
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "tilewright/Cores.h"
 
 namespace tilewright {
 
@@ -31,16 +33,36 @@ struct NestGroup {
   llvm::SmallVector<mlir::Value, 3> arrays;    // of a contraction: its operands and result
 };
 
-/// Seconds that one thread takes to pack `bytes` of an operand panel by panel: they are read, and transposed in
-/// registers; a panel stays near.
-double packSeconds(double bytes, int64_t elementBytes, const MemoryModel &model);
-
 /// Bytes of the elements that `access` touches: each iteration of the loops that index it has its own.
 double bytesOf(const Access &access, const Nest &nest);
 
-/// The groups of `roots`, neighbours of one block in order, for so many threads as `options` has.
-std::vector<NestGroup> groupNests(llvm::ArrayRef<mlir::affine::AffineForOp> roots, const TargetDescription &chip,
-                                  const MemoryModel &model, const PlanOptions &options);
+/// Who computes nests, and what lies near already.
+struct NestPlace {
+  int64_t threads = 1;                  // that share the nests
+  int64_t scratchpadBytes = 0;          // of a core with a scratchpad that are free
+  llvm::ArrayRef<mlir::Value> placed{}; // arrays that are copied around the nests
+};
+
+/// The models of one chip.
+struct NestTimes {
+  explicit NestTimes(const TargetDescription &chip);
+
+  /// The groups of `roots`, neighbours of one block in order.
+  std::vector<NestGroup> groupsOf(llvm::ArrayRef<mlir::affine::AffineForOp> roots, const NestPlace &place) const;
+  /// Seconds that one thread takes to pack `bytes` of an operand panel by panel: they are read, and transposed in
+  /// registers; a panel stays near.
+  double packSeconds(double bytes, int64_t elementBytes) const;
+
+  const TargetDescription &chip;
+  MemoryModel model;
+  PlanOptions options;                // but for the number of threads
+  std::optional<CoreHierarchy> cores; // that have a scratchpad
+
+private:
+  std::optional<NestGroup> contractionOf(const Contraction &contraction, const NestPlace &place,
+                                         llvm::SmallPtrSetImpl<mlir::Operation *> &absorbed) const;
+  double secondsOfPass(llvm::ArrayRef<mlir::Operation *> ops, const NestPlace &place) const;
+};
 
 } // namespace tilewright
 

@@ -14,6 +14,29 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ScheduleChains : Pass<"schedule-chains", "::mlir::func::FuncOp"> {
+  let summary = "Decide which neighbouring nests are computed tile by tile";
+  let description = [{
+    A chain is a range of neighbouring nests, contractions among them, that hand arrays to each other which nobody else
+    uses. It gets one `#tile.schedule`, by which all nests are computed in the tiles of the last one, if the models say
+    that this is faster: what lies between the nests then stays in the cache of a core, or in its scratchpad. Sizes must
+    be known.
+
+    ```mlir
+    affine.for .. { %s[%i, %j] += %q[%i, %d] * %k[%j, %d] }   // 1024 x 1024 x 64
+    affine.for .. { %p[%i, %j] = f(%s[%i, %j]) }
+    affine.for .. { %o[%i, %d] += %p[%i, %j] * %v[%j, %d] }
+    // the first one gets, on four cores
+    {tile.schedule = #tile.schedule<level = "core", members = 4, ops = 3, loops = [<loop = 5, tile = 64, spread = true>],
+        placements = [<array = 0, at = 5, memory = "l2">, <array = 3, at = 5, memory = "l2">]>}
+    ```
+
+    A kernel with a schedule on one of its nests is left as it is.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::tilewright::tile::TileDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def ScheduleKernels : Pass<"schedule-kernels", "::mlir::func::FuncOp"> {
   let summary = "Decide how nests are tiled, spread over cores and placed in the scratchpad";
   let description = [{
@@ -28,10 +51,6 @@ def ScheduleKernels : Pass<"schedule-kernels", "::mlir::func::FuncOp"> {
     affine.for %i = 0 to 100 { .. } {tile.schedule = #tile.schedule<level = "core", members = 4,
         loops = [<loop = 0, tile = 25, spread = true>], placements = [<array = 0, at = 0, memory = "scratchpad">]>}
     ```
-
-    Where caches keep what cores use, nests stay as they are but for *chains*: neighbouring nests, contractions among
-    them, whose arrays between them no cache holds. These get one schedule, by which all are computed in the tiles of the
-    last one, if that is faster (core/Transforms/Schedule/ChainSchedules.h).
 
     A schedule that stands on a nest already is kept. A buffer of a nest that the scratchpad cannot hold becomes an
     array of the program. A nest that the cores cannot run, since no tile of it fits and they reach no other memory, is

@@ -20,7 +20,6 @@
 #include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/Schedule/ChainSchedules.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
@@ -272,7 +271,7 @@ static Statement statementOf(ArrayRef<Operation *> work) {
         result.opaque = op;
       }
       if (at >= 0)
-        shape.loops[at].instructions += instructionsOf(op);
+        shape.loops[at].instructions += coreInstructionsOf(op);
     });
   findOwnReads(result);
   return result;
@@ -387,16 +386,6 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
     func::FuncOp function = getOperation();
     if (!isKernel(function))
       return;
-    auto chip = requireTarget(function);
-    if (failed(chip))
-      return signalPassFailure();
-    // Where threads have no memory that programs fill, caches keep what tiles hand on.
-    const MachineGraph &graph = (*chip)->graph();
-    if (!graph.lanesAreThreads() && !graph.threadMemory()) {
-      if (!graph.caches().empty())
-        scheduleChains(function, **chip);
-      return;
-    }
     FailureOr<CoreTarget> target = requireCores(function);
     if (failed(target))
       return signalPassFailure();

@@ -83,3 +83,8 @@ def OneTurns : Variant<"turns", One> { let copies = [In, InTurned, Out, OutTurne
 def OneBoth : Variant<"both", One> { let copies = [InBoth, OutBoth, LoadStore]; }
 def OneSingle : Variant<"single", One> { let copies = [InSingle, OutSingle, LoadStore]; }
 def OneLines : Variant<"lines", One> { let copies = [InLines, Out, LoadStore]; }
+
+// Engines so slow that what lies between two products is better kept near.
+def InSlow : Dma<"global", "scratchpad", "adder_load"> { let bandwidth = PerClock<1>; }
+def OutSlow : Dma<"scratchpad", "global", "adder_store"> { let bandwidth = PerClock<1>; }
+def OneSlow : Variant<"slow", One> { let copies = [InSlow, OutSlow, LoadStore]; }

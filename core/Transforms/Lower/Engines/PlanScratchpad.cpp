@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Lifetimes are ranges of operations of the block that a buffer stands in;
-/// buffers are placed in the order of their size, each at the first gap among
-/// those that live at the same time.
+/// Lifetimes are ranges of operations of the block that a buffer stands in, and end
+/// where its commands are waited for; buffers are placed in the order of their size,
+/// each at the first gap among those that live at the same time.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,7 @@
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/PointerOffset.h"
@@ -37,6 +38,7 @@ struct Buffer {
   tile::AllocOp op;
   int64_t bytes = 0, offset = 0;
   unsigned begin = 0, end = 0; // operations of its block, both included
+  bool outlives = false;       // a command may be under way when its block ends
 };
 
 /// One memory of a launch.
@@ -47,19 +49,85 @@ struct Plan {
 };
 } // namespace
 
-/// From the allocation to the last use; to the end of the block where an engine works on the buffer, whose command may
-/// still be under way.
+static unsigned positionIn(Block *block, Operation *op) {
+  Operation *top = block->findAncestorOpInBlock(*op);
+  return std::distance(block->begin(), top->getIterator());
+}
+
+/// Calls `visit` with each wait for `token`, also where loops and branches hand it on; false where it leaves `block` or
+/// nobody waits for it.
+static bool forEachWait(Value token, Block *block, llvm::DenseSet<Value> &seen, function_ref<void(Operation *)> visit) {
+  if (!seen.insert(token).second)
+    return true;
+  if (token.use_empty() || !block->getParent()->isAncestor(token.getParentRegion()))
+    return false;
+  for (OpOperand &use : token.getUses()) {
+    Operation *user = use.getOwner();
+    SmallVector<Value, 2> next;
+    if (isa<tile::WaitOp>(user)) {
+      visit(user);
+      continue;
+    }
+    // The number of the value among those that a loop carries or a branch gives.
+    std::optional<unsigned> index;
+    Operation *parent = user;
+    if (auto loop = dyn_cast<LoopLikeOpInterface>(user)) {
+      for (auto [i, init] : llvm::enumerate(loop.getInitsMutable()))
+        if (&init == &use)
+          index = i;
+    } else if (user->hasTrait<OpTrait::IsTerminator>()) {
+      parent = user->getParentOp();
+      index = use.getOperandNumber();
+    } else if (user->getNumResults() == 1 && isa<tile::TokenType>(user->getResult(0).getType())) { // a choice
+      next = {user->getResult(0)};
+    }
+    if (index && *index < parent->getNumResults()) {
+      next.push_back(parent->getResult(*index));
+      if (auto loop = dyn_cast<LoopLikeOpInterface>(parent))
+        next.push_back(loop.getRegionIterArgs()[*index]);
+    }
+    if (next.empty())
+      return false;
+    for (Value each : next)
+      if (!forEachWait(each, block, seen, visit))
+        return false;
+  }
+  return true;
+}
+
+/// From the allocation to the last use, or the last wait for a command of an engine on the buffer.
 static void findLifetime(Buffer &buffer) {
   Block *block = buffer.op->getBlock();
-  unsigned position = 0;
-  llvm::DenseMap<Operation *, unsigned> positions;
-  for (Operation &op : *block)
-    positions[&op] = position++;
-  buffer.begin = buffer.end = positions[buffer.op];
+  buffer.begin = buffer.end = positionIn(block, buffer.op);
   for (Operation *user : buffer.op->getUsers()) {
-    bool engine = isa<tile::CopyOp, tile::MultiplyOp>(user);
-    buffer.end = std::max(buffer.end, engine ? position - 1 : positions[block->findAncestorOpInBlock(*user)]);
+    buffer.end = std::max(buffer.end, positionIn(block, user));
+    if (!isa<tile::CopyOp, tile::MultiplyOp>(user))
+      continue;
+    llvm::DenseSet<Value> seen;
+    bool ends = forEachWait(user->getResult(0), block, seen,
+                            [&](Operation *wait) { buffer.end = std::max(buffer.end, positionIn(block, wait)); });
+    if (!ends) {
+      buffer.outlives = true;
+      buffer.end = block->getOperations().size();
+    }
   }
+}
+
+/// Whether two buffers need their bytes at the same time.
+static bool meet(const Buffer &a, const Buffer &b) {
+  // The innermost block around both.
+  Block *common = Buffer(a).op->getBlock();
+  while (!common->findAncestorOpInBlock(*Buffer(b).op))
+    common = common->getParentOp()->getBlock();
+  auto range = [&](Buffer buffer) -> std::pair<unsigned, unsigned> {
+    if (buffer.op->getBlock() == common)
+      return {buffer.begin, buffer.end};
+    unsigned at = positionIn(common, buffer.op);
+    return {at, buffer.outlives ? ~0u : at};
+  };
+  auto [beginA, endA] = range(a);
+  auto [beginB, endB] = range(b);
+  return beginA <= endB && beginB <= endA;
 }
 
 static void place(Plan &plan, int64_t align) {
@@ -69,11 +137,9 @@ static void place(Plan &plan, int64_t align) {
   llvm::stable_sort(order, [](Buffer *a, Buffer *b) { return a->bytes > b->bytes; });
   SmallVector<Buffer *> placed;
   for (Buffer *buffer : order) {
-    // Only buffers of one block are known to live at different times.
     SmallVector<std::pair<int64_t, int64_t>> taken;
     for (Buffer *other : placed)
-      if (other->op->getBlock() != buffer->op->getBlock() ||
-          (other->begin <= buffer->end && buffer->begin <= other->end))
+      if (meet(*other, *buffer))
         taken.push_back({other->offset, other->offset + other->bytes});
     llvm::sort(taken);
     int64_t offset = 0;

@@ -57,3 +57,40 @@ module attributes {tilewright.target = "accelerator:npu"} {
     return
   }
 }
+
+// -----
+
+module attributes {tilewright.target = "accelerator:npu"} {
+  // %a is free when its copy was waited for, also through a loop: %b takes its place. The copy to %c may be under way when
+  // the inner block ends: %d needs a place of its own.
+  // CHECK: llvm.mlir.global internal @tilewright_scratchpad({{.*}}) {{.*}} : !llvm.array<12288 x i8>
+  // CHECK-LABEL: func.func private @launch
+  // CHECK: llvm.mlir.addressof @tilewright_scratchpad
+  // CHECK-NEXT: llvm.addrspacecast
+  // CHECK: llvm.mlir.addressof @tilewright_scratchpad
+  // CHECK-NEXT: llvm.addrspacecast
+  func.func private @launch(%x: memref<64x64xf32>) attributes {tilewright.launch = {shared = 0 : i64, threads = 1 : i64}} {
+    tile.parallel (%core) to (4) level "core" {
+      %zero = arith.constant 0.0 : f32
+      %done = tile.done
+      affine.for %t = 0 to 2 {
+        %a = tile.alloc() : memref<32x64xf32, "scratchpad">
+        %last = affine.for %i = 0 to 4 iter_args(%before = %done) -> (!tile.token) {
+          tile.wait %before
+          %copy = tile.copy %x[0, 0] elements affine_map<(d0, d1) -> (d0, d1)> to %a[0, 0] elements affine_map<(d0, d1) -> (d0, d1)> shape [32, 64] : memref<64x64xf32>, memref<32x64xf32, "scratchpad">
+          affine.yield %copy : !tile.token
+        }
+        tile.wait %last
+        %b = tile.alloc() : memref<32x64xf32, "scratchpad">
+        tile.fill %b, %zero : memref<32x64xf32, "scratchpad">, f32
+      }
+      affine.for %t = 0 to 2 {
+        %c = tile.alloc() : memref<16x64xf32, "scratchpad">
+        %copy = tile.copy %x[0, 0] elements affine_map<(d0, d1) -> (d0, d1)> to %c[0, 0] elements affine_map<(d0, d1) -> (d0, d1)> shape [16, 64] : memref<64x64xf32>, memref<16x64xf32, "scratchpad">
+      }
+      %d = tile.alloc() : memref<32x64xf32, "scratchpad">
+      tile.fill %d, %zero : memref<32x64xf32, "scratchpad">, f32
+    }
+    return
+  }
+}

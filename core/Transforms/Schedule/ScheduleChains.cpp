@@ -1,4 +1,4 @@
-//===- ChainSchedules.cpp - Nests that run in the tiles of another one ----===//
+//===- ScheduleChains.cpp - Nests that run in the tiles of another one ----===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,23 +6,47 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Ranges of neighbouring nests, the tiles they may have, and their prices.
+/// Which neighbouring nests are computed tile by tile, so that what they hand to
+/// each other stays near, in a cache or in the scratchpad of a core:
+///
+///   s = 0;  s += q k;  p = soft-max of s;  o = 0;  o += p v
+///   ->
+///   for each tile of rows of o:  the same for the rows of s and p that the tile reads
+///
+/// Nothing is known of attention here: any range of nests is a candidate if its arrays between the nests are of no
+/// other use. A candidate is built, by the code that will build it, and its tile is priced by the models of
+/// contractions and of nests that move data; so are the nests apart:
+///
+///   fused = tiles * (contractions of a tile + other nests of a tile) / threads     taken if < 0.92 * apart
+///   apart = contractions + other nests
+///
+/// What lies between the nests counts at the rate of the memory that holds it: all of it apart, that of a tile fused.
+/// On caches packing is paid for in each tile, and a contraction gains nothing else by being cut. In a scratchpad lies
+/// what a schedule places there: what is between the nests, which leaves the less for the stages of contractions, and a
+/// tile's part of what other nests read and write. Sizes that are dynamic stay apart.
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Transforms/Schedule/ChainSchedules.h"
 #include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/TileSets.h"
+#include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/Transforms/Passes.h"
 #include "core/Transforms/Schedule/NestTimes.h"
 #include "core/Transforms/Tile/TileNests.h"
+#include "core/Transforms/Utils/RequireTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tilewright/Explain.h"
 #include "tilewright/MachineGraph.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_SCHEDULECHAINS
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -41,6 +65,7 @@ struct Tiling {
   int64_t tile = 1;
   int64_t bytes = 0; // of a tile's part of the arrays between the nests
   double seconds = 0;
+  SmallVector<Value> placed; // other arrays that tiles have a part of in the scratchpad
 };
 
 /// A range of nests of one block.
@@ -66,10 +91,10 @@ struct NestRange {
 class ChainScheduler {
 public:
   ChainScheduler(func::FuncOp kernel, const TargetDescription &chip)
-      : kernel(kernel), chip(chip), model(chip), level(*chip.graph().parallelLevel()) {
+      : kernel(kernel), times(chip), level(*chip.graph().parallelLevel()), near(chip.graph().threadMemory()) {
     Settings settings = Settings::of(kernel);
-    options.threads = settings.threads;
-    options.mayReassociate = settings.mayReassociate();
+    times.options.threads = times.cores ? times.cores->cores : settings.threads;
+    times.options.mayReassociate = settings.mayReassociate();
   }
   void run();
 
@@ -79,16 +104,17 @@ private:
   std::optional<NestRange> rangeOf(ArrayRef<AffineForOp> nests, double apart) const;
   std::vector<Tiling> tilings(const NestRange &range) const;
   void price(NestRange &range) const;
-  std::optional<double> secondsOf(const NestRange &range, const Tiling &tiling) const;
+  bool secondsOf(const NestRange &range, Tiling &tiling) const;
+  double secondsOnCaches(const NestRange &range, ArrayRef<NestGroup> groups, AffineForOp innermost, double all,
+                         double ofBusiest) const;
+  std::optional<double> secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const;
   tile::ScheduleAttr scheduleOf(const NestRange &range, const Tiling &tiling) const;
   void attach(const NestRange &range) const;
 
   func::FuncOp kernel;
-  const TargetDescription &chip;
-  MemoryModel model;
+  NestTimes times;
   const Level &level;
-  const Memory *cache = nullptr; // the last one that a core has alone
-  PlanOptions options;
+  const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
 };
 } // namespace
 
@@ -201,10 +227,14 @@ std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, do
 }
 
 /// Loops of the last nest that index what lies between, outermost first, with tiles whose part of it is about as large
-/// as the cache.
+/// as the cache, or leaves room in the scratchpad.
 std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
   std::vector<Tiling> result;
   Nest last = *analyzeNest(range.nests.back());
+  // Epilogues and what packing computes keep some of the arrays in registers, so twice a cache is the middle. Of a
+  // scratchpad the stages of contractions take their share.
+  const double middle = double(near->bytes) * (times.cores ? 0.25 : 2);
+  const double least = times.cores ? 0 : middle / 8, most = times.cores ? 3 * middle : 8 * middle;
   double iterations = 1;
   for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d) {
     int64_t trips = *last.tripCounts[d];
@@ -214,17 +244,14 @@ std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
     if (isIndex)
       for (int64_t tile = 1; tile < trips || (tile == trips && d > 0); tile *= 2) {
         double bytes = double(range.bytes) / iterations * double(tile) / double(trips);
-        // Epilogues and what packing computes keep some of the arrays in registers, so twice the cache is the middle.
-        if (bytes >= double(cache->bytes) / 4 && bytes <= 16 * double(cache->bytes))
-          result.push_back({d, tile, int64_t(bytes), 0});
+        if (bytes >= least && bytes <= most)
+          result.push_back({d, tile, int64_t(bytes), 0, {}});
       }
     if (!isIndex)
       break; // tiles of it would compute the same again
     iterations *= double(trips);
   }
-  auto distance = [&](const Tiling &tiling) {
-    return std::abs(std::log(double(tiling.bytes) / double(2 * cache->bytes)));
-  };
+  auto distance = [&](const Tiling &tiling) { return std::abs(std::log(double(tiling.bytes) / middle)); };
   llvm::stable_sort(result, [&](const Tiling &a, const Tiling &b) { return distance(a) < distance(b); });
   if (result.size() > mostTiles)
     result.resize(mostTiles);
@@ -241,10 +268,10 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   for (unsigned d = 0; d <= tiling.loop; ++d) {
     if (tilesOf(d) > tilesOf(spread))
       spread = d;
-    if (int64_t(tilesOf(spread)) >= options.threads)
+    if (int64_t(tilesOf(spread)) >= times.options.threads)
       break;
   }
-  int64_t members = std::min<int64_t>(options.threads, tilesOf(spread));
+  int64_t members = std::min<int64_t>(times.options.threads, tilesOf(spread));
   SmallVector<tile::TiledLoopAttr> loops;
   for (unsigned d = 0; d <= tiling.loop; ++d)
     loops.push_back(tile::TiledLoopAttr::get(context(), first + d, d < tiling.loop ? 1 : tiling.tile, d == spread));
@@ -253,20 +280,115 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
     accessesOf(nest, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
   SmallVector<tile::PlacementAttr> places;
   for (auto [i, array] : llvm::enumerate(arrays))
-    if (llvm::is_contained(range.between, array))
-      places.push_back(tile::PlacementAttr::get(context(), i, first + tiling.loop, cache->name, 1));
+    if (llvm::is_contained(range.between, array) || llvm::is_contained(tiling.placed, array))
+      places.push_back(tile::PlacementAttr::get(context(), i, first + tiling.loop, near->name, 1));
   return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places);
 }
 
-/// The time of the range in such tiles: builds them beside the kernel, and asks what a tile takes.
-std::optional<double> ChainScheduler::secondsOf(const NestRange &range, const Tiling &tiling) const {
+/// The part of `memref` that the operations of `tile` touch, in bytes; nullopt where it is no box.
+static std::optional<int64_t> boxBytes(Block &tile, Value memref, int64_t align) {
+  TileSets sets(tile);
+  TileRelation touched;
+  bool known = true;
+  for (Operation &op : tile)
+    accessesOf(&op, [&](Operation *access, Value array, bool) {
+      if (array != memref)
+        return;
+      TileRelation each = sets.touched(access);
+      known &= bool(each);
+      if (each)
+        touched = touched ? touched.unite(each) : each;
+    });
+  std::string reason;
+  auto type = cast<MemRefType>(memref.getType());
+  std::optional<TileBox> box = known && touched ? sets.box(touched, type, reason) : std::nullopt;
+  if (!box)
+    return std::nullopt;
+  return llvm::alignTo(box->elements() * elementBytes(type.getElementType()), align);
+}
+
+/// The time of a tile whose caches keep what lies between. `all`: tiles; `ofBusiest`: those of the member with the
+/// most.
+double ChainScheduler::secondsOnCaches(const NestRange &range, ArrayRef<NestGroup> groups, AffineForOp innermost,
+                                       double all, double ofBusiest) const {
+  double contractions = 0, others = 0, packing = 0;
+  for (const NestGroup &group : groups) {
+    (group.isContraction ? contractions : others) += group.seconds;
+    for (const std::optional<ContractionOperand> &operand : group.packed) {
+      if (!operand || llvm::is_contained(operand->access.symbols, innermost.getInductionVar()))
+        continue;
+      Value memref = operand->access.memref;
+      Operation *root = innermost.getBody()->findAncestorOpInBlock(*operand->access.op);
+      auto trial = innermost->getParentOfType<func::FuncOp>();
+      if (!memref.getDefiningOp() || memref.getDefiningOp()->getParentOp() != trial)
+        packing += times.packSeconds(bytesOf(operand->access, *analyzeNest(cast<AffineForOp>(root))),
+                                     elementBytes(operand->element));
+    }
+  }
+  // A contraction is not faster in tiles than whole but for what it moves: models differ by more than that.
+  double whole = range.contractions - (range.saved(times.model, all) - packing * (all - 1)) * ofBusiest / all;
+  return others * ofBusiest + std::max(contractions * ofBusiest, whole);
+}
+
+/// The time of one tile whose arrays lie in the scratchpad, and which other arrays shall; nullopt where they do not
+/// fit.
+std::optional<double> ChainScheduler::secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const {
+  Block &tile = *innermost.getBody();
+  int64_t align = scratchpadAlignment(*times.cores);
+  int64_t taken = 0;
+  llvm::SmallSetVector<Value, 16> arrays;
+  for (Operation &op : tile)
+    accessesOf(&op, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
+  for (Value memref : arrays)
+    if (isNear(memref, *times.cores)) {
+      std::optional<int64_t> bytes = boxBytes(tile, memref, align);
+      if (!bytes)
+        return std::nullopt;
+      taken += *bytes;
+    }
+  auto groups = [&] {
+    return times.groupsOf(llvm::to_vector(tile.getOps<AffineForOp>()), {1, near->bytes - taken, tiling.placed});
+  };
+  // What is no contraction works on parts of arrays, if these fit, too.
+  llvm::SmallSetVector<Value, 8> others;
+  for (const NestGroup &group : groups())
+    if (!group.isContraction)
+      for (Operation *op : group.ops)
+        accessesOf(op, [&](Operation *, Value memref, bool) {
+          if (!isNear(memref, *times.cores))
+            others.insert(memref);
+        });
+  for (Value memref : others) {
+    std::optional<int64_t> bytes = boxBytes(tile, memref, align);
+    if (bytes && taken + *bytes <= near->bytes * 3 / 4) {
+      tiling.placed.push_back(memref);
+      taken += *bytes;
+    } else if (!times.cores->reachesGlobal) {
+      return std::nullopt;
+    }
+  }
+  tiling.bytes = taken;
+  double seconds = 0;
+  for (const NestGroup &group : groups()) {
+    seconds += group.seconds;
+  }
+  return seconds;
+}
+
+/// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes. False where
+/// they have no such form, `tiling.seconds` infinite where they do not fit.
+bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling) const {
   OpBuilder builder(context());
   Location loc = func::FuncOp(kernel).getLoc();
   OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(trial->addEntryBlock());
   IRMapping mapping;
-  for (Value memref : range.between)
-    builder.clone(*memref.getDefiningOp(), mapping);
+  for (Value memref : range.between) {
+    auto type = cast<MemRefType>(memref.getType());
+    if (times.cores)
+      type = MemRefType::get(type.getShape(), type.getElementType(), AffineMap(), builder.getStringAttr(near->name));
+    mapping.map(memref, memref::AllocOp::create(builder, loc, type).getResult());
+  }
   Operation *first = nullptr;
   for (AffineForOp nest : range.nests) {
     Operation *clone = builder.clone(*nest, mapping);
@@ -278,7 +400,7 @@ std::optional<double> ChainScheduler::secondsOf(const NestRange &range, const Ti
   std::string reason;
   FailureOr<tile::ParallelOp> tiles = tileNests(first, reason);
   if (failed(tiles))
-    return std::nullopt;
+    return false;
   // The body of the first loop over whole tiles.
   AffineForOp innermost;
   tiles->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
@@ -286,8 +408,6 @@ std::optional<double> ChainScheduler::secondsOf(const NestRange &range, const Ti
     if (at && at.getInt() == schedule.getLoops().back().getLoop())
       innermost = innermost ? innermost : loop;
   });
-  PlanOptions ofMember = options;
-  ofMember.threads = 1;
   Nest last = *analyzeNest(range.nests.back());
   double all = 1, ofBusiest = 1; // tiles; those of the member with the most
   for (unsigned d = 0; d <= tiling.loop; ++d) {
@@ -295,33 +415,24 @@ std::optional<double> ChainScheduler::secondsOf(const NestRange &range, const Ti
     all *= double(count);
     ofBusiest *= double(schedule.getLoops()[d].getSpread() ? llvm::divideCeil(count, schedule.getMembers()) : count);
   }
-  double contractions = 0, others = 0, packing = 0;
-  for (const NestGroup &group :
-       groupNests(llvm::to_vector(innermost.getBody()->getOps<AffineForOp>()), chip, model, ofMember)) {
-    (group.isContraction ? contractions : others) += group.seconds;
-    for (const std::optional<ContractionOperand> &operand : group.packed) {
-      if (!operand || llvm::is_contained(operand->access.symbols, innermost.getInductionVar()))
-        continue;
-      Value memref = operand->access.memref;
-      Operation *root = innermost.getBody()->findAncestorOpInBlock(*operand->access.op);
-      if (!memref.getDefiningOp() || memref.getDefiningOp()->getParentOp() != trial.get())
-        packing += packSeconds(bytesOf(operand->access, *analyzeNest(cast<AffineForOp>(root))),
-                               elementBytes(operand->element), model);
-    }
+  if (times.cores) {
+    std::optional<double> seconds = secondsInScratchpad(tiling, innermost);
+    tiling.seconds = seconds ? *seconds * ofBusiest : std::numeric_limits<double>::infinity();
+    return true;
   }
-  // A contraction is not faster in tiles than whole but for what it moves: models differ by more than that.
-  double whole = range.contractions - (range.saved(model, all) - packing * (all - 1)) * ofBusiest / all;
-  return others * ofBusiest + std::max(contractions * ofBusiest, whole);
+  std::vector<NestGroup> groups = times.groupsOf(llvm::to_vector(innermost.getBody()->getOps<AffineForOp>()), {1});
+  tiling.seconds = secondsOnCaches(range, groups, innermost, all, ofBusiest);
+  return true;
 }
 
 void ChainScheduler::price(NestRange &range) const {
   for (Tiling &tiling : tilings(range)) {
-    std::optional<double> seconds = secondsOf(range, tiling);
-    if (!seconds)
+    if (!secondsOf(range, tiling))
       return; // no other tile has another form
-    tiling.seconds = *seconds;
+    if (!std::isfinite(tiling.seconds))
+      continue;
     range.considered.push_back(tiling);
-    if (*seconds < (1 - leastGain) * range.apart && (!range.best || *seconds < range.best->seconds))
+    if (tiling.seconds < (1 - leastGain) * range.apart && (!range.best || tiling.seconds < range.best->seconds))
       range.best = tiling;
   }
 }
@@ -347,7 +458,7 @@ void ChainScheduler::attach(const NestRange &range) const {
     log->add("schedule-chain", first.getLoc(),
              llvm::json::Object{{"inputs", llvm::json::Object{{"nests", int64_t(range.nests.size())},
                                                               {"bytes_between", range.bytes},
-                                                              {"cache_bytes", cache->bytes}}},
+                                                              {"near_bytes", near->bytes}}},
                                 {"choice", describe(*range.best)},
                                 {"candidates", std::move(candidates)}});
   }
@@ -375,7 +486,7 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
   });
   if (nests.size() < 2 || !isStatic)
     return;
-  std::vector<NestGroup> groups = groupNests(nests, chip, model, options);
+  std::vector<NestGroup> groups = times.groupsOf(nests, {times.options.threads, times.cores ? near->bytes : 0, {}});
   struct Extent {
     size_t begin, end;
     bool isContraction;
@@ -412,9 +523,9 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
       std::optional<NestRange> range = rangeOf(nests.slice(begin, end - begin), apart);
       if (range)
         addContractions(*range, groups);
-      // What fits the cache whole stays there, and at most its way out and in again is saved.
-      if (!range || range->bytes <= cache->bytes / 2 ||
-          2 * model.moveSeconds(double(range->bytes), double(range->bytes)) < leastGain * apart)
+      // What fits a cache whole stays there, and at most its way out and in again is saved.
+      if (!range || (!times.cores && range->bytes <= near->bytes / 2) ||
+          2 * times.model.moveSeconds(double(range->bytes), double(range->bytes)) < leastGain * apart)
         continue;
       price(*range);
       if (range->best)
@@ -431,10 +542,11 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
 }
 
 void ChainScheduler::run() {
-  for (const Memory *each : chip.caches())
-    if (!cache || each == chip.caches()[1])
-      cache = each;
-  if (!cache)
+  if (!near)
+    for (const Memory *each : times.chip.caches())
+      if (!near || each == times.chip.caches()[1])
+        near = each;
+  if (!near)
     return;
   SmallVector<SmallVector<AffineForOp>> segments(1);
   for (Operation &op : kernel.front()) {
@@ -450,7 +562,16 @@ void ChainScheduler::run() {
     runSegment(segment);
 }
 
-void tilewright::scheduleChains(func::FuncOp kernel, const TargetDescription &chip) {
-  if (chip.graph().parallelLevel())
-    ChainScheduler(kernel, chip).run();
-}
+namespace {
+struct ScheduleChains : tilewright::impl::ScheduleChainsBase<ScheduleChains> {
+  void runOnOperation() override {
+    if (!isKernel(getOperation()))
+      return;
+    auto chip = requireTarget(getOperation());
+    if (failed(chip))
+      return signalPassFailure();
+    if ((*chip)->graph().parallelLevel() && !(*chip)->graph().lanesAreThreads())
+      ChainScheduler(getOperation(), **chip).run();
+  }
+};
+} // namespace
