@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Pipelines/EmulatedProgram.h"
-#include "core/CostModel/Time/LanePrediction.h"
+#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Machine/ModuleTarget.h"
 #include "tilewright/LaneOps.h"
 

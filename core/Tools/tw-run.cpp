@@ -224,13 +224,15 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
       llvm::outs() << llvm::formatv(
           "  {0}: {1} bytes read, {2} written, {3} sectors, {4} bank cycles, {5} of conflicts\n", memory.memory,
           memory.readBytes, memory.writtenBytes, memory.transactions, memory.cycles, memory.conflictCycles);
-    if (predicted)
-      llvm::outs() << llvm::formatv(
-          "  predicted: {0} unit issues, {1} bytes from and {2} to global memory, {3} written to and {4} "
-          "read from the scratchpad, {5:f1} us\n",
-          *predicted->getInteger("unit_issues"), *predicted->getInteger("global_read_bytes"),
-          *predicted->getInteger("global_written_bytes"), *predicted->getInteger("scratchpad_written_bytes"),
-          *predicted->getInteger("scratchpad_read_bytes"), *predicted->getNumber("seconds") * 1e6);
+    if (predicted) {
+      llvm::outs() << llvm::formatv("  predicted: {0} unit issues, {1} bytes from and {2} to global memory",
+                                    *predicted->getInteger("unit_issues"), *predicted->getInteger("global_read_bytes"),
+                                    *predicted->getInteger("global_written_bytes"));
+      if (auto written = predicted->getInteger("scratchpad_written_bytes"))
+        llvm::outs() << llvm::formatv(", {0} written to and {1} read from the scratchpad", *written,
+                                      *predicted->getInteger("scratchpad_read_bytes"));
+      llvm::outs() << llvm::formatv(", {0:f1} us\n", *predicted->getNumber("seconds") * 1e6);
+    }
     for (const UnitCounters &unit : counters.units)
       llvm::outs() << llvm::formatv("  {0}: {1} issues, {2} cycles\n", unit.unit, unit.issues, unit.cycles);
     for (const EngineCounters &engine : counters.engines) {

@@ -27,6 +27,30 @@ def test_the_unit_is_busy_and_the_plan_says_so(tool, tmp_path, element):
     assert busy >= 0.9
 
 
+#: m, n, k, element type, and a plan (tilewright.force). Whole tiles, edges of all three sizes, more steps than slices.
+COUNTED = [(128, 128, 128, "i8", ""), (200, 96, 320, "bf16", ""), (130, 144, 48, "i8", "tile_m=64,tile_n=32,tile_k=32"),
+           (72, 40, 1000, "bf16", "tile_m=32,tile_k=64"), (256, 64, 64, "bf16", "stages=2")]
+
+
+@pytest.mark.parametrize("m, n, k, element, force", COUNTED)
+def test_every_byte_and_issue_is_predicted(tool, tmp_path, m, n, k, element, force):
+    """The cost model's counts for the launch are those of the emulator, with the bias that is read for each slice of rows."""
+    program = tmp_path / "mm.mlir"
+    _, alias, function = gemm(m, n, k, element).split("\n", 2)
+    program.write_text(f'{alias}\nmodule attributes {{tilewright.force = "{force}"}} {{\n{function}\n}}')
+    report = json.loads(tool("tw-run", program, f"--load-target={PLUGIN}", "--target", "accelerator:npu", "--device", "emulator",
+                             "--verify", "--json"))
+    kernel, = report["emulation"]["kernels"]
+    predicted = kernel["predicted"]
+    far = next(memory for memory in kernel["memories"] if memory["memory"] == "global")
+    unit, = kernel["units"]
+    assert (far["read_bytes"], far["written_bytes"], kernel["blocks"]) == tuple(
+        predicted[name] for name in ("global_read_bytes", "global_written_bytes", "blocks"))
+    assert (unit["unit"], unit["issues"], unit["issue_cycles"]) == tuple(
+        predicted[name] for name in ("unit", "unit_issues", "unit_issue_cycles"))
+    assert 0.85 <= predicted["seconds"] / (kernel["cycles"] / kernel["blocks"] / 1e9) <= 1.1
+
+
 def test_forced_tiles_that_are_no_powers_of_two(tool, tmp_path):
     """The vectors of the tail stay powers of two, so that none reaches behind its row."""
     program = tmp_path / "mm.mlir"

@@ -14,7 +14,7 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_LANETAIL_H
 #define TILEWRIGHT_CORE_TRANSFORMS_CONTRACTION_LANETAIL_H
 
-#include "core/CostModel/Time/LanePrediction.h"
+#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Transforms/Contraction/ContractionEmitter.h"
 #include "mlir/IR/Operation.h"
 

@@ -20,7 +20,7 @@
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/LaneDimensions.h"
 #include "core/CostModel/Time/Footprint.h"
-#include "core/CostModel/Time/LanePrediction.h"
+#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Transforms/Contraction/ContractionEmitter.h"
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"
 #include "core/Transforms/Contraction/LaneTail.h"
@@ -251,10 +251,14 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     Operation *grid = root->getPrevNode();
     if (lanePlan->engine.empty())
       grid->setAttr(residencyAttr, builder.getI64IntegerAttr(lanePlan->blocksAtATime));
-    if (std::optional<LanePrediction> prediction = predictLaunch(*lanePlan, c, engine, tailOf(grid, *lanePlan, *lanes)))
+    if (std::optional<LaunchPrediction> prediction =
+            predictLaunch(*lanePlan, c, engine, tailOf(grid, *lanePlan, *lanes)))
       grid->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
   } else if (corePlan) {
     emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);
+    if (auto level = dyn_cast<tile::ParallelOp>(root->getPrevNode()))
+      if (auto prediction = predictLaunch(*corePlan, c, tailShapeOf(task, *cores), shareOf(c, *cores)))
+        level->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
   } else {
     emitContraction(builder, root.getLoc(), task);
   }

@@ -13,7 +13,7 @@
 
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Machine/Sectors.h"
-#include "core/CostModel/Time/LanePrediction.h"
+#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Host/LaunchManifest.h"
 #include "core/Transforms/Lower/Lanes/LaneRings.h"

@@ -1,4 +1,4 @@
-//===- LanePrediction.cpp - What a contraction's kernel will do -----------===//
+//===- LaunchPrediction.cpp - What a contraction's kernel will do -----------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The closed forms of LanePrediction.h.
+/// The closed forms of LaunchPrediction.h.
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/Time/LanePrediction.h"
+#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Padding.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
@@ -50,8 +50,8 @@ static int64_t inVectors(int64_t elements, const StagedTile &tile, int64_t eleme
   return elements / tile.row * llvm::alignTo(tile.row, tile.looseElements(elementBytes));
 }
 
-std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPlan &plan, const Contraction &c,
-                                                        bool engine, const LaneTail &tail) {
+std::optional<LaunchPrediction> tilewright::predictLaunch(const LaneContractionPlan &plan, const Contraction &c,
+                                                          bool engine, const LaneTail &tail) {
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     if (!trips)
       return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   int64_t tiles = outer * clusters * plan.cluster * columns;
   int64_t bytesA = elementBytes(c.a.element), bytesB = elementBytes(c.b.element);
 
-  LanePrediction result;
+  LaunchPrediction result;
   result.unit = plan.unit->name;
   result.blocks = plan.workers ? plan.workers * plan.cluster : tiles;
   result.unitIssues = tiles * subgroups * plan.tilesM * plan.tilesN * steps * (plan.depth / plan.unit->k);
@@ -110,17 +110,60 @@ std::optional<LanePrediction> tilewright::predictLaunch(const LaneContractionPla
   return result;
 }
 
-DictionaryAttr tilewright::toAttribute(const LanePrediction &p, MLIRContext *context) {
+std::optional<LaunchPrediction> tilewright::predictLaunch(const ScratchpadContractionPlan &plan, const Contraction &c,
+                                                          const TailShape &tail, const CoreShare &share) {
+  if (llvm::is_contained(c.nest.tripCounts, std::nullopt))
+    return std::nullopt;
+  // Vectors of the core reach over the edge of a tile that is not whole.
+  bool isWhole = plan.wholeTiles && *c.nest.tripCounts[plan.kDim] % plan.tileK == 0;
+  for (CopyWay way : {plan.copyA, plan.copyB})
+    if (way == CopyWay::None || (way == CopyWay::Core && !isWhole))
+      return std::nullopt;
+  auto product = [&](ArrayRef<unsigned> dims) {
+    int64_t all = 1;
+    for (unsigned dim : dims)
+      all *= *c.nest.tripCounts[dim];
+    return all;
+  };
+  int64_t m = product(plan.mDim), n = product(plan.nDim), k = product(plan.kDim), outer = product(plan.outer),
+          otherK = product(plan.otherK);
+  int64_t tilesM = llvm::divideCeil(m, plan.tileM), tilesN = llvm::divideCeil(n, plan.tileN);
+  int64_t tiles = outer * tilesM * tilesN, steps = otherK * llvm::divideCeil(k, plan.tileK);
+  const MatrixUnit &unit = *plan.unit;
+  LaunchPrediction result;
+  result.unit = unit.name;
+  result.blocks = std::min(share.cores, tiles);
+  result.unitIssues = tiles * steps * (plan.tileM / unit.m) * (plan.tileN / unit.n) * (plan.tileK / unit.k);
+  result.unitCycles = double(result.unitIssues) * unit.issue;
+  result.globalBytesRead =
+      outer * otherK * k * (m * tilesN * elementBytes(c.a.element) + n * tilesM * elementBytes(c.b.element));
+  for (const TailShape::Operand &each : tail.loads) {
+    int64_t rows = each.rows ? m : tilesM * plan.slices, cols = each.cols ? n : tilesN;
+    result.globalBytesRead += outer * rows * cols * each.bytes;
+  }
+  for (const TailShape::Operand &each : tail.stores)
+    result.globalBytesWritten += outer * m * n * each.bytes;
+  result.seconds = plan.seconds;
+  return result;
+}
+
+DictionaryAttr tilewright::toAttribute(const LaunchPrediction &p, MLIRContext *context) {
   Builder b(context);
-  return b.getDictionaryAttr({b.getNamedAttr("blocks", b.getI64IntegerAttr(p.blocks)),
-                              b.getNamedAttr("global_read_bytes", b.getI64IntegerAttr(p.globalBytesRead)),
-                              b.getNamedAttr("global_written_bytes", b.getI64IntegerAttr(p.globalBytesWritten)),
-                              b.getNamedAttr("scratchpad_read_bytes", b.getI64IntegerAttr(p.scratchpadBytesRead)),
-                              b.getNamedAttr("scratchpad_written_bytes", b.getI64IntegerAttr(p.scratchpadBytesWritten)),
-                              b.getNamedAttr("seconds", b.getF64FloatAttr(p.seconds)),
-                              b.getNamedAttr("unit", b.getStringAttr(p.unit)),
-                              b.getNamedAttr("unit_issue_cycles", b.getF64FloatAttr(p.unitCycles)),
-                              b.getNamedAttr("unit_issues", b.getI64IntegerAttr(p.unitIssues))});
+  NamedAttrList list;
+  auto integer = [&](StringRef name, std::optional<int64_t> value) {
+    if (value)
+      list.set(name, b.getI64IntegerAttr(*value));
+  };
+  integer("blocks", p.blocks);
+  integer("global_read_bytes", p.globalBytesRead);
+  integer("global_written_bytes", p.globalBytesWritten);
+  integer("scratchpad_read_bytes", p.scratchpadBytesRead);
+  integer("scratchpad_written_bytes", p.scratchpadBytesWritten);
+  integer("unit_issues", p.unitIssues);
+  list.set("seconds", b.getF64FloatAttr(p.seconds));
+  list.set("unit", b.getStringAttr(p.unit));
+  list.set("unit_issue_cycles", b.getF64FloatAttr(p.unitCycles));
+  return list.getDictionary(context);
 }
 
 llvm::json::Object tilewright::predictionToJson(DictionaryAttr attribute) {

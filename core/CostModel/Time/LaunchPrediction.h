@@ -1,4 +1,4 @@
-//===- LanePrediction.h - What a contraction's kernel will do ---*- C++ -*-===//
+//===- LaunchPrediction.h - What a contraction's kernel will do ---*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,12 +22,20 @@
 ///                        element of a fragment, or times TN and TM where units read it themselves
 ///   and both: tiles x BM BN of results that leave through the scratchpad
 ///
+/// On cores with engines, where copies go row by row and know what of a tile exists:
+///
+///   unit issues        = tiles x TM TN TK / (m n k of the unit) x steps
+///   global bytes read  = m k x ceil(n / TN) + k n x ceil(m / TM)
+///                      + what the epilogue reads of each tile; what is the same for all rows, for each slice of it
+///   global written     = m n x bytes of all results of a position
+///
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_CORE_COSTMODEL_TIME_LANEPREDICTION_H
-#define TILEWRIGHT_CORE_COSTMODEL_TIME_LANEPREDICTION_H
+#ifndef TILEWRIGHT_CORE_COSTMODEL_TIME_LAUNCHPREDICTION_H
+#define TILEWRIGHT_CORE_COSTMODEL_TIME_LAUNCHPREDICTION_H
 
 #include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 
 namespace tilewright {
 
@@ -59,22 +67,28 @@ struct LaneTail {
 /// `rows`, `cols`: so many neighbours share a check, a power of two; 0: nothing is checked.
 int64_t requestedElements(const UnitOperand &c, const TailRead &read, int64_t together, int64_t rows, int64_t cols);
 
-/// Counts of one launch; nullopt where a size is dynamic.
-struct LanePrediction {
+/// Counts of one launch.
+struct LaunchPrediction {
   std::string unit;
   int64_t blocks = 0, unitIssues = 0;
   double unitCycles = 0;
-  int64_t globalBytesRead = 0, globalBytesWritten = 0, scratchpadBytesRead = 0, scratchpadBytesWritten = 0;
+  int64_t globalBytesRead = 0, globalBytesWritten = 0;
+  std::optional<int64_t> scratchpadBytesRead, scratchpadBytesWritten; // nullopt: not predicted
   double seconds = 0;
 };
-/// `engine`: copies are asynchronous, so that all stages of a multi-stage buffer but one are under way.
-std::optional<LanePrediction> predictLaunch(const LaneContractionPlan &plan, const Contraction &contraction,
-                                            bool engine, const LaneTail &tail);
+/// Both are nullopt where a size is dynamic, the second one also where the core moves tiles that are not whole and
+/// where an operand lies in the scratchpad. `engine`: copies are asynchronous, so that all stages of a multi-stage
+/// buffer but one are under way.
+std::optional<LaunchPrediction> predictLaunch(const LaneContractionPlan &plan, const Contraction &contraction,
+                                              bool engine, const LaneTail &tail);
+
+std::optional<LaunchPrediction> predictLaunch(const ScratchpadContractionPlan &plan, const Contraction &contraction,
+                                              const TailShape &tail, const CoreShare &share);
 
 /// As an attribute of an op, and as JSON with the names of the emulator's counters.
-mlir::DictionaryAttr toAttribute(const LanePrediction &prediction, mlir::MLIRContext *context);
+mlir::DictionaryAttr toAttribute(const LaunchPrediction &prediction, mlir::MLIRContext *context);
 llvm::json::Object predictionToJson(mlir::DictionaryAttr attribute);
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_CORE_COSTMODEL_TIME_LANEPREDICTION_H
+#endif // TILEWRIGHT_CORE_COSTMODEL_TIME_LAUNCHPREDICTION_H
