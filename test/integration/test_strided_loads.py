@@ -3,6 +3,8 @@
 """Every second to fifth element as lanes: slices, interleaved channels, pooling. The input ends where a page without access
 begins, so a load beyond the last element that is wanted ends the process."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,52 @@ def test_pooling(tool, tmp_path, name, shape):
     split[columns:columns + 1] = [out[columns], 2]
     split[rows:rows + 1] = [out[rows], 2]
     assert np.array_equal(found, x.reshape(split).max(axis=(rows + 1, columns + 2)))
+
+
+def convolution(order, kind, channels, results, dynamic):
+    """3 x 3 windows of 5 x 5 pixels with channels last; dimensions of the weights in `order`."""
+    total, multiply, add, zero = {"i8": ("i32", "arith.muli", "arith.addi", "0")}.get(kind, ("f32", "arith.mulf", "arith.addf", "0.0"))
+    widen = {"i8": "arith.extsi", "bf16": "arith.extf", "f32": ""}[kind]
+    sizes = {"o": results, "c": "?" if dynamic else channels, "p": 3, "q": 3}
+    x, y = f"tensor<7x7x{sizes['c']}x{kind}>", f"tensor<5x5x{results}x{total}>"
+    w = f"tensor<{'x'.join(str(sizes[d]) for d in order)}x{kind}>"
+    widened = [f"%{name} = {widen} %{name}0 : {kind} to {total}" for name in "ab"] if widen else []
+    suffix = "0" if widen else ""
+    loops = "affine_map<(h, v, o, p, q, c) -> "
+    return f"""func.func @convolution(%x: {x}, %w: {w}) -> {y} {{
+  %z = arith.constant {zero} : {total}
+  %e = tensor.empty() : {y}
+  %f = linalg.fill ins(%z : {total}) outs(%e : {y}) -> {y}
+  %r = linalg.generic {{indexing_maps = [{loops}(h + p, v + q, c)>, {loops}({', '.join(order)})>, {loops}(h, v, o)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}}
+      ins(%x, %w : {x}, {w}) outs(%f : {y}) {{
+  ^bb0(%a{suffix}: {kind}, %b{suffix}: {kind}, %s: {total}):
+    {"; ".join(widened).replace("; ", chr(10) + "    ")}
+    %m = {multiply} %a, %b : {total}
+    %t = {add} %s, %m : {total}
+    linalg.yield %t : {total}
+  }} -> {y}
+  return %r : {y}
+}}
+"""
+
+
+#: Where a fragment's words are transposed, where a group of k is a vector, scalars beside vectors; sizes around both.
+STRIDED_WEIGHTS = [("cpu:sapphire-rapids", "i8", "ocpq", 61, 37, False), ("cpu:sapphire-rapids", "bf16", "copq", 70, 33, True),
+                   ("cpu:neoverse-v1", "i8", "ocpq", 70, 33, True), ("cpu:neoverse-v1", "bf16", "cqop", 64, 5, False),
+                   ("cpu:zen4", "i8", "ocpq", 130, 48, False), ("cpu:zen4", "f32", "ocpq", 61, 37, False)]
+
+
+@pytest.mark.parametrize("chip, kind, order, channels, results, dynamic", STRIDED_WEIGHTS)
+def test_weights_whose_rows_and_channels_are_strided(tool, tmp_path, chip, kind, order, channels, results, dynamic):
+    """They are packed over rows that have been made contiguous, and the unit is that of contiguous weights."""
+    path, units = tmp_path / "convolution.mlir", []
+    for each in (order, "opqc"):
+        path.write_text(convolution(each, kind, channels, results, dynamic))
+        made = json.loads(tool("tw-compile", path, "--target", chip, "--explain=json"))
+        units.append([one["choice"]["unit"] for one in made if one["decision"] == "contraction"])
+    assert units[0] == units[1] and len(units[0]) == 1
+    path.write_text(convolution(order, kind, channels, results, dynamic))
+    sizes = [f"--sizes={channels}"] if dynamic else []
+    report = json.loads(tool("tw-run", path, "--target", chip, "--device", "model", "--verify", "--json", *sizes))
+    assert report["verify"]["passed"], report["verify"]

@@ -71,11 +71,19 @@ public:
   double issueSeconds(double arithmetic, double loads) const {
     return std::max(arithmetic / operationsPerClock, loads / loadsPerClock) / clock;
   }
-  /// The time of a vector of every `stride`-th element, in loads: one a lane, or up to a stride of four, as many loads
-  /// side by side and shuffles that pick the lanes.
-  double stridedLoads(int64_t stride, int64_t lanes) const {
-    double each = double(stride) + double(stride - 1) * shuffleLoads();
-    return stride >= 2 && stride <= 4 ? std::min(each, double(lanes)) : double(lanes);
+  /// The time of a vector whose lanes are elements of `bytes` anywhere, in loads: one a lane. Instructions gather
+  /// elements of four bytes and more; narrower ones are inserted into the vector one by one, each by a shuffle.
+  double gatherLoads(int64_t lanes, int64_t bytes) const {
+    return double(lanes) * (bytes < 4 ? 1 + shuffleLoads() : 1);
+  }
+  /// The time of a vector of every `stride`-th element, in loads: that, or up to a stride of four, as many loads side
+  /// by side and shuffles that pick the lanes.
+  double stridedLoads(int64_t stride, int64_t lanes, int64_t bytes) const {
+    return deinterleaves(stride, lanes, bytes) ? sideBySide(stride) : gatherLoads(lanes, bytes);
+  }
+  /// Whether loads side by side and shuffles are the faster way.
+  bool deinterleaves(int64_t stride, int64_t lanes, int64_t bytes) const {
+    return stride >= 2 && stride <= 4 && sideBySide(stride) < gatherLoads(lanes, bytes);
   }
   /// The time of a vector of a square of `side` x `side` elements that is transposed in registers, in loads: one load,
   /// and log2(side) shuffles.
@@ -84,8 +92,6 @@ public:
   double missedLoads() const { return (lineClocks + translationClocks) * loadsPerClock; }
   /// Pages whose translations the nearest level keeps.
   int64_t translatedPages() const { return translations; }
-  /// Whether loads and shuffles are the faster way.
-  bool deinterleaves(int64_t stride, int64_t lanes) const { return stridedLoads(stride, lanes) < double(lanes); }
   /// Loads that issue in the time of a shuffle.
   double shuffleLoads() const { return loadsPerClock / shufflesPerClock; }
   /// Lines that an unaligned vector touches beside its first, on average.
@@ -94,6 +100,7 @@ public:
   bool parallel(double seconds, int64_t threads) const { return threads > 1 && seconds > 4 * launchSeconds; }
 
 private:
+  double sideBySide(int64_t stride) const { return double(stride) + double(stride - 1) * shuffleLoads(); }
   int64_t translations = std::numeric_limits<int32_t>::max(), registerBytes = 0, registerCount = 0, line = 1,
           accumulatorCount = 4, streamBytes = 0, lastCache = 0, nearest = 0, second = 0,
           page = std::numeric_limits<int32_t>::max();

@@ -68,6 +68,21 @@ int64_t tripsOf(const Contraction &c, unsigned dim);
 /// unit's k in a row of A or in the lanes of a dot product, 2 or 4 where a register interleaves rows.
 int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn);
 
+/// The fragments that a packing copy fills: `vector` free elements side by side (0 or 1: scalars), of `bits` each, in
+/// groups of `group` elements of k; a unit takes `kStep` elements of k at once.
+struct PackedFragments {
+  int64_t vector, group, kStep, bits;
+  /// A group is a vector of its own: rows of a unit that holds several of them.
+  bool hasLongGroups() const { return vector > 1 && group > 1 && group == kStep && group * bits >= 128; }
+  /// Vectors along k of as many rows as a vector has free elements are transposed as words of one group.
+  bool transposesWords() const {
+    int64_t word = bits * group;
+    return vector > 1 && (word == 32 || word == 64) && vector * word >= 128 && vector * word <= 512;
+  }
+  /// Whether the copy reads along k; rows whose k is strided are made contiguous first, one vector of them at a time.
+  bool readsAlongK() const { return hasLongGroups() || transposesWords(); }
+};
+
 /// Overrides of plan fields by their JSON names, "rows=6,vectors=4,pack_vectors=1": only candidates that agree are
 /// considered, so that what the chip or the operands forbid stays forbidden.
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(llvm::StringRef text);

@@ -37,7 +37,8 @@ bool Planner::isPrefetched(const ContractionPlan &p) const {
 /// else in segments of a panel's width.
 double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) const {
   const ContractionOperand &v = p.vectorOperand(c);
-  bool foreseen = isPrefetched(p) || strideOf(v.access, p.kDim) == 1 || x.kInBlock <= machine.streams || x.panels <= 1;
+  bool foreseen = isPrefetched(p) || strideOf(v.access, p.kDim) == 1 || (p.packVectors && stagesVectors(p)) ||
+                  x.kInBlock <= machine.streams || x.panels <= 1;
   double run = panelRun(p, x), touched = x.vSource, again = 0;
   if (strideOf(v.access, *p.laneDim) == 1 && x.panels > 1) {
     // Lines that two panels share come twice, from the second cache if the sets of the first do not hold a block.
@@ -84,6 +85,14 @@ double Planner::packedRun(const ContractionPlan &p, const Extents &x) const {
   return panelRun(p, x) * (p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels);
 }
 
+/// Whether the copy of the vector operand reads rows in the order of memory into a buffer where k is contiguous.
+bool Planner::stagesVectors(const ContractionPlan &p) const {
+  const Access &access = p.vectorOperand(c).access;
+  int64_t bits = elementType(p.unit->b.element, c.accumulator.getContext()).getIntOrFloatBitWidth();
+  return strideOf(access, *p.laneDim) != 1 && strideOf(access, p.kDim) != 1 &&
+         PackedFragments{p.unit->n, interleaveOf(p.unit->b, /*freeIsColumn=*/true), p.unit->k, bits}.readsAlongK();
+}
+
 /// What the vector operand costs beside the k loops (`total`): first touch and packing.
 double Planner::withVectors(const ContractionPlan &p, const Extents &x, double total) const {
   const MatrixUnit &unit = *p.unit;
@@ -98,7 +107,7 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   double perVector = (transposed ? 1 : group) * crossing(p) / machine.loadsPerClock + 1 / machine.storesPerClock +
                      (transposed ? std::log2(unit.n) : group - 1) / machine.shufflesPerClock;
   if (gathers)
-    perVector = 3.0 * unit.n;
+    perVector = stagesVectors(p) ? perVector + stagedElement() * unit.n * group : 3.0 * unit.n * group;
   // Each line of a panel's rows is asked for once by the prefetching, and once more where panels share it.
   if (prefetched)
     perVector += group * std::ceil(panelRun(p, x) / machine.lineBytes) / x.meanVectors / machine.loadsPerClock;
@@ -170,10 +179,14 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     // Vectors along k, or rows along the free dimension whose blocks are transposed.
     double perVector = 1 / machine.loadsPerClock + 1 / machine.storesPerClock;
     double perElement = perVector * elementBytes(s.element) / machine.registerBytes;
+    int64_t bits = elementType(p.unit->a.element, c.accumulator.getContext()).getIntOrFloatBitWidth();
+    bool staged =
+        PackedFragments{p.unit->m, interleaveOf(p.unit->a, /*freeIsColumn=*/false), p.unit->k, bits}.readsAlongK();
     if (strideOf(s.access, p.kDim) != 1)
       perElement = p.rowDim && strideOf(s.access, *p.rowDim) == 1
                        ? perElement * (1 + std::log2(p.unit->m) / machine.shufflesPerClock)
-                       : 3;
+                   : staged ? perElement + stagedElement()
+                            : 3;
     return (total + elements * perElement + fromMemory) * (1 + copyMargin);
   }
   if (p.packScalars) {

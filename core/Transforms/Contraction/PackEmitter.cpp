@@ -5,12 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Six copies, by what is contiguous in the source and in the panel:
+// Seven copies, by what is contiguous in the source and in the panel:
 //   lanes contiguous       vectors along the free dimension, groups interleaved; panel by panel, or row by row
 //   lanes contiguous, groups as long as a vector   groups interleaved to words, square blocks of them transposed
 //   k contiguous           square blocks transposed in registers
 //   k contiguous, groups as long as a vector       vectors along k
 //   k contiguous, scalars  vectors along k into rows; free dimension contiguous, scalars: a panel's width at once
+//   neither contiguous     a vector's rows are read in the order of memory into a buffer where k is contiguous, and
+//   copied
+//                          from there as above (weights o,c,p,q: the taps p,q lie together, k = c)
 //   otherwise              element by element; so is what a dynamic length has beyond whole groups and blocks of them
 //
 //===----------------------------------------------------------------------===//
@@ -49,6 +52,8 @@ private:
   Value zero(Type type) { return arith::ConstantOp::create(b, loc, b.getZeroAttr(type)); }
   Value loadScalar();
   Value loadVector(int64_t width, AffineExpr valid);
+  Value loadVector(Value memref, AffineMap map, ValueRange operands, int64_t width, AffineExpr valid);
+  Value loadAlongK(AffineExpr base, int64_t row, AffineExpr k, int64_t width, AffineExpr valid);
   void storeVector(Value value, ArrayRef<AffineExpr> position);
   /// In the panel that is being written.
   SmallVector<AffineExpr> packedPosition(AffineExpr outer, AffineExpr within) {
@@ -59,6 +64,11 @@ private:
   void copyRowsOfPanels();
   void copyTransposed(AffineExpr base);
   void copyGroups(AffineExpr base);
+  void allocateStage();
+  void stageRows(AffineExpr base, int64_t lane);
+  void stageElements(ArrayRef<unsigned> dims, AffineExpr row);
+  SmallVector<AffineExpr> stagedPosition(AffineExpr row, AffineExpr k);
+  void overVectors(AffineExpr base, function_ref<void(int64_t)> body);
   void copyTransposedGroups(AffineExpr base);
   void overGroups(AffineExpr base, function_ref<void(int64_t, AffineExpr, int64_t)> body);
   AffineExpr existingLanes(int64_t lane);
@@ -78,7 +88,9 @@ private:
   const PackRequest &r;
   const Access &access;
   PackedBuffer buffer;
-  AffineExpr panel; // local
+  AffineExpr panel;            // local
+  Value staged;                // rows of one vector of the panel, along k; null: the source has them so
+  SmallVector<unsigned> order; // k and the other reduction dimensions, as they follow each other in the source
 };
 
 PackedBuffer Packer::pack() {
@@ -89,15 +101,15 @@ PackedBuffer Packer::pack() {
   AffineExpr count = r.capacity ? constant(r.capacity) : r.ends.front() - r.begin;
   buffer.allocate(space, r.element, count, r.width, padded(r.kMost));
 
-  unsigned wordBits = r.element.getIntOrFloatBitWidth() * r.group;
-  bool canTranspose = r.vector > 1 && kContiguous && (wordBits == 32 || wordBits == 64) && r.vector * wordBits >= 128 &&
-                      r.vector * wordBits <= 512;
-  // A group is a vector of its own: rows of a unit that holds several of them.
-  bool longGroups = r.vector > 1 && r.group > 1 && r.group == r.kStep && r.group * wide(r.element) >= 128;
+  PackedFragments fragments{r.vector, r.group, r.kStep, wide(r.element)};
+  bool canTranspose = fragments.transposesWords(), longGroups = fragments.hasLongGroups();
   int64_t perWord = 32 / wide(r.element);
   bool squareWords = longGroups && (perWord == 2 || perWord == 4) && r.group == r.vector * perWord &&
                      wide(r.element) == wide(r.operand->element);
   bool lanes = r.vector > 0 && lanesContiguous && !longGroups;
+  if (!lanesContiguous && !kContiguous && !r.producer && fragments.readsAlongK())
+    allocateStage();
+  bool alongK = kContiguous || staged;
   // Several panels side by side are written row by row: long runs of the source are what hardware prefetchers follow.
   // (A unit that reads one group a step has its panels packed one by one, right before their use.)
   auto panels = dyn_cast<AffineConstantExpr>(r.capacity ? constant(r.capacity) : count);
@@ -114,7 +126,7 @@ PackedBuffer Packer::pack() {
     AffineExpr base = r.freeDim == ~0u ? constant(0) : r.first + iv * r.width;
     if (buffer.rows)
       copyRows(base);
-    else if (longGroups && kContiguous)
+    else if (longGroups && alongK)
       copyGroups(base);
     else if (squareWords && lanesContiguous)
       copyTransposedGroups(base);
@@ -122,7 +134,7 @@ PackedBuffer Packer::pack() {
       copyElements(base);
     else if (lanes)
       copyLanes(base);
-    else if (canTranspose)
+    else if (canTranspose && alongK)
       copyTransposed(base);
     else
       copyElements(base);
@@ -177,17 +189,31 @@ Value Packer::loadScalar() {
 Value Packer::loadVector(int64_t width, AffineExpr valid) {
   if (r.producer)
     return widen(emitProducer(space, *r.producer, width, valid));
-  auto type = VectorType::get({width}, r.operand->element);
   auto [map, operands] = space.address(access);
+  return loadVector(access.memref, map, operands, width, valid);
+}
+
+/// The same from any place.
+Value Packer::loadVector(Value memref, AffineMap map, ValueRange operands, int64_t width, AffineExpr valid) {
+  auto type = VectorType::get({width}, r.operand->element);
   if (!valid)
-    return widen(AffineVectorLoadOp::create(b, loc, type, access.memref, map, operands));
+    return widen(AffineVectorLoadOp::create(b, loc, type, memref, map, operands));
   SmallVector<Value> indices;
   for (AffineExpr result : map.getResults())
     indices.push_back(
         AffineApplyOp::create(b, loc, AffineMap::get(map.getNumDims(), map.getNumSymbols(), result), operands));
   Value count = space.value(valid);
   Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({width}, b.getI1Type()), ValueRange(count));
-  return widen(vector::MaskedLoadOp::create(b, loc, type, access.memref, indices, mask, zero(type)));
+  return widen(vector::MaskedLoadOp::create(b, loc, type, memref, indices, mask, zero(type)));
+}
+
+/// `width` elements along k from `k` on, of free element `row` behind `base`, zeros beyond `valid`, widened.
+Value Packer::loadAlongK(AffineExpr base, int64_t row, AffineExpr k, int64_t width, AffineExpr valid) {
+  place(base + row, k);
+  if (!staged)
+    return loadVector(width, valid);
+  auto [map, operands] = space.map(stagedPosition(constant(row % r.vector), k));
+  return loadVector(staged, map, operands, width, valid);
 }
 
 void Packer::storeVector(Value value, ArrayRef<AffineExpr> position) {
@@ -272,8 +298,7 @@ void Packer::copyTransposed(AffineExpr base) {
         rows.push_back(zero(wordType));
         continue;
       }
-      place(base + lane + i, block * span);
-      Value row = loadVector(span, *valid);
+      Value row = loadAlongK(base, lane + i, block * span, span, *valid);
       rows.push_back(r.group == 1 ? row : Value(vector::BitCastOp::create(b, loc, wordType, row)));
     }
     rows = transposeSquare(b, loc, rows);
@@ -284,15 +309,15 @@ void Packer::copyTransposed(AffineExpr base) {
       storeVector(row, packedPosition(block * lanes + i, constant(lane * r.group)));
     }
   };
+  AffineExpr blocks = r.kLength.floorDiv(span);
+  auto size = dyn_cast<AffineConstantExpr>(r.kLength);
+  int64_t length = size ? size.getValue() : 0, groups = llvm::alignTo(length, r.kStep) / r.group;
+  overVectors(base, [&](int64_t lane) {
+    space.loop(constant(0), {blocks}, [&](AffineExpr block) { blockAt(block, lane, span, lanes); });
+    if (length % span)
+      blockAt(blocks, lane, length % span, std::min(lanes, groups - length / span * lanes));
+  });
   overOtherK(0, [&] {
-    AffineExpr blocks = r.kLength.floorDiv(span);
-    auto size = dyn_cast<AffineConstantExpr>(r.kLength);
-    int64_t length = size ? size.getValue() : 0, groups = llvm::alignTo(length, r.kStep) / r.group;
-    for (int64_t lane = 0; lane < r.width; lane += lanes) {
-      space.loop(constant(0), {blocks}, [&](AffineExpr block) { blockAt(block, lane, span, lanes); });
-      if (length % span)
-        blockAt(blocks, lane, length % span, std::min(lanes, groups - length / span * lanes));
-    }
     if (!size)
       return copyElementsFrom(base, blocks * span);
     space.loop(constant(llvm::alignTo(length, span) / r.group), {constant(groups)},
@@ -300,20 +325,91 @@ void Packer::copyTransposed(AffineExpr base) {
   });
 }
 
+/// Calls `body(lane)` for all vectors of free elements of a panel and all positions of the other reduction dimensions.
+void Packer::overVectors(AffineExpr base, function_ref<void(int64_t)> body) {
+  auto overLanes = [&](function_ref<void(int64_t)> each) {
+    for (int64_t lane = 0; lane < r.width; lane += r.vector)
+      each(lane);
+  };
+  if (!staged)
+    return overOtherK(0, [&] { overLanes(body); });
+  overLanes([&](int64_t lane) {
+    stageRows(base, lane);
+    overOtherK(0, [&] { body(lane); });
+  });
+}
+
+/// A buffer [other reduction dimensions][rows of a vector][k]: rows are one line longer, so that those of a vector do
+/// not share the sets of a cache.
+void Packer::allocateStage() {
+  int64_t line = std::max<int64_t>(512 / wide(r.operand->element), 1);
+  SmallVector<AffineExpr> shape;
+  for (unsigned dim : r.otherK)
+    shape.push_back(space.extent(dim));
+  shape.append({constant(r.vector), r.kMost.ceilDiv(line) * line + line});
+  staged = space.allocate(shape, r.operand->element);
+  order.assign(r.otherK.begin(), r.otherK.end());
+  order.push_back(r.kDim);
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return std::abs(strideOf(a)) > std::abs(strideOf(b)); });
+}
+
+SmallVector<AffineExpr> Packer::stagedPosition(AffineExpr row, AffineExpr k) {
+  SmallVector<AffineExpr> result;
+  for (unsigned dim : r.otherK)
+    result.push_back(space.at[dim]);
+  result.append({row, k});
+  return result;
+}
+
+/// Copies the rows of the vector that begins at `lane`, each from its first byte to its last: what prefetchers follow,
+/// and a line is done with when the next one comes.
+void Packer::stageRows(AffineExpr base, int64_t lane) {
+  AffineExpr rows = existingLanes(lane);
+  space.loop(constant(0), {rows ? rows : constant(r.vector)}, [&](AffineExpr row) {
+    space.at[r.freeDim] = base + lane + row;
+    stageElements(order, row);
+  });
+}
+
+/// The elements of `row` over `dims`, the outermost first. A few taps that lie together are written out.
+void Packer::stageElements(ArrayRef<unsigned> dims, AffineExpr row) {
+  if (dims.empty()) {
+    auto [map, operands] = space.address(access);
+    Value element = AffineLoadOp::create(b, loc, access.memref, map, operands);
+    auto [to, toOperands] = space.map(stagedPosition(row, space.at[r.kDim] - r.kBegin));
+    AffineStoreOp::create(b, loc, element, staged, to, toOperands);
+    return;
+  }
+  unsigned dim = dims.front();
+  AffineExpr begin = dim == r.kDim ? r.kBegin : constant(0), length = dim == r.kDim ? r.kLength : space.extent(dim);
+  auto body = [&](AffineExpr iv) {
+    space.at[dim] = begin + iv;
+    stageElements(dims.drop_front(), row);
+  };
+  constexpr int64_t mostWritten = 16;
+  int64_t elements = 1;
+  for (unsigned each : dims) {
+    auto extent = dyn_cast<AffineConstantExpr>(each == r.kDim ? r.kLength : space.extent(each));
+    elements = extent ? std::min(elements * extent.getValue(), mostWritten + 1) : mostWritten + 1;
+  }
+  if (elements > mostWritten)
+    return space.loop(constant(0), {length}, body);
+  for (int64_t i = 0; i < cast<AffineConstantExpr>(length).getValue(); ++i)
+    body(constant(i));
+}
+
 /// Calls `body(lane, group, existing)` for all vectors of free elements and groups of k of a panel; `existing`: the
 /// elements of the group that the source has.
 void Packer::overGroups(AffineExpr base, function_ref<void(int64_t, AffineExpr, int64_t)> body) {
   auto length = dyn_cast<AffineConstantExpr>(r.kLength);
   AffineExpr full = r.kLength.floorDiv(r.group);
-  overOtherK(0, [&] {
-    for (int64_t lane = 0; lane < r.width; lane += r.vector) {
-      space.loop(constant(0), {full}, [&](AffineExpr group) { body(lane, group, r.group); });
-      if (length && length.getValue() % r.group)
-        body(lane, full, length.getValue() % r.group);
-    }
-    if (!length)
-      copyElementsFrom(base, full * r.group);
+  overVectors(base, [&](int64_t lane) {
+    space.loop(constant(0), {full}, [&](AffineExpr group) { body(lane, group, r.group); });
+    if (length && length.getValue() % r.group)
+      body(lane, full, length.getValue() % r.group);
   });
+  if (!length)
+    overOtherK(0, [&] { copyElementsFrom(base, full * r.group); });
 }
 
 /// Free elements of the vector that begins at `lane` which the source has; null: all.
@@ -337,8 +433,7 @@ void Packer::copyGroups(AffineExpr base) {
     for (int64_t i = 0; i < r.vector; ++i) {
       Value row = zero(VectorType::get({r.group}, r.element));
       if (std::optional<AffineExpr> valid = existingAlongK(lane, i, r.group, existing)) {
-        place(base + lane + i, group * r.group);
-        row = loadVector(r.group, *valid);
+        row = loadAlongK(base, lane + i, group * r.group, r.group, *valid);
       }
       storeVector(row, packedPosition(group, constant((lane + i) * r.group)));
     }

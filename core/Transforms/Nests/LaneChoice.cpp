@@ -153,12 +153,11 @@ bool NestVectorizer::laneIsPossible(unsigned dim) const {
 
 /// Counts `load` of a lane loop `dim` if it is a gather; a row of such lines may be longer than the nearest cache.
 void NestVectorizer::countGather(const Access &load, unsigned dim, LaneCost &cost) const {
-  int64_t stride = load.stride(dim).value_or(lanes);
-  if (stride == 0 || stride == 1 || model.deinterleaves(stride, lanes) ||
+  int64_t stride = load.stride(dim).value_or(lanes), width = elementBytes(elementOf(load.memref));
+  if (stride == 0 || stride == 1 || model.deinterleaves(stride, lanes, width) ||
       llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; }))
     return;
   ++cost.gathers;
-  int64_t width = elementBytes(elementOf(load.memref));
   bool ownLines = std::abs(stride) * width >= model.lineBytes();
   cost.returns += ownLines && !model.staysNear(nest.tripCounts[dim].value_or(1 << 20) * model.lineBytes());
 }
@@ -175,7 +174,9 @@ NestVectorizer::LaneCost NestVectorizer::laneCost(unsigned dim) const {
       continue;
     }
     int64_t stride = load.stride(dim).value_or(lanes);
-    cost.loads += stride == 0 ? 0.1 : stride == 1 ? 1.0 : model.stridedLoads(stride, lanes);
+    cost.loads += stride == 0   ? 0.1
+                  : stride == 1 ? 1.0
+                                : model.stridedLoads(stride, lanes, elementBytes(elementOf(load.memref)));
   }
   for (const Access &store : nest.stores)
     cost.stores += store.dims().test(dim) ? 1.0 : 0.1;
@@ -346,7 +347,9 @@ void NestVectorizer::chooseSteps() {
   // Rows that are read side by side, or with small gaps that loads and shuffles skip.
   auto isRow = [&](const Access &access) {
     int64_t stride = access.stride(laneLoop).value_or(0);
-    return access.dims().test(laneLoop) && (stride == 1 || (!access.isStore && model.deinterleaves(stride, lanes)));
+    int64_t width = elementBytes(elementOf(access.memref));
+    return access.dims().test(laneLoop) &&
+           (stride == 1 || (!access.isStore && model.deinterleaves(stride, lanes, width)));
   };
   // Bytes of the whole nest, of its results, and of the rows that one iteration goes through.
   int64_t touched = 0, written = 0, between = 0;

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Transforms/Nests/NestVectorizer.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -216,7 +217,7 @@ Value NestVectorizer::emitLoad(OpBuilder &b, AffineLoadOp load, const Step &step
   } else if (stride == 1) {
     value = mask ? vector::MaskedLoadOp::create(b, loc, type, access.memref, at, mask, passThrough()).getResult()
                  : vector::LoadOp::create(b, loc, type, access.memref, at).getResult();
-  } else if (model.deinterleaves(stride, lanes) && load.getType().isIntOrFloat() &&
+  } else if (model.deinterleaves(stride, lanes, elementBytes(load.getType())) && load.getType().isIntOrFloat() &&
              load.getType().getIntOrFloatBitWidth() >= 8) {
     value = emitDeinterleaved(b, access, type, at, stride, mask, mask ? passThrough() : Value());
   } else {

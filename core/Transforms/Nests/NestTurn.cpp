@@ -61,8 +61,9 @@ std::optional<NestVectorizer::Turn> NestVectorizer::turnOver(unsigned lane) cons
       if (load.stride(dim) != 1 || !load.dims().test(lane) || across == 0 || across == 1)
         continue;
       // Where shuffles of neighbouring loads are as good, the lanes stay in one row.
-      bool pays = model.turnedLoads(turn.side) <
-                  (across ? model.stridedLoads(*across, lanes) * static_cast<double>(turn.side) / lanes : turn.side);
+      int64_t width = elementBytes(elementOf(load.memref));
+      double apart = across ? model.stridedLoads(*across, lanes, width) : model.gatherLoads(lanes, width);
+      bool pays = model.turnedLoads(turn.side) < apart * static_cast<double>(turn.side) / static_cast<double>(lanes);
       bool isWritten = llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == load.memref; });
       if (pays && !isWritten && isSquare(turn.side, bitsOf(load)))
         turn.loads.push_back(&load);

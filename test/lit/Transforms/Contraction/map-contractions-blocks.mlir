@@ -136,3 +136,35 @@ func.func private @rows(%A: memref<?x64xbf16>, %B: memref<64x64xbf16>, %C: memre
   return
 }
 }
+
+// -----
+
+// Weights o,c,p,q: neither their rows nor k = c are contiguous. 16 rows at a time are read in the order of memory, the
+// nine taps of a channel written out, into a buffer where k is contiguous; from there vectors along k are transposed.
+// CHECK-LABEL: func.func private @strided_weights
+// CHECK-DAG:   %[[PANELS:.*]] = memref.alloc() {{.*}} : memref<{{.*}}x3x3x16x{{.*}}xi8>
+// CHECK-DAG:   %[[STAGE:.*]] = memref.alloc() {{.*}} : memref<3x3x16x128xi8>
+// CHECK:       affine.for %[[ROW:.*]] = 0 to 16 {
+// CHECK-NEXT:    affine.for %[[K:.*]] = 0 to 64 {
+// CHECK-COUNT-9:   affine.store %{{.*}}, %[[STAGE]][{{.*}}, {{.*}}, %[[ROW]], %[[K]]]
+// CHECK:       affine.vector_load %[[STAGE]]{{.*}} vector<64xi8>
+// CHECK:       vector.shuffle
+// CHECK:       affine.vector_store %{{.*}}, %[[PANELS]]
+module attributes {tilewright.target = "cpu:sapphire-rapids", tilewright.force = "lanes_on=n,vectors=1"} {
+func.func private @strided_weights(%X: memref<9x9x64xi8>, %W: memref<32x64x3x3xi8>, %Y: memref<7x7x32xi32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0 : i32
+  affine.for %h = 0 to 7 { affine.for %w = 0 to 7 { affine.for %o = 0 to 32 { affine.store %z, %Y[%h, %w, %o] : memref<7x7x32xi32> } } }
+  affine.for %h = 0 to 7 { affine.for %w = 0 to 7 { affine.for %o = 0 to 32 {
+  affine.for %p = 0 to 3 { affine.for %q = 0 to 3 { affine.for %c = 0 to 64 {
+    %a = affine.load %X[%h + %p, %w + %q, %c] : memref<9x9x64xi8>
+    %b = affine.load %W[%o, %c, %p, %q] : memref<32x64x3x3xi8>
+    %y = affine.load %Y[%h, %w, %o] : memref<7x7x32xi32>
+    %u = arith.extsi %a : i8 to i32
+    %v = arith.extsi %b : i8 to i32
+    %m = arith.muli %u, %v : i32
+    %s = arith.addi %y, %m : i32
+    affine.store %s, %Y[%h, %w, %o] : memref<7x7x32xi32>
+  } } } } } }
+  return
+}
+}

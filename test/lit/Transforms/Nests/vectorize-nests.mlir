@@ -575,3 +575,20 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 }
+
+// -----
+
+// No instruction gathers bytes: each lane would be a load and an insertion, more than a load and a store.
+// CHECK-LABEL: func.func private @byte_fifths
+// CHECK-NOT:     vector.gather
+// CHECK:         affine.load
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @byte_fifths(%x: memref<320xi8>, %y: memref<64xi8>) attributes {tilewright.kernel} {
+    // expected-remark @below {{this nest stays scalar: strided accesses would cost more than the vectors save}}
+    affine.for %i = 0 to 64 {
+      %a = affine.load %x[%i * 5] : memref<320xi8>
+      affine.store %a, %y[%i] : memref<64xi8>
+    }
+    return
+  }
+}
