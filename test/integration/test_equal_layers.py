@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from conftest import SOURCE
+from conftest import BUILD, SOURCE
 
 sys.path.insert(0, str(SOURCE / "test/benchmark"))
 import networks  # noqa: E402
@@ -17,6 +17,40 @@ TARGETS = {"cpu:host": (["cpu:host"], "x.o"), "nvidia:H200": (["nvidia:H200", "-
 def layers(tmp_path, count):
     path = tmp_path / f"layers-{count}.mlir"
     path.write_text(networks.bert(count, tokens=16, width=32, heads=2))
+    return path
+
+
+def quantised(tmp_path, count, rows=32, width=128):
+    """Layers in int8: clamp((x w + b) >> 7)."""
+    t, sums = f"tensor<{rows}x{width}xi8>", f"tensor<{rows}x{width}xi32>"
+    w, bias = f"tensor<{width}x{width}xi8>", f"tensor<{width}xi32>"
+    arguments = "".join(f", %w{i}: {w}, %b{i}: {bias}" for i in range(count))
+    body = "".join(f"""
+  %p{i} = linalg.matmul ins(%x{i}, %w{i} : {t}, {w}) outs(%f : {sums}) -> {sums}
+  %x{i + 1} = linalg.generic {{indexing_maps = [#ij, #j, #ij], iterator_types = ["parallel", "parallel"]}}
+      ins(%p{i}, %b{i} : {sums}, {bias}) outs(%e8 : {t}) {{
+  ^bb0(%s: i32, %c: i32, %o: i8):
+    %u = arith.addi %s, %c : i32
+    %v = arith.shrsi %u, %c7 : i32
+    %least = arith.maxsi %v, %low : i32
+    %most = arith.minsi %least, %high : i32
+    %r = arith.trunci %most : i32 to i8
+    linalg.yield %r : i8
+  }} -> {t}""" for i in range(count))
+    path = tmp_path / f"quantised-{count}.mlir"
+    path.write_text(f"""#ij = affine_map<(i, j) -> (i, j)>
+#j = affine_map<(i, j) -> (j)>
+func.func @layers(%x0: {t}{arguments}) -> {t} {{
+  %z = arith.constant 0 : i32
+  %c7 = arith.constant 7 : i32
+  %low = arith.constant -128 : i32
+  %high = arith.constant 127 : i32
+  %e = tensor.empty() : {sums}
+  %e8 = tensor.empty() : {t}
+  %f = linalg.fill ins(%z : i32) outs(%e : {sums}) -> {sums}{body}
+  return %x{count} : {t}
+}}
+""")
     return path
 
 
@@ -34,6 +68,24 @@ def test_code_does_not_grow_with_the_number_of_layers(tool, tmp_path, name):
     target, output = TARGETS[name][0][0], TARGETS[name][1]
     few, many = (functions(tool, tmp_path, layers(tmp_path, count), target, output) for count in (3, 6))
     assert len(few) >= 8 and len(few) == len(many)
+
+
+def test_layers_of_a_unit_with_a_state_are_shared(tool, tmp_path):
+    """Tile registers are configured for each nest: so nests are functions, and those of equal layers one."""
+    few, many = (functions(tool, tmp_path, quantised(tmp_path, count), "cpu:sapphire-rapids", "x.o") for count in (2, 6))
+    assert few == many and len(few) == 3, (few, many)
+    text = (tmp_path / "quantised-6" / "4-map.mlir").read_text()
+    assert 'unit = "cpu.amx_tdpbssd"' in text
+    tool("tw-run", tmp_path / "quantised-6.mlir", "--target", "cpu:sapphire-rapids", "--device", "model", "--verify")
+
+
+def test_a_streaming_mode_is_entered_once_a_kernel(tool, tmp_path):
+    """It is a property of the function: its kernel stays whole."""
+    plugin, stages = BUILD / "lib/tilewright/libtilewright-target-sme.so", tmp_path / "stages"
+    tool("tw-compile", quantised(tmp_path, 2), "--target=sme:sme256", f"--load-target={plugin}", "--dump-stages", stages,
+         "-o", tmp_path / "x.ll")
+    text = (stages / "4-map.mlir").read_text()
+    assert 'unit = "sme.smopa_i8_256"' in text and "_nest_" not in text
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -110,14 +110,26 @@ static func::FuncOp outline(Operation *nest, const Captures &captures, StringRef
   return function;
 }
 
-/// Whether `kernel` uses a unit with states: one state may surround several nests, and calls may be forbidden inside.
-static bool usesStates(func::FuncOp kernel, const TargetDescription &chip) {
-  return kernel
-      .walk([&](tile::MmaOp mma) {
+/// Whether `op` holds uses of a unit with states; `ofFunction`: of one that is a property of the function.
+static bool usesStates(Operation *op, const TargetDescription &chip, bool ofFunction = false) {
+  return op
+      ->walk([&](tile::MmaOp mma) {
         const MatrixUnit *unit = chip.unit(mma.getUnit());
-        return unit && !unit->states.empty() ? WalkResult::interrupt() : WalkResult::advance();
+        bool uses = unit && llvm::any_of(unit->states,
+                                         [&](const State &state) { return !ofFunction || !state.attributes.empty(); });
+        return uses ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+/// Whether `kernel` stays whole, of which `nests` can be functions. A state that is left between them would surround
+/// their calls, which it may forbid, so all of its uses have to be in nests; one that is a property of its function
+/// (a streaming mode) is entered for the kernel.
+static bool mustStayWhole(func::FuncOp kernel, ArrayRef<Operation *> nests, const TargetDescription &chip) {
+  if (usesStates(kernel, chip, /*ofFunction=*/true))
+    return true;
+  return llvm::any_of(kernel.front(),
+                      [&](Operation &op) { return !llvm::is_contained(nests, &op) && usesStates(&op, chip); });
 }
 
 void SplitKernels::runOnOperation() {
@@ -133,13 +145,16 @@ void SplitKernels::runOnOperation() {
   }
   SymbolTable symbols(module);
   for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>())) {
-    if (!isKernel(kernel) || !llvm::hasSingleElement(kernel.getBody()) || (chip && usesStates(kernel, *chip)))
+    if (!isKernel(kernel) || !llvm::hasSingleElement(kernel.getBody()))
       continue;
-    SmallVector<Operation *> nests;
+    SmallVector<Operation *> nests, passed;
     for (Operation &op : kernel.front())
-      if (op.getNumRegions() != 0 && op.getNumResults() == 0)
+      if (op.getNumRegions() != 0 && op.getNumResults() == 0) {
         nests.push_back(&op);
-    if (nests.size() < 2)
+        if (succeeded(capturesOf(&op)))
+          passed.push_back(&op);
+      }
+    if (nests.size() < 2 || (chip && mustStayWhole(kernel, passed, *chip)))
       continue;
     Operation *last = kernel;
     for (auto [number, nest] : llvm::enumerate(nests)) {
