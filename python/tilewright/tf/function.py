@@ -20,10 +20,21 @@ from .lower import Lowered
 
 
 def _is_tensor(leaf: Any) -> bool:
-    return isinstance(leaf, (tf.Tensor, np.ndarray, np.generic))
+    return isinstance(leaf, (tf.Tensor, tf.TensorSpec, np.ndarray, np.generic))
+
+
+def _static(spec: tf.TensorSpec) -> tf.TensorSpec:
+    """The same; sizes that are left open are refused."""
+    if not spec.shape.is_fully_defined():
+        raise Unsupported(f"{spec} leaves sizes open, and XLA's bridge of TensorFlow gives StableHLO of static sizes alone. Leave out the "
+                          "signature: each shape that comes then gets a program of its own, once. One program for all sizes is what "
+                          "tilewright.jax, tilewright.torch and tilewright.onnx have")
+    return spec
 
 
 def _spec(leaf: Any) -> tf.TensorSpec:
+    if isinstance(leaf, tf.TensorSpec):
+        return _static(tf.TensorSpec(leaf.shape, leaf.dtype))
     tensor = tf.convert_to_tensor(leaf) if not isinstance(leaf, tf.Tensor) else leaf
     return tf.TensorSpec(tensor.shape, tensor.dtype)
 
@@ -105,8 +116,10 @@ class Function:
     """What `function` gives. Arguments and results are nested structures; arrays may be TensorFlow's or numpy's,
     results are TensorFlow's. Numbers and strings of Python are compiled in."""
 
-    def __init__(self, function: Callable, options: Options) -> None:
+    def __init__(self, function: Callable, options: Options, input_signature: Optional[Iterable] = None) -> None:
         self.function, self.options = function, options
+        given = input_signature if input_signature is not None else getattr(function, "input_signature", None)
+        self.signature = None if given is None else [_static(s) for s in tf.nest.flatten(list(given))]
         self._traced: dict = {}
         self._lock = threading.RLock()
         functools.update_wrapper(self, function, updated=())
@@ -122,6 +135,8 @@ class Function:
         if not tf.executing_eagerly():  # inside of another function it becomes part of that
             return self.function(*arguments, **keywords)
         traced, leaves = self._prepared(arguments, keywords)
+        if any(isinstance(leaf, tf.TensorSpec) for leaf in leaves):
+            raise ArgumentError(f"{self!r} is called with a TensorSpec; text and save take one in the place of a tensor")
         return traced([tf.convert_to_tensor(leaf) for leaf in leaves if _is_tensor(leaf)])
 
     def text(self, *arguments: Any, **keywords: Any) -> str:
@@ -139,14 +154,25 @@ class Function:
             structure = (bound.args, bound.kwargs)
         structure = (list(structure[0]), dict(structure[1]))
         leaves = tf.nest.flatten(structure)
+        if self.signature is not None:
+            self._check([_spec(leaf) for leaf in leaves if _is_tensor(leaf)])
         key = (repr(tf.nest.map_structure(lambda leaf: None, structure)), tuple(
-            (tuple(leaf.shape), np.dtype(leaf.dtype.as_numpy_dtype) if isinstance(leaf, tf.Tensor) else leaf.dtype)
+            (tuple(leaf.shape), np.dtype(leaf.dtype.as_numpy_dtype) if isinstance(leaf, (tf.Tensor, tf.TensorSpec)) else leaf.dtype)
             if _is_tensor(leaf) else _identity(leaf) for leaf in leaves))
         with self._lock:
             if key not in self._traced:
                 self._traced[key] = _Traced(self.function, structure, leaves, self.options)
                 self._traced[key].kept = leaves  # so that no other object takes the identity of one of them
             return self._traced[key], leaves
+
+    def _check(self, specs: list) -> None:
+        """Whether tensors are those of the signature."""
+        if len(specs) != len(self.signature):
+            raise ArgumentError(f"{self!r} takes {len(self.signature)} tensors by its signature; {len(specs)} were given")
+        for number, (given, wanted) in enumerate(zip(specs, self.signature)):
+            if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+                raise ArgumentError(f"tensor {number} is {given.dtype.name}{list(given.shape)}; the signature of {self!r} has "
+                                    f"{wanted.dtype.name}{list(wanted.shape)}")
 
     def save(self, path: Union[str, os.PathLike], *arguments: Any, targets: Union[None, str, Iterable[str]] = None,
              keep_source: bool = False, **keywords: Any) -> None:
@@ -163,11 +189,15 @@ class Function:
         package.save(path, package.Entry(artifacts, weights, keep_source=keep_source))
 
 
-def function(function: Optional[Callable] = None, **options: Any) -> Any:
+def function(function: Optional[Callable] = None, *, input_signature: Optional[Iterable] = None, **options: Any) -> Any:
     """Compiles `function`, or a Keras model, with Tilewright: `@function`, `@function(target=...)` or
-    `function(model, target=...)`. Options: target, device, fp, threads (`Options`)."""
+    `function(model, target=...)`.
+
+    input_signature   as of tf.function: the shapes and types of the tensors that are taken; a `tf.function` brings its own
+    options           target, device, fp, threads (`Options`)
+    """
     settings = read(options, "tilewright.tf.function")
 
     def wrap(function: Callable) -> Function:
-        return Function(function, settings)
+        return Function(function, settings, input_signature)
     return wrap if function is None else wrap(function)

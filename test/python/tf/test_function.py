@@ -278,6 +278,33 @@ def test_emulated_devices(target):
     np.testing.assert_allclose(weight, W + 2, rtol=1e-5)
 
 
+def test_signatures(tmp_path):
+    signature = [tf.TensorSpec([3, 4])]
+    for compiled in (tilewright.tf.function(lambda x: x * 2, input_signature=signature, threads=1),
+                     tilewright.tf.function(tf.function(lambda x: x * 2, input_signature=signature), threads=1)):
+        np.testing.assert_array_equal(compiled(X), X * 2)
+        with pytest.raises(tilewright.ArgumentError, match=r"tensor 0 is float32\[2, 4\]; the signature of .* has float32\[3, 4\]"):
+            compiled(X[:2])
+        with pytest.raises(tilewright.ArgumentError, match="takes 1 tensors by its signature; 0 were given"):
+            compiled(3)
+    compiled = tilewright.tf.function(lambda x: x * 2, threads=1)
+    compiled.save(tmp_path / "f.tw", tf.TensorSpec([5]))
+    np.testing.assert_array_equal(tilewright.load(tmp_path / "f.tw")(np.ones(5, np.float32)), np.full(5, 2))
+    with pytest.raises(tilewright.ArgumentError, match="called with a TensorSpec"):
+        compiled(tf.TensorSpec([5]))
+
+
+def test_open_sizes_are_refused(tmp_path):
+    spec = tf.TensorSpec([None, 4])
+    message = "leaves sizes open, and XLA's bridge of TensorFlow gives StableHLO of static sizes alone"
+    with pytest.raises(UnsupportedError, match=message):
+        tilewright.tf.function(lambda x: x, input_signature=[spec])
+    with pytest.raises(UnsupportedError, match=message):
+        tilewright.tf.function(tf.function(lambda x: x, input_signature=[spec]))
+    with pytest.raises(UnsupportedError, match=message):
+        tilewright.tf.function(lambda x: x).save(tmp_path / "f.tw", spec)
+
+
 def test_wrong_arguments():
     with pytest.raises(tilewright.ArgumentError, match="missing a required argument"):
         tilewright.tf.function(plain)(X)
