@@ -18,6 +18,7 @@
 #include "tilewright/TargetDescription.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/RuntimeLibcallInfo.h"
 #include "llvm/CodeGen/MachineModuleInfo.h"
@@ -130,11 +131,52 @@ static void optimiseOnce(llvm::Module &module, llvm::ModuleAnalysisManager &anal
   all.run(module, analyses);
 }
 
+/// Constants of at least so many bytes are bytes for LLVM.
+static constexpr size_t largeConstantBytes = 1 << 16;
+
+/// Large constants as arrays of bytes over the same memory: LLVM copies these as a whole into the object file, and
+/// numbers one by one.
+static void constantsAsBytes(mlir::ModuleOp module, const llvm::TargetMachine &machine) {
+  // Code that is written as text would have a number for each byte.
+  if (!machine.getTargetTriple().isOSBinFormatELF() || !machine.getTargetTriple().isLittleEndian() ||
+      !llvm::sys::IsLittleEndianHost)
+    return;
+  mlir::Type byte = mlir::IntegerType::get(module.getContext(), 8);
+  unsigned count = 0;
+  for (auto global : module.getOps<mlir::LLVM::GlobalOp>()) {
+    auto value = llvm::dyn_cast_or_null<mlir::ElementsAttr>(global.getValueOrNull());
+    if (!value || value.isSplat())
+      continue;
+    mlir::Type element = value.getElementType();
+    if (!element.isIntOrFloat() || !llvm::is_contained({8u, 16u, 32u, 64u}, element.getIntOrFloatBitWidth()))
+      continue;
+    llvm::ArrayRef<char> bytes;
+    if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(value)) {
+      bytes = dense.getRawData();
+    } else if (auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(value)) {
+      if (mlir::AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+        bytes = blob->getData();
+    }
+    size_t size = value.getNumElements() * (element.getIntOrFloatBitWidth() / 8);
+    if (bytes.size() != size || size < largeConstantBytes)
+      continue;
+    const uint64_t alignment =
+        std::max<uint64_t>(global.getAlignment().value_or(0), element.getIntOrFloatBitWidth() / 8);
+    auto type = mlir::RankedTensorType::get({static_cast<int64_t>(size)}, byte);
+    mlir::AsmResourceBlob blob =
+        mlir::UnmanagedAsmResourceBlob::allocateInferAlign(bytes); // the context keeps the memory
+    global.setValueAttr(mlir::DenseResourceElementsAttr::get(type, "bytes" + std::to_string(count++), std::move(blob)));
+    global.setGlobalType(mlir::LLVM::LLVMArrayType::get(byte, size));
+    global.setAlignment(alignment);
+  }
+}
+
 llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::ModuleOp source,
                                                                        llvm::LLVMContext &context) {
   std::unique_ptr<llvm::Module> module;
   {
     Stopwatch stopwatch("translation to LLVM IR");
+    constantsAsBytes(source, *targetMachine);
     module = mlir::translateModuleToLLVMIR(source, context, "tilewright");
   }
   if (!module)

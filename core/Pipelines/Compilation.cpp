@@ -82,8 +82,9 @@ static llvm::Expected<std::string> code(mlir::ModuleOp module, const Output &out
   auto generator = CodeGenerator::create(module);
   if (!generator)
     return generator.takeError();
-  llvm::LLVMContext context;
-  auto code = (*generator)->translate(module, context);
+  // Constants may be hundreds of megabytes: each form of the program goes when the next one is there.
+  auto context = std::make_unique<llvm::LLVMContext>();
+  auto code = (*generator)->translate(module, *context);
   if (!code)
     return code.takeError();
   if (output.kind == "ll") {
@@ -93,6 +94,8 @@ static llvm::Expected<std::string> code(mlir::ModuleOp module, const Output &out
     return text;
   }
   auto object = (*generator)->object(**code);
+  code->reset();
+  context.reset();
   if (!object)
     return object.takeError();
   if (output.kind == "o")

@@ -49,6 +49,30 @@ static llvm::Expected<std::string> findLibrary(const llvm::Triple &triple, llvm:
                                  name.str().c_str(), llvm::join(directories, ", ").c_str());
 }
 
+/// A file's bytes, read and not mapped, so that they are in memory once.
+static llvm::Expected<std::string> contentsOf(llvm::StringRef path) {
+  auto failed = [&](std::error_code error) {
+    return llvm::createStringError(error, "cannot read what was linked: %s", error.message().c_str());
+  };
+  auto file = llvm::sys::fs::openNativeFileForRead(path);
+  if (!file)
+    return failed(llvm::errorToErrorCode(file.takeError()));
+  auto close = llvm::make_scope_exit([&] { (void)llvm::sys::fs::closeFile(*file); });
+  llvm::sys::fs::file_status status;
+  if (std::error_code error = llvm::sys::fs::status(*file, status))
+    return failed(error);
+  std::string bytes(status.getSize(), '\0');
+  for (size_t done = 0; done < bytes.size();) {
+    auto count = llvm::sys::fs::readNativeFile(*file, llvm::MutableArrayRef(bytes.data() + done, bytes.size() - done));
+    if (!count)
+      return failed(llvm::errorToErrorCode(count.takeError()));
+    if (*count == 0)
+      return failed(std::make_error_code(std::errc::io_error));
+    done += *count;
+  }
+  return bytes;
+}
+
 /// What lld makes of the bytes of an object file and these arguments; an error says that `what` cannot be linked.
 static llvm::Expected<std::string> linkObject(llvm::StringRef object, llvm::ArrayRef<std::string> arguments,
                                               const std::string &what) {
@@ -74,11 +98,7 @@ static llvm::Expected<std::string> linkObject(llvm::StringRef object, llvm::Arra
   lock.unlock();
   if (result.retCode != 0)
     return llvm::createStringError("cannot link " + what + ": " + llvm::StringRef(messages).trim());
-  auto library = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!library)
-    return llvm::createStringError(library.getError(), "cannot read what was linked: %s",
-                                   library.getError().message().c_str());
-  return (*library)->getBuffer().str();
+  return contentsOf(output);
 }
 
 llvm::Expected<std::string> tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef soname,

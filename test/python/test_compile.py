@@ -52,6 +52,58 @@ def test_types(type, operation):
     assert result.dtype == a.dtype and np.array_equal(result, a + b)
 
 
+def with_constant(constant, type, count, resources=""):
+    """x + constant, both of `count` elements."""
+    operation, tensor = "addf" if type.startswith("f") else "addi", f"tensor<{count}x{type}>"
+    return f"""func.func @f(%x: {tensor}) -> {tensor} {{
+  %c = arith.constant {constant} : {tensor}
+  %e = tensor.empty() : {tensor}
+  %y = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                       iterator_types = ["parallel"]}} ins(%x, %c : {tensor}, {tensor}) outs(%e : {tensor}) {{
+  ^bb0(%a: {type}, %b: {type}, %o: {type}):
+    %s = arith.{operation} %a, %b : {type}
+    linalg.yield %s : {type}
+  }} -> {tensor}
+  return %y : {tensor}
+}}
+{resources}"""
+
+
+@pytest.mark.parametrize("type", ["f64", "f32", "f16", "i64", "i32", "i16", "i8"])
+@pytest.mark.parametrize("bytes", [4000, 80000], ids=["small", "large"])
+def test_constants(type, bytes):
+    """Large constants go to the object file as bytes, small ones as numbers."""
+    dtype = np.dtype({"f": "float", "i": "int"}[type[0]] + type[1:])
+    count = bytes // dtype.itemsize
+    c, x = data(count, dtype=dtype), data(count, dtype=dtype)
+    x[:9] = 0
+    words = c.tobytes().hex().upper()
+    listed = "dense<[" + ", ".join(str(n) if dtype.kind == "i" else f"{n:.6f}" for n in c.tolist()) + "]>"
+    blob = f'{{-#\n  dialect_resources: {{ builtin: {{ c: "0x{8:02X}000000{words}" }} }}\n#-}}\n'
+    for constant, resources in ((listed, ""), (f'dense<"0x{words}">', ""), ("dense_resource<c>", blob), ("dense<3>" if dtype.kind == "i" else
+                                                                                                      "dense<3.0>", "")):
+        result = tilewright.compile(with_constant(constant, type, count, resources))(x)
+        want = x + (3 if constant.startswith("dense<3") else c)
+        assert result.dtype == dtype and np.array_equal(result, want.astype(dtype))
+
+
+def test_large_constants_are_bytes(tmp_path):
+    for count, expected in ((1000, b"[1000 x float]"), (20000, b"[80000 x i8]")):
+        (tmp_path / "c.mlir").write_text(with_constant(f'dense<"0x{data(count).tobytes().hex()}">', "f32", count))
+        compiler = os.path.join(os.environ["TILEWRIGHT_SDK"], "bin/tw-compile")
+        subprocess.run([compiler, tmp_path / "c.mlir", "-o", tmp_path / "c.ll"], capture_output=True, check=True)
+        assert expected in (tmp_path / "c.ll").read_bytes()
+
+
+def test_bytecode(tmp_path):
+    """Bytecode holds constants as they lie in memory."""
+    c, x = data(20000), data(20000)
+    text = tmp_path / "c.mlir"
+    text.write_text(with_constant(f'dense<"0x{c.tobytes().hex()}">', "f32", 20000))
+    bytecode = subprocess.run([os.path.join(os.environ["TILEWRIGHT_SDK"], "bin/tw-opt"), "--emit-bytecode", text], capture_output=True, check=True)
+    assert np.array_equal(tilewright.compile(bytecode.stdout)(x), x + c)
+
+
 def test_bfloat16_is_that_of_ml_dtypes():
     import ml_dtypes
 
