@@ -49,6 +49,9 @@ bool sameShape(Value a, Value b) {
   return true;
 }
 
+/// Whether `loop` hands on what it carries one by one: then each is written into one buffer.
+bool staysInPlace(scf::WhileOp loop) { return loop.getInits().getTypes() == loop.getResultTypes(); }
+
 /// Whether `value` is `buffer` after updates that bufferization makes in place anyway: insertions, destination-passing
 /// operations, loops and branches over them. `seen`: values that are, unless another is not.
 bool updates(Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &seen) {
@@ -66,6 +69,8 @@ bool updates(Value value, Value buffer, llvm::SmallPtrSetImpl<Value> &seen) {
     }
     if (auto loop = dyn_cast<scf::ForOp>(op))
       value = loop.getInitArgs()[result.getResultNumber()];
+    else if (auto loop = dyn_cast<scf::WhileOp>(op); loop && staysInPlace(loop))
+      value = loop.getInits()[result.getResultNumber()];
     else if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
       value = destination.getTiedOpOperand(result)->get();
     else
@@ -96,6 +101,45 @@ bool isLastUser(Operation *op, Value buffer) {
         inside.insert(alias.value);
     }
   return true;
+}
+
+/// Whether `carried`, what an enclosing loop carries, or what may lie in its buffer, is read after or inside of `op`.
+bool isReadAgain(Operation *op, BlockArgument carried) {
+  for (Operation *parent = op->getParentOp(); parent != carried.getOwner()->getParentOp();
+       parent = parent->getParentOp())
+    if (isa<LoopLikeOpInterface>(parent))
+      return true; // in its next iteration
+  enum { Before, Elsewhere, After };
+  auto placeOf = [&](Operation *user) {
+    for (Block *block = op->getBlock();; block = block->getParentOp()->getBlock())
+      if (Operation *other = block->findAncestorOpInBlock(*user)) {
+        Operation *own = block->findAncestorOpInBlock(*op);
+        if (own == other)
+          return op == own ? After : Elsewhere; // inside of it; in the other side of a branch
+        return own->isBeforeInBlock(other) ? After : Before;
+      }
+  };
+  bufferization::BufferizationOptions options;
+  bufferization::AnalysisState state(options);
+  llvm::SetVector<Value> same;
+  same.insert(carried);
+  unsigned own = 0;
+  for (size_t i = 0; i < same.size(); ++i)
+    for (OpOperand &use : same[i].getUses()) {
+      if (use.getOwner() == op) {
+        if (++own > 1)
+          return true;
+        continue;
+      }
+      auto place = placeOf(use.getOwner());
+      if (place == After)
+        return true;
+      if (place == Elsewhere)
+        continue;
+      for (const bufferization::AliasingValue &alias : state.getAliasingValues(use))
+        same.insert(alias.value);
+    }
+  return false;
 }
 
 /// Marks in `result` whose buffer among those of `carried` `value` may lie in, as bufferization sees it.
@@ -207,6 +251,19 @@ void writeInPlace(Operation *terminator, unsigned first, ValueRange carried) {
   }
 }
 
+/// Begins `loop` with a copy of what an enclosing loop carries if that is read again: bufferization writes to what a
+/// while loop begins with, and refuses it otherwise.
+void copyInits(scf::WhileOp loop) {
+  for (OpOperand &init : loop.getInitsMutable()) {
+    auto carried = dyn_cast<BlockArgument>(init.get());
+    if (!carried || !isa<TensorType>(carried.getType()) ||
+        !isa<scf::ForOp, scf::WhileOp>(carried.getOwner()->getParentOp()) || !isReadAgain(loop, carried))
+      continue;
+    OpBuilder b(loop);
+    init.set(copyOf(b, carried));
+  }
+}
+
 /// Makes every scalar result of `function` a tensor of rank 0, so that it counts as an array from here on. A function
 /// on memrefs keeps them: its arrays are arguments that it may write, not results.
 void boxScalarResults(func::FuncOp function) {
@@ -308,9 +365,10 @@ struct PrepareBufferization : tilewright::impl::PrepareBufferizationBase<Prepare
       if (llvm::any_of(op.getResultTypes(), llvm::IsaPred<TensorType>))
         tilewright::switchToBranches(rewriter, op);
     });
+    module.walk([](scf::WhileOp loop) { copyInits(loop); });
     module.walk([](scf::ForOp loop) { writeInPlace(loop.getBody()->getTerminator(), 0, loop.getRegionIterArgs()); });
     module.walk([](scf::WhileOp loop) {
-      if (loop.getInits().getTypes() != loop.getResultTypes())
+      if (!staysInPlace(loop))
         return;
       writeInPlace(loop.getConditionOp(), 1, loop.getBeforeArguments());
       writeInPlace(loop.getYieldOp(), 0, loop.getAfterArguments());

@@ -321,8 +321,6 @@ class Function:
     def repeat(self, carried, condition, body):
         """`scf.while`: `condition(values)` gives a scalar, `body(values)` the new values."""
         texts = ", ".join(v.text for v in carried)
-        # Copies: bufferisation refuses a loop that begins with what an enclosing loop carries.
-        carried = [Value(self.op(f"bufferization.alloc_tensor() copy({v.name}) : {v.text}"), v.shape, v.type) for v in carried]
 
         def names(values):
             return ", ".join(v.name for v in values)

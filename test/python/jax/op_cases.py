@@ -191,6 +191,15 @@ def control():
     yield "while in for", lambda x: lax.fori_loop(0, 3, lambda i, v: lax.while_loop(
         lambda s: s[0] <= i, lambda s: (s[0] + 1, s[1] + i * s[0]), (0, v))[1], x), [x]
     yield "while of pairs", lambda x: lax.while_loop(lambda s: s[0].sum() < 99, lambda s: (s[1] + 1, s[0] * 2), (jnp.abs(x), jnp.abs(x) + 1)), [x]
+    grown = lambda v: lax.while_loop(lambda s: s.sum() < 9, lambda s: s + 1, v)
+    yield "while in for, of what it carries", lambda x: lax.fori_loop(0, 3, lambda i, v: lax.while_loop(
+        lambda s: s.sum() < 9 * (i + 1), lambda s: s + 1, v), x), [x]
+    yield "while in for, and what it began with", lambda x: lax.fori_loop(0, 3, lambda i, c: (grown(c[0]), c[0]), (x, x * 2)), [x]
+    yield "while in for, exchanged", lambda x: lax.fori_loop(0, 3, lambda i, c: lax.while_loop(
+        lambda s: s[0].sum() < 9, lambda s: (s[1] + 1, s[0] * 0.5 + 1), (c[1], c[0])), (x, x * 2)), [x]
+    yield "while in branches", lambda x: lax.fori_loop(0, 4, lambda i, c: lax.cond(
+        i % 2 == 0, lambda a, b: (grown(a), a), lambda a, b: (b, grown(b - 5)), *c), (x, x * 2)), [x]
+    yield "while in while", lambda x: lax.while_loop(lambda s: s[1] < 3, lambda s: (grown(s[0] - 1), s[1] + 1), (x, 0)), [x]
     yield "map", lambda x: lax.map(lambda a: jnp.sin(a) + 1, x), [x]
     yield "associative scan", lambda x: lax.associative_scan(jnp.add, x), [x]
     yield "nested loops", lambda x: lax.fori_loop(0, 3, lambda i, v: lax.fori_loop(0, i + 1, lambda j, w: w + i * j, v), x), [x]

@@ -195,8 +195,8 @@ func.func @exchanged(%a: tensor<4xf32>, %n: index) -> (tensor<4xf32>, tensor<4xf
 // CHECK-NEXT:      bufferization.alloc_tensor() copy(%[[SLICE]])
 // CHECK:           %[[FOR:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[X]])
 // CHECK:           bufferization.alloc_tensor() copy(%[[FOR]])
-// CHECK:           %[[WHILE:.*]]:2 = scf.while
-// CHECK:           bufferization.alloc_tensor() copy(%[[WHILE]]#1)
+// CHECK:           %[[INIT:.*]] = bufferization.alloc_tensor() copy(%[[X]])
+// CHECK-NEXT:      scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %[[INIT]])
 func.func @may_lie_in(%a: tensor<4xf32>, %p: tensor<2xf32>, %n: index, %s: f32)
     -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>) {
   %c0 = arith.constant 0 : index
@@ -258,4 +258,74 @@ func.func @sliced(%a: tensor<4xf32>, %e: tensor<4xf32>, %n: index) -> tensor<4xf
     scf.yield %v : tensor<4xf32>
   }
   return %r : tensor<4xf32>
+}
+
+// -----
+
+// A while loop over what an enclosing loop carries writes into its buffer; nothing is copied.
+// CHECK-LABEL: func.func @while_in_for
+// CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}})
+// CHECK-NEXT: %[[W:.*]] = scf.while (%{{.*}} = %[[S]])
+// CHECK-NOT: alloc_tensor
+// CHECK: scf.yield %[[W]] : tensor<8xf32>
+// CHECK-NEXT: }
+func.func @while_in_for(%x: tensor<8xf32>, %n: index) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %limit = arith.constant 1.0 : f32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %x) -> tensor<8xf32> {
+    %w = scf.while (%t = %s) : (tensor<8xf32>) -> tensor<8xf32> {
+      %first = tensor.extract %t[%c0] : tensor<8xf32>
+      %go = arith.cmpf ogt, %first, %limit : f32
+      scf.condition(%go) %t : tensor<8xf32>
+    } do {
+    ^bb0(%t: tensor<8xf32>):
+      %h = linalg.exp ins(%t : tensor<8xf32>) outs(%t : tensor<8xf32>) -> tensor<8xf32>
+      scf.yield %h : tensor<8xf32>
+    }
+    scf.yield %w : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}
+
+// What it began with is yielded as well: the loop begins with a copy. In the other side of the branch it is the last reader.
+// CHECK-LABEL: func.func @while_reads_again
+// CHECK: scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}})
+// CHECK: scf.if
+// CHECK: %[[COPY:.*]] = bufferization.alloc_tensor() copy(%[[A]])
+// CHECK: scf.while (%{{.*}} = %[[COPY]])
+// CHECK: } else {
+// CHECK: scf.while (%{{.*}} = %[[A]])
+func.func @while_reads_again(%x: tensor<8xf32>, %y: tensor<8xf32>, %n: index) -> (tensor<8xf32>, tensor<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %limit = arith.constant 1.0 : f32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %y) -> (tensor<8xf32>, tensor<8xf32>) {
+    %first = arith.cmpi eq, %i, %c0 : index
+    %s:2 = scf.if %first -> (tensor<8xf32>, tensor<8xf32>) {
+      %w = scf.while (%t = %a) : (tensor<8xf32>) -> tensor<8xf32> {
+        %e = tensor.extract %t[%c0] : tensor<8xf32>
+        %go = arith.cmpf ogt, %e, %limit : f32
+        scf.condition(%go) %t : tensor<8xf32>
+      } do {
+      ^bb0(%t: tensor<8xf32>):
+        %h = linalg.exp ins(%t : tensor<8xf32>) outs(%t : tensor<8xf32>) -> tensor<8xf32>
+        scf.yield %h : tensor<8xf32>
+      }
+      scf.yield %w, %a : tensor<8xf32>, tensor<8xf32>
+    } else {
+      %w = scf.while (%t = %a) : (tensor<8xf32>) -> tensor<8xf32> {
+        %e = tensor.extract %t[%c0] : tensor<8xf32>
+        %go = arith.cmpf ogt, %e, %limit : f32
+        scf.condition(%go) %t : tensor<8xf32>
+      } do {
+      ^bb0(%t: tensor<8xf32>):
+        %h = linalg.exp ins(%t : tensor<8xf32>) outs(%t : tensor<8xf32>) -> tensor<8xf32>
+        scf.yield %h : tensor<8xf32>
+      }
+      scf.yield %w, %b : tensor<8xf32>, tensor<8xf32>
+    }
+    scf.yield %s#0, %s#1 : tensor<8xf32>, tensor<8xf32>
+  }
+  return %r#0, %r#1 : tensor<8xf32>, tensor<8xf32>
 }
