@@ -87,6 +87,42 @@ def test_constants(type, bytes):
         assert result.dtype == dtype and np.array_equal(result, want.astype(dtype))
 
 
+ASSERTED = """#id = affine_map<(d0) -> (d0)>
+func.func @f(%x: tensor<?xf32>, %i: tensor<?xi64>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i64
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x, %i : tensor<?xf32>, tensor<?xi64>) outs(%e : tensor<?xf32>) {
+  ^bb0(%a: f32, %j: i64, %o: f32):
+    %k = linalg.index 0 : index
+    %p = arith.index_cast %k : index to i64
+    %s = arith.addi %j, %p : i64
+    %ok = arith.cmpi sge, %s, %zero : i64
+    cf.assert %ok, "an index is negative"
+    %r = arith.addf %a, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("target, device", [("cpu:host", "host"), ("nvidia:H200", "emulator")])
+def test_assertions_inside_of_nests(target, device):
+    """As torch-mlir writes them; the condition is one of the element and of its position."""
+    program = tilewright.compile(ASSERTED, target=target, device=device)
+    x = data(40)
+    assert np.array_equal(program(x, -np.arange(40)), x + x)
+    assert program(x[:0], np.arange(0)).shape == (0,)
+    for place in (0, 39):
+        indices = -np.arange(40)
+        indices[place] -= 1
+        with pytest.raises(tilewright.CallError):
+            program(x, indices)
+
+
 def test_large_constants_are_bytes(tmp_path):
     for count, expected in ((1000, b"[1000 x float]"), (20000, b"[80000 x i8]")):
         (tmp_path / "c.mlir").write_text(with_constant(f'dense<"0x{data(count).tobytes().hex()}">', "f32", count))

@@ -23,7 +23,8 @@
 /// kernels. Of an operation in a branch or loop it stands in there, since nobody
 /// asks for the size where the operation does not run.
 ///
-/// cf.assert is compared in the same way: %p, as a number, with 1.
+/// cf.assert is compared in the same way: %p, as a number, with 1. One in the body of a linalg.generic holds where it
+/// does for all elements, which a reduction finds out before the operation.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,12 +33,16 @@
 #include "core/Transforms/Passes.h"
 #include "dialects/Tile/TileDialect.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -265,12 +270,114 @@ void DemandChecker::checkExpansion(tensor::ExpandShapeOp op, int64_t d, ArrayRef
   tile::RequireSizeOp::create(builder, loc, product, given, IntegerAttr(), IntegerAttr());
 }
 
+/// The operations of a body that a value of it is computed by, in their order; nothing where one of them has effects.
+static std::optional<SetVector<Operation *>> computationOf(Value value, Block &body) {
+  SetVector<Operation *> operations;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  options.omitUsesFromAbove = false;
+  options.filter = [&](Operation *op) { return op->getBlock() == &body; };
+  if (failed(getBackwardSlice(value, &operations, options)))
+    return std::nullopt;
+  for (Operation *op : operations)
+    if (!isMemoryEffectFree(op))
+      return std::nullopt;
+  return operations;
+}
+
+/// Moves an assertion from the body of a linalg.generic on tensors in front of it, where it says that its condition
+/// holds for all elements:
+///
+///   linalg.generic ins(%a) {                      %all = linalg.generic ins(%a) outs(true) { and of all (%x >= 0) }
+///     cf.assert (%x >= 0)           becomes       cf.assert (tensor.extract %all[])
+///     ... }                                       linalg.generic ins(%a) { ... }
+///
+/// Inputs that only the results need are left out where the others give the extents of all loops. A condition that is
+/// the same for all elements is computed once, and holds where there are no elements.
+static void assertBefore(cf::AssertOp op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op->getParentOp());
+  if (!generic || !generic.hasPureTensorSemantics())
+    return;
+  std::optional<SetVector<Operation *>> computation = computationOf(op.getArg(), *generic.getBody());
+  if (!computation)
+    return;
+  MLIRContext *context = op.getContext();
+  OpBuilder builder(generic);
+  Location loc = op.getLoc();
+  auto ofElement = [&](Value value) { return value.getParentBlock() == generic.getBody() && !value.getDefiningOp(); };
+  bool varies =
+      ofElement(op.getArg()) || llvm::any_of(*computation, [&](Operation *each) {
+        return isa<linalg::IndexOp>(each) || each->getNumRegions() > 0 || llvm::any_of(each->getOperands(), ofElement);
+      });
+  if (!varies) {
+    IRMapping mapping;
+    for (Operation *each : *computation)
+      builder.clone(*each, mapping);
+    Value holds = mapping.lookupOrDefault(op.getArg());
+    for (Range &loop : cast<linalg::LinalgOp>(*generic).createLoopRanges(builder, loc)) {
+      if (std::optional<int64_t> size = getConstantIntValue(loop.size); size && *size > 0)
+        continue;
+      Value size = getValueOrCreateConstantIndexOp(builder, loc, loop.size);
+      Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+      Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, size, zero);
+      holds = arith::OrIOp::create(builder, loc, holds, isEmpty);
+    }
+    cf::AssertOp::create(builder, loc, holds, op.getMsg());
+    op.erase();
+    return;
+  }
+  auto isNeeded = [&](OpOperand &operand) {
+    BlockArgument element = generic.getMatchingBlockArgument(&operand);
+    return element == op.getArg() || llvm::any_of(*computation, [&](Operation *each) {
+             return llvm::is_contained(each->getOperands(), Value(element)) || each->getNumRegions() > 0;
+           });
+  };
+  SmallVector<OpOperand *> read;
+  SmallVector<AffineMap> maps;
+  for (OpOperand &operand : generic->getOpOperands())
+    if (isNeeded(operand)) {
+      read.push_back(&operand);
+      maps.push_back(generic.getMatchingIndexingMap(&operand));
+    }
+  if (maps.empty() || !inversePermutation(concatAffineMaps(maps, context))) {
+    read = llvm::map_to_vector(generic->getOpOperands(), [](OpOperand &operand) { return &operand; });
+    maps = generic.getIndexingMapsArray();
+  }
+  maps.push_back(AffineMap::get(generic.getNumLoops(), 0, context));
+
+  Value yes = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  Value start = tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{}, builder.getI1Type());
+  start = linalg::FillOp::create(builder, loc, yes, start).getResult(0);
+  SmallVector<Value> inputs = llvm::map_to_vector(read, [](OpOperand *operand) { return operand->get(); });
+  SmallVector<utils::IteratorType> loops(generic.getNumLoops(), utils::IteratorType::reduction);
+  auto all = linalg::GenericOp::create(
+      builder, loc, start.getType(), inputs, start, maps, loops, [&](OpBuilder &inner, Location, ValueRange elements) {
+        IRMapping mapping;
+        for (auto [operand, element] : llvm::zip(read, elements))
+          mapping.map(generic.getMatchingBlockArgument(operand), element);
+        for (Operation *each : *computation)
+          inner.clone(*each, mapping);
+        Value both = arith::AndIOp::create(inner, loc, elements.back(), mapping.lookupOrDefault(op.getArg()));
+        linalg::YieldOp::create(inner, loc, both);
+      });
+  Value holds = tensor::ExtractOp::create(builder, loc, all.getResult(0), ValueRange{});
+  cf::AssertOp::create(builder, loc, holds, op.getMsg());
+  op.erase();
+}
+
 /// What the program asserts is a demand like those of its operations: the call ends with the same status, where
 /// upstream's lowering ends the process. Failure inside of what several cores or lanes run at once, which cannot end
 /// the call.
 static LogicalResult requireAssertions(func::FuncOp function) {
   SmallVector<cf::AssertOp> assertions;
-  function.walk([&](cf::AssertOp op) { assertions.push_back(op); });
+  auto collect = [&] {
+    assertions.clear();
+    function.walk([&](cf::AssertOp op) { assertions.push_back(op); });
+  };
+  collect();
+  llvm::for_each(assertions, assertBefore);
+  collect();
   for (cf::AssertOp op : assertions) {
     for (Operation *parent = op->getParentOp(); parent != function; parent = parent->getParentOp())
       if (!isa<scf::IfOp, scf::ForOp, scf::WhileOp, scf::IndexSwitchOp, scf::ExecuteRegionOp>(parent))

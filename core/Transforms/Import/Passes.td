@@ -173,7 +173,8 @@ def CheckOperandSizes : Pass<"check-operand-sizes", "::mlir::ModuleOp"> {
     Runs on tensors, behind `name-sizes`. An operation on several tensors takes some of their dimensions to be equal. Those
     that are, by the definitions of the values, constants, sizes of arguments, or affine functions of these, are compared before
     the call begins. A dimension that is made of data is compared by `tile.require_size`, where it becomes known, and so is the
-    product of the sizes that a dimension of an argument is expanded to. What a `cf.assert` says is compared in the same way.
+    product of the sizes that a dimension of an argument is expanded to. What a `cf.assert` says is compared in the same way;
+    one in the body of a `linalg.generic` is moved in front of it, as a reduction over all elements.
 
     ```mlir
       %s = tensor.extract_slice %a[0] [%n] [1] : tensor<?xf32> to tensor<?xf32>      // %n: read

@@ -224,3 +224,48 @@ func.func @asserted(%p: i1, %a: tensor<4xf32>) -> tensor<4xf32> {
   cf.assert %p, "sizes are what was traced"
   return %a : tensor<4xf32>
 }
+
+// An assertion of each element holds where it does for all: the inputs that it needs are read before the operation.
+// CHECK-LABEL: func.func @asserted_of_elements
+// CHECK-SAME:    %[[A:.*]]: tensor<16xf32>, %[[N:.*]]: tensor<16xi64>
+// CHECK:         %[[ALL:.*]] = linalg.generic {{.*}}iterator_types = ["reduction"]} ins(%[[N]] : tensor<16xi64>)
+// CHECK:           arith.cmpi sge
+// CHECK:           arith.andi
+// CHECK:         %[[HOLDS:.*]] = tensor.extract %[[ALL]][]
+// CHECK:         %[[NUMBER:.*]] = arith.index_castui %[[HOLDS]]
+// CHECK:         tile.require_size %[[NUMBER]], %{{.*}}
+// CHECK:         linalg.generic {{.*}}iterator_types = ["parallel"]} ins(%[[A]], %[[N]]
+// CHECK-NOT:     cf.assert
+func.func @asserted_of_elements(%a: tensor<16xf32>, %n: tensor<16xi64>) -> tensor<16xf32> {
+  %c0 = arith.constant 0 : i64
+  %e = tensor.empty() : tensor<16xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%a, %n : tensor<16xf32>, tensor<16xi64>) outs(%e : tensor<16xf32>) {
+  ^bb0(%x: f32, %i: i64, %o: f32):
+    %p = arith.cmpi sge, %i, %c0 : i64
+    cf.assert %p, "an index is negative"
+    %r = math.sqrt %x : f32
+    linalg.yield %r : f32
+  } -> tensor<16xf32>
+  return %y : tensor<16xf32>
+}
+
+// One that is the same for all elements is computed once, and holds where there are none.
+// CHECK-LABEL: func.func @asserted_of_all
+// CHECK-SAME:    %[[A:.*]]: tensor<?xf32>, %[[P:.*]]: i1
+// CHECK:         %[[HAS_NONE:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : index
+// CHECK:         %[[HOLDS:.*]] = arith.ori %[[P]], %[[HAS_NONE]] : i1
+// CHECK:         %[[NUMBER:.*]] = arith.index_castui %[[HOLDS]]
+// CHECK:         tile.require_size %[[NUMBER]], %{{.*}}
+// CHECK-NOT:     "reduction"
+// CHECK:         linalg.generic
+// CHECK-NOT:     cf.assert
+func.func @asserted_of_all(%a: tensor<?xf32>, %p: i1) -> tensor<?xf32> {
+  %y = linalg.generic {indexing_maps = [#id], iterator_types = ["parallel"]} outs(%a : tensor<?xf32>) {
+  ^bb0(%o: f32):
+    cf.assert %p, "training is not supported"
+    %r = math.sqrt %o : f32
+    linalg.yield %r : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
