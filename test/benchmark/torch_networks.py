@@ -28,6 +28,8 @@ os.environ.setdefault("TILEWRIGHT_SDK", str(SOURCE / "build/release"))
 CACHES = {"TILEWRIGHT_CACHE_DIR": "tilewright", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
 CONTENDERS = ("tilewright", "inductor", "eager")
 PAGE = SOURCE / "docs/performance-networks.md"
+#: From this line on the page is not generated.
+BY_HAND = "\n## Where the time goes\n"
 
 
 def build(name, batch):
@@ -164,9 +166,18 @@ def first_calls(names):
     return rows
 
 
+#: Processors whose names the system does not say, by vendor, family and model.
+MICROARCHITECTURES = {("GenuineIntel", 6, 143): "Sapphire Rapids", ("GenuineIntel", 6, 207): "Emerald Rapids"}
+
+
 def processor():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine())
+        facts = dict([part.strip() for part in line.split(":", 1)] for line in file.read().split("\n\n")[0].splitlines() if ":" in line)
+    if "model name" not in facts:
+        return platform.machine()
+    key = (facts.get("vendor_id"), *(int(facts[n]) if facts.get(n, "").isdigit() else 0 for n in ("cpu family", "model")))
+    known = f" ({MICROARCHITECTURES[key]})" if key in MICROARCHITECTURES else ""
+    return f"{facts['model name']}{known}"
 
 
 def page(rows, calls, firsts, options):
@@ -238,7 +249,7 @@ def main():
     text = page(rows, calls, first_calls(firsts), options)
     print(text)
     if options.write:
-        PAGE.write_text(text)
+        PAGE.write_text(text + (BY_HAND + PAGE.read_text().split(BY_HAND)[1] if BY_HAND in PAGE.read_text() else ""))
 
 
 if __name__ == "__main__":
