@@ -34,8 +34,7 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   vectors &= !lanes;
   if (launches)
     simplifyHostCode(pm);
-  if (!lanes && !staged)
-    pm.addNestedPass<func::FuncOp>(createFuseHalos());
+  pm.addNestedPass<func::FuncOp>(createFuseHalos());
   if (!lanes) {
     pm.addNestedPass<func::FuncOp>(createScheduleChains());
     pm.addNestedPass<func::FuncOp>(createTileAndFuse());

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from conftest import FULL, SOURCE
-from lanes import emulate, with_chips
+from lanes import emulate, kernels, with_chips
 
 #: Sizes of an example and what stands for them; prime or odd where the program allows it.
 SMALLER = {
@@ -31,6 +31,17 @@ def test_example(name, chip, tool, tmp_path):
     path = tmp_path / f"{name}.mlir"
     path.write_text(text)
     emulate(tool, path, chip, "--modes", *OPEN.get(name, ()))
+
+
+@pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
+def test_a_blur_is_one_launch(chip, tool, tmp_path):
+    """The first pass is computed where the second one reads it, and no launch sets sums to zero."""
+    text = (SOURCE / "examples" / "blur.mlir").read_text()
+    for size, smaller in SMALLER["blur"].items():
+        text = re.sub(rf"(?<![0-9a-wyz_.]){size}(?=[x.<])", str(smaller), text)
+    (tmp_path / "blur.mlir").write_text(text)
+    kernel, = kernels(emulate(tool, tmp_path / "blur.mlir", chip))
+    assert kernel["blocks"] == -(-21 * 37 // 256)
 
 
 @pytest.mark.skipif(not FULL, reason="minutes a program: full mode only")

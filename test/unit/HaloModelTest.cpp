@@ -14,12 +14,12 @@ using namespace tilewright;
 
 namespace {
 
-MemoryModel model() {
+PassModel model() {
   if (TargetRegistry::get().targets().empty())
     registerLinkedTargets();
   auto chip = TargetRegistry::get().describe("cpu:sapphire-rapids");
   EXPECT_TRUE(bool(chip));
-  return MemoryModel(**chip);
+  return PassModel(**chip);
 }
 
 /// Two passes of five taps over `elements` floats; `again`: elements of the first for one of the second.
@@ -70,7 +70,7 @@ TEST(HaloModel, ARingComputesNothingAgain) {
 }
 
 TEST(HaloModel, MoreMemoryTakesLonger) {
-  MemoryModel chip = model();
+  MemoryModel chip = model().caches();
   double last = 0;
   for (double bytes = 1024; bytes < 1e10; bytes *= 4) {
     double seconds = chip.moveSeconds(bytes, bytes);

@@ -11,9 +11,9 @@
 
 namespace tilewright {
 
-HaloAnswer compareHalo(const HaloQuestion &q, const MemoryModel &model) {
+HaloAnswer compareHalo(const HaloQuestion &q, const PassModel &model) {
   auto pass = [&](double read, double written, double arithmetic, double loads) {
-    return std::max(model.moveSeconds(read, written), model.issueSeconds(arithmetic, loads));
+    return model.seconds({read, written, arithmetic, loads});
   };
   double first = q.between / q.lanes, second = q.elements / q.lanes; // vectors
   HaloAnswer answer;
@@ -26,7 +26,7 @@ HaloAnswer compareHalo(const HaloQuestion &q, const MemoryModel &model) {
     return answer;
   }
   double bytes = q.bytesBetween / std::max(q.between, 1.0); // of an element
-  double ring = model.moveSeconds(q.reads * q.elements * bytes, q.bytesBetween, q.ringBytes);
+  double ring = model.caches().moveSeconds(q.reads * q.elements * bytes, q.bytesBetween, q.ringBytes);
   answer.slid = std::max({pass(q.bytesIn, q.bytesOut, first * q.first.arithmetic + second * q.second.arithmetic,
                                first * q.first.loads + second * (q.second.loads + q.reads)),
                           ring});

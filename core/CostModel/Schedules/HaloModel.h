@@ -22,7 +22,7 @@
 #ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_HALOMODEL_H
 #define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_HALOMODEL_H
 
-#include "core/CostModel/Machine/MemoryModel.h"
+#include "core/CostModel/Machine/PassModel.h"
 
 namespace tilewright {
 
@@ -47,7 +47,7 @@ struct HaloAnswer {
   double apart = 0, fused = 0, slid = 0; // seconds
 };
 
-HaloAnswer compareHalo(const HaloQuestion &question, const MemoryModel &model);
+HaloAnswer compareHalo(const HaloQuestion &question, const PassModel &model);
 
 } // namespace tilewright
 

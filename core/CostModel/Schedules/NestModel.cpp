@@ -67,7 +67,7 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
       scatters |= access.writes && requests > 1;
       // What a subgroup's request touches: sectors, where its lanes' elements lie apart.
       int64_t touched = std::max(width * access.bytes, std::min(hierarchy.sectorBytes, iterations * access.step));
-      bytes += iterations * std::min(hierarchy.sectorBytes, access.step);
+      bytes += access.again ? 0 : iterations * std::min(hierarchy.sectorBytes, access.step);
       plan.requests += requests;
       requestClocks += requests * std::max(leastRequest, hierarchy.lanes * touched / port);
     }

@@ -45,6 +45,7 @@ struct NestTask {
     int64_t run = 1;   // neighbouring elements, a power of two, that one access may move: their address is aligned
     int64_t step = 4;  // bytes from an iteration's element to the next one's; 0: one element for all of a row
     bool writes = false;
+    bool again = false; // another access of the iteration moves over the same elements: a cache has them
   };
   int64_t rows = 1, length = 1;
   std::vector<Access> accesses;

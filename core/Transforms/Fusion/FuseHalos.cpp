@@ -7,10 +7,12 @@
 //
 // A stencil that reads several elements of what another one wrote computes
 // those elements itself, or takes them from a circular buffer of rows, if moving the buffer
-// between them costs more.
+// between them costs more. Where each nest is a launch, a stencil that stays alone keeps its sums in
+// registers from their beginning.
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Contraction.h"
 #include "core/Transforms/Fusion/StencilPair.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
@@ -28,9 +30,25 @@ using namespace tilewright;
 
 namespace {
 
+/// Whether a unit may compute the nest: it has a dimension of the result for each of two operands.
+bool isProduct(const Stencil &stencil) {
+  FailureOr<Contraction> contraction = recognizeContraction(stencil.nest);
+  return succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
+}
+
+/// Whether neighbouring lanes would read neighbouring elements: along the innermost dimension of the result all loads
+/// go in small steps. Others are sums along rows, which lanes share.
+bool isAlongLanes(const Stencil &stencil) {
+  constexpr int64_t mostStep = 4; // of a strided window
+  unsigned row = stencil.space.back();
+  return llvm::all_of(stencil.nest.loads, [&](const Access &load) {
+    return !load.dims().test(row) || std::abs(load.stride(row).value_or(INT64_MAX)) <= mostStep;
+  });
+}
+
 struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
   /// Fuses one pair of `block`, if any is worth it.
-  bool fuseOne(Block &block, const NestContext &context) {
+  bool fuseOne(Block &block, const PassModel &model, int64_t threads) {
     SmallVector<Stencil, 0> stencils;
     for (auto loop : block.getOps<AffineForOp>())
       if (std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints))
@@ -40,10 +58,14 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
         if (llvm::none_of(second.nest.loads, [&](const Access &load) { return load.memref == first.target(); }) ||
             !first.nest.root()->isBeforeInBlock(second.nest.root()))
           continue;
+        // Of caches the model sees products as the cores compute them.
+        if (!model.onCaches() &&
+            (isProduct(first) || isProduct(second) || !isAlongLanes(first) || !isAlongLanes(second)))
+          continue;
         StencilPair pair(first, second);
         if (!seen.insert({first.nest.root(), second.nest.root()}).second || !pair.isLegal())
           continue;
-        HaloAnswer answer = pair.compare(context.model, context.settings.threads);
+        HaloAnswer answer = pair.compare(model, threads);
         bool slides = answer.slid < answer.fused && answer.slid < answer.apart;
         bool fuses = !slides && answer.fused < answer.apart;
         if (DecisionLog *log = DecisionLog::of(&getContext())) {
@@ -73,15 +95,28 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
     return false;
   }
 
+  /// Writes stencils with sums anew, so that the nests before them that set these are gone.
+  static void beginInRegisters(Block &block) {
+    for (auto loop : llvm::to_vector(block.getOps<AffineForOp>())) {
+      std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints);
+      if (stencil && stencil->init && !isProduct(*stencil) && isAlongLanes(*stencil))
+        StencilPair(std::move(*stencil)).fuse();
+    }
+  }
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     for (Block &block : function.getBody())
       if (llvm::any_of(block, [](Operation &op) { return op.hasAttr(tile::scheduleAttr); }))
         return; // its nests are decided, and counted
     LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
-      for (Block &block : function.getBody())
-        while (fuseOne(block, context)) {
+      PassModel model(context.chip);
+      for (Block &block : function.getBody()) {
+        while (fuseOne(block, model, context.settings.threads)) {
         }
+        if (model.onLanes())
+          beginInRegisters(block);
+      }
     });
     if (failed(done))
       signalPassFailure();

@@ -35,6 +35,10 @@ def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
     for y: for x: buffer[(y + 1) mod 2, x] = f(image[y + 1, x], image[y + 1, x + 1])
            for x: out[y, x] = g(buffer[y mod 2, x], buffer[(y + 1) mod 2, x])
     ```
+
+    Rows follow each other on chips with caches alone; there nests that units may compute count as any, elsewhere these
+    stay as they are. Where each nest is a launch, a nest that sums up to 32 terms into each element of a buffer, and is
+    not fused, begins its sums in registers, and the nest that set them to a constant is gone.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }

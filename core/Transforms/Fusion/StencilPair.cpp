@@ -77,28 +77,28 @@ static StencilWork work(const Stencil &stencil, Value without, int64_t lanes, co
 }
 
 bool StencilPair::isLegal() {
-  if (!first.target().getDefiningOp<memref::AllocOp>() || first.target() == second.target())
+  if (!first->target().getDefiningOp<memref::AllocOp>() || first->target() == second.target())
     return false;
   Block *block = second.nest.root()->getBlock();
-  for (Operation *user : first.target().getUsers()) {
+  for (Operation *user : first->target().getUsers()) {
     Operation *top = block->findAncestorOpInBlock(*user);
-    if (!top || (top != first.nest.root() && top != first.init && top != second.nest.root() &&
+    if (!top || (top != first->nest.root() && top != first->init && top != second.nest.root() &&
                  !isa<memref::DeallocOp, memref::DimOp>(user)))
       return false;
   }
-  for (const Access &load : first.nest.loads)
+  for (const Access &load : first->nest.loads)
     if (load.memref == second.target() || isWrittenBetween(load.memref))
       return false;
   for (const Access &load : second.nest.loads)
-    if (load.memref == first.target() && load.map.getNumSymbols() != 0)
+    if (load.memref == first->target() && load.map.getNumSymbols() != 0)
       return false;
-  operations = first.points * static_cast<int64_t>(first.nest.body->getOperations().size());
+  operations = first->points * static_cast<int64_t>(first->nest.body->getOperations().size());
   operations *= rowsRead(1);
   return rowsRead(1) > 1 && (operations <= mostOperations || findWindow());
 }
 
 bool StencilPair::isWrittenBetween(Value memref) const {
-  return llvm::any_of(accessesBetween(memref, first.nest.root(), second.nest.root()), [&](Operation *op) {
+  return llvm::any_of(accessesBetween(memref, first->nest.root(), second.nest.root()), [&](Operation *op) {
     return op
         ->walk([&](Operation *inner) {
           bool reads = isa<AffineLoadOp, memref::DimOp>(inner) || !llvm::is_contained(inner->getOperands(), memref);
@@ -110,7 +110,7 @@ bool StencilPair::isWrittenBetween(Value memref) const {
 
 /// Elements of the first that `rows` neighbours of the second, side by side in the loop that is taken in steps, read.
 int64_t StencilPair::rowsRead(int64_t rows) const {
-  MLIRContext *context = first.target().getContext();
+  MLIRContext *context = first->target().getContext();
   SmallVector<Element> seen;
   for (int64_t row = 0; row < rows; ++row) {
     Element element;
@@ -121,7 +121,7 @@ int64_t StencilPair::rowsRead(int64_t rows) const {
     }
     forEachTap(second, element, [&](ArrayRef<AffineExpr> loops) {
       for (const Access &load : second.nest.loads)
-        if (load.memref == first.target()) {
+        if (load.memref == first->target()) {
           Element read = elementAt(load, loops, second.space.size());
           if (!llvm::is_contained(seen, read))
             seen.push_back(read);
@@ -135,9 +135,9 @@ int64_t StencilPair::rowsRead(int64_t rows) const {
 /// constants, which differ in the rows and in the position in a row alone.
 bool StencilPair::findWindow() {
   rowCount = 0;
-  MLIRContext *context = first.target().getContext();
+  MLIRContext *context = first->target().getContext();
   unsigned rank = second.space.size(), rows = rank - 2;
-  if (rank < 2 || first.space.size() != rank)
+  if (rank < 2 || first->space.size() != rank)
     return false;
   Element element;
   for (unsigned dim = 0; dim < rank; ++dim)
@@ -146,7 +146,7 @@ bool StencilPair::findWindow() {
   bool isWindow = true;
   forEachTap(second, element, [&](ArrayRef<AffineExpr> loops) {
     for (const Access &load : second.nest.loads) {
-      if (load.memref != first.target())
+      if (load.memref != first->target())
         continue;
       for (auto [dim, index] : llvm::enumerate(elementAt(load, loops, rank))) {
         auto offset = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(index - element[dim], rank, 0));
@@ -165,30 +165,30 @@ bool StencilPair::findWindow() {
   return true;
 }
 
-HaloAnswer StencilPair::compare(const MemoryModel &model, int64_t threads) {
+HaloAnswer StencilPair::compare(const PassModel &model, int64_t threads) {
   HaloQuestion question;
-  question.bytesBetween = bytesOf(first.target());
+  question.bytesBetween = bytesOf(first->target());
   question.bytesOut = bytesOf(second.target());
   llvm::SmallDenseSet<Value> inputs;
-  for (const Access &load : llvm::concat<const Access>(first.nest.loads, second.nest.loads))
-    if (load.memref != first.target() && load.memref != second.target() && inputs.insert(load.memref).second)
+  for (const Access &load : llvm::concat<const Access>(first->nest.loads, second.nest.loads))
+    if (load.memref != first->target() && load.memref != second.target() && inputs.insert(load.memref).second)
       question.bytesIn += bytesOf(load.memref);
   unsigned width = 8;
-  for (const Access &access : llvm::concat<const Access>(first.nest.loads, second.nest.loads))
+  for (const Access &access : llvm::concat<const Access>(first->nest.loads, second.nest.loads))
     width = std::max(width, cast<MemRefType>(access.memref.getType()).getElementTypeBitWidth());
   question.lanes = model.lanes(width);
-  auto between = cast<MemRefType>(first.target().getType());
+  auto between = cast<MemRefType>(first->target().getType());
   question.between = static_cast<double>(between.getNumElements());
   question.elements = static_cast<double>(cast<MemRefType>(second.target().getType()).getNumElements());
   question.reads = rowsRead(1);
-  // Rows share; a buffer of one dimension has none.
-  int64_t rows = second.space.size() > 1 ? model.rowsAtOnce() : 1;
+  // Rows that are computed together share; a buffer of one dimension has none.
+  int64_t rows = second.space.size() > 1 && model.onCaches() ? model.caches().rowsAtOnce() : 1;
   question.recompute = static_cast<double>(rowsRead(rows)) / static_cast<double>(rows);
-  question.first = work(first, {}, question.lanes, model);
-  question.second = work(second, first.target(), question.lanes, model);
+  question.first = work(*first, {}, question.lanes, model.caches());
+  question.second = work(second, first->target(), question.lanes, model.caches());
   // Rows of a circular buffer follow each other: one core writes them.
-  if (threads == 1 && findWindow())
-    question.ringBytes = bytesOf(first.target()) /
+  if (threads == 1 && model.onCaches() && findWindow())
+    question.ringBytes = bytesOf(first->target()) /
                          static_cast<double>(between.getNumElements() / between.getShape().back()) *
                          static_cast<double>(llvm::PowerOf2Ceil(rowCount));
   HaloAnswer answer = compareHalo(question, model);
@@ -198,10 +198,15 @@ HaloAnswer StencilPair::compare(const MemoryModel &model, int64_t threads) {
 }
 
 void StencilPair::eraseNests() {
-  for (AffineForOp old : {second.nest.root(), second.init, first.nest.root(), first.init})
+  for (AffineForOp old : {second.nest.root(), second.init})
     if (old)
       old.erase();
-  if (Operation *buffer = first.target().getDefiningOp(); buffer->use_empty())
+  if (!first)
+    return;
+  for (AffineForOp old : {first->nest.root(), first->init})
+    if (old)
+      old.erase();
+  if (Operation *buffer = first->target().getDefiningOp(); buffer->use_empty())
     buffer->erase();
 }
 
@@ -224,7 +229,7 @@ void StencilPair::fuse() {
     auto known = llvm::find_if(computed, [&](const auto &entry) { return entry.first == read; });
     if (known != computed.end())
       return known->second;
-    Value fresh = compute(at, first, read, nullptr);
+    Value fresh = compute(at, *first, read, nullptr);
     computed.push_back({read, fresh});
     return fresh;
   });
@@ -236,7 +241,7 @@ void StencilPair::slide() {
   Location loc = second.nest.root().getLoc();
   OpBuilder b(second.nest.root());
   const unsigned rank = second.space.size(), rows = rank - 2;
-  auto between = cast<MemRefType>(first.target().getType());
+  auto between = cast<MemRefType>(first->target().getType());
   const int64_t size = llvm::PowerOf2Ceil(rowCount), width = between.getShape().back();
   Value ring = memref::AllocOp::create(b, loc, MemRefType::get({size, width}, between.getElementType()));
   // `loop` enters a loop and returns what leaves it again.
@@ -260,7 +265,7 @@ void StencilPair::slide() {
     Element at(element.begin(), element.begin() + rows);
     at.push_back(row + rowBegin);
     at.push_back(element.back());
-    Value value = compute(b, first, at, nullptr);
+    Value value = compute(b, *first, at, nullptr);
     AffineStoreOp::create(b, loc, value, ring, mapOf({row % size, element.back()}), ivs);
     leave(along);
   };
@@ -281,7 +286,7 @@ void StencilPair::slide() {
   eraseNests();
 }
 
-/// The value of one element of `stencil`; `readFirst` gives elements of the first.
+/// The value of one element of `stencil`; `readFirst` gives elements of the first->
 Value StencilPair::compute(OpBuilder &b, const Stencil &stencil, const Element &element, Read readFirst) {
   Value sum;
   if (stencil.beginning)
@@ -308,12 +313,13 @@ Value StencilPair::read(OpBuilder &b, const Stencil &stencil, const Access &load
   if (load.memref == stencil.target())
     return sum;
   Element at = elementAt(load, loops, ivs.size());
-  if (load.memref == first.target())
+  if (first && load.memref == first->target())
     return readFirst(b, at);
   SmallVector<Value> operands(ivs);
   operands.append(load.symbols.begin(), load.symbols.end());
-  return AffineLoadOp::create(b, load.op->getLoc(), load.memref,
-                              AffineMap::get(ivs.size(), load.symbols.size(), at, b.getContext()), operands);
+  AffineMap map = AffineMap::get(ivs.size(), load.symbols.size(), at, b.getContext());
+  canonicalizeMapAndOperands(&map, &operands); // without loops that do not move it
+  return AffineLoadOp::create(b, load.op->getLoc(), load.memref, map, operands);
 }
 
 } // namespace tilewright

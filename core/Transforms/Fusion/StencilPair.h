@@ -32,12 +32,14 @@ constexpr int64_t mostStencilPoints = 32;
 class StencilPair {
 public:
   StencilPair(Stencil first, Stencil second) : first(std::move(first)), second(std::move(second)) {}
+  /// Of a stencil alone, for `fuse`: its sums begin in registers, and no nest sets their beginning.
+  explicit StencilPair(Stencil alone) : second(std::move(alone)) {}
 
   /// Whether the first may be computed where it is read: nobody else needs its buffer, it may move behind what stands
   /// between, and the second reads several elements for one of its own.
   bool isLegal();
   /// Times of the forms; those that cannot be written take forever.
-  HaloAnswer compare(const MemoryModel &model, int64_t threads);
+  HaloAnswer compare(const PassModel &model, int64_t threads);
   /// Writes one nest in the place of the second, and erases both.
   void fuse();
   /// Writes the rows of the first into a circular buffer from which the second reads, and erases both nests.
@@ -55,7 +57,8 @@ private:
                    llvm::ArrayRef<mlir::AffineExpr> loops, mlir::Value sum, Read readFirst);
   void eraseNests();
 
-  Stencil first, second;
+  std::optional<Stencil> first;
+  Stencil second;
   int64_t operations = 0;             // of a nest in which the first is computed for one of its elements
   int64_t rowBegin = 0, rowCount = 0; // rows of the first that a row of the second reads; 0: no such window
   llvm::SmallVector<mlir::Value> ivs; // loops of the nest that is written

@@ -205,6 +205,14 @@ std::optional<NestRuns> tilewright::planRuns(ArrayRef<AffineForOp> band, ArrayRe
     std::optional<NestTask::Access> known = describe(access, runs.inner(), loops, target.hierarchy.sectorBytes);
     if (!known)
       return std::nullopt;
+    // Taps of a window differ in constants alone.
+    known->again = llvm::any_of(ArrayRef(*accesses).take_front(task.accesses.size()), [&](const LinearAccess &before) {
+      return before.memref == access.memref && !before.isStore && !access.isStore &&
+             llvm::all_of(llvm::zip_equal(before.indices, access.indices), [](auto pair) {
+               auto &[a, b] = pair;
+               return a && b && a->terms == b->terms;
+             });
+    });
     task.accesses.push_back(*known);
     if (known->step != 0)
       task.most = std::max(task.most, known->run);

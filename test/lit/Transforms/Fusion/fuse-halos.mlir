@@ -1,4 +1,4 @@
-// RUN: tw-opt %s --fuse-halos --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: env TILEWRIGHT_TARGET_PATH=%build/test/plugins/adder tw-opt %s --fuse-halos --canonicalize --cse --split-input-file | FileCheck %s
 
 module attributes {tilewright.target = "cpu:sapphire-rapids"} {
 // Two passes of three taps: each element of the second computes the three rows of the first that it reads.
@@ -267,6 +267,90 @@ func.func @two_cores(%in: memref<1040x1024xf32>, %out: memref<1024x1024xf32>) {
       affine.store %s, %out[%y, %x] : memref<1024x1024xf32>
     }
   }
+  return
+}
+}
+
+// -----
+
+// Where each nest is a launch: the first stencil goes into the second, and a stencil alone begins its sums in registers.
+module attributes {tilewright.target = "amd:MI300X"} {
+// CHECK-LABEL: func.func private @launches
+// CHECK-NOT: memref.alloc
+// CHECK: affine.for
+// CHECK-NEXT: affine.for
+// CHECK-NOT: affine.for
+// CHECK: affine.store %{{.*}}, %arg2
+// CHECK: return
+func.func private @launches(%in: memref<1026x1024xf32>, %w: memref<3xf32>, %out: memref<1024x1024xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<1026x1024xf32>
+  affine.for %y = 0 to 1026 { affine.for %x = 0 to 1024 {
+    %p = affine.load %in[%y, %x] : memref<1026x1024xf32>
+    %q = arith.mulf %p, %p : f32
+    affine.store %q, %t[%y, %x] : memref<1026x1024xf32>
+  } }
+  affine.for %y = 0 to 1024 { affine.for %x = 0 to 1024 { affine.store %zero, %out[%y, %x] : memref<1024x1024xf32> } }
+  affine.for %y = 0 to 1024 { affine.for %x = 0 to 1024 { affine.for %k = 0 to 3 {
+    %p = affine.load %t[%y + %k, %x] : memref<1026x1024xf32>
+    %q = affine.load %w[%k] : memref<3xf32>
+    %a = affine.load %out[%y, %x] : memref<1024x1024xf32>
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %a, %m : f32
+    affine.store %s, %out[%y, %x] : memref<1024x1024xf32>
+  } } }
+  return
+}
+
+// Sums along a row are shared by lanes, and a product is a unit's: both stay as they are.
+// CHECK-LABEL: func.func private @others
+// CHECK: affine.for %{{.*}} = 0 to 16
+// CHECK: affine.for %{{.*}} = 0 to 16
+func.func private @others(%in: memref<1024x16xf32>, %sums: memref<1024xf32>, %b: memref<16x64xf32>, %c: memref<1024x64xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  affine.for %y = 0 to 1024 { affine.store %zero, %sums[%y] : memref<1024xf32> }
+  affine.for %y = 0 to 1024 { affine.for %k = 0 to 16 {
+    %p = affine.load %in[%y, %k] : memref<1024x16xf32>
+    %a = affine.load %sums[%y] : memref<1024xf32>
+    %s = arith.addf %a, %p : f32
+    affine.store %s, %sums[%y] : memref<1024xf32>
+  } }
+  affine.for %y = 0 to 1024 { affine.for %x = 0 to 64 { affine.store %zero, %c[%y, %x] : memref<1024x64xf32> } }
+  affine.for %y = 0 to 1024 { affine.for %x = 0 to 64 { affine.for %k = 0 to 16 {
+    %p = affine.load %in[%y, %k] : memref<1024x16xf32>
+    %q = affine.load %b[%k, %x] : memref<16x64xf32>
+    %a = affine.load %c[%y, %x] : memref<1024x64xf32>
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %a, %m : f32
+    affine.store %s, %c[%y, %x] : memref<1024x64xf32>
+  } } }
+  return
+}
+}
+
+// -----
+
+// A core's engines move each array once.
+module attributes {tilewright.target = "adder:slow"} {
+// CHECK-LABEL: func.func private @cores
+// CHECK-NOT: memref.alloc
+// CHECK: affine.for
+// CHECK-NEXT: affine.for
+// CHECK-NOT: affine.for
+// CHECK: return
+func.func private @cores(%in: memref<258x256xf32>, %out: memref<256x256xf32>) attributes {tilewright.kernel} {
+  %t = memref.alloc() : memref<258x256xf32>
+  affine.for %y = 0 to 258 { affine.for %x = 0 to 256 {
+    %p = affine.load %in[%y, %x] : memref<258x256xf32>
+    %q = arith.mulf %p, %p : f32
+    affine.store %q, %t[%y, %x] : memref<258x256xf32>
+  } }
+  affine.for %y = 0 to 256 { affine.for %x = 0 to 256 {
+    %p = affine.load %t[%y, %x] : memref<258x256xf32>
+    %q = affine.load %t[%y + 2, %x] : memref<258x256xf32>
+    %s = arith.subf %p, %q : f32
+    affine.store %s, %out[%y, %x] : memref<256x256xf32>
+  } }
   return
 }
 }

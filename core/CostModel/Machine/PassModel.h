@@ -1,0 +1,56 @@
+//===- PassModel.h - Seconds of a pass over arrays --------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What a nest takes that reads arrays once, computes, and writes arrays, on any
+/// chip:
+///
+///   caches        max(bytes at the rate of the memory that holds them, arithmetic, loads)
+///   lanes         launch + max(bytes / bandwidth, instructions / those that multiprocessors issue,
+///                              bytes of requests / bandwidth of the first cache's ports)
+///   scratchpads   max(arithmetic + loads, bytes in / engine, bytes out / engine) / cores
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_MACHINE_PASSMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_MACHINE_PASSMODEL_H
+
+#include "core/CostModel/Machine/MemoryModel.h"
+#include "tilewright/Cores.h"
+#include "tilewright/LaneOps.h"
+
+namespace tilewright {
+
+/// The work of a pass, in instructions of `lanes()` elements.
+struct PassWork {
+  double read = 0, written = 0;        // different bytes
+  double arithmetic = 0, accesses = 0; // loads, and stores where they are counted
+};
+
+class PassModel {
+public:
+  explicit PassModel(const TargetDescription &chip);
+
+  /// Elements of `bits` that one instruction takes.
+  int64_t lanes(unsigned bits) const { return blocks ? blocks->lanes : memory.lanes(bits); }
+  double seconds(const PassWork &work) const;
+  /// Whether nests run as launches of lanes, each iteration in one.
+  bool onLanes() const { return blocks.has_value(); }
+  /// Whether caches keep what threads use.
+  bool onCaches() const { return !blocks && !cores; }
+  const MemoryModel &caches() const { return memory; }
+
+private:
+  MemoryModel memory;
+  std::optional<LaneHierarchy> blocks;
+  std::optional<CoreHierarchy> cores;
+  double clock = 1, bandwidth = 1, issue = 1, port = 1, launch = 0; // per second, per clock, clocks
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_MACHINE_PASSMODEL_H
