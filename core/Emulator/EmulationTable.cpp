@@ -11,6 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/Rewriter.h"
+#include "core/Machine/LaneWords.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "tilewright/LaneOps.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -181,4 +184,91 @@ void EmulationTable::primitives(StringRef prefix) {
     b.storeTensor(op->getOperand(0), op->getOperand(1), op->getOperands().drop_front(2));
     return success();
   });
+}
+
+void EmulationTable::calls(StringRef prefix) {
+  primitives(prefix);
+  space(globalSpace, Space::Global);
+  space(scratchpadSpace, Space::Scratchpad);
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions by record
+//===----------------------------------------------------------------------===//
+
+/// The operands of what the record does, of an op that was made by it; failure if the op has another form.
+static FailureOr<SmallVector<Value>> operandsByRecord(Operation *op, const Emission &emission, const LaneWord &word,
+                                                      EmulationBuilder &b) {
+  SmallVector<Value> values(word.operands);
+  unsigned next = 0;
+  auto other = [&] { return b.refuse("only the form that the chip's record gives is known"); };
+  for (StringRef argument : emission.arguments) {
+    StringRef key;
+    unsigned operand;
+    bool isOperand = operandOfArgument(argument, key, operand);
+    if (key.empty()) {
+      if (next == op->getNumOperands())
+        return other();
+      values[operand] = op->getOperand(next++);
+    } else if (isOperand) {
+      auto number = op->getAttrOfType<IntegerAttr>(key);
+      if (!number)
+        return other();
+      values[operand] = b.constant(32, number.getInt());
+    } else if (op->getAttr(key) != parseAttribute(argument.split('=').second, op->getContext())) {
+      return other();
+    }
+  }
+  if (next != op->getNumOperands())
+    return other();
+  return values;
+}
+
+static void doWord(StringRef word, EmulationBuilder &b, ArrayRef<Value> v) {
+  if (word == "barrier")
+    b.barrier();
+  else if (word == "cluster_arrive")
+    b.clusterArrive();
+  else if (word == "cluster_wait")
+    b.clusterWait();
+  else if (word == "fence_engines")
+    b.fenceEngines();
+  else if (word == "fence_units")
+    b.fenceUnits();
+  else if (word == "phase_init")
+    b.phaseInit(v[0], v[1]);
+  else if (word == "first")
+    b.replace(b.first(v[0]));
+  else if (word.starts_with("commit_"))
+    b.commit(engineOf(word));
+  else
+    b.wait(engineOf(word), v[0]); // wait_copy, wait_store
+}
+
+void EmulationTable::instructions(llvm::ArrayRef<LaneInstruction> records) {
+  static const llvm::StringMap<LaneFact> facts = {{"lane_x", LaneFact::LaneX},
+                                                  {"block_x", LaneFact::BlockX},
+                                                  {"block_y", LaneFact::BlockY},
+                                                  {"block_z", LaneFact::BlockZ},
+                                                  {"block_in_cluster", LaneFact::BlockInCluster}};
+  for (const LaneInstruction &record : records) {
+    std::string name = (record.emit.kind == EmissionKind::InlineAsm ? "asm:" : "") + record.emit.name;
+    const LaneWord *word = laneWord(record.does);
+    if (!word)
+      continue;
+    if (auto known = facts.find(record.does); known != facts.end() && !rule(name))
+      fact(name, known->second);
+    if (rule(name))
+      continue;
+    if (word->isHint)
+      ignore(name);
+    else
+      on(name, [record, word](Operation *op, EmulationBuilder &b) -> LogicalResult {
+        FailureOr<SmallVector<Value>> operands = operandsByRecord(op, record.emit, *word, b);
+        if (failed(operands))
+          return failure();
+        doWord(record.does, b, *operands);
+        return success();
+      });
+  }
 }

@@ -97,6 +97,7 @@ FailureOr<RewrittenKernels> tilewright::rewriteKernels(ModuleOp source, std::sha
   result.impl->chip = std::move(chip);
   result.impl->table = table;
   result.impl->table.primitives(primitivePrefix);
+  result.impl->table.instructions(result.impl->chip->laneInstructions());
   readChip(*result.impl);
   if (failed(KernelRewriter(*result.module, *result.impl).run()))
     return failure();

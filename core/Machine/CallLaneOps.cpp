@@ -11,13 +11,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/CallLaneOps.h"
+#include "core/Machine/ExternalCall.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/MachineGraph.h"
 
 using namespace mlir;
 using namespace tilewright;
 
-CallLaneOps::CallLaneOps(const TargetDescription &chip, StringRef prefix) : prefix(prefix) {
+CallLaneOps::CallLaneOps(const TargetDescription &chip, StringRef prefix) : LaneOps(chip), prefix(prefix) {
   const Memory *from = chip.graph().backing(), *to = chip.graph().blockMemory();
   if (from && to)
     for (const MachineEdge *way : chip.graph().ways(*from, *to))
@@ -29,16 +30,9 @@ static Value constant(OpBuilder &builder, Location loc, int64_t value) {
 }
 
 Value CallLaneOps::call(OpBuilder &builder, Location loc, StringRef name, Type result, ValueRange operands) const {
-  auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
-  std::string symbol = prefix + name.str();
-  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(symbol);
-  if (!function) {
-    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    Type type = result ? result : LLVM::LLVMVoidType::get(builder.getContext());
-    function = LLVM::LLVMFuncOp::create(top, loc, symbol,
-                                        LLVM::LLVMFunctionType::get(type, llvm::to_vector(operands.getTypes())));
-  }
-  auto made = LLVM::CallOp::create(builder, loc, function, operands);
+  if (has(name))
+    return make(builder, loc, name, operands);
+  auto made = callExternal(builder, loc, prefix + name.str(), result, operands);
   return result ? made.getResult() : Value();
 }
 

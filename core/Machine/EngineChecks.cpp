@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/CopyPaths.h"
+#include "core/Machine/LaneWords.h"
 #include "core/Machine/RecordChecks.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
@@ -68,6 +69,47 @@ void tilewright::checkCopyPaths(const ChipTable &chip, Messages &messages) {
           "be ignored: a path has one record for rows, and one with arrangements = [\"transpose\"] for tiles that "
           "change rows and columns; keep the faster one, or give one record the bandwidth of both",
           first.name, copy.name, transposes(copy) ? "transposed tiles" : "rows", copy.from, copy.to));
+  }
+}
+
+void tilewright::checkLaneInstructions(const ChipTable &chip, Messages &messages) {
+  llvm::StringSet<> seen;
+  for (const LaneInstruction &instruction : chip.laneInstructions) {
+    auto add = [&](const std::string &what) {
+      messages.push_back(formatv("field 'laneInstructions': '{0}' {1}", instruction.does, what));
+    };
+    const LaneWord *word = laneWord(instruction.does);
+    if (!word) {
+      std::vector<std::string> words;
+      for (const LaneWord &each : laneWords)
+        words.push_back(each.word.str());
+      add("is nothing that a lane does by a record; the words are " + llvm::join(words, ", "));
+      continue;
+    }
+    if (!seen.insert(instruction.does).second)
+      add("stands twice");
+    if (instruction.emit.name.empty())
+      add("has no emission");
+    bool isOp = instruction.emit.kind == EmissionKind::MlirOp;
+    std::vector<bool> taken(word->operands);
+    for (llvm::StringRef argument : instruction.emit.arguments) {
+      llvm::StringRef key;
+      unsigned operand = 0;
+      bool isOperand = operandOfArgument(argument, key, operand);
+      if (argument.contains('=') && (key.empty() || argument.ends_with("=")))
+        add(formatv("has the argument \"{0}\"; attributes are \"NAME=VALUE\", the value as MLIR writes it", argument));
+      else if (!key.empty() && !isOp)
+        add(formatv("has the argument \"{0}\", but attributes are for MLIR ops", argument));
+      else if (isOperand ? operand >= word->operands : key.empty())
+        add(formatv("has the argument \"{0}\"; it has {1} operands, \"$0\" the first, and attributes \"NAME=VALUE\"",
+                    argument, word->operands));
+      else if (isOperand)
+        taken[operand] = true;
+    }
+    if (llvm::is_contained(taken, false))
+      add(formatv("has {0} operands, of which its emission takes only some", word->operands));
+    if (instruction.emit.kind == EmissionKind::InlineAsm && (word->operands || word->hasResult))
+      add("has operands or a result, which assembly of a record cannot name; use an intrinsic or an op");
   }
 }
 

@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/LaneChecks.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
@@ -58,6 +59,8 @@ std::string tilewright::missingHook(const Target &target) {
           "the hook 'laneOps' gives no operations for the chip '{0}', which runs lanes (its levels are '{1}', "
           "'{2}' and '{3}')",
           name, graph.parallelLevel()->name, graph.concurrentLevel()->name, graph.lockstepLevel()->name);
+    if (std::string fault = laneFault(target, **chip); !fault.empty())
+      return formatv("chip '{0}': {1}", name, fault);
   }
   std::string preferred = target.defaultChip();
   if (auto chip = target.describe(preferred); !chip)

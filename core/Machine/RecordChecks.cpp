@@ -337,6 +337,7 @@ Messages tilewright::checkChip(const ChipTable &chip) {
   }
   checkMemoryRoles(chip, messages);
   checkCopyPaths(chip, messages);
+  checkLaneInstructions(chip, messages);
   const TableDescription described("", chip);
   for (const MatrixUnit &unit : chip.units) {
     for (const std::string &feature : unit.features) {

@@ -25,6 +25,8 @@ void checkCopyPaths(const ChipTable &chip, std::vector<std::string> &messages);
 void checkEngine(const CopyEngine &engine, std::vector<std::string> &messages);
 /// Kinds and roundings that the compiler uses; elements and costs.
 void checkVectorOp(const VectorOp &op, std::vector<std::string> &messages);
+/// Words of instructions of lanes, each once, and the operands that their emissions take.
+void checkLaneInstructions(const ChipTable &chip, std::vector<std::string> &messages);
 /// Banks and latency.
 void checkMemory(const Memory &memory, std::vector<std::string> &messages);
 /// Roles that go with the kind of memory and tell register files apart; vectors of a power of two of bytes.

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Settings.h"
+#include "core/Machine/LaneChecks.h"
 #include "core/Machine/ModuleTarget.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -191,8 +192,11 @@ llvm::Expected<std::shared_ptr<const TargetDescription>> TargetRegistry::describ
   if (!vendor)
     return vendor.takeError();
   auto description = (*vendor)->describe(chip.empty() ? (*vendor)->defaultChip() : chip.str());
-  if (description)
-    descriptions[targetAndChip] = *description;
+  if (!description)
+    return description;
+  if (std::string fault = laneFault(**vendor, **description); !fault.empty())
+    return createStringError(formatv("chip '{0}:{1}': {2}", name, (*description)->chip(), fault));
+  descriptions[targetAndChip] = *description;
   return description;
 }
 

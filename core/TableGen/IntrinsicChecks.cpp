@@ -73,7 +73,27 @@ std::vector<std::string> tablegen::checkIntrinsic(const MatrixUnit &unit) {
                                  isFloat(operand.element) ? "integers" : "floats"));
   }
   if (type->getNumParams() != next)
-    messages.push_back(formatv("field 'emit' gives '{0}' {1} arguments, LLVM's intrinsic has {2}", unit.emit.name,
-                               next, type->getNumParams()));
+    messages.push_back(formatv("field 'emit' gives '{0}' {1} arguments, LLVM's intrinsic has {2}", unit.emit.name, next,
+                               type->getNumParams()));
   return messages;
+}
+
+std::vector<std::string> tablegen::checkIntrinsic(const LaneInstruction &instruction) {
+  const Emission &emit = instruction.emit;
+  if (emit.kind != EmissionKind::LlvmIntrinsic)
+    return {};
+  auto message = [&](const std::string &what) {
+    return std::vector<std::string>{formatv("field 'laneInstructions': '{0}' {1}", instruction.does, what)};
+  };
+  llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(emit.name);
+  if (id == llvm::Intrinsic::not_intrinsic)
+    return message(formatv("names '{0}', which is no intrinsic of this LLVM", emit.name));
+  if (llvm::Intrinsic::isOverloaded(id))
+    return {};
+  llvm::LLVMContext context;
+  unsigned parameters = llvm::Intrinsic::getType(context, id)->getNumParams();
+  if (parameters == emit.arguments.size())
+    return {};
+  return message(
+      formatv("gives '{0}' {1} arguments, LLVM's intrinsic has {2}", emit.name, emit.arguments.size(), parameters));
 }

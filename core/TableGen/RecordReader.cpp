@@ -340,6 +340,11 @@ ChipTable Reader::chip(const Record &record) {
     result.copies.push_back(copy(*each));
   for (const Record *each : record.getValueAsListOfDefs("vectorOps"))
     result.vectorOps.push_back(vectorOp(*each));
+  for (const Record *each : record.getValueAsListOfDefs("laneInstructions"))
+    result.laneInstructions.push_back({each->getValueAsString("does").str(), emission(*each->getValueAsDef("emit"))});
+  for (const LaneInstruction &instruction : result.laneInstructions)
+    for (const std::string &message : checkIntrinsic(instruction))
+      error(record, "chip '" + record.getName() + "': " + message);
   result.numbers = numbers(record, result);
 
   std::map<const Record *, size_t> places;

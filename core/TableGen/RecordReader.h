@@ -39,6 +39,8 @@ std::optional<Records> readRecords(const llvm::RecordKeeper &keeper, llvm::Strin
 
 /// Disagreements between the emission of a unit and LLVM's signature of the intrinsic that it names.
 std::vector<std::string> checkIntrinsic(const MatrixUnit &unit);
+/// The same of an instruction of lanes.
+std::vector<std::string> checkIntrinsic(const LaneInstruction &instruction);
 
 // The back ends.
 void writeTables(const Records &records, llvm::StringRef nameSpace, llvm::raw_ostream &os);

@@ -324,6 +324,12 @@ void Printer::chip(const ChipTable &chip) {
     emission("op.emit", op.emit);
     os << "  chip.vectorOps.push_back(std::move(op));\n  }\n";
   }
+  for (const LaneInstruction &instruction : chip.laneInstructions) {
+    os << "  {\n  tilewright::LaneInstruction instruction;\n";
+    set("instruction.does", instruction.does);
+    emission("instruction.emit", instruction.emit);
+    os << "  chip.laneInstructions.push_back(std::move(instruction));\n  }\n";
+  }
   for (const Fact &fact : chip.numbers)
     os << "  chip.numbers.push_back({tilewright::Number::" << enumerator(fact.number) << ", " << literal(fact.value)
        << ", " << literal(fact.source) << "});\n";

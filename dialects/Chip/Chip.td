@@ -138,6 +138,15 @@ class CopyEngine<string from_, string to_> {
   Emission emit = ?;
 }
 
+/// What a lane does in one op of the vendor's dialect, one intrinsic, one function or one line of assembly. `does` is a word of
+/// the table in docs/chip-description.md, which says the operands. Arguments of the emission, in order: "$0", "$1", .. operands
+/// of the op; "NAME=$0" an attribute of an MLIR op, made of a constant operand; "NAME=VALUE" one as MLIR writes it. The emulator
+/// does the same where it meets the op.
+class LaneInstruction<string does_, Emission emit_> {
+  string does = does_;
+  Emission emit = emit_;
+}
+
 /// An entry of the list `rates` of version 6. Refused with the name of the field that it is now.
 class Rate<string op_, PerClock perClock_, Source source_> {
   string op = op_;
@@ -167,6 +176,7 @@ class Chip<string name_> : ArithmeticNumbers, MoveNumbers, CoreNumbers, TeamNumb
   list<MatrixUnit> units = [];
   list<UnitCost> costs = [];
   list<VectorOp> vectorOps = [];
+  list<LaneInstruction> laneInstructions = [];
   list<Rate> rates = [];              // refused
 }
 
@@ -185,6 +195,7 @@ class Variant<string name_, Chip like> : Chip<name_> {
   let units = like.units;
   let costs = like.costs;
   let vectorOps = like.vectorOps;
+  let laneInstructions = like.laneInstructions;
   // Numbers.td
   let fma_f32 = like.fma_f32;
   let fma_f64 = like.fma_f64;

@@ -52,6 +52,16 @@ defvar Rdna4Units = [wmma_rdna4_f16_f32, wmma_rdna4_bf16_f32, wmma_rdna4_i8_i32,
 /// Half of the registers of a CDNA lane, which the matrix units add up in.
 def AccumulatorFile : RegisterFile<"sums", "lane", 256, 4> { let role = Accumulators; }
 
+/// What one op of ROCDL does. Lowering.cpp has the rest.
+defvar Instructions = [
+  LaneInstruction<"lane_x", MlirOp<"rocdl.workitem.id.x", []>>,
+  LaneInstruction<"block_x", MlirOp<"rocdl.workgroup.id.x", []>>,
+  LaneInstruction<"block_y", MlirOp<"rocdl.workgroup.id.y", []>>,
+  LaneInstruction<"block_z", MlirOp<"rocdl.workgroup.id.z", []>>,
+  LaneInstruction<"first", MlirOp<"rocdl.readfirstlane", ["$0"]>>,
+  LaneInstruction<"keep_order", MlirOp<"rocdl.sched.barrier", ["mask=0 : i32"]>>
+];
+
 /// `gbs`: bandwidth of global memory in GB/s; `registers`: 32-bit registers of a lane, `file` those of a compute unit.
 /// Scalar registers are those that a program names; VCC and what traps keep are others.
 class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib, int gbs, int l2MiB, int l2Rate,
@@ -69,6 +79,7 @@ class Gpu<string name, string architecture, int cus, int wave, int mhz, int gib,
     RegisterFile<"scalar", "subgroup", 106, 4>,
     RegisterFile<"register", "lane", registers, 4>
   ] # !if(!eq(wave, 64), [AccumulatorFile], []<Memory>);
+  let laneInstructions = Instructions;
   let issue = Fact<PerClock<issues>, Manual>; let fma_f32 = Fact<PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>;
   let add_f32 = Fact<PerClock<issues, !if(!eq(wave, 64), 4, 1)>, Manual>; let exp2_f32 = Fact<PerClock<issues, 16>, Manual>;
   let load = Fact<PerClock<1, 4>, Manual>; let store = Fact<PerClock<1, 4>, Manual>;

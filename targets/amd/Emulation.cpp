@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What each op that Lowering.cpp makes means, and how LDS serves a wavefront.
+/// What each op that Lowering.cpp makes means. The emulator knows what records of
+/// Chips.td do.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -138,10 +139,6 @@ void amd::emulate(EmulationTable &table) {
   table.space(globalSpace, Space::Global);
   table.space(scratchpadSpace, Space::Scratchpad);
   table.space(5, Space::Private);
-  table.fact(ROCDL::ThreadIdXOp::getOperationName(), LaneFact::LaneX);
-  table.fact(ROCDL::BlockIdXOp::getOperationName(), LaneFact::BlockX);
-  table.fact(ROCDL::BlockIdYOp::getOperationName(), LaneFact::BlockY);
-  table.fact(ROCDL::BlockIdZOp::getOperationName(), LaneFact::BlockZ);
   emulateBarriers(table);
   table.endAwaitsCopies = true; // s_endpgm waits until all counters are 0
   table.on(ROCDL::DsBpermuteOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
@@ -153,13 +150,8 @@ void amd::emulate(EmulationTable &table) {
   emulateBuffers(table);
   emulateColumns<ROCDL::ds_read_tr8_b64>(table, 1);
   emulateColumns<ROCDL::ds_read_tr16_b64>(table, 2);
-  table.ignore(ROCDL::SchedBarrier::getOperationName());
   table.on(("asm:" + amd::heldBase).str(), [](Operation *op, EmulationBuilder &b) {
     b.replace(op->getOperand(0));
-    return success();
-  });
-  table.on(ROCDL::ReadfirstlaneOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
-    b.replace(b.first(op->getOperand(0)));
     return success();
   });
   table.on("llvm.amdgcn.perm", [](Operation *op, EmulationBuilder &b) {

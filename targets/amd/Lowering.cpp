@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The operations of a lane in the ROCDL dialect.
+/// The operations of a lane in the ROCDL dialect that are more than one
+/// instruction: the others are records of Chips.td.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -26,23 +27,12 @@ namespace {
 class AmdLaneOps : public LaneOps {
 public:
   explicit AmdLaneOps(const TargetDescription &chip)
-      : rdna(chip.levels()[2].count == 32), alignment(int64_t(chip.number(Number::LoadAlignment).value_or(16))) {
+      : LaneOps(chip), rdna(chip.levels()[2].count == 32),
+        alignment(int64_t(chip.number(Number::LoadAlignment).value_or(16))) {
     for (const CopyEngine &engine : chip.copies()) {
       direct |= engine.name == "LoadToLds";
       columns |= engine.name == "DsReadTr";
     }
-  }
-
-  Value threadId(OpBuilder &builder, Location loc) const override {
-    return ROCDL::ThreadIdXOp::create(builder, loc, builder.getI32Type());
-  }
-
-  Value blockId(OpBuilder &builder, Location loc, unsigned dim) const override {
-    if (dim == 0)
-      return ROCDL::BlockIdXOp::create(builder, loc, builder.getI32Type());
-    if (dim == 1)
-      return ROCDL::BlockIdYOp::create(builder, loc, builder.getI32Type());
-    return ROCDL::BlockIdZOp::create(builder, loc, builder.getI32Type());
   }
 
   /// Fences of LDS alone: loads from global memory stay under way. LLVM waits for all copies past the registers before
@@ -116,10 +106,6 @@ public:
     ROCDL::SWaitcntOp::create(builder, loc, fragmentsArrived);
     ROCDL::SchedBarrier::create(builder, loc, 0);
   }
-  void keepOrder(OpBuilder &builder, Location loc) const override { ROCDL::SchedBarrier::create(builder, loc, 0); }
-  Value uniform(OpBuilder &builder, Location loc, Value value) const override {
-    return ROCDL::ReadfirstlaneOp::create(builder, loc, value.getType(), value);
-  }
   Value loadColumns(OpBuilder &builder, Location loc, Value address, int64_t elementBytes) const override {
     if (!columns)
       return {};
@@ -146,18 +132,6 @@ public:
     return LLVM::CallIntrinsicOp::create(builder, loc, word, builder.getStringAttr("llvm.amdgcn.perm"),
                                          ValueRange{high, low, constant})
         .getResult(0);
-  }
-
-  Value scratchpad(OpBuilder &builder, Location loc, ModuleOp module, int64_t bytes) const override {
-    std::string name = "tilewright_shared_" + std::to_string(bytes);
-    if (!module.lookupSymbol(name)) {
-      OpBuilder global = OpBuilder::atBlockBegin(module.getBody());
-      auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
-      LLVM::GlobalOp::create(global, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
-                             LLVM::UndefAttr::get(builder.getContext()), /*alignment=*/1024, scratchpadSpace);
-    }
-    return LLVM::AddressOfOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), scratchpadSpace),
-                                     name);
   }
 
   void finishLaunch(LLVM::LLVMFuncOp function, const LaunchShape &shape) const override {

@@ -116,6 +116,29 @@ class LanePrices<int half, int single, int double> {
 // Chips
 //===----------------------------------------------------------------------===//
 
+/// What one op of NVVM does. Lowering.cpp has the rest.
+defvar Instructions = [
+  LaneInstruction<"lane_x", MlirOp<"nvvm.read.ptx.sreg.tid.x", []>>,
+  LaneInstruction<"block_x", MlirOp<"nvvm.read.ptx.sreg.ctaid.x", []>>,
+  LaneInstruction<"block_y", MlirOp<"nvvm.read.ptx.sreg.ctaid.y", []>>,
+  LaneInstruction<"block_z", MlirOp<"nvvm.read.ptx.sreg.ctaid.z", []>>,
+  LaneInstruction<"block_in_cluster", MlirOp<"nvvm.read.ptx.sreg.cluster.ctarank", []>>,
+  LaneInstruction<"barrier", MlirOp<"nvvm.barrier0", []>>,
+  LaneInstruction<"cluster_arrive", MlirOp<"nvvm.cluster.arrive", []>>,
+  LaneInstruction<"cluster_wait", MlirOp<"nvvm.cluster.wait", []>>,
+  LaneInstruction<"commit_copy", MlirOp<"nvvm.cp.async.commit.group", []>>,
+  LaneInstruction<"wait_copy", MlirOp<"nvvm.cp.async.wait.group", ["n=$0"]>>,
+  LaneInstruction<"commit_store", MlirOp<"nvvm.cp.async.bulk.commit.group", []>>,
+  LaneInstruction<"wait_store", MlirOp<"nvvm.cp.async.bulk.wait_group", ["group=$0", "read=unit"]>>,
+  LaneInstruction<"phase_init", MlirOp<"nvvm.mbarrier.init", ["$0", "$1"]>>,
+  LaneInstruction<"fence_engines",
+                  MlirOp<"nvvm.fence.proxy", ["kind=#nvvm.proxy_kind<async.shared>", "space=#nvvm.shared_space<cta>"]>>,
+  LaneInstruction<"fence_units", MlirOp<"nvvm.wgmma.fence.aligned", []>>,
+  LaneInstruction<"commit_unit", MlirOp<"nvvm.wgmma.commit.group.sync.aligned", []>>,
+  LaneInstruction<"grow_registers", MlirOp<"nvvm.setmaxregister", ["regCount=$0", "action=#nvvm<action increase>"]>>,
+  LaneInstruction<"shrink_registers", MlirOp<"nvvm.setmaxregister", ["regCount=$0", "action=#nvvm<action decrease>"]>>
+];
+
 /// `gbs`: bandwidth of global memory in GB/s; `sharedKiB`: largest scratchpad of one block.
 class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gib, int gbs, int l2MiB, int l2Rate,
           int sharedKiB, int lanes, Source sheet> : Chip<name> {
@@ -133,6 +156,7 @@ class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gi
     RegisterFile<"registers", "block", 65536, 4>,
     RegisterFile<"register", "lane", 255, 4>
   ];
+  let laneInstructions = Instructions;
   let issue = Fact<PerClock<4>, Guide>; let fma_f32 = Fact<PerClock<lanes, 32>, Guide>;
   let add_f32 = Fact<PerClock<lanes, 32>, Guide>; let exp2_f32 = Fact<PerClock<16, 32>, Guide>;
   let load = Fact<PerClock<1>, Guide>; let store = Fact<PerClock<1>, Guide>; let shuffle = Fact<PerClock<1>, Guide>;

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What each op that Lowering.cpp makes means.
+/// What each op that Lowering.cpp makes means. The emulator knows what records of
+/// Chips.td do.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +20,6 @@ using namespace tilewright;
 
 /// mbarriers, tensor copies, wgmma.
 static void emulateRings(EmulationTable &table) {
-  table.on(NVVM::MBarrierInitOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
-    auto init = cast<NVVM::MBarrierInitOp>(op);
-    b.phaseInit(init.getAddr(), init.getCount());
-    return success();
-  });
   table.on(NVVM::MBarrierArriveExpectTxOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto arrive = cast<NVVM::MBarrierArriveExpectTxOp>(op);
     b.phaseExpect(arrive.getAddr(), arrive.getTxcount());
@@ -59,14 +55,6 @@ static void emulateRings(EmulationTable &table) {
     b.storeTensor(store.getTmaDescriptor(), store.getSrcMem(), store.getCoordinates());
     return success();
   });
-  table.on(NVVM::CpAsyncBulkCommitGroupOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
-    b.commit(Engine::Store);
-    return success();
-  });
-  table.on(NVVM::CpAsyncBulkWaitGroupOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
-    b.wait(Engine::Store, b.constant(32, cast<NVVM::CpAsyncBulkWaitGroupOp>(op).getGroup()));
-    return success();
-  });
   table.on(NVVM::BarrierOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto barrier = cast<NVVM::BarrierOp>(op);
     if (!barrier.getBarrierId() || !barrier.getNumberOfThreads() || barrier.getReductionOp())
@@ -74,18 +62,9 @@ static void emulateRings(EmulationTable &table) {
     b.barrier(barrier.getBarrierId(), barrier.getNumberOfThreads());
     return success();
   });
-  table.fact(NVVM::ClusterId::getOperationName(), LaneFact::BlockInCluster);
   table.on(NVVM::MapaOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto map = cast<NVVM::MapaOp>(op);
     b.replace(b.mapToBlock(map.getA(), map.getB(), map.getRes().getType()));
-    return success();
-  });
-  table.on(NVVM::ClusterArriveOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
-    b.clusterArrive();
-    return success();
-  });
-  table.on(NVVM::ClusterWaitOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
-    b.clusterWait();
     return success();
   });
   table.fencedEngines = true;
@@ -95,16 +74,7 @@ static void emulateRings(EmulationTable &table) {
       b.fenceEngines();
     return success();
   });
-  table.ignore(NVVM::SetMaxRegisterOp::getOperationName());
   table.fencedRegisters = true;
-  table.on(NVVM::WgmmaFenceAlignedOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
-    b.fenceUnits();
-    return success();
-  });
-  table.on(NVVM::WgmmaGroupSyncAlignedOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
-    b.commit(Engine::Unit);
-    return success();
-  });
   table.on("asm:wgmma.wait_group.sync.aligned ", [](Operation *op, EmulationBuilder &b) {
     auto assembly = cast<LLVM::InlineAsmOp>(op);
     int64_t pending = 0;
@@ -132,25 +102,9 @@ void nvidia::emulate(EmulationTable &table) {
   table.space(globalSpace, Space::Global);
   table.space(scratchpadSpace, Space::Scratchpad);
   table.space(7, Space::Cluster);
-  table.fact(NVVM::ThreadIdXOp::getOperationName(), LaneFact::LaneX);
-  table.fact(NVVM::BlockIdXOp::getOperationName(), LaneFact::BlockX);
-  table.fact(NVVM::BlockIdYOp::getOperationName(), LaneFact::BlockY);
-  table.fact(NVVM::BlockIdZOp::getOperationName(), LaneFact::BlockZ);
-  table.on(NVVM::Barrier0Op::getOperationName(), [](Operation *, EmulationBuilder &b) {
-    b.barrier();
-    return success();
-  });
   table.on(NVVM::CpAsyncOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
     auto copy = cast<NVVM::CpAsyncOp>(op);
     b.copyAsync(Engine::Copy, copy.getDst(), copy.getSrc(), copy.getSize(), copy.getCpSize());
-    return success();
-  });
-  table.on(NVVM::CpAsyncCommitGroupOp::getOperationName(), [](Operation *, EmulationBuilder &b) {
-    b.commit(Engine::Copy);
-    return success();
-  });
-  table.on(NVVM::CpAsyncWaitGroupOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {
-    b.wait(Engine::Copy, b.constant(32, cast<NVVM::CpAsyncWaitGroupOp>(op).getN()));
     return success();
   });
   table.on(NVVM::LdMatrixOp::getOperationName(), [](Operation *op, EmulationBuilder &b) {

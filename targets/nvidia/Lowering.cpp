@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The operations of a lane in the NVVM dialect.
+/// The operations of a lane in the NVVM dialect that are more than one
+/// instruction: the others are records of Chips.td.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -23,22 +24,9 @@ namespace {
 
 class NvidiaLaneOps : public LaneOps {
 public:
-  /// `copies`: the chip has cp.async.
-  explicit NvidiaLaneOps(bool copies) : copies(copies) {}
-
-  Value threadId(OpBuilder &builder, Location loc) const override {
-    return NVVM::ThreadIdXOp::create(builder, loc, builder.getI32Type());
-  }
-
-  Value blockId(OpBuilder &builder, Location loc, unsigned dim) const override {
-    if (dim == 0)
-      return NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
-    if (dim == 1)
-      return NVVM::BlockIdYOp::create(builder, loc, builder.getI32Type());
-    return NVVM::BlockIdZOp::create(builder, loc, builder.getI32Type());
-  }
-
-  void barrier(OpBuilder &builder, Location loc) const override { NVVM::Barrier0Op::create(builder, loc); }
+  explicit NvidiaLaneOps(const TargetDescription &chip)
+      : LaneOps(chip),
+        copies(llvm::any_of(chip.copies(), [](const CopyEngine &engine) { return engine.name == "CpAsync"; })) {}
 
   bool asyncCopy(OpBuilder &builder, Location loc, Value destination, Value source, int64_t bytes,
                  Value valid) const override {
@@ -50,12 +38,6 @@ public:
     return true;
   }
   bool countsGroups() const override { return copies; }
-  void commitCopies(OpBuilder &builder, Location loc) const override {
-    NVVM::CpAsyncCommitGroupOp::create(builder, loc);
-  }
-  void waitCopies(OpBuilder &builder, Location loc, int64_t pending) const override {
-    NVVM::CpAsyncWaitGroupOp::create(builder, loc, uint32_t(pending));
-  }
 
   SmallVector<Value> loadMatrices(OpBuilder &builder, Location loc, Value address, unsigned count,
                                   bool transposed) const override {
@@ -89,9 +71,6 @@ public:
 
   //===-- Phases are mbarriers, tiles come by tensor copies -----------------===//
 
-  void makePhase(OpBuilder &builder, Location loc, Value address, int64_t arrivals) const override {
-    NVVM::MBarrierInitOp::create(builder, loc, address, i32(builder, loc, arrivals), Value());
-  }
   void arrivePhase(OpBuilder &builder, Location loc, Value address, int64_t bytes, Value rank) const override {
     if (rank) {
       auto cluster = LLVM::LLVMPointerType::get(builder.getContext(), clusterSpace);
@@ -127,27 +106,9 @@ public:
                                                        NVVM::TMAStoreMode::TILE, Value());
     return true;
   }
-  void commitStores(OpBuilder &builder, Location loc) const override {
-    NVVM::CpAsyncBulkCommitGroupOp::create(builder, loc);
-  }
-  void waitStores(OpBuilder &builder, Location loc, int64_t pending) const override {
-    NVVM::CpAsyncBulkWaitGroupOp::create(builder, loc, uint32_t(pending), builder.getUnitAttr());
-  }
-  void fenceEngines(OpBuilder &builder, Location loc) const override { fenceAsync(builder, loc); }
   void groupBarrier(OpBuilder &builder, Location loc, Value number, int64_t lanes) const override {
     NVVM::BarrierOp::create(builder, loc, Type(), number, i32(builder, loc, lanes), NVVM::BarrierReductionAttr(),
                             Value());
-  }
-  Value clusterRank(OpBuilder &builder, Location loc) const override {
-    return NVVM::ClusterId::create(builder, loc, builder.getI32Type());
-  }
-  void clusterBarrier(OpBuilder &builder, Location loc) const override {
-    NVVM::ClusterArriveOp::create(builder, loc, UnitAttr());
-    NVVM::ClusterWaitOp::create(builder, loc, UnitAttr());
-  }
-  void resizeRegisters(OpBuilder &builder, Location loc, int64_t registers, bool grows) const override {
-    NVVM::SetMaxRegisterOp::create(builder, loc, uint32_t(registers),
-                                   grows ? NVVM::SetMaxRegisterAction::increase : NVVM::SetMaxRegisterAction::decrease);
   }
 
   //===-- wgmma -------------------------------------------------------------===//
@@ -172,11 +133,6 @@ public:
     }
     return constant ? LLVM::AddOp::create(builder, loc, result, i64(constant >> 4)).getResult() : result;
   }
-  void beginUnits(OpBuilder &builder, Location loc) const override { NVVM::WgmmaFenceAlignedOp::create(builder, loc); }
-  void commitUnits(OpBuilder &builder, Location loc) const override {
-    NVVM::WgmmaGroupSyncAlignedOp::create(builder, loc);
-  }
-
   /// Assembly whose operands are tied to its results: nothing that uses them can move up across the wait.
   SmallVector<Value> waitUnits(OpBuilder &builder, Location loc, int64_t pending,
                                ValueRange accumulators) const override {
@@ -296,11 +252,6 @@ private:
   static Value i32(OpBuilder &builder, Location loc, int64_t number) {
     return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), builder.getI32IntegerAttr(int32_t(number)));
   }
-  /// Orders accesses of lanes before those of engines.
-  static void fenceAsync(OpBuilder &builder, Location loc) {
-    NVVM::FenceProxyOp::create(builder, loc, NVVM::ProxyKind::async_shared,
-                               NVVM::SharedSpaceAttr::get(builder.getContext(), NVVM::SharedSpace::shared_cta));
-  }
   /// Fields `next`.. of a structure as a vector.
   static Value vectorOf(OpBuilder &builder, Location loc, Value fields, VectorType type, int64_t &next) {
     Value result = LLVM::PoisonOp::create(builder, loc, type);
@@ -316,6 +267,5 @@ private:
 } // namespace
 
 std::unique_ptr<LaneOps> nvidia::laneOps(const TargetDescription &chip) {
-  bool copies = llvm::any_of(chip.copies(), [](const CopyEngine &engine) { return engine.name == "CpAsync"; });
-  return std::make_unique<NvidiaLaneOps>(copies);
+  return std::make_unique<NvidiaLaneOps>(chip);
 }

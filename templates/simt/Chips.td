@@ -32,6 +32,7 @@ def @Name@1 : Chip<"@NAME@1"> {
     RegisterFile<"register", "lane", 255, 4>      // that one lane can name
   ];
   let copies = [CopyIn];
+  let laneInstructions = [LaneInstruction<"barrier", InlineAsm<"@NAME@.barrier", []>>];
   let units = Units;
   // Instructions of a subgroup per clock of one multiprocessor.
   let issue = Fact<PerClock<4>, Sheet>; let fma_f32 = Fact<PerClock<4>, Sheet>; let add_f32 = Fact<PerClock<4>, Sheet>;

@@ -24,7 +24,7 @@ typedef void (*code)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                      uint64_t, uint64_t);
 static code kernel;
 
-/* What Lowering.cpp says a lane does, under the names that it calls. */
+/* What a lane does, under the names that its code calls. */
 int32_t lane_x(void) __asm__("@NAME@.lane_x");
 int32_t lane_x(void) { return running->number; }
 int32_t block_x(void) __asm__("@NAME@.block_x");

@@ -320,6 +320,7 @@ public:
   llvm::ArrayRef<MatrixUnit> units() const override { return changed; }
   llvm::ArrayRef<CopyEngine> copies() const override { return sound->copies(); }
   llvm::ArrayRef<VectorOp> vectorOps() const override { return sound->vectorOps(); }
+  llvm::ArrayRef<LaneInstruction> laneInstructions() const override { return sound->laneInstructions(); }
   llvm::ArrayRef<Fact> numbers() const override { return sound->numbers(); }
   bool hasFeature(llvm::StringRef feature) const override { return sound->hasFeature(feature); }
   CodegenTarget codegen() const override { return sound->codegen(); }

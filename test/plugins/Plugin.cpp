@@ -52,6 +52,9 @@ public:
     table.levels = {
         {"grid", LevelKind::Parallel, 4}, {"block", LevelKind::Concurrent, 8}, {"warp", LevelKind::Lockstep, 32}};
 #endif
+#ifdef FAULT_INSTRUCTION
+    table.laneInstructions = {{ "keep_order", { EmissionKind::MlirOp, "llvm.fence", {"ordering=7 : i6four"} } }};
+#endif
     return std::make_shared<TableDescription>("acme", std::move(table));
   }
 };

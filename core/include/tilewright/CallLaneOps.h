@@ -14,7 +14,8 @@
 ///   barrier()                         llvm.call @acme.barrier()
 ///   asyncCopy(dst, src, 16, valid)    llvm.call @acme.copy(%dst, %src, %c16, %valid)
 ///
-/// A target derives from it and overrides what its chip does otherwise.
+/// Where the chip has a `LaneInstruction` record, that stands in place of the call. A target derives from it and
+/// overrides what its chip does in more than one instruction.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +48,7 @@ public:
   void finishLaunch(mlir::LLVM::LLVMFuncOp function, const LaunchShape &shape) const override;
 
 protected:
-  /// `result PREFIX + name(operands)`; null for no result. The function is declared where it is not yet.
+  /// The chip's record for `name`, else `result PREFIX + name(operands)`; null for no result.
   mlir::Value call(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, mlir::Type result,
                    mlir::ValueRange operands) const;
 

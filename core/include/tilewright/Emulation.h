@@ -270,6 +270,10 @@ public:
   /// External functions PREFIX + the name of a primitive are that primitive (docs/emulator.md lists them). Kernels may
   /// always use "tilewright.primitive.".
   void primitives(llvm::StringRef prefix);
+  /// What CallLaneOps makes under this prefix: its functions, and LLVM's usual address spaces.
+  void calls(llvm::StringRef prefix);
+  /// What the chip's records of instructions say, where there is no rule yet: a rule of the target goes first.
+  void instructions(llvm::ArrayRef<LaneInstruction> records);
   /// Meaning of a pointer's address space; those not told are Generic.
   void space(unsigned addressSpace, Space meaning) { spaces[addressSpace] = meaning; }
 

@@ -66,7 +66,7 @@ public:
   virtual std::string defaultChip() const;
   /// The description of a chip; an unknown name is an error that offers the nearest ones (`unknownName`).
   virtual llvm::Expected<std::shared_ptr<const TargetDescription>> describe(llvm::StringRef chip) const = 0;
-  /// Dialects that the target's own passes make.
+  /// Dialects of the ops that the target's own passes, its `laneOps` and the records of its chips make.
   virtual void registerDialects(mlir::DialectRegistry &registry) const;
   /// Passes of the target at a slot of the pipeline: they run at the end of the stage before it. Passes that are
   /// registered (mlir::registerPass, in the target's constructor) can be named to tw-opt and run from a reproducer.
@@ -121,7 +121,7 @@ void registerLinkedTargets();
 
 /// Version of what a plugin shares with the core: the classes and structures of these headers. Grows with every change
 /// that a compiled plugin would notice; the rule and all changes stand in docs/api-changes.md.
-inline constexpr uint32_t targetApiVersion = 8;
+inline constexpr uint32_t targetApiVersion = 9;
 
 #ifdef __GXX_RTTI
 inline constexpr uint32_t builtWithRtti = 1;

@@ -39,6 +39,11 @@
 // RUN: not tw-tblgen -target=test -D ROUNDING -I %source %s 2>&1 | FileCheck %s --check-prefix=ROUNDING
 // RUN: not tw-tblgen -target=test -D WIDER -I %source %s 2>&1 | FileCheck %s --check-prefix=WIDER
 // RUN: not tw-tblgen -target=test -D CHIPS -I %source %s 2>&1 | FileCheck %s --check-prefix=CHIPS
+// RUN: not tw-tblgen -target=test -D WORD -I %source %s 2>&1 | FileCheck %s --check-prefix=WORD
+// RUN: not tw-tblgen -target=test -D OPERAND -I %source %s 2>&1 | FileCheck %s --check-prefix=OPERAND
+// RUN: not tw-tblgen -target=test -D INTRINSIC -I %source %s 2>&1 | FileCheck %s --check-prefix=INTRINSIC
+// RUN: not tw-tblgen -target=test -D ATTRIBUTE -I %source %s 2>&1 | FileCheck %s --check-prefix=ATTRIBUTE
+// RUN: not tw-tblgen -target=test -D ASSEMBLY -I %source %s 2>&1 | FileCheck %s --check-prefix=ASSEMBLY
 // RUN: tw-tblgen -target=test -gen-reference -D VARIANT -I %source %s | FileCheck %s --check-prefix=VARIANT
 // RUN: echo "" > %t.td
 // RUN: not tw-tblgen -target=test -I %source %t.td 2>&1 | FileCheck %s --check-prefix=NOCHIP
@@ -178,6 +183,23 @@ def Npu : Chip<"npu"> {
 #ifdef RATES
   let rates = [Rate<"misses.store", PerClock<1>, Test>, Rate<"lost", PerClock<2>, Test>];
 #endif
+#ifdef WORD
+  let laneInstructions = [LaneInstruction<"leap", ExternalCall<"leap", []>>, LaneInstruction<"barrier", ExternalCall<"meet", []>>,
+                          LaneInstruction<"barrier", ExternalCall<"meet", []>>];
+#endif
+#ifdef OPERAND
+  let laneInstructions = [LaneInstruction<"phase_init", ExternalCall<"init", ["$0", "$2", "count=$1"]>>];
+#endif
+#ifdef INTRINSIC
+  let laneInstructions = [LaneInstruction<"wait_copy", LlvmIntrinsic<"llvm.nvvm.cp.async.wait.groups", ["$0"]>>,
+                          LaneInstruction<"wait_store", LlvmIntrinsic<"llvm.nvvm.cp.async.bulk.wait.group", ["$0", "$0"]>>];
+#endif
+#ifdef ATTRIBUTE
+  let laneInstructions = [LaneInstruction<"keep_order", MlirOp<"acme.hold", ["mask="]>>];
+#endif
+#ifdef ASSEMBLY
+  let laneInstructions = [LaneInstruction<"wait_copy", InlineAsm<"wait $0", ["$0"]>>];
+#endif
 #ifdef UNIT
   let load = Fact<Cycles<2>, Test>;
 #endif
@@ -220,7 +242,7 @@ def NpuLite : Variant<"npu-lite", Npu> {
 }
 #endif
 
-// ALIGN: chip-errors.td:[[@LINE-80]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
+// ALIGN: chip-errors.td:[[@LINE-97]]:5: error: chip 'Npu': copy engine 'In': field 'alignBytes' is 24; it must be a power of two, 1 for any address
 // BURST: error: chip 'Npu': copy engine 'In': field 'burstBytes' (100) is no multiple of field 'alignBytes' (16), so that a second burst could not start
 // RANK: error: chip 'Npu': copy engine 'In': field 'maxRank' is 0; a command moves at least 1 dimension
 // QUEUE: error: chip 'Npu': copy engine 'In': field 'queueDepth' is -1; 0 stands for no limit
@@ -248,6 +270,15 @@ def NpuLite : Variant<"npu-lite", Npu> {
 // TWICE: error: chip 'Npu': field 'units' has the unit 'test.array' twice
 // RATES: error: chip 'Npu': field 'rates' has the key 'misses.store', which is a field of its own now: let store_misses = Fact<Count<...>, ...>;
 // RATES: error: chip 'Npu': field 'rates' has the key 'lost', which no stage uses; the numbers that count are fields of a chip
+// WORD: error: chip 'Npu': field 'laneInstructions': 'leap' is nothing that a lane does by a record; the words are lane_x, block_x,
+// WORD: error: chip 'Npu': field 'laneInstructions': 'barrier' stands twice
+// OPERAND: error: chip 'Npu': field 'laneInstructions': 'phase_init' has the argument "$2"; it has 2 operands, "$0" the first, and attributes "NAME=VALUE"
+// OPERAND: error: chip 'Npu': field 'laneInstructions': 'phase_init' has the argument "count=$1", but attributes are for MLIR ops
+// OPERAND: error: chip 'Npu': field 'laneInstructions': 'phase_init' has 2 operands, of which its emission takes only some
+// INTRINSIC: error: chip 'Npu': field 'laneInstructions': 'wait_copy' names 'llvm.nvvm.cp.async.wait.groups', which is no intrinsic of this LLVM
+// INTRINSIC: error: chip 'Npu': field 'laneInstructions': 'wait_store' gives 'llvm.nvvm.cp.async.bulk.wait.group' 2 arguments, LLVM's intrinsic has 1
+// ATTRIBUTE: error: chip 'Npu': field 'laneInstructions': 'keep_order' has the argument "mask="; attributes are "NAME=VALUE", the value as MLIR writes it
+// ASSEMBLY: error: chip 'Npu': field 'laneInstructions': 'wait_copy' has operands or a result, which assembly of a record cannot name; use an intrinsic or an op
 // UNIT: error: chip 'Npu': field 'load' has another unit; write PerClock<...>
 // NEGATIVE: error: chip 'Npu': field 'load' is 0{{.*}} per clock; it must be above 0
 // KIND: error: chip 'Npu': vector operation 'test.operation': field 'kind' is 'gelu', which no stage uses; the compiler knows 'requantize'

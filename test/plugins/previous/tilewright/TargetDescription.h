@@ -186,6 +186,7 @@ struct MatrixUnit {
   UnitInit init = UnitInit::AccumulateAlways;
   Completion completion = Completion::AtOnce;
   bool saturates = false;
+  int64_t sumBits = 0;       // that a sum keeps, its leading one among them; 0: as many as C's type
   bool takesValid = false;   // valid prefixes of m, n and k
   char stationary = 0;       // 'A' or 'B': operand held in the array between instructions
   double loadStationary = 0; // clocks to load it
