@@ -35,13 +35,17 @@ double PassModel::seconds(const PassWork &work) const {
     double requesting = work.accesses * 4 * double(blocks->lanes) / port / all;
     return (launch + std::max({(work.read + work.written) / bandwidth, issuing, requesting})) / clock;
   }
-  if (cores) {
-    auto clocksOf = [](double bytes, const CopyEngine *engine) {
-      return engine && engine->bytesPerClock > 0 ? bytes / engine->bytesPerClock : bytes;
-    };
-    return std::max(
-               {work.arithmetic + work.accesses, clocksOf(work.read, cores->in), clocksOf(work.written, cores->out)}) /
-           double(cores->cores) / clock;
-  }
-  return std::max(memory.moveSeconds(work.read, work.written), memory.issueSeconds(work.arithmetic, work.accesses));
+  return secondsOfMember(work) / double(cores ? cores->cores : 1);
+}
+
+double PassModel::secondsOfMember(const PassWork &work) const {
+  if (!cores)
+    return std::max(memory.moveSeconds(work.read, work.written), memory.issueSeconds(work.arithmetic, work.accesses));
+  // A core issues one instruction after the other; its engines work beside it.
+  auto clocksOf = [](double bytes, const CopyEngine *engine) {
+    return engine && engine->bytesPerClock > 0 ? bytes / engine->bytesPerClock : bytes;
+  };
+  return std::max(
+             {work.arithmetic + work.accesses, clocksOf(work.read, cores->in), clocksOf(work.written, cores->out)}) /
+         clock;
 }

@@ -37,7 +37,10 @@ public:
 
   /// Elements of `bits` that one instruction takes.
   int64_t lanes(unsigned bits) const { return blocks ? blocks->lanes : memory.lanes(bits); }
+  /// On all of the chip, but on one thread where caches keep what threads use.
   double seconds(const PassWork &work) const;
+  /// On one member of the parallel level; not for lanes, whose launches are the chip's.
+  double secondsOfMember(const PassWork &work) const;
   /// Whether nests run as launches of lanes, each iteration in one.
   bool onLanes() const { return blocks.has_value(); }
   /// Whether caches keep what threads use.

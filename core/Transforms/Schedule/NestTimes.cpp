@@ -32,12 +32,13 @@ double tilewright::bytesOf(const Access &access, const Nest &nest) {
   return elements * double(element.isIntOrFloat() ? elementBytes(element) : 8);
 }
 
-NestTimes::NestTimes(const TargetDescription &chip) : chip(chip), model(chip) {
+NestTimes::NestTimes(const TargetDescription &chip) : chip(chip), pass(chip) {
   if (chip.graph().threadMemory() && chip.graph().backing())
     cores = CoreHierarchy::of(chip);
 }
 
 double NestTimes::packSeconds(double bytes, int64_t elementBytes) const {
+  const MemoryModel &model = pass.caches();
   int64_t lanes = std::max<int64_t>(1, model.vectorBytes() / elementBytes);
   double vectors = bytes / double(elementBytes * lanes);
   return model.moveSeconds(bytes, 0) + model.issueSeconds(0, vectors * model.turnedLoads(lanes));
@@ -45,14 +46,14 @@ double NestTimes::packSeconds(double bytes, int64_t elementBytes) const {
 
 namespace {
 /// What neighbouring nests do together.
-struct PassWork {
+struct Touched {
   llvm::SmallMapVector<Value, double, 8> read, written; // bytes; of what is read, that which they do not write before
-  double arithmetic = 0, accesses = 0;                  // vector instructions
+  PassWork work;
 };
 } // namespace
 
-static PassWork passOf(ArrayRef<Operation *> ops, const MemoryModel &model, int64_t instructionsOf(Operation *)) {
-  PassWork pass;
+static Touched touchedBy(ArrayRef<Operation *> ops, const MemoryModel &model, int64_t instructionsOf(Operation *)) {
+  Touched pass;
   for (Operation *op : ops) {
     FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op));
     if (failed(nest))
@@ -66,8 +67,8 @@ static PassWork passOf(ArrayRef<Operation *> ops, const MemoryModel &model, int6
         lanes = std::max(lanes, model.lanes(element.getIntOrFloatBitWidth()));
     for (Operation &each : nest->body->without_terminator())
       instructions += isa<AffineLoadOp, AffineStoreOp>(each) ? 0 : double(instructionsOf(&each));
-    pass.arithmetic += iterations * instructions / double(lanes);
-    pass.accesses += iterations * double(nest->loads.size() + nest->stores.size()) / double(lanes);
+    pass.work.arithmetic += iterations * instructions / double(lanes);
+    pass.work.accesses += iterations * double(nest->loads.size() + nest->stores.size()) / double(lanes);
     for (const Access &load : nest->loads)
       if (!pass.written.count(load.memref))
         pass.read[load.memref] = std::max(pass.read[load.memref], bytesOf(load, *nest));
@@ -80,7 +81,6 @@ static PassWork passOf(ArrayRef<Operation *> ops, const MemoryModel &model, int6
 /// Neighbouring nests are one pass over what they read and write: fuse-nests merges their loops over rows. What they
 /// alone touch stays near.
 double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &place) const {
-  PassWork pass = passOf(ops, model, cores ? coreInstructionsOf : instructionsOf);
   auto isOwn = [&](Value memref) {
     return isa_and_nonnull<memref::AllocOp>(memref.getDefiningOp()) &&
            llvm::all_of(memref.getUsers(), [&](Operation *user) {
@@ -88,29 +88,22 @@ double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &plac
                     llvm::any_of(ops, [&](Operation *op) { return op->isAncestor(user); });
            });
   };
-  double in = 0, out = 0;
-  if (!cores) {
-    for (auto [memref, bytes] : pass.read)
-      in += bytes;
-    for (auto [memref, bytes] : pass.written)
-      out += isOwn(memref) ? 0 : bytes;
-    double seconds = std::max(model.moveSeconds(in, out), model.issueSeconds(pass.arithmetic, pass.accesses));
-    return model.parallel(seconds, place.threads) ? seconds / double(place.threads) : seconds;
-  }
-  // A core issues one instruction after the other. Copies of a placed array are waited for; others come and go beside
-  // the core's work, as nests have that are scheduled alone.
-  double waited = 0;
-  auto clocksOf = [](double bytes, const CopyEngine *engine) {
-    return engine && engine->bytesPerClock > 0 ? bytes / engine->bytesPerClock : bytes;
-  };
-  for (auto [memref, bytes] : pass.read)
-    if (!isNear(memref, *cores))
-      (llvm::is_contained(place.placed, memref) ? waited : in) += clocksOf(bytes, cores->in);
-  for (auto [memref, bytes] : pass.written)
-    if (!isNear(memref, *cores) && !isOwn(memref))
-      (llvm::is_contained(place.placed, memref) ? waited : out) += clocksOf(bytes, cores->out);
-  double clocks = waited + std::max({pass.arithmetic + pass.accesses, in, out});
-  return clocks / double(place.threads) / (chip.clockMHz() * 1e6);
+  auto stays = [&](Value memref) { return cores && isNear(memref, *cores); };
+  Touched touched = touchedBy(ops, pass.caches(), cores ? coreInstructionsOf : instructionsOf);
+  // Copies of a placed array are waited for; others come and go beside the work, as nests have that are scheduled
+  // alone.
+  PassWork work = touched.work, copiedIn, copiedOut;
+  for (auto [memref, bytes] : touched.read)
+    if (!stays(memref))
+      (llvm::is_contained(place.placed, memref) ? copiedIn : work).read += bytes;
+  for (auto [memref, bytes] : touched.written)
+    if (!stays(memref) && !isOwn(memref))
+      (llvm::is_contained(place.placed, memref) ? copiedOut : work).written += bytes;
+  double seconds = pass.secondsOfMember(work);
+  for (const PassWork &copied : {copiedIn, copiedOut})
+    if (copied.read + copied.written > 0)
+      seconds += pass.secondsOfMember(copied);
+  return pass.caches().parallel(seconds, place.threads) ? seconds / double(place.threads) : seconds;
 }
 
 /// The nests that are computed while `plan` packs; the plan becomes that with them.

@@ -16,10 +16,9 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_NESTTIMES_H
 #define TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_NESTTIMES_H
 
-#include "core/CostModel/Machine/MemoryModel.h"
+#include "core/CostModel/Machine/PassModel.h"
 #include "core/CostModel/Schedules/ContractionModel.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "tilewright/Cores.h"
 
 namespace tilewright {
 
@@ -54,7 +53,7 @@ struct NestTimes {
   double packSeconds(double bytes, int64_t elementBytes) const;
 
   const TargetDescription &chip;
-  MemoryModel model;
+  PassModel pass;
   PlanOptions options;                // but for the number of threads
   std::optional<CoreHierarchy> cores; // that have a scratchpad
 

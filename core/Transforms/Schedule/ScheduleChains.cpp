@@ -326,7 +326,7 @@ double ChainScheduler::secondsOnCaches(const NestRange &range, ArrayRef<NestGrou
     }
   }
   // A contraction is not faster in tiles than whole but for what it moves: models differ by more than that.
-  double whole = range.contractions - (range.saved(times.model, all) - packing * (all - 1)) * ofBusiest / all;
+  double whole = range.contractions - (range.saved(times.pass.caches(), all) - packing * (all - 1)) * ofBusiest / all;
   return others * ofBusiest + std::max(contractions * ofBusiest, whole);
 }
 
@@ -369,9 +369,8 @@ std::optional<double> ChainScheduler::secondsInScratchpad(Tiling &tiling, Affine
   }
   tiling.bytes = taken;
   double seconds = 0;
-  for (const NestGroup &group : groups()) {
+  for (const NestGroup &group : groups())
     seconds += group.seconds;
-  }
   return seconds;
 }
 
@@ -525,7 +524,7 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
         addContractions(*range, groups);
       // What fits a cache whole stays there, and at most its way out and in again is saved.
       if (!range || (!times.cores && range->bytes <= near->bytes / 2) ||
-          2 * times.model.moveSeconds(double(range->bytes), double(range->bytes)) < leastGain * apart)
+          2 * times.pass.caches().moveSeconds(double(range->bytes), double(range->bytes)) < leastGain * apart)
         continue;
       price(*range);
       if (range->best)
