@@ -84,16 +84,19 @@ public:
 private:
   Run(mlir::ModuleOp program, const RunOptions &options) : program(program), options(options) {}
   llvm::Error learnSizes();
+  llvm::Expected<std::unique_ptr<Executable>> plainCode();
   llvm::Error reference();
+  llvm::Error moveInputs();
   std::vector<Comparison> compare(const std::vector<Array> &got) const;
 
   mlir::ModuleOp program;
   RunOptions options;
   std::unique_ptr<Executable> code;
   std::vector<int64_t> sizeValues;
-  std::vector<Array> arguments; // in the order of the signature; results of the last call
-  std::vector<Array> pristine;  // inputs that the program writes
-  std::vector<Array> expected;  // arguments after the reference ran
+  std::vector<Array> arguments;           // in the order of the signature; results of the last call
+  std::vector<Array> pristine;            // inputs that the program writes
+  std::vector<Array> expected;            // arguments after the reference ran
+  std::vector<std::vector<double>> moved; // by argument and element, how far it moves with its inputs' last bits
 };
 
 } // namespace tilewright

@@ -68,7 +68,9 @@ Tolerance::Tolerance(ModuleOp program, const std::vector<Array> &arrays, double 
     narrowest = std::max(narrowest, epsilon(ElementType::F8E4M3FN));
 }
 
-double Tolerance::ratio(ElementType type, double scale, double got, double expected, double &error) const {
+double Tolerance::ratio(ElementType type, double scale, double got, double expected, double &error,
+                        double moved) const {
+  constexpr double movedFactor = 16;
   error = 0;
   bool isShort = isFloat8(type);
   if (got == expected || (isShort && std::isnan(got) && std::isnan(expected)))
@@ -79,7 +81,8 @@ double Tolerance::ratio(ElementType type, double scale, double got, double expec
     return INFINITY;
   }
   double compute = type == ElementType::F64 ? 0x1p-52 : 0x1p-23;
-  double tolerance = narrowest * (4 * std::fabs(expected) + 2 * scale) + compute * (16 + growth) * scale;
+  double tolerance =
+      narrowest * (4 * std::fabs(expected) + 2 * scale) + compute * (16 + growth) * scale + movedFactor * moved;
   if (isShort)
     tolerance += epsilon(type) * std::fabs(expected) + smallest(type);
   return tolerance == 0 ? INFINITY : error / tolerance;
