@@ -34,6 +34,10 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   vectors &= !lanes;
   if (launches)
     simplifyHostCode(pm);
+  if (!lanes && !staged) {
+    pm.addNestedPass<func::FuncOp>(createSinkFactors());
+    pm.addNestedPass<func::FuncOp>(createShareArrays());
+  }
   pm.addNestedPass<func::FuncOp>(createFuseHalos());
   if (!lanes) {
     pm.addNestedPass<func::FuncOp>(createScheduleChains());
@@ -43,6 +47,8 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   if (lanes)
     pm.addNestedPass<func::FuncOp>(createSplitReductions());
   pm.addNestedPass<func::FuncOp>(createMapContractions());
+  if (!lanes && !staged)
+    pm.addNestedPass<func::FuncOp>(createHoistPacking());
   if (vectors)
     pm.addNestedPass<func::FuncOp>(createUnrollTaps());
   if (!lanes)

@@ -40,7 +40,8 @@ double PassModel::seconds(const PassWork &work) const {
 
 double PassModel::secondsOfMember(const PassWork &work) const {
   if (!cores)
-    return std::max(memory.moveSeconds(work.read, work.written), memory.issueSeconds(work.arithmetic, work.accesses));
+    return std::max(memory.moveSeconds(work.read, work.written, work.read + work.written - work.again),
+                    memory.issueSeconds(work.arithmetic, work.accesses));
   // A core issues one instruction after the other; its engines work beside it.
   auto clocksOf = [](double bytes, const CopyEngine *engine) {
     return engine && engine->bytesPerClock > 0 ? bytes / engine->bytesPerClock : bytes;

@@ -29,6 +29,7 @@ namespace tilewright {
 struct PassWork {
   double read = 0, written = 0;        // different bytes
   double arithmetic = 0, accesses = 0; // loads, and stores where they are counted
+  double again = 0;                    // of those written, bytes that are read, too: they lie in a cache once
 };
 
 class PassModel {

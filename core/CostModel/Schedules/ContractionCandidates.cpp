@@ -187,6 +187,16 @@ bool Planner::packsScalarsOnce(const ContractionPlan &p) const {
          });
 }
 
+/// Tiles around the contraction that one packed copy of `operand` is for: all of it is packed before anything is
+/// multiplied, outside all loops (SharedOperands.h).
+double Planner::tilesOfCopy(const ContractionPlan &p, const ContractionOperand &operand) const {
+  bool isVector = &operand == &p.vectorOperand(c);
+  bool isWhole = isVector ? p.packVectors && p.laneBlock == 0 : p.packScalars && packsScalarsOnce(p);
+  for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n))
+    isWhole &= dim == p.rowDim || dim == p.laneDim || trips(dim) == 1;
+  return isWhole && p.kBlock == 0 ? options.tilesSharing[&operand == &c.a ? 0 : 1] : 1;
+}
+
 /// Whether a tile's place in C (and in what is added to it) is fetched while its k loop runs: the tile takes longer
 /// than the latency of the level that holds C, and a line for each fragment is next to nothing beside the loop.
 bool Planner::prefetchesResult(int64_t fragments) const {
@@ -312,6 +322,12 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
                 continue;
               previous = block;
               q.kBlock = block >= k ? 0 : block;
+              // A copy that several tiles share is made whole.
+              if (ContractionPlan whole = q; !p.isBlock() && q.laneBlock != 0) {
+                whole.laneBlock = whole.prefetchPanels = 0;
+                if (tilesOfCopy(whole, p.vectorOperand(c)) > 1)
+                  consider(whole);
+              }
               // Prefetches that come too early or push each other out only cost.
               auto considerPrefetched = [&](ContractionPlan each) {
                 if ((packVectors || p.isBlock()) && (each.laneBlock != 1 || !isPrefetched(each)))

@@ -91,6 +91,7 @@ struct PlanOptions {
   int64_t threads = 1;
   bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)
   std::vector<std::pair<std::string, int64_t>> overrides;
+  double tilesSharing[2] = {1, 1};   // tiles, one after the other, that A and B are the same in
   std::optional<bool> fuseProducers; // forced: all legal element-wise producers run while packing, or none
   std::optional<int64_t> turnBefore; // forced: operands that a launch turns (TurnOperands.h), on SIMT targets
   std::vector<ContractionPlan> *considered = nullptr; // receives every candidate with its time, for --explain

@@ -240,6 +240,7 @@ private:
   double setPressure(const ContractionPlan &p, unsigned level = 1) const;
   bool prefetchesResult(int64_t fragments) const;
   bool packsScalarsOnce(const ContractionPlan &p) const;
+  double tilesOfCopy(const ContractionPlan &p, const ContractionOperand &operand) const;
   void splitTiles(ContractionPlan &p) const;
   llvm::SmallVector<int64_t, 2> piecesOf(unsigned dim) const;
   double contentionSeconds(const Planner &part, int64_t parts) const;

@@ -127,7 +127,7 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   // What lies together in long runs comes while it is copied.
   if (packedRun(p, x) >= 8 * machine.lineBytes)
     copy = std::max(copy, first) + 0.5 * std::min(copy, first) - first;
-  return (total + copy + first) * (1 + copyMargin / 2);
+  return (total + (copy + first) / tilesOfCopy(p, v)) * (1 + copyMargin / 2);
 }
 
 /// Row tiles read scalars whose k is strided: another line each step. The next row tiles use a line again while a block
@@ -187,7 +187,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
                        ? perElement * (1 + std::log2(p.unit->m) / machine.shufflesPerClock)
                    : staged ? perElement + stagedElement()
                             : 3;
-    return (total + elements * perElement + fromMemory) * (1 + copyMargin);
+    return (total + (elements * perElement + fromMemory) / tilesOfCopy(p, s)) * (1 + copyMargin);
   }
   if (p.packScalars) {
     bool contiguous = strideOf(s.access, p.kDim) == 1 || (p.rowDim && strideOf(s.access, *p.rowDim) == 1);
@@ -196,6 +196,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     bool runs = strideOf(s.access, p.kDim) != 1 && contiguous;
     double width = runs ? x.meanRows / llvm::popcount(uint64_t(std::ceil(x.meanRows))) : contiguous ? p.unit->n : 1;
     double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / width;
+    repeats /= tilesOfCopy(p, s);
     total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
     if (std::abs(strideOf(s.access, p.kDim).value_or(0)) != 1)
       total += stridedScalarClocks(p, x, repeats);

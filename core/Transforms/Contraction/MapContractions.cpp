@@ -26,6 +26,7 @@
 #include "core/Transforms/Contraction/LaneTail.h"
 #include "core/Transforms/Contraction/PaddedOperands.h"
 #include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
+#include "core/Transforms/Contraction/SharedOperands.h"
 #include "core/Transforms/Contraction/TurnOperands.h"
 #include "core/Transforms/Contraction/WidenOperands.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
@@ -360,7 +361,7 @@ void MapContractions::runOnOperation() {
       PlanOptions ofMember = options;
       if (root->getParentOfType<tile::ParallelOp>())
         ofMember.threads = 1;
-      rewrite(*contraction, **target, ofMember, std::move(turned), std::move(padded));
+      rewrite(*contraction, **target, withSharedOperands(ofMember, *contraction), std::move(turned), std::move(padded));
       changed = true;
       break;
     }

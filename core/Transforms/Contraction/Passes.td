@@ -33,6 +33,20 @@ def MapContractions : Pass<"map-contractions", "::mlir::func::FuncOp"> {
   ];
 }
 
+def HoistPacking : Pass<"hoist-packing", "::mlir::func::FuncOp"> {
+  let summary = "Pack what all tiles share before the first";
+  let description = [{
+    A copy in the body of a loop over tiles which fills a buffer from arrays that no tile writes, without the number of
+    the tile, moves before the loop with its buffer. `map-contractions` plans such a copy whole where it pays
+    (SharedOperands.h).
+
+    ```mlir
+    for tile: { pack b into p;  c[tile] += a[tile] * p }   ->   pack b into p;  for tile: c[tile] += a[tile] * p
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def SplitReductions : Pass<"split-reductions", "::mlir::func::FuncOp"> {
   let summary = "Share the sum of a contraction out over blocks";
   let description = [{

@@ -50,8 +50,7 @@ static bool writes(Operation *op, Value memref) {
   return found;
 }
 
-/// The nest before `c` that sets all of its result to zero, with nothing between that touches the result.
-static AffineForOp findZeroInit(const Contraction &c) {
+AffineForOp tilewright::findZeroInit(const Contraction &c) {
   for (Operation *op = c.nest.root()->getPrevNode(); op; op = op->getPrevNode()) {
     if (!touches(op, c.c.memref) || isa<memref::AllocOp, tile::AllocOp>(op))
       continue;

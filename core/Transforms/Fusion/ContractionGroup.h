@@ -27,6 +27,10 @@ namespace tilewright {
 /// `keepC`, and which stores to keep. Returns the outermost loops of all, the contraction's first.
 llvm::SmallVector<mlir::Operation *> gatherGroup(ContractionTask &task);
 
+/// The nest before `c` that sets all of its result to zero, with nothing between that touches the result; null if
+/// there is none.
+mlir::affine::AffineForOp findZeroInit(const Contraction &c);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_FUSION_CONTRACTIONGROUP_H

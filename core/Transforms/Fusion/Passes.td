@@ -43,6 +43,33 @@ def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }
 
+def SinkFactors : Pass<"sink-factors", "::mlir::func::FuncOp"> {
+  let summary = "Apply factors that all terms of a sum have to the sum";
+  let description = [{
+    Where a nest scales an operand of a contraction by what does not depend on the reduced loops, and the result has
+    fewer elements than the operand, the result is scaled instead, in the contraction's epilogue. What is left of the
+    nest runs with the nests before it; if it only copies, it disappears:
+
+    ```mlir
+    p[i, j] = e[i, j] / l[i];  o[i, d] = 0;  o[i, d] += p[i, j] v[j, d]
+    // becomes
+    o[i, d] = 0;  o[i, d] += e[i, j] v[j, d];  o[i, d] = o[i, d] / l[i]
+    ```
+
+    Not with `--fp=strict`, and not where the operand's type has a smaller exponent than the sum.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
+}
+
+def ShareArrays : Pass<"share-arrays", "::mlir::func::FuncOp"> {
+  let summary = "Let nests write over what they read last";
+  let description = [{
+    Where a nest is the last that reads an array, and writes another one of the same type for the first time, each
+    element after it has read the one at the same place, both are one array. Tiles then hold one buffer instead of two,
+    and what is written lies in the cache already. An array that only this nest reads stays: it may disappear.
+  }];
+}
+
 def UnrollTaps : Pass<"unroll-taps", "::mlir::func::FuncOp"> {
   let summary = "Let neighbouring results of a window be lanes, its taps be written out";
   let description = [{

@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
 #include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
+#include "core/Transforms/Contraction/SharedOperands.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Fusion/OperandProducer.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -97,8 +98,12 @@ double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &plac
     if (!stays(memref))
       (llvm::is_contained(place.placed, memref) ? copiedIn : work).read += bytes;
   for (auto [memref, bytes] : touched.written)
-    if (!stays(memref) && !isOwn(memref))
-      (llvm::is_contained(place.placed, memref) ? copiedOut : work).written += bytes;
+    if (!stays(memref) && !isOwn(memref)) {
+      PassWork &copied = llvm::is_contained(place.placed, memref) ? copiedOut : work;
+      copied.written += bytes;
+      if (&copied == &work)
+        work.again += std::min(bytes, touched.read.lookup(memref));
+    }
   double seconds = pass.secondsOfMember(work);
   for (const PassWork &copied : {copiedIn, copiedOut})
     if (copied.read + copied.written > 0)
@@ -149,7 +154,7 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
     group.seconds = plan->seconds;
     return group;
   }
-  PlanOptions ofThreads = options;
+  PlanOptions ofThreads = withSharedOperands(options, contraction);
   ofThreads.threads = place.threads;
   std::optional<ContractionPlan> plan = planContraction(contraction, chip, ofThreads, reason);
   if (!plan)
@@ -158,7 +163,9 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
   absorbProducers(contraction, *plan, group.ops, chip, ofThreads, absorbed);
   group.ops.append(absorbed.begin(), absorbed.end());
   group.seconds = plan->seconds;
-  if (plan->packVectors)
+  // A copy of the whole operand is made once for the tiles that share it, which its plan has counted.
+  bool isShared = ofThreads.tilesSharing[plan->lanesOnM ? 0 : 1] > 1 && plan->laneBlock == 0 && plan->kBlock == 0;
+  if (plan->packVectors && !isShared)
     group.packed[0] = plan->vectorOperand(contraction);
   if (plan->packScalars)
     group.packed[1] = plan->scalarOperand(contraction);

@@ -28,7 +28,7 @@ struct NestGroup {
   llvm::SmallVector<mlir::Operation *> ops;
   bool isContraction = false;
   double seconds = 0;
-  std::optional<ContractionOperand> packed[2]; // operands that the plan of a contraction copies into panels
+  std::optional<ContractionOperand> packed[2]; // operands that the plan copies into panels anew in each tile
   llvm::SmallVector<mlir::Value, 3> arrays;    // of a contraction: its operands and result
 };
 

@@ -168,6 +168,17 @@ static bool hasOwnBoxes(const Nest &last, Value memref) {
   return true;
 }
 
+/// Whether each iteration of the nest reads of `memref` the element that it writes alone.
+static bool readsWhatItWrites(AffineForOp root, Value memref) {
+  FailureOr<Nest> nest = analyzeNest(root);
+  if (failed(nest))
+    return false;
+  const Access *store = llvm::find_if(nest->stores, [&](const Access &each) { return each.memref == memref; });
+  return store != nest->stores.end() && llvm::all_of(nest->loads, [&](const Access &load) {
+           return load.memref != memref || (load.map == store->map && load.symbols == store->symbols);
+         });
+}
+
 /// The range with what lies between its nests; nullopt where tiles of the last one cannot take the others along.
 std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, double apart) const {
   NestRange range;
@@ -197,7 +208,7 @@ std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, do
         return isa<AffineLoadOp, AffineStoreOp, AffineApplyOp, AffineForOp>(user);
       });
     });
-    llvm::SmallSetVector<Value, 4> filled;
+    llvm::SmallSetVector<Value, 4> filled, readBack;
     accessesOf(nest, [&](Operation *, Value memref, bool isStore) {
       if (isBetween(memref))
         between.insert(memref);
@@ -206,8 +217,11 @@ std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, do
       else if (isStore)
         filled.insert(memref);
       else if (byLast.contains(memref))
-        isLegal = false; // other tiles may have written it
+        readBack.insert(memref);
     });
+    // Other tiles may have written what it reads, but for an element that it goes on with itself.
+    for (Value memref : readBack)
+      isLegal &= readsWhatItWrites(nest, memref);
     // A nest before may prepare what the last one goes on with, and that alone.
     for (Value memref : filled)
       isLegal &= byLast.contains(memref) && hasOwnBoxes(*analyzeNest(last), memref) && isCoveredBy(last, nest, memref);
@@ -226,14 +240,13 @@ std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, do
   return range;
 }
 
-/// Loops of the last nest that index what lies between, outermost first, with tiles whose part of it is about as large
-/// as the cache, or leaves room in the scratchpad.
+/// Loops of the last nest that index what lies between, outermost first, with tiles whose part of it is about half as
+/// large as the cache, or leaves room in the scratchpad.
 std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
   std::vector<Tiling> result;
   Nest last = *analyzeNest(range.nests.back());
-  // Epilogues and what packing computes keep some of the arrays in registers, so twice a cache is the middle. Of a
-  // scratchpad the stages of contractions take their share.
-  const double middle = double(near->bytes) * (times.cores ? 0.25 : 2);
+  // The other half of a cache is for what all tiles read. Of a scratchpad the stages of contractions take their share.
+  const double middle = double(near->bytes) * (times.cores ? 0.25 : 0.5);
   const double least = times.cores ? 0 : middle / 8, most = times.cores ? 3 * middle : 8 * middle;
   double iterations = 1;
   for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d) {

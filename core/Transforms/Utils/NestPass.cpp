@@ -37,6 +37,10 @@ SmallVector<affine::AffineForOp> tilewright::nestRoots(func::FuncOp function) {
   return roots;
 }
 
+bool tilewright::isScheduled(func::FuncOp function) {
+  return llvm::any_of(function.front(), [](Operation &op) { return op.hasAttr(tile::scheduleAttr); });
+}
+
 /// Outermost loops of nests in `block` and in the branches of the host that stand in it.
 static void collectNests(Block &block, SmallVectorImpl<affine::AffineForOp> &roots) {
   for (Operation &op : block)

@@ -43,6 +43,10 @@ llvm::LogicalResult withMemoryModel(mlir::func::FuncOp function,
 /// nests.
 llvm::SmallVector<mlir::affine::AffineForOp> nestRoots(mlir::func::FuncOp function);
 
+/// Whether somebody has given nests of `function` a schedule, which counts their loops and arrays: they stay as they
+/// are.
+bool isScheduled(mlir::func::FuncOp function);
+
 /// Calls `map` for each outermost loop of a kernel, in their order; it may erase the loop and put others in its place,
 /// for which it is not called; `gathers`: also of functions that read at computed indices. Others are left alone. Fails
 /// with a diagnostic where the chip runs no lanes.
