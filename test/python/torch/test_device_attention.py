@@ -56,3 +56,22 @@ def test_gradient_of_a_bias_is_refused():
     q, k, v = inputs()
     with pytest.raises(NotImplementedError, match="bias"):
         decompositions.efficient_attention_backward(q, q, k, v, q, q, q, None, None, 0.0, [True] * 4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("heads, shared", [(8, 2), (6, 1)])
+def test_groups_of_heads(heads, shared, causal):
+    """Several heads of queries share one of keys and values, whose gradients are summed over them."""
+    torch.manual_seed(2)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    compiled = torch.compile(lambda q, k, v: attention(q, k, v, is_causal=causal, enable_gqa=True), dynamic=False,
+                             backend="tilewright", options={"strict": True})
+    values = [torch.randn(2, each, 9, 8) for each in (heads, shared, shared)]
+    ours, wide = [x.clone().requires_grad_() for x in values], [x.double().requires_grad_() for x in values]
+    got, wanted = compiled(*ours), attention(*wide, is_causal=causal, enable_gqa=True)
+    assert (got - wanted).abs().max() < 1e-6
+    gradient = torch.randn_like(wanted)
+    got.backward(gradient.float())
+    wanted.backward(gradient)
+    for one, other in zip(ours, wide):
+        assert (one.grad - other.grad).abs().max() < 2e-5
