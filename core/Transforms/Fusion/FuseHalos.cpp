@@ -36,8 +36,21 @@ bool isProduct(const Stencil &stencil) {
   return succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
 }
 
+/// Whether its terms lie in windows that move with the result: each loop over terms shares an index of a load with a
+/// loop of the result. Others are sums over dimensions, which programs of rows fuse with what uses them.
+bool isWindow(const Stencil &stencil) {
+  return llvm::all_of(stencil.taps, [&](unsigned tap) {
+    return llvm::any_of(stencil.nest.loads, [&](const Access &load) {
+      return llvm::any_of(load.map.getResults(), [&](AffineExpr index) {
+        return index.isFunctionOfDim(tap) &&
+               llvm::any_of(stencil.space, [&](unsigned loop) { return index.isFunctionOfDim(loop); });
+      });
+    });
+  });
+}
+
 /// Whether neighbouring lanes would read neighbouring elements: along the innermost dimension of the result all loads
-/// go in small steps. Others are sums along rows, which lanes share.
+/// go in small steps.
 bool isAlongLanes(const Stencil &stencil) {
   constexpr int64_t mostStep = 4; // of a strided window
   unsigned row = stencil.space.back();
@@ -45,6 +58,9 @@ bool isAlongLanes(const Stencil &stencil) {
     return !load.dims().test(row) || std::abs(load.stride(row).value_or(INT64_MAX)) <= mostStep;
   });
 }
+
+/// Whether the stencil may be written anew where nests run as launches or are scheduled between two memories.
+bool isForAnyChip(const Stencil &stencil) { return !isProduct(stencil) && isWindow(stencil) && isAlongLanes(stencil); }
 
 struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
   /// Fuses one pair of `block`, if any is worth it.
@@ -99,7 +115,7 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
   static void beginInRegisters(Block &block) {
     for (auto loop : llvm::to_vector(block.getOps<AffineForOp>())) {
       std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints);
-      if (stencil && stencil->init && !isProduct(*stencil) && isAlongLanes(*stencil))
+      if (stencil && stencil->init && isForAnyChip(*stencil))
         StencilPair(std::move(*stencil)).fuse();
     }
   }

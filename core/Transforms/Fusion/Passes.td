@@ -37,8 +37,8 @@ def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
     ```
 
     Rows follow each other on chips with caches alone; there nests that units may compute count as any, elsewhere these
-    stay as they are. Where each nest is a launch, a nest that sums up to 32 terms into each element of a buffer, and is
-    not fused, begins its sums in registers, and the nest that set them to a constant is gone.
+    stay as they are, and so do sums over whole dimensions. Where each nest is a launch, a window of up to 32 terms that
+    is not fused begins its sums in registers, and the nest that set them to a constant is gone.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }
