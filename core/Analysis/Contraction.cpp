@@ -42,20 +42,6 @@ static std::optional<ContractionOperand> multiplicand(Value value, const Nest &n
   return std::nullopt;
 }
 
-/// Every result of `map` is a symbol expression, or one dimension beside such a one, and no dimension occurs twice.
-static bool isInjectiveOnItsDims(AffineMap map) {
-  llvm::SmallBitVector seen(map.getNumDims());
-  for (AffineExpr result : map.getResults()) {
-    if (result.isSymbolicOrConstant())
-      continue;
-    std::optional<ShiftedDim> index = shiftedDim(result, map);
-    if (!index || seen.test(index->dim))
-      return false;
-    seen.set(index->dim);
-  }
-  return true;
-}
-
 FailureOr<Contraction> recognizeContraction(const Nest &nest) {
   if (nest.stores.size() != 1)
     return failure();
@@ -64,7 +50,7 @@ FailureOr<Contraction> recognizeContraction(const Nest &nest) {
   result.c = nest.stores.front();
   auto store = cast<AffineStoreOp>(result.c.op);
   auto sum = operandsOf<arith::AddFOp, arith::AddIOp>(store.getValueToStore());
-  if (!sum || !isInjectiveOnItsDims(result.c.map))
+  if (!sum || !ownDims(result.c.map))
     return failure();
   result.accumulator = store.getValueToStore().getType();
 

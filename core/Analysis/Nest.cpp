@@ -216,6 +216,19 @@ FailureOr<Nest> analyzeNest(AffineForOp root) {
   return nest;
 }
 
+std::optional<llvm::SmallBitVector> ownDims(AffineMap map) {
+  llvm::SmallBitVector seen(map.getNumDims());
+  for (AffineExpr result : map.getResults()) {
+    if (result.isSymbolicOrConstant())
+      continue;
+    std::optional<ShiftedDim> index = shiftedDim(result, map);
+    if (!index || seen.test(index->dim))
+      return std::nullopt;
+    seen.set(index->dim);
+  }
+  return seen;
+}
+
 SmallVector<Operation *> accessesBetween(Value memref, Operation *from, Operation *to) {
   SmallVector<Operation *> found;
   for (Operation *op = from->getNextNode(); op && op != to; op = op->getNextNode()) {

@@ -76,6 +76,10 @@ struct Nest {
 /// iter_args, accesses that are not scalar affine, or other side effects in its body.
 mlir::FailureOr<Nest> analyzeNest(mlir::affine::AffineForOp root);
 
+/// The dimensions of `map`, if each of its results is a symbol expression, or one dimension beside such a one, and no
+/// dimension occurs twice: then different values of these dimensions are different elements. Else nullopt.
+std::optional<llvm::SmallBitVector> ownDims(mlir::AffineMap map);
+
 /// Top-level operations of `block` after `from` and before `to` (both excluded) that may read or write `memref`.
 llvm::SmallVector<mlir::Operation *> accessesBetween(mlir::Value memref, mlir::Operation *from, mlir::Operation *to);
 

@@ -247,6 +247,24 @@ static std::optional<int64_t> memberOf(Value value) {
   return count ? std::optional(count.getValue()) : std::nullopt;
 }
 
+TileRelation TileSets::touched(Value memref, ArrayRef<Operation *> roots) {
+  TileRelation all;
+  for (Operation *root : roots) {
+    WalkResult walk = root->walk([&](Operation *op) {
+      if (!isa<AffineLoadOp, AffineStoreOp>(op) || affineAccess(op).memref != memref)
+        return WalkResult::advance();
+      TileRelation each = touched(op);
+      if (!each)
+        return WalkResult::interrupt();
+      all = all ? all.unite(each) : each;
+      return WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return {};
+  }
+  return all;
+}
+
 TileRelation TileSets::touched(Operation *access) {
   AffineAccess at = affineAccess(access);
   SmallVector<AffineForOp> loops;

@@ -82,6 +82,9 @@ public:
   llvm::ArrayRef<mlir::Value> outer() const { return values; }
   /// What an affine.load or affine.store below the block touches; a null relation where it is not known.
   TileRelation touched(mlir::Operation *access);
+  /// What the accesses of `memref` among `roots` and below touch together; a null relation where one is not known, or
+  /// there is none.
+  TileRelation touched(mlir::Value memref, llvm::ArrayRef<mlir::Operation *> roots);
   /// The box of `relation` for an array of type `type`; nullopt and `reason` where there is none.
   std::optional<TileBox> box(const TileRelation &relation, mlir::MemRefType type, std::string &reason);
   /// Whether `relation` has all elements of `box`.

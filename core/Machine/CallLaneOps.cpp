@@ -12,6 +12,7 @@
 
 #include "tilewright/CallLaneOps.h"
 #include "core/Machine/ExternalCall.h"
+#include "core/Machine/ScratchpadGlobal.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tilewright/MachineGraph.h"
 
@@ -67,15 +68,7 @@ Value CallLaneOps::shuffle(OpBuilder &builder, Location loc, Value value, Value 
 }
 
 Value CallLaneOps::scratchpad(OpBuilder &builder, Location loc, ModuleOp module, int64_t bytes) const {
-  std::string name = prefix + "scratchpad_" + std::to_string(bytes);
-  if (!module.lookupSymbol(name)) {
-    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
-    LLVM::GlobalOp::create(top, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
-                           LLVM::UndefAttr::get(builder.getContext()), /*alignment=*/1024, scratchpadSpace);
-  }
-  return LLVM::AddressOfOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), scratchpadSpace),
-                                   name);
+  return scratchpadGlobal(builder, loc, module, prefix + "scratchpad_" + std::to_string(bytes), bytes);
 }
 
 void CallLaneOps::finishLaunch(LLVM::LLVMFuncOp function, const LaunchShape &shape) const {

@@ -15,6 +15,7 @@
 #include "core/Machine/LaneChecks.h"
 #include "core/Machine/LaneWords.h"
 #include "core/Machine/ModuleTarget.h"
+#include "core/Machine/ScratchpadGlobal.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -125,15 +126,7 @@ Value LaneOps::blockId(OpBuilder &builder, Location loc, unsigned dim) const {
 void LaneOps::barrier(OpBuilder &builder, Location loc) const { required(builder, loc, "barrier"); }
 
 Value LaneOps::scratchpad(OpBuilder &builder, Location loc, ModuleOp module, int64_t bytes) const {
-  std::string name = "tilewright_shared_" + std::to_string(bytes);
-  if (!module.lookupSymbol(name)) {
-    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
-    LLVM::GlobalOp::create(top, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
-                           LLVM::UndefAttr::get(builder.getContext()), /*alignment=*/1024, scratchpadSpace);
-  }
-  return LLVM::AddressOfOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), scratchpadSpace),
-                                   name);
+  return scratchpadGlobal(builder, loc, module, "tilewright_shared_" + std::to_string(bytes), bytes);
 }
 
 Value LaneOps::permuteBytes(OpBuilder &builder, Location loc, Value low, Value high,

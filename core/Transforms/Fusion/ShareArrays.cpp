@@ -37,18 +37,6 @@ static bool isTouchedWhere(Value memref, Block *block, llvm::function_ref<bool(O
          });
 }
 
-/// Whether each iteration of the nest has an element of its own at `access`.
-static bool hasOwnElements(const Access &access, const Nest &nest) {
-  llvm::SmallBitVector seen(nest.depth());
-  for (AffineExpr index : access.map.getResults()) {
-    auto dim = dyn_cast<AffineDimExpr>(index);
-    if (!dim || seen.test(dim.getPosition()))
-      return false;
-    seen.set(dim.getPosition());
-  }
-  return seen.all();
-}
-
 /// Whether both are allocated alike, dynamic sizes included.
 static bool haveEqualShapes(Value a, Value b) {
   auto left = a.getDefiningOp<memref::AllocOp>(), right = b.getDefiningOp<memref::AllocOp>();
@@ -64,7 +52,9 @@ static Value findDying(AffineForOp root, const Nest &nest) {
   Block *block = root->getBlock();
   // The nest is the first that touches the result, ...
   bool isFirst = isTouchedWhere(store.memref, block, [&](Operation *top) { return !top->isBeforeInBlock(root); });
-  if (!isFirst || !hasOwnElements(store, nest))
+  // Each iteration has an element of its own.
+  std::optional<llvm::SmallBitVector> dims = ownDims(store.map);
+  if (!isFirst || !dims || !dims->all())
     return nullptr;
   for (const Access &load : nest.loads) {
     Value memref = load.memref;

@@ -64,20 +64,6 @@ static std::optional<SmallVector<AffineExpr>> onResult(const Access &factor, con
   return result;
 }
 
-/// Whether each loop of `nest` is one index of what it stores, and nothing else is.
-static bool writesOwnElements(const Nest &nest) {
-  if (nest.stores.size() != 1 || !nest.stores.front().symbols.empty())
-    return false;
-  llvm::SmallBitVector seen(nest.depth());
-  for (AffineExpr index : nest.stores.front().map.getResults()) {
-    auto dim = dyn_cast<AffineDimExpr>(index);
-    if (!dim || seen.test(dim.getPosition()))
-      return false;
-    seen.set(dim.getPosition());
-  }
-  return seen.all();
-}
-
 /// Whether `memref` is not written between `from` and `to`, both included.
 static bool staysAsIs(Value memref, Operation *from, Operation *to) {
   return llvm::none_of(memref.getUsers(), [&](Operation *user) {
@@ -96,9 +82,12 @@ static std::optional<FactoredOperand> findFactor(const Contraction &c, const Con
   if (!found.root || c.a.access.memref == c.b.access.memref || !operand.access.symbols.empty())
     return std::nullopt;
   Nest nest = *analyzeNest(found.root);
-  if (!writesOwnElements(nest))
+  if (nest.stores.size() != 1 || !nest.stores.front().symbols.empty())
     return std::nullopt;
   const Access &store = nest.stores.front();
+  std::optional<llvm::SmallBitVector> dims = ownDims(store.map);
+  if (!dims || !dims->all())
+    return std::nullopt;
   for (Operation *user : store.memref.getUsers())
     if (Operation *top = found.root->getBlock()->findAncestorOpInBlock(*user);
         top != found.root && top != product && !isa<memref::DeallocOp>(user))

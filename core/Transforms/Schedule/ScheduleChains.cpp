@@ -128,21 +128,8 @@ static void accessesOf(Operation *root, llvm::function_ref<void(Operation *op, V
 /// Whether all that `writer` writes of `memref` is touched by `last`, so that the tiles of `last` leave nothing out.
 static bool isCoveredBy(AffineForOp last, AffineForOp writer, Value memref) {
   TileSets sets(*writer->getBlock());
-  TileRelation written, touched;
-  bool known = true;
-  auto add = [&](AffineForOp root, TileRelation &all) {
-    accessesOf(root, [&](Operation *op, Value array, bool) {
-      if (array != memref)
-        return;
-      TileRelation each = sets.touched(op);
-      known &= bool(each);
-      if (each)
-        all = all ? all.unite(each) : each;
-    });
-  };
-  add(writer, written);
-  add(last, touched);
-  return known && written && touched && written.isWithin(touched);
+  TileRelation written = sets.touched(memref, {writer}), touched = sets.touched(memref, {last});
+  return written && touched && written.isWithin(touched);
 }
 
 /// Whether tiles of `last` touch boxes of `memref` that have no element in common: then another nest may prepare each
@@ -156,16 +143,7 @@ static bool hasOwnBoxes(const Nest &last, Value memref) {
       return false;
     first = &access;
   }
-  llvm::SmallBitVector seen(last.depth());
-  for (AffineExpr index : first->map.getResults()) {
-    auto dim = dyn_cast<AffineDimExpr>(index);
-    if (isa<AffineConstantExpr>(index))
-      continue;
-    if (!dim || seen.test(dim.getPosition()))
-      return false;
-    seen.set(dim.getPosition());
-  }
-  return true;
+  return ownDims(first->map).has_value();
 }
 
 /// Whether each iteration of the nest reads of `memref` the element that it writes alone.
@@ -301,20 +279,10 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
 /// The part of `memref` that the operations of `tile` touch, in bytes; nullopt where it is no box.
 static std::optional<int64_t> boxBytes(Block &tile, Value memref, int64_t align) {
   TileSets sets(tile);
-  TileRelation touched;
-  bool known = true;
-  for (Operation &op : tile)
-    accessesOf(&op, [&](Operation *access, Value array, bool) {
-      if (array != memref)
-        return;
-      TileRelation each = sets.touched(access);
-      known &= bool(each);
-      if (each)
-        touched = touched ? touched.unite(each) : each;
-    });
+  TileRelation touched = sets.touched(memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
   std::string reason;
   auto type = cast<MemRefType>(memref.getType());
-  std::optional<TileBox> box = known && touched ? sets.box(touched, type, reason) : std::nullopt;
+  std::optional<TileBox> box = touched ? sets.box(touched, type, reason) : std::nullopt;
   if (!box)
     return std::nullopt;
   return llvm::alignTo(box->elements() * elementBytes(type.getElementType()), align);

@@ -37,7 +37,6 @@ public:
 
 private:
   LogicalResult boundBy(const Access &store, std::string &reason);
-  TileRelation touchedOf(Value memref);
   std::pair<AffineMap, SmallVector<Value>> overTile(AffineExpr expr) const;
 
   Block &tile;
@@ -47,23 +46,8 @@ private:
 };
 } // namespace
 
-/// What the operations of the tile read and write of `memref`.
-TileRelation SliceWriter::touchedOf(Value memref) {
-  TileRelation all;
-  bool known = true;
-  tile.walk([&](Operation *op) {
-    if (!isa<AffineLoadOp, AffineStoreOp>(op) || affineAccess(op).memref != memref)
-      return;
-    TileRelation each = sets.touched(op);
-    known &= bool(each);
-    if (each)
-      all = all ? all.unite(each) : each;
-  });
-  return known ? all : TileRelation();
-}
-
 LogicalResult SliceWriter::boundBy(const Access &store, std::string &reason) {
-  TileRelation relation = touchedOf(store.memref);
+  TileRelation relation = sets.touched(store.memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
   if (!relation) {
     reason = "the tile does not touch it at affine indices";
     return failure();

@@ -111,7 +111,7 @@ public:
   /// Bytes that divide the addresses of loadPlace, where that is less than what it loads: a power of two. The chip's
   /// field `load_alignment` tells the cost model the same.
   virtual int64_t placeAlignment() const { return 16; }
-  /// Copies `bytes` (16) of an array past the registers: those of lane i go to `destination` + `behind` + 16 i, a place
+  /// Copies `bytes` (16) of an array without registers: those of lane i go to `destination` + `behind` + 16 i, a place
   /// that is the same for all lanes of the subgroup; zeros for lanes where `inside` (i1, null: true) is false. All
   /// lanes of the subgroup call it. It lands before the end of the next `awaitPlaces`, or of a `waitCopies` that counts
   /// it. False: the chip has no such engine.
