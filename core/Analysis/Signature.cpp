@@ -13,6 +13,7 @@
 
 #include "core/Analysis/Signature.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -40,6 +41,8 @@ static bool isWritten(Value memref, SmallPtrSetImpl<Value> &visited) {
         return true;
       continue;
     }
+    if (isa<memref::PrefetchOp>(user)) // has the effect of a write, so that nothing moves it
+      continue;
     if (auto call = dyn_cast<func::CallOp>(user)) {
       auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(user, call.getCalleeAttr());
       if (!callee || callee.isExternal() || isWritten(callee.getArgument(use.getOperandNumber()), visited))

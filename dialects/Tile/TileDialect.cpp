@@ -221,7 +221,7 @@ LogicalResult ArrangementAttr::verify(function_ref<InFlightDiagnostic()> emitErr
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   std::string level;
-  int64_t members = 1, ops = 1;
+  int64_t members = 1, ops = 1, step = 0;
   SmallVector<TiledLoopAttr> loops;
   SmallVector<PlacementAttr> placements;
   auto list = [&](auto &into) {
@@ -245,21 +245,25 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
           return parser.parseInteger(members);
         if (keyword == "ops")
           return parser.parseInteger(ops);
+        if (keyword == "step")
+          return parser.parseInteger(step);
         if (keyword == "loops")
           return list(loops);
         if (keyword == "placements")
           return list(placements);
         return parser.emitError(loc) << "unknown part '" << keyword
-                                     << "' of a schedule, known: level, members, ops, loops, placements";
+                                     << "' of a schedule, known: level, members, ops, step, loops, placements";
       }))
     return {};
-  return parser.getChecked<ScheduleAttr>(begin, parser.getContext(), level, members, ops, loops, placements);
+  return parser.getChecked<ScheduleAttr>(begin, parser.getContext(), level, members, ops, loops, placements, step);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<level = \"" << getLevel() << "\", members = " << getMembers();
   if (getOps() != 1)
     printer << ", ops = " << getOps();
+  if (getStep() != 0)
+    printer << ", step = " << getStep();
   auto list = [&](StringRef name, auto values) {
     if (values.empty())
       return;
@@ -273,11 +277,14 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 }
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef level, int64_t members,
-                                   int64_t ops, ArrayRef<TiledLoopAttr> loops, ArrayRef<PlacementAttr> placements) {
+                                   int64_t ops, ArrayRef<TiledLoopAttr> loops, ArrayRef<PlacementAttr> placements,
+                                   int64_t step) {
   if (level.empty())
     return emitError() << "schedule: must name a level of the chip, as in level = \"core\"";
   if (members < 1 || ops < 1)
     return emitError() << "schedule: members (" << members << ") and ops (" << ops << ") must be at least 1";
+  if (step < 0)
+    return emitError() << "schedule: a step of " << step << " iterations; 0 is none, other steps have at least one";
   llvm::SmallDenseSet<int64_t> seen{-1};
   bool spread = false;
   for (TiledLoopAttr each : loops) {

@@ -176,7 +176,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     Stands on the first of `ops` neighbouring operations of a kernel (`schedule-kernels` writes it, `tile-and-fuse` and
     `place-tiles` do what it says and decide nothing again). `members` of level `level` run them; the loops are cut in
     the order of `loops`, outermost first. Of several operations the last one's loops are cut, and those before it are
-    computed in its tiles, as far as a tile reads what they write.
+    computed in its tiles, as far as a tile reads what they write. With `step` > 0 reductions of a tile that depend on each
+    other run in one loop, `step` iterations of the dimension that they have in common at a time (`tile-and-fuse`).
 
     ```mlir
     #tile.schedule<level = "core", members = 4, loops = [<loop = 0, tile = 25, spread = true>],
@@ -186,7 +187,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let parameters = (ins StringRefParameter<"a level of the chip">:$level, "int64_t":$members,
                         DefaultValuedParameter<"int64_t", "1">:$ops,
                         OptionalArrayRefParameter<"TiledLoopAttr">:$loops,
-                        OptionalArrayRefParameter<"PlacementAttr">:$placements);
+                        OptionalArrayRefParameter<"PlacementAttr">:$placements,
+                        DefaultValuedParameter<"int64_t", "0">:$step);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The tiled form of loop `loop`; null where it is not cut.

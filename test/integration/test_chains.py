@@ -100,9 +100,9 @@ func.func @blurs(%a: tensor<{n + 4}x9xf32>) -> tensor<{n}x9xf32> {{
 """
 
 
-def schedule(affine, cuts, members, memory="l2"):
+def schedule(affine, cuts, members, memory="l2", step=0):
     """The text of stage 2 with one schedule for all nests of its kernel: `cuts` of the leading loops of the last one, and a
-    buffer in a tile for each array that the kernel allocates."""
+    buffer in a tile for each array that the kernel allocates; `step`: of the common dimension of its reductions."""
     lines, loops, nests, last, first_end = affine.split("\n"), 0, 0, 0, None
     # Scheduled nests are neighbours.
     begin = next(at for at, line in enumerate(lines) if line.startswith("    affine.for"))
@@ -120,11 +120,12 @@ def schedule(affine, cuts, members, memory="l2"):
     places = [f'<array = {i}, at = {at}, memory = "{memory}">' for i, each in enumerate(arrays) if each in allocated]
     tiles = [f"<loop = {last + i}, tile = {tile}{', spread = true' if i == 0 else ''}>" for i, tile in enumerate(cuts)]
     lines[first_end] = (f'    }} {{tile.schedule = #tile.schedule<level = "core", members = {members}, ops = {nests}, '
+                        f'{f"step = {step}, " if step else ""}'
                         f'loops = [{", ".join(tiles)}], placements = [{", ".join(places)}]>}}')
     return "\n".join(lines)
 
 
-def run_scheduled(tool, tmp_path, text, function, inputs, cuts, members, memory="l2", chip=(), passes=()):
+def run_scheduled(tool, tmp_path, text, function, inputs, cuts, members, memory="l2", chip=(), passes=(), step=0, options=()):
     """The result in such tiles; `passes` of stage 3 come before the schedule."""
     (tmp_path / "p.mlir").write_text(text)
     tool("tw-compile", tmp_path / "p.mlir", *chip, "-o", tmp_path / "p.ll", "--dump-stages", tmp_path / "stages")
@@ -133,13 +134,14 @@ def run_scheduled(tool, tmp_path, text, function, inputs, cuts, members, memory=
         tool("tw-opt", affine, f"--pass-pipeline=builtin.module(func.func({','.join(passes)}))", "-o", tmp_path / "affine.mlir")
         affine = tmp_path / "affine.mlir"
     affine = affine.read_text().replace("tilewright.scalar, ", "")
-    (tmp_path / "s.mlir").write_text(schedule(affine, cuts, members, memory))
+    (tmp_path / "s.mlir").write_text(schedule(affine, cuts, members, memory, step))
     arguments = []
     for i, value in enumerate(inputs):
-        np.save(tmp_path / f"{i}.npy", value)
-        arguments += ["--input", tmp_path / f"{i}.npy"]
+        name = f"{i}.bf16.npy" if value.dtype == np.uint16 else f"{i}.npy"  # bits of bf16
+        np.save(tmp_path / name, value)
+        arguments += ["--input", tmp_path / name]
     device = ["--device", "emulator"] if chip else ["--threads", str(members)]
-    tool("tw-run", tmp_path / "s.mlir", "--function", function, *chip, *device, *arguments, "--output", tmp_path / "out.npy")
+    tool("tw-run", tmp_path / "s.mlir", "--function", function, *chip, *device, *options, *arguments, "--output", tmp_path / "out.npy")
     return np.load(tmp_path / "out.npy")
 
 

@@ -273,7 +273,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   for (auto [i, array] : llvm::enumerate(arrays))
     if (llvm::is_contained(range.between, array) || llvm::is_contained(tiling.placed, array))
       places.push_back(tile::PlacementAttr::get(context(), i, first + tiling.loop, near->name, 1));
-  return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places);
+  return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, /*step=*/0);
 }
 
 /// The part of `memref` that the operations of `tile` touch, in bytes; nullopt where it is no box.

@@ -453,8 +453,8 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
       for (const NestSchedule::Place &place : plan.places)
         places.push_back(
             tile::PlacementAttr::get(context, place.array, place.at, cores.scratchpad->name, place.stages));
-      first->setAttr(tile::scheduleAttr,
-                     tile::ScheduleAttr::get(context, cores.level, plan.members, work.size(), loops, places));
+      first->setAttr(tile::scheduleAttr, tile::ScheduleAttr::get(context, cores.level, plan.members, work.size(), loops,
+                                                                 places, /*step=*/0));
       return success();
     };
     if (statement.opaque || statement.strange) {

@@ -26,6 +26,10 @@ def TileAndFuse : Pass<"tile-and-fuse", "::mlir::func::FuncOp"> {
     tile touches are found by integer sets, and bound the loops that index what the nest writes. Where tiles touch the
     same elements, each computes them. A nest that cannot be cut so is an error.
 
+    With `step`, reductions of a tile over one dimension that read each other's results become a loop over steps of that
+    dimension (`OnlineReductions.h`). It carries `tile.at = -2`; arrays that the dimension indexes have the size of a step.
+    A chain that cannot be computed so is an error with the reason.
+
     ```mlir
     affine.for %i = 0 to 100 { body(%i) } {tile.schedule = #tile.schedule<.. members = 4, loops = [<loop = 0, tile = 16, spread = true>]>}
     // becomes

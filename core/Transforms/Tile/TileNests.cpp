@@ -15,6 +15,7 @@
 #include "core/Transforms/Tile/TileNests.h"
 #include "core/Analysis/AffineAccess.h"
 #include "core/Transforms/Host/HostExpressions.h"
+#include "core/Transforms/Tile/OnlineReductions.h"
 #include "core/Transforms/Tile/ProducerSlices.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -238,6 +239,53 @@ static LogicalResult numberLoops(ArrayRef<Operation *> ops, tile::ScheduleAttr s
   return success();
 }
 
+/// Arrays in the order of their first access, as placements count them.
+static SmallVector<Value> arraysOf(tile::ParallelOp parallel) {
+  llvm::SetVector<Value> arrays;
+  parallel->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<AffineLoadOp, AffineStoreOp>(op))
+      arrays.insert(affineAccess(op).memref);
+  });
+  return arrays.takeVector();
+}
+
+/// Computes the nests of each tile in steps, and lets the placements of the schedule count the arrays that there are
+/// then.
+static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr schedule, ArrayRef<AffineForOp> producers,
+                               std::string &reason) {
+  SmallVector<Block *> tiles;
+  if (schedule.getLoops().empty())
+    tiles.push_back(&parallel.getBody().front());
+  parallel->walk([&](AffineForOp loop) {
+    if (!schedule.getLoops().empty() && numberOf(loop, tile::atAttr) == schedule.getLoops().back().getLoop())
+      tiles.push_back(loop.getBody());
+  });
+  auto isInside = [&](Operation *op) {
+    return parallel->isAncestor(op) ||
+           llvm::any_of(producers, [&](AffineForOp producer) { return producer->isAncestor(op); });
+  };
+  SmallVector<Value> before = arraysOf(parallel);
+  for (Block *tile : tiles) {
+    SmallVector<Operation *> ops;
+    for (Operation &op : tile->without_terminator())
+      ops.push_back(&op);
+    if (failed(stepReductions(ops, schedule.getStep(), isInside, OpBuilder::atBlockBegin(&parallel.getBody().front()),
+                              reason)))
+      return failure();
+  }
+  SmallVector<Value> after = arraysOf(parallel);
+  SmallVector<tile::PlacementAttr> placements;
+  for (tile::PlacementAttr each : schedule.getPlacements())
+    if (each.getArray() < int64_t(before.size()))
+      if (auto found = llvm::find(after, before[each.getArray()]); found != after.end())
+        placements.push_back(tile::PlacementAttr::get(parallel.getContext(), found - after.begin(), each.getAt(),
+                                                      each.getMemory(), each.getStages()));
+  parallel.setScheduleAttr(tile::ScheduleAttr::get(schedule.getContext(), schedule.getLevel(), schedule.getMembers(),
+                                                   schedule.getOps(), schedule.getLoops(), placements,
+                                                   schedule.getStep()));
+  return success();
+}
+
 FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string &reason) {
   auto schedule = first->getAttrOfType<tile::ScheduleAttr>(tile::scheduleAttr);
   if (!schedule)
@@ -299,9 +347,14 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     parallel.erase();
     return failure();
   }
+  composeAccesses(parallel);
+  if (schedule.getStep() > 0 && failed(stepTiles(parallel, schedule, producers, reason))) {
+    reason = "the schedule computes reductions in steps, but " + reason;
+    parallel.erase();
+    return failure();
+  }
   for (AffineForOp producer : llvm::reverse(producers))
     producer.erase();
-  composeAccesses(parallel);
   sinkOperands(parallel);
   return parallel;
 }

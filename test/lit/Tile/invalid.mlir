@@ -283,3 +283,8 @@ func.func @multiply_rank(%a: memref<2x64x64xi8>, %b: memref<64x64xi8>, %c: memre
      : memref<2x64x64xi8>, memref<64x64xi8>, memref<64x64xi32>
   return
 }
+
+// -----
+
+// expected-error@+1 {{schedule: a step of -1 iterations; 0 is none, other steps have at least one}}
+func.func private @step() attributes {tile.schedule = #tile.schedule<level = "core", members = 1, step = -1>}

@@ -1,0 +1,484 @@
+//===- SeparablePairs.cpp - Functions as sums of g(x) h(r) ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One rule for each operation. The certificate does not use the rules: it expands
+/// the function and the pairs as polynomials over what has no structure.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/SeparablePairs.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+/// States of one reduction; more is a sign that they grow with the data.
+static constexpr size_t mostPairs = 4;
+
+using Pairs = SmallVector<SeparablePair, 2>;
+
+static std::optional<double> numberOf(const Term *term) {
+  auto number = term->kind == Term::Kind::Constant ? dyn_cast<FloatAttr>(term->attribute) : FloatAttr();
+  return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
+}
+
+//===-- Certificate -------------------------------------------------------===//
+
+namespace {
+/// Factors with their powers.
+using Monomial = std::map<std::string, double>;
+using Polynomial = std::map<Monomial, double>;
+
+/// Terms as polynomials over what has no structure.
+class Expansion {
+public:
+  explicit Expansion(const DependentReductions &chain) : chain(chain) {}
+  /// `atBase`: maxima are those so far.
+  Polynomial of(const Term *term, bool atBase) const;
+  static Polynomial product(const Polynomial &a, const Polynomial &b);
+  static Polynomial sum(Polynomial a, const Polynomial &b, double factor);
+  static std::string text(const Monomial &monomial);
+  /// exp of a polynomial, a product of exponentials of its monomials.
+  static Polynomial exponential(StringRef name, const Polynomial &exponent);
+  static Polynomial inverse(const Polynomial &a);
+
+private:
+  Polynomial ofLoad(const Term *term, bool atBase) const;
+  const DependentReductions &chain;
+};
+} // namespace
+
+std::string Expansion::text(const Monomial &monomial) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (const auto &[atom, power] : monomial)
+    os << atom << '^' << llvm::format("%.17g", power) << ' ';
+  return text;
+}
+
+Polynomial Expansion::product(const Polynomial &a, const Polynomial &b) {
+  Polynomial result;
+  for (const auto &[x, p] : a)
+    for (const auto &[y, q] : b) {
+      Monomial monomial = x;
+      for (const auto &[atom, power] : y) {
+        double &own = monomial[atom];
+        own = StringRef(atom).starts_with("where ") ? 1 : own + power;
+        if (own == 0)
+          monomial.erase(atom);
+      }
+      double &factor = result[monomial];
+      factor += p * q;
+      if (factor == 0)
+        result.erase(monomial);
+    }
+  return result;
+}
+
+Polynomial Expansion::sum(Polynomial a, const Polynomial &b, double factor) {
+  for (const auto &[monomial, number] : b) {
+    double &own = a[monomial];
+    own += factor * number;
+    if (own == 0)
+      a.erase(monomial);
+  }
+  return a;
+}
+
+Polynomial Expansion::exponential(StringRef name, const Polynomial &exponent) {
+  Monomial result;
+  for (const auto &[monomial, number] : exponent)
+    result[(name + "(" + text(monomial) + ")").str()] = number;
+  return {{result, 1.0}};
+}
+
+Polynomial Expansion::inverse(const Polynomial &a) {
+  Monomial result;
+  if (a.size() == 1 && a.begin()->second != 0) {
+    for (const auto &[atom, power] : a.begin()->first)
+      result[atom] = StringRef(atom).starts_with("where ") ? power : -power;
+    return {{result, 1 / a.begin()->second}};
+  }
+  std::string all;
+  llvm::raw_string_ostream os(all);
+  for (const auto &[monomial, number] : a)
+    os << llvm::format("%.17g", number) << ' ' << text(monomial) << "+ ";
+  result["(" + all + ")"] = -1;
+  return {{result, 1.0}};
+}
+
+Polynomial Expansion::ofLoad(const Term *term, bool atBase) const {
+  if (term->writer >= 0) {
+    const ReductionStatement &from = chain.statements[term->writer];
+    if (from.place == ReductionStatement::Place::Step && !from.isState && !from.combine) {
+      if (term->part >= 0)
+        return of(from.pairs[term->part].g, atBase);
+      return of(from.term, atBase);
+    }
+    bool isBase = llvm::any_of(chain.bases, [&](const ReductionBase &base) { return base.value == term; });
+    if (atBase && isBase)
+      return {{{{"base " + std::to_string(term->id), 1.0}}, 1.0}};
+  }
+  return {{{{"t" + std::to_string(term->id), 1.0}}, 1.0}};
+}
+
+Polynomial Expansion::of(const Term *term, bool atBase) const {
+  if (std::optional<double> number = numberOf(term))
+    return *number == 0 ? Polynomial() : Polynomial{{Monomial(), *number}};
+  if (term->kind == Term::Kind::Load)
+    return ofLoad(term, atBase);
+  auto operand = [&](unsigned i) { return of(term->operands[i], atBase); };
+  StringRef name = term->name;
+  if (name == "arith.addf" || name == "arith.subf")
+    return sum(operand(0), operand(1), name == "arith.addf" ? 1 : -1);
+  if (name == "arith.mulf")
+    return product(operand(0), operand(1));
+  if (name == "arith.divf")
+    return product(operand(0), inverse(operand(1)));
+  if (name == "arith.negf")
+    return sum({}, operand(0), -1);
+  if (name == "arith.extf" || name == "arith.truncf")
+    return operand(0);
+  if (name == "math.exp" || name == "math.exp2")
+    return exponential(name, operand(0));
+  if (name == "arith.select") {
+    Polynomial where{{{{"where " + std::to_string(term->operands[0]->id), 1.0}}, 1.0}};
+    Polynomial other = sum({{Monomial(), 1.0}}, where, -1);
+    return sum(product(where, operand(1)), product(other, operand(2)), 1);
+  }
+  return {{{{"t" + std::to_string(term->id), 1.0}}, 1.0}};
+}
+
+//===-- Rules -------------------------------------------------------------===//
+
+namespace tilewright {
+class PairSplitter {
+public:
+  PairSplitter(DependentReductions &chain, ReductionStatement &statement, std::string &reason)
+      : chain(chain), statement(statement), reason(reason) {}
+  LogicalResult run();
+
+private:
+  LogicalResult refuse(const Twine &why) {
+    if (reason.empty())
+      reason = (why + " in " + chain.text(statement)).str();
+    return failure();
+  }
+  FailureOr<Pairs> split(const Term *term);
+  FailureOr<Pairs> splitLoad(const Term *term);
+  FailureOr<Pairs> splitQuotient(const Term *term);
+  FailureOr<Pairs> splitExponential(const Term *term);
+  FailureOr<Pairs> splitSelect(const Term *term);
+  FailureOr<Pairs> splitCast(const Term *term);
+  Pairs products(const Pairs &a, const Pairs &b, const Term *like);
+  FailureOr<Pairs> merged(const Pairs &pairs);
+  unsigned baseOf(ReductionBase base);
+  const Term *product(const SeparablePair &pair);
+  LogicalResult checkState();
+  LogicalResult certify();
+
+  DependentReductions &chain;
+  ReductionStatement &statement;
+  std::string &reason;
+};
+} // namespace tilewright
+
+static TypedAttr oneOf(Type type) { return cast<TypedAttr>(Builder(type.getContext()).getFloatAttr(type, 1.0)); }
+
+/// Operands keep their order, so that products look as before.
+Pairs PairSplitter::products(const Pairs &a, const Pairs &b, const Term *like) {
+  Pairs result;
+  for (const SeparablePair &x : a)
+    for (const SeparablePair &y : b) {
+      SeparablePair pair = x;
+      pair.isNegative = x.isNegative != y.isNegative;
+      pair.g = !x.g ? y.g : !y.g ? x.g : chain.operation(like->name, {x.g, y.g}, like->type, like->attribute);
+      llvm::append_range(pair.h, y.h);
+      llvm::append_range(pair.bases, y.bases);
+      pair.isAtMostOne = (!x.g || x.isAtMostOne) && (!y.g || y.isAtMostOne);
+      result.push_back(pair);
+    }
+  return result;
+}
+
+FailureOr<Pairs> PairSplitter::splitLoad(const Term *term) {
+  const ReductionStatement &from = chain.statements[term->writer];
+  Pairs result;
+  for (auto [part, pair] : llvm::enumerate(from.pairs)) {
+    SeparablePair read = pair;
+    // What is an element of an array already needs no other one.
+    bool isThere = from.pairs.size() > 1 && pair.g && pair.bases.empty() &&
+                   (pair.g->kind == Term::Kind::Load || pair.g->kind == Term::Kind::Constant);
+    if (pair.g && !isThere) {
+      Term load = *term;
+      load.part = part;
+      load.isDependent = false;
+      load.type = pair.g->type;
+      read.g = chain.intern(std::move(load));
+    }
+    result.push_back(read);
+  }
+  return result;
+}
+
+FailureOr<Pairs> PairSplitter::splitQuotient(const Term *term) {
+  FailureOr<Pairs> a = split(term->operands[0]), b = split(term->operands[1]);
+  if (failed(a) || failed(b))
+    return failure();
+  if (b->size() != 1 || !b->front().bases.empty())
+    return refuse("a divisor that is a sum of both");
+  const SeparablePair &divisor = b->front();
+  for (SeparablePair &pair : *a) {
+    pair.isNegative ^= divisor.isNegative;
+    if (divisor.g) {
+      const Term *one = chain.constant(oneOf(term->type));
+      pair.g = chain.operation(term->name, {pair.g ? pair.g : one, divisor.g}, term->type, term->attribute);
+      pair.isAtMostOne = false;
+    }
+    for (SeparablePair::Factor factor : divisor.h)
+      pair.h.push_back({factor.term, !factor.isDivisor});
+  }
+  return a;
+}
+
+unsigned PairSplitter::baseOf(ReductionBase base) {
+  for (auto [number, each] : llvm::enumerate(chain.bases))
+    if (each.value == base.value && each.factor == base.factor && each.exp == base.exp &&
+        each.isMinimum == base.isMinimum)
+      return number;
+  chain.bases.push_back(base);
+  return chain.bases.size() - 1;
+}
+
+/// exp(c x - c m) where m is the maximum of x, c > 0; exp(c m - c x) where it is the minimum.
+FailureOr<Pairs> PairSplitter::splitExponential(const Term *term) {
+  FailureOr<Pairs> exponent = split(term->operands[0]);
+  if (failed(exponent))
+    return failure();
+  const SeparablePair *x = nullptr, *r = nullptr;
+  for (const SeparablePair &pair : *exponent) {
+    if (!pair.bases.empty())
+      return refuse("an exponential of an exponential");
+    bool isOfResult = pair.h.size() == 1 && !pair.h[0].isDivisor && (!pair.g || numberOf(pair.g));
+    const SeparablePair *&place = isOfResult ? r : x;
+    if (place || (!isOfResult && !pair.h.empty()))
+      return refuse("an exponent that is not one term less one result");
+    place = &pair;
+  }
+  const Term *value = r ? r->h[0].term : nullptr;
+  const ReductionStatement *reduction =
+      value && value->kind == Term::Kind::Load && value->writer >= 0 ? &chain.statements[value->writer] : nullptr;
+  if (!x || !reduction || !reduction->isState || x->isNegative == r->isNegative)
+    return refuse("an exponential without a bound: what is subtracted is no reduction");
+  bool isMaximum = isa<arith::MaximumFOp, arith::MaxNumFOp>(reduction->combine);
+  bool isMinimum = isa<arith::MinimumFOp, arith::MinNumFOp>(reduction->combine);
+  const Term *of = reduction->term;
+  bool isSame = r->g ? x->g->name == "arith.mulf" && llvm::is_contained(x->g->operands, r->g) &&
+                           llvm::is_contained(x->g->operands, of) && *numberOf(r->g) > 0
+                     : x->g == of;
+  if (reduction->pairs.size() != 1 || !reduction->pairs.front().isPlain() || !isSame ||
+      (x->isNegative ? !isMinimum : !isMaximum))
+    return refuse("an exponential without a bound: what is subtracted is not the maximum of the exponents");
+  SeparablePair pair;
+  pair.g = term;
+  pair.bases.push_back(baseOf({unsigned(value->writer), value, r->g, term->name, isMinimum}));
+  pair.isAtMostOne = true;
+  return Pairs{pair};
+}
+
+FailureOr<Pairs> PairSplitter::splitSelect(const Term *term) {
+  const Term *where = term->operands[0];
+  if (where->isDependent)
+    return refuse("a choice by a result of another reduction");
+  FailureOr<Pairs> a = split(term->operands[1]), b = split(term->operands[2]);
+  if (failed(a) || failed(b))
+    return failure();
+  const Term *zero = chain.constant(cast<TypedAttr>(Builder(term->type.getContext()).getZeroAttr(term->type)));
+  const Term *one = chain.constant(oneOf(term->type));
+  Pairs result;
+  for (bool isFirst : {true, false})
+    for (SeparablePair pair : isFirst ? *a : *b) {
+      if (pair.g == zero && pair.h.empty())
+        continue;
+      const Term *g = pair.g ? pair.g : one;
+      pair.g =
+          chain.operation(term->name, {where, isFirst ? g : zero, isFirst ? zero : g}, term->type, term->attribute);
+      result.push_back(pair);
+    }
+  return result;
+}
+
+FailureOr<Pairs> PairSplitter::splitCast(const Term *term) {
+  FailureOr<Pairs> pairs = split(term->operands[0]);
+  auto to = cast<FloatType>(term->type), from = cast<FloatType>(term->operands[0]->type);
+  if (failed(pairs) || to == from)
+    return pairs;
+  bool isNarrow =
+      APFloat::semanticsMaxExponent(to.getFloatSemantics()) < APFloat::semanticsMaxExponent(from.getFloatSemantics());
+  if (to.getWidth() < from.getWidth() && APFloat::semanticsMaxExponent(to.getFloatSemantics()) < 15)
+    return refuse("a rounding to fewer than 5 bits of exponent");
+  if (isNarrow && pairs->size() > 1)
+    return refuse("a rounding of a sum to a smaller exponent");
+  for (SeparablePair &pair : *pairs) {
+    if (isNarrow && pair.g && !pair.isAtMostOne)
+      return refuse("a rounding to a smaller exponent of what has no bound");
+    if (pair.g)
+      pair.g = chain.operation(term->name, {pair.g}, term->type, term->attribute);
+  }
+  return pairs;
+}
+
+FailureOr<Pairs> PairSplitter::split(const Term *term) {
+  SeparablePair whole;
+  if (!term->isDependent) {
+    whole.g = term;
+    return Pairs{whole};
+  }
+  if (!term->isReduced) {
+    whole.h.push_back({term, false});
+    return Pairs{whole};
+  }
+  if (term->kind == Term::Kind::Load)
+    return splitLoad(term);
+  StringRef name = term->name;
+  if (name == "arith.divf")
+    return splitQuotient(term);
+  if (name == "math.exp" || name == "math.exp2")
+    return splitExponential(term);
+  if (name == "arith.select")
+    return splitSelect(term);
+  if (name == "arith.extf" || name == "arith.truncf")
+    return splitCast(term);
+  if (name == "arith.addf" || name == "arith.subf" || name == "arith.mulf") {
+    FailureOr<Pairs> a = split(term->operands[0]), b = split(term->operands[1]);
+    if (failed(a) || failed(b))
+      return failure();
+    if (name == "arith.mulf")
+      return merged(products(*a, *b, term));
+    for (SeparablePair &pair : *b) {
+      pair.isNegative ^= name == "arith.subf";
+      a->push_back(pair);
+    }
+    for (SeparablePair &pair : *a)
+      pair.isAtMostOne &= a->size() == 1;
+    return merged(*a);
+  }
+  if (name == "arith.negf") {
+    FailureOr<Pairs> pairs = split(term->operands[0]);
+    if (succeeded(pairs))
+      for (SeparablePair &pair : *pairs)
+        pair.isNegative ^= true;
+    return pairs;
+  }
+  std::string why = llvm::StringSwitch<std::string>(name)
+                        .Cases({"arith.cmpf", "arith.cmpi"}, "a comparison with a result of another reduction")
+                        .Cases({"arith.fptosi", "arith.fptoui", "math.roundeven", "math.round", "math.floor",
+                                "math.ceil", "math.trunc"},
+                               "a rounding of what depends on a result of another reduction")
+                        .Default(name.str() + " of what depends on a result of another reduction");
+  return refuse(why);
+}
+
+/// h as one term.
+const Term *PairSplitter::product(const SeparablePair &pair) {
+  const Term *result = nullptr;
+  for (SeparablePair::Factor factor : pair.h) {
+    Type type = factor.term->type;
+    if (!result && factor.isDivisor)
+      result = chain.constant(oneOf(type));
+    result = result ? chain.operation(factor.isDivisor ? "arith.divf" : "arith.mulf", {result, factor.term}, type)
+                    : factor.term;
+  }
+  return result ? result : chain.constant(oneOf(statement.term->type));
+}
+
+/// Pairs of one g are one pair.
+FailureOr<Pairs> PairSplitter::merged(const Pairs &pairs) {
+  Pairs result;
+  for (const SeparablePair &pair : pairs) {
+    auto same = llvm::find_if(
+        result, [&](const SeparablePair &other) { return other.g == pair.g && other.bases == pair.bases; });
+    if (same == result.end()) {
+      result.push_back(pair);
+      continue;
+    }
+    const Term *a = product(*same), *b = product(pair);
+    bool isDifference = same->isNegative != pair.isNegative;
+    const Term *both = chain.operation(isDifference ? "arith.subf" : "arith.addf", {a, b}, a->type);
+    same->h.assign(1, {both, false});
+  }
+  if (result.size() > mostPairs)
+    return refuse(Twine(result.size()) + " states, more than " + Twine(mostPairs));
+  return result;
+}
+
+/// What a reduction needs of its pairs.
+LogicalResult PairSplitter::checkState() {
+  if (statement.pairs.size() == 1 && statement.pairs.front().isPlain())
+    return success();
+  if (!isa<arith::AddFOp>(statement.combine))
+    return refuse(statement.combine->getName().getStringRef() + " of what depends on a result of another reduction");
+  const ReductionStatement &begin = chain.statements[statement.before];
+  std::optional<double> zero = numberOf(begin.term);
+  if (begin.combine || begin.map != statement.map || !zero || *zero != 0)
+    return refuse("a sum that does not begin at zero");
+  llvm::SmallBitVector named = chain.loopsOf(statement.map);
+  for (const SeparablePair &pair : statement.pairs) {
+    llvm::SmallBitVector used(chain.loops.size());
+    for (SeparablePair::Factor factor : pair.h)
+      used |= chain.loopsOf(factor.term);
+    for (unsigned base : pair.bases)
+      used |= chain.loopsOf(chain.bases[base].value);
+    if (used.test(named)) // any that is not named
+      return refuse("a result of another reduction that differs in what is summed");
+  }
+  return success();
+}
+
+/// The pairs multiplied out are the function; at a base, what is to be multiplied by when it moves is part of them.
+LogicalResult PairSplitter::certify() {
+  Expansion expansion(chain);
+  Polynomial all = expansion.of(statement.term, /*atBase=*/false);
+  for (const SeparablePair &pair : statement.pairs) {
+    Polynomial each = pair.g ? expansion.of(pair.g, /*atBase=*/true) : Polynomial{{Monomial(), 1.0}};
+    for (SeparablePair::Factor factor : pair.h) {
+      Polynomial h = expansion.of(factor.term, false);
+      each = Expansion::product(each, factor.isDivisor ? Expansion::inverse(h) : h);
+    }
+    for (unsigned number : pair.bases) {
+      const ReductionBase &base = chain.bases[number];
+      Polynomial moved = Expansion::sum(expansion.of(base.value, true), expansion.of(base.value, false), -1);
+      Polynomial factor{{Monomial(), (base.isMinimum ? -1 : 1) * (base.factor ? *numberOf(base.factor) : 1.0)}};
+      each = Expansion::product(each, Expansion::exponential(base.exp, Expansion::product(moved, factor)));
+    }
+    all = Expansion::sum(all, each, pair.isNegative ? 1 : -1);
+  }
+  if (!all.empty())
+    return refuse("pairs whose product is another function: " + chain.pairsText(statement));
+  return success();
+}
+
+LogicalResult PairSplitter::run() {
+  FailureOr<Pairs> pairs = split(statement.term);
+  if (failed(pairs))
+    return failure();
+  statement.pairs = *pairs;
+  if (statement.isState && failed(checkState()))
+    return failure();
+  return certify();
+}
+
+LogicalResult tilewright::splitStatement(DependentReductions &chain, ReductionStatement &statement,
+                                         std::string &reason) {
+  reason.clear();
+  return PairSplitter(chain, statement, reason).run();
+}
