@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import dataclasses
 import functools
 import json
+import threading
+import weakref
 from typing import Any, Mapping, Optional, Sequence
 
 from . import _sdk
@@ -146,22 +149,61 @@ def describe(target: str, plugins: Sequence[str] = ()) -> str:
         return _text(library().twc_result_explanation(result.address))
 
 
-class LoadedProgram:
-    """A program in this process, as code of it or on the emulator of kernels."""
+class _Handle:
+    """A twc_program; it goes when nobody calls it any more."""
 
     def __init__(self, text: bytes, name: str, options: Mapping[str, Any]) -> None:
         lib = library()
-        self._address = None
+        self.address = None
         with _Options(options) as chosen, _Result() as result:
             address = lib.twc_program_create(chosen, name.encode(), text, len(text), ctypes.byref(result.address))
             if not address:
                 result.check(_status(result))
-            self._address = address
+            self.address = address
             self.signature = json.loads(lib.twc_result_signatures(result.address))[0]
             self.diagnostics = result.diagnostics()
+
+    def __del__(self) -> None:
+        if self.address and library is not None:  # else the interpreter ends
+            library().twc_program_destroy(self.address)
+
+
+#: An emulated program takes addresses below 4 GiB for its scratchpads, of which a process has enough for some fifty. So these
+#: many stay loaded, those that were called last; others are compiled again when they are called.
+_MOST_EMULATED = 40
+_emulated: "collections.OrderedDict[int, weakref.ref[LoadedProgram]]" = collections.OrderedDict()
+_emulated_lock = threading.RLock()  # a finaliser may come in between
+
+
+class LoadedProgram:
+    """A program in this process, as code of it or on the emulator of kernels."""
+
+    def __init__(self, text: bytes, name: str, options: Mapping[str, Any]) -> None:
+        self._source = text, name, dict(options)
+        self._is_emulated = options.get("device") == "emulator"
+        self._handle: Optional[_Handle] = None
+        handle = self._loaded()
+        self.signature, self.diagnostics = handle.signature, handle.diagnostics
         self._sizes = self.signature["sizes"]
         self._slots = ctypes.c_int64 * max(1, self._sizes)
         self._arrays = _pointer * max(1, len(self.signature["arguments"]))
+
+    def _loaded(self) -> _Handle:
+        handle = self._handle
+        if not self._is_emulated:
+            if handle is None:
+                handle = self._handle = _Handle(*self._source)
+            return handle
+        with _emulated_lock:
+            if self._handle is None:
+                self._handle = _Handle(*self._source)
+            _emulated[id(self)] = weakref.ref(self)
+            _emulated.move_to_end(id(self))
+            while len(_emulated) > _MOST_EMULATED:
+                oldest = _emulated.popitem(last=False)[1]()
+                if oldest is not None:
+                    oldest._handle = None
+            return self._handle
 
     def call(self, *slots: int) -> None:
         """Sizes, then addresses."""
@@ -170,8 +212,9 @@ class LoadedProgram:
     def learn(self, sizes: list[int], addresses: Sequence[int]) -> bool:
         """The same; where the program makes other sizes of its data than these, they are in `sizes`: then False."""
         slots = self._slots(*sizes)
+        handle = self._loaded()
         with _Result() as result:
-            status = library().twc_program_call(self._address, slots, len(sizes), self._arrays(*addresses), len(addresses),
+            status = library().twc_program_call(handle.address, slots, len(sizes), self._arrays(*addresses), len(addresses),
                                                 ctypes.byref(result.address))
             made = list(slots[: len(sizes)])
             if status == _BAD_CALL and made != sizes:
@@ -179,10 +222,6 @@ class LoadedProgram:
                 return False
             result.check(status)
         return True
-
-    def __del__(self) -> None:
-        if getattr(self, "_address", None):
-            library().twc_program_destroy(self._address)
 
 
 def _status(result: _Result) -> int:

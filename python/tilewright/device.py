@@ -75,8 +75,10 @@ def _make(function: Any, *arguments: Any) -> _pointer:
 class DeviceCode:
     """The kernels of an artifact on a device."""
 
-    def __init__(self, artifact: Artifact, ordinal: int, weights: Mapping[int, np.ndarray]) -> None:
-        """`weights`: arrays for arguments by position, which are copied to the device once; calls pass the others."""
+    def __init__(self, artifact: Artifact, ordinal: int, weights: Mapping[int, np.ndarray],
+                 device: Optional[_pointer] = None) -> None:
+        """`weights`: arrays for arguments by position, which are copied to the device once; calls pass the others. `device`: an
+        open one of the caller's, in place of number `ordinal`."""
         lib = library()
         signature = artifact.signature
         self._sizes = signature.sizes
@@ -88,10 +90,11 @@ class DeviceCode:
         self._memory: list[_pointer] = []
         self._lock = threading.Lock() # a module is used by one thread at a time
         self._artifact = self._device = self._module = None
+        self._is_mine = device is None
         contents = artifact.bytes
         self._artifact = _make(lib.tw_artifact_parse, contents, len(contents))
         self._program = lib.tw_artifact_program(self._artifact, None)
-        self._device = _make(lib.tw_device_open, lib.tw_artifact_target(self._artifact), ordinal)
+        self._device = _make(lib.tw_device_open, lib.tw_artifact_target(self._artifact), ordinal) if device is None else device
         self._module = _make(lib.tw_module_load, self._device, self._artifact)
         self.name = lib.tw_device_name(self._device).decode()
         for position, array in weights.items():
@@ -102,12 +105,14 @@ class DeviceCode:
             self._template[position] = self._memory[-1].value or 0
 
     def __del__(self) -> None:
+        if library is None:  # the interpreter ends
+            return
         lib = library()
         for memory in self._memory:
             lib.tw_device_release(self._device, memory)
         if self._module:
             lib.tw_module_unload(self._module)
-        if self._device:
+        if self._device and self._is_mine:
             lib.tw_device_close(self._device)
         if self._artifact:
             lib.tw_artifact_close(self._artifact)
@@ -151,9 +156,9 @@ class DeviceProgram(Program):
     their addresses and PyTorch's current stream. `launch` takes addresses of the device."""
 
     def __init__(self, artifact: Artifact, ordinal: int = 0, weights: Mapping[int, np.ndarray] = {},
-                 signature: Optional[Signature] = None) -> None:
-        """`weights`: arrays for arguments by position; `signature`: the interface without them."""
-        code = DeviceCode(artifact, ordinal, weights)
+                 signature: Optional[Signature] = None, device: Optional[_pointer] = None) -> None:
+        """`weights`: arrays for arguments by position; `signature`: the interface without them; `device`: an open one."""
+        code = DeviceCode(artifact, ordinal, weights, device)
         super().__init__(signature or artifact.signature, code.call, target=artifact.target, device="gpu", artifact=artifact, code=code,
                          diagnostics=artifact.diagnostics)
         self.launch = code.launch

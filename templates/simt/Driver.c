@@ -11,18 +11,31 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { most_lanes = 1024, stack_bytes = 65536, most_operands = 12 };
+enum { most_lanes = 1024, stack_bytes = 65536, most_operands = 12, subgroup = 32 };
 static struct lane {
   ucontext_t state;
   int number, ended;
 } lanes[most_lanes], *running;
 static ucontext_t board;
 static char *stacks;
-static uint32_t block[3];
+static uint32_t block[3], block_lanes;
+static struct meeting {
+  uint32_t arrived, round;
+} at_barrier, at_shuffle[most_lanes / subgroup];
+static int32_t exchanged[most_lanes];
 static uint64_t a[most_operands];
 typedef void (*code)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                      uint64_t, uint64_t);
 static code kernel;
+
+/* Until so many lanes have come here. */
+static void meet(struct meeting *here, uint32_t count) {
+  uint32_t round = here->round;
+  if (++here->arrived == count)
+    here->arrived = 0, ++here->round;
+  while (here->round == round)
+    swapcontext(&running->state, &board);
+}
 
 /* What a lane does, under the names that its code calls. */
 int32_t lane_x(void) __asm__("@NAME@.lane_x");
@@ -34,7 +47,17 @@ int32_t block_y(void) { return (int32_t)block[1]; }
 int32_t block_z(void) __asm__("@NAME@.block_z");
 int32_t block_z(void) { return (int32_t)block[2]; }
 void barrier(void) __asm__("@NAME@.barrier");
-void barrier(void) { swapcontext(&running->state, &board); }
+void barrier(void) { meet(&at_barrier, block_lanes); }
+int32_t shuffle_index(int32_t value, int32_t lane) __asm__("@NAME@.shuffle_index");
+int32_t shuffle_index(int32_t value, int32_t lane) {
+  uint32_t number = (uint32_t)running->number, first = number / subgroup * subgroup;
+  uint32_t lanes = block_lanes - first < subgroup ? block_lanes - first : subgroup;
+  exchanged[number] = value;
+  meet(&at_shuffle[first / subgroup], lanes);
+  value = exchanged[first + (uint32_t)lane % subgroup];
+  meet(&at_shuffle[first / subgroup], lanes); /* all have read */
+  return value;
+}
 void copy(char *to, const char *from, int32_t bytes, int32_t valid) __asm__("@NAME@.copy");
 void copy(char *to, const char *from, int32_t bytes, int32_t valid) {
   memcpy(to, from, (size_t)valid);
@@ -51,6 +74,7 @@ static void run_lane(void) {
 }
 
 static void run_block(uint32_t threads) {
+  block_lanes = threads;
   for (uint32_t i = 0; i < threads; ++i) {
     getcontext(&lanes[i].state);
     lanes[i].state.uc_stack.ss_sp = stacks + i * stack_bytes;
@@ -107,7 +131,9 @@ static tw_status load(void *context, const tw_image *image, void **module, tw_er
   *module =
       written && !system(command) ? (snprintf(path, sizeof(path), "%s/code.so", folder), dlopen(path, RTLD_NOW)) : NULL;
   snprintf(command, sizeof(command), "rm -r %s", folder);
-  return system(command) || !*module ? tw_fail(error, TW_DEVICE_ERROR, "the code does not link") : TW_OK;
+  if (!*module)
+    (void)tw_fail(error, TW_DEVICE_ERROR, "the code does not link: %s", dlerror());
+  return system(command) || !*module ? TW_DEVICE_ERROR : TW_OK;
 }
 static void unload(void *context, void *module) { dlclose(module); }
 static tw_status find(void *context, void *module, const char *name, uint32_t shared, void **found, tw_error *error) {

@@ -48,14 +48,21 @@ def matches(expected, output):
 MOST_LINES, MOST_OWN_LINES = 250, 120
 
 
-@pytest.mark.parametrize("walk, kind, name, parts", [("", "simt", "acme", 8), ("S", "scratchpad", "orca", 8),
+#: An interpreter with PyTorch, for the milestones that need one.
+PYTHON = SOURCE / "build/venv-torch/bin/python"
+
+
+@pytest.mark.parametrize("walk, kind, name, parts", [("", "simt", "acme", 9), ("S", "scratchpad", "orca", 9),
                                                      ("N", "scratchpad", "lynx", 3)])
 def test_page(prefix, tmp_path, walk, kind, name, parts):  # noqa: F811
     count = f"{sys.executable} {SOURCE}/scripts/vendor-lines.py {tmp_path}/{name} --kind {kind} --json"
     script = ["set -euo pipefail", f"cd {tmp_path}", f"export TILEWRIGHT={prefix} PATH={prefix}/bin:$PATH"]
     script += [f"export {variable}={value}" for variable, value in COMPILERS.items()]
+    script += [f"export PYTHON={PYTHON} PYTHONPATH={SOURCE}/python TILEWRIGHT_SDK={prefix}"]
     pages = list(milestones(walk))
     assert len(pages) == parts
+    if not PYTHON.exists():
+        pages = [page for page in pages if not any("$PYTHON" in commands for commands, _ in page[3])]
     for title, _, _, blocks in pages:
         script.append("SECONDS=0")
         for commands, _ in blocks:

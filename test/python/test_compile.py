@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tilewright
+from conftest import BUILD
 from sample_programs import LINEAR, MATMUL, elementwise
 
 RANDOM = np.random.default_rng(1)
@@ -428,3 +429,17 @@ def test_no_sdk():
 def test_frameworks_are_not_imported():
     result = python("import sys, tilewright; print([m for m in ('torch', 'jax', 'tensorflow', 'ml_dtypes') if m in sys.modules])")
     assert result.stdout.strip() == "[]", result
+
+
+PLUGIN = """
+import sys, tilewright
+print(tilewright.describe("accelerator", plugins=[sys.argv[1]])["chip"], tilewright.describe("accelerator", plugins=[sys.argv[1]])["target"])
+"""
+
+
+def test_plugin_of_the_search_path():
+    """A plugin that TILEWRIGHT_TARGET_PATH has loaded may be named, too."""
+    folder = BUILD / "lib/tilewright"
+    result = subprocess.run([sys.executable, "-c", PLUGIN, str(folder / "libtilewright-target-accelerator.so")], capture_output=True, text=True,
+                            timeout=60, env={**os.environ, "TILEWRIGHT_TARGET_PATH": str(folder)})
+    assert result.stdout.split()[1:] == ["accelerator"], result

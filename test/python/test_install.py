@@ -26,7 +26,7 @@ def test_it_is_pure(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     sources = {str(path.relative_to(SOURCE / "python")) for path in (SOURCE / "python/tilewright").rglob("*")
-               if path.suffix in (".py", ".typed")}
+               if path.suffix in (".py", ".typed", ".cpp")}
     assert sources <= set(names)
 
 

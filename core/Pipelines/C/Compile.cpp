@@ -18,6 +18,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <dlfcn.h>
 #include <mutex>
 
 using namespace tilewright;
@@ -30,12 +31,26 @@ const char *twc_llvm_version(void) { return LLVM_VERSION_STRING; }
 twc_options *twc_options_create(void) { return new twc_options; }
 void twc_options_destroy(twc_options *options) { delete options; }
 
+/// Whether the library is loaded already and its target known, as those of TILEWRIGHT_TARGET_PATH are.
+static bool isRegistered(llvm::StringRef path) {
+  void *library = dlopen(path.str().c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (!library)
+    return false;
+  auto *entry = reinterpret_cast<const TargetPlugin *(*)()>(dlsym(library, targetPluginEntry));
+  const TargetPlugin *plugin = entry ? entry() : nullptr;
+  bool found = plugin && incompatibility(*plugin).empty() &&
+               llvm::any_of(TargetRegistry::get().targets(),
+                            [&](const Target *target) { return target->name() == plugin->name; });
+  dlclose(library);
+  return found;
+}
+
 /// A plugin stays loaded: options of other calls may name it again.
 static llvm::Error loadPlugin(llvm::StringRef path) {
   static std::mutex mutex;
   static llvm::StringSet<> loaded;
   std::lock_guard lock(mutex);
-  if (loaded.contains(path))
+  if (loaded.contains(path) || isRegistered(path))
     return llvm::Error::success();
   if (llvm::Error error = TargetRegistry::get().load(path))
     return error;

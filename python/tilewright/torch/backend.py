@@ -15,6 +15,7 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from ..emit.sizes import plain
 from . import assumed, decompositions, freeze, integers, options as options_, partition, recurrent, registry, unpack
+from .device import board_of
 from .importer import Importer, is_tensor, memory_order, source_line
 from .launch import Source, bind_inputs, call_eager, call_program
 from .program import CompilerError, compile_program
@@ -50,14 +51,18 @@ def backend(graph, example_inputs, *, mode=None, options=None):
 
 def on_device(options, inputs):
     """The options with `device` set where tensors of a device say it."""
-    if options.device is None and any(isinstance(t, torch.Tensor) and t.device.type == "cuda" for t in inputs):
+    places = {t.device for t in inputs if isinstance(t, torch.Tensor)}
+    if options.device is None and any(place.type == "cuda" for place in places):
         return dataclasses.replace(options, device="gpu")
+    own = next((place for place in places if board_of(place) is not None), None)
+    if own is not None:
+        return options_.on_registered(options, own)
     return options
 
 
 def check_devices(inputs, options):
     """Tensors lie where the programs of this target run."""
-    where = "cuda" if options.device == "gpu" else "cpu"
+    where = "cuda" if options.device == "gpu" else "cpu" if options.board is None else torch.device(options.device).type
     for i, tensor in enumerate(inputs):
         if isinstance(tensor, torch.Tensor) and tensor.device.type != where:
             raise UnsupportedError(
@@ -206,7 +211,8 @@ def write_stage(source, stage, options):
             if isinstance(extent, dict) and sizes[extent["size"]] is None:
                 sizes[extent["size"]] = source.size(n)
     assert None not in sizes, (program.signature, sizes)
-    devices = {n.meta["val"].device for n in (*stage.inputs, *stage.outputs)} if program.device == "gpu" else {None}
+    there = program.device == "gpu" or options.board is not None
+    devices = {n.meta["val"].device for n in (*stage.inputs, *stage.outputs)} if there else {None}
     if len(devices) != 1:
         raise UnsupportedError(f"a compiled part has tensors on {', '.join(sorted(map(str, devices)))}; a program takes all on one device")
     call_program(source, program, stage.inputs, writer.scalars, seeded, stage.outputs, sizes, writer.function.reads_at_indices, *devices)

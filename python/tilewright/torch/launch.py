@@ -18,6 +18,7 @@ import torch
 
 from ..errors import CallError
 from ..emit.sizes import plain, python_source
+from .device import board_of, seeds
 from .importer import is_tensor, memory_order
 
 
@@ -98,8 +99,8 @@ def allocate(source, node, name):
 
 def call_program(source, program, inputs, scalars, seeded, outputs, sizes, indexed, device=None):
     """One compiled stage. `sizes`: Python expressions of the program's sizes; `seeded`: it takes a seed, after the scalars; `indexed`: it
-    compares indices with sizes, so that a refused call is an IndexError; `device`: that of the tensors, for launches on its current
-    stream."""
+    compares indices with sizes, so that a refused call is an IndexError; `device`: that of the tensors, where addresses are not those of
+    the host; on PyTorch's `cuda`, launches go to its current stream."""
     there = f", device={source.bind(device, 'device')}" if device else ""
     for node in inputs:
         fake, name = node.meta["val"], source.names[node]
@@ -112,8 +113,10 @@ def call_program(source, program, inputs, scalars, seeded, outputs, sizes, index
         source.globals.setdefault("tensor", torch.tensor)
         source.line(f"_{symbol} = tensor({source.symbols[symbol]}{there})")
     if seeded:
-        source.globals.setdefault("new_seed", new_seed)
-        source.line(f"seed = new_seed(){'.to(' + there.split('=')[1] + ')' if there else ''}")
+        own = board_of(device) is not None
+        source.globals.setdefault("new_seed", seeds.new_seed if own else new_seed)
+        name = there.split("=")[-1]
+        source.line(f"seed = new_seed({name if own else ''}){f'.to({name})' if there and not own else ''}")
     for node in outputs:
         name = source.names[node] = f"r{len(source.names)}"
         allocate(source, node, name)
@@ -121,7 +124,7 @@ def call_program(source, program, inputs, scalars, seeded, outputs, sizes, index
         ["seed.data_ptr()"] * seeded + [f"{source.names[n]}.data_ptr()" for n in outputs]
     launch = source.bind(program.launch, "launch")
     stream = []
-    if device:
+    if device and device.type == "cuda":
         source.globals.setdefault("current_stream", torch.cuda.current_stream)
         stream = [f"stream=current_stream({there.split('=')[1]}).cuda_stream"]
     call = f"{launch}({', '.join([*sizes, *addresses, *stream])})"

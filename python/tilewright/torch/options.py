@@ -5,6 +5,8 @@ import difflib
 
 import torch
 
+from .device import board_of, registered
+
 #: What `mode=` of torch.compile means here. Nothing is ever tuned by running it.
 MODES = {
     None: "", "default": "",
@@ -36,11 +38,29 @@ class Options:
     def __post_init__(self):
         if self.fp not in ("default", "strict", "fast"):
             raise ValueError(f"option 'fp' of tilewright is {self.fp!r}; it is 'default', 'strict' or 'fast'")
-        if self.device not in (None, "host", "gpu", "emulator", "model"):
+        if self.device not in (None, "host", "gpu", "emulator", "model") and self.board is None:
             raise ValueError(f"option 'device' of tilewright is {self.device!r}; it is None, 'host', 'gpu', 'emulator' or 'model'")
         object.__setattr__(self, "plugins", (self.plugins,) if isinstance(self.plugins, str) else tuple(map(str, self.plugins)))
         if self.threads is None:
             object.__setattr__(self, "threads", torch.get_num_threads() if self.target.startswith("cpu") else 1)
+
+
+    @property
+    def board(self):
+        """What programs run on, where `device` is the device that this process has registered (`device/`); else None."""
+        known = registered()
+        return board_of(torch.device(self.device)) if known and self.device and self.device.split(":")[0] == known.name else None
+
+
+def on_registered(options, device):
+    """The options for tensors on a registered device: its target and plugins are the device's own."""
+    known = registered()
+    for name, own in (("target", known.target), ("device", known.name), ("plugins", board_of(device).plugins)):
+        given, default = getattr(options, name), getattr(Options, name)
+        if given not in (default, own) and not (name == "device" and given == str(device)):
+            raise ValueError(f"option {name!r} of tilewright is {given!r}, but the tensors are on '{device}', a device for {known.target}; "
+                             f"leave the option out")
+    return dataclasses.replace(options, target=known.target, device=str(device), plugins=board_of(device).plugins)
 
 
 def read(options, mode=None):

@@ -9,5 +9,7 @@ __all__ = ["CompilerError", "Diagnostic", "compile_program"]
 
 def compile_program(text, options):
     """A tilewright.Program; CompilerError where the compiler refuses the text."""
+    if options.board is not None:
+        return options.board.compile(text, "<graph>", options.fp)
     return compile(text, target=options.target, fp=options.fp, threads=options.threads, device=options.device,
                    plugins=options.plugins, name="<graph>")

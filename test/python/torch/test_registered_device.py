@@ -1,0 +1,57 @@
+"""Chips as devices of PyTorch. Each is registered in a process of its own (`device_checks.py`); its lines are the checks."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from settings import FULL, SOURCE
+
+BUILD = pathlib.Path(os.environ["TILEWRIGHT_SDK"])
+#: target, where it runs, plugins. The scaffold of a chip of lanes is registered by docs/bring-up.md.
+CHIPS = [("accelerator", "emulator", "libtilewright-target-accelerator.so")]
+if FULL:
+    CHIPS += [("nvidia:H200", "emulator"), ("cpu:host", "host")]
+
+
+@pytest.mark.parametrize("target, run, plugin", [(*chip, None)[:3] for chip in CHIPS], ids=lambda value: str(value).split(":")[0])
+def test_device(target, run, plugin):
+    plugins = [str(BUILD / "lib/tilewright" / plugin)] if plugin else []
+    result = subprocess.run([sys.executable, str(SOURCE / "test/python/torch/device_checks.py"), target, run, *plugins], capture_output=True,
+                            text=True, timeout=900)
+    print(result.stdout)
+    assert result.returncode == 0 and "failed check_" not in result.stdout, result.stdout[-6000:] + result.stderr[-2000:]
+    assert result.stdout.count("passed check_") >= 17
+
+
+CODE = """
+import os
+from tilewright.torch import device
+try:
+    device.register("orca", target="cpu:host", run="host")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def refused(**environment):
+    result = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_without_a_compiler(tmp_path):
+    """The message says what is missing, and nothing is left in the cache."""
+    message = refused(CXX="no-such-compiler", TILEWRIGHT_CACHE_DIR=str(tmp_path))
+    assert "SdkError" in message and "CXX is 'no-such-compiler', which is no command; install one (apt-get install g++)" in message
+    message = refused(CXX="false", TILEWRIGHT_CACHE_DIR=str(tmp_path))
+    assert "false does not compile the device for PyTorch" in message
+    assert not list(tmp_path.rglob("*privateuse1*"))
+
+
+def test_driver_that_is_not_there(tmp_path):
+    code = CODE.replace('run="host"', 'run="driver", driver="/nothing/libacme-driver.so"')
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert "DeviceError there is no driver /nothing/libacme-driver.so; build it: cc -shared" in result.stdout, result
