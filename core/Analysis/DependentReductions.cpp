@@ -85,6 +85,20 @@ llvm::SmallBitVector DependentReductions::loopsOf(const Term *term) const {
   return used;
 }
 
+int64_t DependentReductions::countOf(const ReductionStatement &s) const {
+  int64_t count = 1;
+  for (unsigned loop : s.reduced)
+    count *= loops[loop].trips;
+  return count;
+}
+
+unsigned DependentReductions::rankOf(const ReductionStatement &s) const {
+  unsigned rank = 0;
+  for (const SeparablePair &pair : s.pairs)
+    rank += 1 + pair.power;
+  return rank;
+}
+
 std::optional<unsigned> DependentReductions::loopOfIndex(AffineMap map, unsigned d) const {
   for (unsigned loop = 0; loop < loops.size(); ++loop)
     if (map.getResult(d).isFunctionOfDim(loop))
@@ -608,6 +622,8 @@ std::unique_ptr<DependentReductions> DependentReductions::find(ArrayRef<Operatio
   std::unique_ptr<DependentReductions> chain(new DependentReductions);
   if (failed(ChainReader(*chain, isInside, mayReassociate, reason).read(ops)))
     return nullptr;
+  for (const ReductionStatement &statement : chain->statements)
+    (void)chain->text(statement); // names arrays in the order of the program
   return chain;
 }
 
@@ -688,6 +704,8 @@ std::string DependentReductions::pairsText(const ReductionStatement &s) const {
       text += (factor.isDivisor ? " / " : " * ") + ("<" + this->text(factor.term) + ">");
     for (unsigned base : pair.bases)
       text += " at base " + this->text(bases[base].value);
+    if (pair.mean >= 0)
+      text += " at mean " + this->text(means[pair.mean].value);
   }
   return text;
 }

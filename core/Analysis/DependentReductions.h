@@ -70,8 +70,11 @@ struct SeparablePair {
   llvm::SmallVector<Factor, 2> h;       ///< None: one.
   llvm::SmallVector<unsigned, 1> bases; ///< At which `g` stands, numbers of `DependentReductions::bases`.
   bool isAtMostOne = false;             ///< Proved of the absolute value of `g`.
+  int mean = -1; ///< g is (x - m)^power * rest, number of `DependentReductions::means`; -1: none.
+  unsigned power = 0;
+  const Term *rest = nullptr; ///< Null: one.
 
-  bool isPlain() const { return !isNegative && g && h.empty() && bases.empty(); }
+  bool isPlain() const { return !isNegative && g && h.empty() && bases.empty() && mean < 0; }
 };
 
 /// A maximum (or minimum) so far at which exponentials stand: exp(factor * (x - m)), or exp(factor * (m - x)).
@@ -81,6 +84,14 @@ struct ReductionBase {
   const Term *factor = nullptr; ///< A positive constant; null: one.
   std::string exp;              ///< "math.exp" or "math.exp2"
   bool isMinimum = false;
+};
+
+/// A mean m = (sum of x) / count at which powers of x - m stand. The mean so far is their base: when it moves from b to
+/// c, the sum of (x - b) is zero, and sums of squares grow by count * (b - c)^2.
+struct MeanBase {
+  unsigned statement = 0;         ///< The sum.
+  const Term *value = nullptr;    ///< m, as functions read it.
+  const Term *distance = nullptr; ///< x - m
 };
 
 /// One nest that stores into one array: A[map] = term, or A[map] = combine(A[map], term).
@@ -125,10 +136,15 @@ public:
   llvm::SmallVector<mlir::Value, 4> symbols; ///< Of all maps.
   llvm::SmallVector<ReductionStatement, 0> statements;
   llvm::SmallVector<ReductionBase, 2> bases;
+  llvm::SmallVector<MeanBase, 1> means;
   unsigned common = 0; ///< The loop over the common dimension.
 
   /// The loop that index `d` of an array of the chain names; nullopt: a constant or symbol.
   std::optional<unsigned> loopOfIndex(mlir::AffineMap map, unsigned d) const;
+  /// Iterations that a reduction combines for one result.
+  int64_t countOf(const ReductionStatement &s) const;
+  /// States of a reduction: sums that it keeps, with those that it needs when a mean moves.
+  unsigned rankOf(const ReductionStatement &s) const;
   /// Loops that a term differs in.
   llvm::SmallBitVector loopsOf(const Term *term) const;
   llvm::SmallBitVector loopsOf(mlir::AffineMap map) const;

@@ -24,6 +24,9 @@ using namespace tilewright;
 /// States of one reduction; more is a sign that they grow with the data.
 static constexpr size_t mostPairs = 4;
 
+/// Of a product of distances from two means.
+static constexpr int manyMeans = std::numeric_limits<int>::max();
+
 using Pairs = SmallVector<SeparablePair, 2>;
 
 static std::optional<double> numberOf(const Term *term) {
@@ -124,7 +127,8 @@ Polynomial Expansion::ofLoad(const Term *term, bool atBase) const {
         return of(from.pairs[term->part].g, atBase);
       return of(from.term, atBase);
     }
-    bool isBase = llvm::any_of(chain.bases, [&](const ReductionBase &base) { return base.value == term; });
+    bool isBase = llvm::any_of(chain.bases, [&](const ReductionBase &base) { return base.value == term; }) ||
+                  llvm::any_of(chain.means, [&](const MeanBase &mean) { return mean.value == term; });
     if (atBase && isBase)
       return {{{{"base " + std::to_string(term->id), 1.0}}, 1.0}};
   }
@@ -179,12 +183,15 @@ private:
   FailureOr<Pairs> splitExponential(const Term *term);
   FailureOr<Pairs> splitSelect(const Term *term);
   FailureOr<Pairs> splitCast(const Term *term);
+  std::optional<unsigned> meanOf(const Term *term);
+  const Term *restOf(const SeparablePair &pair) const { return pair.mean < 0 ? pair.g : pair.rest; }
   Pairs products(const Pairs &a, const Pairs &b, const Term *like);
   FailureOr<Pairs> merged(const Pairs &pairs);
   unsigned baseOf(ReductionBase base);
   const Term *product(const SeparablePair &pair);
   LogicalResult checkState();
   LogicalResult certify();
+  Polynomial moved(const Expansion &expansion, const SeparablePair &pair, const Polynomial &g);
 
   DependentReductions &chain;
   ReductionStatement &statement;
@@ -205,6 +212,12 @@ Pairs PairSplitter::products(const Pairs &a, const Pairs &b, const Term *like) {
       llvm::append_range(pair.h, y.h);
       llvm::append_range(pair.bases, y.bases);
       pair.isAtMostOne = (!x.g || x.isAtMostOne) && (!y.g || y.isAtMostOne);
+      if (x.mean >= 0 || y.mean >= 0) {
+        const Term *a = restOf(x), *b = restOf(y);
+        pair.mean = x.mean >= 0 && y.mean >= 0 && x.mean != y.mean ? manyMeans : std::max(x.mean, y.mean);
+        pair.power = x.power + y.power;
+        pair.rest = !a ? b : !b ? a : chain.operation(like->name, {a, b}, like->type, like->attribute);
+      }
       result.push_back(pair);
     }
   return result;
@@ -234,7 +247,7 @@ FailureOr<Pairs> PairSplitter::splitQuotient(const Term *term) {
   FailureOr<Pairs> a = split(term->operands[0]), b = split(term->operands[1]);
   if (failed(a) || failed(b))
     return failure();
-  if (b->size() != 1 || !b->front().bases.empty())
+  if (b->size() != 1 || !b->front().bases.empty() || b->front().mean >= 0)
     return refuse("a divisor that is a sum of both");
   const SeparablePair &divisor = b->front();
   for (SeparablePair &pair : *a) {
@@ -242,6 +255,8 @@ FailureOr<Pairs> PairSplitter::splitQuotient(const Term *term) {
     if (divisor.g) {
       const Term *one = chain.constant(oneOf(term->type));
       pair.g = chain.operation(term->name, {pair.g ? pair.g : one, divisor.g}, term->type, term->attribute);
+      if (pair.mean >= 0)
+        pair.rest = chain.operation(term->name, {pair.rest ? pair.rest : one, divisor.g}, term->type, term->attribute);
       pair.isAtMostOne = false;
     }
     for (SeparablePair::Factor factor : divisor.h)
@@ -266,8 +281,8 @@ FailureOr<Pairs> PairSplitter::splitExponential(const Term *term) {
     return failure();
   const SeparablePair *x = nullptr, *r = nullptr;
   for (const SeparablePair &pair : *exponent) {
-    if (!pair.bases.empty())
-      return refuse("an exponential of an exponential");
+    if (!pair.bases.empty() || pair.mean >= 0)
+      return refuse("an exponential of an exponential, or of a distance from a mean");
     bool isOfResult = pair.h.size() == 1 && !pair.h[0].isDivisor && (!pair.g || numberOf(pair.g));
     const SeparablePair *&place = isOfResult ? r : x;
     if (place || (!isOfResult && !pair.h.empty()))
@@ -309,9 +324,14 @@ FailureOr<Pairs> PairSplitter::splitSelect(const Term *term) {
     for (SeparablePair pair : isFirst ? *a : *b) {
       if (pair.g == zero && pair.h.empty())
         continue;
-      const Term *g = pair.g ? pair.g : one;
-      pair.g =
-          chain.operation(term->name, {where, isFirst ? g : zero, isFirst ? zero : g}, term->type, term->attribute);
+      auto chosen = [&](const Term *g) {
+        g = g ? g : one;
+        return chain.operation(term->name, {where, isFirst ? g : zero, isFirst ? zero : g}, term->type,
+                               term->attribute);
+      };
+      pair.g = chosen(pair.g);
+      if (pair.mean >= 0)
+        pair.rest = chosen(pair.rest);
       result.push_back(pair);
     }
   return result;
@@ -331,10 +351,43 @@ FailureOr<Pairs> PairSplitter::splitCast(const Term *term) {
   for (SeparablePair &pair : *pairs) {
     if (isNarrow && pair.g && !pair.isAtMostOne)
       return refuse("a rounding to a smaller exponent of what has no bound");
-    if (pair.g)
-      pair.g = chain.operation(term->name, {pair.g}, term->type, term->attribute);
+    for (const Term **each : {&pair.g, &pair.rest})
+      if (*each)
+        *each = chain.operation(term->name, {*each}, term->type, term->attribute);
   }
   return pairs;
+}
+
+/// Whether `term` is x - m with m the mean of x over the common loop.
+std::optional<unsigned> PairSplitter::meanOf(const Term *term) {
+  if (term->name != "arith.subf" || term->operands[0]->isDependent || term->operands[1]->isReduced)
+    return std::nullopt;
+  const Term *value = term->operands[1];
+  for (auto [number, mean] : llvm::enumerate(chain.means))
+    if (mean.distance == term)
+      return number;
+  if (value->kind != Term::Kind::Load || value->writer < 0)
+    return std::nullopt;
+  const ReductionStatement &row = chain.statements[value->writer];
+  bool isQuotient = row.term->name == "arith.divf";
+  if (row.place != ReductionStatement::Place::After || row.combine || (!isQuotient && row.term->name != "arith.mulf"))
+    return std::nullopt;
+  const Term *sum = row.term->operands[0], *factor = row.term->operands[1];
+  if (!isQuotient && numberOf(sum))
+    std::swap(sum, factor);
+  std::optional<double> number = numberOf(factor);
+  if (!number || sum->kind != Term::Kind::Load || sum->writer < 0)
+    return std::nullopt;
+  const ReductionStatement &reduction = chain.statements[sum->writer];
+  if (!reduction.isState || !isa<arith::AddFOp>(reduction.combine) || reduction.reduced.size() != 1 ||
+      reduction.term != term->operands[0] || reduction.before < 0)
+    return std::nullopt;
+  double count = double(chain.countOf(reduction)), shares = isQuotient ? *number / count : *number * count;
+  std::optional<double> begin = numberOf(chain.statements[reduction.before].term);
+  if (std::abs(shares - 1) > 1e-6 || !begin || *begin != 0)
+    return std::nullopt;
+  chain.means.push_back({unsigned(sum->writer), value, term});
+  return chain.means.size() - 1;
 }
 
 FailureOr<Pairs> PairSplitter::split(const Term *term) {
@@ -358,6 +411,12 @@ FailureOr<Pairs> PairSplitter::split(const Term *term) {
     return splitSelect(term);
   if (name == "arith.extf" || name == "arith.truncf")
     return splitCast(term);
+  if (std::optional<unsigned> mean = meanOf(term)) {
+    whole.g = term;
+    whole.mean = *mean;
+    whole.power = 1;
+    return Pairs{whole};
+  }
   if (name == "arith.addf" || name == "arith.subf" || name == "arith.mulf") {
     FailureOr<Pairs> a = split(term->operands[0]), b = split(term->operands[1]);
     if (failed(a) || failed(b))
@@ -379,6 +438,9 @@ FailureOr<Pairs> PairSplitter::split(const Term *term) {
         pair.isNegative ^= true;
     return pairs;
   }
+  for (const Term *operand : term->operands)
+    if (operand->isDependent && failed(split(operand)))
+      return failure();
   std::string why = llvm::StringSwitch<std::string>(name)
                         .Cases({"arith.cmpf", "arith.cmpi"}, "a comparison with a result of another reduction")
                         .Cases({"arith.fptosi", "arith.fptoui", "math.roundeven", "math.round", "math.floor",
@@ -401,12 +463,18 @@ const Term *PairSplitter::product(const SeparablePair &pair) {
   return result ? result : chain.constant(oneOf(statement.term->type));
 }
 
-/// Pairs of one g are one pair.
+/// Pairs of one g, in whatever order its factors stand, are one pair.
 FailureOr<Pairs> PairSplitter::merged(const Pairs &pairs) {
+  if (llvm::any_of(pairs, [](const SeparablePair &pair) { return pair.mean == manyMeans; }))
+    return refuse("a product of distances from two means");
   Pairs result;
+  Expansion expansion(chain);
+  auto isSame = [&](const SeparablePair &a, const SeparablePair &b) {
+    return a.bases == b.bases && a.mean == b.mean && bool(a.g) == bool(b.g) &&
+           (a.g == b.g || expansion.of(a.g, true) == expansion.of(b.g, true));
+  };
   for (const SeparablePair &pair : pairs) {
-    auto same = llvm::find_if(
-        result, [&](const SeparablePair &other) { return other.g == pair.g && other.bases == pair.bases; });
+    auto same = llvm::find_if(result, [&](const SeparablePair &other) { return isSame(other, pair); });
     if (same == result.end()) {
       result.push_back(pair);
       continue;
@@ -438,10 +506,40 @@ LogicalResult PairSplitter::checkState() {
       used |= chain.loopsOf(factor.term);
     for (unsigned base : pair.bases)
       used |= chain.loopsOf(chain.bases[base].value);
+    if (pair.power > 2 || (pair.power == 2 && pair.rest) || (pair.mean >= 0 && !pair.bases.empty()))
+      return refuse("a power of a distance from a mean above 2, or a weighted square of one");
+    if (pair.mean >= 0)
+      used |= chain.loopsOf(chain.means[pair.mean].value);
     if (used.test(named)) // any that is not named
       return refuse("a result of another reduction that differs in what is summed");
   }
   return success();
+}
+
+/// g = (x - b)^power * rest, from base b to the mean m: the binomial sum of (x - b)^k (b - m)^(power - k). Empty where
+/// g is another function.
+Polynomial PairSplitter::moved(const Expansion &expansion, const SeparablePair &pair, const Polynomial &g) {
+  const MeanBase &mean = chain.means[pair.mean];
+  const Polynomial one{{Monomial(), 1.0}};
+  auto power = [&](const Polynomial &of, unsigned n) {
+    Polynomial result = one;
+    for (unsigned i = 0; i < n; ++i)
+      result = Expansion::product(result, of);
+    return result;
+  };
+  Polynomial rest = pair.rest ? expansion.of(pair.rest, true) : one;
+  Polynomial distance = expansion.of(mean.distance, true);
+  if (!Expansion::sum(Expansion::product(power(distance, pair.power), rest), g, -1).empty())
+    return {};
+  Polynomial move = Expansion::sum(expansion.of(mean.value, true), expansion.of(mean.value, false), -1);
+  Polynomial result;
+  double binomial = 1;
+  for (unsigned k = 0; k <= pair.power; ++k) {
+    Polynomial each = Expansion::product(power(distance, k), power(move, pair.power - k));
+    result = Expansion::sum(result, Expansion::product(each, rest), binomial);
+    binomial = binomial * (pair.power - k) / (k + 1);
+  }
+  return result;
 }
 
 /// The pairs multiplied out are the function; at a base, what is to be multiplied by when it moves is part of them.
@@ -450,6 +548,8 @@ LogicalResult PairSplitter::certify() {
   Polynomial all = expansion.of(statement.term, /*atBase=*/false);
   for (const SeparablePair &pair : statement.pairs) {
     Polynomial each = pair.g ? expansion.of(pair.g, /*atBase=*/true) : Polynomial{{Monomial(), 1.0}};
+    if (pair.mean >= 0)
+      each = moved(expansion, pair, each);
     for (SeparablePair::Factor factor : pair.h) {
       Polynomial h = expansion.of(factor.term, false);
       each = Expansion::product(each, factor.isDivisor ? Expansion::inverse(h) : h);

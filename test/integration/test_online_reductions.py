@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Chains of dependent reductions in steps of their common dimension: forced steps of every size against float64."""
 
+import re
+import subprocess
+
 import numpy as np
 import pytest
 
-from conftest import FULL
+from conftest import BUILD, FULL
+from random_chains import Chain
 from test_chains import attention, attention_in_float64, contraction, run_scheduled
 
 
@@ -97,3 +101,32 @@ def test_unusual_scores(tool, tmp_path, step, passes):
         expected = np.einsum("hij,hjd->hid", p, v.astype(np.float64)) / p.sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-6)
     np.testing.assert_allclose(got, run_plain(tool, tmp_path, text, "f", [scores, v]), rtol=2e-5, atol=2e-6)
+
+
+REFUSALS = re.compile(r"more than 4 in|a weighted square of one in|or of a distance from a mean in|"
+                      r"no two sum over the same one|a product of distances from two means|"
+                      r"an exponential of an exponential|the tile does not touch it")
+
+
+def test_random_chains(tool, tmp_path):
+    """Chains from the splitter's rules, in steps and tiles of all sizes: right, or refused for one of the reasons that
+    such chains have; and few are refused."""
+    count, refused = (2000 if FULL else 24), 0
+    for seed in range(count):
+        chain = Chain(seed, length=(7, 12, 20)[seed % 3])
+        step, tile = seed % chain.length + 1, seed % 5 + 1
+        (tmp_path / "chain.mlir").write_text(chain.module(step, tile))
+        arguments = []
+        for name, value in [*chain.inputs.items(), ("o", np.zeros_like(chain.expected, np.float32))]:
+            np.save(tmp_path / f"{name}.npy", value)
+            arguments += ["--input", tmp_path / f"{name}.npy"]
+        done = subprocess.run([BUILD / "bin/tw-run", tmp_path / "chain.mlir", "--function", "f", *arguments, "--output",
+                               tmp_path / "out.npy"], capture_output=True, text=True, check=False)
+        if done.returncode:
+            assert REFUSALS.search(done.stderr), f"chain {seed}: {done.stderr}"
+            refused += 1
+            continue
+        got = np.load(tmp_path / "out.npy")
+        wrong = ~(np.abs(got - chain.expected) <= 4e-6 * chain.most + 1e-6)
+        assert not wrong.any(), f"chain {seed}: {got[wrong]}, expected {chain.expected[wrong]}"
+    assert refused < 0.3 * count

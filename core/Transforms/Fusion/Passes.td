@@ -56,7 +56,8 @@ def SinkFactors : Pass<"sink-factors", "::mlir::func::FuncOp"> {
     o[i, d] = 0;  o[i, d] += e[i, j] v[j, d];  o[i, d] = o[i, d] / l[i]
     ```
 
-    Not with `--fp=strict`, and not where the operand's type has a smaller exponent than the sum.
+    Not with `--fp=strict`, and not where the operand's type has a smaller exponent than the sum, unless what is left is
+    at most one: an exponential of a distance from the maximum (`core/Analysis/SeparablePairs.h`).
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }

@@ -13,6 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/DependentReductions.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
@@ -74,6 +75,32 @@ static bool staysAsIs(Value memref, Operation *from, Operation *to) {
   });
 }
 
+/// Whether what the nest `root`, which computes an operand of `c`, stores is at most one in absolute value without its
+/// only factor: an exponential of what is not above zero.
+static bool isAtMostOne(const Contraction &c, AffineForOp root) {
+  // The nests that the operand depends on.
+  AffineForOp product = Nest(c.nest).root();
+  SmallVector<Operation *> ops{product};
+  llvm::SmallDenseSet<Value, 8> read;
+  for (Operation *op = product; op; op = op->getPrevNode()) {
+    bool writes = op == product;
+    op->walk(
+        [&](AffineStoreOp store) { writes |= read.contains(store.getMemRef()) || store.getMemRef() == c.c.memref; });
+    if (!writes || !isa<AffineForOp>(op))
+      continue;
+    if (op != product)
+      ops.push_back(op);
+    op->walk([&](AffineLoadOp load) { read.insert(load.getMemRef()); });
+  }
+  std::reverse(ops.begin(), ops.end());
+  std::string reason;
+  auto isInside = [](Operation *) { return true; }; // nothing is rewritten
+  auto chain = DependentReductions::find(ops, isInside, /*mayReassociate=*/true, reason);
+  return chain && llvm::any_of(chain->statements, [&](const ReductionStatement &s) {
+           return s.root == root && s.pairs.size() == 1 && s.pairs.front().h.size() == 1 && s.pairs.front().isAtMostOne;
+         });
+}
+
 /// The factor of `operand`, if all is such that the sum may take it.
 static std::optional<FactoredOperand> findFactor(const Contraction &c, const ContractionOperand &operand) {
   FactoredOperand found;
@@ -99,11 +126,12 @@ static std::optional<FactoredOperand> findFactor(const Contraction &c, const Con
   if (!isa_and_nonnull<arith::MulFOp, arith::DivFOp>(found.combine) || !value.hasOneUse() ||
       value.getType().getIntOrFloatBitWidth() > c.accumulator.getIntOrFloatBitWidth())
     return std::nullopt;
-  // A narrower exponent may not hold what the factor has not scaled yet.
+  // A narrower exponent may not hold what the factor has not scaled yet, unless that is at most one.
   auto exponentOf = [](Type type) { return APFloat::semanticsMaxExponent(cast<FloatType>(type).getFloatSemantics()); };
-  for (Type type : {store.op->getOperand(0).getType(), value.getType()})
-    if (exponentOf(type) < exponentOf(c.accumulator))
-      return std::nullopt;
+  bool isNarrow = llvm::any_of(TypeRange{store.op->getOperand(0).getType(), value.getType()},
+                               [&](Type type) { return exponentOf(type) < exponentOf(c.accumulator); });
+  if (isNarrow && !isAtMostOne(c, found.root))
+    return std::nullopt;
   for (unsigned at : {1u, 0u}) {
     if (at == 0 && !isa<arith::MulFOp>(found.combine))
       break;

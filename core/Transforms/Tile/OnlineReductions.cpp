@@ -40,6 +40,11 @@ struct BaseArrays {
   llvm::SmallMapVector<unsigned, StepArray, 2> corrections; // of each base with this maximum
 };
 
+/// The mean so far, what it has moved by in this step, and of how many iterations it was.
+struct MeanArrays {
+  StepArray base, shift, count;
+};
+
 class StepWriter {
 public:
   StepWriter(DependentReductions &chain, int64_t step, OpBuilder buffers)
@@ -69,6 +74,9 @@ private:
   void writeState(OpBuilder &builder, unsigned number);
   void writeBase(OpBuilder &builder, unsigned number, BaseArrays &arrays);
   void scale(OpBuilder &builder, const StepArray &state, ArrayRef<unsigned> bases);
+  void writeMean(OpBuilder &builder, const ReductionStatement &sum, MeanArrays &arrays);
+  void moveMean(OpBuilder &builder, unsigned number, unsigned part);
+  StepArray *restOf(unsigned statement, unsigned part);
   void writeStep(OpBuilder &builder);
   void readOut(OpBuilder &builder, unsigned number);
   void writeBegin(OpBuilder &builder);
@@ -77,9 +85,10 @@ private:
   DependentReductions &chain;
   int64_t step;
   OpBuilder buffers;
-  llvm::MapVector<unsigned, BaseArrays> bases;                      // by the statement of the maximum
-  std::map<std::pair<unsigned, unsigned>, StepArray> parts, states; // of statements and their pairs
-  llvm::DenseMap<Value, StepArray> ofArrays;                        // in steps, for arrays of the program
+  llvm::MapVector<unsigned, BaseArrays> bases;                             // by the statement of the maximum
+  llvm::MapVector<unsigned, MeanArrays> means;                             // by number
+  std::map<std::pair<unsigned, unsigned>, StepArray> parts, states, rests; // of statements and their pairs
+  llvm::DenseMap<Value, StepArray> ofArrays;                               // in steps, for arrays of the program
   llvm::DenseMap<Attribute, Value> constants;
   // Of the place that is written:
   Location loc;
@@ -221,6 +230,9 @@ Value StepWriter::emitLoad(OpBuilder &builder, const Term *term) {
     const ReductionStatement &from = chain.statements[term->writer];
     if (from.place == Place::Step && !from.isState)
       return load(builder, partOf(term->writer, std::max(term->part, 0)));
+    for (auto [number, mean] : llvm::enumerate(chain.means))
+      if (mean.value == term)
+        return load(builder, means[number].base);
     if (from.isState)
       return load(builder, bases[term->writer].base);
   }
@@ -367,6 +379,47 @@ void StepWriter::scale(OpBuilder &builder, const StepArray &state, ArrayRef<unsi
   });
 }
 
+/// base = sum / (count + size); shift = count > 0 ? old base - base : 0
+void StepWriter::writeMean(OpBuilder &builder, const ReductionStatement &sum, MeanArrays &arrays) {
+  nest(builder, arrays.base.loops, [&](OpBuilder &inner) {
+    auto type = cast<FloatType>(sum.term->type);
+    Value count = load(inner, arrays.count), zero = constant(inner.getFloatAttr(type, 0.0));
+    Value all = arith::AddFOp::create(inner, loc, count, constant(inner.getFloatAttr(type, double(size))));
+    Value before = load(inner, arrays.base);
+    Value now = arith::DivFOp::create(inner, loc, load(inner, StepArray{sum.memref, {}, sum.map}), all);
+    store(inner, now, arrays.base);
+    Value moved = arith::SubFOp::create(inner, loc, before, now);
+    Value isFirst = arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::OGT, count, zero);
+    store(inner, arith::SelectOp::create(inner, loc, isFirst, moved, zero), arrays.shift);
+  });
+}
+
+/// Where the sum of `rest` of a pair at a mean is kept; null: it is the number of iterations.
+StepArray *StepWriter::restOf(unsigned statement, unsigned part) {
+  const ReductionStatement &s = chain.statements[statement];
+  const Term *rest = s.pairs[part].rest;
+  if (!rest)
+    return nullptr;
+  StepArray &array = rests[{statement, part}];
+  if (!array.buffer)
+    array = allocate(indexLoops(chain, s.map, chain.loopsOf(rest)), s.term->type);
+  return &array;
+}
+
+/// The state at the new mean: + shift * sum of rest, or of squares + count * shift^2.
+void StepWriter::moveMean(OpBuilder &builder, unsigned number, unsigned part) {
+  const SeparablePair &pair = chain.statements[number].pairs[part];
+  const StepArray &state = stateOf(number, part), *rest = restOf(number, part);
+  MeanArrays &arrays = means[pair.mean];
+  nest(builder, state.loops, [&](OpBuilder &inner) {
+    Value shift = load(inner, arrays.shift), value = load(inner, state);
+    Value move = arith::MulFOp::create(inner, loc, shift, load(inner, rest ? *rest : arrays.count));
+    if (pair.power == 2)
+      move = arith::MulFOp::create(inner, loc, move, shift);
+    store(inner, arith::AddFOp::create(inner, loc, value, move), state);
+  });
+}
+
 void StepWriter::writeState(OpBuilder &builder, unsigned number) {
   const ReductionStatement &s = chain.statements[number];
   if (auto found = bases.find(number); found != bases.end())
@@ -377,20 +430,38 @@ void StepWriter::writeState(OpBuilder &builder, unsigned number) {
     StepArray &state = stateOf(number, part);
     if (!pair.bases.empty())
       scale(builder, state, pair.bases);
-    llvm::SmallBitVector used = chain.loopsOf(pair.g);
-    for (unsigned loop : s.reduced)
-      used.set(loop);
-    nest(builder, loopsAmong(s.loops, used), [&, &pair = pair](OpBuilder &inner) {
-      Value sum = load(inner, state);
-      store(inner, combined(inner, s, sum, emit(inner, pair.g)), state);
-    });
+    if (pair.mean >= 0)
+      moveMean(builder, number, part);
+    auto sum = [&](const Term *term, const StepArray &to) {
+      llvm::SmallBitVector used = chain.loopsOf(term);
+      for (unsigned loop : s.reduced)
+        used.set(loop);
+      for (unsigned loop : to.loops)
+        used.set(loop);
+      nest(builder, loopsAmong(s.loops, used), [&](OpBuilder &inner) {
+        Value before = load(inner, to);
+        store(inner, combined(inner, s, before, emit(inner, term)), to);
+      });
+    };
+    if (StepArray *rest = pair.mean >= 0 ? restOf(number, part) : nullptr)
+      sum(pair.rest, *rest);
+    sum(pair.g, state);
   }
+  for (auto [mean, arrays] : means)
+    if (chain.means[mean].statement == number)
+      writeMean(builder, s, arrays);
 }
 
 void StepWriter::writeStep(OpBuilder &builder) {
   for (auto [number, s] : llvm::enumerate(chain.statements))
     if (s.place == Place::Step)
       s.isState ? writeState(builder, number) : writeLocal(builder, number);
+  for (auto &[number, arrays] : means)
+    nest(builder, {}, [&, &arrays = arrays](OpBuilder &inner) {
+      Value count = load(inner, arrays.count);
+      Value more = constant(inner.getFloatAttr(cast<FloatType>(count.getType()), double(size)));
+      store(inner, arith::AddFOp::create(inner, loc, count, more), arrays.count);
+    });
 }
 
 /// What the array of the program is to hold: the sum of h times the state, at the last maximum.
@@ -399,17 +470,22 @@ void StepWriter::readOut(OpBuilder &builder, unsigned number) {
   if (bases.contains(number) || (s.pairs.size() == 1 && s.pairs.front().isPlain()))
     return;
   auto type = cast<FloatType>(cast<MemRefType>(s.memref.getType()).getElementType());
-  double count = 1;
-  for (unsigned loop : s.reduced)
-    count *= double(chain.loops[loop].trips);
+  auto count = [&](OpBuilder &inner) { return constant(inner.getFloatAttr(type, double(chain.countOf(s)))); };
   llvm::SmallBitVector all(chain.loops.size(), true);
   nest(builder, indexLoops(chain, s.map, all), [&](OpBuilder &inner) {
     auto times = [&](Value a, Value b) -> Value { return arith::MulFOp::create(inner, loc, a, b); };
     Value sum;
     for (auto [part, pair] : llvm::enumerate(s.pairs)) {
-      Value value = pair.g ? load(inner, stateOf(number, part)) : constant(inner.getFloatAttr(type, count));
+      Value value = pair.g ? load(inner, stateOf(number, part)) : count(inner);
       for (unsigned base : pair.bases)
         value = times(value, load(inner, bases[chain.bases[base].statement].corrections[base]));
+      if (pair.mean >= 0) {
+        Value last = emit(inner, chain.means[pair.mean].value);
+        Value shift = arith::SubFOp::create(inner, loc, load(inner, means[pair.mean].base), last);
+        StepArray *rest = restOf(number, part);
+        Value move = times(shift, rest ? load(inner, *rest) : count(inner));
+        value = arith::AddFOp::create(inner, loc, value, pair.power == 2 ? times(move, shift) : move);
+      }
       for (SeparablePair::Factor factor : pair.h) {
         Value h = converted(inner, emit(inner, factor.term), type);
         value = factor.isDivisor ? Value(arith::DivFOp::create(inner, loc, value, h)) : times(value, h);
@@ -424,15 +500,24 @@ void StepWriter::readOut(OpBuilder &builder, unsigned number) {
 
 /// States that are no array of the program begin as their reduction does.
 void StepWriter::writeBegin(OpBuilder &builder) {
+  auto begin = [&](const StepArray &state, const Term *first) {
+    nest(builder, state.loops, [&](OpBuilder &inner) { store(inner, emit(inner, first), state); });
+  };
   for (auto [number, s] : llvm::enumerate(chain.statements)) {
-    if (!s.isState || s.pairs.size() == 1)
+    if (!s.isState)
       continue;
     const Term *first = chain.statements[s.before].term;
-    for (auto [part, pair] : llvm::enumerate(s.pairs))
-      if (pair.g) {
-        StepArray &state = stateOf(number, part);
-        nest(builder, state.loops, [&](OpBuilder &inner) { store(inner, emit(inner, first), state); });
-      }
+    for (auto [part, pair] : llvm::enumerate(s.pairs)) {
+      if (pair.g && s.pairs.size() > 1)
+        begin(stateOf(number, part), first);
+      if (StepArray *rest = pair.mean >= 0 ? restOf(number, part) : nullptr)
+        begin(*rest, first);
+    }
+  }
+  for (auto &[number, arrays] : means) {
+    const Term *zero = chain.statements[chain.statements[chain.means[number].statement].before].term;
+    begin(arrays.base, zero);
+    begin(arrays.count, zero);
   }
 }
 
@@ -475,6 +560,11 @@ void StepWriter::write(OpBuilder &builder) {
     }
     arrays.corrections[number] = allocate(loops, s.term->type);
   }
+  for (auto [number, mean] : llvm::enumerate(chain.means)) {
+    const ReductionStatement &s = chain.statements[mean.statement];
+    SmallVector<unsigned> loops = indexLoops(chain, s.map, all);
+    means[number] = {allocate(loops, s.term->type), allocate(loops, s.term->type), allocate({}, s.term->type)};
+  }
   for (const ReductionStatement &s : chain.statements)
     if (s.place == Place::Before)
       writeWhole(builder, s);
@@ -499,7 +589,7 @@ static void record(const DependentReductions &chain, int64_t step, Location loc)
       statements.push_back(chain.text(s));
     if (s.isState)
       states.push_back(llvm::json::Object{
-          {"result", chain.text(s)}, {"certificate", chain.pairsText(s)}, {"rank", int64_t(s.pairs.size())}});
+          {"result", chain.text(s)}, {"certificate", chain.pairsText(s)}, {"rank", int64_t(chain.rankOf(s))}});
   }
   log->add("dependent-reductions", loc,
            llvm::json::Object{{"inputs", llvm::json::Object{{"iterations", chain.loops[chain.common].trips},

@@ -200,3 +200,162 @@ func.func @goes_on(%e: memref<32x256xf32>, %l: memref<32xf32>, %v: memref<256x64
   return
 }
 }
+
+// -----
+
+module attributes {tilewright.target = "cpu:sapphire-rapids"} {
+// Exponentials at the maximum are at most one: f16 holds them before they are divided.
+// CHECK-LABEL: func.func @narrow
+// CHECK: math.exp
+// CHECK-NEXT: affine.store
+// CHECK-NOT: arith.divf
+// CHECK: arith.truncf
+// CHECK: arith.addf
+// CHECK: arith.divf
+func.func @narrow(%x: memref<32x256xf32>, %v: memref<256x64xf16>, %o: memref<32x64xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  %m = memref.alloc() : memref<32xf32>
+  %l = memref.alloc() : memref<32xf32>
+  %e = memref.alloc() : memref<32x256xf32>
+  %p = memref.alloc() : memref<32x256xf16>
+  affine.for %i = 0 to 32 {
+    affine.store %least, %m[%i] : memref<32xf32>
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 256 {
+      %a = affine.load %m[%i] : memref<32xf32>
+      %b = affine.load %x[%i, %j] : memref<32x256xf32>
+      %c = arith.maximumf %a, %b : f32
+      affine.store %c, %m[%i] : memref<32xf32>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 256 {
+      %a = affine.load %x[%i, %j] : memref<32x256xf32>
+      %b = affine.load %m[%i] : memref<32xf32>
+      %c = arith.subf %a, %b : f32
+      %d = math.exp %c : f32
+      affine.store %d, %e[%i, %j] : memref<32x256xf32>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.store %zero, %l[%i] : memref<32xf32>
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 256 {
+      %a = affine.load %l[%i] : memref<32xf32>
+      %b = affine.load %e[%i, %j] : memref<32x256xf32>
+      %c = arith.addf %a, %b : f32
+      affine.store %c, %l[%i] : memref<32xf32>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 256 {
+      %x1 = affine.load %e[%i, %j] : memref<32x256xf32>
+      %h = affine.load %l[%i] : memref<32xf32>
+      %q = arith.divf %x1, %h : f32
+      %t = arith.truncf %q : f32 to f16
+      affine.store %t, %p[%i, %j] : memref<32x256xf16>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %d = 0 to 64 {
+      affine.store %zero, %o[%i, %d] : memref<32x64xf32>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %d = 0 to 64 {
+      affine.for %j = 0 to 256 {
+        %x1 = affine.load %p[%i, %j] : memref<32x256xf16>
+        %y = affine.load %v[%j, %d] : memref<256x64xf16>
+        %s = affine.load %o[%i, %d] : memref<32x64xf32>
+        %x2 = arith.extf %x1 : f16 to f32
+        %y2 = arith.extf %y : f16 to f32
+        %m1 = arith.mulf %x2, %y2 : f32
+        %t = arith.addf %s, %m1 : f32
+        affine.store %t, %o[%i, %d] : memref<32x64xf32>
+      }
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "cpu:sapphire-rapids"} {
+// Nothing bounds these: f16 might not hold them before they are divided.
+// CHECK-LABEL: func.func @unbounded
+// CHECK: arith.divf
+// CHECK-NEXT: arith.truncf
+// CHECK-NOT: arith.divf
+func.func @unbounded(%x: memref<32x256xf32>, %v: memref<256x64xf16>, %o: memref<32x64xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  %m = memref.alloc() : memref<32xf32>
+  %l = memref.alloc() : memref<32xf32>
+  %e = memref.alloc() : memref<32x256xf32>
+  %p = memref.alloc() : memref<32x256xf16>
+  affine.for %i = 0 to 32 {
+    affine.store %least, %m[%i] : memref<32xf32>
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 256 {
+      %a = affine.load %m[%i] : memref<32xf32>
+      %b = affine.load %x[%i, %j] : memref<32x256xf32>
+      %c = arith.minimumf %a, %b : f32
+      affine.store %c, %m[%i] : memref<32xf32>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 256 {
+      %a = affine.load %x[%i, %j] : memref<32x256xf32>
+      %b = affine.load %m[%i] : memref<32xf32>
+      %c = arith.subf %a, %b : f32
+      %d = math.exp %c : f32
+      affine.store %d, %e[%i, %j] : memref<32x256xf32>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.store %zero, %l[%i] : memref<32xf32>
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 256 {
+      %a = affine.load %l[%i] : memref<32xf32>
+      %b = affine.load %e[%i, %j] : memref<32x256xf32>
+      %c = arith.addf %a, %b : f32
+      affine.store %c, %l[%i] : memref<32xf32>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %j = 0 to 256 {
+      %x1 = affine.load %e[%i, %j] : memref<32x256xf32>
+      %h = affine.load %l[%i] : memref<32xf32>
+      %q = arith.divf %x1, %h : f32
+      %t = arith.truncf %q : f32 to f16
+      affine.store %t, %p[%i, %j] : memref<32x256xf16>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %d = 0 to 64 {
+      affine.store %zero, %o[%i, %d] : memref<32x64xf32>
+    }
+  }
+  affine.for %i = 0 to 32 {
+    affine.for %d = 0 to 64 {
+      affine.for %j = 0 to 256 {
+        %x1 = affine.load %p[%i, %j] : memref<32x256xf16>
+        %y = affine.load %v[%j, %d] : memref<256x64xf16>
+        %s = affine.load %o[%i, %d] : memref<32x64xf32>
+        %x2 = arith.extf %x1 : f16 to f32
+        %y2 = arith.extf %y : f16 to f32
+        %m1 = arith.mulf %x2, %y2 : f32
+        %t = arith.addf %s, %m1 : f32
+        affine.store %t, %o[%i, %d] : memref<32x64xf32>
+      }
+    }
+  }
+  return
+}
+}

@@ -1,0 +1,273 @@
+//===- DependentReductionsTest.cpp - Chains and their states -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/DependentReductions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+namespace {
+
+/// A nest over rows i, elements j of a row and, where `inner` says so, columns d; `body` computes %e.
+struct Text {
+  std::string text;
+
+  /// `to[i] = combine over j of %e`; `start` is what it begins with.
+  Text &reduce(const std::string &to, const std::string &body, const std::string &combine = "arith.addf",
+               const std::string &start = "%zero") {
+    text += "affine.for %i = 0 to 4 { affine.store " + start + ", " + to + "[%i] : memref<4xf32> }\n";
+    text += "affine.for %i = 0 to 4 { affine.for %j = 0 to 20 {\n" + body + "%acc = affine.load " + to +
+            "[%i] : memref<4xf32>\n%next = " + combine + " %acc, %e : f32\naffine.store %next, " + to +
+            "[%i] : memref<4xf32> } }\n";
+    return *this;
+  }
+  /// `to[i] = %e`
+  Text &row(const std::string &to, const std::string &body) {
+    text += "affine.for %i = 0 to 4 {\n" + body + "affine.store %e, " + to + "[%i] : memref<4xf32> }\n";
+    return *this;
+  }
+  /// `p[i, j] = %e`
+  Text &local(const std::string &body) {
+    text += "affine.for %i = 0 to 4 { affine.for %j = 0 to 20 {\n" + body +
+            "affine.store %e, %p[%i, %j] : memref<4x20xf32> } }\n";
+    return *this;
+  }
+  /// `o[i, d] = sum over j of %e`
+  Text &product(const std::string &body) {
+    text += "affine.for %i = 0 to 4 { affine.for %d = 0 to 6 { affine.store %zero, %o[%i, %d] : memref<4x6xf32> } }\n";
+    text += "affine.for %i = 0 to 4 { affine.for %d = 0 to 6 { affine.for %j = 0 to 20 {\n" + body +
+            "%acc = affine.load %o[%i, %d] : memref<4x6xf32>\n%next = arith.addf %acc, %e : f32\n"
+            "affine.store %next, %o[%i, %d] : memref<4x6xf32> } } }\n";
+    return *this;
+  }
+};
+
+const std::string x = "%x = affine.load %xs[%i, %j] : memref<4x20xf32>\n";
+const std::string y = "%y = affine.load %ys[%i, %j] : memref<4x20xf32>\n";
+const std::string p = "%q = affine.load %p[%i, %j] : memref<4x20xf32>\n";
+const std::string v = "%v = affine.load %vs[%j, %d] : memref<20x6xf32>\n";
+std::string result(const std::string &name) {
+  return "%" + name + "v = affine.load %" + name + "[%i] : memref<4xf32>\n";
+}
+
+class DependentReductionsTest : public testing::Test {
+protected:
+  void find(const Text &text, bool mayReassociate = true) {
+    context
+        .loadDialect<AffineDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect, memref::MemRefDialect>();
+    std::string source =
+        "func.func @f(%xs: memref<4x20xf32>, %ys: memref<4x20xf32>, %vs: memref<20x6xf32>, %r: memref<4xf32>,\n"
+        "    %s: memref<4xf32>, %t: memref<4xf32>, %u: memref<4xf32>, %o: memref<4x6xf32>) {\n"
+        "%zero = arith.constant 0.0 : f32\n%one = arith.constant 1.0 : f32\n%count = arith.constant 20.0 : f32\n%share "
+        "= arith.constant 0.05 : f32\n"
+        "%small = arith.constant 0.125 : f32\n%least = arith.constant 0xFF800000 : f32\n"
+        "%most = arith.constant 0x7F800000 : f32\n%p = memref.alloc() : memref<4x20xf32>\n" +
+        text.text + "return }";
+    module = parseSourceString<ModuleOp>(source, &context);
+    ASSERT_TRUE(bool(module)) << source;
+    auto function = *module->getOps<func::FuncOp>().begin();
+    SmallVector<Operation *> ops;
+    for (Operation &op : function.front().without_terminator())
+      ops.push_back(&op);
+    reason.clear();
+    chain = DependentReductions::find(ops, [](Operation *) { return true; }, mayReassociate, reason);
+  }
+  /// States of each reduction over the common loop, in their order.
+  std::vector<size_t> ranks() const {
+    std::vector<size_t> ranks;
+    if (chain)
+      for (const ReductionStatement &s : chain->statements)
+        if (s.isState)
+          ranks.push_back(chain->rankOf(s));
+    return ranks;
+  }
+  std::string certificate() const { return chain ? chain->pairsText(chain->statements.back()) : reason; }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::unique_ptr<DependentReductions> chain;
+  std::string reason;
+};
+
+using Ranks = std::vector<size_t>;
+
+} // namespace
+
+TEST_F(DependentReductionsTest, RmsNormThenProduct) {
+  find(Text()
+           .reduce("%r", x + "%e = arith.mulf %x, %x : f32\n")
+           .row("%s", result("r") + "%n = arith.divf %rv, %count : f32\n%e = math.rsqrt %n : f32\n")
+           .local(x + result("s") + "%e = arith.mulf %x, %sv : f32\n")
+           .product(p + v + "%e = arith.mulf %q, %v : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 1})) << reason;
+  EXPECT_TRUE(chain && chain->bases.empty());
+  EXPECT_EQ(chain->statements.back().pairs[0].h.size(), 1u); // 1 / rms leaves the sum
+}
+
+TEST_F(DependentReductionsTest, ExponentialsAtTheMaximum) {
+  find(Text()
+           .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n", "arith.maximumf", "%least")
+           .local(x + result("r") +
+                  "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %rv : f32\n%e = math.exp %n : f32\n")
+           .reduce("%s", p + "%e = arith.mulf %q, %one : f32\n")
+           .product(p + v + result("s") + "%n = arith.divf %q, %sv : f32\n%e = arith.mulf %n, %v : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 1, 1})) << reason;
+  ASSERT_TRUE(chain);
+  EXPECT_EQ(chain->bases.size(), 1u); // shared by both
+  EXPECT_EQ(certificate(), "(a2[i, j] * a5[j, k]) / <a3[i]> at base a0[i]");
+}
+
+TEST_F(DependentReductionsTest, ExponentsWithAFactor) {
+  find(Text()
+           .reduce("%r", x + "%e = arith.mulf %x, %one : f32\n", "arith.minimumf", "%most")
+           .reduce("%s", x + result("r") +
+                             "%z = arith.mulf %x, %one : f32\n%n = arith.subf %rv, %z : f32\n"
+                             "%m = arith.mulf %n, %small : f32\n%e = math.exp2 %m : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 1})) << reason;
+  ASSERT_TRUE(chain && chain->bases.size() == 1);
+  EXPECT_TRUE(chain->bases[0].isMinimum);
+  EXPECT_TRUE(chain->bases[0].factor);
+}
+
+TEST_F(DependentReductionsTest, SoftMaxGradient) {
+  // sum of P (dP - D) K, P = exp(s - m) / l with rows' m and l; D = sum of P dP.
+  find(Text()
+           .reduce("%r", x + y + "%e = arith.mulf %x, %y : f32\n")
+           .local(x + y + result("r") + "%n = arith.subf %y, %rv : f32\n%e = arith.mulf %x, %n : f32\n")
+           .product(p + v + "%e = arith.mulf %q, %v : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 2})) << reason;
+}
+
+TEST_F(DependentReductionsTest, VarianceAtTheMean) {
+  find(Text()
+           .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n")
+           .row("%s", result("r") + "%e = arith.divf %rv, %count : f32\n")
+           .reduce("%t", x + result("s") +
+                             "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %sv : f32\n"
+                             "%e = arith.mulf %n, %n : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 3})) << reason;
+  ASSERT_TRUE(chain);
+  EXPECT_EQ(chain->means.size(), 1u);
+}
+
+TEST_F(DependentReductionsTest, LayerNormThenProduct) {
+  find(Text()
+           .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n")
+           .row("%s", result("r") + "%e = arith.mulf %rv, %share : f32\n")
+           .reduce("%t", x + result("s") +
+                             "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %sv : f32\n"
+                             "%e = arith.mulf %n, %n : f32\n")
+           .row("%u", result("t") + "%n = arith.divf %tv, %count : f32\n%e = math.rsqrt %n : f32\n")
+           .local(x + result("s") + result("u") +
+                  "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %sv : f32\n"
+                  "%e = arith.mulf %n, %uv : f32\n")
+           .product(p + v + "%e = arith.mulf %q, %v : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 3, 2})) << reason;
+}
+
+TEST_F(DependentReductionsTest, DistancesFromTheMeanUnderAMask) {
+  find(Text()
+           .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n")
+           .row("%s", result("r") + "%e = arith.divf %rv, %count : f32\n")
+           .reduce("%t", x + y + result("s") + "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %sv : f32\n"
+                                               "%c = arith.cmpf ogt, %y, %zero : f32\n"
+                                               "%e = arith.select %c, %y, %n : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 3})) << reason;
+}
+
+TEST_F(DependentReductionsTest, DistancesFromWhatIsNoMean) {
+  // The sum, not the mean: a power of x - r is one of x and r each.
+  find(Text()
+           .reduce("%r", x + "%e = arith.mulf %x, %x : f32\n")
+           .reduce("%s", x + result("r") +
+                             "%n = arith.subf %x, %rv : f32\n%m = arith.mulf %n, %n : f32\n"
+                             "%e = arith.mulf %m, %n : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 4})) << reason;
+  find(Text()
+           .reduce("%r", x + "%e = arith.mulf %x, %x : f32\n")
+           .reduce("%s", x + result("r") +
+                             "%n = arith.subf %x, %rv : f32\n%m = arith.mulf %n, %n : f32\n"
+                             "%e = arith.mulf %m, %m : f32\n"));
+  EXPECT_FALSE(chain);
+  EXPECT_TRUE(StringRef(reason).starts_with("5 states, more than 4")) << reason;
+}
+
+TEST_F(DependentReductionsTest, ScaleAfterTheProduct) {
+  find(Text()
+           .reduce("%r", x + "%e = math.absf %x : f32\n", "arith.maximumf")
+           .local(x + result("r") + "%e = arith.divf %x, %rv : f32\n")
+           .product(p + v + "%e = arith.mulf %q, %v : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 1})) << reason;
+}
+
+TEST_F(DependentReductionsTest, MasksKeepTheirPlace) {
+  find(Text()
+           .reduce("%r", x + "%e = arith.mulf %x, %x : f32\n")
+           .reduce("%s", x + y + result("r") +
+                             "%c = arith.cmpf ogt, %y, %zero : f32\n%n = arith.divf %x, %rv : f32\n"
+                             "%e = arith.select %c, %n, %zero : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 1})) << reason;
+}
+
+TEST_F(DependentReductionsTest, IndependentReductionsShareALoop) {
+  find(Text().reduce("%r", x + "%e = arith.mulf %x, %x : f32\n").reduce("%s", x + "%e = math.absf %x : f32\n"));
+  EXPECT_EQ(ranks(), (Ranks{1, 1})) << reason;
+}
+
+TEST_F(DependentReductionsTest, Refusals) {
+  struct Case {
+    std::string body, reason;
+  };
+  const std::string distance = x + result("r") + "%n = arith.subf %x, %rv : f32\n";
+  for (const Case &each : {
+           Case{distance + "%e = math.absf %n : f32\n", "math.absf of what depends on a result"},
+           Case{distance + "%e = arith.maximumf %n, %zero : f32\n", "arith.maximumf of what depends on a result"},
+           Case{distance + "%c = arith.cmpf ogt, %n, %zero : f32\n%e = arith.select %c, %x, %zero : f32\n",
+                "a choice by a result of another reduction"},
+           Case{distance + "%c = arith.fptosi %n : f32 to i8\n%e = arith.sitofp %c : i8 to f32\n",
+                "a rounding of what"},
+           Case{distance + "%e = math.roundeven %n : f32\n", "a rounding of what depends"},
+           Case{distance + "%c = arith.truncf %n : f32 to f8E4M3FN\n%e = arith.extf %c : f8E4M3FN to f32\n",
+                "fewer than 5 bits of exponent"},
+           Case{distance + "%c = arith.truncf %n : f32 to f16\n%e = arith.extf %c : f16 to f32\n", "rounding of a sum"},
+           Case{distance + "%e = math.exp %n : f32\n", "an exponential without a bound"},
+           Case{distance + "%e = math.sqrt %n : f32\n", "math.sqrt of what depends"},
+           Case{x + y + result("r") + "%n = arith.addf %y, %rv : f32\n%e = arith.divf %x, %n : f32\n",
+                "a divisor that is a sum of both"},
+       }) {
+    find(Text().reduce("%r", x + "%e = arith.mulf %x, %x : f32\n").reduce("%s", each.body));
+    EXPECT_FALSE(chain) << each.body;
+    EXPECT_TRUE(StringRef(reason).contains(each.reason)) << reason << "\nexpected: " << each.reason;
+  }
+}
+
+TEST_F(DependentReductionsTest, StrictKeepsSums) {
+  Text text;
+  text.reduce("%r", x + "%e = arith.mulf %x, %x : f32\n")
+      .reduce("%s", x + result("r") + "%e = arith.divf %x, %rv : f32\n");
+  find(text);
+  EXPECT_TRUE(chain) << reason;
+  find(text, /*mayReassociate=*/false);
+  EXPECT_FALSE(chain);
+  EXPECT_TRUE(StringRef(reason).starts_with("--fp=strict keeps each sum")) << reason;
+}
+
+TEST_F(DependentReductionsTest, SumsThatGoOnAreNotScaled) {
+  // The second sum begins at 1: that is not to be divided.
+  find(Text()
+           .reduce("%r", x + "%e = arith.mulf %x, %x : f32\n")
+           .reduce("%s", x + result("r") + "%e = arith.divf %x, %rv : f32\n", "arith.addf", "%one"));
+  EXPECT_FALSE(chain);
+  EXPECT_TRUE(StringRef(reason).starts_with("a sum that does not begin at zero")) << reason;
+}
