@@ -34,10 +34,9 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   vectors &= !lanes;
   if (launches)
     simplifyHostCode(pm);
-  if (!lanes && !staged) {
-    pm.addNestedPass<func::FuncOp>(createSinkFactors());
+  pm.addNestedPass<func::FuncOp>(createSinkFactors());
+  if (!lanes && !staged)
     pm.addNestedPass<func::FuncOp>(createShareArrays());
-  }
   pm.addNestedPass<func::FuncOp>(createFuseHalos());
   if (!lanes) {
     pm.addNestedPass<func::FuncOp>(createScheduleChains());

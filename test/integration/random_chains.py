@@ -3,8 +3,8 @@
 """Random chains of dependent reductions, as nests of one kernel and as their value in float64.
 
 Functions are drawn from the rules by which they are split: sums, products, quotients by results, exponentials at a
-maximum or minimum, choices by inputs, distances from a mean. Each value carries a bound of what its parts add up to, so that a
-result is wrong where its error is larger than roundings of the parts explain.
+maximum or minimum, choices by inputs, distances from a mean. Each value carries a bound of what its parts add up to, so
+that a result is wrong where its error is larger than roundings of the parts explain.
 """
 
 import random
