@@ -35,8 +35,10 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   if (launches)
     simplifyHostCode(pm);
   pm.addNestedPass<func::FuncOp>(createSinkFactors());
-  if (!lanes && !staged)
+  if (!lanes && !staged) {
     pm.addNestedPass<func::FuncOp>(createShareArrays());
+    pm.addNestedPass<func::FuncOp>(createPermuteArrays());
+  }
   pm.addNestedPass<func::FuncOp>(createFuseHalos());
   if (!lanes) {
     pm.addNestedPass<func::FuncOp>(createScheduleChains());

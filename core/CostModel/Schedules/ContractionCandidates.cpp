@@ -51,7 +51,68 @@ bool Planner::chooseDims(ContractionPlan &p) const {
            (strideOf(vectors, dim) == 1 || strideOf(scalars, dim) == 1 ? 2 : 1);
   });
   p.kDim = *kDim;
+  p.tapsInside = readsTapsTogether(p);
   return isLinear(vectors, p.kDim) && isLinear(scalars, p.kDim);
+}
+
+/// Whether elements of the scalar operand that lie between two steps along k belong to other reduction dimensions, so
+/// that a line is used up before the next one comes: taps p, q of weights o, c, p, q, or of an image c, y, x.
+bool Planner::readsTapsTogether(const ContractionPlan &p) const {
+  const Access &scalars = p.scalarOperand(c).access;
+  std::optional<int64_t> apart = strideOf(scalars, p.kDim);
+  bool hasTaps = false;
+  for (unsigned dim : c.k) {
+    if (dim == p.kDim || trips(dim) == 1)
+      continue;
+    std::optional<int64_t> stride = strideOf(scalars, dim);
+    if (!isStatic(dim) || !stride || !apart || *stride == 0 || std::abs(*stride) * trips(dim) > std::abs(*apart))
+      return false;
+    hasTaps = true;
+  }
+  return hasTaps;
+}
+
+/// Whether `access` goes on in dimension `outer` where `trips` positions of `inner` end.
+bool Planner::continuesIn(const Access &access, unsigned outer, unsigned inner, int64_t trips) const {
+  std::optional<int64_t> step = access.stride(outer), each = access.stride(inner);
+  return step && each && *step == *each * trips;
+}
+
+/// Dimensions that C, what is beside it and the scalars continue in. Those of the vector operand may have gaps, which
+/// its copy leaves out.
+void Planner::mergeDims(ContractionPlan &p) const {
+  if (!options.mergesDims)
+    return;
+  auto merge = [&](unsigned inner, ArrayRef<unsigned> dims, const Access &operand, bool mayHaveGaps, bool *gaps) {
+    SmallVector<unsigned, 2> outer;
+    int64_t positions = trips(inner);
+    auto canFollow = [&](unsigned dim) {
+      bool gap = !continuesIn(operand, dim, inner, positions);
+      if (dim == inner || llvm::is_contained(outer, dim) || trips(dim) == 1 || !isStatic(dim) || dim == splitDim ||
+          !continuesIn(c.c, dim, inner, positions) ||
+          (gap && !(mayHaveGaps && operand.stride(inner).value_or(0) > 0 &&
+                    operand.stride(dim).value_or(0) >= *operand.stride(inner) * positions)))
+        return false;
+      if (!llvm::all_of(options.besideC,
+                        [&](const Access &access) { return continuesIn(access, dim, inner, positions); }))
+        return false;
+      if (gaps)
+        *gaps |= gap;
+      return true;
+    };
+    if (!isStatic(inner) || inner == splitDim)
+      return outer;
+    for (const unsigned *next = llvm::find_if(dims, canFollow); next != dims.end();
+         next = llvm::find_if(dims, canFollow)) {
+      outer.push_back(*next);
+      positions *= trips(*next);
+    }
+    return outer;
+  };
+  ArrayRef<unsigned> laneDims = p.lanesOnM ? c.m : c.n, rowDims = p.lanesOnM ? c.n : c.m;
+  p.outerLanes = merge(*p.laneDim, laneDims, p.vectorOperand(c).access, /*mayHaveGaps=*/true, &p.windows);
+  if (p.rowDim)
+    p.outerRows = merge(*p.rowDim, rowDims, p.scalarOperand(c).access, /*mayHaveGaps=*/false, nullptr);
 }
 
 /// Whether the unit takes the operands, directly or widened by the packing copy (which is then forced).
@@ -93,13 +154,13 @@ bool Planner::fitUnit(ContractionPlan &p) {
         "unit \"" + unit.name + "\" adds " + std::to_string(unit.k) + " products at once, which --fp=strict forbids";
     return false;
   }
-  p.packVectors = forceVectors || p.offsetScalars;
+  p.packVectors = forceVectors || p.offsetScalars || p.windows;
   p.packScalars = forceScalars;
   const Access &vectors = p.vectorOperand(c).access, &scalars = p.scalarOperand(c).access;
   // A product with one vector whose matrix lies along k is a row of reductions: no unit helps, a transposing copy
   // hurts.
-  if (trips(*p.laneDim) == 1 ||
-      ((!p.rowDim || trips(*p.rowDim) == 1) && strideOf(vectors, *p.laneDim) != 1 && strideOf(vectors, p.kDim) == 1)) {
+  if (laneTrips(p) == 1 ||
+      ((!p.rowDim || rowTrips(p) == 1) && strideOf(vectors, *p.laneDim) != 1 && strideOf(vectors, p.kDim) == 1)) {
     isRowOfSums = true;
     return false;
   }
@@ -124,16 +185,16 @@ bool Planner::fitBlock(ContractionPlan &p) {
     refusal = "unit \"" + unit.name + "\" needs a dimension of the result along each operand";
     return false;
   }
-  auto whole = [&](const Access &access, const UnitOperand &operand, unsigned freeDim, int64_t freeStep,
+  auto whole = [&](const Access &access, const UnitOperand &operand, unsigned freeDim, int64_t extent, int64_t freeStep,
                    bool freeIsColumn) {
     bool inOrder = unit.k == 1 ? strideOf(access, freeDim) == 1
                                : interleaveOf(operand, freeIsColumn) == unit.k && strideOf(access, p.kDim) == 1;
     bool wholeLast = splitDim != freeDim || lastPiece % freeStep == 0;
     bool wholeK = unit.k == 1 || (isStatic(p.kDim) && trips(p.kDim) % unit.k == 0);
-    return inOrder && wholeLast && wholeK && (!isStatic(freeDim) || trips(freeDim) % freeStep == 0);
+    return inOrder && wholeLast && wholeK && (!isStatic(freeDim) || extent % freeStep == 0);
   };
-  p.packScalars |= !whole(p.scalarOperand(c).access, unit.a, *p.rowDim, unit.m, /*freeIsColumn=*/false);
-  p.packVectors |= !whole(p.vectorOperand(c).access, unit.b, *p.laneDim, unit.n, /*freeIsColumn=*/true);
+  p.packScalars |= !whole(p.scalarOperand(c).access, unit.a, *p.rowDim, rowTrips(p), unit.m, /*freeIsColumn=*/false);
+  p.packVectors |= !whole(p.vectorOperand(c).access, unit.b, *p.laneDim, laneTrips(p), unit.n, /*freeIsColumn=*/true);
   return true;
 }
 
@@ -163,7 +224,7 @@ bool Planner::fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vector
 const MatrixUnit *Planner::tailUnitFor(const ContractionPlan &p) const {
   if (!isStatic(*p.laneDim))
     return nullptr;
-  int64_t rest = p.isBlock() ? 0 : trips(*p.laneDim) % p.unit->n;
+  int64_t rest = p.isBlock() ? 0 : laneTrips(p) % p.unit->n;
   const MatrixUnit *best = nullptr;
   for (const MatrixUnit &unit : target.units()) {
     auto alike = [](const UnitOperand &x, const UnitOperand &y) {
@@ -182,9 +243,8 @@ const MatrixUnit *Planner::tailUnitFor(const ContractionPlan &p) const {
 /// Whether the scalars of a block of k can be packed before the panels: no loop between them chooses others.
 bool Planner::packsScalarsOnce(const ContractionPlan &p) const {
   llvm::SmallBitVector inVectors = p.vectorOperand(c).access.dims();
-  return p.rowBlock == 0 && llvm::all_of(llvm::concat<const unsigned>(c.batch, c.m, c.n), [&](unsigned dim) {
-           return dim == p.rowDim || dim == p.laneDim || inVectors.test(dim);
-         });
+  return p.rowBlock == 0 && llvm::all_of(llvm::concat<const unsigned>(c.batch, c.m, c.n),
+                                         [&](unsigned dim) { return isTiled(p, dim) || inVectors.test(dim); });
 }
 
 /// Tiles around the contraction that one packed copy of `operand` is for: all of it is packed before anything is
@@ -193,7 +253,7 @@ double Planner::tilesOfCopy(const ContractionPlan &p, const ContractionOperand &
   bool isVector = &operand == &p.vectorOperand(c);
   bool isWhole = isVector ? p.packVectors && p.laneBlock == 0 : p.packScalars && packsScalarsOnce(p);
   for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n))
-    isWhole &= dim == p.rowDim || dim == p.laneDim || trips(dim) == 1;
+    isWhole &= isTiled(p, dim) || trips(dim) == 1;
   return isWhole && p.kBlock == 0 ? options.tilesSharing[&operand == &c.a ? 0 : 1] : 1;
 }
 
@@ -224,13 +284,13 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
     return int64_t(llvm::divideCeil(total, llvm::divideCeil(total, most)));
   };
   int64_t k = p.kBlock ? p.kBlock : trips(p.kDim);
-  int64_t panels = llvm::divideCeil(trips(*p.laneDim), p.vectors * p.unit->n);
+  int64_t panels = llvm::divideCeil(laneTrips(p), p.vectors * p.unit->n);
   int64_t panelBytes =
       p.vectors * p.unit->n * k * elementBytes(elementType(p.unit->b.element, c.accumulator.getContext()));
   if (int64_t most = fitting(panelBytes);
       p.rowsOutside && p.packVectors && most > 1 && most < panels && (!p.packScalars || packsScalarsOnce(p)))
     result.push_back({evenly(panels, most), 0});
-  int64_t rowTiles = llvm::divideCeil(trips(*p.rowDim), p.rows * p.unit->m);
+  int64_t rowTiles = llvm::divideCeil(rowTrips(p), p.rows * p.unit->m);
   int64_t tileBytes = p.rows * p.unit->m * k * elementBytes(p.scalarOperand(c).element);
   if (int64_t most = fitting(tileBytes); !p.rowsOutside && most > 0 && most < rowTiles)
     result.push_back({0, evenly(rowTiles, most)});
@@ -241,8 +301,8 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
 void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const {
   const MatrixUnit &unit = *p.unit;
   bool mustPackVectors = p.packVectors, mustPackScalars = p.packScalars;
-  int64_t rowExtent = p.rowDim ? llvm::divideCeil(trips(*p.rowDim), unit.m) : 1,
-          vectorsExtent = llvm::divideCeil(trips(*p.laneDim), unit.n);
+  int64_t rowExtent = p.rowDim ? llvm::divideCeil(rowTrips(p), unit.m) : 1,
+          vectorsExtent = llvm::divideCeil(laneTrips(p), unit.n);
   const Memory *second = machine.cache(1) ? machine.cache(1) : machine.cache(0);
   int64_t bytes = elementBytes(elementType(unit.b.element, c.accumulator.getContext()));
   auto consider = [&](ContractionPlan candidate) {
@@ -294,7 +354,11 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             q.rowsOutside = rowsOutside;
             // The ends of the steps' loop cost as much as a step; where a tile fills the registers, LLVM begins the
             // next step's loads before this one's products are done, and spills.
-            q.kUnroll = unit.c.opaque ? 1 : rows * vectors + vectors + 2 < machine.registers || rows < 12 ? 4 : 1;
+            bool hasRoom = unit.c.opaque || rows * vectors + vectors + 2 < machine.registers || rows < 12;
+            if (q.tapsInside && !hasRoom) // so are a few taps, whether they are written as a loop or not
+              continue;
+            q.kUnroll = hasRoom && !unit.c.opaque && !q.tapsInside ? 4 : 1;
+            q.tapUnroll = !unit.c.opaque && q.tapsInside ? 4 : 1;
             // Packed right before use, panel by panel, unless other loops or whole rows reuse the panels.
             q.laneBlock = packVectors && !rowsOutside && (!packScalars || packsScalarsOnce(q)) ? 1 : 0;
             // All of k, or even blocks: panels of a fraction of the second cache; few rows at a time where each
@@ -311,7 +375,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             double vSource = elementsOf(p.vectorOperand(c).access) * elementBytes(p.vectorOperand(c).element);
             bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
             bool canPrefetch = !rowsOutside && (!packVectors || q.laneBlock == 1) && isStatic(p.kDim) &&
-                               c.k.size() == 1 && vectorsExtent > vectors;
+                               c.k.size() == 1 && vectorsExtent > vectors && !p.windows;
             q.prefetchResult = prefetchesResult(rows * vectors);
             q.prefetchPanels = canPrefetch && !staysNear ? (rowExtent <= rows ? 2 : 1) : 0;
             int64_t previous = 0;

@@ -16,7 +16,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/raw_ostream.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -27,7 +29,7 @@ static constexpr StringLiteral laneWords[] = {"n", "m"};
 static constexpr StringLiteral splitWords[] = {"none", "lanes", "rows", "outer"};
 
 llvm::json::Object ContractionPlan::toJSON() const {
-  return llvm::json::Object{{"unit", unit ? unit->name : ""},
+  llvm::json::Object object{{"unit", unit ? unit->name : ""},
                             {"lanes_on", laneWords[lanesOnM]},
                             {"rows", rows},
                             {"vectors", vectors},
@@ -45,11 +47,28 @@ llvm::json::Object ContractionPlan::toJSON() const {
                             {"split_part", splitPiece},
                             {"threads", threads},
                             {"seconds", seconds}};
+  // Fields of contractions whose rows, lanes or sums run through several dimensions.
+  if (!outerLanes.empty())
+    object["lane_dims"] = int64_t(outerLanes.size()) + 1;
+  if (!outerRows.empty())
+    object["row_dims"] = int64_t(outerRows.size()) + 1;
+  if (tapsInside) {
+    object["taps_inside"] = true;
+    object["tap_unroll"] = tapUnroll;
+  }
+  return object;
 }
 
 int64_t tripsOf(const Contraction &c, unsigned dim) {
   bool ofColumns = llvm::is_contained(c.n, dim) || llvm::is_contained(c.k, dim);
   return c.nest.tripCounts[dim].value_or(ofColumns ? assumedColumns : assumedTrips);
+}
+
+int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, ArrayRef<unsigned> outer) {
+  int64_t trips = dim ? tripsOf(c, *dim) : 1;
+  for (unsigned each : outer)
+    trips *= tripsOf(c, each);
+  return trips;
 }
 
 int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
@@ -63,6 +82,14 @@ int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
       break;
   }
   return std::max<int64_t>(count, 1);
+}
+
+WindowCopy::WindowCopy(int64_t width, int64_t columns, int64_t lanes)
+    : vector(std::min<int64_t>(lanes, llvm::bit_ceil(uint64_t(columns)))),
+      perSegment(llvm::divideCeil(columns, vector)) {
+  // Panels begin at multiples of what their width and a segment have in common.
+  int64_t common = std::gcd(width, columns);
+  segments = (width - 1 + columns - common) / columns + 1;
 }
 
 static ArrayRef<StringLiteral> wordsOf(StringRef field) {
@@ -83,6 +110,9 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "lanes_on",
                                             "split",
                                             "split_part",
+                                            "lane_dims",
+                                            "row_dims",
+                                            "taps_inside",
                                             "pack_vectors",
                                             "pack_scalars",
                                             "rows_outside",
@@ -141,6 +171,9 @@ int64_t planField(const ContractionPlan &p, StringRef name) {
       .Case("lane_block", p.laneBlock)
       .Case("k_unroll", p.kUnroll)
       .Case("lanes_on", p.lanesOnM)
+      .Case("lane_dims", int64_t(p.outerLanes.size()) + 1)
+      .Case("row_dims", int64_t(p.outerRows.size()) + 1)
+      .Case("taps_inside", p.tapsInside)
       .Case("pack_vectors", p.packVectors)
       .Case("pack_scalars", p.packScalars)
       .Case("split", split)
@@ -268,11 +301,21 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
       if (!chooseDims(p))
         continue;
       hasDims = true;
-      if (!fitUnit(p))
-        continue;
-      hasUnit = true;
-      p.tailUnit = tailUnitFor(p);
-      sizes(p, best);
+      mergeDims(p);
+      // A copy that closes gaps is worth it or not; dimensions without gaps are as good as one.
+      for (bool windows : {false, true}) {
+        if (windows && !p.windows)
+          continue;
+        ContractionPlan q = p;
+        q.windows = windows;
+        if (p.windows && !windows)
+          q.outerLanes.clear();
+        if (!fitUnit(q))
+          continue;
+        hasUnit = true;
+        q.tailUnit = tailUnitFor(q);
+        sizes(q, best);
+      }
     }
   if (!best)
     reason = shortage(hasDims, hasUnit);

@@ -35,13 +35,19 @@ struct ContractionPlan {
   bool lanesOnK = false;                // dot form: vectors run along k, one reduction at the end
   std::optional<unsigned> rowDim;       // nest dimension with the register rows; none for a matrix-vector product
   std::optional<unsigned> laneDim;      // nest dimension with the lanes
-  unsigned kDim = 0;                    // the reduction dimension that is blocked
-  int64_t rows = 1;                     // register tile: steps of unit rows ...
-  int64_t vectors = 1;                  // ... times unit columns
-  int64_t kBlock = 0;                   // 0: all of k in one block
-  int64_t rowBlock = 0;                 // register-row tiles a cache block; 0: all
-  int64_t laneBlock = 0;                // panels a cache block; 0: all
-  int64_t kUnroll = 1;                  // unit steps of k a loop iteration
+  /// Dimensions around rowDim and laneDim that count on where these end, innermost first: rows of an image whose
+  /// columns are lanes follow each other in the vectors as they do in C.
+  llvm::SmallVector<unsigned, 2> outerRows, outerLanes;
+  bool windows = false;    // the vector operand has gaps between outerLanes: its copy closes them
+  unsigned kDim = 0;       // the reduction dimension that is blocked
+  bool tapsInside = false; // the other reduction dimensions run inside of its loop, not around it
+  int64_t rows = 1;        // register tile: steps of unit rows ...
+  int64_t vectors = 1;     // ... times unit columns
+  int64_t kBlock = 0;      // 0: all of k in one block
+  int64_t rowBlock = 0;    // register-row tiles a cache block; 0: all
+  int64_t laneBlock = 0;   // panels a cache block; 0: all
+  int64_t kUnroll = 1;     // unit steps of k a loop iteration
+  int64_t tapUnroll = 1;   // the same of the innermost reduction dimension inside of k
   bool packVectors = false, packScalars = false;
   bool offsetScalars = false;  // signed scalars for an unsigned slot: half their range is added in the packing
                                // copy and its product with the vectors' column sums taken off
@@ -64,6 +70,9 @@ struct ContractionPlan {
 /// Iterations of a loop of `c`; of a dynamic one what plans are compared by (AssumedSizes.h).
 int64_t tripsOf(const Contraction &c, unsigned dim);
 
+/// Positions of loop `dim` with all of `outer` around it; 1 without a loop.
+int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, llvm::ArrayRef<unsigned> outer);
+
 /// Elements of k that lie side by side in `operand` before the next free element (a column of B, a row of A): all of a
 /// unit's k in a row of A or in the lanes of a dot product, 2 or 4 where a register interleaves rows.
 int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn);
@@ -83,6 +92,15 @@ struct PackedFragments {
   bool readsAlongK() const { return hasLongGroups() || transposesWords(); }
 };
 
+/// How a copy closes gaps: a row of a panel, `width` free elements that run through segments of `columns`, is written
+/// segment by segment, each as vectors that may reach into the next one, which is written after it.
+struct WindowCopy {
+  WindowCopy(int64_t width, int64_t columns, int64_t lanes);
+  int64_t vector;     // elements that are copied at once
+  int64_t perSegment; // vectors of one segment
+  int64_t segments;   // that a row of a panel may touch
+};
+
 /// Overrides of plan fields by their JSON names, "rows=6,vectors=4,pack_vectors=1": only candidates that agree are
 /// considered, so that what the chip or the operands forbid stays forbidden.
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(llvm::StringRef text);
@@ -93,6 +111,9 @@ struct PlanOptions {
   std::vector<std::pair<std::string, int64_t>> overrides;
   double tilesSharing[2] = {1, 1};   // tiles, one after the other, that A and B are the same in
   std::optional<bool> fuseProducers; // forced: all legal element-wise producers run while packing, or none
+  /// What is read and written beside C where it is finished, over the contraction's dimensions.
+  std::vector<Access> besideC;
+  bool mergesDims = true;            // vectors and rows may run through several dimensions
   std::optional<int64_t> turnBefore; // forced: operands that a launch turns (TurnOperands.h), on SIMT targets
   std::vector<ContractionPlan> *considered = nullptr; // receives every candidate with its time, for --explain
 };

@@ -183,6 +183,16 @@ private:
 
   std::string shortage(bool hasDims, bool hasUnit) const;
   bool chooseDims(ContractionPlan &p) const;
+  void mergeDims(ContractionPlan &p) const;
+  bool readsTapsTogether(const ContractionPlan &p) const;
+  bool continuesIn(const Access &access, unsigned outer, unsigned inner, int64_t trips) const;
+  int64_t laneTrips(const ContractionPlan &p) const { return tripsOf(c, p.laneDim, p.outerLanes); }
+  int64_t rowTrips(const ContractionPlan &p) const { return tripsOf(c, p.rowDim, p.outerRows); }
+  /// Whether the rows or lanes of `p` run through `dim`.
+  static bool isTiled(const ContractionPlan &p, unsigned dim) {
+    return dim == p.rowDim || dim == p.laneDim || llvm::is_contained(p.outerRows, dim) ||
+           llvm::is_contained(p.outerLanes, dim);
+  }
   bool fitUnit(ContractionPlan &p);
   bool fitBlock(ContractionPlan &p);
   bool fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vectors) const;
@@ -218,6 +228,9 @@ private:
   double pageSteps(const ContractionPlan &p) const;
   double pagesApart(const Access &access, unsigned dim, int64_t bytes) const;
   double stridedLineClocks(double stride, double lines) const;
+  bool readsAlongK(const ContractionPlan &p) const;
+  double scalarLines(const ContractionPlan &p, double rows) const;
+  double windowVectorClocks(const ContractionPlan &p, const Extents &x, double group) const;
   double stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const;
   double scalarTouchClocks(const ContractionPlan &p, const Extents &x) const;
   bool isPrefetched(const ContractionPlan &p) const;
@@ -226,7 +239,8 @@ private:
   struct Reach {
     Reach(const Access &access, const Planner &planner);
     llvm::SmallVector<std::optional<int64_t>, 8> strides; // by dimension of the nest
-    double elements = 1;                                  // of the image, for accesses without overlap
+    double elements = 1;                                  // that the loops visit
+    double distinct = 1;                                  // of these, those that lie apart: windows overlap
   };
   const Reach &reachOf(const Access &access) const {
     return &access == &c.a.access ? reachOfA : &access == &c.b.access ? reachOfB : reachOfC;

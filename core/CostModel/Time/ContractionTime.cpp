@@ -30,6 +30,9 @@ Planner::Reach::Reach(const Access &access, const Planner &planner) {
   const llvm::SmallBitVector dims = access.dims();
   for (unsigned dim : dims.set_bits())
     elements *= planner.trips(dim);
+  distinct = elements;
+  if (auto type = cast<MemRefType>(access.memref.getType()); type.hasStaticShape())
+    distinct = std::min(elements, double(type.getNumElements()));
 }
 
 /// Lines that fall into a set of `cache` on average when `rows` rows, `stride` bytes apart, are read whose parts take
@@ -60,8 +63,8 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
   const MatrixUnit &unit = *p.unit;
   const ContractionOperand &v = p.vectorOperand(c), &s = p.scalarOperand(c);
   Extents x;
-  x.lanes = trips(*p.laneDim);
-  x.rows = p.rowDim ? trips(*p.rowDim) : 1;
+  x.lanes = laneTrips(p);
+  x.rows = rowTrips(p);
   x.k = product(c.k);
   x.outer = double(product(c.batch)) * product(c.m) * product(c.n) / (x.lanes * x.rows);
   x.vectors = std::ceil(x.lanes / unit.n);
@@ -75,8 +78,8 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
   x.registerBytes = double(unit.n) * unit.k * elementBytes(elementType(unit.b.element, c.accumulator.getContext()));
   x.rowBytes = double(unit.m) * unit.k * elementBytes(elementType(unit.a.element, c.accumulator.getContext()));
   x.panelBytes = x.kInBlock / unit.k * x.meanVectors * x.registerBytes;
-  x.vSource = elementsOf(v.access) * elementBytes(v.element);
-  x.sSource = elementsOf(s.access) * elementBytes(s.element);
+  x.vSource = reachOf(v.access).distinct * elementBytes(v.element);
+  x.sSource = reachOf(s.access).distinct * elementBytes(s.element);
   return x;
 }
 
@@ -178,8 +181,7 @@ double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
   if (const Memory *second = machine.cache(1); second && p.rowDim && !p.packScalars && !p.rowsOutside) {
     double apart = double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * elementBytes(s.element);
     double lines = std::max(1.0, x.kInBlock * elementBytes(s.element) / second->lineBytes);
-    if (std::abs(strideOf(s.access, p.kDim).value_or(0)) == 1 &&
-        linesOfSet(*second, int64_t(apart), lines, rows) > 0.75 * second->ways)
+    if (readsAlongK(p) && linesOfSet(*second, int64_t(apart), lines, rows) > 0.75 * second->ways)
       bytes = std::max<double>(bytes, second->bytes);
   }
   double clocks = elementBytes(s.element) * p.unit->k / machine.bandwidth(bytes);

@@ -93,6 +93,15 @@ bool Planner::stagesVectors(const ContractionPlan &p) const {
          PackedFragments{p.unit->n, interleaveOf(p.unit->b, /*freeIsColumn=*/true), p.unit->k, bits}.readsAlongK();
 }
 
+/// Clocks of a packed vector of `group` elements of k where the copy closes gaps: accesses of its segments cross lines.
+double Planner::windowVectorClocks(const ContractionPlan &p, const Extents &x, double group) const {
+  double apart = double(std::abs(strideOf(p.vectorOperand(c).access, *p.laneDim).value_or(1)));
+  WindowCopy copy(p.vectors * p.unit->n, trips(*p.laneDim), p.unit->n);
+  double each = 2 * apart * group / machine.loadsPerClock + 2 / machine.storesPerClock +
+                ((apart - 1) * group + group - 1) / machine.shufflesPerClock;
+  return double(copy.segments * copy.perSegment) * each / double(p.vectors);
+}
+
 /// What the vector operand costs beside the k loops (`total`): first touch and packing.
 double Planner::withVectors(const ContractionPlan &p, const Extents &x, double total) const {
   const MatrixUnit &unit = *p.unit;
@@ -106,7 +115,9 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   bool transposed = strideOf(v.access, *p.laneDim) != 1, gathers = transposed && strideOf(v.access, p.kDim) != 1;
   double perVector = (transposed ? 1 : group) * crossing(p) / machine.loadsPerClock + 1 / machine.storesPerClock +
                      (transposed ? std::log2(unit.n) : group - 1) / machine.shufflesPerClock;
-  if (gathers)
+  if (p.windows && std::abs(strideOf(v.access, p.kDim).value_or(0)) != 1)
+    perVector = windowVectorClocks(p, x, group);
+  else if (gathers)
     perVector = stagesVectors(p) ? perVector + stagedElement() * unit.n * group : 3.0 * unit.n * group;
   // Each line of a panel's rows is asked for once by the prefetching, and once more where panels share it.
   if (prefetched)
@@ -130,15 +141,50 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
   return (total + (copy + first) / tilesOfCopy(p, v)) * (1 + copyMargin / 2);
 }
 
+/// Whether a row of the scalar operand is read from its first element to its last.
+bool Planner::readsAlongK(const ContractionPlan &p) const {
+  const Access &scalars = p.scalarOperand(c).access;
+  int64_t together = 1;
+  if (p.tapsInside)
+    for (unsigned dim : c.k)
+      together *= dim == p.kDim ? 1 : trips(dim);
+  return std::abs(strideOf(scalars, p.kDim).value_or(0)) == together;
+}
+
+/// Lines that `rows` rows of the scalar operand touch in one step of kDim, with its taps where they are inside.
+double Planner::scalarLines(const ContractionPlan &p, double rows) const {
+  const ContractionOperand &s = p.scalarOperand(c);
+  SmallVector<std::pair<double, double>> dims; // bytes apart, how many
+  auto add = [&](unsigned dim, double count) {
+    dims.emplace_back(double(std::abs(strideOf(s.access, dim).value_or(0))) * elementBytes(s.element), count);
+  };
+  if (p.rowDim)
+    add(*p.rowDim, rows);
+  for (unsigned dim : c.k)
+    if (p.tapsInside && dim != p.kDim)
+      add(dim, trips(dim));
+  llvm::sort(dims);
+  double extent = elementBytes(s.element), pieces = 1;
+  for (auto [apart, count] : dims)
+    if (apart <= std::max<double>(extent, machine.lineBytes) && pieces == 1)
+      extent += apart * (count - 1);
+    else
+      pieces *= count;
+  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * elementBytes(s.element);
+  double shared = extent < machine.lineBytes ? std::min(1.0, std::max(apart, extent) / machine.lineBytes) : 1;
+  return pieces * std::max(1.0, extent / machine.lineBytes) * shared;
+}
+
 /// Row tiles read scalars whose k is strided: another line each step. The next row tiles use a line again while a block
 /// of k of them stays; what no cache keeps is missed by every tile.
 double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const {
   const ContractionOperand &s = p.scalarOperand(c);
   double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * elementBytes(s.element);
-  double linesOfStep = std::max(1.0, x.meanRows * elementBytes(s.element) / machine.lineBytes);
+  double taps = p.tapsInside ? product(c.k) / double(trips(p.kDim)) : 1;
+  double linesOfStep = scalarLines(p, x.meanRows), steps = x.kInBlock / taps;
   double pages = std::min(1.0, apart / machine.pageBytes);
-  double each = stridedLineClocks(apart, x.kInBlock * linesOfStep) + pages * machine.translation(pages * x.kInBlock);
-  return passes * x.outer * x.rowTiles * x.kBlocks * x.kInBlock * linesOfStep * each;
+  double each = stridedLineClocks(apart, steps * linesOfStep) + pages * machine.translation(pages * steps);
+  return passes * x.outer * x.rowTiles * x.kBlocks * steps * linesOfStep * each;
 }
 
 /// Scalars read in place come once from where they lie. Whenever a tile turns to other rows or to the next block of k,
@@ -198,12 +244,12 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     double perElement = (1 / machine.loadsPerClock + 1 / machine.storesPerClock + 1) / width;
     repeats /= tilesOfCopy(p, s);
     total += repeats * (elements * perElement + x.sSource / machine.scattered(x.sSource));
-    if (std::abs(strideOf(s.access, p.kDim).value_or(0)) != 1)
+    if (!readsAlongK(p))
       total += stridedScalarClocks(p, x, repeats);
     return total * (1 + copyMargin);
   }
   // Scalars whose k is strided: the whole operand comes once a pass, beside the lines that every tile touches.
-  if (std::abs(strideOf(s.access, p.kDim).value_or(0)) != 1) {
+  if (!readsAlongK(p)) {
     double strided = stridedScalarClocks(p, x, x.panels);
     const Memory *second = machine.cache(1);
     double passes = second && x.sSource <= Machine::cacheShare * second->bytes ? 1 : x.panels;

@@ -63,11 +63,15 @@ json::Object tilewright::traffic(const Contraction &c, const ContractionPlan &pl
   auto trips = [&](std::optional<unsigned> dim) {
     return dim ? static_cast<double>(c.nest.tripCounts[*dim].value_or(1)) : 1.0;
   };
+  auto extents = [&](std::optional<unsigned> dim, llvm::ArrayRef<unsigned> outer) {
+    return trips(dim) * extent(c, outer);
+  };
   double k = plan.kBlock ? static_cast<double>(plan.kBlock) : trips(plan.kDim);
   auto rows = static_cast<double>(plan.rows * plan.unit->m), columns = static_cast<double>(plan.vectors * plan.unit->n);
   auto step = static_cast<double>(plan.unit->k);
-  double allRows = plan.rowBlock ? static_cast<double>(plan.rowBlock) * rows : trips(plan.rowDim);
-  double allColumns = plan.laneBlock ? static_cast<double>(plan.laneBlock) * columns : trips(plan.laneDim);
+  double allRows = plan.rowBlock ? static_cast<double>(plan.rowBlock) * rows : extents(plan.rowDim, plan.outerRows);
+  double allColumns =
+      plan.laneBlock ? static_cast<double>(plan.laneBlock) * columns : extents(plan.laneDim, plan.outerLanes);
 
   json::Array footprints;
   auto add = [&](const Memory *memory, const std::string &what, double bytes) {

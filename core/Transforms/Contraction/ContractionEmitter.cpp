@@ -29,7 +29,8 @@ namespace tilewright {
 
 void ContractionNest::sortDimensions() {
   for (unsigned dim : llvm::concat<const unsigned>(c.batch, c.m, c.n)) {
-    if ((p.rowDim && dim == *p.rowDim) || (p.laneDim && dim == *p.laneDim))
+    if (dim == p.rowDim || dim == p.laneDim || llvm::is_contained(p.outerRows, dim) ||
+        llvm::is_contained(p.outerLanes, dim))
       continue;
     (vectors.access.dims().test(dim) ? outerWithVectors : outerOther).push_back(dim);
   }
@@ -38,6 +39,17 @@ void ContractionNest::sortDimensions() {
   for (unsigned dim : c.k)
     if (dim != p.kDim)
       otherK.push_back(dim);
+  if (!p.tapsInside)
+    return;
+  // As the scalars lie, but for taps that neighbouring rows share: next to each other these would keep what they share
+  // in registers, of which the accumulators leave too few.
+  auto order = [&](unsigned dim) {
+    int64_t stride = std::abs(scalars.access.stride(dim).value_or(0));
+    int64_t ofRow = p.rowDim ? std::abs(scalars.access.stride(*p.rowDim).value_or(0)) : 0;
+    bool isShared = ofRow != 0 && stride % ofRow == 0 && stride < p.rows * ofRow;
+    return std::pair(!isShared, -stride);
+  };
+  llvm::stable_sort(otherK, [&](unsigned x, unsigned y) { return order(x) < order(y); });
 }
 
 /// The sections of this core's rows and lanes.
@@ -46,7 +58,7 @@ void ContractionNest::splitDimensions() {
   panelSections.clear();
   // Rows: static sizes are split evenly into tiles of `rows` and `rows - 1`, so that no tile is much smaller.
   int64_t step = unit.m;
-  AffineExpr extent = p.rowDim ? extentOf(*p.rowDim) : constant(1);
+  AffineExpr extent = p.rowDim ? extentOf(*p.rowDim, p.outerRows) : constant(1);
   if (auto size = dyn_cast<AffineConstantExpr>(extent)) {
     int64_t steps = llvm::divideCeil(size.getValue(), step), tiles = llvm::divideCeil(steps, p.rows);
     int64_t width = tiles ? llvm::divideCeil(steps, tiles) : 1, wide = steps - tiles * (width - 1);
@@ -75,7 +87,7 @@ void ContractionNest::splitDimensions() {
 
   // Panels: full ones, then a narrower one with a partial last vector.
   int64_t lanes = unit.n;
-  extent = p.laneDim ? extentOf(*p.laneDim) : constant(1);
+  extent = p.laneDim ? extentOf(*p.laneDim, p.outerLanes) : constant(1);
   int64_t panel = p.vectors * lanes;
   AffineExpr full = extent.floorDiv(panel);
   panelSections.push_back({constant(0), full, p.vectors, nullptr});
@@ -287,6 +299,7 @@ PackRequest ContractionNest::packRequest(const ContractionOperand &operand, cons
   request.kBegin = k.begin;
   request.kLength = k.length;
   request.kMost = k.most ? k.most : k.length;
+  request.tapsInside = p.tapsInside;
   return request;
 }
 
@@ -297,6 +310,8 @@ void ContractionNest::panels(const Section &section, AffineExpr begin, ArrayRef<
     PackRequest request = packRequest(vectors, section, k);
     request.element = vectorElement;
     request.freeDim = p.laneDim.value_or(noDim);
+    request.outerFree = p.outerLanes;
+    request.windows = p.windows;
     request.width = section.width * unit.n;
     request.vector = unit.n;
     request.group = interleaveOf(unit.b, /*freeIsColumn=*/true);
@@ -426,6 +441,7 @@ void ContractionNest::packedRows(const Section &section, const KBlock &k, Affine
   PackRequest request = packRequest(scalars, section, k);
   request.element = scalarElement;
   request.freeDim = p.rowDim.value_or(noDim);
+  request.outerFree = p.outerRows;
   request.width = section.width * unit.m;
   request.vector = p.isBlock() ? unit.m : 0; // read as scalars: either order will do
   request.group = interleaveOf(unit.a, /*freeIsColumn=*/false);

@@ -63,6 +63,20 @@ private:
   /// Where this core's part of a dimension begins, and its elements.
   mlir::AffineExpr baseOf(unsigned dim) { return dim == p.splitDim && pieceBase ? pieceBase : constant(0); }
   mlir::AffineExpr extentOf(unsigned dim) { return dim == p.splitDim && pieceBase ? pieceExtent : space.extent(dim); }
+  mlir::AffineExpr extentOf(unsigned dim, llvm::ArrayRef<unsigned> outer) {
+    mlir::AffineExpr extent = extentOf(dim);
+    for (unsigned each : outer)
+      extent = extent * space.extent(each);
+    return extent;
+  }
+  void moveToRow(mlir::AffineExpr position) {
+    if (p.rowDim)
+      space.moveTo(position, *p.rowDim, p.outerRows);
+  }
+  void moveToLane(mlir::AffineExpr position) {
+    if (p.laneDim)
+      space.moveTo(position, *p.laneDim, p.outerLanes);
+  }
   void outerLoops(llvm::ArrayRef<unsigned> dims, llvm::function_ref<void()> body);
   void reduceBlocks();
   void block(const KBlock &k);
@@ -81,6 +95,8 @@ private:
   void registerTile(const Section &rowSection, mlir::AffineExpr row, const Section &panelSection,
                     mlir::AffineExpr panel, const KBlock &k);
   llvm::SmallVector<mlir::Value> reduce(unsigned which, mlir::ValueRange accumulators, const KBlock &k);
+  llvm::SmallVector<mlir::Value> reduceInside(unsigned which, mlir::ValueRange accumulators, mlir::AffineExpr group,
+                                              const KBlock &k);
   llvm::SmallVector<mlir::Value> reduceMain(mlir::ValueRange accumulators, const KBlock &k);
   llvm::SmallVector<mlir::Value> step(mlir::ValueRange accumulators, mlir::AffineExpr group, const KBlock &k);
   void finishInMemory(llvm::ArrayRef<mlir::Value> accumulators, bool addsC, const KBlock &k);

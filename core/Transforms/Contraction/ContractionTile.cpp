@@ -88,10 +88,8 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   auto forFragments = [&](function_ref<void(unsigned)> body) {
     for (int64_t r = 0; r < tileRows; ++r)
       for (int64_t v = 0; v < tileVectors; ++v) {
-        if (p.rowDim)
-          space.at[*p.rowDim] = tileRow + r * unit.m;
-        if (p.laneDim)
-          space.at[*p.laneDim] = tileLane + v * unit.n;
+        moveToRow(tileRow + r * unit.m);
+        moveToLane(tileLane + v * unit.n);
         body(r * tileVectors + v);
       }
   };
@@ -173,9 +171,8 @@ void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, c
   AffineExpr rows = constant((tileRows - 1) * unit.m) + (tileValidRows ? tileValidRows : constant(unit.m));
   space.loop(constant(0), {rows}, [&](AffineExpr at) {
     for (int64_t v = 0; v < tileVectors; ++v) {
-      if (p.rowDim)
-        space.at[*p.rowDim] = tileRow + at;
-      space.at[*p.laneDim] = tileLane + v * unit.n;
+      moveToRow(tileRow + at);
+      moveToLane(tileLane + v * unit.n);
       AffineExpr valid = validColsOf(v);
       auto [map, operands] = space.map({at, constant(v * unit.n)});
       Value sum =
@@ -197,7 +194,7 @@ void ContractionNest::finishInMemory(ArrayRef<Value> accumulators, bool addsC, c
 }
 
 SmallVector<Value> ContractionNest::reduce(unsigned which, ValueRange accumulators, const KBlock &k) {
-  if (which == otherK.size())
+  if (which == otherK.size() || p.tapsInside)
     return reduceMain(accumulators, k);
   return space.reduce(constant(0), space.extent(otherK[which]), accumulators, [&](AffineExpr iv, ValueRange args) {
     space.at[otherK[which]] = iv;
@@ -205,12 +202,31 @@ SmallVector<Value> ContractionNest::reduce(unsigned which, ValueRange accumulato
   });
 }
 
+/// One group of k, in all positions of the other reduction dimensions. As many as the registers leave room for are
+/// unrolled.
+SmallVector<Value> ContractionNest::reduceInside(unsigned which, ValueRange accumulators, AffineExpr group,
+                                                 const KBlock &k) {
+  if (!p.tapsInside || which == otherK.size())
+    return step(accumulators, group, k);
+  auto body = [&](AffineExpr iv, ValueRange args) {
+    space.at[otherK[which]] = iv;
+    return reduceInside(which + 1, args, group, k);
+  };
+  auto extent = cast<AffineConstantExpr>(space.extent(otherK[which])).getValue();
+  if (which + 1 < otherK.size() || extent > p.tapUnroll)
+    return space.reduce(constant(0), constant(extent), accumulators, body);
+  SmallVector<Value> values(accumulators);
+  for (int64_t i = 0; i < extent; ++i)
+    values = body(constant(i), values);
+  return values;
+}
+
 SmallVector<Value> ContractionNest::reduceMain(ValueRange accumulators, const KBlock &k) {
   AffineExpr groups = k.length.floorDiv(unit.k), main = groups.floorDiv(p.kUnroll);
   SmallVector<Value> values = space.reduce(constant(0), main, accumulators, [&](AffineExpr iv, ValueRange args) {
     SmallVector<Value> values(args);
     for (int64_t u = 0; u < p.kUnroll; ++u)
-      values = step(values, iv * p.kUnroll + u, k);
+      values = reduceInside(0, values, iv * p.kUnroll + u, k);
     if (auto iterations = dyn_cast<AffineConstantExpr>(main); iterations && tileIndex)
       prefetchNextPanel(iv, iterations.getValue(), k);
     return values;
@@ -218,7 +234,7 @@ SmallVector<Value> ContractionNest::reduceMain(ValueRange accumulators, const KB
   // What the unrolled loop leaves, then a partial group (its missing elements are packed as zeros).
   AffineExpr groupsUp = k.length.ceilDiv(unit.k), rest = groupsUp - main * p.kUnroll;
   return space.reduce(constant(0), rest, values,
-                      [&](AffineExpr iv, ValueRange args) { return step(args, main * p.kUnroll + iv, k); });
+                      [&](AffineExpr iv, ValueRange args) { return reduceInside(0, args, main * p.kUnroll + iv, k); });
 }
 
 /// Spreads the cache lines of a later panel's source over the iterations of this panel's row tiles: they arrive while
@@ -239,7 +255,7 @@ void ContractionNest::prefetchNextPanel(AffineExpr iteration, int64_t iterations
   int64_t slotsPerRun = std::max<int64_t>(llvm::bit_floor<uint64_t>(slots / runs), 1);
   AffineExpr slot = tileIndex * iterations + iteration, first = slot.floorDiv(slotsPerRun) * perSlot;
   auto prefetch = [&](AffineExpr lane, AffineExpr row) {
-    space.at[*p.laneDim] = lane;
+    moveToLane(lane);
     space.at[p.kDim] = row;
     auto [map, operands] = space.address(*source);
     AffinePrefetchOp::create(builder(), space.loc, source->memref, map, operands, /*isWrite=*/false,
@@ -285,8 +301,8 @@ void ContractionNest::prefetchTile(const Access &access) {
   int64_t perLine = std::max<int64_t>(task.lineBytes / bytes, 1);
   for (int64_t row = 0; row < tileRows * unit.m; ++row)
     for (int64_t lane = 0; lane < tileVectors * unit.n; lane += perLine) {
-      space.at[*p.rowDim] = tileRow + row;
-      space.at[*p.laneDim] = tileLane + lane;
+      moveToRow(tileRow + row);
+      moveToLane(tileLane + lane);
       auto [map, operands] = space.address(access);
       AffinePrefetchOp::create(builder(), space.loc, access.memref, map, operands, /*isWrite=*/false,
                                /*localityHint=*/2, /*isDataCache=*/true);
@@ -304,8 +320,7 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
       b[v] = loadPacked(space, packedVectors, bType, localPanel, group, v * unit.n, /*freeIsColumn=*/true);
       continue;
     }
-    if (p.laneDim)
-      space.at[*p.laneDim] = tileLane + v * unit.n;
+    moveToLane(tileLane + v * unit.n);
     b[v] = load(vectors.access, bType, p.kDim, laneDim, {}, validColsOf(v));
   }
   SmallVector<Value> results(accumulators);
@@ -314,8 +329,7 @@ SmallVector<Value> ContractionNest::step(ValueRange accumulators, AffineExpr gro
     if (packedScalars) {
       a = loadPacked(space, packedScalars, aType, localRow, group, r * unit.m, /*freeIsColumn=*/false);
     } else {
-      if (p.rowDim)
-        space.at[*p.rowDim] = tileRow + r * unit.m;
+      moveToRow(tileRow + r * unit.m);
       a = load(scalars.access, aType, rowDim, p.kDim, validRowsOf(r), {});
     }
     for (int64_t v = 0; v < tileVectors; ++v) {
@@ -334,10 +348,8 @@ void ContractionNest::finish(ArrayRef<Value> accumulators) {
   unsigned rowDim = p.rowDim.value_or(noDim), laneDim = p.laneDim.value_or(noDim);
   for (auto [i, accumulator] : llvm::enumerate(accumulators)) {
     int64_t r = i / tileVectors, v = i % tileVectors;
-    if (p.rowDim)
-      space.at[*p.rowDim] = tileRow + r * unit.m;
-    if (p.laneDim)
-      space.at[*p.laneDim] = tileLane + v * unit.n;
+    moveToRow(tileRow + r * unit.m);
+    moveToLane(tileLane + v * unit.n);
     AffineExpr validRows = validRowsOf(r), valid = validColsOf(v);
     emitEpilogue(
         builder(), space.loc, task, accumulator, [&](Type element) { return fragmentType(unitOf(v).c, element); },

@@ -114,6 +114,26 @@ int64_t unknownPitches(const ContractionTask &task) {
   return arrays.size();
 }
 
+/// What is read and written beside C where its fragments are finished.
+std::vector<Access> accessesBesideC(const ContractionTask &task) {
+  std::vector<Access> accesses;
+  for (const EpilogueStep &step : task.epilogue)
+    for (const auto *each : {&step.nest.loads, &step.nest.stores})
+      for (const Access &access : *each)
+        accesses.push_back(onContraction(access, step, task.contraction));
+  return accesses;
+}
+
+/// Whether an element-wise nest before the contraction may run while an operand is packed.
+bool hasLegalProducer(const ContractionTask &task, ArrayRef<Operation *> group) {
+  const Contraction &c = task.contraction;
+  return llvm::any_of(ArrayRef<const ContractionOperand *>{&c.a, &c.b}, [&](const ContractionOperand *operand) {
+    AffineForOp root = findProducer(c, *operand);
+    std::string reason;
+    return root && asProducer(root, c, *operand, group, reason);
+  });
+}
+
 /// What is written behind the sums, C among it if somebody else reads that.
 SmallVector<StoredResult> resultsOf(const ContractionTask &task) {
   SmallVector<StoredResult> results;
@@ -176,6 +196,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   std::vector<ScratchpadContractionPlan> consideredTiles;
   PlanOptions asked = options;
   asked.considered = log ? &considered : nullptr;
+  asked.besideC = accessesBesideC(task);
+  asked.mergesDims = options.mergesDims && !hasLegalProducer(task, group);
   int64_t pitches = unknownPitches(task);
   SmallVector<StoredResult> results = resultsOf(task);
   // Planned with one array behind the sums, like C.
@@ -208,7 +230,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
       return;
     }
   if (plan) {
-    fuseProducers(task, *plan, group, target, options);
+    fuseProducers(task, *plan, group, target, asked);
     task.plan = *plan;
     task.lineBytes = MemoryModel(target).lineBytes();
     if (!task.epilogue.empty()) {

@@ -7,6 +7,7 @@
 //
 // Seven copies, by what is contiguous in the source and in the panel:
 //   lanes contiguous       vectors along the free dimension, groups interleaved; panel by panel, or row by row
+//   lanes contiguous, but for gaps between rows    segment by segment, each over the end of the one before
 //   lanes contiguous, groups as long as a vector   groups interleaved to words, square blocks of them transposed
 //   k contiguous           square blocks transposed in registers
 //   k contiguous, groups as long as a vector       vectors along k
@@ -19,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Contraction/PackEmitter.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/Transforms/Lower/Vectors/VectorTranspose.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,6 +63,12 @@ private:
   }
 
   void copyLanes(AffineExpr base);
+  void copySegments(AffineExpr base);
+  void copySegment(AffineExpr base, AffineExpr group, int64_t segment, int64_t existing);
+  bool copiesSegments();
+  /// Of the free dimension, known where it goes on in others.
+  int64_t columns() { return cast<AffineConstantExpr>(space.extent(r.freeDim)).getValue(); }
+  Value loadApart(int64_t width, int64_t apart, AffineExpr valid);
   void copyRowsOfPanels();
   void copyTransposed(AffineExpr base);
   void copyGroups(AffineExpr base);
@@ -98,6 +106,10 @@ PackedBuffer Packer::pack() {
   buffer.group = r.group;
   buffer.rows = r.vector == 0 && kContiguous;
   buffer.otherK.assign(r.otherK.begin(), r.otherK.end());
+  buffer.tapsInside = r.tapsInside && !buffer.rows;
+  bool segments = r.windows && r.vector > 0 && !kContiguous && copiesSegments();
+  if (segments) // the last vector of a row may reach this far into the next one
+    buffer.slack = llvm::divideCeil(2 * columns() + r.vector, r.width);
   AffineExpr count = r.capacity ? constant(r.capacity) : r.ends.front() - r.begin;
   buffer.allocate(space, r.element, count, r.width, padded(r.kMost));
 
@@ -106,8 +118,8 @@ PackedBuffer Packer::pack() {
   int64_t perWord = 32 / wide(r.element);
   bool squareWords = longGroups && (perWord == 2 || perWord == 4) && r.group == r.vector * perWord &&
                      wide(r.element) == wide(r.operand->element);
-  bool lanes = r.vector > 0 && lanesContiguous && !longGroups;
-  if (!lanesContiguous && !kContiguous && !r.producer && fragments.readsAlongK())
+  bool lanes = r.vector > 0 && lanesContiguous && !longGroups && !r.windows;
+  if (!lanesContiguous && !kContiguous && !segments && !r.producer && fragments.readsAlongK())
     allocateStage();
   bool alongK = kContiguous || staged;
   // Several panels side by side are written row by row: long runs of the source are what hardware prefetchers follow.
@@ -124,11 +136,13 @@ PackedBuffer Packer::pack() {
   space.loop(r.begin, r.ends, [&](AffineExpr iv) {
     panel = iv - r.begin;
     AffineExpr base = r.freeDim == ~0u ? constant(0) : r.first + iv * r.width;
-    if (buffer.rows)
+    if (segments)
+      copySegments(base);
+    else if (buffer.rows)
       copyRows(base);
     else if (longGroups && alongK)
       copyGroups(base);
-    else if (squareWords && lanesContiguous)
+    else if (squareWords && lanesContiguous && !r.windows)
       copyTransposedGroups(base);
     else if (longGroups)
       copyElements(base);
@@ -153,7 +167,7 @@ void Packer::overOtherK(unsigned which, function_ref<void()> body) {
 
 void Packer::place(AffineExpr free, AffineExpr k) {
   if (r.freeDim != ~0u)
-    space.at[r.freeDim] = free;
+    space.moveTo(free, r.freeDim, r.outerFree);
   space.at[r.kDim] = r.kBegin + k;
 }
 
@@ -262,6 +276,67 @@ void Packer::copyLanes(AffineExpr base) {
   });
 }
 
+/// Whether the free dimension lies close enough for vectors, and a unit's groups are interleaved elements.
+bool Packer::copiesSegments() {
+  int64_t apart = strideOf(r.freeDim);
+  return apart >= 1 && apart <= 4 && r.group <= 4 && !r.producer && isa<AffineConstantExpr>(r.kLength);
+}
+
+/// `width` elements `apart` from each other, zeros beyond `valid`, widened.
+Value Packer::loadApart(int64_t width, int64_t apart, AffineExpr valid) {
+  if (apart == 1)
+    return loadVector(width, valid);
+  Value wide = loadVector(width * apart, (valid - 1) * apart + 1);
+  SmallVector<int64_t> order;
+  for (int64_t i = 0; i < width; ++i)
+    order.push_back(i * apart);
+  return vector::ShuffleOp::create(b, loc, wide, wide, order);
+}
+
+/// Group `group` of segment number `segment` of a panel's row. The first segment begins with the panel, the others
+/// where columns of the source begin anew. Vectors may reach beyond their segment, as gaps only widen what lies behind
+/// them, but not beyond the last position.
+void Packer::copySegment(AffineExpr base, AffineExpr group, int64_t segment, int64_t existing) {
+  WindowCopy copy(r.width, columns(), r.vector);
+  AffineExpr total = constant(columns());
+  for (unsigned dim : r.outerFree)
+    total = total * space.extent(dim);
+  AffineExpr begin = segment == 0 ? base : (base.floorDiv(columns()) + segment) * columns();
+  for (int64_t at = 0; at < copy.perSegment * copy.vector; at += copy.vector) {
+    SmallVector<Value> rows;
+    for (int64_t j = 0; j < r.group; ++j) {
+      if (j >= existing) {
+        rows.push_back(zero(VectorType::get({copy.vector}, r.element)));
+        continue;
+      }
+      place(begin, group * r.group + j);
+      space.at[r.freeDim] = space.at[r.freeDim] + at;
+      rows.push_back(loadApart(copy.vector, strideOf(r.freeDim), total - begin - at));
+    }
+    storeVector(interleaveRows(b, loc, rows), packedPosition(group, (begin + at - base) * r.group));
+  }
+}
+
+/// The rows of a panel in the order of memory, so that each is written over what the one before has left in it.
+void Packer::copySegments(AffineExpr base) {
+  int64_t length = cast<AffineConstantExpr>(r.kLength).getValue(), full = length / r.group;
+  auto overGroups = [&](function_ref<void(AffineExpr, int64_t)> body) {
+    space.loop(constant(0), {constant(full)}, [&](AffineExpr group) { body(group, r.group); });
+    if (length % r.group)
+      body(constant(full), length % r.group);
+    space.loop(constant(llvm::divideCeil(length, r.group)), {paddedK().floorDiv(r.group)},
+               [&](AffineExpr group) { body(group, 0); });
+  };
+  auto copyGroup = [&](AffineExpr group, int64_t existing) {
+    for (int64_t segment = 0; segment < WindowCopy(r.width, columns(), r.vector).segments; ++segment)
+      copySegment(base, group, segment, existing);
+  };
+  if (buffer.tapsInside)
+    overGroups([&](AffineExpr group, int64_t existing) { overOtherK(0, [&] { copyGroup(group, existing); }); });
+  else
+    overOtherK(0, [&] { overGroups(copyGroup); });
+}
+
 /// All panels of one group of k after the other.
 void Packer::copyRowsOfPanels() {
   auto overPanels = [&](function_ref<void(AffineExpr)> body) {
@@ -366,7 +441,7 @@ SmallVector<AffineExpr> Packer::stagedPosition(AffineExpr row, AffineExpr k) {
 void Packer::stageRows(AffineExpr base, int64_t lane) {
   AffineExpr rows = existingLanes(lane);
   space.loop(constant(0), {rows ? rows : constant(r.vector)}, [&](AffineExpr row) {
-    space.at[r.freeDim] = base + lane + row;
+    space.moveTo(base + lane + row, r.freeDim, r.outerFree);
     stageElements(order, row);
   });
 }

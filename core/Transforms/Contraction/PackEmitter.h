@@ -27,8 +27,11 @@ struct PackRequest {
   const OperandProducer *producer = nullptr; // computes the elements; null: they are read
   mlir::Type element;                        // in the packed buffer
   unsigned freeDim = ~0u;                    // nest dimension of the panel; ~0u: none
+  llvm::ArrayRef<unsigned> outerFree;        // dimensions in which it goes on where it ends, innermost first
+  bool windows = false;                      // with gaps in the source
   unsigned kDim = 0;
   llvm::ArrayRef<unsigned> otherK; // further reduction dimensions, packed whole
+  bool tapsInside = false;         // they lie inside of k
   int64_t width = 1;               // elements of the free dimension in a panel
   int64_t vector = 0;              // lanes that are read at once; 0: read as scalars
   int64_t group = 1;               // elements of k that lie together

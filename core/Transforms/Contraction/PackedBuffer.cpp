@@ -22,6 +22,8 @@ void PackedBuffer::allocate(IterationSpace &space, Type element, AffineExpr pane
   SmallVector<AffineExpr> shape{panels};
   if (rows)
     shape.push_back(constant(width));
+  else if (tapsInside)
+    shape.push_back(groups + slack);
   for (unsigned dim : otherK)
     shape.push_back(space.extent(dim));
   if (rows) {
@@ -29,7 +31,8 @@ void PackedBuffer::allocate(IterationSpace &space, Type element, AffineExpr pane
     int64_t line = std::max<int64_t>(512 / element.getIntOrFloatBitWidth(), 1);
     shape.push_back(paddedK.ceilDiv(line) * line + line);
   } else {
-    shape.push_back(groups);
+    if (!tapsInside)
+      shape.push_back(groups + slack);
     shape.push_back(constant(width * group));
   }
   memref = space.allocate(shape, element);
@@ -38,11 +41,11 @@ void PackedBuffer::allocate(IterationSpace &space, Type element, AffineExpr pane
 SmallVector<AffineExpr> PackedBuffer::position(const IterationSpace &space, AffineExpr panel, AffineExpr outer,
                                                AffineExpr within) const {
   SmallVector<AffineExpr> result{panel};
-  if (rows)
+  if (rows || tapsInside)
     result.push_back(outer);
   for (unsigned dim : otherK)
     result.push_back(space.at[dim]);
-  if (!rows)
+  if (!rows && !tapsInside)
     result.push_back(outer);
   result.push_back(within);
   return result;
@@ -66,7 +69,8 @@ Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::Fragme
     position = buffer.position(space, panel, step * (kStep / buffer.group),
                                getAffineConstantExpr(offset * buffer.group, context));
     elements.append(buffer.otherK.size(), none);
-    elements.append({k.floorDiv(buffer.group), free * buffer.group + k % buffer.group});
+    elements.insert(buffer.tapsInside ? elements.begin() + 1 : elements.end(), k.floorDiv(buffer.group));
+    elements.push_back(free * buffer.group + k % buffer.group);
   }
   auto [map, operands] = space.map(position);
   return tile::LoadOp::create(space.builder, space.loc, type, buffer.memref, operands, AffineMapAttr::get(map),

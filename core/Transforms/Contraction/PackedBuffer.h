@@ -10,6 +10,7 @@
 /// reads it with unit stride:
 ///
 ///   panels   [panel][other k...][k / group][width * group]   element (k, free) at k / group, free * group + k % group
+///            [panel][k / group][other k...][width * group]   the same where these run inside of k
 ///   rows     [panel][width][other k...][k, up to a step]     where the source has k contiguous and scalars are read
 ///
 /// k is filled up to a multiple of what a unit reads at once. A unit that reads several groups a step finds them one
@@ -29,6 +30,8 @@ struct PackedBuffer {
   mlir::Value memref;
   bool rows = false;                  // the second form
   int64_t group = 1;                  // elements of k that lie together
+  bool tapsInside = false;            // the other reduction dimensions run inside of k
+  int64_t slack = 0;                  // groups of k at the end into which a copy may reach
   llvm::SmallVector<unsigned> otherK; // further reduction dimensions, each with its whole extent
   explicit operator bool() const { return bool(memref); }
 

@@ -71,6 +71,22 @@ def ShareArrays : Pass<"share-arrays", "::mlir::func::FuncOp"> {
   }];
 }
 
+def PermuteArrays : Pass<"permute-arrays", "::mlir::func::FuncOp"> {
+  let summary = "Give temporaries of contractions the order of the arrays that they are copied from or to";
+  let description = [{
+    A temporary that a contraction reads or writes, and beside it element-wise nests alone, gets the order of dimensions
+    of the arguments at the other side of these nests, if all of them agree. What was a transposition is then a copy in
+    the order of memory, which an epilogue may take the place of:
+
+    ```mlir
+    affine.store %x[n, y, x, c], %padded[n, c, y + 1, x + 1]     %padded[n, y + 1, x + 1, c]
+    %sum[n, o, y, x] += %padded[n, c, y + p, x + q] * %w[..]  ->  %sum[n, y, x, o]
+    affine.store %sum[n, o, y, x], %z[n, y, x, o]                 the epilogue of the contraction
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def UnrollTaps : Pass<"unroll-taps", "::mlir::func::FuncOp"> {
   let summary = "Let neighbouring results of a window be lanes, its taps be written out";
   let description = [{

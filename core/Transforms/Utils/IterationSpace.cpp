@@ -76,6 +76,15 @@ AffineExpr IterationSpace::define(Value value) {
   return getAffineSymbolExpr(sizes.size() - 1, builder.getContext());
 }
 
+void IterationSpace::moveTo(AffineExpr position, unsigned inner, ArrayRef<unsigned> outer) {
+  for (unsigned next : outer) {
+    at[inner] = position % extents[inner];
+    position = position.floorDiv(extents[inner]);
+    inner = next;
+  }
+  at[inner] = position;
+}
+
 SmallVector<Value> IterationSpace::operands() const {
   SmallVector<Value> all(ivs);
   llvm::append_range(all, sizes);

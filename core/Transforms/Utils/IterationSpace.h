@@ -35,6 +35,9 @@ public:
   /// A value that holds for the whole nest as an expression; call it outside of all loops.
   mlir::AffineExpr define(mlir::Value value);
 
+  /// Moves to `position` in dimension `inner`, which goes on in those of `outer`, innermost first, where it ends.
+  void moveTo(mlir::AffineExpr position, unsigned inner, llvm::ArrayRef<unsigned> outer);
+
   /// A loop from `begin` to the smallest of `ends`; none for one iteration or for no iteration of constant bounds.
   void loop(mlir::AffineExpr begin, llvm::ArrayRef<mlir::AffineExpr> ends,
             llvm::function_ref<void(mlir::AffineExpr)> body);
