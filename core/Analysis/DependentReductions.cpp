@@ -87,6 +87,8 @@ llvm::SmallBitVector DependentReductions::loopsOf(const Term *term) const {
 
 int64_t DependentReductions::countOf(const ReductionStatement &s) const {
   int64_t count = 1;
+  if (!isa<arith::AddFOp>(s.combine))
+    return count;
   for (unsigned loop : s.reduced)
     count *= loops[loop].trips;
   return count;

@@ -141,7 +141,7 @@ public:
 
   /// The loop that index `d` of an array of the chain names; nullopt: a constant or symbol.
   std::optional<unsigned> loopOfIndex(mlir::AffineMap map, unsigned d) const;
-  /// Iterations that a reduction combines for one result.
+  /// Iterations that a reduction combines for one result; of maxima and minima, 1: what the sum of ones is in it.
   int64_t countOf(const ReductionStatement &s) const;
   /// States of a reduction: sums that it keeps, with those that it needs when a mean moves.
   unsigned rankOf(const ReductionStatement &s) const;

@@ -162,6 +162,48 @@ Polynomial Expansion::of(const Term *term, bool atBase) const {
   return {{{{"t" + std::to_string(term->id), 1.0}}, 1.0}};
 }
 
+//===-- Signs -------------------------------------------------------------===//
+
+static bool isAtLeastZero(const DependentReductions &chain, const Term *term);
+
+/// Whether `term` is proved to be above zero, or NaN.
+static bool isPositive(const DependentReductions &chain, const Term *term) {
+  if (std::optional<double> number = numberOf(term))
+    return *number > 0;
+  if (term->kind == Term::Kind::Load && term->writer >= 0) {
+    const ReductionStatement &from = chain.statements[term->writer];
+    return !from.combine && isPositive(chain, from.term);
+  }
+  auto operand = [&](unsigned i) { return term->operands[i]; };
+  if (term->name == "arith.addf")
+    return (isPositive(chain, operand(0)) && isAtLeastZero(chain, operand(1))) ||
+           (isPositive(chain, operand(1)) && isAtLeastZero(chain, operand(0)));
+  if (term->name == "arith.maximumf" || term->name == "arith.maxnumf")
+    return isPositive(chain, operand(0)) || isPositive(chain, operand(1));
+  return term->name == "math.sqrt" && isPositive(chain, operand(0));
+}
+
+/// Whether `term` is proved not to be below zero.
+static bool isAtLeastZero(const DependentReductions &chain, const Term *term) {
+  if (isPositive(chain, term))
+    return true;
+  if (std::optional<double> number = numberOf(term))
+    return *number >= 0;
+  if (term->kind == Term::Kind::Load && term->writer >= 0) {
+    const ReductionStatement &from = chain.statements[term->writer];
+    bool keepsSign = !from.combine || isa<arith::AddFOp, arith::MaximumFOp>(from.combine);
+    bool begins = !from.combine || (from.before >= 0 && isAtLeastZero(chain, chain.statements[from.before].term));
+    return keepsSign && begins && isAtLeastZero(chain, from.term);
+  }
+  StringRef name = term->name;
+  auto both = [&] { return isAtLeastZero(chain, term->operands[0]) && isAtLeastZero(chain, term->operands[1]); };
+  if (name == "arith.mulf")
+    return term->operands[0] == term->operands[1] || both();
+  if (name == "arith.addf" || name == "arith.divf")
+    return both();
+  return name == "math.absf" || name == "math.exp" || name == "math.exp2" || name == "math.sqrt";
+}
+
 //===-- Rules -------------------------------------------------------------===//
 
 namespace tilewright {
@@ -190,6 +232,7 @@ private:
   unsigned baseOf(ReductionBase base);
   const Term *product(const SeparablePair &pair);
   LogicalResult checkState();
+  bool isMonotone() const;
   LogicalResult certify();
   Polynomial moved(const Expansion &expansion, const SeparablePair &pair, const Polynomial &g);
 
@@ -411,7 +454,8 @@ FailureOr<Pairs> PairSplitter::split(const Term *term) {
     return splitSelect(term);
   if (name == "arith.extf" || name == "arith.truncf")
     return splitCast(term);
-  if (std::optional<unsigned> mean = meanOf(term)) {
+  bool isSummed = !statement.isState || isa<arith::AddFOp>(statement.combine);
+  if (std::optional<unsigned> mean = isSummed ? meanOf(term) : std::nullopt) {
     whole.g = term;
     whole.mean = *mean;
     whole.power = 1;
@@ -489,9 +533,34 @@ FailureOr<Pairs> PairSplitter::merged(const Pairs &pairs) {
   return result;
 }
 
+/// Whether the reduction is a maximum or minimum of x + r, or of x times factors that are proved positive: r and
+/// factors apply to that of x.
+bool PairSplitter::isMonotone() const {
+  bool isMaximum = isa<arith::MaximumFOp, arith::MaxNumFOp>(statement.combine);
+  std::optional<double> begin = numberOf(chain.statements[statement.before].term);
+  if ((!isMaximum && !isa<arith::MinimumFOp, arith::MinNumFOp>(statement.combine)) || !begin || std::isfinite(*begin) ||
+      (std::isinf(*begin) && (*begin < 0) != isMaximum))
+    return false;
+  unsigned terms = 0;
+  llvm::SmallBitVector used(chain.loops.size());
+  for (const SeparablePair &pair : statement.pairs) {
+    terms += pair.g != nullptr;
+    if (!pair.bases.empty() || pair.mean >= 0 || (pair.g && pair.isNegative))
+      return false;
+    for (SeparablePair::Factor factor : pair.h) {
+      used |= chain.loopsOf(factor.term);
+      if (pair.g && (statement.pairs.size() > 1 || !isPositive(chain, factor.term)))
+        return false;
+    }
+  }
+  return terms == 1 && !used.test(chain.loopsOf(statement.map));
+}
+
 /// What a reduction needs of its pairs.
 LogicalResult PairSplitter::checkState() {
   if (statement.pairs.size() == 1 && statement.pairs.front().isPlain())
+    return success();
+  if (isMonotone())
     return success();
   if (!isa<arith::AddFOp>(statement.combine))
     return refuse(statement.combine->getName().getStringRef() + " of what depends on a result of another reduction");

@@ -211,9 +211,19 @@ class Chain:
             return
         self.results.append((array, value, kind == "squares"))
 
+    def write_largest(self, at):
+        """The largest of x less a result, or over one that is above zero."""
+        term, of = self.input("x"), self.draw.choice(self.results)
+        term = self.binary("divf" if of[2] else "subf", term, self.result(*of[:2]))
+        self.reduce(f"%r{at}", "maximumf", term[0], "%least")
+        self.results.append((f"%r{at}", Value(term[1].of.max(axis=1), term[1].most.max(axis=1)), False))
+
     def write(self):
-        for at in range(self.draw.randint(1, 3)):
+        count = self.draw.randint(1, 3)
+        for at in range(count):
             self.write_result(at)
+        if self.results and self.draw.random() < 0.3:
+            self.write_largest(3)
         for _ in range(20):  # a term that reads a result
             lines, term = [], self.term(self.draw.randint(1, 4))
             term[0](lines)
@@ -246,7 +256,7 @@ class Chain:
         text = [nest for nest, _ in self.nests]
         text[0] += (f' {{tile.schedule = #tile.schedule<level = "core", members = 1, ops = {len(text)}, step = {step}, '
                     f"loops = [<loop = {loop}, tile = {tile}, spread = true>]>}}")
-        buffers = [f"%{name}{at} = memref.alloc() : {row}" for name in "rm" for at in range(3)]
+        buffers = [f"%{name}{at} = memref.alloc() : {row}" for name in "rm" for at in range(4)]
         return "\n".join([
             f"func.func private @kernel(%x: {x}, %y: {x}, %v: {v}, %o: {o}) attributes {{tilewright.kernel}} {{",
             "%zero = arith.constant 0.0 : f32", "%least = arith.constant 0xFF800000 : f32",

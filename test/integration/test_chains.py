@@ -46,18 +46,20 @@ def narrow(name, value, sizes, element, body=""):
   }} -> tensor<{shape}x{element}>"""
 
 
-def attention(h, n, d, element="f32"):
-    t, square = f"tensor<{h}x{n}x{d}x{element}>", f"tensor<{h}x{n}x{n}xf32>"
+def attention(h, n, d, element="f32", keys=None):
+    keys = keys or n
+    t, square = f"tensor<{h}x{n}x{d}x{element}>", f"tensor<{h}x{n}x{keys}xf32>"
+    u = f"tensor<{h}x{keys}x{d}x{element}>"
     kinds = ("parallel", "parallel", "parallel", "reduction")
     return f"""
-func.func @attention(%q: {t}, %k: {t}, %v: {t}) -> tensor<{h}x{n}x{d}xf32> {{
+func.func @attention(%q: {t}, %k: {u}, %v: {u}) -> tensor<{h}x{n}x{d}xf32> {{
   %zero = arith.constant 0.0 : f32
-{contraction("scores", (("%q", t), ("%k", t)), (h, n, n),
+{contraction("scores", (("%q", t), ("%k", u)), (h, n, keys),
              ("(h, i, j, d) -> (h, i, d)", "(h, i, j, d) -> (h, j, d)", "(h, i, j, d) -> (h, i, j)"), kinds, element)}
   %pe = tensor.empty() : {square}
   %weights = linalg.softmax dimension(2) ins(%scores : {square}) outs(%pe : {square}) -> {square}
-{narrow("low", "%weights", (h, n, n), element) if element != "f32" else ""}
-{contraction("out", (("%low" if element != "f32" else "%weights", f"tensor<{h}x{n}x{n}x{element}>"), ("%v", t)), (h, n, d),
+{narrow("low", "%weights", (h, n, keys), element) if element != "f32" else ""}
+{contraction("out", (("%low" if element != "f32" else "%weights", f"tensor<{h}x{n}x{keys}x{element}>"), ("%v", u)), (h, n, d),
              ("(h, i, d, j) -> (h, i, j)", "(h, i, d, j) -> (h, j, d)", "(h, i, d, j) -> (h, i, d)"), kinds, element)}
   return %out : tensor<{h}x{n}x{d}xf32>
 }}

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Chains of dependent reductions in steps of their common dimension: forced steps of every size against float64."""
 
+import json
 import re
 import subprocess
 
@@ -103,30 +104,91 @@ def test_unusual_scores(tool, tmp_path, step, passes):
     np.testing.assert_allclose(got, run_plain(tool, tmp_path, text, "f", [scores, v]), rtol=2e-5, atol=2e-6)
 
 
+class Norm(Chain):
+    """The product of rows less their mean, over their standard deviation, and v."""
+
+    def write(self):
+        self.inputs["x"] = (self.inputs["x"] + np.float32(1e4)).astype(np.float32)
+        x, row = "memref<5x20xf32>", "memref<5xf32>"
+        load_x = f"%x1 = affine.load %x[%i, %j] : {x}"
+        distance = [load_x, f"%m = affine.load %m0[%i] : {row}", "%n = arith.subf %x1, %m : f32"]
+        share = "%c = arith.constant 0.05 : f32"
+
+        def lines(*before):
+            return lambda into: into.extend(before) or before[-1].split()[0]
+
+        self.reduce("%r0", "addf", lines(load_x))
+        self.nest("i", [f"%s = affine.load %r0[%i] : {row}", share, "%e = arith.mulf %s, %c : f32",
+                        f"affine.store %e, %m0[%i] : {row}"])
+        self.reduce("%r1", "addf", lines(*distance, "%e = arith.mulf %n, %n : f32"))
+        self.nest("i", [f"%s = affine.load %r1[%i] : {row}", share, "%e = arith.mulf %s, %c : f32",
+                        "%f = math.rsqrt %e : f32", f"affine.store %f, %m1[%i] : {row}"])
+        self.nest("ij", [*distance, f"%f = affine.load %m1[%i] : {row}", "%e = arith.mulf %n, %f : f32",
+                         f"affine.store %e, %p[%i, %j] : {x}"])
+        self.reduce("%o", "addf", lines(f"%e1 = affine.load %p[%i, %j] : {x}", "%v1 = affine.load %v[%j, %d] : memref<20x6xf32>",
+                                        "%e = arith.mulf %e1, %v1 : f32"), loops="idj", index="%i, %d", shape="5x6")
+        rows = self.inputs["x"].astype(np.float64)
+        rows = (rows - rows.mean(axis=1, keepdims=True)) / rows.std(axis=1, keepdims=True)
+        self.expected = rows @ self.inputs["v"].astype(np.float64)
+
+
+@pytest.mark.parametrize("step, tile", [(1, 5), (6, 2), (20, 3)])
+def test_squares_do_not_cancel(tmp_path, step, tile):
+    """Values of 1e4 with a deviation of one: squares of the values themselves would leave nothing of it in f32."""
+    chain = Norm(1, 20)
+    got = run_chain(tmp_path, chain, step, tile)
+    np.testing.assert_allclose(got, chain.expected, rtol=2e-3, atol=2e-2)
+
+
+def test_explain_prints_states_and_certificate(tool, tmp_path):
+    (tmp_path / "chain.mlir").write_text(Norm(1, 20).module(5, 2))
+    text = tool("tw-compile", tmp_path / "chain.mlir", "-o", tmp_path / "chain.ll", "--explain=json")
+    chain = next(each for each in json.loads(text) if each["decision"] == "dependent-reductions")
+    assert chain["inputs"]["iterations"] == 20 and chain["choice"]["step"] == 5
+    assert [state["rank"] for state in chain["choice"]["states"]] == [1, 3, 2]
+    assert chain["choice"]["states"][2]["certificate"].endswith("* <a4[i]> at mean a2[i]")
+
+
 REFUSALS = re.compile(r"more than 4 in|a weighted square of one in|or of a distance from a mean in|"
                       r"no two sum over the same one|a product of distances from two means|"
-                      r"an exponential of an exponential|the tile does not touch it")
+                      r"an exponential of an exponential|arith.maximumf of what depends on a result|"
+                      r"the tile does not touch it")
 
 
-def test_random_chains(tool, tmp_path):
+def run_chain(folder, chain, step, tile):
+    """The result; None with the reason in `chain.reason` where it is refused."""
+    (folder / "chain.mlir").write_text(chain.module(step, tile))
+    arguments = []
+    for name, value in [*chain.inputs.items(), ("o", np.zeros_like(chain.expected, np.float32))]:
+        np.save(folder / f"{name}.npy", value)
+        arguments += ["--input", folder / f"{name}.npy"]
+    done = subprocess.run([BUILD / "bin/tw-run", folder / "chain.mlir", "--function", "f", *arguments, "--output",
+                           folder / "out.npy"], capture_output=True, text=True, check=False)
+    chain.reason = done.stderr
+    return None if done.returncode else np.load(folder / "out.npy")
+
+
+def test_random_chains(tmp_path):
     """Chains from the splitter's rules, in steps and tiles of all sizes: right, or refused for one of the reasons that
     such chains have; and few are refused."""
     count, refused = (2000 if FULL else 24), 0
     for seed in range(count):
         chain = Chain(seed, length=(7, 12, 20)[seed % 3])
         step, tile = seed % chain.length + 1, seed % 5 + 1
-        (tmp_path / "chain.mlir").write_text(chain.module(step, tile))
-        arguments = []
-        for name, value in [*chain.inputs.items(), ("o", np.zeros_like(chain.expected, np.float32))]:
-            np.save(tmp_path / f"{name}.npy", value)
-            arguments += ["--input", tmp_path / f"{name}.npy"]
-        done = subprocess.run([BUILD / "bin/tw-run", tmp_path / "chain.mlir", "--function", "f", *arguments, "--output",
-                               tmp_path / "out.npy"], capture_output=True, text=True, check=False)
-        if done.returncode:
-            assert REFUSALS.search(done.stderr), f"chain {seed}: {done.stderr}"
+        got = run_chain(tmp_path, chain, step, tile)
+        if got is None:
+            assert REFUSALS.search(chain.reason), f"chain {seed}: {chain.reason}"
             refused += 1
             continue
-        got = np.load(tmp_path / "out.npy")
         wrong = ~(np.abs(got - chain.expected) <= 4e-6 * chain.most + 1e-6)
         assert not wrong.any(), f"chain {seed}: {got[wrong]}, expected {chain.expected[wrong]}"
     assert refused < 0.3 * count
+
+
+@pytest.mark.parametrize("step", [16, 48])
+def test_one_query(tool, tmp_path, step):
+    """A single row for each head."""
+    random = np.random.default_rng(step)
+    q, k, v = (random.standard_normal((3, n, 24), dtype=np.float32) for n in (1, 100, 100))
+    got = run_scheduled(tool, tmp_path, attention(3, 1, 24, keys=100), "attention", [q, k, v], (1,), 2, step=step)
+    np.testing.assert_allclose(got, attention_in_float64(q, k, v), rtol=2e-5, atol=2e-6)

@@ -180,9 +180,10 @@ TEST_F(DependentReductionsTest, DistancesFromTheMeanUnderAMask) {
   find(Text()
            .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n")
            .row("%s", result("r") + "%e = arith.divf %rv, %count : f32\n")
-           .reduce("%t", x + y + result("s") + "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %sv : f32\n"
-                                               "%c = arith.cmpf ogt, %y, %zero : f32\n"
-                                               "%e = arith.select %c, %y, %n : f32\n"));
+           .reduce("%t", x + y + result("s") +
+                             "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %sv : f32\n"
+                             "%c = arith.cmpf ogt, %y, %zero : f32\n"
+                             "%e = arith.select %c, %y, %n : f32\n"));
   EXPECT_EQ(ranks(), (Ranks{1, 3})) << reason;
 }
 
@@ -209,6 +210,24 @@ TEST_F(DependentReductionsTest, ScaleAfterTheProduct) {
            .local(x + result("r") + "%e = arith.divf %x, %rv : f32\n")
            .product(p + v + "%e = arith.mulf %q, %v : f32\n"));
   EXPECT_EQ(ranks(), (Ranks{1, 1})) << reason;
+}
+
+TEST_F(DependentReductionsTest, MaximaOfMonotoneFunctions) {
+  const std::string sum = x + "%e = arith.mulf %x, %x : f32\n";
+  const std::string above = result("r") + "%e = arith.addf %rv, %small : f32\n";
+  auto largest = [&](const std::string &body, const std::string &kind = "arith.maximumf",
+                     const std::string &begin = "%least") {
+    find(Text().reduce("%r", sum).row("%s", above).reduce("%t", x + result("s") + body, kind, begin));
+    return ranks();
+  };
+  EXPECT_EQ(largest("%e = arith.subf %x, %sv : f32\n"), (Ranks{1, 2})) << reason; // the second is one
+  EXPECT_EQ(largest("%e = arith.divf %x, %sv : f32\n"), (Ranks{1, 1})) << reason;
+  EXPECT_EQ(largest("%e = arith.addf %x, %sv : f32\n", "arith.minimumf", "%most"), (Ranks{1, 2})) << reason;
+  // Downwards, with a factor of unknown sign, and from another beginning.
+  EXPECT_EQ(largest("%e = arith.subf %sv, %x : f32\n"), Ranks());
+  EXPECT_EQ(largest("%n = arith.subf %sv, %one : f32\n%e = arith.mulf %x, %n : f32\n"), Ranks());
+  EXPECT_EQ(largest("%e = arith.subf %x, %sv : f32\n", "arith.maximumf", "%zero"), Ranks());
+  EXPECT_TRUE(StringRef(reason).starts_with("arith.maximumf of what depends on a result")) << reason;
 }
 
 TEST_F(DependentReductionsTest, MasksKeepTheirPlace) {
