@@ -148,6 +148,10 @@ public:
   /// Loops that a term differs in.
   llvm::SmallBitVector loopsOf(const Term *term) const;
   llvm::SmallBitVector loopsOf(mlir::AffineMap map) const;
+  /// The term of an operation; without `attributes` it has none.
+  const Term *operation(llvm::StringRef name, llvm::ArrayRef<const Term *> operands, mlir::Type type,
+                        mlir::Attribute attributes = {});
+
   /// In words: `exp(a2[i, j] - a3[i])`.
   std::string text(const Term *term) const;
   /// `a4[i] = sum over j of a5[i, j] * a2[j]`
@@ -160,8 +164,6 @@ private:
   friend class ChainReader;
   friend class PairSplitter;
   const Term *intern(Term term);
-  const Term *operation(llvm::StringRef name, llvm::ArrayRef<const Term *> operands, mlir::Type type,
-                        mlir::Attribute attributes = {});
   const Term *constant(mlir::TypedAttr value);
   std::string nameOf(mlir::Value array) const;
   std::string text(mlir::AffineMap map) const;

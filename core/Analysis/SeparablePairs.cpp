@@ -575,8 +575,8 @@ LogicalResult PairSplitter::checkState() {
       used |= chain.loopsOf(factor.term);
     for (unsigned base : pair.bases)
       used |= chain.loopsOf(chain.bases[base].value);
-    if (pair.power > 2 || (pair.power == 2 && pair.rest) || (pair.mean >= 0 && !pair.bases.empty()))
-      return refuse("a power of a distance from a mean above 2, or a weighted square of one");
+    if (pair.mean >= 0 && (pair.power >= mostPairs || !pair.bases.empty()))
+      return refuse("a power of a distance from a mean above 3, or an exponential beside one");
     if (pair.mean >= 0)
       used |= chain.loopsOf(chain.means[pair.mean].value);
     if (used.test(named)) // any that is not named

@@ -10,7 +10,7 @@
 ///
 ///   x only -> (x, 1)      r only -> (1, r)      a + b -> pairs of both      a * b -> all products of pairs
 ///   exp(c (x - m)), m the maximum of x -> one pair at base m
-///   (x - m)^p w, m the mean of x -> one pair at mean m, p at most 2
+///   (x - m)^p w, m the mean of x -> one pair at mean m, p at most 3
 ///
 //===----------------------------------------------------------------------===//
 

@@ -149,7 +149,7 @@ def test_explain_prints_states_and_certificate(tool, tmp_path):
     assert chain["choice"]["states"][2]["certificate"].endswith("* <a4[i]> at mean a2[i]")
 
 
-REFUSALS = re.compile(r"more than 4 in|a weighted square of one in|or of a distance from a mean in|"
+REFUSALS = re.compile(r"more than 4 in|an exponential beside one in|or of a distance from a mean in|"
                       r"no two sum over the same one|a product of distances from two means|"
                       r"an exponential of an exponential|arith.maximumf of what depends on a result|"
                       r"the tile does not touch it")

@@ -161,6 +161,23 @@ TEST_F(DependentReductionsTest, VarianceAtTheMean) {
   EXPECT_EQ(chain->means.size(), 1u);
 }
 
+TEST_F(DependentReductionsTest, PowersOfDistances) {
+  auto power = [&](const std::string &body) {
+    find(Text()
+             .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n")
+             .row("%s", result("r") + "%e = arith.divf %rv, %count : f32\n")
+             .reduce("%t", x + y + result("s") +
+                               "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %sv : f32\n"
+                               "%m = arith.mulf %n, %n : f32\n" +
+                               body));
+    return ranks();
+  };
+  EXPECT_EQ(power("%e = arith.mulf %m, %n : f32\n"), (Ranks{1, 4})) << reason;
+  EXPECT_EQ(power("%e = arith.mulf %m, %y : f32\n"), (Ranks{1, 3})) << reason;
+  EXPECT_EQ(power("%e = arith.mulf %m, %m : f32\n"), Ranks());
+  EXPECT_TRUE(StringRef(reason).starts_with("a power of a distance from a mean above 3")) << reason;
+}
+
 TEST_F(DependentReductionsTest, LayerNormThenProduct) {
   find(Text()
            .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n")

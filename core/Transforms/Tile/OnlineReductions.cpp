@@ -76,7 +76,9 @@ private:
   void scale(OpBuilder &builder, const StepArray &state, ArrayRef<unsigned> bases);
   void writeMean(OpBuilder &builder, const ReductionStatement &sum, MeanArrays &arrays);
   void moveMean(OpBuilder &builder, unsigned number, unsigned part);
-  StepArray *restOf(unsigned statement, unsigned part);
+  const Term *lowerTerm(const SeparablePair &pair, unsigned power);
+  StepArray *lowerState(unsigned statement, unsigned part, unsigned power);
+  Value lowerSum(OpBuilder &builder, unsigned statement, unsigned part, unsigned power, Value shift);
   void writeStep(OpBuilder &builder);
   void readOut(OpBuilder &builder, unsigned number);
   void writeBegin(OpBuilder &builder);
@@ -85,10 +87,11 @@ private:
   DependentReductions &chain;
   int64_t step;
   OpBuilder buffers;
-  llvm::MapVector<unsigned, BaseArrays> bases;                             // by the statement of the maximum
-  llvm::MapVector<unsigned, MeanArrays> means;                             // by number
-  std::map<std::pair<unsigned, unsigned>, StepArray> parts, states, rests; // of statements and their pairs
-  llvm::DenseMap<Value, StepArray> ofArrays;                               // in steps, for arrays of the program
+  llvm::MapVector<unsigned, BaseArrays> bases;                         // by the statement of the maximum
+  std::map<std::tuple<unsigned, unsigned, unsigned>, StepArray> lower; // of powers of distances from a mean
+  llvm::MapVector<unsigned, MeanArrays> means;                         // by number
+  std::map<std::pair<unsigned, unsigned>, StepArray> parts, states;    // of statements and their pairs
+  llvm::DenseMap<Value, StepArray> ofArrays;                           // in steps, for arrays of the program
   llvm::DenseMap<Attribute, Value> constants;
   // Of the place that is written:
   Location loc;
@@ -394,30 +397,59 @@ void StepWriter::writeMean(OpBuilder &builder, const ReductionStatement &sum, Me
   });
 }
 
-/// Where the sum of `rest` of a pair at a mean is kept; null: it is the number of iterations.
-StepArray *StepWriter::restOf(unsigned statement, unsigned part) {
+/// (x - m)^power * rest of a pair at a mean; null: one.
+const Term *StepWriter::lowerTerm(const SeparablePair &pair, unsigned power) {
+  const Term *term = power == 0 ? pair.rest : nullptr, *distance = chain.means[pair.mean].distance;
+  auto times = [&](const Term *by) { term = term ? chain.operation("arith.mulf", {term, by}, distance->type) : by; };
+  for (unsigned i = 0; i < power; ++i)
+    times(distance);
+  if (power > 0 && pair.rest)
+    times(pair.rest);
+  return term;
+}
+
+/// Where the sum of a lower power is kept; null where it is zero, as that of distances from the mean so far.
+StepArray *StepWriter::lowerState(unsigned statement, unsigned part, unsigned power) {
   const ReductionStatement &s = chain.statements[statement];
-  const Term *rest = s.pairs[part].rest;
-  if (!rest)
-    return nullptr;
-  StepArray &array = rests[{statement, part}];
+  const SeparablePair &pair = s.pairs[part];
+  if (!pair.rest && power < 2)
+    return power == 0 ? &means[pair.mean].count : nullptr;
+  StepArray &array = lower[{statement, part, power}];
   if (!array.buffer)
-    array = allocate(indexLoops(chain, s.map, chain.loopsOf(rest)), s.term->type);
+    array = allocate(indexLoops(chain, s.map, chain.loopsOf(lowerTerm(pair, power))), s.term->type);
   return &array;
 }
 
-/// The state at the new mean: + shift * sum of rest, or of squares + count * shift^2.
+/// What a sum of (x - b)^power * rest grows by when b moves by -shift: binomial * shift^(power - k) * that of power k.
+Value StepWriter::lowerSum(OpBuilder &builder, unsigned statement, unsigned part, unsigned power, Value shift) {
+  auto times = [&](Value a, Value b) -> Value { return arith::MulFOp::create(builder, loc, a, b); };
+  Value sum, moved = shift;
+  int64_t binomial = power; // of k = power - 1
+  for (unsigned k = power; k-- > 0; moved = times(moved, shift)) {
+    if (StepArray *state = lowerState(statement, part, k)) {
+      Value each = times(moved, load(builder, *state));
+      if (binomial > 1)
+        each = times(each, constant(builder.getFloatAttr(each.getType(), double(binomial))));
+      sum = sum ? Value(arith::AddFOp::create(builder, loc, sum, each)) : each;
+    }
+    binomial = binomial * k / (power - k + 1);
+  }
+  return sum;
+}
+
+/// States at the new mean; higher powers first, since they read the lower ones as they were.
 void StepWriter::moveMean(OpBuilder &builder, unsigned number, unsigned part) {
   const SeparablePair &pair = chain.statements[number].pairs[part];
-  const StepArray &state = stateOf(number, part), *rest = restOf(number, part);
-  MeanArrays &arrays = means[pair.mean];
-  nest(builder, state.loops, [&](OpBuilder &inner) {
-    Value shift = load(inner, arrays.shift), value = load(inner, state);
-    Value move = arith::MulFOp::create(inner, loc, shift, load(inner, rest ? *rest : arrays.count));
-    if (pair.power == 2)
-      move = arith::MulFOp::create(inner, loc, move, shift);
-    store(inner, arith::AddFOp::create(inner, loc, value, move), state);
-  });
+  for (unsigned power = pair.power; power > 0; --power) {
+    StepArray *state = power == pair.power ? &stateOf(number, part) : lowerState(number, part, power);
+    if (!state)
+      continue;
+    nest(builder, state->loops, [&](OpBuilder &inner) {
+      Value shift = load(inner, means[pair.mean].shift);
+      Value move = lowerSum(inner, number, part, power, shift);
+      store(inner, arith::AddFOp::create(inner, loc, load(inner, *state), move), *state);
+    });
+  }
 }
 
 void StepWriter::writeState(OpBuilder &builder, unsigned number) {
@@ -443,8 +475,9 @@ void StepWriter::writeState(OpBuilder &builder, unsigned number) {
         store(inner, combined(inner, s, before, emit(inner, term)), to);
       });
     };
-    if (StepArray *rest = pair.mean >= 0 ? restOf(number, part) : nullptr)
-      sum(pair.rest, *rest);
+    for (unsigned power = 0; power < pair.power; ++power)
+      if (StepArray *state = lowerState(number, part, power); state && lowerTerm(pair, power))
+        sum(lowerTerm(pair, power), *state);
     sum(pair.g, state);
   }
   for (auto [mean, arrays] : means)
@@ -482,9 +515,7 @@ void StepWriter::readOut(OpBuilder &builder, unsigned number) {
       if (pair.mean >= 0) {
         Value last = emit(inner, chain.means[pair.mean].value);
         Value shift = arith::SubFOp::create(inner, loc, load(inner, means[pair.mean].base), last);
-        StepArray *rest = restOf(number, part);
-        Value move = times(shift, rest ? load(inner, *rest) : count(inner));
-        value = arith::AddFOp::create(inner, loc, value, pair.power == 2 ? times(move, shift) : move);
+        value = arith::AddFOp::create(inner, loc, value, lowerSum(inner, number, part, pair.power, shift));
       }
       for (SeparablePair::Factor factor : pair.h) {
         Value h = converted(inner, emit(inner, factor.term), type);
@@ -510,8 +541,9 @@ void StepWriter::writeBegin(OpBuilder &builder) {
     for (auto [part, pair] : llvm::enumerate(s.pairs)) {
       if (pair.g && s.pairs.size() > 1)
         begin(stateOf(number, part), first);
-      if (StepArray *rest = pair.mean >= 0 ? restOf(number, part) : nullptr)
-        begin(*rest, first);
+      for (unsigned power = 0; power < pair.power; ++power)
+        if (StepArray *state = lowerState(number, part, power); state && lowerTerm(pair, power))
+          begin(*state, first);
     }
   }
   for (auto &[number, arrays] : means) {
