@@ -1,5 +1,6 @@
 """torch.device("accelerator"): after `import torch_device`, PyTorch's tensors, operations, gradients and
-torch.compile(model, backend="tilewright") run on chips of accelerator, on the emulator. docs/pytorch.md of Tilewright says more.
+torch.compile(model, backend="tilewright") run on chips of accelerator, on the emulator.
+docs/pytorch.md of Tilewright says more.
 
     python torch_device.py      trains a small network on the device and on the host, and compares
 """
@@ -11,7 +12,10 @@ from tilewright.torch import device
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-device.register("accelerator", target="accelerator", plugins=[HERE / "build/lib/tilewright/libtilewright-target-accelerator.so"], run="emulator")
+device.register("accelerator",
+                target="accelerator",
+                plugins=[HERE / "build/lib/tilewright/libtilewright-target-accelerator.so"],
+                run="emulator")
 
 
 def losses(place, dtype, compiled):
@@ -37,5 +41,6 @@ if __name__ == "__main__":
     for name, compiled in (("eager", False), ("compiled", True)):
         got = losses("accelerator", torch.float32, compiled)
         worst = max(abs(a - b) for a, b in zip(got, wanted))
-        print(f"{name}: losses {', '.join(f'{loss:.4f}' for loss in got)}; largest difference from the host {worst:.1e}")
+        print(
+            f"{name}: losses {', '.join(f'{loss:.4f}' for loss in got)}; largest difference from the host {worst:.1e}")
         assert worst < 1e-4, "the device trains otherwise than the host"

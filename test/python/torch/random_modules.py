@@ -3,6 +3,7 @@
     build/venv-torch/bin/python test/python/torch/random_modules.py 17      # prints program 17
 """
 
+import math
 import random
 import sys
 
@@ -19,6 +20,7 @@ class Program:
     def __init__(self, seed, differentiable=False):
         self.random = random.Random(seed)
         self.lines, self.steps = [], []
+        self.eps = 0.0  # of the narrowest type
         self.differentiable = differentiable
         torch.manual_seed(seed)
         self.arguments = [self.argument() for _ in range(self.random.randint(1, 3))]
@@ -34,7 +36,8 @@ class Program:
         shape = [self.random.choice(SIZES) for _ in range(self.random.randint(1, 4))]
         if not self.differentiable and self.random.random() < 0.05:
             shape[self.random.randrange(len(shape))] = 0
-        dtype = torch.float32 if self.differentiable or self.random.random() < 0.7 else self.random.choice((torch.float64, torch.int64, torch.int32, torch.bool))
+        dtype = torch.float32 if self.differentiable or self.random.random() < 0.7 else self.random.choice(
+            (torch.float64, torch.int64, torch.int32, torch.bool, torch.int8, torch.uint8, torch.int16))
         if dtype.is_floating_point:
             value = torch.randn(shape, dtype=dtype)
         else:
@@ -58,6 +61,7 @@ class Program:
             if any(t.is_floating_point() and not (t.isfinite().all() and (t.abs() < 1e4).all()) for t in [*tried, new] if t is not None):
                 continue
             values[:] = tried + ([new] if new is not None else [])
+            self.eps = max([self.eps, *(torch.finfo(t.dtype).eps for t in values if t.is_floating_point())])
             self.lines.append(name)
             self.steps.append((step, new is not None))
             return
@@ -103,7 +107,7 @@ class Program:
             (f"layer_norm(v{i})", lambda v: F.layer_norm(v[i], v[i].shape[-1:])),
             (f"matmul(v{i}, v{i}.mT)", lambda v: torch.matmul(v[i], v[i].mT) / 8),
             (f"matmul(v{i}, v{j})", lambda v: torch.matmul(v[i], v[j]) / 8),
-            (f"where(v{i} > 0.123, v{j}, {c})", lambda v: torch.where(v[i] > 0.123, v[j], c)),
+            (f"where(v{i} > 0.123, v{j}, {c})", lambda v: torch.where(v[i].view(v[j].shape) > 0.123, v[j], c)),
             (f"cumsum(v{i}, {axis})", lambda v: v[i].cumsum(axis)),
             (f"pad(v{i}, (1, 2))", lambda v: F.pad(v[i], (1, 2), value=c)),
             (f"tril(v{i})", lambda v: v[i].tril()),
@@ -126,7 +130,9 @@ class Program:
             ]
         if self.differentiable:  # autograd forbids writing to what it has saved
             choices.append((f"v{i}.clone()[{cut}] = v{i}[{cut}] * {c}", lambda v: written(v[i].clone(), tuple(cut), v[i][tuple(cut)] * c)))
-        elif r.random() < 0.2:
+            if r.random() < 0.4:
+                choices = self.layers(values, i, j, axis, c)
+        elif r.random() < 0.15:
             choices = [
                 (f"v{i}.add_({c})", lambda v: in_place(v[i].add_, c)),
                 (f"v{i}.mul_(v{j})", lambda v: in_place(v[i].mul_, v[j])),
@@ -135,7 +141,87 @@ class Program:
                 (f"v{i}.copy_(v{j})", lambda v: in_place(v[i].copy_, v[j])),
                 (f"v{i}.clamp_(-1, 1)", lambda v: in_place(v[i].clamp_, -1, 1)),
             ]
+        elif r.random() < 0.4:
+            choices = self.layers(values, i, j, axis, c)
         return choices[r.randrange(len(choices))]
+
+    def layers(self, values, i, j, axis, c):
+        """Steps with weights of their own, joins of several tensors, reads and writes at indices."""
+        r, x = self.random, values[i]
+        n = x.shape[axis] if x.dim() else 1
+        width, kernel, stride, padding = r.choice((1, 3, 4)), r.choice((1, 2, 3)), r.choice((1, 2)), r.choice((0, 1))
+
+        def made(*shape):  # weights as the graph makes them, in the type of the run
+            count, factor = math.prod(shape), r.choice((1, 2, 3, 5))
+            return lambda v: ((torch.arange(count, device=v.device) * factor % 7 - 3) / 8).to(v.dtype).reshape(shape)
+        last, second = x.shape[-1] if x.dim() else 1, x.shape[1] if x.dim() > 1 else 1
+        linear, bias = made(width, last), made(width)
+        one, two = made(width, second, kernel), made(width, second, kernel, kernel)
+        back = made(second, width, kernel, kernel)
+        scale, shift = made(second), made(second)
+        table, inner = made(8, 3), made(last)
+        places = [r.randrange(n) for _ in range(r.randint(1, 4))] if n else [0]
+        power, groups = r.choice((2, 3, 0.5, -1)), r.choice((1, 2))
+        other = r.randrange(-x.dim(), x.dim()) if x.dim() else 0
+
+        def index(v):
+            return torch.tensor(places, device=v.device)
+        choices = [
+            (f"linear(v{i}, {width})", lambda v: F.linear(v[i], linear(v[i]), bias(v[i]))),
+            (f"conv1d(v{i}, {width}, {kernel}, {stride}, {padding})", lambda v: F.conv1d(v[i], one(v[i]), bias(v[i]), stride, padding)),
+            (f"conv2d(v{i}, {width}, {kernel}, {stride}, {padding})", lambda v: F.conv2d(v[i], two(v[i]), bias(v[i]), stride, padding)),
+            (f"conv_transpose2d(v{i}, {width}, {kernel}, {stride})", lambda v: F.conv_transpose2d(v[i], back(v[i]), None, stride)),
+            (f"max_pool2d(v{i}, {kernel}, {stride})", lambda v: F.max_pool2d(v[i], kernel, stride)),
+            (f"avg_pool2d(v{i}, {kernel}, {stride})", lambda v: F.avg_pool2d(v[i], kernel, stride, ceil_mode=bool(padding))),
+            (f"adaptive_avg_pool2d(v{i}, {kernel})", lambda v: F.adaptive_avg_pool2d(v[i], kernel)),
+            (f"batch_norm(v{i})", lambda v: F.batch_norm(v[i].contiguous(), None, None, scale(v[i]), shift(v[i]), training=True)),
+            (f"group_norm(v{i}, {groups})", lambda v: F.group_norm(v[i], groups, scale(v[i]), shift(v[i]))),
+            (f"rms_norm(v{i})", lambda v: F.rms_norm(v[i], v[i].shape[-1:], inner(v[i]))),
+            (f"interpolate(v{i}, 2)", lambda v: F.interpolate(v[i].contiguous(), scale_factor=2, mode="nearest")),
+            (f"embedding(v{i})", lambda v: F.embedding(v[i].abs().long() % 8, table(v[0] if v[0].is_floating_point() else v[0].float()))),
+            (f"attention(v{i}, v{i}, v{i})", lambda v: F.scaled_dot_product_attention(v[i], v[i], v[i], is_causal=bool(padding))),
+            (f"v{i}.index_select({axis}, {places})", lambda v: v[i].index_select(axis, index(v[i]))),
+            (f"index_add(v{i}, {axis}, {places})", lambda v: v[i].index_add(axis, index(v[i]), v[i].index_select(axis, index(v[i])))),
+            (f"scatter_add(v{i}, {axis})", lambda v: v[i].scatter_add(axis, (v[i].abs().long() % max(n, 1)), v[i])),
+            (f"v{i}[{places}]", lambda v: v[i][[p % max(len(v[i]), 1) for p in places]]),
+            (f"masked_fill(v{i}, v{j} > 0.123)", lambda v: v[i].masked_fill(v[j] > 0.123, c)),
+            (f"logsumexp(v{i}, {axis})", lambda v: v[i].logsumexp(axis)),
+            (f"norm(v{i}, {axis})", lambda v: torch.linalg.vector_norm(v[i] + 3, dim=axis)),
+            (f"prod(v{i}, {axis})", lambda v: v[i].prod(axis)),
+            (f"std(v{i})", lambda v: v[i].std(unbiased=False)),
+            (f"pow(abs(v{i}) + 1, {power})", lambda v: (v[i].abs() + 1) ** power),
+            (f"addcmul(v{i}, v{j}, v{j})", lambda v: torch.addcmul(v[i], v[j], v[j], value=0.5)),
+            (f"lerp(v{i}, v{j}, 0.25)", lambda v: torch.lerp(v[i], v[j], 0.25)),
+            (f"einsum(v{i}, v{j})", lambda v: torch.einsum("...ij,...kj->...ik", v[i], v[j]) / 8),
+            (f"v{i}.repeat(2)", lambda v: v[i].repeat(2, *[1] * v[i].dim())),
+            (f"v{i}.movedim({axis}, {other})", lambda v: v[i].movedim(axis, other).contiguous()),
+            (f"v{i}.split(2, {axis})[-1]", lambda v: v[i].split(2, axis)[-1]),
+            (f"v{i}.narrow({axis}, 0, {max(n - 1, 0)})", lambda v: v[i].narrow(axis, 0, max(n - 1, 0))),
+            (f"v{i}.squeeze()", lambda v: v[i].squeeze()),
+            (f"v{i}.view(-1, {last})", lambda v: v[i].view(-1, last)),
+            (f"glu(v{i}, {axis})", lambda v: F.glu(v[i], axis)),
+            (f"normalize(v{i}, {axis})", lambda v: F.normalize(v[i] + 2, dim=axis)),
+            (f"mse_loss(v{i}, v{j})", lambda v: F.mse_loss(v[i], v[j].expand_as(v[i]))),
+            (f"cross_entropy(v{i})", lambda v: F.cross_entropy(v[i], torch.arange(len(v[i]), device=v[i].device) % v[i].shape[1])),
+            (f"cdist-like(v{i})", lambda v: (v[i].unsqueeze(-2) - v[i].unsqueeze(-3)).square().sum(-1)),
+        ]
+        if not self.differentiable:
+            choices += [
+                (f"argmax(v{i}, {axis})", lambda v: (v[i] * 1.0).argmax(axis)),
+                (f"topk(v{i}, 1, {axis})", lambda v: v[i].topk(1, axis).values),
+                (f"one_hot(v{i})", lambda v: F.one_hot(v[i].contiguous().abs().long() % 5, 5)),
+                (f"v{i}.round()", lambda v: (v[i] * 4).floor()), (f"v{i} & v{j}", lambda v: v[i] & v[j]),
+                (f"~v{i}", lambda v: ~v[i]), (f"logical_xor(v{i}, v{j})", lambda v: torch.logical_xor(v[i] > 0.123, v[j] > 0.123)),
+                (f"fmod(v{i}, 3)", lambda v: torch.fmod(v[i], 3)), (f"v{i}.bfloat16()", lambda v: v[i].bfloat16()),
+                (f"cummax(v{i}, {axis})", lambda v: v[i].cummax(axis).values),
+                (f"v{i}.masked_fill_(v{j} > 0.123)", lambda v: in_place(v[i].masked_fill_, v[j] > 0.123, 1)),
+                (f"v{i}.index_fill_({axis}, {places})", lambda v: in_place(v[i].index_fill_, axis, index(v[i]), 2)),
+                (f"v{i}.index_add_({axis}, {places})", lambda v: in_place(v[i].index_add_, axis, index(v[i]), v[i].index_select(axis, index(v[i])))),
+                (f"v{i}.t_()", lambda v: v[i].t()), (f"v{i}.zero_()", lambda v: in_place(v[i].zero_)),
+                (f"v{i}[{places}] += v{j}", lambda v: in_place(v[i].__setitem__, [places[0] % max(len(v[i]), 1)], v[j])),
+                (f"v{i}.transpose({axis}, {other}).add_(v{i})", lambda v: in_place(v[i].transpose(axis, other).add_, 1)),
+            ]
+        return choices
 
     def replay(self, arguments):
         values = [a * 1 for a in arguments] if self.differentiable else list(arguments)
@@ -169,6 +255,10 @@ def fresh(tensors, double=False, grad=False):
 
 
 def in_place(function, *arguments):
+    """Calls a method that writes; not where elements are one in memory, which PyTorch's own tracing refuses."""
+    target = function.__self__
+    if any(stride == 0 and n > 1 for stride, n in zip(target.stride(), target.shape)):
+        raise RuntimeError("elements are one in memory")
     function(*arguments)
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch._functorch.aot_autograd import aot_function
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from settings import FULL
 from op_samples import same_strides
@@ -18,14 +19,15 @@ TOGETHER = 10
 def compiled(function):
     def compiler(graph, _):
         return compile_graph(graph, STRICT)
-    return aot_function(function, fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions.table())
+    return aot_function(function, fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions.table(),
+                        partition_fn=min_cut_rematerialization_partition)
 
 
 def verify(seed, program, got, want, exact, strides=True):
     for g, w, e in zip(got, want, exact, strict=True):
         where = f"seed {seed}:\n{program}"
-        if w is None:
-            assert g is None, where
+        if w is None:  # a compiled function has a gradient, of zeros, for all that it has taken
+            assert g is None or not g.any(), where
             continue
         assert (g.dtype, g.shape) == (w.dtype, w.shape), where
         assert not strides or same_strides(g, w), f"strides {g.stride()}, eager's {w.stride()}: {where}"
@@ -33,7 +35,7 @@ def verify(seed, program, got, want, exact, strides=True):
             assert torch.equal(g, w), where
         elif w.numel():
             ours, theirs = (g - e).abs().max(), (w - e).abs().max()
-            assert ours <= 2 * theirs + 16 * torch.finfo(w.dtype).eps * (1 + e.abs().max()), f"error {ours:.3g}, eager's {theirs:.3g}: {where}"
+            assert ours <= 2 * theirs + 16 * max(program.eps, torch.finfo(w.dtype).eps) * (1 + e.abs().max()), f"error {ours:.3g}, eager's {theirs:.3g}: {where}"
 
 
 def all_at_once(programs):

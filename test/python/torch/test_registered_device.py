@@ -1,4 +1,4 @@
-"""Chips as devices of PyTorch. Each is registered in a process of its own (`device_checks.py`); its lines are the checks."""
+"""Chips as devices of PyTorch. Each is registered in a process of its own (`device_checks.py`)."""
 
 import os
 import pathlib
@@ -16,13 +16,18 @@ if FULL:
     CHIPS += [("nvidia:H200", "emulator"), ("cpu:host", "host")]
 
 
-@pytest.mark.parametrize("target, run, plugin", [(*chip, None)[:3] for chip in CHIPS], ids=lambda value: str(value).split(":")[0])
+@pytest.mark.parametrize("target, run, plugin", [(*chip, None)[:3] for chip in CHIPS],
+                         ids=lambda value: str(value).split(":")[0])
 def test_device(target, run, plugin):
     plugins = [str(BUILD / "lib/tilewright" / plugin)] if plugin else []
-    result = subprocess.run([sys.executable, str(SOURCE / "test/python/torch/device_checks.py"), target, run, *plugins], capture_output=True,
-                            text=True, timeout=900)
+    result = subprocess.run(
+        [sys.executable, str(SOURCE / "test/python/torch/device_checks.py"), target, run, *plugins],
+        capture_output=True,
+        text=True,
+        timeout=900)
     print(result.stdout)
-    assert result.returncode == 0 and "failed check_" not in result.stdout, result.stdout[-6000:] + result.stderr[-2000:]
+    output = result.stdout[-6000:] + result.stderr[-2000:]
+    assert result.returncode == 0 and "failed check_" not in result.stdout, output
     assert result.stdout.count("passed check_") >= 17
 
 
@@ -37,7 +42,11 @@ except Exception as error:
 
 
 def refused(**environment):
-    result = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+    result = subprocess.run([sys.executable, "-c", CODE],
+                            capture_output=True,
+                            text=True,
+                            timeout=120,
+                            env={**os.environ, **environment})
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -45,7 +54,8 @@ def refused(**environment):
 def test_without_a_compiler(tmp_path):
     """The message says what is missing, and nothing is left in the cache."""
     message = refused(CXX="no-such-compiler", TILEWRIGHT_CACHE_DIR=str(tmp_path))
-    assert "SdkError" in message and "CXX is 'no-such-compiler', which is no command; install one (apt-get install g++)" in message
+    assert "SdkError" in message, message
+    assert "CXX is 'no-such-compiler', which is no command; install one (apt-get install g++)" in message
     message = refused(CXX="false", TILEWRIGHT_CACHE_DIR=str(tmp_path))
     assert "false does not compile the device for PyTorch" in message
     assert not list(tmp_path.rglob("*privateuse1*"))

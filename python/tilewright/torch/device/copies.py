@@ -1,10 +1,11 @@
 """Copies between the host and the device, and on it.
 
-Between the host and the device the region of memory from a tensor's first element to its last is copied; strides and types are the host's
-work. On the device a compiled program does it: it reads the region of the source as a flat array, and writes the elements where they belong.
+Between the host and the device the region of memory from a tensor's first element to its last is copied; strides and
+types are the host's work. On the device a compiled program does it: it reads the region of the source as a flat array,
+and writes the elements where they belong.
 
-    to[::2] = x:     flat(x) -> as_strided -> convert -> in the order of the target's memory                 target without gaps
-                     ... -> scatter into flat(target) -> flat copy over the target's region       target with gaps
+    flat(source) -> as_strided -> convert -> in the order of the target's memory                     target without gaps
+    flat(source) -> as_strided -> convert -> scatter into flat(target) -> copied over its region     target with gaps
 """
 
 import functools
@@ -31,7 +32,7 @@ def is_dense(tensor):
 def region(tensor):
     """The elements from the first to the last in memory, as a flat tensor, which shares the memory."""
     reach = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
-    return tensor.as_strided((reach,), (1,), tensor.storage_offset())
+    return tensor.as_strided((reach, ), (1, ), tensor.storage_offset())
 
 
 def to_host(tensor):
@@ -81,7 +82,8 @@ def copy_from_and_resize(source, target):
 
 def copy_on_device(source, target):
     if is_dense(target) and not overlap(source, target):
-        strided_program(spec(source), spec(target), None, board_of(target.device)).launch(source.data_ptr(), target.data_ptr())
+        strided_program(spec(source), spec(target), None,
+                        board_of(target.device)).launch(source.data_ptr(), target.data_ptr())
         return
     flat = region(target)
     fresh = torch.empty_like(flat)
@@ -95,6 +97,7 @@ def overlap(one, other):
     def bounds(t):
         first = t.data_ptr()
         return first, first + region(t).numel() * t.element_size()
+
     (a, b), (c, d) = bounds(one), bounds(other)
     return a < d and c < b
 
@@ -111,8 +114,8 @@ def spec(tensor):
 
 @functools.lru_cache(maxsize=4096)
 def strided_program(source, target, scattered, board):
-    """launch(address of the source, address of the target): elements of one layout and type into another without gaps; with `scattered`,
-    the length of the target's region, launch(source, region, new region)."""
+    """launch(address of the source, address of the target): elements of one layout and type into another
+    without gaps; with `scattered`, the length of the target's region, launch(source, region, new region)."""
     (shape, strides, dtype), (_, into, kind) = source, target
     reach = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
 
@@ -124,16 +127,18 @@ def strided_program(source, target, scattered, board):
             order = sorted(range(len(shape)), key=lambda i: (-into[i], shape[i] == 1, i))
             return values.permute(order).clone(memory_format=torch.contiguous_format)
         places = sum((torch.arange(n, device=values.device).mul(s).reshape([-1] + [1] * (len(shape) - 1 - i))
-                      for i, (n, s) in enumerate(zip(shape, into))), torch.zeros((), dtype=torch.int64, device=values.device))
+                      for i, (n, s) in enumerate(zip(shape, into))),
+                     torch.zeros((), dtype=torch.int64, device=values.device))
         return flats[1].scatter(0, places.expand(shape).reshape(-1), values.reshape(-1))
-    inputs = [((reach,), dtype)] + ([(scattered, kind)] if scattered else [])
+
+    inputs = [((reach, ), dtype)] + ([(scattered, kind)] if scattered else [])
     return trace.program(write, inputs, board, "<copy>")
 
 
 @functools.lru_cache(maxsize=64)
 def flat_program(dtype, board):
     """launch(count, source, target) for elements of a width."""
-    return trace.program(lambda flats: flats[0].clone(), [(("n",), dtype)], board, "<copy>")
+    return trace.program(lambda flats: flats[0].clone(), [(("n", ), dtype)], board, "<copy>")
 
 
 def local_scalar_dense(tensor):

@@ -1,6 +1,6 @@
-"""Operations on tensors of a device, one at a time: each is compiled once for the shapes, strides and types of its tensors, and kept.
+"""Operations on tensors of a device, one at a time. Each is compiled once for shapes, strides and types of tensors.
 
-    torch.add(x, y)  ->  key (aten::add.Tensor, f32[8, 4], f32[4])  ->  function of the two tensors (`backend.compile_graph`)
+    torch.add(x, y)  ->  (aten::add.Tensor, f32[8, 4], f32[4])  ->  function of two tensors (`backend.compile_graph`)
 
 What an operation writes to (`add_`, `out=`) becomes a result, which is copied there.
 """
@@ -20,15 +20,19 @@ from .trace import in_own_thread
 aten = torch.ops.aten
 
 #: Operations whose results' sizes follow from data, or that give numbers: the host looks at the data anyway.
-ON_HOST = {"aten::nonzero", "aten::nonzero_static", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive",
-           "aten::equal", "aten::repeat_interleave.Tensor", "aten::randperm.generator_out", "aten::bincount", "aten::histc",
-           "aten::is_set_to"}
+ON_HOST = {
+    "aten::nonzero", "aten::nonzero_static", "aten::masked_select", "aten::_unique2", "aten::unique_dim",
+    "aten::unique_consecutive", "aten::equal", "aten::repeat_interleave.Tensor", "aten::randperm.generator_out",
+    "aten::bincount", "aten::histc", "aten::is_set_to"
+}
 #: What PyTorch composes of others on every device, or what is native (`privateuse1.cpp`, `copies.py`).
-COMPOSED = {"clone", "_to_copy", "copy", "contiguous", "lift_fresh", "lift_fresh_copy", "empty", "empty_like", "empty_permuted",
-            "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full",
-            "full_like", "new_full", "scalar_tensor", "rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "arange",
-            "linspace", "eye", "tril_indices", "triu_indices", "alias", "detach", "_unsafe_view", "_reshape_alias", "view", "unfold",
-            "as_strided"}
+COMPOSED = {
+    "clone", "_to_copy", "copy", "contiguous", "lift_fresh", "lift_fresh_copy", "empty", "empty_like", "empty_permuted",
+    "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros", "ones", "ones_like",
+    "new_ones", "full", "full_like", "new_full", "scalar_tensor", "rand", "rand_like", "randn", "randn_like", "randint",
+    "randint_like", "arange", "linspace", "eye", "tril_indices", "triu_indices", "alias", "detach", "_unsafe_view",
+    "_reshape_alias", "view", "unfold", "as_strided"
+}
 _entries = {}
 _library = _fallback = None
 
@@ -44,12 +48,15 @@ def register():
         if space != "aten" or packet in COMPOSED:
             continue
         op = getattr(getattr(aten, packet, None), overload or "default", None)
-        if op is None or is_view(op) or torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd") or \
-                torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "PrivateUse1"):
+        if op is None or is_view(op) or has_kernel(op, "CompositeImplicitAutograd") or has_kernel(op, "PrivateUse1"):
             continue
         _library.impl(op, functools.partial(call, op), "PrivateUse1")
     _fallback = torch.library.Library("_", "IMPL")
     _fallback.fallback(call, "PrivateUse1")
+
+
+def has_kernel(op, key):
+    return torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key)
 
 
 def is_view(op):
@@ -90,31 +97,38 @@ def without_generator(leaves):
 def beside(op, leaves, device):
     """The arguments on one device. Single numbers of the host may stand beside tensors of the device, and indices."""
     first = next((leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.device == device), None)
-    return [on_device(op, leaf, device, first) if isinstance(leaf, torch.Tensor) and leaf.device != device else leaf for leaf in leaves]
+    return [
+        on_device(op, leaf, device, first) if isinstance(leaf, torch.Tensor) and leaf.device != device else leaf
+        for leaf in leaves
+    ]
 
 
 def on_device(op, tensor, device, first):
     if tensor.device.type != "cpu" or (tensor.dim() and "index" not in registry.name_of(op)):
-        raise RuntimeError(f"{registry.name_of(op)}: a tensor of shape {tuple(tensor.shape)} is on {tensor.device}, another on {device}; an "
-                           f"operation takes tensors of one device: move it with .to('{device}')")
+        raise RuntimeError(
+            f"{registry.name_of(op)}: a tensor of shape {tuple(tensor.shape)} is on {tensor.device}, another on "
+            f"{device}; an operation takes tensors of one device: move it with .to('{device}')")
     return copies.to_device(tensor, device)
 
 
 def chooses(op, leaves):
     """Whether it reads or writes where a mask is true."""
-    return "index" in registry.name_of(op) and any(isinstance(x, torch.Tensor) and x.dtype in (torch.bool, torch.uint8) for x in leaves[1:])
+    return "index" in registry.name_of(op) and any(
+        isinstance(x, torch.Tensor) and x.dtype in (torch.bool, torch.uint8) for x in leaves[1:])
 
 
 # Numbers are arguments of the program, so that it serves all of them
 
-
 #: Operations with a number in terms of tensors. The number is the first argument, then come those before it.
 SCALED = {
-    ("add", "alpha"): lambda n, x, y: x + y * n, ("sub", "alpha"): lambda n, x, y: x - y * n,
-    ("addcmul", "value"): lambda n, x, y, z: x + y * z * n, ("addcdiv", "value"): lambda n, x, y, z: x + y / z * n,
-    ("fill_", "value"): lambda n, x: n.expand(x.shape), ("fill", "value"): lambda n, x: n.expand(x.shape),
+    ("add", "alpha"): lambda n, x, y: x + y * n,
+    ("sub", "alpha"): lambda n, x, y: x - y * n,
+    ("addcmul", "value"): lambda n, x, y, z: x + y * z * n,
+    ("addcdiv", "value"): lambda n, x, y, z: x + y / z * n,
+    ("fill_", "value"): lambda n, x: n.expand(x.shape),
+    ("fill", "value"): lambda n, x: n.expand(x.shape),
 }
-#: Types in which a number can be an argument. Narrow floats are computed in a wider type, which keeps all of the number.
+#: Types in which a number can be an argument. Narrow floats are computed in a wider type, which keeps all of it.
 WIDE = (torch.float32, torch.float64, torch.int32, torch.int64)
 
 
@@ -165,10 +179,10 @@ def same_tensors(leaves):
 
 
 class Entry:
-    """One operation for one signature. `run` takes the tensors; its first results belong into the tensors numbered `written`."""
-
+    """One operation for one signature. `run` takes the tensors; its first results belong into those of `written`."""
     def __init__(self, op, run, places, written, structure, results):
-        self.op, self.run, self.places, self.written, self.structure, self.results = op, run, places, written, structure, results
+        self.op, self.run, self.places, self.written = op, run, places, written
+        self.structure, self.results = structure, results  # of the arguments, and of the new results
 
     def __call__(self, leaves):
         tensors = [leaves[i] for i in self.places]
@@ -198,7 +212,8 @@ def arguments_by_set(op, args, kwargs):
     found = {}
     for position, argument in enumerate(op._schema.arguments):
         if alias_set(argument):
-            found[alias_set(argument)] = args[position] if position < len(args) and not argument.kwarg_only else kwargs.get(argument.name)
+            by_position = position < len(args) and not argument.kwarg_only
+            found[alias_set(argument)] = args[position] if by_position else kwargs.get(argument.name)
     return found
 
 
@@ -223,7 +238,7 @@ def make(op, leaves, structure, device):
 
 
 def traced(op, leaves, places, structure):
-    """The graph of the operation for tensors like these, in operations that are compiled; and the structure of its new results."""
+    """The graph of the operation for tensors like these, in what is compiled; the structure of its results."""
     resize_results(op, leaves, structure)
     mode = FakeTensorMode()
     converted = {}
@@ -245,6 +260,7 @@ def traced(op, leaves, places, structure):
         flat, spec = pytree.tree_flatten([value for value, r in zip(made, returns) if not alias_set(r)])
         found[:] = [spec]
         return flat
+
     with mode:
         module = make_fx(torch.func.functionalize(function, remove="mutations"), decomposition_table=table())(*fakes)
     return module, found[0]
@@ -253,8 +269,11 @@ def traced(op, leaves, places, structure):
 @functools.lru_cache(None)
 def table():
     """What the operations are taken apart into; beside that of graphs, what only eager programs call."""
-    return {**decompositions.table(), aten._index_put_impl.default: index_put, getattr(aten.random, "from"): random_between,
-            aten.random.to: lambda x, high, generator=None: random_between(x, 0, high), aten.random.default: random_between}
+    return {
+        **decompositions.table(), aten._index_put_impl.default: index_put,
+        getattr(aten.random, "from"): random_between,
+        aten.random.to: lambda x, high, generator=None: random_between(x, 0, high), aten.random.default: random_between
+    }
 
 
 def index_put(x, indices, values, accumulate=False, unsafe=False):
@@ -263,8 +282,8 @@ def index_put(x, indices, values, accumulate=False, unsafe=False):
 
 def random_between(x, low=0, high=None, generator=None):
     if high is None:  # all that the type tells apart
-        high = 2 ** {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}[x.dtype] + 1 if x.dtype.is_floating_point \
-            else 2 if x.dtype is torch.bool else torch.iinfo(x.dtype).max
+        digits = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8, torch.bool: 0}
+        high = 2**digits[x.dtype] + 1 if x.dtype in digits else torch.iinfo(x.dtype).max
     return aten.randint.low(low, high, list(x.shape), dtype=x.dtype, device=x.device)
 
 
@@ -295,7 +314,7 @@ def take_copies(graph):
             written[placeholders.index(node.args[0])] = node.args[1]
             node.replace_all_uses_with(node.args[1])
             graph.erase_node(node)
-    output.args = ([*written.values(), *output.args[0]],)
+    output.args = ([*written.values(), *output.args[0]], )
     return list(written)
 
 
@@ -303,23 +322,27 @@ def take_copies(graph):
 
 
 def missing(op, error, device):
-    reason = str(error).removeprefix("tilewright cannot compile this graph (strict=True):").split("\nWithout strict=True")[0].strip()
-    return (f"{registry.name_of(op)} does not run on '{device}': {reason}. What helps: move its tensors to the host for it (x.cpu()); "
-            f"register the device with fallback='host', so that this happens by itself; or write an emitter of the operation "
-            f"(tilewright/torch/ops_*.py). docs/pytorch-operations.md lists what is compiled")
+    reason = str(error).removeprefix("tilewright cannot compile this graph (strict=True):").split(
+        "\nWithout strict=True")[0].strip()
+    return (
+        f"{registry.name_of(op)} does not run on '{device}': {reason}. What helps: move its tensors to the host for it "
+        f"(x.cpu()); register the device with fallback='host', so that this happens by itself; or write an emitter of "
+        f"the operation (tilewright/torch/ops_*.py). docs/pytorch-operations.md lists what is compiled")
 
 
 def on_host(op, leaves, structure, device, generator):
-    """An operation that needs the data itself: on copies on the host, with random numbers under a seed of the device's generator."""
+    """An operation that needs the data itself: on copies on the host, with random numbers of its seed."""
     with seeds.drawn_from(generator):
         needs = any(a.name == "generator" for a in op._schema.arguments)
-        source = torch.Generator().manual_seed(seeds.number(device) & (2 ** 63 - 1)) if needs else None
+        source = torch.Generator().manual_seed(seeds.number(device) & (2**63 - 1)) if needs else None
     return run_on_host(op, structure, device, leaves, source)
 
 
 def run_on_host(op, structure, device, leaves, generator=None):
-    there = [copies.to_host(leaf) if isinstance(leaf, torch.Tensor) and leaf.device.type != "cpu" else torch.device("cpu")
-             if isinstance(leaf, torch.device) else leaf for leaf in leaves]
+    there = [
+        copies.to_host(leaf) if isinstance(leaf, torch.Tensor) and leaf.device.type != "cpu" else
+        torch.device("cpu") if isinstance(leaf, torch.device) else leaf for leaf in leaves
+    ]
     args, kwargs = pytree.tree_unflatten(there, structure)
     if generator is not None:
         kwargs["generator"] = generator
@@ -333,6 +356,9 @@ def run_on_host(op, structure, device, leaves, generator=None):
             copies.copy_from(theirs[name], target)
     returns = op._schema.returns
     values = [made] if len(returns) == 1 else list(made) if returns else []
-    values = [mine[alias_set(r)] if alias_set(r) else pytree.tree_map_only(torch.Tensor, lambda t: copies.to_device(t, device), value)
-              for value, r in zip(values, returns)]
+    values = [
+        mine[alias_set(r)]
+        if alias_set(r) else pytree.tree_map_only(torch.Tensor, lambda t: copies.to_device(t, device), value)
+        for value, r in zip(values, returns)
+    ]
     return values[0] if len(values) == 1 else tuple(values) if values else None

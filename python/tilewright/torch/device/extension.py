@@ -21,12 +21,14 @@ FLAGS = ("-std=c++20", "-O1", "-fPIC", "-shared", "-fvisibility=hidden")
 def compiler():
     """The path of a C++ compiler: that of $CXX, or the first of COMPILERS."""
     given = os.environ.get("CXX")
-    for name in (given,) if given else COMPILERS:
+    for name in (given, ) if given else COMPILERS:
         found = shutil.which(name)
         if found:
             return found
     looked = f"CXX is '{given}', which is no command" if given else f"none of {', '.join(COMPILERS)} is there"
-    raise SdkError(f"a device of PyTorch needs a C++ compiler once: {looked}; install one (apt-get install g++), or name it in CXX")
+    raise SdkError(
+        f"a device of PyTorch needs a C++ compiler once: {looked}; install one (apt-get install g++), or name it in CXX"
+    )
 
 
 def built():
@@ -36,10 +38,14 @@ def built():
     path = default_directory() / "extensions" / f"privateuse1-{digest[:32]}.so"
     if path.exists():
         return path
-    command = [compiler(), *FLAGS, f"-I{root}/include", str(SOURCE), f"-L{root}/lib", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{root}/lib"]
+    command = [
+        compiler(), *FLAGS, f"-I{root}/include",
+        str(SOURCE), f"-L{root}/lib", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{root}/lib"
+    ]
 
     def refusal(why):
         return SdkError(f"cannot write {path}: {why}; set TILEWRIGHT_CACHE_DIR to another directory")
+
     with whole_file(path, refusal, folders=True) as file:
         result = subprocess.run([*command, "-o", file.name], capture_output=True, text=True)
         if result.returncode:

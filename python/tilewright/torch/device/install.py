@@ -20,8 +20,9 @@ def install(name, target, plugins, run, driver, devices, fp, fallback):
     if before is not None:
         if (before.name, before.target) == (name, target):
             return before
-        raise OptionError(f"this process has the device '{before.name}' for {before.target} already; PyTorch has one place for a device "
-                          f"of this kind, so '{name}' needs a process of its own")
+        raise OptionError(
+            f"this process has the device '{before.name}' for {before.target} already; PyTorch has one place for one "
+            f"of this kind, so '{name}' needs a process of its own")
     one_of("run", run, RUNS)
     one_of("fallback", fallback, FALLBACKS)
     one_of("fp", fp, ("default", "strict", "fast"))
@@ -30,8 +31,10 @@ def install(name, target, plugins, run, driver, devices, fp, fallback):
         raise OptionError(f"driver={str(driver)!r} belongs to run='driver', but run is {run!r}")
     if not 1 <= devices <= 64:
         raise OptionError(f"devices is {devices}; it is 1 to 64")
-    boards = [DriverBoard(target, plugins, fp, driver, i) if run == "driver" else ProcessBoard(target, plugins, fp, run)
-              for i in range(devices)]
+    boards = [
+        DriverBoard(target, plugins, fp, driver, i) if run == "driver" else ProcessBoard(target, plugins, fp, run)
+        for i in range(devices)
+    ]
     if run != "driver":
         from ...compiler import describe
 
@@ -60,13 +63,19 @@ def one_of(what, value, known):
 
 def check_name(name):
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise OptionError(f"'{name}' cannot be the name of a device of PyTorch; it is a small letter, then small letters, digits or '_'")
+        raise OptionError(
+            f"'{name}' cannot be the name of a device of PyTorch; it is a small letter, then small ones, digits or '_'"
+        )
     if hasattr(torch, name):
         raise OptionError(f"'{name}' cannot be the name of a device of PyTorch, which has a torch.{name} of its own")
 
 
 def check_run(target, run, chip):
     if run == "host" and chip["refusal"]:
-        raise OptionError(f"programs of '{target}' do not run on this machine ({chip['refusal']}); take run='emulator' or run='model'")
+        raise OptionError(
+            f"programs of '{target}' do not run on this machine ({chip['refusal']}); take run='emulator' or run='model'"
+        )
     if run == "emulator" and chip["form"] == "functions":
-        raise OptionError(f"programs of '{target}' are functions of a processor, which nothing emulates; take run='host' or run='model'")
+        raise OptionError(
+            f"programs of '{target}' are functions of a processor, which nothing emulates; take run='host' or 'model'"
+        )

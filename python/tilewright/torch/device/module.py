@@ -25,7 +25,8 @@ def module(registered):
             index = chosen.index
         index = library.tilewright_current_device() if index is None or index == -1 else index
         if not 0 <= index < len(registered.boards):
-            raise RuntimeError(f"there is no device {name}:{index}; there are {len(registered.boards)}, the first is number 0")
+            raise RuntimeError(
+                f"there is no device {name}:{index}; there are {len(registered.boards)}, the first is number 0")
         return index
 
     def generator(device=None):
@@ -58,19 +59,32 @@ def module(registered):
     def get_amp_supported_dtype():
         return [torch.float16, torch.bfloat16]
 
-    made.__dict__.update(
-        is_available=lambda: True, is_initialized=lambda: True, init=lambda: None, _lazy_init=lambda: None, _is_in_bad_fork=lambda: False,
-        device_count=lambda: len(registered.boards), current_device=library.tilewright_current_device,
-        set_device=lambda device: library.tilewright_set_device(index_of(device)) and None, device=device_of,
-        get_device_name=lambda device=None: registered.boards[index_of(device)].name,
-        synchronize=synchronize, current_stream=lambda device=None: torch.Stream(device=f"{name}:{index_of(device)}"),
-        Stream=lambda device=None, **_: torch.Stream(device=f"{name}:{index_of(device)}"), Event=torch.Event,
-        manual_seed=lambda seed: generator().manual_seed(int(seed)), manual_seed_all=manual_seed_all,
-        initial_seed=lambda: generator().initial_seed(), seed=lambda: generator().seed(),
-        get_rng_state=lambda device=None: generator(device).get_state(),
-        set_rng_state=lambda state, device=None: generator(device).set_state(state),
-        memory_allocated=memory_allocated, max_memory_allocated=max_memory_allocated,
-        reset_peak_memory_stats=lambda device=None: library.tilewright_reset_peak(index_of(device)), empty_cache=lambda: None,
-        get_amp_supported_dtype=get_amp_supported_dtype, is_bf16_supported=lambda: True)
-    made.default_generators = tuple(torch.ops.tilewright_device.default_generator(i) for i in range(len(registered.boards)))
+    made.__dict__.update(is_available=lambda: True,
+                         is_initialized=lambda: True,
+                         init=lambda: None,
+                         _lazy_init=lambda: None,
+                         _is_in_bad_fork=lambda: False,
+                         device_count=lambda: len(registered.boards),
+                         current_device=library.tilewright_current_device,
+                         set_device=lambda device: library.tilewright_set_device(index_of(device)) and None,
+                         device=device_of,
+                         get_device_name=lambda device=None: registered.boards[index_of(device)].name,
+                         synchronize=synchronize,
+                         current_stream=lambda device=None: torch.Stream(device=f"{name}:{index_of(device)}"),
+                         Stream=lambda device=None, **_: torch.Stream(device=f"{name}:{index_of(device)}"),
+                         Event=torch.Event,
+                         manual_seed=lambda seed: generator().manual_seed(int(seed)),
+                         manual_seed_all=manual_seed_all,
+                         initial_seed=lambda: generator().initial_seed(),
+                         seed=lambda: generator().seed(),
+                         get_rng_state=lambda device=None: generator(device).get_state(),
+                         set_rng_state=lambda state, device=None: generator(device).set_state(state),
+                         memory_allocated=memory_allocated,
+                         max_memory_allocated=max_memory_allocated,
+                         reset_peak_memory_stats=lambda device=None: library.tilewright_reset_peak(index_of(device)),
+                         empty_cache=lambda: None,
+                         get_amp_supported_dtype=get_amp_supported_dtype,
+                         is_bf16_supported=lambda: True)
+    made.default_generators = tuple(
+        torch.ops.tilewright_device.default_generator(i) for i in range(len(registered.boards)))
     return made

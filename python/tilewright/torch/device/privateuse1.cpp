@@ -1,5 +1,5 @@
-// What PyTorch asks a device type for and takes only in C++: memory, a guard, generators, hooks, and the operations that
-// make tensors and views without computing. What the devices are, it is told through the C functions at the end.
+// What PyTorch asks a device type for and takes only in C++: memory, a guard, generators, hooks, and the operations
+// that make tensors and views without computing. What the devices are, it is told through the C functions at the end.
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
@@ -295,7 +295,9 @@ void copyRegion(at::Tensor to, const at::Tensor &from) {
   check((in ? device.copyIn : device.copyOut)(device.context, target, source, bytes, &error), error);
 }
 
-std::optional<at::Generator> generatorOf(int64_t index) { return defaultGenerator(static_cast<c10::DeviceIndex>(index)); }
+std::optional<at::Generator> generatorOf(int64_t index) {
+  return defaultGenerator(static_cast<c10::DeviceIndex>(index));
+}
 
 int64_t drawSeed(std::optional<at::Generator> generator, c10::Device device) {
   at::Generator source = generator && generator->defined() ? *generator : defaultGenerator(indexOf(device));

@@ -5,11 +5,11 @@ import dataclasses
 
 @dataclasses.dataclass
 class Registered:
-    name: str                # of the type of device
-    target: str              # "TARGET[:CHIP]"
-    fallback: str            # "error" or "host"
-    boards: list             # of each number of the device (`boards.py`)
-    kernels: tuple = ()      # what PyTorch calls, as long as it is held here
+    name: str  # of the type of device
+    target: str  # "TARGET[:CHIP]"
+    fallback: str  # "error" or "host"
+    boards: list  # of each number of the device (`boards.py`)
+    kernels: tuple = ()  # what PyTorch calls, as long as it is held here
 
 
 _device = None

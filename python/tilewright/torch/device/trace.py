@@ -13,8 +13,8 @@ from ..importer import Importer
 
 
 def in_own_thread(function, *arguments):
-    """What the function gives in a thread of its own: in that of an operation, the dispatcher has left the keys of autograd and of
-    functionalisation behind, which tracing needs."""
+    """What the function gives in a thread of its own: in that of an operation, the dispatcher has left the keys of
+    autograd and of functionalisation behind, which tracing needs."""
     result = []
 
     def run():
@@ -23,8 +23,10 @@ def in_own_thread(function, *arguments):
             result.append((function(*arguments), None))
         except BaseException as error:
             result.append((None, error))
+
     thread = threading.Thread(target=run, name="tilewright-trace")
-    messages = logging.getLogger("torch._subclasses.fake_tensor")  # what is wrong with the sizes is the caller's error, once
+    messages = logging.getLogger(
+        "torch._subclasses.fake_tensor")  # what is wrong with the sizes is the caller's error, once
     before, messages.disabled = messages.disabled, True
     thread.start()
     thread.join()
@@ -36,7 +38,8 @@ def in_own_thread(function, *arguments):
 
 
 def program(function, inputs, board, name):
-    """The program of a function of a function of a list of tensors: `inputs` are their shapes (a text is a dynamic size) and types; row-major on both sides."""
+    """The program of a function of a list of tensors: `inputs` are their shapes (a text is a dynamic size) and types;
+    row-major on both sides."""
     registry.load()
     return board.compile(in_own_thread(text_of, function, inputs), name)
 
@@ -48,7 +51,8 @@ def text_of(function, inputs):
     for shape, dtype in inputs:
         example = torch.empty([7 if isinstance(n, str) else n for n in shape], dtype=dtype, device="meta")
         context = StatelessSymbolicContext(
-            dynamic_sizes=[DimDynamic.DYNAMIC if isinstance(n, str) else DimDynamic.STATIC for n in shape]) if dynamic else None
+            dynamic_sizes=[DimDynamic.DYNAMIC if isinstance(n, str) else DimDynamic.STATIC
+                           for n in shape]) if dynamic else None
         fakes.append(mode.from_tensor(example, symbolic_context=context))
     with mode:
         module = make_fx(function, decomposition_table=decompositions.table(), _allow_non_fake_inputs=True)(fakes)
