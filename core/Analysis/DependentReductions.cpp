@@ -26,6 +26,18 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
+/// `expr` in its simplest form, over the dimensions and symbols that it has.
+static AffineExpr simplified(AffineExpr expr) {
+  unsigned dims = 0, symbols = 0;
+  expr.walk([&](AffineExpr each) {
+    if (auto dim = dyn_cast<AffineDimExpr>(each))
+      dims = std::max(dims, dim.getPosition() + 1);
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(each))
+      symbols = std::max(symbols, symbol.getPosition() + 1);
+  });
+  return simplifyAffineExpr(expr, dims, symbols);
+}
+
 //===-- Terms -------------------------------------------------------------===//
 
 const Term *DependentReductions::intern(Term term) {
@@ -230,7 +242,7 @@ static AffineExpr boundOver(AffineMap map, ValueRange operands, unsigned i,
   SmallVector<AffineExpr> dims, symbols;
   for (auto [at, operand] : llvm::enumerate(operands))
     (at < map.getNumDims() ? dims : symbols).push_back(expressionOf(operand));
-  return simplifyAffineExpr(map.getResult(i).replaceDimsAndSymbols(dims, symbols), 1 << 16, 1 << 16);
+  return simplified(map.getResult(i).replaceDimsAndSymbols(dims, symbols));
 }
 
 RawAccess ChainReader::rawAccess(Operation *op, const RawStatement &statement) {
@@ -248,7 +260,7 @@ RawAccess ChainReader::rawAccess(Operation *op, const RawStatement &statement) {
       AffineExpr first = boundOver(around.getLowerBoundMap(), around.getLowerBoundOperands(), 0, expressionOf);
       for (unsigned i = 0; i < around.getUpperBoundMap().getNumResults(); ++i)
         if (boundOver(around.getUpperBoundMap(), around.getUpperBoundOperands(), i, expressionOf) ==
-            simplifyAffineExpr(first + 1, 1 << 16, 1 << 16))
+            simplified(first + 1))
           return first;
     }
     unsigned at = llvm::find(chain.symbols, operand) - chain.symbols.begin();
@@ -262,7 +274,7 @@ RawAccess ChainReader::rawAccess(Operation *op, const RawStatement &statement) {
   RawAccess access;
   access.memref = memref;
   for (AffineExpr index : map.getResults())
-    access.indices.push_back(simplifyAffineExpr(index.replaceDimsAndSymbols(dims, symbols), 1 << 16, 1 << 16));
+    access.indices.push_back(simplified(index.replaceDimsAndSymbols(dims, symbols)));
   return access;
 }
 
@@ -315,7 +327,7 @@ static std::optional<std::pair<std::optional<unsigned>, AffineExpr>> shifted(Aff
     }
   if (!loop)
     return std::pair(loop, index);
-  AffineExpr distance = simplifyAffineExpr(index - getAffineDimExpr(*loop, index.getContext()), 1 << 16, 1 << 16);
+  AffineExpr distance = simplified(index - getAffineDimExpr(*loop, index.getContext()));
   if (distance.isFunctionOfDim(*loop))
     return std::nullopt;
   return std::pair(loop, distance);

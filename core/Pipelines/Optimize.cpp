@@ -40,13 +40,13 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
     pm.addNestedPass<func::FuncOp>(createPermuteArrays());
   }
   pm.addNestedPass<func::FuncOp>(createFuseHalos());
-  if (!lanes) {
-    pm.addNestedPass<func::FuncOp>(createScheduleChains());
-    pm.addNestedPass<func::FuncOp>(createTileAndFuse());
-    pm.addNestedPass<func::FuncOp>(createPlaceTiles());
-  }
-  if (lanes)
+  pm.addNestedPass<func::FuncOp>(createScheduleChains());
+  pm.addNestedPass<func::FuncOp>(createTileAndFuse());
+  pm.addNestedPass<func::FuncOp>(createPlaceTiles());
+  if (lanes) {
+    pm.addNestedPass<func::FuncOp>(createMapToUnits());
     pm.addNestedPass<func::FuncOp>(createSplitReductions());
+  }
   pm.addNestedPass<func::FuncOp>(createMapContractions());
   if (!lanes && !staged)
     pm.addNestedPass<func::FuncOp>(createHoistPacking());

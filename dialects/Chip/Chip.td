@@ -208,6 +208,8 @@ class Variant<string name_, Chip like> : Chip<name_> {
   let exp2_f32 = like.exp2_f32;
   let ldexp_f32 = like.ldexp_f32;
   let ldexp_f64 = like.ldexp_f64;
+  let native_exp2_f32 = like.native_exp2_f32;
+  let native_max_f32 = like.native_max_f32;
   let convert_bf16_f32 = like.convert_bf16_f32;
   let convert_f32_bf16 = like.convert_f32_bf16;
   let load = like.load;

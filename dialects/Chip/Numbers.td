@@ -42,6 +42,8 @@ class ArithmeticNumbers {
   Fact exp2_f32 = ?;         // PerClock, of an instruction or of the polynomial that stands for it
   Fact ldexp_f32 = ?;        // PerClock; unset: no such instruction, powers of two are put together from bits
   Fact ldexp_f64 = ?;        // PerClock
+  Fact native_exp2_f32 = ?;  // PerClock; unset: no instruction for 2^x that is right to two units in the last place
+  Fact native_max_f32 = ?;   // PerClock; unset: no instructions for the larger of two, NaN kept or not
   Fact convert_bf16_f32 = ?; // PerClock
   Fact convert_f32_bf16 = ?; // PerClock
 }

@@ -293,8 +293,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " iterations; loops count from 0, tiles have at least one";
     if (!seen.insert(each.getLoop()).second)
       return emitError() << "schedule: loop " << each.getLoop() << " is cut twice";
-    if (each.getSpread() && spread)
-      return emitError() << "schedule: two loops are spread over the members of level \"" << level << "\"";
+    if (each.getSpread() && spread && !placements.empty())
+      return emitError() << "schedule: two loops are spread over the members of level \"" << level
+                         << "\", and arrays are placed";
     spread |= each.getSpread();
   }
   if (members > 1 && !spread)

@@ -144,7 +144,7 @@ def Tile_TiledLoopAttr : Tile_Attr<"TiledLoop", "loop"> {
   let description = [{
     `loop` counts the loops of the scheduled operations in the order in which they are written, from 0. `tile` iterations
     are one tile; the last tile may be smaller. Tiles of the loop that is `spread` are shared out to the members of the
-    schedule's level.
+    schedule's level. Several loops are spread where each member has one tile, all tiles are whole, and nothing is placed.
 
     ```mlir
     #tile.loop<loop = 0, tile = 16, spread = true>

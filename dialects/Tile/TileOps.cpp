@@ -72,6 +72,21 @@ LogicalResult JoinOp::verify() {
   return success();
 }
 
+LogicalResult SplitOp::verify() {
+  if (getParts().size() < 2)
+    return emitOpError() << "gives two fragments or more, got " << getParts().size();
+  auto part = cast<FragmentType>(getParts().front().getType());
+  if (part.isOpaque() || getWhole().getType().isOpaque())
+    return emitOpError() << "takes fragments in the registers of lanes, got " << getWhole().getType() << " and "
+                         << part;
+  if (!llvm::all_of(getParts().getTypes(), [&](Type type) { return type == part; }))
+    return emitOpError() << "gives fragments of one type";
+  if (FragmentType expected = JoinOp::typeOf(part, getParts().size()); getWhole().getType() != expected)
+    return emitOpError() << "into " << getParts().size() << " " << part << " takes a " << expected << ", got "
+                         << getWhole().getType();
+  return success();
+}
+
 //===-- mma ---------------------------------------------------------------===//
 
 LogicalResult MmaOp::verify() {

@@ -120,6 +120,23 @@ def Tile_JoinOp : Tile_Op<"join", [Pure, SameTypeOperands]> {
   let hasVerifier = 1;
 }
 
+def Tile_SplitOp : Tile_Op<"split", [Pure]> {
+  let summary = "A matrix as matrices side by side";
+  let description = [{
+    The inverse of `tile.join`: what one access loads for several products. The results are of one type, two or more.
+
+    ```mlir
+    %a, %b = tile.split %c : !tile.fragment<16x16xf16, #b16> -> !tile.fragment<16x8xf16, #b8>, !tile.fragment<16x8xf16, #b8>
+    ```
+
+    Lowers to parts of the vector.
+  }];
+  let arguments = (ins Tile_FragmentType:$whole);
+  let results = (outs Variadic<Tile_FragmentType>:$parts);
+  let assemblyFormat = "$whole attr-dict `:` type($whole) `->` type($parts)";
+  let hasVerifier = 1;
+}
+
 //===-- Memory accesses ---------------------------------------------------===//
 
 class Tile_AccessOp<string mnemonic, list<Trait> traits = []>

@@ -159,12 +159,14 @@ class Gpu<string name, string architecture, string ptx, int sms, int mhz, int gi
   let laneInstructions = Instructions;
   let issue = Fact<PerClock<4>, Guide>; let fma_f32 = Fact<PerClock<lanes, 32>, Guide>;
   let add_f32 = Fact<PerClock<lanes, 32>, Guide>; let exp2_f32 = Fact<PerClock<16, 32>, Guide>;
+  let native_exp2_f32 = exp2_f32; let native_max_f32 = Fact<PerClock<64, 32>, Guide>;
   let load = Fact<PerClock<1>, Guide>; let store = Fact<PerClock<1>, Guide>; let shuffle = Fact<PerClock<1>, Guide>;
 }
 
 defvar SheetT4 = Cited<"NVIDIA T4 data sheet, Turing whitepaper">;
 def T4 : Gpu<"T4", "sm_75", "ptx70", 40, 1590, 16, 320, 4, 1280, 64, 64, SheetT4> {
   let summary = "NVIDIA T4 (Turing)";
+  let native_max_f32 = ?; // its maxima lose a NaN
   let copies = [LdMatrix];
   let units = TuringUnits;
   let costs = [UnitCost<mma_m16n8k8_f16_f32, Cycles<8>, Cycles<25>, SheetT4>,

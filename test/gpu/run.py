@@ -148,12 +148,13 @@ def machine(device):
 
 
 def modelled(path):
-    """Seconds that the cost model expects of the contraction, from the decisions beside the artifact; None: it has none."""
+    """Seconds that the cost model expects of the contraction, or of the chain of some, from the decisions beside the artifact;
+    None: it has none."""
     try:
         decisions = json.loads(path.with_suffix(".json").read_text())
     except (OSError, ValueError):
         return None
-    return next((d["choice"].get("seconds") for d in decisions if d.get("decision") == "contraction"), None)
+    return next((d["choice"].get("seconds") for d in decisions if d.get("decision") in ("contraction", "tile-program")), None)
 
 
 COLUMNS = ["program", "us", "speed", "model us", "error/tol.", "libraries us", "torch.compile us", "of libraries", "of the best"]

@@ -80,8 +80,8 @@ static bool isLinearAlong(const Access &access, unsigned dim) {
                       [&](AffineExpr result) { return linearCoefficient(result, dim).has_value(); });
 }
 
-/// Whether `unit` multiplies these operands into this accumulator over the lanes of one subgroup.
-static bool computes(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy, bool fast) {
+bool tilewright::computesOnLanes(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy,
+                                 bool fast) {
   for (const UnitOperand *operand : {&unit.a, &unit.b, &unit.c})
     if (operand->residence != Residence::LaneRegisters || operand->layout.numLanes() != hierarchy.lanes)
       return false;
@@ -247,7 +247,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
   const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
   PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
-    if (!computes(unit, c, hierarchy, freedom.fast))
+    if (!computesOnLanes(unit, c, hierarchy, freedom.fast))
       continue;
     shortage.unit = true;
     const bool isSliced = maySlice(unit, c, freedom);

@@ -174,6 +174,8 @@ std::optional<int64_t> forcedValue(LanePlanOverrides overrides, llvm::StringRef 
 bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
 /// Whether the elements of these operands and this accumulator are those of `unit`. `fast`: it may round them.
 bool takesElements(const MatrixUnit &unit, const Contraction &contraction, bool fast);
+/// Whether `unit` multiplies these operands into this accumulator over the lanes of one subgroup, in their registers.
+bool computesOnLanes(const MatrixUnit &unit, const Contraction &contraction, const LaneHierarchy &hierarchy, bool fast);
 /// The memory dimension inside, but for those of one element, has step 1 along `dim`, and no other one moves.
 bool isContiguousAlong(const Access &access, unsigned dim);
 /// Registers of a lane beside accumulators and fragments: addresses, loop counters, predicates.

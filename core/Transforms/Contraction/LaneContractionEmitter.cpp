@@ -30,8 +30,8 @@ void LaneContractionNest::emit() {
   // The blocks of a cluster lie one below the other.
   auto block = [&](llvm::function_ref<void()> body) {
     auto allocate = [&] {
-      sharedA = alloc(p.a, p.blockM(), c.a.element);
-      sharedB = alloc(p.b, p.blockN(), c.b.element);
+      bufferA.allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
+      bufferB.allocate(builder(), space.loc, p.stages, hierarchy.scratchpad);
       if (p.subgroupsK > 1)
         exchanged = allocExchange();
       body();
@@ -104,18 +104,6 @@ void LaneContractionNest::tile(ArrayRef<AffineExpr> block) {
     col = blockCol + localCol;
     subgroup();
   });
-}
-
-Value LaneContractionNest::alloc(const StagedTile &tile, int64_t free, Type element) {
-  SmallVector<int64_t> shape{p.stages, tile.kInner ? free : p.depth, tile.kInner ? p.depth : free};
-  if (inBlocks(tile))
-    shape = {p.stages, free / tile.line, p.depth, tile.line};
-  auto type = MemRefType::get(shape, element, AffineMap(), builder().getStringAttr(hierarchy.scratchpad));
-  tile::ArrangementAttr arrangement;
-  if (tile.swizzleBits || tile.padding)
-    arrangement = tile::ArrangementAttr::get(builder().getContext(), tile.swizzleBits, tile.swizzleBase,
-                                             tile.swizzleShift, tile.swizzleAgain, tile.padding, 1);
-  return tile::AllocOp::create(builder(), space.loc, type, ValueRange(), arrangement);
 }
 
 AffineMap LaneContractionNest::elements(const Access &access) {

@@ -18,6 +18,7 @@
 
 #include "core/Analysis/ElementType.h"
 #include "core/Transforms/Contraction/LaneContractionEmitter.h"
+#include "core/Transforms/Contraction/StagedBuffer.h"
 #include "core/Transforms/Utils/IterationSpace.h"
 
 namespace tilewright {
@@ -28,7 +29,8 @@ public:
   LaneContractionNest(mlir::OpBuilder &builder, mlir::Location loc, const ContractionTask &task,
                       const LaneContractionPlan &plan, const LaneHierarchy &hierarchy, bool engine)
       : task(task), c(task.contraction), p(plan), unit(*plan.unit), hierarchy(hierarchy), engine(engine),
-        space(builder, loc) {}
+        space(builder, loc), bufferA(c.a, p.a, true, p.mDim, p.kDim, p.blockM(), p.depth, p.engine),
+        bufferB(c.b, p.b, false, p.nDim, p.kDim, p.blockN(), p.depth, p.engine) {}
   void emit();
 
 private:
@@ -41,13 +43,9 @@ private:
   tile::FragmentType fragment(const UnitOperand &operand, mlir::Type element) {
     return tile::FragmentType::get(operand.rows, operand.cols, element, operand.layout);
   }
-  mlir::Value alloc(const StagedTile &tile, int64_t free, mlir::Type element);
   mlir::Value allocExchange();
-  mlir::Value copy(const ContractionOperand &operand, const StagedTile &tile, mlir::Value buffer, bool isA,
-                   mlir::AffineExpr k, mlir::AffineExpr stage, int64_t block = 0);
+  mlir::Value copy(bool isA, mlir::AffineExpr k, mlir::AffineExpr stage, int64_t block = 0);
   llvm::SmallVector<mlir::Value> copyTiles(mlir::AffineExpr k, mlir::AffineExpr stage);
-  /// The tile lies in blocks of lines along the free dimension.
-  static bool inBlocks(const StagedTile &tile) { return tile.line && !tile.kInner; }
   void tile(llvm::ArrayRef<mlir::AffineExpr> place);
   /// Of one k of the unit, over the rows and the columns of the subgroup's tile.
   struct Fragments {
@@ -88,8 +86,9 @@ private:
   bool kInside = false; // the copies to be written lie inside along k
   bool isLast = true;   // they may be those of the last step
   IterationSpace space;
-  mlir::Value sharedA, sharedB, exchanged; // tiles of a stage; sums of slices, null: there is one slice
-  mlir::AffineExpr rank;                   // of the block in its cluster
+  StagedBuffer bufferA, bufferB;
+  mlir::Value exchanged;                                             // sums of slices, null: there is one slice
+  mlir::AffineExpr rank;                                             // of the block in its cluster
   mlir::AffineExpr blockRow, blockCol, row, col, localRow, localCol; // of the block, of the subgroup, inside the block
   mlir::AffineExpr slice, inSlice;                                   // of the subgroup, its number there
 };

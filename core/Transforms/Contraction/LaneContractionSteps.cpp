@@ -18,82 +18,26 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// One stage of an operand from position `k` of the sum on; where tiles lie in blocks of lines, one of them.
-Value LaneContractionNest::copy(const ContractionOperand &operand, const StagedTile &tile, Value buffer, bool isA,
-                                AffineExpr k, AffineExpr stage, int64_t block) {
-  unsigned freeDim = isA ? p.mDim : p.nDim;
-  AffineExpr free = isA ? blockRow : blockCol;
-  int64_t width = isA ? p.blockM() : p.blockN();
-  SmallVector<AffineExpr> place{stage, constant(0), constant(0)};
-  SmallVector<AffineExpr> into{constant(0), dim(0), dim(1)};
-  if (inBlocks(tile)) {
-    free = free + block * tile.line;
-    width = tile.line;
-    place.insert(place.begin() + 1, constant(block));
-    into.insert(into.begin(), constant(0));
-  }
-  space.at[freeDim] = free;
-  space.at[p.kDim] = k;
-  auto [map, operands] = space.address(operand.access);
-  auto [target, targetOperands] = space.map(place);
-  unsigned freePlace = tile.kInner ? 0 : 1, kPlace = 1 - freePlace;
-  SmallVector<AffineExpr> from;
-  for (AffineExpr result : operand.access.map.getResults())
-    from.push_back(dim(freePlace) * *linearCoefficient(result, freeDim) +
-                   dim(kPlace) * *linearCoefficient(result, p.kDim));
-  SmallVector<int64_t> shape{width, p.depth};
-  SmallVector<AffineExpr> left{space.extent(freeDim) - free, space.extent(p.kDim) - k};
-  if (!tile.kInner) {
-    std::swap(shape[0], shape[1]);
-    std::swap(left[0], left[1]);
-  }
-  // No check where the size is a multiple of what the blocks cover; a multi-stage buffer that lanes fill reads ahead
-  // along k.
+/// One stage of an operand from position `k` of the sum on; where tiles lie in blocks of lines, one of them. No check
+/// where the size is a multiple of what the blocks cover; a multi-stage buffer that lanes fill reads ahead along k.
+Value LaneContractionNest::copy(bool isA, AffineExpr k, AffineExpr stage, int64_t block) {
   auto divides = [&](AffineExpr extent, int64_t size) {
     auto number = dyn_cast<AffineConstantExpr>(extent);
     return number && number.getValue() % size == 0;
   };
-  bool freeEnds = divides(space.extent(freeDim), isA ? p.blockM() * p.cluster : p.blockN());
-  bool kEnds = kInside || (divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty()));
-  AffineMap validMap;
-  SmallVector<Value> validOperands;
-  if (!freeEnds || !kEnds) {
-    if (freeEnds)
-      left[freePlace] = constant(shape[freePlace]);
-    if (kEnds)
-      left[kPlace] = constant(shape[kPlace]);
-    if (tile.over && !freeEnds && !isLast) { // whole vectors, the last of which ends in the array's next row
-      int64_t vector = tile.looseElements(elementBytes(operand.element));
-      left[freePlace] = left[freePlace].ceilDiv(vector) * vector;
-    }
-    std::tie(validMap, validOperands) = space.map(left);
-  }
-  auto copy = tile::CopyOp::create(builder(), space.loc, operand.access.memref, map, operands,
-                                   AffineMap::get(2, 0, from, builder().getContext()), buffer, target, targetOperands,
-                                   AffineMap::get(2, 0, into, builder().getContext()), shape, validMap, validOperands,
-                                   llvm::to_vector_of<int64_t>(operand.bounded));
-  if (tile.near)
-    copy->setAttr(turnAttr,
-                  builder().getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near, tile.beside}));
-  if (tile.direct)
-    copy->setAttr(directAttr, builder().getUnitAttr());
-  if (tile.begin)
-    copy->setAttr(looseAttr, builder().getI64IntegerAttr(tile.begin));
-  if (tile.held)
-    copy->setAttr(heldAttr, builder().getUnitAttr());
-  if (!p.engine.empty())
-    copy->setAttr(engineAttr, builder().getStringAttr(p.engine));
-  return copy;
+  StagedPlace place{isA ? blockRow : blockCol, k, stage};
+  place.freeEnds = divides(space.extent(isA ? p.mDim : p.nDim), isA ? p.blockM() * p.cluster : p.blockN());
+  place.kEnds = kInside || (divides(space.extent(p.kDim), p.depth) && (p.stages == 1 || !p.engine.empty()));
+  place.wholeVectors = (isA ? p.a : p.b).over && !place.freeEnds && !isLast;
+  return (isA ? bufferA : bufferB).copy(space, place, block);
 }
 
 /// Both operands of one stage.
 SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage) {
   SmallVector<Value> tokens;
   for (bool isA : {true, false}) {
-    const StagedTile &tile = isA ? p.a : p.b;
-    int64_t blocks = inBlocks(tile) ? (isA ? p.blockM() : p.blockN()) / tile.line : 1;
-    for (int64_t block = 0; block < blocks; ++block)
-      tokens.push_back(copy(isA ? c.a : c.b, tile, isA ? sharedA : sharedB, isA, k, stage, block));
+    for (int64_t block = 0, blocks = (isA ? bufferA : bufferB).blocks(); block < blocks; ++block)
+      tokens.push_back(copy(isA, k, stage, block));
   }
   return tokens;
 }
@@ -101,29 +45,13 @@ SmallVector<Value> LaneContractionNest::copyTiles(AffineExpr k, AffineExpr stage
 /// The fragments of a unit's k at `k` of the slice's part of a stage.
 LaneContractionNest::Fragments LaneContractionNest::loadFragments(AffineExpr stage, int64_t k) {
   AffineExpr inStage = slice * p.sliceDepth() + k;
-  auto load = [&](Value buffer, const UnitOperand &own, const ContractionOperand &operand, const StagedTile &tile,
-                  bool isA, AffineExpr free) {
-    SmallVector<AffineExpr> place{stage, free, inStage};
-    if (!tile.kInner)
-      std::swap(place[1], place[2]);
-    bool straight = isA == tile.kInner; // rows of the fragment are rows of the buffer
-    SmallVector<AffineExpr> from{constant(0), straight ? dim(0) : dim(1), straight ? dim(1) : dim(0)};
-    if (inBlocks(tile)) {
-      place = {stage, free.floorDiv(tile.line), inStage, constant(0)};
-      AffineExpr inner = from[2];
-      from = {constant(0), inner.floorDiv(tile.line), from[1], inner % tile.line};
-    }
-    auto [map, operands] = space.map(place);
-    AffineMap elements = AffineMap::get(2, 0, from, builder().getContext());
-    return tile::LoadOp::create(builder(), space.loc, fragment(own, elementOf(own, operand.element)), buffer, operands,
-                                AffineMapAttr::get(map), AffineMapAttr::get(elements), AffineMapAttr(), ValueRange())
-        .getResult();
-  };
   Fragments loaded;
   for (int64_t tm = 0; tm < p.tilesM; ++tm)
-    loaded.a.push_back(load(sharedA, unit.a, c.a, p.a, true, localRow + tm * unit.m));
+    loaded.a.push_back(
+        bufferA.load(space, fragment(unit.a, elementOf(unit.a, c.a.element)), stage, localRow + tm * unit.m, inStage));
   for (int64_t tn = 0; tn < p.tilesN; ++tn)
-    loaded.b.push_back(load(sharedB, unit.b, c.b, p.b, false, localCol + tn * unit.n));
+    loaded.b.push_back(
+        bufferB.load(space, fragment(unit.b, elementOf(unit.b, c.b.element)), stage, localCol + tn * unit.n, inStage));
   return loaded;
 }
 
@@ -210,8 +138,8 @@ SmallVector<Value> LaneContractionNest::reduce(unsigned which, ValueRange accumu
 SmallVector<Value> LaneContractionNest::single(ValueRange accumulators) {
   return space.reduce(constant(0), space.extent(p.kDim).ceilDiv(p.depth), accumulators,
                       [&](AffineExpr iv, ValueRange args) {
-                        Value a = copy(c.a, p.a, sharedA, true, iv * p.depth, constant(0));
-                        Value b = copy(c.b, p.b, sharedB, false, iv * p.depth, constant(0));
+                        Value a = copy(true, iv * p.depth, constant(0));
+                        Value b = copy(false, iv * p.depth, constant(0));
                         tile::WaitOp::create(builder(), space.loc, ValueRange{a, b});
                         return multiply(args, constant(0));
                       });
@@ -228,8 +156,8 @@ SmallVector<Value> LaneContractionNest::prefetch(int64_t k, ValueRange accumulat
   auto copyStep = [&](AffineExpr step, std::optional<int64_t> number) {
     kInside = !number || *number < whole;
     isLast = number && *number + 1 == steps;
-    coming.push_back(copy(c.a, p.a, sharedA, true, step * p.depth, step % p.stages));
-    coming.push_back(copy(c.b, p.b, sharedB, false, step * p.depth, step % p.stages));
+    coming.push_back(copy(true, step * p.depth, step % p.stages));
+    coming.push_back(copy(false, step * p.depth, step % p.stages));
     kInside = false;
     isLast = true;
   };
@@ -309,7 +237,7 @@ SmallVector<Value> LaneContractionNest::ring(ValueRange accumulators) {
     SmallVector<Value> tokens;
     for (bool isA : {true, false})
       if (const StagedTile &tile = isA ? p.a : p.b; (engine && !tile.held) == byEngine)
-        tokens.push_back(copy(isA ? c.a : c.b, tile, isA ? sharedA : sharedB, isA, step * p.depth, stage));
+        tokens.push_back(copy(isA, step * p.depth, stage));
     return tokens;
   };
   auto wait = [&](ValueRange tokens) {

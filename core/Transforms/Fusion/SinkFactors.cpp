@@ -103,6 +103,9 @@ static bool isAtMostOne(const Contraction &c, AffineForOp root) {
 
 /// The factor of `operand`, if all is such that the sum may take it.
 static std::optional<FactoredOperand> findFactor(const Contraction &c, const ContractionOperand &operand) {
+  // A sum of nothing is zero, whatever the factor is.
+  if (llvm::any_of(c.k, [&](unsigned d) { return c.nest.tripCounts[d].value_or(0) == 0; }))
+    return std::nullopt;
   FactoredOperand found;
   found.root = findProducer(c, operand);
   Operation *product = Nest(c.nest).root();

@@ -13,6 +13,7 @@
 #include "core/Transforms/Schedule/NestTimes.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Transforms/Contraction/ScratchpadContractionEmitter.h"
 #include "core/Transforms/Contraction/SharedOperands.h"
 #include "core/Transforms/Fusion/ContractionGroup.h"
@@ -36,6 +37,8 @@ double tilewright::bytesOf(const Access &access, const Nest &nest) {
 NestTimes::NestTimes(const TargetDescription &chip) : chip(chip), pass(chip) {
   if (chip.graph().threadMemory() && chip.graph().backing())
     cores = CoreHierarchy::of(chip);
+  if (chip.graph().hasBlocks())
+    blocks = LaneHierarchy::of(chip.graph());
 }
 
 double NestTimes::packSeconds(double bytes, int64_t elementBytes) const {
@@ -53,7 +56,7 @@ struct Touched {
 };
 } // namespace
 
-static Touched touchedBy(ArrayRef<Operation *> ops, const MemoryModel &model, int64_t instructionsOf(Operation *)) {
+static Touched touchedBy(ArrayRef<Operation *> ops, const PassModel &model, int64_t instructionsOf(Operation *)) {
   Touched pass;
   for (Operation *op : ops) {
     FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op));
@@ -90,7 +93,7 @@ double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &plac
            });
   };
   auto stays = [&](Value memref) { return cores && isNear(memref, *cores); };
-  Touched touched = touchedBy(ops, pass.caches(), cores ? coreInstructionsOf : instructionsOf);
+  Touched touched = touchedBy(ops, pass, cores ? coreInstructionsOf : instructionsOf);
   // Copies of a placed array are waited for; others come and go beside the work, as nests have that are scheduled
   // alone.
   PassWork work = touched.work, copiedIn, copiedOut;
@@ -104,6 +107,8 @@ double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &plac
       if (&copied == &work)
         work.again += std::min(bytes, touched.read.lookup(memref));
     }
+  if (blocks) // one launch
+    return pass.seconds(work);
   double seconds = pass.secondsOfMember(work);
   for (const PassWork &copied : {copiedIn, copiedOut})
     if (copied.read + copied.written > 0)
@@ -151,6 +156,16 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
                                           tailShapeOf(task, *cores), options, reason);
     if (!plan)
       return std::nullopt;
+    group.seconds = plan->seconds;
+    return group;
+  }
+  if (blocks) {
+    NumericFreedom freedom;
+    freedom.mayReassociate = options.mayReassociate;
+    auto plan = planLaneContraction({contraction, freedom}, chip, *blocks, reason);
+    if (!plan)
+      return std::nullopt;
+    group.ops = gatherGroup(task);
     group.seconds = plan->seconds;
     return group;
   }

@@ -54,8 +54,9 @@ struct NestTimes {
 
   const TargetDescription &chip;
   PassModel pass;
-  PlanOptions options;                // but for the number of threads
-  std::optional<CoreHierarchy> cores; // that have a scratchpad
+  PlanOptions options;                 // but for the number of threads
+  std::optional<CoreHierarchy> cores;  // that have a scratchpad
+  std::optional<LaneHierarchy> blocks; // of lanes, whose nests are launches
 
 private:
   std::optional<NestGroup> contractionOf(const Contraction &contraction, const NestPlace &place,

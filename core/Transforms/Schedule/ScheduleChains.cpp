@@ -33,6 +33,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/TileSets.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
+#include "core/CostModel/Schedules/TileProgramModel.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Schedule/NestTimes.h"
 #include "core/Transforms/Tile/TileNests.h"
@@ -57,12 +58,15 @@ using namespace tilewright;
 static constexpr double leastGain = 0.08;
 /// Nests of a range, and sizes of a tile that are looked at.
 static constexpr size_t mostNests = 24, mostTiles = 6;
+/// Rows of a block, and iterations of a step of its sums.
+static constexpr int64_t fewestRows = 16, mostRows = 256, shortestStep = 16, longestStep = 128;
 
 namespace {
 /// Tiles of the last nest of a range: single iterations of the loops before `loop`, `tile` of that loop.
 struct Tiling {
   unsigned loop = 0;
   int64_t tile = 1;
+  int64_t step = 0;  // iterations of the reductions that are one step; 0: all of them
   int64_t bytes = 0; // of a tile's part of the arrays between the nests
   double seconds = 0;
   SmallVector<Value> placed; // other arrays that tiles have a part of in the scratchpad
@@ -108,6 +112,9 @@ private:
   double secondsOnCaches(const NestRange &range, ArrayRef<NestGroup> groups, AffineForOp innermost, double all,
                          double ofBusiest) const;
   std::optional<double> secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const;
+  bool mayGain(const NestRange &range, double apart, int64_t contractions) const;
+  std::vector<Tiling> tilingsOfBlocks(const NestRange &range) const;
+  std::optional<double> secondsOnFragments(tile::ParallelOp tiles, int64_t blocks) const;
   tile::ScheduleAttr scheduleOf(const NestRange &range, const Tiling &tiling) const;
   void attach(const NestRange &range) const;
 
@@ -218,9 +225,44 @@ std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, do
   return range;
 }
 
+/// Tiles of rows for blocks, each with steps along what the nests sum over: powers of two that divide both, the last
+/// loop of more than one iteration before that of the columns.
+std::vector<Tiling> ChainScheduler::tilingsOfBlocks(const NestRange &range) const {
+  std::vector<Tiling> result;
+  Nest last = *analyzeNest(range.nests.back());
+  if (last.depth() < 2 || !times.options.mayReassociate) // steps add up in another order
+    return result;
+  unsigned loop = last.depth() - 2;
+  int64_t longest = 1; // of the loops that are summed over
+  for (AffineForOp root : range.nests) {
+    Nest nest = *analyzeNest(root);
+    for (unsigned d = 0; d < nest.depth(); ++d)
+      if (llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(d); }))
+        longest = std::max(longest, *nest.tripCounts[d]);
+  }
+  for (int64_t tile = fewestRows; tile <= mostRows && *last.tripCounts[loop] % tile == 0; tile *= 2)
+    for (int64_t step = shortestStep; step <= longestStep && step < longest && longest % step == 0; step *= 2)
+      result.push_back({loop, tile, step, 0, 0, {}});
+  return result;
+}
+
+/// The time of tiles that subgroups of blocks compute on fragments; nullopt where none do.
+std::optional<double> ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, int64_t blocks) const {
+  std::string reason;
+  FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
+  if (failed(program))
+    return std::nullopt;
+  NumericFreedom freedom;
+  freedom.mayReassociate = times.options.mayReassociate;
+  auto plan = planTileProgram(*program, blocks, times.chip, *times.blocks, freedom, reason);
+  return plan ? std::optional(plan->seconds) : std::nullopt;
+}
+
 /// Loops of the last nest that index what lies between, outermost first, with tiles whose part of it is about half as
 /// large as the cache, or leaves room in the scratchpad.
 std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
+  if (times.blocks)
+    return tilingsOfBlocks(range);
   std::vector<Tiling> result;
   Nest last = *analyzeNest(range.nests.back());
   // The other half of a cache is for what all tiles read. Of a scratchpad the stages of contractions take their share.
@@ -236,7 +278,7 @@ std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
       for (int64_t tile = 1; tile < trips || (tile == trips && d > 0); tile *= 2) {
         double bytes = double(range.bytes) / iterations * double(tile) / double(trips);
         if (bytes >= least && bytes <= most)
-          result.push_back({d, tile, int64_t(bytes), 0, {}});
+          result.push_back({d, tile, 0, int64_t(bytes), 0, {}});
       }
     if (!isIndex)
       break; // tiles of it would compute the same again
@@ -256,16 +298,22 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   Nest last = *analyzeNest(range.nests.back());
   auto tilesOf = [&](unsigned d) { return llvm::divideCeil(*last.tripCounts[d], d < tiling.loop ? 1 : tiling.tile); };
   unsigned spread = 0;
+  int64_t all = 1;
+  for (unsigned d = 0; d <= tiling.loop; ++d)
+    all *= tilesOf(d);
   for (unsigned d = 0; d <= tiling.loop; ++d) {
     if (tilesOf(d) > tilesOf(spread))
       spread = d;
     if (int64_t(tilesOf(spread)) >= times.options.threads)
       break;
   }
-  int64_t members = std::min<int64_t>(times.options.threads, tilesOf(spread));
+  int64_t members = times.blocks ? all : std::min<int64_t>(times.options.threads, tilesOf(spread));
   SmallVector<tile::TiledLoopAttr> loops;
   for (unsigned d = 0; d <= tiling.loop; ++d)
-    loops.push_back(tile::TiledLoopAttr::get(context(), first + d, d < tiling.loop ? 1 : tiling.tile, d == spread));
+    loops.push_back(
+        tile::TiledLoopAttr::get(context(), first + d, d < tiling.loop ? 1 : tiling.tile, times.blocks || d == spread));
+  if (times.blocks) // each block has one tile, and units' registers hold what lies between
+    return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, {}, tiling.step);
   llvm::SmallSetVector<Value, 16> arrays;
   for (AffineForOp nest : range.nests)
     accessesOf(nest, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
@@ -381,6 +429,11 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling) const {
   FailureOr<tile::ParallelOp> tiles = tileNests(first, reason);
   if (failed(tiles))
     return false;
+  if (times.blocks) {
+    std::optional<double> seconds = secondsOnFragments(*tiles, schedule.getMembers());
+    tiling.seconds = seconds.value_or(std::numeric_limits<double>::infinity());
+    return true;
+  }
   // The body of the first loop over whole tiles.
   AffineForOp innermost;
   tiles->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
@@ -429,8 +482,11 @@ void ChainScheduler::attach(const NestRange &range) const {
   first->setAttr(tile::scheduleAttr, scheduleOf(range, *range.best));
   if (DecisionLog *log = DecisionLog::of(context())) {
     auto describe = [](const Tiling &tiling) {
-      return llvm::json::Object{
-          {"loop", int64_t(tiling.loop)}, {"tile", tiling.tile}, {"bytes", tiling.bytes}, {"seconds", tiling.seconds}};
+      return llvm::json::Object{{"loop", int64_t(tiling.loop)},
+                                {"tile", tiling.tile},
+                                {"step", tiling.step},
+                                {"bytes", tiling.bytes},
+                                {"seconds", tiling.seconds}};
     };
     llvm::json::Array candidates{llvm::json::Object{{"tile", nullptr}, {"seconds", range.apart}}};
     for (const Tiling &each : range.considered)
@@ -438,7 +494,7 @@ void ChainScheduler::attach(const NestRange &range) const {
     log->add("schedule-chain", first.getLoc(),
              llvm::json::Object{{"inputs", llvm::json::Object{{"nests", int64_t(range.nests.size())},
                                                               {"bytes_between", range.bytes},
-                                                              {"near_bytes", near->bytes}}},
+                                                              {"near_bytes", near ? near->bytes : 0}}},
                                 {"choice", describe(*range.best)},
                                 {"candidates", std::move(candidates)}});
   }
@@ -456,6 +512,17 @@ static void addContractions(NestRange &range, ArrayRef<NestGroup> groups) {
         range.handedOn.push_back(double(type.getNumElements() * elementBytes(type.getElementType())));
       }
   }
+}
+
+/// Whether tiles of the range can save enough of `apart`.
+bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contractions) const {
+  if (times.blocks) // an array between two contractions, which fragments keep
+    return contractions > 1;
+  // What fits a cache whole stays there, and at most its way out and in again is saved.
+  if (!times.cores && range.bytes <= near->bytes / 2)
+    return false;
+  double bytes = double(range.bytes);
+  return 2 * times.pass.caches().moveSeconds(bytes, bytes) >= leastGain * apart;
 }
 
 /// Looks at all ranges of `nests`, which stand in a row but for what computes nothing, and takes those that gain most.
@@ -503,9 +570,7 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
       std::optional<NestRange> range = rangeOf(nests.slice(begin, end - begin), apart);
       if (range)
         addContractions(*range, groups);
-      // What fits a cache whole stays there, and at most its way out and in again is saved.
-      if (!range || (!times.cores && range->bytes <= near->bytes / 2) ||
-          2 * times.pass.caches().moveSeconds(double(range->bytes), double(range->bytes)) < leastGain * apart)
+      if (!range || !mayGain(*range, apart, contractions))
         continue;
       price(*range);
       if (range->best)
@@ -522,11 +587,11 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
 }
 
 void ChainScheduler::run() {
-  if (!near)
+  if (!near && !times.blocks)
     for (const Memory *each : times.chip.caches())
       if (!near || each == times.chip.caches()[1])
         near = each;
-  if (!near)
+  if (!near && !times.blocks)
     return;
   SmallVector<SmallVector<AffineForOp>> segments(1);
   for (Operation &op : kernel.front()) {
@@ -550,7 +615,7 @@ struct ScheduleChains : tilewright::impl::ScheduleChainsBase<ScheduleChains> {
     auto chip = requireTarget(getOperation());
     if (failed(chip))
       return signalPassFailure();
-    if ((*chip)->graph().parallelLevel() && !(*chip)->graph().lanesAreThreads())
+    if ((*chip)->graph().parallelLevel())
       ChainScheduler(getOperation(), **chip).run();
   }
 };

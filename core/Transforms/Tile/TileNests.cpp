@@ -19,6 +19,7 @@
 #include "core/Transforms/Tile/ProducerSlices.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -40,12 +41,12 @@ namespace {
 /// Writes one chain of perfect loops anew: loops over tiles outside, loops of a tile inside.
 class ChainTiler {
 public:
-  /// `member`: the member of the level, where a loop of the chain may be spread; null otherwise. `finish` gets the body
-  /// of each tile.
-  ChainTiler(SmallVector<AffineForOp> chain, tile::ScheduleAttr schedule, Value member,
+  /// `members`: the member of the level, or, where each has one tile, those of the loops that are spread, in the
+  /// schedule's order. `finish` gets the body of each tile.
+  ChainTiler(SmallVector<AffineForOp> chain, tile::ScheduleAttr schedule, ValueRange members, bool isGrid,
              llvm::function_ref<void(Block &)> finish)
-      : chain(std::move(chain)), schedule(schedule), member(member), finish(finish), starts(this->chain.size()),
-        last(this->chain.size()) {
+      : chain(std::move(chain)), schedule(schedule), members(members), isGrid(isGrid), finish(finish),
+        starts(this->chain.size()), last(this->chain.size()) {
     for (tile::TiledLoopAttr cut : schedule.getLoops())
       for (unsigned d = 0; d < this->chain.size(); ++d)
         if (*numberOf(this->chain[d], numberAttr) == cut.getLoop())
@@ -63,7 +64,8 @@ private:
 
   SmallVector<AffineForOp> chain;
   tile::ScheduleAttr schedule;
-  Value member;
+  SmallVector<Value> members;
+  bool isGrid;
   llvm::function_ref<void(Block &)> finish;
   SmallVector<Value> starts;   // the tile's number, of loops that are cut
   SmallVector<bool> last;      // the smaller tile
@@ -78,12 +80,12 @@ void ChainTiler::tileLoop(OpBuilder &builder, unsigned nth, bool isLast) {
   tile::TiledLoopAttr cut = cutOf(d);
   AffineMap bound = loop.getUpperBoundMap();
   SmallVector<Value> operands(loop.getUpperBoundOperands());
-  bool spread = cut.getSpread() && member;
+  bool spread = cut.getSpread();
   // The member's number is one more dimension.
   unsigned dims = bound.getNumDims();
   AffineExpr count = bound.getResult(0), number = builder.getAffineDimExpr(dims);
   if (spread)
-    operands.insert(operands.begin() + dims, member);
+    operands.insert(operands.begin() + dims, members.front());
   AffineExpr whole = count.floorDiv(cut.getTile()), all = count.ceilDiv(cut.getTile());
   int64_t members = schedule.getMembers();
   SmallVector<AffineExpr> lower{builder.getAffineConstantExpr(0)}, upper{whole};
@@ -130,6 +132,13 @@ void ChainTiler::tiles(OpBuilder &builder, unsigned nth) {
   }
   unsigned d = order[nth];
   tile::TiledLoopAttr cut = cutOf(d);
+  if (isGrid && cut.getSpread()) {
+    unsigned which = llvm::count_if(ArrayRef(order).take_front(nth), [&](unsigned e) { return cutOf(e).getSpread(); });
+    starts[d] = members[which];
+    if (chain[d].getConstantUpperBound() == cut.getTile()) // slices of other nests begin at 0, too
+      starts[d] = arith::ConstantIndexOp::create(builder, chain[d].getLoc(), 0);
+    return tiles(builder, nth + 1);
+  }
   std::optional<int64_t> count;
   if (chain[d].hasConstantUpperBound())
     count = chain[d].getConstantUpperBound();
@@ -251,13 +260,13 @@ static SmallVector<Value> arraysOf(tile::ParallelOp parallel) {
 
 /// Computes the nests of each tile in steps, and lets the placements of the schedule count the arrays that there are
 /// then.
-static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr schedule, ArrayRef<AffineForOp> producers,
-                               std::string &reason) {
+static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr schedule, bool isGrid,
+                               ArrayRef<AffineForOp> producers, std::string &reason) {
   SmallVector<Block *> tiles;
-  if (schedule.getLoops().empty())
+  if (isGrid || schedule.getLoops().empty())
     tiles.push_back(&parallel.getBody().front());
   parallel->walk([&](AffineForOp loop) {
-    if (!schedule.getLoops().empty() && numberOf(loop, tile::atAttr) == schedule.getLoops().back().getLoop())
+    if (!isGrid && !schedule.getLoops().empty() && numberOf(loop, tile::atAttr) == schedule.getLoops().back().getLoop())
       tiles.push_back(loop.getBody());
   });
   auto isInside = [&](Operation *op) {
@@ -286,6 +295,25 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
   return success();
 }
 
+/// How many tiles each loop that is spread has, where all loops are spread and each member has one tile; nothing
+/// otherwise.
+static SmallVector<int64_t> gridOf(Operation *last, tile::ScheduleAttr schedule) {
+  SmallVector<int64_t> counts;
+  int64_t all = 1;
+  last->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
+    std::optional<int64_t> number = numberOf(loop, numberAttr);
+    tile::TiledLoopAttr cut = number ? schedule.tiled(*number) : tile::TiledLoopAttr();
+    if (!cut)
+      return;
+    bool isWhole = cut.getSpread() && loop.hasConstantUpperBound() && loop.getConstantUpperBound() % cut.getTile() == 0;
+    counts.push_back(isWhole ? loop.getConstantUpperBound() / cut.getTile() : 0);
+    all *= counts.back();
+  });
+  if (counts.size() != schedule.getLoops().size() || all != schedule.getMembers() || !schedule.getPlacements().empty())
+    counts.clear();
+  return counts;
+}
+
 FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string &reason) {
   auto schedule = first->getAttrOfType<tile::ScheduleAttr>(tile::scheduleAttr);
   if (!schedule)
@@ -306,16 +334,22 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
       producers.push_back(nest);
     }
 
+  const SmallVector<int64_t> grid = gridOf(ops.back(), schedule);
+  if (grid.empty() && llvm::count_if(schedule.getLoops(), [](auto cut) { return cut.getSpread(); }) > 1)
+    return refuse(reason, "the schedule spreads several loops, whose tiles are then whole, one for each of its " +
+                              Twine(schedule.getMembers()) + " members, and places no arrays");
   OpBuilder builder(ops.back()->getContext());
   builder.setInsertionPointAfter(ops.back());
-  auto parallel = tile::ParallelOp::create(
-      builder, first->getLoc(), AffineMap::get(0, 0, builder.getAffineConstantExpr(schedule.getMembers())),
-      ValueRange(), schedule.getLevel(), [&](OpBuilder &inner, Location, ValueRange) {
-        for (Operation *op : ArrayRef(ops).drop_front(producers.size()))
-          op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
-      });
+  SmallVector<AffineExpr> bounds;
+  for (int64_t count : grid.empty() ? SmallVector<int64_t>{schedule.getMembers()} : grid)
+    bounds.push_back(builder.getAffineConstantExpr(count));
+  auto parallel =
+      tile::ParallelOp::create(builder, first->getLoc(), AffineMap::get(0, 0, bounds, builder.getContext()),
+                               ValueRange(), schedule.getLevel(), [&](OpBuilder &inner, Location, ValueRange) {
+                                 for (Operation *op : ArrayRef(ops).drop_front(producers.size()))
+                                   op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
+                               });
   parallel.setScheduleAttr(schedule);
-  Value member = parallel.getBody().getArgument(0);
   LogicalResult fused = success();
   auto pullSlices = [&](Block &tile) {
     for (AffineForOp producer : llvm::reverse(producers))
@@ -337,8 +371,14 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
         return WalkResult::advance();
       }
       OpBuilder at(loop);
-      ChainTiler(chain, schedule, member, pullSlices).write(at);
+      auto ofTile = [&](Block &tile) {
+        if (grid.empty())
+          pullSlices(tile);
+      };
+      ChainTiler(chain, schedule, parallel.getBody().getArguments(), !grid.empty(), ofTile).write(at);
       loop.erase();
+      if (!grid.empty()) // the tile is all of the body, once what it is made of is gone
+        pullSlices(parallel.getBody().front());
       changed = true;
       return WalkResult::interrupt();
     });
@@ -348,7 +388,7 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     return failure();
   }
   composeAccesses(parallel);
-  if (schedule.getStep() > 0 && failed(stepTiles(parallel, schedule, producers, reason))) {
+  if (schedule.getStep() > 0 && failed(stepTiles(parallel, schedule, !grid.empty(), producers, reason))) {
     reason = "the schedule computes reductions in steps, but " + reason;
     parallel.erase();
     return failure();

@@ -211,6 +211,14 @@ LogicalResult LaneWriter::join(tile::JoinOp op) {
   return success();
 }
 
+LogicalResult LaneWriter::split(tile::SplitOp op) {
+  int64_t count = cast<tile::FragmentType>(op.getParts().front().getType()).getNumElements();
+  for (auto [i, part] : llvm::enumerate(op.getParts()))
+    values.map(part, vector::ExtractStridedSliceOp::create(builder, op.getLoc(), value(op.getWhole()),
+                                                           int64_t(i) * count, count, 1));
+  return success();
+}
+
 LogicalResult LaneWriter::index(tile::IndexOp op) {
   FailureOr<Distribution> distribution = distributionOf(op, op.getType());
   if (failed(distribution))
@@ -247,6 +255,31 @@ LogicalResult LaneWriter::reduce(tile::ReduceOp op) {
   if (failed(result))
     return failure();
   values.map(op.getResult(), *result);
+  return success();
+}
+
+/// A row or column that each lane repeats out of its own elements.
+LogicalResult LaneWriter::repeat(tile::BroadcastOp op) {
+  auto from = cast<tile::FragmentType>(op.getSource().getType());
+  tile::FragmentType to = op.getType();
+  Layout source = from.getLayout().getValue(), result = to.getLayout().getValue();
+  auto placeOf = [&](Position position) {
+    return Position{from.getRows() == 1 ? 0 : position.row, from.getCols() == 1 ? 0 : position.col};
+  };
+  SmallVector<int64_t> order;
+  for (int64_t e = 0; e < result.numElements(); ++e)
+    for (int64_t lane = 0; lane < result.numLanes(); ++lane) {
+      int64_t own = 0;
+      while (own < source.numElements() &&
+             !(source.at(source.numLanes() == 1 ? 0 : lane, own) == placeOf(result.at(lane, e))))
+        ++own;
+      if (own == source.numElements() || (lane > 0 && own != order.back()))
+        return op.emitOpError() << "repeats elements that other lanes hold, which is not lowered yet";
+      if (lane == 0)
+        order.push_back(own);
+    }
+  Value vector = value(op.getSource());
+  values.map(op.getResult(), vector::ShuffleOp::create(builder, op.getLoc(), vector, vector, order));
   return success();
 }
 

@@ -49,9 +49,7 @@ Value tilewright::valueOfLane(const LaneContext &context, Value value, Value lan
 FailureOr<Value> tilewright::emitReduce(const LaneContext &context, tile::ReduceOp op, Value vector,
                                         const Distribution &distribution, const IRMapping &values) {
   tile::FragmentType type = op.getInput().getType();
-  if (op.getDimension() != 1 || type.getRows() != 1)
-    return op.emitOpError() << "combines dimension " << op.getDimension() << " of " << type.getRows() << " x "
-                            << type.getCols() << " elements; lanes combine the columns of one row";
+  const unsigned along = op.getDimension() == 1 ? 1 : 0, across = 1 - along;
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
   auto combine = [&](Value left, Value right) {
@@ -63,18 +61,39 @@ FailureOr<Value> tilewright::emitReduce(const LaneContext &context, tile::Reduce
       builder.clone(each, mapping);
     return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
   };
-  SmallVector<Value> parts;
-  for (unsigned e = 0; e < distribution.elements.size(); ++e)
-    parts.push_back(vector::ExtractOp::create(builder, loc, vector, int64_t(e)));
-  for (; parts.size() > 1; parts.resize(parts.size() / 2)) // a power of two
-    for (unsigned e = 0; e < parts.size() / 2; ++e)
-      parts[e] = combine(parts[e], parts[e + parts.size() / 2]);
-  Value total = parts.front();
-  for (auto [b, bit] : llvm::enumerate(distribution.bits)) {
-    if (bit[1] == 0)
-      continue; // both hold the same columns
-    Value other = arith::XOrIOp::create(builder, loc, distribution.number, context.i32(int64_t(1) << b));
-    total = combine(total, valueOfLane(context, total, other));
+  // The elements of a lane that go into one of its results.
+  llvm::MapVector<int64_t, SmallVector<Value>> groups;
+  for (auto [e, element] : llvm::enumerate(distribution.elements))
+    groups[element[across]].push_back(vector::ExtractOp::create(builder, loc, vector, int64_t(e)));
+  Layout layout = op.getType().getLayout().getValue();
+  auto placeOf = [&](int64_t lane, int64_t element) {
+    Position position = layout.at(lane, element);
+    return across == 0 ? position.row : position.col;
+  };
+  // Lanes hold the results of their own elements.
+  bool agrees =
+      layout.numElements() == int64_t(groups.size()) && layout.numLanes() == (int64_t(1) << distribution.bits.size());
+  for (auto [b, bit] : llvm::enumerate(distribution.bits))
+    agrees = agrees && placeOf(int64_t(1) << b, 0) - placeOf(0, 0) == bit[across];
+  if (!agrees || !llvm::all_of(llvm::seq<int64_t>(0, layout.numElements()),
+                               [&](int64_t e) { return groups.contains(placeOf(0, e)); }))
+    return op.emitOpError() << "combines dimension " << op.getDimension() << " of " << type.getRows() << " x "
+                            << type.getCols() << " elements into a layout whose lanes do not have their own results";
+  SmallVector<Value> totals;
+  for (int64_t e = 0; e < layout.numElements(); ++e) {
+    SmallVector<Value> &parts = groups[placeOf(0, e)];
+    for (; parts.size() > 1; parts.resize(parts.size() / 2)) // a power of two
+      for (unsigned i = 0; i < parts.size() / 2; ++i)
+        parts[i] = combine(parts[i], parts[i + parts.size() / 2]);
+    Value total = parts.front();
+    for (auto [b, bit] : llvm::enumerate(distribution.bits)) {
+      if (bit[along] == 0)
+        continue; // both hold the same
+      Value other = arith::XOrIOp::create(builder, loc, distribution.number, context.i32(int64_t(1) << b));
+      total = combine(total, valueOfLane(context, total, other));
+    }
+    totals.push_back(total);
   }
-  return vector::BroadcastOp::create(builder, loc, VectorType::get(1, total.getType()), total).getResult();
+  return vector::FromElementsOp::create(builder, loc, VectorType::get(totals.size(), type.getElementType()), totals)
+      .getResult();
 }

@@ -120,6 +120,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
     return convert(each);
   if (auto each = dyn_cast<tile::JoinOp>(op))
     return join(each);
+  if (auto each = dyn_cast<tile::SplitOp>(op))
+    return split(each);
   if (auto each = dyn_cast<tile::IndexOp>(op))
     return index(each);
   if (auto each = dyn_cast<tile::ReduceOp>(op))
@@ -134,6 +136,8 @@ LogicalResult LaneWriter::lower(Operation &op) {
                vector::BroadcastOp::create(builder, op.getLoc(), vectorOf(each.getType()), value(each.getSource())));
     return success();
   }
+  if (auto each = dyn_cast<tile::BroadcastOp>(op))
+    return repeat(each);
   if (auto each = dyn_cast<tile::MapOp>(op))
     return map(each);
   if (auto each = dyn_cast<tile::MmaOp>(op)) {

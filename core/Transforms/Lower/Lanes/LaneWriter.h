@@ -53,8 +53,10 @@ private:
   mlir::LogicalResult store(tile::StoreOp op);
   mlir::LogicalResult convert(tile::ConvertOp op);
   mlir::LogicalResult join(tile::JoinOp op);
+  mlir::LogicalResult split(tile::SplitOp op);
   mlir::LogicalResult index(tile::IndexOp op);
   mlir::LogicalResult reduce(tile::ReduceOp op);
+  mlir::LogicalResult repeat(tile::BroadcastOp op);
   mlir::LogicalResult map(tile::MapOp op);
   /// Whether a load or a map is done where its result is stored, in parts (LaneParts.cpp); how many elements such a
   /// part of what is stored has; and those elements of a fragment.

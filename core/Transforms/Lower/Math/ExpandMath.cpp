@@ -109,7 +109,7 @@ Operation *matchGelu(Value sum, Value x) {
 }
 
 struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
-  bool hasScale = false;
+  MathInstructions has;
 
   /// Runs `build` on the type in which the function is computed; converts there and back.
   Value compute(OpBuilder &b, Location loc, Type type, ValueRange operands,
@@ -122,7 +122,7 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
     if (narrow)
       for (Value &value : values)
         value = arith::ExtFOp::create(b, loc, wide, value);
-    MathExpansion expansion(b, loc, wide, hasScale);
+    MathExpansion expansion(b, loc, wide, has);
     Value result = build(expansion, values);
     return narrow && result ? arith::TruncFOp::create(b, loc, type, result) : result;
   }
@@ -216,7 +216,9 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
 
   void runOnOperation() override {
     if (auto target = targetOf(getOperation())) {
-      hasScale = (*target)->number(Number::LdexpF32).has_value();
+      has.scale = (*target)->number(Number::LdexpF32).has_value();
+      has.exp2 = (*target)->number(Number::NativeExp2F32).has_value();
+      has.maximum = (*target)->number(Number::NativeMaxF32).has_value();
       // What a vector unit does in one instruction is taken before its parts are expanded.
       if (auto module = dyn_cast<ModuleOp>(getOperation()))
         useVectorOps(module, **target);
@@ -254,6 +256,25 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
       eraseDead(op);
     }
     getOperation()->walk([](math::CopySignOp op) { takeElement(op); });
+    if (has.maximum)
+      getOperation()->walk([](Operation *op) { keepWhole(op); });
+  }
+
+  /// A maximum or minimum that the chip has an instruction for does not become comparisons; one that keeps a NaN has a
+  /// twin that drops it.
+  static void keepWhole(Operation *op) {
+    StringRef name = llvm::TypeSwitch<Operation *, StringRef>(op)
+                         .Case([](arith::MaximumFOp) { return "llvm.maximum"; })
+                         .Case([](arith::MinimumFOp) { return "llvm.minimum"; })
+                         .Case([](arith::MaxNumFOp) { return "llvm.maxnum"; })
+                         .Case([](arith::MinNumFOp) { return "llvm.minnum"; })
+                         .Default(StringRef());
+    if (name.empty() || !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
+      return;
+    OpBuilder b(op);
+    op->replaceAllUsesWith(LLVM::CallIntrinsicOp::create(b, op->getLoc(), op->getResult(0).getType(),
+                                                         b.getStringAttr(name), op->getOperands()));
+    op->erase();
   }
 
   /// LLVM 22.1 crashes where it takes this op of vectors of one element apart.

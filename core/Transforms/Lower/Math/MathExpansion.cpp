@@ -49,8 +49,9 @@ static constexpr double logTail64[] = {0.6666666666666666,  0.40000000000004926,
 static constexpr double ln2 = 0.693147180559945309417232121458;
 static constexpr double log2e = 1.44269504088896340735992468100;
 
-MathExpansion::MathExpansion(OpBuilder &builder, Location loc, Type type, bool hasScale)
-    : b(builder), loc(loc), type(type), hasScale(hasScale) {
+MathExpansion::MathExpansion(OpBuilder &builder, Location loc, Type type, const MathInstructions &has)
+    : b(builder), loc(loc), type(type), hasScale(has.scale), hasExp2(has.exp2 && getElementTypeOrSelf(type).isF32()),
+      hasMaximum(has.maximum && getElementTypeOrSelf(type).isF32()) {
   isDouble = getElementTypeOrSelf(type).isF64();
   mantissa = isDouble ? 52 : 23;
   bias = isDouble ? 1023 : 127;
@@ -89,12 +90,20 @@ Value MathExpansion::compare(CmpFPredicate p, Value x, Value y) { return arith::
 Value MathExpansion::toBits(Value x) { return arith::BitcastOp::create(b, loc, integerType, x); }
 Value MathExpansion::fromBits(Value x) { return arith::BitcastOp::create(b, loc, type, x); }
 
+Value MathExpansion::intrinsic(StringRef name, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), operands).getResult(0);
+}
+
 Value MathExpansion::minimum(Value x, double bound) {
   Value limit = constant(bound);
+  if (hasMaximum)
+    return intrinsic("llvm.minimum", {x, limit});
   return select(compare(CmpFPredicate::OGT, x, limit), limit, x);
 }
 Value MathExpansion::maximum(Value x, double bound) {
   Value limit = constant(bound);
+  if (hasMaximum)
+    return intrinsic("llvm.maximum", {x, limit});
   return select(compare(CmpFPredicate::OLT, x, limit), limit, x);
 }
 
@@ -182,7 +191,21 @@ Value MathExpansion::zeroBelow(double bound, Value x, Value value) {
 
 // Without such an instruction the lowest argument is one whose two products vanish without being denormal.
 
+/// 2^t of the rounded t = x log2(e), times e^r of what is lacking there: of x and, as a second number, of log2(e).
+Value MathExpansion::expByExp2(Value x, Value correction) {
+  const double high = static_cast<float>(log2e);
+  Value clamped = minimum(maximum(x, -150.0), 128.0); // r stays small, the result is 0 or infinity beyond
+  Value t = mul(clamped, constant(high));
+  Value rest = fma(clamped, constant(high), mul(t, constant(-1.0)));
+  rest = fma(clamped, constant(log2e - high), rest);
+  if (correction)
+    rest = fma(correction, constant(log2e), rest);
+  return mul(intrinsic("llvm.exp2", t), fma(rest, constant(ln2), constant(1.0)));
+}
+
 Value MathExpansion::exp(Value x, Value correction) {
+  if (hasExp2)
+    return expByExp2(x, correction);
   Value clamped = minimum(x, isDouble ? 710.0 : 89.0);
   if (!hasScale)
     clamped = maximum(clamped, isDouble ? -760.0 : -125.0);
@@ -192,6 +215,8 @@ Value MathExpansion::exp(Value x, Value correction) {
 }
 
 Value MathExpansion::exp2(Value x) {
+  if (hasExp2)
+    return intrinsic("llvm.exp2", x);
   Value clamped = minimum(x, isDouble ? 1025.0 : 129.0);
   if (!hasScale)
     clamped = maximum(clamped, isDouble ? -1100.0 : -180.0);

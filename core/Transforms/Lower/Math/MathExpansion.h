@@ -30,11 +30,17 @@
 
 namespace tilewright {
 
+/// What a chip does in one instruction, by its numbers.
+struct MathInstructions {
+  bool scale = false;   // multiplies by a power of two
+  bool exp2 = false;    // 2^x of an f32, to two units in the last place
+  bool maximum = false; // the larger or smaller of two f32, NaN where one is
+};
+
 /// Builds expansions of one type: f32, f64 or a vector of one.
 class MathExpansion {
 public:
-  /// `hasScale`: the chip multiplies by a power of two in one instruction (capability "ldexp").
-  MathExpansion(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, bool hasScale);
+  MathExpansion(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, const MathInstructions &has);
 
   /// e^(x + correction); the correction, if there is one, is small against x.
   mlir::Value exp(mlir::Value x, mlir::Value correction = {});
@@ -87,6 +93,8 @@ private:
   mlir::Value integer(int64_t value);
   mlir::Value toBits(mlir::Value x);
   mlir::Value fromBits(mlir::Value x);
+  mlir::Value intrinsic(llvm::StringRef name, mlir::ValueRange operands);
+  mlir::Value expByExp2(mlir::Value x, mlir::Value correction);
   mlir::Value minimum(mlir::Value x, double bound); // NaN stays
   mlir::Value maximum(mlir::Value x, double bound);
   mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<double> coefficients); // of x^0, x^1, ...
@@ -130,7 +138,7 @@ private:
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::Type type, integerType;
-  bool isDouble, hasScale;
+  bool isDouble, hasScale, hasExp2, hasMaximum;
   int mantissa, bias;
 };
 

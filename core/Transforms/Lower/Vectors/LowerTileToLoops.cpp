@@ -115,6 +115,20 @@ private:
     }
   }
 
+  void lower(tile::SplitOp op) {
+    Location loc = op.getLoc();
+    Value source = buffers.of(op.getWhole());
+    auto part = cast<tile::FragmentType>(op.getParts().front().getType());
+    for (auto [i, each] : llvm::enumerate(op.getParts())) {
+      Value result = define(each);
+      FragmentBuffers::forEach(rewriter, loc, part, [&](OpBuilder &at, ValueRange point) {
+        Value first = arith::ConstantIndexOp::create(at, loc, int64_t(i) * part.getCols());
+        Value column = arith::AddIOp::create(at, loc, first, point[1]);
+        memref::StoreOp::create(at, loc, read(at, loc, source, ValueRange{point[0], column}), result, point);
+      });
+    }
+  }
+
   void lower(tile::LoadOp op) {
     Location loc = op.getLoc();
     Value result = define(op.getResult());
@@ -382,6 +396,8 @@ private:
       buffers.define(convert.getResult(), buffers.of(convert.getSource()));
     else if (auto join = dyn_cast<tile::JoinOp>(op))
       lower(join);
+    else if (auto split = dyn_cast<tile::SplitOp>(op))
+      lower(split);
     else if (auto load = dyn_cast<tile::LoadOp>(op))
       lower(load);
     else if (auto store = dyn_cast<tile::StoreOp>(op))

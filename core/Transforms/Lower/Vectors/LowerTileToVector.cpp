@@ -126,6 +126,20 @@ struct JoinLowering : OpConversionPattern<tile::JoinOp> {
   }
 };
 
+struct SplitLowering : OpConversionPattern<tile::SplitOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::SplitOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Value> parts;
+    auto type = cast<VectorType>(getTypeConverter()->convertType(op.getParts().front().getType()));
+    for (int64_t i = 0; i < int64_t(op.getParts().size()); ++i)
+      parts.push_back(vector::ExtractStridedSliceOp::create(rewriter, op.getLoc(), adaptor.getWhole(),
+                                                            i * type.getNumElements(), type.getNumElements(), 1));
+    rewriter.replaceOp(op, parts);
+    return success();
+  }
+};
+
 struct LoadLowering : ChipPattern<tile::LoadOp> {
   using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
@@ -305,8 +319,8 @@ struct LowerTileToVector : tilewright::impl::LowerTileToVectorBase<LowerTileToVe
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, legality);
-    patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, JoinLowering, MapLowering, ReduceLowering>(
-        converter, &getContext());
+    patterns.add<IndexLowering, BroadcastLowering, ConvertLowering, JoinLowering, SplitLowering, MapLowering,
+                 ReduceLowering>(converter, &getContext());
     patterns.add<ZeroLowering, LoadLowering, StoreLowering, MmaLowering>(converter, &getContext(), target.get(),
                                                                          module);
     if (failed(applyPartialConversion(module, legality, std::move(patterns))))

@@ -359,3 +359,31 @@ func.func @unbounded(%x: memref<32x256xf32>, %v: memref<256x64xf16>, %o: memref<
   return
 }
 }
+
+// -----
+
+// A sum of nothing is zero, a quotient by its sum of weights is not.
+// CHECK-LABEL: func.func @of_unknown_size
+// CHECK: arith.divf
+// CHECK: arith.mulf
+// CHECK-NOT: arith.divf
+module attributes {tilewright.target = "cpu:x86-64-v4"} {
+func.func @of_unknown_size(%e: memref<32x?xf32>, %l: memref<32xf32>, %v: memref<?x8xf32>, %o: memref<32x8xf32>, %n: index) attributes {tilewright.kernel} {
+  %p = memref.alloc(%n) : memref<32x?xf32>
+  affine.for %i = 0 to 32 { affine.for %j = 0 to %n {
+    %x = affine.load %e[%i, %j] : memref<32x?xf32>
+    %y = affine.load %l[%i] : memref<32xf32>
+    %q = arith.divf %x, %y : f32
+    affine.store %q, %p[%i, %j] : memref<32x?xf32>
+  } }
+  affine.for %i = 0 to 32 { affine.for %d = 0 to 8 { affine.for %j = 0 to %n {
+    %x = affine.load %p[%i, %j] : memref<32x?xf32>
+    %y = affine.load %v[%j, %d] : memref<?x8xf32>
+    %sum = affine.load %o[%i, %d] : memref<32x8xf32>
+    %xy = arith.mulf %x, %y : f32
+    %more = arith.addf %sum, %xy : f32
+    affine.store %more, %o[%i, %d] : memref<32x8xf32>
+  } } }
+  return
+}
+}

@@ -1,0 +1,294 @@
+//===- TileProgram.cpp - The nests of a tile as one program ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Loops are brought into classes by the local arrays that they index; the class
+/// that every nest has, and none sums over, is that of the rows.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/TileProgram.h"
+#include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
+#include "mlir/Dialect/Affine/IR/AffineValueMap.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+namespace {
+/// Finds the program of one tile.
+class TileAnalysis {
+public:
+  TileAnalysis(tile::ParallelOp tile, std::string &reason) : tile(tile), reason(reason) {}
+  FailureOr<TileProgram> run();
+
+private:
+  LogicalResult refuse(const Twine &why) {
+    reason = why.str();
+    return failure();
+  }
+  LogicalResult collect(Block &block);
+  LogicalResult findRows();
+  LogicalResult classify(TileStatement &statement);
+  LogicalResult place(TileStatement &statement, const Access &access);
+  bool isLocal(Value memref) const;
+  /// Nodes of the classes: loops by nest and depth, dimensions of local arrays.
+  using Node = std::pair<void *, unsigned>;
+  static Node loopNode(const TileStatement &statement, unsigned d) {
+    return {AffineForOp(statement.nest.loops[d]).getOperation(), 0};
+  }
+  static Node indexNode(Value memref, unsigned d) { return {memref.getAsOpaquePointer(), d + 1}; }
+
+  tile::ParallelOp tile;
+  std::string &reason;
+  TileProgram program;
+  llvm::EquivalenceClasses<Node> classes;
+  llvm::DenseMap<Value, std::pair<Operation *, SmallVector<AffineValueMap>>> places; // indices but for rows and columns
+};
+} // namespace
+
+bool TileAnalysis::isLocal(Value memref) const {
+  Operation *buffer = memref.getDefiningOp();
+  return isa_and_nonnull<memref::AllocOp>(buffer) && llvm::all_of(memref.getUsers(), [&](Operation *user) {
+           return isa<memref::DeallocOp>(user) || tile->isProperAncestor(user);
+         });
+}
+
+LogicalResult TileAnalysis::collect(Block &block) {
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>() || isa<memref::AllocOp, memref::DeallocOp>(op) ||
+        (isMemoryEffectFree(&op) && op.getNumRegions() == 0))
+      continue;
+    auto loop = dyn_cast<AffineForOp>(op);
+    if (!loop)
+      return refuse("'" + op.getName().getStringRef() + "' stands in a tile beside its nests");
+    TileStatement statement;
+    if (FailureOr<Nest> nest = analyzeNest(loop); succeeded(nest)) {
+      statement.nest = *nest;
+      for (auto trips : nest->tripCounts)
+        if (!trips)
+          return refuse("a nest of a tile has a dynamic size");
+      program.statements.insert({loop, std::move(statement)});
+      continue;
+    }
+    if (!loop.hasConstantBounds() || loop.getConstantLowerBound() != 0 || loop.getStepAsInt() != 1 ||
+        loop.getNumIterOperands() != 0)
+      return refuse("a loop over steps of a tile does not run from 0 to a constant");
+    program.steps.push_back(loop);
+    if (failed(collect(*loop.getBody())))
+      return failure();
+  }
+  return success();
+}
+
+/// The loop of more than one iteration that an index follows; nullopt: none. Failure where it is another form.
+static FailureOr<std::optional<unsigned>> loopOf(AffineExpr index, const Nest &nest, AffineMap map) {
+  std::optional<unsigned> found;
+  for (unsigned d = 0; d < nest.depth(); ++d)
+    if (index.isFunctionOfDim(d) && nest.tripCounts[d] != 1) {
+      if (found || linearCoefficient(index, d) != 1)
+        return failure();
+      found = d;
+    }
+  return found;
+}
+
+LogicalResult TileAnalysis::findRows() {
+  for (auto &[op, statement] : program.statements)
+    for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores)) {
+      if (!isLocal(access.memref))
+        continue;
+      for (auto [d, index] : llvm::enumerate(access.map.getResults())) {
+        auto loop = loopOf(index, statement.nest, access.map);
+        if (failed(loop))
+          return refuse("an array of a tile is not indexed by single loops");
+        if (*loop)
+          classes.unionSets(loopNode(statement, **loop), indexNode(access.memref, d));
+      }
+    }
+  // Candidates are the loops of the first nest, outermost first.
+  auto isRowOf = [&](const TileStatement &statement, Node leader) -> std::optional<unsigned> {
+    for (unsigned d = 0; d < statement.nest.depth(); ++d) {
+      auto member = classes.findLeader(loopNode(statement, d));
+      bool isParallel = llvm::all_of(statement.nest.stores, [&](const Access &store) { return store.dims().test(d); });
+      if (member != classes.member_end() && *member == leader && isParallel)
+        return d;
+    }
+    return std::nullopt;
+  };
+  if (program.statements.empty())
+    return refuse("a tile has no nests");
+  const TileStatement &first = program.statements.front().second;
+  for (unsigned d = 0; d < first.nest.depth(); ++d) {
+    auto leader = classes.findLeader(loopNode(first, d));
+    if (leader == classes.member_end() ||
+        !llvm::all_of(program.statements, [&](auto &each) { return isRowOf(each.second, *leader).has_value(); }))
+      continue;
+    program.rows = *first.nest.tripCounts[d];
+    for (auto &[op, statement] : program.statements) {
+      statement.row = *isRowOf(statement, *leader);
+      if (statement.nest.tripCounts[statement.row] != program.rows)
+        return refuse("nests of a tile have different numbers of rows");
+    }
+    return success();
+  }
+  return refuse("the nests of a tile have no loop over rows in common");
+}
+
+/// The operation that combines a result with one more term, if `nest` does nothing else to it.
+static Operation *combinerOf(const Nest &nest, Value &term) {
+  if (nest.stores.size() != 1)
+    return nullptr;
+  const Access &store = nest.stores.front();
+  auto stored = cast<AffineStoreOp>(store.op).getValueToStore();
+  Operation *combine = stored.getDefiningOp();
+  if (!isa_and_nonnull<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+                       arith::MinNumFOp, arith::AddIOp, arith::MulIOp, arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp,
+                       arith::MinUIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(combine))
+    return nullptr;
+  for (unsigned i : {0, 1}) {
+    auto load = combine->getOperand(i).getDefiningOp<AffineLoadOp>();
+    const Access *held =
+        load ? llvm::find_if(nest.loads, [&](const Access &each) { return each.op == load; }) : nullptr;
+    if (!held || held == nest.loads.end() || held->memref != store.memref || held->map != store.map ||
+        held->symbols != store.symbols || !load->hasOneUse())
+      continue;
+    term = combine->getOperand(1 - i);
+    bool readsAgain =
+        llvm::any_of(nest.loads, [&](const Access &each) { return &each != held && each.memref == store.memref; });
+    return readsAgain ? nullptr : combine;
+  }
+  return nullptr;
+}
+
+LogicalResult TileAnalysis::classify(TileStatement &statement) {
+  const Nest &nest = statement.nest;
+  SmallVector<unsigned> others;
+  for (unsigned d = 0; d < nest.depth(); ++d)
+    if (d != statement.row && nest.tripCounts[d] != 1)
+      others.push_back(d);
+  if (FailureOr<Contraction> sum = recognizeContraction(nest); succeeded(sum)) {
+    statement.kind = TileStatement::Kind::Contraction;
+    statement.rowsOfA = sum->a.access.dims().test(statement.row);
+    if (sum->b.access.dims().test(statement.row) == statement.rowsOfA)
+      return refuse("a contraction of a tile has its rows in both operands");
+    for (unsigned d : others) {
+      bool isSum = llvm::is_contained(sum->k, d);
+      if (isSum ? statement.k != statement.row && nest.tripCounts[statement.k] != 1 && statement.sum
+                : bool(statement.col))
+        return refuse("a contraction of a tile has more than one loop over columns or over the sum");
+      if (isSum) {
+        statement.k = d;
+        statement.sum = *sum;
+      } else {
+        statement.col = d;
+      }
+    }
+    if (!statement.sum || !statement.col)
+      return refuse("a contraction of a tile has no columns, or no sum");
+    return success();
+  }
+  if (others.size() > 1)
+    return refuse("a nest of a tile has more than rows and columns");
+  if (!others.empty())
+    statement.col = others.front();
+  bool isReduced = statement.col &&
+                   llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(*statement.col); });
+  if (isReduced) {
+    statement.kind = TileStatement::Kind::Reduction;
+    statement.combine = combinerOf(nest, statement.term);
+    if (!statement.combine)
+      return refuse("a nest of a tile goes over columns and is no reduction of them");
+  }
+  for (Operation &op : nest.body->without_terminator())
+    if (!isa<AffineLoadOp, AffineStoreOp>(op) &&
+        (op.getNumRegions() || !OpTrait::hasElementwiseMappableTraits(&op) || !isMemoryEffectFree(&op)))
+      return refuse("'" + op.getName().getStringRef() + "' in a nest of a tile is not element by element");
+  for (AffineForOp loop : nest.loops)
+    if (llvm::any_of(AffineForOp(loop).getInductionVar().getUsers(),
+                     [](Operation *user) { return !isa<AffineLoadOp, AffineStoreOp, AffineForOp>(user); }))
+      return refuse("a nest of a tile computes with an index");
+  return success();
+}
+
+/// Takes the access of a local array into account; failure where it is not at the place of the others.
+LogicalResult TileAnalysis::place(TileStatement &statement, const Access &access) {
+  TileArray &array = program.locals[access.memref];
+  array.element = cast<MemRefType>(access.memref.getType()).getElementType();
+  SmallVector<AffineExpr> fixed;
+  Builder builder(access.op->getContext());
+  for (auto [d, index] : llvm::enumerate(access.map.getResults())) {
+    std::optional<unsigned> loop = *loopOf(index, statement.nest, access.map);
+    if (loop) {
+      std::optional<unsigned> &place = *loop == statement.row ? array.rowIndex : array.colIndex;
+      if (place && *place != d)
+        return refuse("an array of a tile has its rows or columns at different indices");
+      place = d;
+      if (*loop != statement.row)
+        array.columns = std::max(array.columns, *statement.nest.tripCounts[*loop]);
+    }
+    SmallVector<AffineExpr> zeros(access.map.getNumDims(), builder.getAffineConstantExpr(0));
+    fixed.push_back(index.replaceDims(zeros));
+  }
+  AffineValueMap own(AffineMap::get(0, access.map.getNumSymbols(), fixed, builder.getContext()), access.symbols);
+  auto &[op, known] = places[access.memref];
+  if (known.empty()) {
+    known.push_back(own);
+    return success();
+  }
+  AffineValueMap difference;
+  AffineValueMap::difference(own, known.front(), &difference);
+  if (!llvm::all_of(difference.getAffineMap().getResults(),
+                    [](AffineExpr each) { return each == getAffineConstantExpr(0, each.getContext()); }))
+    return refuse("an array of a tile is accessed at different places");
+  return success();
+}
+
+FailureOr<TileProgram> TileAnalysis::run() {
+  if (failed(collect(tile.getBody().front())) || failed(findRows()))
+    return failure();
+  for (auto &[op, statement] : program.statements)
+    if (failed(classify(statement)))
+      return failure();
+  for (auto &[op, statement] : program.statements)
+    for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores))
+      if (isLocal(access.memref) && failed(place(statement, access)))
+        return failure();
+  for (auto &[memref, array] : program.locals)
+    if (!array.rowIndex)
+      return refuse("an array of a tile has no rows");
+  for (auto &[op, statement] : program.statements)
+    for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores)) {
+      const TileArray *array = program.local(access.memref);
+      if (!array || !array->colIndex)
+        continue;
+      unsigned along = statement.kind == TileStatement::Kind::Contraction && !access.dims().test(*statement.col)
+                           ? statement.k
+                           : statement.col.value_or(statement.row);
+      if (*statement.nest.tripCounts[along] != array->columns)
+        return refuse("a nest of a tile takes a part of the columns of an array");
+    }
+  return program;
+}
+
+SmallVector<Value> TileProgram::writtenIn(AffineForOp loop) const {
+  llvm::SmallSetVector<Value, 8> written;
+  for (const auto &[op, statement] : statements)
+    if (AffineForOp(loop)->isAncestor(op))
+      for (const Access &store : statement.nest.stores)
+        if (local(store.memref))
+          written.insert(store.memref);
+  return written.takeVector();
+}
+
+FailureOr<TileProgram> tilewright::analyzeTileProgram(tile::ParallelOp tile, std::string &reason) {
+  return TileAnalysis(tile, reason).run();
+}

@@ -1,0 +1,78 @@
+//===- TileProgram.h - The nests of a tile as one program -------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What tile-and-fuse left in one tile, seen as a program over the rows that all
+/// of its nests have in common:
+///
+///   tile.parallel (%h, %i) .. {
+///     m = -inf, l = 0, o = 0                      maps         loops: rows (, columns)
+///     affine.for %j = 0 to 16 {                   steps
+///       s[r, c] += q[64 %i + r, d] k[64 %j + c, d]   contraction  rows of A, columns of B
+///       m[r] = max(m[r], s[r, c])                 reduction    of the columns of a row
+///       ..
+///
+/// Arrays that only the tile touches are *local*: one row and one column index at most, the same everywhere. Members
+/// that share out the rows then hand nothing to each other, and local arrays can lie in their registers.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_ANALYSIS_TILEPROGRAM_H
+#define TILEWRIGHT_CORE_ANALYSIS_TILEPROGRAM_H
+
+#include "core/Analysis/Contraction.h"
+#include "dialects/Tile/TileDialect.h"
+#include "llvm/ADT/MapVector.h"
+#include <string>
+
+namespace tilewright {
+
+/// One nest of a tile.
+struct TileStatement {
+  enum class Kind { Contraction, Reduction, Map };
+  Kind kind = Kind::Map;
+  Nest nest;
+  unsigned row = 0;                   // loop over the rows
+  std::optional<unsigned> col;        // loop over the columns: of C, of what is reduced, of what is computed
+  std::optional<Contraction> sum;     // of a contraction
+  unsigned k = 0;                     // .. its loop that is summed over
+  bool rowsOfA = true;                // .. A has the rows, else B
+  mlir::Operation *combine = nullptr; // of a reduction: combines `term` with what the result held
+  mlir::Value term;
+
+  int64_t columns() const { return col ? *nest.tripCounts[*col] : 1; }
+  const ContractionOperand &ofRows() const { return rowsOfA ? sum->a : sum->b; }
+  const ContractionOperand &ofColumns() const { return rowsOfA ? sum->b : sum->a; }
+};
+
+/// A local array.
+struct TileArray {
+  std::optional<unsigned> rowIndex, colIndex; // dimensions of the memref
+  int64_t columns = 1;
+  mlir::Type element;
+};
+
+struct TileProgram {
+  int64_t rows = 0;
+  llvm::MapVector<mlir::Operation *, TileStatement> statements; // by the root of the nest, in order
+  llvm::SmallVector<mlir::affine::AffineForOp> steps;           // loops around statements, outermost first, in order
+  llvm::MapVector<mlir::Value, TileArray> locals;
+
+  const TileArray *local(mlir::Value memref) const {
+    auto found = locals.find(memref);
+    return found == locals.end() ? nullptr : &found->second;
+  }
+  /// Local arrays that statements below `loop` write, in order.
+  llvm::SmallVector<mlir::Value> writtenIn(mlir::affine::AffineForOp loop) const;
+};
+
+/// The program of `tile`; failure with a reason where its body has another form. Sizes are constant.
+mlir::FailureOr<TileProgram> analyzeTileProgram(tile::ParallelOp tile, std::string &reason);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_ANALYSIS_TILEPROGRAM_H

@@ -1,0 +1,61 @@
+//===- TileProgramModel.h - Programs of rows on fragments -------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// How the subgroups of a block share out a TileProgram, and what it costs. Each
+/// has some of the rows; local arrays are fragments in the layout of the sums of
+/// one matrix unit, and a sum becomes an operand of the next product in
+/// registers. Operands without rows come through multi-stage buffers of the block.
+///
+///   clocks of a step = max(units, instructions, scratchpad, L2)     of all blocks of a multiprocessor (StepModel.h)
+///   of one subgroup  = its products, then its instructions           which only other subgroups overlap
+///
+/// Where rows are *transposed* they are columns of the unit's matrices: s' = k q'. Then a sum may have the layout of an
+/// operand where s = q k' has not.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_TILEPROGRAMMODEL_H
+#define TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_TILEPROGRAMMODEL_H
+
+#include "core/Analysis/TileProgram.h"
+#include "core/CostModel/Schedules/LaneContractionModel.h"
+
+namespace tilewright {
+
+struct TileProgramPlan {
+  const MatrixUnit *unit = nullptr;
+  bool transposed = false;                               // rows are columns of the unit's matrices
+  int64_t subgroups = 1;                                 // of a block
+  int64_t unitRows = 1;                                  // units of a subgroup along the rows
+  int64_t stages = 2;                                    // of the buffers that steps fill
+  llvm::MapVector<mlir::Operation *, StagedTile> staged; // of each contraction whose columns come from global memory
+  int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1;
+  double stepClocks = 0, seconds = 0;
+
+  /// Rows and columns of one fragment, as the program counts them.
+  int64_t rowsOfUnit() const { return transposed ? unit->n : unit->m; }
+  int64_t columnsOfUnit() const { return transposed ? unit->m : unit->n; }
+  /// Units along `units` of the columns whose operands are loaded as one: 16 bytes of a lane.
+  int64_t columnsTogether(int64_t units) const;
+  llvm::json::Object toJSON() const;
+};
+
+/// `contraction` with A and B such that A's are the rows of the unit's matrices in `plan`.
+Contraction oriented(const TileStatement &statement, bool transposed);
+/// The layout of what a row of a fragment of `layout` has once.
+Layout layoutOfRows(const Layout &layout, bool transposed);
+
+/// The plan with the smallest modelled time for `blocks` tiles; nullopt and `reason` where no unit computes the
+/// contractions, or registers or the block's memory have no room.
+std::optional<TileProgramPlan> planTileProgram(const TileProgram &program, int64_t blocks,
+                                               const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                                               const NumericFreedom &freedom, std::string &reason);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_TILEPROGRAMMODEL_H

@@ -1,0 +1,108 @@
+//===- StagedBuffer.cpp - An operand in the memory of a block -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Places in the buffer, places in the array, and the attributes that tell stage 5
+/// how lanes copy.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Contraction/StagedBuffer.h"
+#include "core/Analysis/ElementType.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+void StagedBuffer::allocate(OpBuilder &builder, Location loc, int64_t stages, StringRef memory) {
+  SmallVector<int64_t> shape{stages, tile.kInner ? free : depth, tile.kInner ? depth : free};
+  if (inBlocks())
+    shape = {stages, free / tile.line, depth, tile.line};
+  auto type = MemRefType::get(shape, operand.element, AffineMap(), builder.getStringAttr(memory));
+  tile::ArrangementAttr arrangement;
+  if (tile.swizzleBits || tile.padding)
+    arrangement = tile::ArrangementAttr::get(builder.getContext(), tile.swizzleBits, tile.swizzleBase,
+                                             tile.swizzleShift, tile.swizzleAgain, tile.padding, 1);
+  memref = tile::AllocOp::create(builder, loc, type, ValueRange(), arrangement);
+}
+
+Value StagedBuffer::copy(IterationSpace &space, StagedPlace at, int64_t block) const {
+  OpBuilder &builder = space.builder;
+  AffineExpr zero = builder.getAffineConstantExpr(0), first = builder.getAffineDimExpr(0),
+             second = builder.getAffineDimExpr(1);
+  int64_t width = free;
+  SmallVector<AffineExpr> place{at.stage, zero, zero}, into{zero, first, second};
+  if (inBlocks()) {
+    at.free = at.free + block * tile.line;
+    width = tile.line;
+    place.insert(place.begin() + 1, builder.getAffineConstantExpr(block));
+    into.insert(into.begin(), zero);
+  }
+  space.at[freeDim] = at.free;
+  space.at[kDim] = at.k;
+  auto [map, operands] = space.address(operand.access);
+  auto [target, targetOperands] = space.map(place);
+  unsigned freePlace = tile.kInner ? 0 : 1, kPlace = 1 - freePlace;
+  SmallVector<AffineExpr> from;
+  for (AffineExpr result : operand.access.map.getResults())
+    from.push_back(builder.getAffineDimExpr(freePlace) * *linearCoefficient(result, freeDim) +
+                   builder.getAffineDimExpr(kPlace) * *linearCoefficient(result, kDim));
+  SmallVector<int64_t> shape(2);
+  SmallVector<AffineExpr> left(2);
+  shape[freePlace] = width;
+  shape[kPlace] = depth;
+  left[freePlace] = at.freeLeft ? at.freeLeft : space.extent(freeDim) - at.free;
+  left[kPlace] = space.extent(kDim) - at.k;
+  AffineMap validMap;
+  SmallVector<Value> validOperands;
+  if (!at.freeEnds || !at.kEnds) {
+    if (at.freeEnds)
+      left[freePlace] = builder.getAffineConstantExpr(shape[freePlace]);
+    if (at.kEnds)
+      left[kPlace] = builder.getAffineConstantExpr(shape[kPlace]);
+    if (at.wholeVectors) {
+      int64_t vector = tile.looseElements(elementBytes(operand.element));
+      left[freePlace] = left[freePlace].ceilDiv(vector) * vector;
+    }
+    std::tie(validMap, validOperands) = space.map(left);
+  }
+  auto copy = tile::CopyOp::create(builder, space.loc, operand.access.memref, map, operands,
+                                   AffineMap::get(2, 0, from, builder.getContext()), memref, target, targetOperands,
+                                   AffineMap::get(2, 0, into, builder.getContext()), shape, validMap, validOperands,
+                                   llvm::to_vector_of<int64_t>(operand.bounded));
+  if (tile.near)
+    copy->setAttr(turnAttr, builder.getDenseI64ArrayAttr({tile.turn.along, tile.turn.across, tile.near, tile.beside}));
+  if (tile.direct)
+    copy->setAttr(directAttr, builder.getUnitAttr());
+  if (tile.begin)
+    copy->setAttr(looseAttr, builder.getI64IntegerAttr(tile.begin));
+  if (tile.held)
+    copy->setAttr(heldAttr, builder.getUnitAttr());
+  if (!engine.empty())
+    copy->setAttr(engineAttr, builder.getStringAttr(engine));
+  return copy;
+}
+
+Value StagedBuffer::load(IterationSpace &space, tile::FragmentType type, AffineExpr stage, AffineExpr row,
+                         AffineExpr k) const {
+  OpBuilder &builder = space.builder;
+  AffineExpr zero = builder.getAffineConstantExpr(0), first = builder.getAffineDimExpr(0),
+             second = builder.getAffineDimExpr(1);
+  SmallVector<AffineExpr> place{stage, row, k};
+  if (!tile.kInner)
+    std::swap(place[1], place[2]);
+  bool straight = isA == tile.kInner; // rows of the fragment are rows of the buffer
+  SmallVector<AffineExpr> from{zero, straight ? first : second, straight ? second : first};
+  if (inBlocks()) {
+    place = {stage, row.floorDiv(tile.line), k, zero};
+    AffineExpr inner = from[2];
+    from = {zero, inner.floorDiv(tile.line), from[1], inner % tile.line};
+  }
+  auto [map, operands] = space.map(place);
+  AffineMap elements = AffineMap::get(2, 0, from, builder.getContext());
+  return tile::LoadOp::create(builder, space.loc, type, memref, operands, AffineMapAttr::get(map),
+                              AffineMapAttr::get(elements), AffineMapAttr(), ValueRange());
+}
