@@ -255,9 +255,12 @@ LogicalResult TileAnalysis::place(TileStatement &statement, const Access &access
 FailureOr<TileProgram> TileAnalysis::run() {
   if (failed(collect(tile.getBody().front())) || failed(findRows()))
     return failure();
-  for (auto &[op, statement] : program.statements)
+  for (auto &[op, statement] : program.statements) {
     if (failed(classify(statement)))
       return failure();
+    if (statement.kind != TileStatement::Kind::Map && !isLocal(statement.nest.stores.front().memref))
+      return refuse("a nest of a tile sums up in an array that others see");
+  }
   for (auto &[op, statement] : program.statements)
     for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores))
       if (isLocal(access.memref) && failed(place(statement, access)))

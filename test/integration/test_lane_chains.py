@@ -4,21 +4,21 @@
 chains that must stay apart."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
-from conftest import SOURCE
-from test_chains import attention_in_float64, two_products
-
-sys.path.append(str(SOURCE / "test/gpu"))
-import programs as gpu_programs  # noqa: E402
+from test_chains import attention, attention_in_float64, narrow, two_products
 
 
 def program(tmp_path, heads, tokens, features, element):
     path = tmp_path / "attention.mlir"
-    path.write_text(gpu_programs.attention({"heads": heads, "m": tokens, "n": features, "type": element}))
+    sizes = f"tensor<{heads}x{tokens}x{features}x"
+    text = attention(heads, tokens, features, element)
+    head, tail = text.rsplit("  return", 1)
+    rounded = narrow("rounded", "%out", (heads, tokens, features), element)
+    path.write_text(f"{head}{rounded}\n  return{tail}".replace(f"-> {sizes}f32> {{\n  %zero", f"-> {sizes}{element}> {{\n  %zero")
+                    .replace(f"return %out : {sizes}f32>", f"return %rounded : {sizes}{element}>"))
     return path
 
 
@@ -66,6 +66,14 @@ def test_keys_and_values_come_once_for_each_block(tool, tmp_path):
     assert memory["read_bytes"] == array + 2 * blocks * array
 
 
+def test_sums_that_others_see_stay_apart(tool, tmp_path):
+    """Products that are added to an array of the caller."""
+    (tmp_path / "p.mlir").write_text(attention(1, 64, 32, "f16"))
+    names = [each["decision"] for each in decisions(tool, tmp_path / "p.mlir", "nvidia:H200")]
+    assert "tile-program" not in names
+    tool("tw-run", tmp_path / "p.mlir", "--target", "nvidia:H200", "--device", "emulator", "--verify")
+
+
 def test_strict_sums_stay_apart(tool, tmp_path):
     names = [each["decision"] for each in decisions(tool, program(tmp_path, 1, 128, 64, "f16"), "nvidia:H200", "--fp=strict")]
     assert "tile-program" not in names and names.count("contraction") == 2
@@ -77,6 +85,12 @@ def test_sizes_that_no_tile_divides_stay_apart(tool, tmp_path):
     names = [each["decision"] for each in decisions(tool, path, "nvidia:H200")]
     assert "tile-program" not in names
     tool("tw-run", path, "--target", "nvidia:H200", "--device", "emulator", "--verify")
+
+
+@pytest.mark.parametrize("chip", ["nvidia:H200", "nvidia:T4", "amd:MI300X"])
+def test_no_order_of_lanes_and_copies_matters(tool, tmp_path, chip):
+    """Stages are awaited, and free before the next copy into them."""
+    tool("tw-run", program(tmp_path, 1, 128, 64, "f16"), "--target", chip, "--device", "emulator", "--verify", "--modes")
 
 
 @pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
