@@ -18,6 +18,7 @@
 #include "core/CostModel/Time/StepModel.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -326,6 +327,7 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
                                                            const LaneHierarchy &hierarchy,
                                                            const NumericFreedom &freedom, std::string &reason) {
   std::optional<TileProgramPlan> best;
+  int64_t fewest = std::numeric_limits<int64_t>::max(); // registers of a plan that does not fit
   reason = "no unit of the chip computes its contractions on " + std::to_string(program.rows) + " rows";
   if (hierarchy.scratchpad.empty())
     return best;
@@ -342,9 +344,17 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
         plan.subgroups = units / plan.unitRows;
         if (units % plan.unitRows != 0 || plan.subgroups > hierarchy.subgroups)
           continue;
-        for (plan.stages = 2; plan.stages <= 3; ++plan.stages)
-          if (TileProgramPlan each = plan; planner.price(each, reason) && (!best || each.seconds < best->seconds))
-            best = each;
+        for (plan.stages = 2; plan.stages <= 3; ++plan.stages) {
+          TileProgramPlan each = plan;
+          std::string shortage;
+          if (planner.price(each, shortage)) {
+            if (!best || each.seconds < best->seconds)
+              best = each;
+          } else if (each.registers < fewest) {
+            fewest = each.registers;
+            reason = shortage;
+          }
+        }
       }
     }
   return best;

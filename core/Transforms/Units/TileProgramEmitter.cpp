@@ -347,8 +347,7 @@ SmallVector<Value> TileProgramEmitter::copy(const TileStatement &statement, Affi
   if (loop) {
     AffineExpr number = place.space.define(from) + distance;
     at.stage = number % own.stages;
-    if (!isa<arith::ConstantOp>(from.getDefiningOp() ? from.getDefiningOp() : loop.getOperation()) ||
-        distance >= loop.getConstantUpperBound()) { // nothing comes behind the last step
+    if (from == step || distance >= loop.getConstantUpperBound()) { // nothing comes behind the last step
       at.freeEnds = false;
       at.freeLeft = (constant(loop.getConstantUpperBound()) - number) * statement.columns();
     }
