@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/AffineAccess.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
@@ -35,6 +36,13 @@ tilewright::AffineAccess tilewright::affineAccess(Operation *op) {
   return access;
 }
 
+bool tilewright::onlyReads(Operation *op) {
+  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(op);
+  return effects && llvm::all_of(*effects, [](const MemoryEffects::EffectInstance &effect) {
+           return isa<MemoryEffects::Read>(effect.getEffect());
+         });
+}
+
 void tilewright::composeAccesses(Operation *root) {
   SmallVector<AffineApplyOp> applies;
   root->walk([&](Operation *op) {
@@ -49,7 +57,33 @@ void tilewright::composeAccesses(Operation *root) {
     op->setAttr(isa<AffineLoadOp>(op) ? AffineLoadOp::getMapAttrStrName() : AffineStoreOp::getMapAttrStrName(),
                 AffineMapAttr::get(access.map));
   });
-  for (AffineApplyOp apply : llvm::reverse(applies))
-    if (apply->use_empty())
+  for (AffineApplyOp apply : applies) {
+    AffineMap map = apply.getAffineMap();
+    SmallVector<Value> operands(apply.getMapOperands());
+    fullyComposeAffineMapAndOperands(&map, &operands);
+    canonicalizeMapAndOperands(&map, &operands);
+    apply->setOperands(operands);
+    apply.setMap(simplifyAffineMap(map));
+    if (isa<AffineDimExpr, AffineSymbolExpr>(apply.getMap().getResult(0)))
+      apply.getResult().replaceAllUsesWith(apply.getOperand(0));
+  }
+  for (AffineApplyOp apply : llvm::reverse(applies)) {
+    if (apply->use_empty()) {
       apply.erase();
+      continue;
+    }
+    // To the loop that all users are in.
+    auto loopOfUsers = [&]() -> AffineForOp {
+      AffineForOp loop;
+      for (Operation *user : apply->getUsers()) {
+        auto around = dyn_cast<AffineForOp>(apply->getBlock()->findAncestorOpInBlock(*user));
+        if (!around || around == user || (loop && loop != around))
+          return nullptr;
+        loop = around;
+      }
+      return loop;
+    };
+    while (AffineForOp loop = loopOfUsers())
+      apply->moveBefore(loop.getBody(), loop.getBody()->begin());
+  }
 }

@@ -29,8 +29,12 @@ struct AffineAccess {
 /// The access of an affine.load or affine.store.
 AffineAccess affineAccess(mlir::Operation *op);
 
-/// Lets each affine.load and affine.store below `root` compute its indices itself, and erases every affine.apply that
-/// nobody uses then: loops with nothing else between them are perfect again.
+/// Whether `op` writes no memory and frees none.
+bool onlyReads(mlir::Operation *op);
+
+/// Lets each affine.load and affine.store below `root` compute its indices itself, erases every affine.apply that
+/// nobody uses then, and moves others into the loop where they are used: loops with nothing else between them are
+/// perfect again.
 void composeAccesses(mlir::Operation *root);
 
 } // namespace tilewright

@@ -471,7 +471,7 @@ const Term *ChainReader::termOf(Value value, const RawStatement &raw) {
   for (auto [loop, number] : llvm::zip(raw.nestLoops, raw.loops))
     if (value == AffineForOp(loop).getInductionVar()) {
       if (number == ~0u)
-        return nullptr;
+        return values[value] = chain.constant(Builder(value.getContext()).getIndexAttr(0));
       term.kind = Term::Kind::Index;
       term.loop = classes[number];
       term.isReduced = term.loop == chain.common;
@@ -549,7 +549,7 @@ LogicalResult ChainReader::readStatement(const RawStatement &raw) {
   }
   statement.term = termOf(value, raw);
   if (!statement.term)
-    return refuse("a body has an operation of several results, or computes with the number of a single iteration");
+    return refuse("a body has an operation of several results, or with a region");
   if (failed(place(statement)))
     return failure();
   writers[store.memref] = chain.statements.size();

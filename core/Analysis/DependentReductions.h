@@ -65,22 +65,29 @@ struct SeparablePair {
     const Term *term = nullptr;
     bool isDivisor = false;
   };
+  /// A choice by results of reductions: the pair is zero where it says so.
+  struct Guard {
+    const Term *where = nullptr;
+    bool isZeroIfTrue = true;
+    bool operator==(const Guard &other) const { return where == other.where && isZeroIfTrue == other.isZeroIfTrue; }
+  };
   bool isNegative = false;
   const Term *g = nullptr;              ///< Null: one.
   llvm::SmallVector<Factor, 2> h;       ///< None: one.
+  llvm::SmallVector<Guard, 1> guards;   ///< Applied when all is read, to g h.
   llvm::SmallVector<unsigned, 1> bases; ///< At which `g` stands, numbers of `DependentReductions::bases`.
   bool isAtMostOne = false;             ///< Proved of the absolute value of `g`.
   int mean = -1; ///< g is (x - m)^power * rest, number of `DependentReductions::means`; -1: none.
   unsigned power = 0;
   const Term *rest = nullptr; ///< Null: one.
 
-  bool isPlain() const { return !isNegative && g && h.empty() && bases.empty() && mean < 0; }
+  bool isPlain() const { return !isNegative && g && h.empty() && guards.empty() && bases.empty() && mean < 0; }
 };
 
 /// A maximum (or minimum) so far at which exponentials stand: exp(factor * (x - m)), or exp(factor * (m - x)).
 struct ReductionBase {
   unsigned statement = 0;       ///< The reduction that computes m.
-  const Term *value = nullptr;  ///< m, as exponents read it.
+  const Term *value = nullptr;  ///< m, as exponents read it: perhaps another number where m is infinite.
   const Term *factor = nullptr; ///< A positive constant; null: one.
   std::string exp;              ///< "math.exp" or "math.exp2"
   bool isMinimum = false;

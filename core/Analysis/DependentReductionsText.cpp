@@ -88,6 +88,8 @@ std::string DependentReductions::pairsText(const ReductionStatement &s) const {
     text += pair.g ? this->text(pair.g) : "1";
     for (const SeparablePair::Factor &factor : pair.h)
       text += (factor.isDivisor ? " / " : " * ") + ("<" + this->text(factor.term) + ">");
+    for (SeparablePair::Guard guard : pair.guards)
+      text += (guard.isZeroIfTrue ? " unless " : " where ") + this->text(guard.where);
     for (unsigned base : pair.bases)
       text += " at base " + this->text(bases[base].value);
     if (pair.mean >= 0)

@@ -53,6 +53,8 @@ public:
   /// exp of a polynomial, a product of exponentials of its monomials.
   static Polynomial exponential(StringRef name, const Polynomial &exponent);
   static Polynomial inverse(const Polynomial &a);
+  /// One where the boolean is true, else zero.
+  static Polynomial atomWhere(const Term *where) { return {{{{"where " + std::to_string(where->id), 1.0}}, 1.0}}; }
 
 private:
   Polynomial ofLoad(const Term *term, bool atBase) const;
@@ -136,10 +138,15 @@ Polynomial Expansion::ofLoad(const Term *term, bool atBase) const {
 }
 
 Polynomial Expansion::of(const Term *term, bool atBase) const {
-  if (std::optional<double> number = numberOf(term))
+  if (std::optional<double> number = numberOf(term)) {
+    if (std::isinf(*number)) // no number that sums can be made of
+      return {{{{"infinity", 1.0}}, *number < 0 ? -1.0 : 1.0}};
     return *number == 0 ? Polynomial() : Polynomial{{Monomial(), *number}};
+  }
   if (term->kind == Term::Kind::Load)
     return ofLoad(term, atBase);
+  if (llvm::any_of(chain.bases, [&](const ReductionBase &base) { return base.value == term; }))
+    return {{{{(atBase ? "base " : "t") + std::to_string(term->id), 1.0}}, 1.0}};
   auto operand = [&](unsigned i) { return of(term->operands[i], atBase); };
   StringRef name = term->name;
   if (name == "arith.addf" || name == "arith.subf")
@@ -155,7 +162,7 @@ Polynomial Expansion::of(const Term *term, bool atBase) const {
   if (name == "math.exp" || name == "math.exp2")
     return exponential(name, operand(0));
   if (name == "arith.select") {
-    Polynomial where{{{{"where " + std::to_string(term->operands[0]->id), 1.0}}, 1.0}};
+    Polynomial where = atomWhere(term->operands[0]);
     Polynomial other = sum({{Monomial(), 1.0}}, where, -1);
     return sum(product(where, operand(1)), product(other, operand(2)), 1);
   }
@@ -253,6 +260,7 @@ Pairs PairSplitter::products(const Pairs &a, const Pairs &b, const Term *like) {
       pair.isNegative = x.isNegative != y.isNegative;
       pair.g = !x.g ? y.g : !y.g ? x.g : chain.operation(like->name, {x.g, y.g}, like->type, like->attribute);
       llvm::append_range(pair.h, y.h);
+      llvm::append_range(pair.guards, y.guards);
       llvm::append_range(pair.bases, y.bases);
       pair.isAtMostOne = (!x.g || x.isAtMostOne) && (!y.g || y.isAtMostOne);
       if (x.mean >= 0 || y.mean >= 0) {
@@ -317,6 +325,24 @@ unsigned PairSplitter::baseOf(ReductionBase base) {
   return chain.bases.size() - 1;
 }
 
+/// m of `value`: m itself, or m where it is not the infinity that it begins with, else a number. At a base, which is
+/// never that infinity, both are the base. Null: another function.
+static const Term *guardedExtremum(const Term *value) {
+  if (value->kind == Term::Kind::Load)
+    return value;
+  if (value->name != "arith.select" || value->operands[0]->name != "arith.cmpf")
+    return nullptr;
+  const Term *where = value->operands[0], *m = where->operands[0];
+  auto predicate = cast<arith::CmpFPredicateAttr>(cast<DictionaryAttr>(where->attribute).get("predicate")).getValue();
+  std::optional<double> limit = numberOf(where->operands[1]);
+  bool isEqual = predicate == arith::CmpFPredicate::OEQ || predicate == arith::CmpFPredicate::UEQ;
+  bool isOther = predicate == arith::CmpFPredicate::ONE || predicate == arith::CmpFPredicate::UNE;
+  std::optional<double> number = numberOf(value->operands[isEqual ? 1 : 2]);
+  bool isGuard = (isEqual || isOther) && limit && std::isinf(*limit) && number && std::isfinite(*number) &&
+                 value->operands[isEqual ? 2 : 1] == m && m->kind == Term::Kind::Load;
+  return isGuard ? m : nullptr;
+}
+
 /// exp(c x - c m) where m is the maximum of x, c > 0; exp(c m - c x) where it is the minimum.
 FailureOr<Pairs> PairSplitter::splitExponential(const Term *term) {
   FailureOr<Pairs> exponent = split(term->operands[0]);
@@ -333,8 +359,9 @@ FailureOr<Pairs> PairSplitter::splitExponential(const Term *term) {
     place = &pair;
   }
   const Term *value = r ? r->h[0].term : nullptr;
+  const Term *extremum = value ? guardedExtremum(value) : nullptr;
   const ReductionStatement *reduction =
-      value && value->kind == Term::Kind::Load && value->writer >= 0 ? &chain.statements[value->writer] : nullptr;
+      extremum && extremum->writer >= 0 ? &chain.statements[extremum->writer] : nullptr;
   if (!x || !reduction || !reduction->isState || x->isNegative == r->isNegative)
     return refuse("an exponential without a bound: what is subtracted is no reduction");
   bool isMaximum = isa<arith::MaximumFOp, arith::MaxNumFOp>(reduction->combine);
@@ -348,15 +375,24 @@ FailureOr<Pairs> PairSplitter::splitExponential(const Term *term) {
     return refuse("an exponential without a bound: what is subtracted is not the maximum of the exponents");
   SeparablePair pair;
   pair.g = term;
-  pair.bases.push_back(baseOf({unsigned(value->writer), value, r->g, term->name, isMinimum}));
+  pair.bases.push_back(baseOf({unsigned(extremum->writer), value, r->g, term->name, isMinimum}));
   pair.isAtMostOne = true;
   return Pairs{pair};
 }
 
 FailureOr<Pairs> PairSplitter::splitSelect(const Term *term) {
   const Term *where = term->operands[0];
-  if (where->isDependent)
-    return refuse("a choice by a result of another reduction");
+  if (where->isDependent) {
+    // Zero or a product: so is its sum.
+    bool isZeroIfTrue = numberOf(term->operands[1]) == 0.0;
+    if (where->isReduced || (!isZeroIfTrue && numberOf(term->operands[2]) != 0.0))
+      return refuse("a choice by a result of another reduction");
+    FailureOr<Pairs> pairs = split(term->operands[isZeroIfTrue ? 2 : 1]);
+    if (succeeded(pairs))
+      for (SeparablePair &pair : *pairs)
+        pair.guards.push_back({where, isZeroIfTrue});
+    return pairs;
+  }
   FailureOr<Pairs> a = split(term->operands[1]), b = split(term->operands[2]);
   if (failed(a) || failed(b))
     return failure();
@@ -514,7 +550,7 @@ FailureOr<Pairs> PairSplitter::merged(const Pairs &pairs) {
   Pairs result;
   Expansion expansion(chain);
   auto isSame = [&](const SeparablePair &a, const SeparablePair &b) {
-    return a.bases == b.bases && a.mean == b.mean && bool(a.g) == bool(b.g) &&
+    return a.bases == b.bases && a.guards == b.guards && a.mean == b.mean && bool(a.g) == bool(b.g) &&
            (a.g == b.g || expansion.of(a.g, true) == expansion.of(b.g, true));
   };
   for (const SeparablePair &pair : pairs) {
@@ -545,7 +581,7 @@ bool PairSplitter::isMonotone() const {
   llvm::SmallBitVector used(chain.loops.size());
   for (const SeparablePair &pair : statement.pairs) {
     terms += pair.g != nullptr;
-    if (!pair.bases.empty() || pair.mean >= 0 || (pair.g && pair.isNegative))
+    if (!pair.bases.empty() || !pair.guards.empty() || pair.mean >= 0 || (pair.g && pair.isNegative))
       return false;
     for (SeparablePair::Factor factor : pair.h) {
       used |= chain.loopsOf(factor.term);
@@ -573,6 +609,8 @@ LogicalResult PairSplitter::checkState() {
     llvm::SmallBitVector used(chain.loops.size());
     for (SeparablePair::Factor factor : pair.h)
       used |= chain.loopsOf(factor.term);
+    for (SeparablePair::Guard guard : pair.guards)
+      used |= chain.loopsOf(guard.where);
     for (unsigned base : pair.bases)
       used |= chain.loopsOf(chain.bases[base].value);
     if (pair.mean >= 0 && (pair.power >= mostPairs || !pair.bases.empty()))
@@ -622,6 +660,11 @@ LogicalResult PairSplitter::certify() {
     for (SeparablePair::Factor factor : pair.h) {
       Polynomial h = expansion.of(factor.term, false);
       each = Expansion::product(each, factor.isDivisor ? Expansion::inverse(h) : h);
+    }
+    for (SeparablePair::Guard guard : pair.guards) {
+      Polynomial where = Expansion::atomWhere(guard.where);
+      each = Expansion::product(each,
+                                guard.isZeroIfTrue ? Expansion::sum({{Monomial(), 1.0}}, where, -1) : std::move(where));
     }
     for (unsigned number : pair.bases) {
       const ReductionBase &base = chain.bases[number];

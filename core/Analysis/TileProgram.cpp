@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/TileProgram.h"
+#include "core/Analysis/LoopTrips.h"
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Affine/IR/AffineValueMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,6 +36,8 @@ private:
     reason = why.str();
     return failure();
   }
+  bool isNumberOfTile(Value value);
+  double meanTrips(AffineForOp loop);
   LogicalResult collect(Block &block);
   LogicalResult findRows();
   LogicalResult classify(TileStatement &statement);
@@ -62,6 +65,33 @@ bool TileAnalysis::isLocal(Value memref) const {
          });
 }
 
+/// One of the numbers of a tile.
+bool TileAnalysis::isNumberOfTile(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && argument.getOwner() == &tile.getBody().front();
+}
+
+/// Iterations of a loop over steps, over all tiles.
+double TileAnalysis::meanTrips(AffineForOp loop) {
+  AffineMap bounds = tile.getUpperBounds();
+  SmallVector<int64_t> at(bounds.getNumResults());
+  double sum = 0, tiles = 0;
+  std::function<void(unsigned)> visit = [&](unsigned d) {
+    if (d == at.size()) {
+      sum += double(
+          tripsAt(loop, [&](Value operand) { return int64_t(at[cast<BlockArgument>(operand).getArgNumber()]); }));
+      ++tiles;
+      return;
+    }
+    auto count = dyn_cast<AffineConstantExpr>(bounds.getResult(d));
+    bool isRead = llvm::is_contained(loop->getOperands(), Value(tile.getBody().getArgument(d)));
+    for (at[d] = 0; at[d] < (count && isRead ? count.getValue() : 1); ++at[d])
+      visit(d + 1);
+  };
+  visit(0);
+  return sum / std::max(tiles, 1.0);
+}
+
 LogicalResult TileAnalysis::collect(Block &block) {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::IsTerminator>() || isa<memref::AllocOp, memref::DeallocOp>(op) ||
@@ -79,10 +109,11 @@ LogicalResult TileAnalysis::collect(Block &block) {
       program.statements.insert({loop, std::move(statement)});
       continue;
     }
-    if (!loop.hasConstantBounds() || loop.getConstantLowerBound() != 0 || loop.getStepAsInt() != 1 ||
-        loop.getNumIterOperands() != 0)
-      return refuse("a loop over steps of a tile does not run from 0 to a constant");
-    program.steps.push_back(loop);
+    std::optional<int64_t> most = mostTrips(loop);
+    if (!most || !llvm::all_of(loop->getOperands(), [&](Value operand) { return isNumberOfTile(operand); }) ||
+        loop.getStepAsInt() != 1 || loop.getNumIterOperands() != 0)
+      return refuse("how often a loop over steps of a tile runs is not bounded by the tile's number");
+    program.steps.push_back({loop, *most, meanTrips(loop)});
     if (failed(collect(*loop.getBody())))
       return failure();
   }
@@ -209,13 +240,18 @@ LogicalResult TileAnalysis::classify(TileStatement &statement) {
       return refuse("a nest of a tile goes over columns and is no reduction of them");
   }
   for (Operation &op : nest.body->without_terminator())
-    if (!isa<AffineLoadOp, AffineStoreOp>(op) &&
+    if (!isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op) &&
         (op.getNumRegions() || !OpTrait::hasElementwiseMappableTraits(&op) || !isMemoryEffectFree(&op)))
       return refuse("'" + op.getName().getStringRef() + "' in a nest of a tile is not element by element");
-  for (AffineForOp loop : nest.loops)
-    if (llvm::any_of(AffineForOp(loop).getInductionVar().getUsers(),
-                     [](Operation *user) { return !isa<AffineLoadOp, AffineStoreOp, AffineForOp>(user); }))
-      return refuse("a nest of a tile computes with an index");
+  for (auto apply : nest.body->getOps<AffineApplyOp>())
+    for (unsigned d = 0; d < apply.getAffineMap().getNumInputs(); ++d) {
+      bool isOfNest = llvm::any_of(
+          nest.loops, [&](AffineForOp loop) { return loop.getInductionVar() == apply.getMapOperands()[d]; });
+      if (apply.getMapOperands()[d].getDefiningOp<AffineApplyOp>() ||
+          (isOfNest &&
+           (d >= apply.getAffineMap().getNumDims() || !linearCoefficient(apply.getAffineMap().getResult(0), d))))
+        return refuse("a nest of a tile computes with an index that is not linear in its loops");
+    }
   return success();
 }
 
@@ -280,6 +316,36 @@ FailureOr<TileProgram> TileAnalysis::run() {
         return refuse("a nest of a tile takes a part of the columns of an array");
     }
   return program;
+}
+
+const TileSteps *TileProgram::stepsAround(Operation *root) const {
+  const TileSteps *found = nullptr;
+  for (const TileSteps &each : steps)
+    if (AffineForOp(each.loop)->isProperAncestor(root))
+      found = &each;
+  return found;
+}
+
+Operation *TileProgram::firstWithColumnsOf(Operation *root) const {
+  const TileStatement &own = statements.find(root)->second;
+  const TileSteps *around = stepsAround(root);
+  for (const auto &[other, statement] : statements) {
+    if (other == root || !around)
+      break;
+    const TileSteps *before = stepsAround(other);
+    if (statement.kind != TileStatement::Kind::Contraction || !before || before == around)
+      continue;
+    const Access &a = own.ofColumns().access, &b = statement.ofColumns().access;
+    bool isSame = a.memref == b.memref && a.map == b.map && own.nest.tripCounts == statement.nest.tripCounts &&
+                  own.col == statement.col && own.k == statement.k && own.row == statement.row &&
+                  own.rowsOfA == statement.rowsOfA && a.symbols.size() == b.symbols.size();
+    for (auto [x, y] : llvm::zip(a.symbols, b.symbols))
+      isSame &= x == y ||
+                (x == AffineForOp(around->loop).getInductionVar() && y == AffineForOp(before->loop).getInductionVar());
+    if (isSame)
+      return other;
+  }
+  return root;
 }
 
 SmallVector<Value> TileProgram::writtenIn(AffineForOp loop) const {

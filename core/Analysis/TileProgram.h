@@ -56,16 +56,28 @@ struct TileArray {
   mlir::Type element;
 };
 
+/// A loop over steps of a tile.
+struct TileSteps {
+  mlir::affine::AffineForOp loop;
+  int64_t most = 0; // iterations, in any tile
+  double mean = 0;  // .. over all tiles
+};
+
 struct TileProgram {
   int64_t rows = 0;
   llvm::MapVector<mlir::Operation *, TileStatement> statements; // by the root of the nest, in order
-  llvm::SmallVector<mlir::affine::AffineForOp> steps;           // loops around statements, outermost first, in order
+  llvm::SmallVector<TileSteps> steps;                           // around statements, outermost first, in order
   llvm::MapVector<mlir::Value, TileArray> locals;
 
   const TileArray *local(mlir::Value memref) const {
     auto found = locals.find(memref);
     return found == locals.end() ? nullptr : &found->second;
   }
+  /// The steps that a statement belongs to; null: none.
+  const TileSteps *stepsAround(mlir::Operation *root) const;
+  /// The first contraction that reads the columns of `root` in the same way, in steps before its own, which are done
+  /// then; `root` itself where there is none.
+  mlir::Operation *firstWithColumnsOf(mlir::Operation *root) const;
   /// Local arrays that statements below `loop` write, in order.
   llvm::SmallVector<mlir::Value> writtenIn(mlir::affine::AffineForOp loop) const;
 };

@@ -14,7 +14,9 @@
 #ifndef TILEWRIGHT_CORE_PIPELINES_BUFFERIZATION_H
 #define TILEWRIGHT_CORE_PIPELINES_BUFFERIZATION_H
 
+#include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace tilewright {
@@ -31,6 +33,7 @@ inline void addBufferization(mlir::OpPassManager &pm) {
 
 /// Results become arguments that are written, of public functions too.
 inline void addOutParameters(mlir::OpPassManager &pm) {
+  pm.addNestedPass<mlir::func::FuncOp>(createReturnWholeArrays());
   mlir::bufferization::BufferResultsToOutParamsPassOptions options;
   options.hoistStaticAllocs = options.hoistDynamicAllocs = options.modifyPublicFunctions = true;
   pm.addPass(mlir::bufferization::createBufferResultsToOutParamsPass(options));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/DependentReductions.h"
+#include "core/Analysis/MaskedSteps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -306,4 +307,109 @@ TEST_F(DependentReductionsTest, SumsThatGoOnAreNotScaled) {
            .reduce("%s", x + result("r") + "%e = arith.divf %x, %rv : f32\n", "arith.addf", "%one"));
   EXPECT_FALSE(chain);
   EXPECT_TRUE(StringRef(reason).starts_with("a sum that does not begin at zero")) << reason;
+}
+
+TEST_F(DependentReductionsTest, MaximaThatAreGuarded) {
+  // Rows without a term: the maximum is -inf, and 0 is subtracted; the sum is 0, and 1 divides; a choice by it is zero.
+  const std::string guarded = "%w = arith.cmpf oeq, %rv, %least : f32\n%m = arith.select %w, %zero, %rv : f32\n";
+  auto soft = [&](const std::string &guard) {
+    find(Text()
+             .reduce("%r", x + "%e = arith.addf %x, %zero : f32\n", "arith.maximumf", "%least")
+             .local(x + result("r") + guard +
+                    "%z = arith.addf %x, %zero : f32\n%n = arith.subf %z, %m : f32\n%e = math.exp %n : f32\n")
+             .reduce("%s", p + "%e = arith.mulf %q, %one : f32\n")
+             .product(p + v + result("s") +
+                      "%w = arith.cmpf oeq, %sv, %zero : f32\n%n = arith.divf %q, %sv : f32\n"
+                      "%g = arith.select %w, %zero, %n : f32\n%e = arith.mulf %g, %v : f32\n"));
+    return ranks();
+  };
+  EXPECT_EQ(soft(guarded), (Ranks{1, 1, 1})) << reason;
+  EXPECT_EQ(certificate(), "(a2[i, j] * a5[j, k]) / <a3[i]> unless cmpf(a3[i], 0.000000e+00) at base "
+                           "select(cmpf(a0[i], -INF), 0.000000e+00, a0[i])");
+  // What is subtracted otherwise would be another number at the base.
+  EXPECT_EQ(soft("%w = arith.cmpf oeq, %rv, %zero : f32\n%m = arith.select %w, %one, %rv : f32\n"), Ranks());
+  EXPECT_TRUE(StringRef(reason).starts_with("an exponential without a bound")) << reason;
+}
+
+namespace {
+/// Soft-max of what `mask` selects of the scores, which computes %c of %i and %j.
+Text maskedSoftMax(const std::string &mask, const std::string &other = "%least") {
+  const std::string masked = x + mask + "%z = arith.select %c, %x, " + other + " : f32\n";
+  return Text()
+      .reduce("%r", masked + "%e = arith.addf %z, %zero : f32\n", "arith.maximumf", "%least")
+      .local(masked + result("r") +
+             "%same = arith.addf %z, %zero : f32\n%far = arith.subf %same, %rv : f32\n%e = math.exp %far : f32\n")
+      .reduce("%s", p + "%e = arith.mulf %q, %one : f32\n")
+      .product(p + v + "%e = arith.mulf %q, %v : f32\n");
+}
+
+std::string textOf(ArrayRef<AffineExpr> exprs) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(exprs, os, "; ");
+  return text;
+}
+} // namespace
+
+TEST_F(DependentReductionsTest, MasksLeaveOutSteps) {
+  struct Case {
+    std::string mask, conditions, first, end, firstFull, endFull; // in steps of 8; rows are loop 0, keys loop 1
+  };
+  for (const Case &each : {
+           Case{"%c = arith.cmpi sle, %j, %i : index\n", "d0 - d1", "", "1", "", "0"},
+           Case{"%c = arith.cmpi sgt, %j, %i : index\n", "-d0 + d1 - 1", "0", "", "1", ""},
+           Case{"%n = arith.index_cast %j : index to i64\n%m = arith.index_cast %i : index to i64\n"
+                "%c = arith.cmpi sge, %m, %n : i64\n",
+                "d0 - d1", "", "1", "", "0"},
+           Case{"%k = affine.apply affine_map<(d0) -> (d0 * 4 + 2)>(%i)\n%c = arith.cmpi slt, %j, %k : index\n",
+                "d0 * 4 - d1 + 1", "", "2", "", "0"},
+           Case{"%limit = arith.constant 11 : index\n%c = arith.cmpi sge, %j, %limit : index\n", "d1 - 11", "1", "",
+                "2", ""},
+       }) {
+    find(maskedSoftMax(each.mask));
+    ASSERT_TRUE(chain) << reason;
+    Conditions conditions = liveConditions(*chain);
+    EXPECT_EQ(textOf(conditions), each.conditions);
+    StepBounds bounds = boundSteps(*chain, conditions, 8);
+    EXPECT_TRUE(bounds.areExact);
+    EXPECT_EQ(textOf(bounds.first), each.first);
+    EXPECT_EQ(textOf(bounds.end), each.end);
+    EXPECT_EQ(textOf(bounds.firstFull), each.firstFull);
+    EXPECT_EQ(textOf(bounds.endFull), each.endFull);
+  }
+}
+
+TEST_F(DependentReductionsTest, MasksThatLeaveOutNothing) {
+  for (const std::string &mask : {
+           std::string("%c = arith.cmpi ne, %j, %i : index\n"),
+           std::string("%a = arith.cmpi sle, %j, %i : index\n%limit = arith.constant 4 : index\n"
+                       "%b = arith.cmpi slt, %j, %limit : index\n%c = arith.ori %a, %b : i1\n"),
+           std::string("%n = arith.muli %j, %j : index\n%c = arith.cmpi sle, %n, %i : index\n"),
+       }) {
+    find(maskedSoftMax(mask));
+    ASSERT_TRUE(chain) << reason;
+    EXPECT_TRUE(liveConditions(*chain).empty()) << mask;
+  }
+  // A number that is finite is a term like others.
+  find(maskedSoftMax("%c = arith.cmpi sle, %j, %i : index\n", "%small"));
+  ASSERT_TRUE(chain) << reason;
+  EXPECT_TRUE(liveConditions(*chain).empty());
+}
+
+TEST_F(DependentReductionsTest, ConditionsDecideMasks) {
+  find(maskedSoftMax(
+      "%n = arith.cmpi sgt, %j, %i : index\n%limit = arith.constant true\n%c = arith.xori %n, %limit : i1\n"));
+  ASSERT_TRUE(chain) << reason;
+  Conditions conditions = liveConditions(*chain);
+  ASSERT_EQ(conditions.size(), 1u);
+  const Term *select = nullptr;
+  for (const ReductionStatement &s : chain->statements)
+    for (const Term *term = s.term; term && !select; term = term->operands.empty() ? nullptr : term->operands[0])
+      if (term->name == "arith.select")
+        select = term;
+  ASSERT_TRUE(select);
+  EXPECT_EQ(decidedBy(*chain, select->operands[0], conditions), true);
+  AffineExpr violated = simplifyAffineExpr(-conditions.front() - 1, chain->loops.size(), chain->symbols.size());
+  EXPECT_EQ(decidedBy(*chain, select->operands[0], violated), false);
+  EXPECT_EQ(decidedBy(*chain, select->operands[0], {}), std::nullopt);
 }

@@ -104,7 +104,6 @@ public:
 private:
   int64_t registersOf(const TileProgramPlan &plan) const;
   int64_t words(const TileProgramPlan &plan, Type element, int64_t columns) const;
-  int64_t stepsAround(Operation *op) const;
 
   const TileProgram &program;
   int64_t blocks;
@@ -153,14 +152,6 @@ int64_t TileProgramPlanner::words(const TileProgramPlan &plan, Type element, int
   return llvm::divideCeil(plan.unitRows * each * elementBytes(element), 4);
 }
 
-int64_t TileProgramPlanner::stepsAround(Operation *op) const {
-  int64_t steps = 1;
-  for (AffineForOp loop : program.steps)
-    if (loop->isProperAncestor(op))
-      steps *= loop.getConstantUpperBound();
-  return steps;
-}
-
 /// The most registers that are in use at one statement.
 int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
   SmallVector<std::pair<Operation *, const TileStatement *>> order;
@@ -171,7 +162,8 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
     int64_t words;
   };
   llvm::MapVector<Value, Live> live;
-  int64_t operands = 0, fragments = 0;
+  int64_t fragments = 0;
+  std::map<const TileSteps *, int64_t> operands; // rows that are loaded before steps
   for (auto [i, each] : llvm::enumerate(order)) {
     const TileStatement &statement = *each.second;
     for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores))
@@ -188,16 +180,17 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
     };
     fragments = std::max(fragments, 2 * registers(columns));
     if (!program.local(statement.ofRows().access.memref))
-      operands += plan.unitRows * *statement.nest.tripCounts[statement.k] / plan.unit->k * registers(rows);
+      operands[program.stepsAround(each.first)] +=
+          plan.unitRows * *statement.nest.tripCounts[statement.k] / plan.unit->k * registers(rows);
   }
   // What steps hand to each other lives in all of them.
-  for (AffineForOp loop : program.steps)
+  for (const auto &[loop, mostSteps, mean] : program.steps)
     for (Value memref : program.writtenIn(loop)) {
       Live &own = live[memref];
-      bool before = !loop->isAncestor(order[own.first].first);
+      bool before = !AffineForOp(loop)->isAncestor(order[own.first].first);
       if (before)
         for (auto [i, each] : llvm::enumerate(order))
-          if (loop->isAncestor(each.first))
+          if (AffineForOp(loop)->isAncestor(each.first))
             own.last = std::max(own.last, i);
     }
   int64_t most = 0;
@@ -214,7 +207,10 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
       sum -= std::min(born, dies);
     most = std::max(most, sum);
   }
-  return most + operands + fragments + otherRegisters;
+  int64_t mostOperands = 0;
+  for (const auto &[steps, words] : operands)
+    mostOperands = std::max(mostOperands, words);
+  return most + mostOperands + fragments + otherRegisters;
 }
 
 bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const {
@@ -231,14 +227,13 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
   }
   struct Part {
     double products = 0, instructions = 0, reads = 0, copied = 0; // of a subgroup; bytes of a block
-  } step, outside;
-  int64_t steps = 1;
+  };
+  std::map<const TileSteps *, Part> parts;
   plan.sharedBytes = 0;
   plan.staged.clear();
   for (const auto &[op, statement] : program.statements) {
-    int64_t times = stepsAround(op);
-    steps = std::max(steps, times);
-    Part &part = times > 1 ? step : outside;
+    const TileSteps *steps = program.stepsAround(op);
+    Part &part = parts[steps];
     double elements = double(plan.unitRows * plan.rowsOfUnit()) * statement.columns() / hierarchy.lanes;
     if (statement.kind != TileStatement::Kind::Contraction) {
       for (Operation &each : statement.nest.body->without_terminator())
@@ -271,7 +266,7 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
     (plan.transposed ? whole.tilesN : whole.tilesM) = plan.unitRows;
     (plan.transposed ? whole.tilesM : whole.tilesN) = along;
     whole.depth = depth;
-    whole.stages = times > 1 ? plan.stages : 1;
+    whole.stages = steps && steps->most > 1 ? plan.stages : 1;
     StagedTiles &tiles = known->tiles;
     StagedOperand operand = tiles.operand(whole, plan.transposed);
     StagedTile tile;
@@ -283,7 +278,8 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
     // Lanes copy pieces, each with what its address and its check take.
     double pieces = double(bytes) / double(threads * (tile.direct || hasCopyEngine(chip) ? operand.use.pieceBytes : 4));
     part.instructions += std::ceil(pieces) * (3 + chip.number(Number::AddressInstructions).value_or(1));
-    plan.sharedBytes += whole.stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
+    if (program.firstWithColumnsOf(op) == op) // others use its buffer
+      plan.sharedBytes += whole.stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
     plan.staged.insert({op, tile});
   }
   if (plan.sharedBytes > shared.bytes) {
@@ -314,10 +310,16 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
     chain.ahead = double(plan.stages - 1);
     return tilewright::stepClocks(load, chain);
   };
-  plan.stepClocks = clocksOf(step);
+  double ofTile = 0;
+  plan.stepClocks = 0;
+  for (const auto &[steps, part] : parts) {
+    double clocks = clocksOf(part);
+    ofTile += (steps ? steps->mean : 1) * clocks;
+    if (steps)
+      plan.stepClocks = std::max(plan.stepClocks, clocks);
+  }
   double waves = std::max(1.0, std::ceil(double(blocks) / atATime));
-  double clocks =
-      waves * (double(steps) * plan.stepClocks + clocksOf(outside) + drainClocks(chip)) + launchClocks(chip);
+  double clocks = waves * (ofTile + drainClocks(chip)) + launchClocks(chip);
   plan.seconds = clocks / (chip.clockMHz() * 1e6);
   return true;
 }

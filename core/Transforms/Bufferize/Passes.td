@@ -26,6 +26,26 @@ def PrepareBufferization : Pass<"prepare-bufferization", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def ReturnWholeArrays : Pass<"return-whole-arrays", "::mlir::func::FuncOp"> {
+  let summary = "Compute a result that is a view in the array that the caller gives";
+  let description = [{
+    A result that is a reshaped view of what the function computes would be computed in an array of its own and copied:
+    the caller's array has another shape. So the array is allocated in the shape of the result, and what was returned
+    through a view is computed in the opposite view of it. Sizes are static; where two results look at one array, both stay
+    as they are. Stands before `buffer-results-to-out-params`.
+
+    ```mlir
+      %a = memref.alloc() : memref<2x3x4xf32>
+      %r = memref.collapse_shape %a [[0, 1], [2]] : memref<2x3x4xf32> into memref<6x4xf32>
+      return %r : memref<6x4xf32>
+    // becomes
+      %r = memref.alloc() : memref<6x4xf32>
+      %a = memref.expand_shape %r [[0, 1], [2]] output_shape [2, 3, 4] : memref<6x4xf32> into memref<2x3x4xf32>
+      return %r : memref<6x4xf32>
+    ```
+  }];
+}
+
 def CopyYieldedSlices : Pass<"copy-yielded-slices", "::mlir::func::FuncOp"> {
   let summary = "Let branches and loops yield whole buffers";
   let description = [{

@@ -7,15 +7,22 @@
 ///
 /// \file
 /// What a tile computes into a buffer of its own from arrays that no tile writes,
-/// without the tile's number, is computed before the first tile.
+/// without the tile's number, is computed before the first tile:
+///
+///   for tile { b = pack x;  use b }                     ->  b = pack x;  for tile { use b }
+///   for tile { for step { b = pack x[step];  use b } }  ->  for step { b[step] = pack x[step] }
+///                                                           for tile { for step { use b[step] } }
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/LoopTrips.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Tile/OnlineReductions.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace tilewright {
@@ -27,19 +34,14 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// Whether `op` reads memory, and writes none.
-static bool onlyReads(Operation *op) {
-  return isa<AffineLoadOp, AffineVectorLoadOp, vector::MaskedLoadOp, tile::LoadOp, memref::DimOp>(op);
-}
-
-/// The buffer that `pack`, a loop in the body of `tiles`, fills with the same in all tiles; null where it does anything
-/// else.
-static memref::AllocOp filledBuffer(AffineForOp tiles, AffineForOp pack) {
+/// The buffer that `pack`, a loop in `tiles`, fills with the same in all tiles; null where it does anything else. It is
+/// allocated beside the loop. `step`: null, or a number that the buffer may differ with.
+static memref::AllocOp filledBuffer(AffineForOp tiles, AffineForOp pack, Value step = {}) {
   memref::AllocOp buffer;
   bool isSame = true;
   auto varies = [&](Value value) {
     Operation *def = value.getDefiningOp();
-    return !pack.getRegion().isAncestor(value.getParentRegion()) &&
+    return value != step && !pack.getRegion().isAncestor(value.getParentRegion()) &&
            tiles.getRegion().isAncestor(value.getParentRegion()) && !isa_and_nonnull<memref::AllocOp>(def) &&
            !(def && def->hasTrait<OpTrait::ConstantLike>());
   };
@@ -52,7 +54,7 @@ static memref::AllocOp filledBuffer(AffineForOp tiles, AffineForOp pack) {
       written = store.getMemRef();
     if (written) {
       auto alloc = written.getDefiningOp<memref::AllocOp>();
-      isSame &= alloc && alloc->getBlock() == tiles.getBody() && (!buffer || buffer == alloc);
+      isSame &= alloc && alloc->getBlock() == pack->getBlock() && (!buffer || buffer == alloc);
       buffer = alloc;
     } else if (onlyReads(op)) {
       // Of what nobody writes while tiles are computed.
@@ -71,26 +73,131 @@ static memref::AllocOp filledBuffer(AffineForOp tiles, AffineForOp pack) {
   return buffer;
 }
 
+/// Whether nothing touches the buffer before `pack`, and nothing else writes it.
+static bool isFilledFirst(memref::AllocOp buffer, AffineForOp pack) {
+  return llvm::all_of(buffer->getUsers(), [&](Operation *user) {
+    Operation *top = pack->getBlock()->findAncestorOpInBlock(*user);
+    bool writes = top && !isa<memref::DeallocOp>(user) && !onlyReads(user);
+    return top == pack || (!writes && pack->isBeforeInBlock(top));
+  });
+}
+
+/// Moves constants that `pack` uses from its block to before `tiles`.
+static void moveConstants(AffineForOp tiles, AffineForOp pack, memref::AllocOp buffer) {
+  pack->walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == pack->getBlock() && def != buffer)
+        def->moveBefore(tiles);
+  });
+}
+
+//===-- Steps -------------------------------------------------------------===//
+
+/// The operand list and map of an access that `shiftFirstIndex` can change.
+static std::optional<std::pair<AffineMap, OperandRange>> indicesOf(Operation *op) {
+  if (auto access = dyn_cast<AffineReadOpInterface>(op))
+    return std::pair(access.getAffineMap(), access.getMapOperands());
+  if (auto access = dyn_cast<AffineWriteOpInterface>(op))
+    return std::pair(access.getAffineMap(), access.getMapOperands());
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return std::pair(load.getMap(), load.getMapOperands());
+  return std::nullopt;
+}
+
+/// Adds `distance` * `number` to the first index of an access.
+static void shiftFirstIndex(Operation *op, Value number, int64_t distance) {
+  auto [map, operands] = *indicesOf(op);
+  SmallVector<Value> values(operands);
+  values.insert(values.begin() + map.getNumDims(), number);
+  SmallVector<AffineExpr> results(map.getResults());
+  results[0] = results[0] + getAffineDimExpr(map.getNumDims(), op->getContext()) * distance;
+  AffineMap shifted =
+      simplifyAffineMap(AffineMap::get(map.getNumDims() + 1, map.getNumSymbols(), results, op->getContext()));
+  if (auto load = dyn_cast<tile::LoadOp>(op)) {
+    load.setMap(shifted);
+    load.getMapOperandsMutable().assign(values);
+    return;
+  }
+  unsigned first = operands.getBeginOperandIndex();
+  op->setOperands(first, operands.size(), values);
+  op->setAttr("map", AffineMapAttr::get(shifted));
+}
+
+/// Whether the two loops do the same, one with `a` where the other one has `b`.
+static bool areSame(AffineForOp left, AffineForOp right, Value a, Value b) {
+  llvm::DenseMap<Value, Value> same{{a, b}};
+  auto check = [&](Value x, Value y) { return success(x == y || same.lookup(x) == y); };
+  auto mark = [&](Value x, Value y) { same[x] = y; };
+  return OperationEquivalence::isEquivalentTo(left, right, check, mark, OperationEquivalence::IgnoreLocations);
+}
+
+/// Fills the buffers of all steps before the first tile, if they are the same in all tiles. Loops over other steps of
+/// the same dimension share them.
+static void expandOverSteps(AffineForOp steps) {
+  auto tiles = dyn_cast<AffineForOp>(steps->getParentOp());
+  std::optional<int64_t> count = mostTrips(steps);
+  if (!tiles || !tiles->hasAttr(tile::atAttr) || !count || *count < 1)
+    return;
+  for (auto pack : llvm::make_early_inc_range(steps.getBody()->getOps<AffineForOp>())) {
+    memref::AllocOp buffer = filledBuffer(tiles, pack, steps.getInductionVar());
+    auto canShift = [](Operation *user) { return isa<memref::DeallocOp>(user) || indicesOf(user); };
+    if (!buffer || buffer.getType().getRank() == 0 || !buffer.getType().hasStaticShape() ||
+        !isFilledFirst(buffer, pack) || !llvm::all_of(buffer->getUsers(), canShift))
+      continue;
+    moveConstants(tiles, pack, buffer);
+    MemRefType type = buffer.getType();
+    SmallVector<int64_t> shape(type.getShape());
+    const int64_t each = shape[0];
+    shape[0] *= *count;
+    OpBuilder builder(tiles);
+    auto all = memref::AllocOp::create(builder, buffer.getLoc(), MemRefType(MemRefType::Builder(type).setShape(shape)),
+                                       buffer.getAlignmentAttr());
+    auto over = AffineForOp::create(builder, pack.getLoc(), 0, *count);
+    IRMapping mapping;
+    mapping.map(buffer.getResult(), all.getResult());
+    mapping.map(steps.getInductionVar(), over.getInductionVar());
+    OpBuilder::atBlockBegin(over.getBody()).clone(*pack, mapping);
+    over->walk([&](Operation *op) {
+      if (llvm::is_contained(op->getOperands(), all.getResult()))
+        shiftFirstIndex(op, over.getInductionVar(), each);
+    });
+    pack.erase();
+    for (Operation *user : llvm::make_early_inc_range(buffer->getUsers())) {
+      if (isa<memref::DeallocOp>(user)) {
+        user->moveAfter(tiles);
+        user->replaceUsesOfWith(buffer, all);
+      } else {
+        shiftFirstIndex(user, steps.getInductionVar(), each);
+        user->replaceUsesOfWith(buffer, all);
+      }
+    }
+    buffer.erase();
+    for (auto other : tiles->getBlock()->getOps<AffineForOp>()) {
+      if (other == over)
+        break;
+      memref::AllocOp known = filledBuffer(tiles, other);
+      if (!known || known.getType() != all.getType() || !areSame(over, other, all, known))
+        continue;
+      over.erase();
+      for (Operation *user : llvm::make_early_inc_range(all->getUsers()))
+        if (isa<memref::DeallocOp>(user))
+          user->erase();
+      all.replaceAllUsesWith(known.getResult());
+      all.erase();
+      break;
+    }
+  }
+}
+
+//===-- Tiles -------------------------------------------------------------===//
+
 /// Moves out of `tiles` the buffers that are filled before anything else touches them, with what fills them.
 static void hoist(AffineForOp tiles) {
   for (auto pack : llvm::make_early_inc_range(tiles.getBody()->getOps<AffineForOp>())) {
     memref::AllocOp buffer = filledBuffer(tiles, pack);
-    if (!buffer)
+    if (!buffer || !isFilledFirst(buffer, pack))
       continue;
-    bool isFilledFirst = true;
-    for (Operation *user : buffer->getUsers()) {
-      Operation *top = tiles.getBody()->findAncestorOpInBlock(*user);
-      bool writes = top && !isa<memref::DeallocOp>(user) && !onlyReads(user);
-      isFilledFirst &= !writes || top == pack;
-      isFilledFirst &= top == pack || pack->isBeforeInBlock(top);
-    }
-    if (!isFilledFirst)
-      continue;
-    pack->walk([&](Operation *op) {
-      for (Value operand : op->getOperands())
-        if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == tiles.getBody() && def != buffer)
-          def->moveBefore(tiles); // a constant
-    });
+    moveConstants(tiles, pack, buffer);
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
       if (isa<memref::DeallocOp>(user))
         user->moveAfter(tiles);
@@ -104,7 +211,10 @@ struct HoistPacking : tilewright::impl::HoistPackingBase<HoistPacking> {
   void runOnOperation() override {
     // From the inside, so that a copy may pass several loops.
     getOperation().walk([](AffineForOp loop) {
-      if (loop->hasAttr(tile::atAttr))
+      auto at = loop->getAttrOfType<IntegerAttr>(tile::atAttr);
+      if (at && at.getInt() == stepLoop)
+        expandOverSteps(loop);
+      else if (at)
         hoist(loop);
     });
   }

@@ -11,6 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Contraction/SharedOperands.h"
+#include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/LoopTrips.h"
+#include "core/Transforms/Tile/OnlineReductions.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
@@ -18,33 +21,25 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// Iterations of a loop, at most; 1 where nothing is known.
-static int64_t mostTrips(AffineForOp loop) {
-  AffineMap low = loop.getLowerBoundMap(), high = loop.getUpperBoundMap();
-  if (loop.hasConstantBounds())
-    return std::max<int64_t>(1, loop.getConstantUpperBound() - loop.getConstantLowerBound());
-  if (low.getNumResults() != 1 ||
-      !(low.isConstant() || llvm::equal(loop.getLowerBoundOperands(), loop.getUpperBoundOperands())))
-    return 1;
-  std::optional<int64_t> most;
-  for (AffineExpr end : high.getResults())
-    if (auto trips = dyn_cast<AffineConstantExpr>(
-            simplifyAffineExpr(end - low.getResult(0), high.getNumDims(), high.getNumSymbols())))
-      most = std::min(most.value_or(trips.getValue()), trips.getValue());
-  return std::max<int64_t>(1, most.value_or(1));
-}
-
 static double tilesSharing(const Contraction &c, const ContractionOperand &operand) {
   double tiles = 1;
+  SmallVector<Value, 1> steps;
   for (auto loop = dyn_cast<AffineForOp>(Nest(c.nest).root()->getParentOp()); loop && loop->hasAttr(tile::atAttr);
        loop = dyn_cast<AffineForOp>(loop->getParentOp())) {
+    // Each step has a copy of its own, which other tiles use again.
+    bool isStep = cast<IntegerAttr>(loop->getAttr(tile::atAttr)).getInt() == stepLoop;
+    if (isStep)
+      steps.push_back(loop.getInductionVar());
     auto isInside = [&](Value value) { return loop.getRegion().isAncestor(value.getParentRegion()); };
-    bool changes = isInside(operand.access.memref) || llvm::any_of(operand.access.symbols, isInside);
+    bool changes = isInside(operand.access.memref) || llvm::any_of(operand.access.symbols, [&](Value value) {
+                     return isInside(value) && !llvm::is_contained(steps, value);
+                   });
     for (Operation *user : operand.access.memref.getUsers())
-      changes |= !isa<AffineLoadOp>(user) && loop->isAncestor(user);
+      changes |= loop->isAncestor(user) && !onlyReads(user);
     if (changes)
       break;
-    tiles *= double(mostTrips(loop));
+    if (!isStep)
+      tiles *= double(std::max<int64_t>(1, mostTrips(loop).value_or(1)));
   }
   return tiles;
 }

@@ -212,6 +212,32 @@ void NestVectorizer::findVarying() {
   }
 }
 
+/// Whether the number is used as data, not in accesses alone, whose maps it is composed into.
+bool NestVectorizer::isData(AffineApplyOp apply) {
+  return !llvm::all_of(apply->getUsers(),
+                       [](Operation *user) { return isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(user); });
+}
+
+/// What the number grows by from lane to lane; nullopt where that is no constant.
+std::optional<int64_t> NestVectorizer::laneCoefficient(AffineApplyOp apply) const {
+  Value laneIv = nest.loops[laneLoop]->getRegion(0).front().getArgument(0);
+  AffineMap map = apply.getAffineMap();
+  int64_t sum = 0;
+  for (auto [at, operand] : llvm::enumerate(apply.getMapOperands())) {
+    if (operand.getDefiningOp() && varying.contains(operand.getDefiningOp()))
+      return std::nullopt;
+    if (operand != laneIv)
+      continue;
+    std::optional<int64_t> each;
+    if (at < map.getNumDims())
+      each = linearCoefficient(map.getResult(0), at);
+    if (!each)
+      return std::nullopt;
+    sum += *each;
+  }
+  return sum;
+}
+
 bool NestVectorizer::choose(std::string &reason) {
   if (model.vectorBytes() == 0) {
     reason = "the chip has no vector registers";
@@ -248,12 +274,9 @@ bool NestVectorizer::choose(std::string &reason) {
     return false;
   }
   findVarying();
-  // An affine.apply becomes lanes only inside an access map, where its operands are composed in.
   for (Operation *op : varying)
-    if (isa<AffineApplyOp>(op) && !llvm::all_of(op->getUsers(), [](Operation *user) {
-          return isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(user);
-        })) {
-      reason = "an index expression is used as data";
+    if (auto apply = dyn_cast<AffineApplyOp>(op); apply && isData(apply) && !laneCoefficient(apply)) {
+      reason = "an index expression that is used as data is not linear in the loop of the vectors";
       return false;
     }
 

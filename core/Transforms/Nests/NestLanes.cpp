@@ -240,6 +240,26 @@ Value NestVectorizer::emitLoad(OpBuilder &b, AffineLoadOp load, const Step &step
   return value;
 }
 
+/// Numbers of the lanes' iterations that are data: that of the first, and multiples of what it grows by.
+Value NestVectorizer::emitNumbers(OpBuilder &b, AffineApplyOp apply, const Step &step, Value base) {
+  Value laneIv = nest.loops[laneLoop]->getRegion(0).front().getArgument(0);
+  SmallVector<Value> operands;
+  for (Value operand : apply.getMapOperands())
+    operands.push_back(operand == laneIv ? base : step.uniform.lookupOrDefault(operand));
+  AffineMap map = apply.getAffineMap();
+  Value first = affine::expandAffineExpr(b, loc, map.getResult(0), ValueRange(operands).take_front(map.getNumDims()),
+                                         ValueRange(operands).drop_front(map.getNumDims()));
+  VectorType type = vectorOf(b.getIndexType());
+  SmallVector<int64_t> offsets;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    offsets.push_back(lane * *laneCoefficient(apply));
+  Value distances =
+      arith::ConstantOp::create(b, loc, DenseIntElementsAttr::get(type, llvm::map_to_vector(offsets, [](int64_t each) {
+                                                                    return APInt(64, each, /*isSigned=*/true);
+                                                                  })));
+  return arith::AddIOp::create(b, loc, vector::BroadcastOp::create(b, loc, type, first), distances);
+}
+
 void NestVectorizer::emitLanes(OpBuilder &b, const Step &step, Value base, Value mask, bool aligned, IRMapping values,
                                MutableArrayRef<Value> sums) {
   SmallVector<Value> ivs = step.ivs;
@@ -256,8 +276,13 @@ void NestVectorizer::emitLanes(OpBuilder &b, const Step &step, Value base, Value
                            .getResult());
   }
   for (Operation &op : nest.body->without_terminator()) {
-    if (!varying.contains(&op) || isa<AffineApplyOp>(op))
+    if (!varying.contains(&op))
       continue;
+    if (auto apply = dyn_cast<AffineApplyOp>(op)) {
+      if (isData(apply))
+        values.map(apply.getResult(), emitNumbers(b, apply, step, base));
+      continue;
+    }
     if (auto load = dyn_cast<AffineLoadOp>(op)) {
       if (const Accumulation *accumulation = accumulationOf(&op)) {
         values.map(load.getResult(), sumOf(*accumulation));

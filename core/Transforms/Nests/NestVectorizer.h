@@ -120,6 +120,8 @@ private:
   LaneCost laneCost(unsigned dim) const;
   void countGather(const Access &load, unsigned dim, LaneCost &cost) const;
   void findVarying();
+  static bool isData(mlir::affine::AffineApplyOp apply);
+  std::optional<int64_t> laneCoefficient(mlir::affine::AffineApplyOp apply) const;
   void chooseSteps();
   double arithmetic() const;
   const Access *accessOf(mlir::Operation *op) const;
@@ -137,6 +139,7 @@ private:
                                 mlir::Value filler) const;
   /// One vector of iterations of one step. `values` holds the vectors of the loads that all steps share; `sums` one
   /// vector for each accumulation, read and replaced.
+  mlir::Value emitNumbers(mlir::OpBuilder &b, mlir::affine::AffineApplyOp apply, const Step &step, mlir::Value base);
   void emitLanes(mlir::OpBuilder &b, const Step &step, mlir::Value base, mlir::Value mask, bool aligned,
                  mlir::IRMapping values, llvm::MutableArrayRef<mlir::Value> sums);
   /// One vector of iterations of all `steps`; where lanes are masked, `limit` is the last iteration that runs.

@@ -35,7 +35,9 @@
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/CostModel/Schedules/TileProgramModel.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Schedule/NestRange.h"
 #include "core/Transforms/Schedule/NestTimes.h"
+#include "core/Transforms/Schedule/TileRuns.h"
 #include "core/Transforms/Tile/TileNests.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -62,34 +64,10 @@ static constexpr size_t mostNests = 24, mostTiles = 6;
 static constexpr int64_t fewestRows = 16, mostRows = 256, shortestStep = 16, longestStep = 128;
 
 namespace {
-/// Tiles of the last nest of a range: single iterations of the loops before `loop`, `tile` of that loop.
-struct Tiling {
-  unsigned loop = 0;
-  int64_t tile = 1;
-  int64_t step = 0;  // iterations of the reductions that are one step; 0: all of them
-  int64_t bytes = 0; // of a tile's part of the arrays between the nests
-  double seconds = 0;
-  SmallVector<Value> placed; // other arrays that tiles have a part of in the scratchpad
-};
-
-/// A range of nests of one block.
-struct NestRange {
-  SmallVector<AffineForOp> nests;
-  SmallVector<Value> between;         // arrays that nobody else touches, in the order of their first access
-  int64_t bytes = 0;                  // of them
-  double apart = 0, contractions = 0; // seconds; of them, of contractions
-  SmallVector<double, 4> handedOn;    // bytes of the arrays between that contractions read or write, for each of them
-  std::optional<Tiling> best;
-  std::vector<Tiling> considered;
-
-  double gain() const { return best ? apart - best->seconds : 0; }
-  /// Seconds that contractions save on what lies between the nests, in so many tiles.
-  double saved(const MemoryModel &model, double tiles) const {
-    double seconds = 0;
-    for (double each : handedOn)
-      seconds += model.moveSeconds(each, 0) - tiles * model.moveSeconds(each / tiles, 0);
-    return seconds;
-  }
+/// Nests that run together, and how often.
+struct WeightedGroup {
+  NestGroup group;
+  TileRuns runs;
 };
 
 class ChainScheduler {
@@ -105,18 +83,20 @@ public:
 private:
   MLIRContext *context() const { return func::FuncOp(kernel).getContext(); }
   void runSegment(ArrayRef<AffineForOp> nests);
-  std::optional<NestRange> rangeOf(ArrayRef<AffineForOp> nests, double apart) const;
   std::vector<Tiling> tilings(const NestRange &range) const;
   void price(NestRange &range) const;
-  bool secondsOf(const NestRange &range, Tiling &tiling) const;
-  double secondsOnCaches(const NestRange &range, ArrayRef<NestGroup> groups, AffineForOp innermost, double all,
-                         double ofBusiest) const;
+  bool secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const;
+  SmallVector<int64_t> tilesOf(const NestRange &range, const Tiling &tiling) const;
+  double secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
+                         AffineForOp innermost) const;
   std::optional<double> secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const;
   bool mayGain(const NestRange &range, double apart, int64_t contractions) const;
   std::vector<Tiling> tilingsOfBlocks(const NestRange &range) const;
-  std::optional<double> secondsOnFragments(tile::ParallelOp tiles, int64_t blocks) const;
+  std::vector<Tiling> tilingsInSteps(const NestRange &range) const;
+  std::optional<double> secondsOnFragments(tile::ParallelOp tiles, int64_t blocks, std::string &reason) const;
   tile::ScheduleAttr scheduleOf(const NestRange &range, const Tiling &tiling) const;
   void attach(const NestRange &range) const;
+  void record(const NestRange &range) const;
 
   func::FuncOp kernel;
   NestTimes times;
@@ -124,106 +104,6 @@ private:
   const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
 };
 } // namespace
-
-static void accessesOf(Operation *root, llvm::function_ref<void(Operation *op, Value memref, bool isStore)> visit) {
-  root->walk([&](Operation *op) {
-    if (isa<AffineLoadOp, AffineStoreOp>(op))
-      visit(op, affineAccess(op).memref, isa<AffineStoreOp>(op));
-  });
-}
-
-/// Whether all that `writer` writes of `memref` is touched by `last`, so that the tiles of `last` leave nothing out.
-static bool isCoveredBy(AffineForOp last, AffineForOp writer, Value memref) {
-  TileSets sets(*writer->getBlock());
-  TileRelation written = sets.touched(memref, {writer}), touched = sets.touched(memref, {last});
-  return written && touched && written.isWithin(touched);
-}
-
-/// Whether tiles of `last` touch boxes of `memref` that have no element in common: then another nest may prepare each
-/// of them before its tile.
-static bool hasOwnBoxes(const Nest &last, Value memref) {
-  const Access *first = nullptr;
-  for (const Access &access : llvm::concat<const Access>(last.loads, last.stores)) {
-    if (access.memref != memref)
-      continue;
-    if (first && (access.map != first->map || access.symbols != first->symbols))
-      return false;
-    first = &access;
-  }
-  return ownDims(first->map).has_value();
-}
-
-/// Whether each iteration of the nest reads of `memref` the element that it writes alone.
-static bool readsWhatItWrites(AffineForOp root, Value memref) {
-  FailureOr<Nest> nest = analyzeNest(root);
-  if (failed(nest))
-    return false;
-  const Access *store = llvm::find_if(nest->stores, [&](const Access &each) { return each.memref == memref; });
-  return store != nest->stores.end() && llvm::all_of(nest->loads, [&](const Access &load) {
-           return load.memref != memref || (load.map == store->map && load.symbols == store->symbols);
-         });
-}
-
-/// The range with what lies between its nests; nullopt where tiles of the last one cannot take the others along.
-std::optional<NestRange> ChainScheduler::rangeOf(ArrayRef<AffineForOp> nests, double apart) const {
-  NestRange range;
-  range.nests.assign(nests.begin(), nests.end());
-  range.apart = apart;
-  AffineForOp last = nests.back();
-  auto isInside = [&](Operation *user) {
-    return isa<memref::DeallocOp>(user) ||
-           llvm::any_of(nests, [&](AffineForOp nest) { return nest->isAncestor(user); });
-  };
-  auto isBetween = [&](Value memref) {
-    auto buffer = memref.getDefiningOp<memref::AllocOp>();
-    return buffer && buffer.getType().hasStaticShape() && buffer.getType().getLayout().isIdentity() &&
-           llvm::all_of(memref.getUsers(), isInside);
-  };
-  llvm::SmallSetVector<Value, 8> between, byLast;
-  accessesOf(last, [&](Operation *, Value memref, bool isStore) {
-    if (isStore && !isBetween(memref))
-      byLast.insert(memref);
-  });
-  bool isLegal = true;
-  for (AffineForOp nest : nests) {
-    // Masks of computed indices, as of causal attention, lost in tiles: 1024 tokens of 8 heads took 1.05 and 1.34 times
-    // as long on one and two cores, which the model does not explain.
-    nest->walk([&](AffineForOp loop) {
-      isLegal &= llvm::all_of(loop.getInductionVar().getUsers(), [](Operation *user) {
-        return isa<AffineLoadOp, AffineStoreOp, AffineApplyOp, AffineForOp>(user);
-      });
-    });
-    llvm::SmallSetVector<Value, 4> filled, readBack;
-    accessesOf(nest, [&](Operation *, Value memref, bool isStore) {
-      if (isBetween(memref))
-        between.insert(memref);
-      else if (nest == last)
-        return;
-      else if (isStore)
-        filled.insert(memref);
-      else if (byLast.contains(memref))
-        readBack.insert(memref);
-    });
-    // Other tiles may have written what it reads, but for an element that it goes on with itself.
-    for (Value memref : readBack)
-      isLegal &= readsWhatItWrites(nest, memref);
-    // A nest before may prepare what the last one goes on with, and that alone.
-    for (Value memref : filled)
-      isLegal &= byLast.contains(memref) && hasOwnBoxes(*analyzeNest(last), memref) && isCoveredBy(last, nest, memref);
-    if (!isLegal)
-      return std::nullopt;
-  }
-  for (Value memref : between) {
-    auto type = cast<MemRefType>(memref.getType());
-    if (!type.getElementType().isIntOrFloat())
-      return std::nullopt;
-    range.bytes += type.getNumElements() * elementBytes(type.getElementType());
-  }
-  range.between = between.takeVector();
-  if (range.between.empty())
-    return std::nullopt;
-  return range;
-}
 
 /// Tiles of rows for blocks, each with steps along what the nests sum over: powers of two that divide both, the last
 /// loop of more than one iteration before that of the columns.
@@ -233,13 +113,7 @@ std::vector<Tiling> ChainScheduler::tilingsOfBlocks(const NestRange &range) cons
   if (last.depth() < 2 || !times.options.mayReassociate) // steps add up in another order
     return result;
   unsigned loop = last.depth() - 2;
-  int64_t longest = 1; // of the loops that are summed over
-  for (AffineForOp root : range.nests) {
-    Nest nest = *analyzeNest(root);
-    for (unsigned d = 0; d < nest.depth(); ++d)
-      if (llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(d); }))
-        longest = std::max(longest, *nest.tripCounts[d]);
-  }
+  int64_t longest = longestSum(range.nests);
   for (int64_t tile = fewestRows; tile <= mostRows && *last.tripCounts[loop] % tile == 0; tile *= 2)
     for (int64_t step = shortestStep; step <= longestStep && step < longest && longest % step == 0; step *= 2)
       result.push_back({loop, tile, step, 0, 0, {}});
@@ -247,8 +121,8 @@ std::vector<Tiling> ChainScheduler::tilingsOfBlocks(const NestRange &range) cons
 }
 
 /// The time of tiles that subgroups of blocks compute on fragments; nullopt where none do.
-std::optional<double> ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, int64_t blocks) const {
-  std::string reason;
+std::optional<double> ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, int64_t blocks,
+                                                         std::string &reason) const {
   FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
   if (failed(program))
     return std::nullopt;
@@ -288,6 +162,41 @@ std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
   llvm::stable_sort(result, [&](const Tiling &a, const Tiling &b) { return distance(a) < distance(b); });
   if (result.size() > mostTiles)
     result.resize(mostTiles);
+  std::vector<Tiling> inSteps = tilingsInSteps(range);
+  result.insert(result.end(), inSteps.begin(), inSteps.end());
+  return result;
+}
+
+/// Rows, and steps of their sums, whose part of what lies between fits the second half of a cache. Steps cost
+/// corrections, so there are none where all of a row stays near and none is left out.
+std::vector<Tiling> ChainScheduler::tilingsInSteps(const NestRange &range) const {
+  std::vector<Tiling> result;
+  Nest last = *analyzeNest(range.nests.back());
+  int64_t longest = longestSum(range.nests);
+  if (times.cores || !times.options.mayReassociate || last.depth() < 2)
+    return result;
+  double iterations = 1;
+  unsigned loop = 0;
+  for (; loop < last.depth() && isParallelLoop(last.loops[loop]); ++loop) {
+    bool isIndex = llvm::any_of(last.loads, [&](const Access &load) {
+      return llvm::is_contained(range.between, load.memref) && load.map.isFunctionOfDim(loop);
+    });
+    if (!isIndex)
+      break;
+    iterations *= double(*last.tripCounts[loop]);
+  }
+  if (loop-- == 0)
+    return result;
+  double ofRow = double(range.bytes) / iterations;
+  if (!range.hasMasks && ofRow * fewestRows <= double(near->bytes) / 2)
+    return result;
+  const int64_t rows = *last.tripCounts[loop];
+  for (int64_t tile : {std::min(rows, mostRows / 4), std::min(rows, mostRows / 2)})
+    for (int64_t step = longestStep / 2; step <= 2 * longestStep && step < longest; step *= 2) {
+      double bytes = ofRow * double(tile) * double(step) / double(longest);
+      if (bytes <= double(near->bytes) / 2 && (result.empty() || result.back().tile <= tile))
+        result.push_back({loop, tile, step, int64_t(bytes), 0, {}});
+    }
   return result;
 }
 
@@ -295,19 +204,18 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   int64_t first = 0; // loop of the last nest
   for (AffineForOp nest : ArrayRef(range.nests).drop_back())
     nest->walk([&](AffineForOp) { ++first; });
-  Nest last = *analyzeNest(range.nests.back());
-  auto tilesOf = [&](unsigned d) { return llvm::divideCeil(*last.tripCounts[d], d < tiling.loop ? 1 : tiling.tile); };
+  const SmallVector<int64_t> tiles = tilesOf(range, tiling);
   unsigned spread = 0;
   int64_t all = 1;
-  for (unsigned d = 0; d <= tiling.loop; ++d)
-    all *= tilesOf(d);
+  for (int64_t each : tiles)
+    all *= each;
   for (unsigned d = 0; d <= tiling.loop; ++d) {
-    if (tilesOf(d) > tilesOf(spread))
+    if (tiles[d] > tiles[spread])
       spread = d;
-    if (int64_t(tilesOf(spread)) >= times.options.threads)
+    if (tiles[spread] >= times.options.threads)
       break;
   }
-  int64_t members = times.blocks ? all : std::min<int64_t>(times.options.threads, tilesOf(spread));
+  int64_t members = times.blocks ? all : std::min<int64_t>(times.options.threads, tiles[spread]);
   SmallVector<tile::TiledLoopAttr> loops;
   for (unsigned d = 0; d <= tiling.loop; ++d)
     loops.push_back(
@@ -321,7 +229,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   for (auto [i, array] : llvm::enumerate(arrays))
     if (llvm::is_contained(range.between, array) || llvm::is_contained(tiling.placed, array))
       places.push_back(tile::PlacementAttr::get(context(), i, first + tiling.loop, near->name, 1));
-  return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, /*step=*/0);
+  return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, tiling.step);
 }
 
 /// The part of `memref` that the operations of `tile` touch, in bytes; nullopt where it is no box.
@@ -336,27 +244,61 @@ static std::optional<int64_t> boxBytes(Block &tile, Value memref, int64_t align)
   return llvm::alignTo(box->elements() * elementBytes(type.getElementType()), align);
 }
 
-/// The time of a tile whose caches keep what lies between. `all`: tiles; `ofBusiest`: those of the member with the
-/// most.
-double ChainScheduler::secondsOnCaches(const NestRange &range, ArrayRef<NestGroup> groups, AffineForOp innermost,
-                                       double all, double ofBusiest) const {
+/// How many tiles each loop has that is cut.
+SmallVector<int64_t> ChainScheduler::tilesOf(const NestRange &range, const Tiling &tiling) const {
+  Nest last = *analyzeNest(range.nests.back());
+  SmallVector<int64_t> counts;
+  for (unsigned d = 0; d <= tiling.loop; ++d)
+    counts.push_back(llvm::divideCeil(*last.tripCounts[d], d < tiling.loop ? 1 : tiling.tile));
+  return counts;
+}
+
+/// The time of tiles whose caches keep what lies between.
+double ChainScheduler::secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
+                                       AffineForOp innermost) const {
+  const SmallVector<int64_t> counts = tilesOf(range, tiling);
+  const TileRuns tiles = runsOf(schedule, counts);
+  std::vector<WeightedGroup> groups;
+  auto add = [&](Block &block, TileRuns runs) {
+    SmallVector<AffineForOp> nests;
+    for (auto nest : block.getOps<AffineForOp>())
+      if (!nest->hasAttr(tile::atAttr))
+        nests.push_back(nest);
+    for (NestGroup &group : times.groupsOf(nests, {1}))
+      groups.push_back({std::move(group), runs});
+  };
+  add(*innermost.getBody(), tiles);
+  double steps = 0; // in all tiles
+  for (auto loop : innermost.getBody()->getOps<AffineForOp>())
+    if (loop->hasAttr(tile::atAttr)) {
+      TileRuns runs = runsOf(schedule, counts, loop);
+      steps += runs.all;
+      add(*loop.getBody(), runs);
+    }
   double contractions = 0, others = 0, packing = 0;
-  for (const NestGroup &group : groups) {
-    (group.isContraction ? contractions : others) += group.seconds;
+  for (const auto &[group, runs] : groups) {
+    (group.isContraction ? contractions : others) += group.seconds * runs.ofBusiest;
     for (const std::optional<ContractionOperand> &operand : group.packed) {
       if (!operand || llvm::is_contained(operand->access.symbols, innermost.getInductionVar()))
         continue;
       Value memref = operand->access.memref;
-      Operation *root = innermost.getBody()->findAncestorOpInBlock(*operand->access.op);
+      auto nest = operand->access.op->getParentOfType<AffineForOp>();
+      while (nest->getParentOp() != innermost && !nest->getParentOp()->hasAttr(tile::atAttr))
+        nest = nest->getParentOfType<AffineForOp>();
       auto trial = innermost->getParentOfType<func::FuncOp>();
       if (!memref.getDefiningOp() || memref.getDefiningOp()->getParentOp() != trial)
-        packing += times.packSeconds(bytesOf(operand->access, *analyzeNest(cast<AffineForOp>(root))),
-                                     elementBytes(operand->element));
+        packing += times.packSeconds(bytesOf(operand->access, *analyzeNest(nest)), elementBytes(operand->element)) *
+                   (runs.all - runs.all / tiles.all);
     }
   }
-  // A contraction is not faster in tiles than whole but for what it moves: models differ by more than that.
-  double whole = range.contractions - (range.saved(times.pass.caches(), all) - packing * (all - 1)) * ofBusiest / all;
-  return others * ofBusiest + std::max(contractions * ofBusiest, whole);
+  // A contraction is not faster in tiles than whole but for what it moves, and what masks leave out: models differ by
+  // more than that.
+  double pieces =
+      tiling.step ? tiles.all * std::ceil(double(longestSum(range.nests)) / double(tiling.step)) : tiles.all;
+  double live = tiling.step ? steps / pieces : 1;
+  double whole = live * range.contractions -
+                 (live * range.saved(times.pass.caches(), pieces) - packing) * tiles.ofBusiest / tiles.all;
+  return others + std::max(contractions, whole);
 }
 
 /// The time of one tile whose arrays lie in the scratchpad, and which other arrays shall; nullopt where they do not
@@ -405,7 +347,7 @@ std::optional<double> ChainScheduler::secondsInScratchpad(Tiling &tiling, Affine
 
 /// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes. False where
 /// they have no such form, `tiling.seconds` infinite where they do not fit.
-bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling) const {
+bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const {
   OpBuilder builder(context());
   Location loc = func::FuncOp(kernel).getLoc();
   OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
@@ -425,12 +367,11 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling) const {
   func::ReturnOp::create(builder, loc);
   tile::ScheduleAttr schedule = scheduleOf(range, tiling);
   first->setAttr(tile::scheduleAttr, schedule);
-  std::string reason;
   FailureOr<tile::ParallelOp> tiles = tileNests(first, reason);
   if (failed(tiles))
     return false;
   if (times.blocks) {
-    std::optional<double> seconds = secondsOnFragments(*tiles, schedule.getMembers());
+    std::optional<double> seconds = secondsOnFragments(*tiles, schedule.getMembers(), reason);
     tiling.seconds = seconds.value_or(std::numeric_limits<double>::infinity());
     return true;
   }
@@ -441,29 +382,31 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling) const {
     if (at && at.getInt() == schedule.getLoops().back().getLoop())
       innermost = innermost ? innermost : loop;
   });
-  Nest last = *analyzeNest(range.nests.back());
-  double all = 1, ofBusiest = 1; // tiles; those of the member with the most
-  for (unsigned d = 0; d <= tiling.loop; ++d) {
-    int64_t count = llvm::divideCeil(*last.tripCounts[d], d < tiling.loop ? 1 : tiling.tile);
-    all *= double(count);
-    ofBusiest *= double(schedule.getLoops()[d].getSpread() ? llvm::divideCeil(count, schedule.getMembers()) : count);
-  }
   if (times.cores) {
     std::optional<double> seconds = secondsInScratchpad(tiling, innermost);
+    double ofBusiest = runsOf(schedule, tilesOf(range, tiling)).ofBusiest;
     tiling.seconds = seconds ? *seconds * ofBusiest : std::numeric_limits<double>::infinity();
     return true;
   }
-  std::vector<NestGroup> groups = times.groupsOf(llvm::to_vector(innermost.getBody()->getOps<AffineForOp>()), {1});
-  tiling.seconds = secondsOnCaches(range, groups, innermost, all, ofBusiest);
+  tiling.seconds = secondsOnCaches(range, tiling, schedule, innermost);
   return true;
 }
 
 void ChainScheduler::price(NestRange &range) const {
+  std::optional<bool> refused; // a form, with steps or without: no other tile has another one
   for (Tiling &tiling : tilings(range)) {
-    if (!secondsOf(range, tiling))
-      return; // no other tile has another form
-    if (!std::isfinite(tiling.seconds))
+    bool hasSteps = tiling.step > 0;
+    if (refused && *refused == hasSteps)
       continue;
+    std::string reason;
+    bool hasForm = secondsOf(range, tiling, reason);
+    if (!hasForm)
+      refused = hasSteps;
+    if (!hasForm || !std::isfinite(tiling.seconds)) {
+      if (!reason.empty() && !llvm::is_contained(range.refusals, reason))
+        range.refusals.push_back(reason);
+      continue;
+    }
     range.considered.push_back(tiling);
     if (tiling.seconds < (1 - leastGain) * range.apart && (!range.best || tiling.seconds < range.best->seconds))
       range.best = tiling;
@@ -480,6 +423,11 @@ void ChainScheduler::attach(const NestRange &range) const {
     op = next;
   }
   first->setAttr(tile::scheduleAttr, scheduleOf(range, *range.best));
+  record(range);
+}
+
+/// Says what was chosen for the range, and why other tiles have no form.
+void ChainScheduler::record(const NestRange &range) const {
   if (DecisionLog *log = DecisionLog::of(context())) {
     auto describe = [](const Tiling &tiling) {
       return llvm::json::Object{{"loop", int64_t(tiling.loop)},
@@ -488,15 +436,19 @@ void ChainScheduler::attach(const NestRange &range) const {
                                 {"bytes", tiling.bytes},
                                 {"seconds", tiling.seconds}};
     };
-    llvm::json::Array candidates{llvm::json::Object{{"tile", nullptr}, {"seconds", range.apart}}};
+    auto apart = [&] { return llvm::json::Object{{"tile", nullptr}, {"seconds", range.apart}}; };
+    llvm::json::Array candidates{apart()}, refused;
+    for (const std::string &reason : range.refusals)
+      refused.push_back(reason);
     for (const Tiling &each : range.considered)
       candidates.push_back(describe(each));
-    log->add("schedule-chain", first.getLoc(),
+    log->add("schedule-chain", AffineForOp(range.nests.front()).getLoc(),
              llvm::json::Object{{"inputs", llvm::json::Object{{"nests", int64_t(range.nests.size())},
                                                               {"bytes_between", range.bytes},
                                                               {"near_bytes", near ? near->bytes : 0}}},
-                                {"choice", describe(*range.best)},
-                                {"candidates", std::move(candidates)}});
+                                {"choice", range.best ? describe(*range.best) : apart()},
+                                {"candidates", std::move(candidates)},
+                                {"refused", std::move(refused)}});
   }
 }
 
@@ -517,6 +469,8 @@ static void addContractions(NestRange &range, ArrayRef<NestGroup> groups) {
 /// Whether tiles of the range can save enough of `apart`.
 bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contractions) const {
   if (times.blocks) // an array between two contractions, which fragments keep
+    return contractions > 1;
+  if (range.hasMasks && !times.cores) // steps leave out what is masked
     return contractions > 1;
   // What fits a cache whole stays there, and at most its way out and in again is saved.
   if (!times.cores && range.bytes <= near->bytes / 2)
@@ -553,6 +507,7 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
     return llvm::any_of(extents, [&](const Extent &each) { return each.begin < at && at < each.end; });
   };
   std::vector<NestRange> ranges;
+  std::optional<NestRange> left; // the largest one that stays apart
   for (size_t begin = 0; begin < nests.size(); ++begin)
     for (size_t end = begin + 2; end <= std::min(nests.size(), begin + mostNests); ++end) {
       if (cuts(begin) || cuts(end))
@@ -567,7 +522,7 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
         }
       if (inside < 2 || contractions == 0)
         continue;
-      std::optional<NestRange> range = rangeOf(nests.slice(begin, end - begin), apart);
+      std::optional<NestRange> range = findRange(nests.slice(begin, end - begin), apart);
       if (range)
         addContractions(*range, groups);
       if (!range || !mayGain(*range, apart, contractions))
@@ -575,6 +530,8 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
       price(*range);
       if (range->best)
         ranges.push_back(std::move(*range));
+      else if (!left || left->nests.size() < range->nests.size())
+        left = std::move(range);
     }
   llvm::stable_sort(ranges, [](const NestRange &a, const NestRange &b) { return a.gain() > b.gain(); });
   llvm::SmallPtrSet<Operation *, 16> taken;
@@ -584,6 +541,8 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
     taken.insert(range.nests.begin(), range.nests.end());
     attach(range);
   }
+  if (left && llvm::none_of(left->nests, [&](AffineForOp nest) { return taken.contains(nest); }))
+    record(*left);
 }
 
 void ChainScheduler::run() {

@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Tile/OnlineReductions.h"
 #include "core/Analysis/DependentReductions.h"
+#include "core/Analysis/MaskedSteps.h"
 #include "core/Analysis/Settings.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,7 +51,7 @@ class StepWriter {
 public:
   StepWriter(DependentReductions &chain, int64_t step, OpBuilder buffers)
       : chain(chain), step(std::min(step, chain.loops[chain.common].trips)), buffers(buffers),
-        loc(chain.statements.front().root->getLoc()) {}
+        conditions(liveConditions(chain)), loc(chain.statements.front().root->getLoc()) {}
   void write(OpBuilder &builder);
 
 private:
@@ -84,10 +85,12 @@ private:
   void readOut(OpBuilder &builder, unsigned number);
   void writeBegin(OpBuilder &builder);
   void writeSteps(OpBuilder &builder);
+  void writeLoop(OpBuilder &builder, ArrayRef<ArrayRef<AffineExpr>> first, ArrayRef<ArrayRef<AffineExpr>> end);
 
   DependentReductions &chain;
   int64_t step;
   OpBuilder buffers;
+  Conditions conditions;                                               // of iterations of the common loop that count
   llvm::MapVector<unsigned, BaseArrays> bases;                         // by the statement of the maximum
   std::map<std::tuple<unsigned, unsigned, unsigned>, StepArray> lower; // of powers of distances from a mean
   llvm::MapVector<unsigned, MeanArrays> means;                         // by number
@@ -100,6 +103,7 @@ private:
   int64_t whole = 0; // whole steps
   int64_t size = 0;  // iterations of the step
   bool inStep = false;
+  Conditions given;                          // that hold in all iterations of the step
   llvm::DenseMap<unsigned, Value> positions; // of loops
   llvm::DenseMap<const Term *, Value> emitted;
 };
@@ -263,6 +267,9 @@ Value StepWriter::emit(OpBuilder &builder, const Term *term) {
     break;
   }
   case Term::Kind::Op: {
+    if (term->name == arith::SelectOp::getOperationName() && !given.empty())
+      if (std::optional<bool> isFirst = decidedBy(chain, term->operands[0], given))
+        return emitted[term] = emit(builder, term->operands[*isFirst ? 1 : 2]);
     SmallVector<Value> operands;
     for (const Term *operand : term->operands)
       operands.push_back(emit(builder, operand));
@@ -524,6 +531,10 @@ void StepWriter::readOut(OpBuilder &builder, unsigned number) {
       }
       if (pair.isNegative)
         value = arith::NegFOp::create(inner, loc, value);
+      Value zero = constant(inner.getFloatAttr(type, 0.0));
+      for (SeparablePair::Guard guard : pair.guards)
+        value = arith::SelectOp::create(inner, loc, emit(inner, guard.where), guard.isZeroIfTrue ? zero : value,
+                                        guard.isZeroIfTrue ? value : zero);
       sum = sum ? Value(arith::AddFOp::create(inner, loc, sum, value)) : value;
     }
     store(inner, sum, StepArray{s.memref, {}, s.map});
@@ -547,6 +558,12 @@ void StepWriter::writeBegin(OpBuilder &builder) {
           begin(*state, first);
     }
   }
+  if (!conditions.empty()) // perhaps there is no step
+    for (auto &[number, arrays] : bases)
+      nest(builder, arrays.base.loops, [&, &arrays = arrays](OpBuilder &inner) {
+        auto type = cast<MemRefType>(arrays.base.buffer.getType()).getElementType();
+        store(inner, constant(inner.getFloatAttr(type, 0.0)), arrays.base);
+      });
   for (auto &[number, arrays] : means) {
     const Term *zero = chain.statements[chain.statements[chain.means[number].statement].before].term;
     begin(arrays.base, zero);
@@ -554,18 +571,59 @@ void StepWriter::writeBegin(OpBuilder &builder) {
   }
 }
 
-/// All steps, and what states have to be multiplied by at the end.
-void StepWriter::writeSteps(OpBuilder &builder) {
-  int64_t trips = chain.loops[chain.common].trips;
-  whole = trips / step;
-  inStep = true;
-  size = step;
-  auto loop = AffineForOp::create(builder, loc, 0, whole);
+/// A loop over whole steps, from the largest of all `first` to the smallest of all `end`.
+void StepWriter::writeLoop(OpBuilder &builder, ArrayRef<ArrayRef<AffineExpr>> first,
+                           ArrayRef<ArrayRef<AffineExpr>> end) {
+  // Of constants the one that binds: a loop with a negative number among several upper bounds is taken for one that
+  // runs.
+  auto bound = [&](int64_t limit, ArrayRef<ArrayRef<AffineExpr>> more, bool isLower) {
+    SmallVector<AffineExpr> results;
+    for (ArrayRef<AffineExpr> exprs : more)
+      for (AffineExpr each : exprs) {
+        if (auto constant = dyn_cast<AffineConstantExpr>(each))
+          limit = isLower ? std::max(limit, constant.getValue()) : std::min(limit, constant.getValue());
+        else
+          results.push_back(each);
+      }
+    results.insert(results.begin(), builder.getAffineConstantExpr(limit));
+    AffineMap map = AffineMap::get(0, chain.symbols.size(), results, builder.getContext());
+    SmallVector<Value> operands(chain.symbols.begin(), chain.symbols.end());
+    canonicalizeMapAndOperands(&map, &operands);
+    return std::tuple(removeDuplicateExprs(simplifyAffineMap(map)), operands, limit);
+  };
+  auto [lower, lowerOperands, least] = bound(0, first, /*isLower=*/true);
+  auto [upper, upperOperands, most] = bound(whole, end, /*isLower=*/false);
+  if (most <= least)
+    return;
+  auto loop = AffineForOp::create(builder, loc, lowerOperands, lower, upperOperands, upper);
   loop->setAttr(tile::atAttr, builder.getI64IntegerAttr(stepLoop));
   stepNumber = loop.getInductionVar();
   OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
   writeStep(inner);
   stepNumber = {};
+}
+
+/// All steps that masks do not leave out: those where some iterations may be masked, and, without a test, those where
+/// none is.
+void StepWriter::writeSteps(OpBuilder &builder) {
+  int64_t trips = chain.loops[chain.common].trips;
+  whole = trips / step;
+  inStep = true;
+  size = step;
+  StepBounds bounds = boundSteps(chain, conditions, step);
+  ArrayRef<AffineExpr> first = bounds.first, end = bounds.end, firstFull = bounds.firstFull, endFull = bounds.endFull;
+  // An end that is the larger of two is no bound of a loop.
+  if (!bounds.areExact || firstFull.size() > 1 || endFull.size() > 1) {
+    writeLoop(builder, {first}, {end});
+  } else {
+    if (!firstFull.empty())
+      writeLoop(builder, {first}, {end, firstFull});
+    given = conditions;
+    writeLoop(builder, {first, firstFull}, {end, endFull});
+    given.clear();
+    if (!endFull.empty())
+      writeLoop(builder, {first, firstFull, endFull}, {end});
+  }
   size = trips % step;
   if (size)
     writeStep(builder);
@@ -574,9 +632,8 @@ void StepWriter::writeSteps(OpBuilder &builder) {
     const ReductionBase &base = chain.bases[number];
     BaseArrays &arrays = bases[base.statement];
     nest(builder, arrays.base.loops, [&](OpBuilder &inner) {
-      const ReductionStatement &maximum = chain.statements[base.statement];
-      Value last = load(inner, StepArray{maximum.memref, {}, maximum.map});
-      store(inner, exponential(inner, base, load(inner, arrays.base), last), arrays.corrections[number]);
+      store(inner, exponential(inner, base, load(inner, arrays.base), emit(inner, base.value)),
+            arrays.corrections[number]);
     });
   }
 }

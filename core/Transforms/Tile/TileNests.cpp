@@ -29,6 +29,9 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
+/// Indices of a level whose members have one tile each.
+static constexpr size_t mostIndices = 3;
+
 /// The number of a loop of the nest while it is being cut.
 static constexpr StringLiteral numberAttr = "tile.number";
 
@@ -59,6 +62,7 @@ public:
 private:
   tile::TiledLoopAttr cutOf(unsigned d) const { return schedule.tiled(*numberOf(chain[d], numberAttr)); }
   void tiles(OpBuilder &builder, unsigned nth);
+  Value memberOf(OpBuilder &builder, unsigned nth);
   void points(OpBuilder &builder, unsigned d, IRMapping &mapping);
   void tileLoop(OpBuilder &builder, unsigned nth, bool isLast);
 
@@ -121,6 +125,29 @@ void ChainTiler::tileLoop(OpBuilder &builder, unsigned nth, bool isLast) {
   starts[d] = {};
 }
 
+/// Which tile of the `nth` loop that is cut each member of the grid has. The first members are those of as many loops
+/// as the grid has too few indices for.
+Value ChainTiler::memberOf(OpBuilder &builder, unsigned nth) {
+  Location loc = chain.front().getLoc();
+  SmallVector<int64_t> counts;
+  for (unsigned d : order)
+    if (int64_t count = chain[d].getConstantUpperBound() / cutOf(d).getTile(); count > 1 || d == order[nth])
+      counts.push_back(d == order[nth] ? -count : count);
+  auto own = llvm::find_if(counts, [](int64_t count) { return count < 0; });
+  if (*own == -1) // slices of other nests begin at 0, too
+    return arith::ConstantIndexOp::create(builder, loc, 0);
+  size_t at = own - counts.begin(), together = counts.size() - members.size() + 1;
+  *own = -*own;
+  if (at >= together || together == 1)
+    return members[at - (together - 1)];
+  AffineExpr number = builder.getAffineDimExpr(0);
+  for (size_t inner = at + 1; inner < together; ++inner)
+    number = number.floorDiv(counts[inner]);
+  if (at > 0)
+    number = number % counts[at];
+  return AffineApplyOp::create(builder, loc, AffineMap::get(1, 0, number), members.front());
+}
+
 /// The loops over tiles from the `nth` that is cut on, in the schedule's order.
 void ChainTiler::tiles(OpBuilder &builder, unsigned nth) {
   if (nth == order.size()) {
@@ -133,10 +160,7 @@ void ChainTiler::tiles(OpBuilder &builder, unsigned nth) {
   unsigned d = order[nth];
   tile::TiledLoopAttr cut = cutOf(d);
   if (isGrid && cut.getSpread()) {
-    unsigned which = llvm::count_if(ArrayRef(order).take_front(nth), [&](unsigned e) { return cutOf(e).getSpread(); });
-    starts[d] = members[which];
-    if (chain[d].getConstantUpperBound() == cut.getTile()) // slices of other nests begin at 0, too
-      starts[d] = arith::ConstantIndexOp::create(builder, chain[d].getLoc(), 0);
+    starts[d] = memberOf(builder, nth);
     return tiles(builder, nth + 1);
   }
   std::optional<int64_t> count;
@@ -340,8 +364,18 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
                               Twine(schedule.getMembers()) + " members, and places no arrays");
   OpBuilder builder(ops.back()->getContext());
   builder.setInsertionPointAfter(ops.back());
+  // Indices of the grid: one for each loop of several tiles, the first ones of more together.
+  SmallVector<int64_t> counts{schedule.getMembers()};
+  if (!grid.empty()) {
+    counts.assign(grid.begin(), grid.end());
+    llvm::erase(counts, 1);
+    if (counts.empty())
+      counts.push_back(1);
+    for (; counts.size() > mostIndices; counts.erase(counts.begin()))
+      counts[1] *= counts[0];
+  }
   SmallVector<AffineExpr> bounds;
-  for (int64_t count : grid.empty() ? SmallVector<int64_t>{schedule.getMembers()} : grid)
+  for (int64_t count : counts)
     bounds.push_back(builder.getAffineConstantExpr(count));
   auto parallel =
       tile::ParallelOp::create(builder, first->getLoc(), AffineMap::get(0, 0, bounds, builder.getContext()),
@@ -393,6 +427,8 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     parallel.erase();
     return failure();
   }
+  if (schedule.getStep() > 0)
+    composeAccesses(parallel);
   for (AffineForOp producer : llvm::reverse(producers))
     producer.erase();
   sinkOperands(parallel);

@@ -13,6 +13,7 @@
 
 #include "core/Transforms/Units/TileProgramEmitter.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/LoopTrips.h"
 #include "core/Transforms/Contraction/StagedBuffer.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,6 +41,17 @@ private:
     std::unique_ptr<ContractionOperand> operand; // as the copy that is written reads it
     std::unique_ptr<StagedBuffer> buffer;
     int64_t stages = 1;
+  };
+  /// A number of iterations that a body computes with: that of the fragment's first element, and what it grows by from
+  /// row to row and from column to column.
+  struct Number {
+    Value value, first;
+    int64_t perRow = 0, perColumn = 0;
+  };
+  /// A loop over steps, with the values of its bounds.
+  struct StepRange {
+    AffineForOp loop;
+    Value first, end;
   };
   /// The space of one statement: its loops, and the subgroup's first row.
   struct Place {
@@ -70,7 +82,12 @@ private:
   Fragments rowsOf(const TileStatement &statement);
   bool isInvariant(const TileStatement &statement, AffineForOp loop) const;
   void stage(const TileStatement &statement, int64_t stages);
-  SmallVector<Value> copy(const TileStatement &statement, AffineForOp loop, Value from, int64_t distance);
+  Staged &stagedOf(const TileStatement &statement) {
+    return staged.find(program.firstWithColumnsOf(rootOf(statement)))->second;
+  }
+  SmallVector<Value> copy(const TileStatement &statement, const StepRange *steps, Value from, int64_t distance);
+  Value boundOf(AffineForOp loop, bool isLower);
+  Number numberOf(const TileStatement &statement, Value value, int64_t row, int64_t column);
   Value accessed(const TileStatement &statement, const Access &access, tile::FragmentType type, int64_t row,
                  int64_t column, Value stored);
 
@@ -173,6 +190,42 @@ Value TileProgramEmitter::argument(const TileStatement &statement, const Access 
   return tile::BroadcastOp::create(builder, loc, type, fragments[row]);
 }
 
+/// The number `value`, a loop's own or an affine.apply of some, for the unit at `row` and `column`.
+TileProgramEmitter::Number TileProgramEmitter::numberOf(const TileStatement &statement, Value value, int64_t row,
+                                                        int64_t column) {
+  AffineMap map = AffineMap::getMultiDimIdentityMap(1, loc.getContext());
+  SmallVector<Value> operands{value};
+  if (auto apply = value.getDefiningOp<AffineApplyOp>()) {
+    map = apply.getAffineMap();
+    operands = llvm::to_vector_of<Value>(apply.getMapOperands());
+  }
+  Place place(*this, statement);
+  place.space.at[statement.row] = place.row + row * p.rowsOfUnit();
+  if (statement.col)
+    place.space.at[*statement.col] = constant(column * p.columnsOfUnit());
+  Number result{value, {}, 0, 0};
+  SmallVector<AffineExpr> dims, symbols;
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    auto &to = i < map.getNumDims() ? dims : symbols;
+    auto loop =
+        llvm::find_if(statement.nest.loops, [&](AffineForOp each) { return each.getInductionVar() == operand; });
+    if (loop == statement.nest.loops.end()) {
+      to.push_back(place.space.define(values.lookupOrDefault(operand)));
+      continue;
+    }
+    unsigned d = loop - statement.nest.loops.begin();
+    int64_t factor = *linearCoefficient(map.getResult(0), i);
+    if (d == statement.row)
+      result.perRow += factor;
+    else if (statement.col == d)
+      result.perColumn += factor;
+    to.push_back(place.space.at[d]);
+  }
+  Value first = place.space.value(map.getResult(0).replaceDimsAndSymbols(dims, symbols));
+  result.first = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), first);
+  return result;
+}
+
 /// `results`, values of the statement's body, for the unit at `row` and `column`.
 SmallVector<Value> TileProgramEmitter::compute(const TileStatement &statement, ArrayRef<Value> results, int64_t row,
                                                int64_t column) {
@@ -190,6 +243,28 @@ SmallVector<Value> TileProgramEmitter::compute(const TileStatement &statement, A
       inputs.push_back(argument(statement, load, row, column));
       loaded.push_back(load.op->getResult(0));
     }
+  // Numbers of iterations are of 32 bits in lanes.
+  SmallVector<Number> numbers;
+  auto isLoop = [&](Value value) {
+    return llvm::any_of(statement.nest.loops, [&](AffineForOp loop) { return loop.getInductionVar() == value; });
+  };
+  for (Operation *op : needed) {
+    if (isa<AffineApplyOp>(op))
+      numbers.push_back(numberOf(statement, op->getResult(0), row, column));
+    else if (!isa<AffineLoadOp>(op))
+      for (Value operand : op->getOperands())
+        if (isLoop(operand))
+          numbers.push_back(numberOf(statement, operand, row, column));
+  }
+  const tile::FragmentType numberType = typeOf(builder.getI32Type(), statement.col.has_value());
+  auto addNumbers = [&](unsigned dimension, int64_t Number::*distance) -> std::optional<unsigned> {
+    if (llvm::none_of(numbers, [&](const Number &each) { return each.*distance != 0; }))
+      return std::nullopt;
+    inputs.push_back(tile::IndexOp::create(builder, loc, numberType, dimension));
+    return inputs.size() - 1;
+  };
+  std::optional<unsigned> rowNumbers = addNumbers(p.transposed ? 1 : 0, &Number::perRow);
+  std::optional<unsigned> columnNumbers = addNumbers(p.transposed ? 0 : 1, &Number::perColumn);
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(typeOf(result.getType(), statement.col.has_value()));
@@ -210,10 +285,25 @@ SmallVector<Value> TileProgramEmitter::compute(const TileStatement &statement, A
   auto mapped =
       tile::MapOp::create(builder, loc, types, inputs, [&](OpBuilder &inner, Location where, ValueRange arguments) {
         IRMapping mapping(values);
-        for (auto [value, given] : llvm::zip(loaded, arguments))
+        for (auto [value, given] : llvm::zip(loaded, arguments)) // those of numbers come behind
           mapping.map(value, given);
+        for (const Number &each : numbers) {
+          Value number = each.first;
+          auto add = [&](std::optional<unsigned> argument, int64_t distance) {
+            if (distance == 0)
+              return;
+            Value more = arguments[*argument];
+            if (distance != 1)
+              more = arith::MulIOp::create(inner, where, more,
+                                           arith::ConstantIntOp::create(inner, where, distance, /*width=*/32));
+            number = arith::AddIOp::create(inner, where, number, more);
+          };
+          add(rowNumbers, each.perRow);
+          add(columnNumbers, each.perColumn);
+          mapping.map(each.value, arith::IndexCastOp::create(inner, where, inner.getIndexType(), number).getResult());
+        }
         for (Operation &op : statement.nest.body->without_terminator())
-          if (needed.contains(&op) && !isa<AffineLoadOp>(op))
+          if (needed.contains(&op) && !isa<AffineLoadOp, AffineApplyOp>(op))
             inner.clone(op, mapping);
         tile::YieldOp::create(inner, where,
                               llvm::map_to_vector(results, [&](Value each) { return mapping.lookupOrDefault(each); }));
@@ -320,6 +410,8 @@ bool TileProgramEmitter::isInvariant(const TileStatement &statement, AffineForOp
 /// Makes the buffer for the columns of a contraction.
 void TileProgramEmitter::stage(const TileStatement &statement, int64_t stages) {
   const StagedTile &tile = p.staged.find(rootOf(statement))->second;
+  if (program.firstWithColumnsOf(rootOf(statement)) != rootOf(statement))
+    return;
   Staged &own = staged[rootOf(statement)];
   own.stages = stages;
   own.operand = std::make_unique<ContractionOperand>(statement.ofColumns());
@@ -329,11 +421,12 @@ void TileProgramEmitter::stage(const TileStatement &statement, int64_t stages) {
   own.buffer->allocate(before, loc, stages, hierarchy.scratchpad);
 }
 
-/// Copies the columns of a contraction, of the step of `loop` that comes `distance` after `from`; without a loop those
-/// that there are.
-SmallVector<Value> TileProgramEmitter::copy(const TileStatement &statement, AffineForOp loop, Value from,
+/// Copies the columns of a contraction, of the step that comes `distance` after `from`; without steps those that there
+/// are.
+SmallVector<Value> TileProgramEmitter::copy(const TileStatement &statement, const StepRange *steps, Value from,
                                             int64_t distance) {
-  Staged &own = staged.find(rootOf(statement))->second;
+  AffineForOp loop = steps ? steps->loop : AffineForOp();
+  Staged &own = stagedOf(statement);
   {
     IRMapping before(values);
     if (loop)
@@ -347,9 +440,13 @@ SmallVector<Value> TileProgramEmitter::copy(const TileStatement &statement, Affi
   if (loop) {
     AffineExpr number = place.space.define(from) + distance;
     at.stage = number % own.stages;
-    if (from == step || distance >= loop.getConstantUpperBound()) { // nothing comes behind the last step
+    std::optional<int64_t> count;
+    if (loop.hasConstantBounds())
+      count = loop.getConstantUpperBound() - loop.getConstantLowerBound();
+    if (from == step || distance >= count.value_or(0)) { // nothing comes behind the last step
       at.freeEnds = false;
-      at.freeLeft = (constant(loop.getConstantUpperBound()) - number) * statement.columns();
+      AffineExpr end = count ? constant(loop.getConstantUpperBound()) : place.space.define(steps->end);
+      at.freeLeft = (end - number) * statement.columns();
     }
   }
   SmallVector<Value> tokens;
@@ -368,7 +465,7 @@ SmallVector<const TileStatement *> TileProgramEmitter::contractionsOf(Block &blo
 }
 
 void TileProgramEmitter::contraction(const TileStatement &statement) {
-  Staged &own = staged.find(rootOf(statement))->second;
+  Staged &own = stagedOf(statement);
   Fragments rows = rowsOf(statement);
   Fragments &sums = held[statement.sum->c.memref];
   tile::FragmentType type = operandType(p.transposed ? unit.a : unit.b, statement.ofColumns());
@@ -421,9 +518,23 @@ bool TileProgramEmitter::isHandedOn(Value memref, AffineForOp loop) {
   return true;
 }
 
+/// The number of the first step, or that behind the last.
+Value TileProgramEmitter::boundOf(AffineForOp loop, bool isLower) {
+  AffineMap map = isLower ? loop.getLowerBoundMap() : loop.getUpperBoundMap();
+  if (map.isSingleConstant())
+    return arith::ConstantIndexOp::create(builder, loc, map.getSingleConstantResult());
+  SmallVector<Value> operands;
+  for (Value operand : isLower ? loop.getLowerBoundOperands() : loop.getUpperBoundOperands())
+    operands.push_back(values.lookupOrDefault(operand));
+  if (isLower)
+    return AffineMaxOp::create(builder, loc, map, operands);
+  return AffineMinOp::create(builder, loc, map, operands);
+}
+
 /// The steps of `loop`: copies run ahead of the products by all stages but the one that is read.
 void TileProgramEmitter::steps(AffineForOp loop) {
-  const int64_t count = loop.getConstantUpperBound(), stages = count > 1 ? p.stages : 1, ahead = stages - 1;
+  const int64_t most = mostTrips(loop).value_or(2), stages = most > 1 ? p.stages : 1, ahead = stages - 1;
+  const StepRange range{loop, boundOf(loop, /*isLower=*/true), boundOf(loop, /*isLower=*/false)};
   SmallVector<const TileStatement *> moving;
   SmallVector<Value> fixed;
   for (const TileStatement *each : contractionsOf(*loop.getBody())) {
@@ -432,9 +543,15 @@ void TileProgramEmitter::steps(AffineForOp loop) {
     if (moves)
       moving.push_back(each);
     else
-      llvm::append_range(fixed, copy(*each, {}, {}, 0));
-    if (isInvariant(*each, loop))
-      rowOperands[rootOf(*each)] = rowsOf(*each);
+      llvm::append_range(fixed, copy(*each, nullptr, {}, 0));
+    if (!isInvariant(*each, loop))
+      continue;
+    // Steps before may have read the same rows.
+    const auto &first = *program.statements.find(program.firstWithColumnsOf(rootOf(*each)));
+    const Access &mine = each->ofRows().access, &theirs = first.second.ofRows().access;
+    bool isSame = mine.memref == theirs.memref && mine.map == theirs.map && mine.symbols == theirs.symbols &&
+                  rowOperands.contains(first.first);
+    rowOperands[rootOf(*each)] = isSame ? Fragments(rowOperands[first.first]) : rowsOf(*each);
   }
   if (!fixed.empty())
     tile::WaitOp::create(builder, loc, fixed);
@@ -445,7 +562,7 @@ void TileProgramEmitter::steps(AffineForOp loop) {
   const size_t sums = carried.size();
   for (int64_t first = 0; first < ahead; ++first)
     for (const TileStatement *each : moving)
-      llvm::append_range(carried, copy(*each, loop, arith::ConstantIndexOp::create(builder, loc, 0), first));
+      llvm::append_range(carried, copy(*each, &range, range.first, first));
   const size_t each = ahead ? (carried.size() - sums) / ahead : 0; // tokens of a step
   auto take = [&](ValueRange given) {
     for (Value memref : arrays) {
@@ -454,7 +571,11 @@ void TileProgramEmitter::steps(AffineForOp loop) {
       given = given.drop_front(own.size());
     }
   };
-  auto over = AffineForOp::create(builder, loc, 0, count, 1, carried);
+  auto mapped = [&](ValueRange operands) {
+    return llvm::map_to_vector(operands, [&](Value operand) { return values.lookupOrDefault(operand); });
+  };
+  auto over = AffineForOp::create(builder, loc, mapped(loop.getLowerBoundOperands()), loop.getLowerBoundMap(),
+                                  mapped(loop.getUpperBoundOperands()), loop.getUpperBoundMap(), 1, carried);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(over.getBody());
@@ -466,7 +587,7 @@ void TileProgramEmitter::steps(AffineForOp loop) {
       tile::WaitOp::create(builder, loc, given.slice(sums, each));
     SmallVector<Value> next, tokens(given.drop_front(sums + each));
     for (const TileStatement *statement : moving)
-      llvm::append_range(tokens, copy(*statement, loop, step, ahead));
+      llvm::append_range(tokens, copy(*statement, &range, step, ahead));
     if (!ahead && !tokens.empty())
       tile::WaitOp::create(builder, loc, std::exchange(tokens, {}));
     for (Operation &op : loop.getBody()->without_terminator())
@@ -493,9 +614,9 @@ void TileProgramEmitter::write(Operation &op) {
     return;
   }
   const TileStatement &own = found->second;
-  if (own.kind == TileStatement::Kind::Contraction && !staged.contains(&op)) {
+  if (own.kind == TileStatement::Kind::Contraction && !staged.contains(program.firstWithColumnsOf(&op))) {
     stage(own, 1);
-    tile::WaitOp::create(builder, loc, copy(own, {}, {}, 0));
+    tile::WaitOp::create(builder, loc, copy(own, nullptr, {}, 0));
   }
   statement(own);
 }

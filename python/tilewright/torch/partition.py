@@ -93,7 +93,9 @@ def stages(graph, reasons, results):
             for source in node.all_input_nodes:
                 if source not in members and is_tensor(source.meta.get("val")):
                     inputs[source] = None
-            outside = any(user not in members and not is_size_node(user) for user in node.users) or node in wanted_outside
+            # Of a result that is a view its base is wanted, which is among `results`.
+            outside = node in wanted_outside or any(user not in members and user.op != "output" and not is_size_node(user)
+                                                    for user in node.users)
             if outside and is_tensor(node.meta.get("val")):
                 stage.outputs.append(node)
         stage.inputs = sorted(inputs, key=order.get)

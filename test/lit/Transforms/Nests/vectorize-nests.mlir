@@ -592,3 +592,49 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 }
+
+// -----
+
+// A number of iterations that is data: what it is for the first lane, and what it grows by from lane to lane.
+// CHECK-LABEL: func.func private @numbers
+// CHECK-DAG:     %[[FAR:.*]] = arith.constant dense<[0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 33, 36, 39, 42, 45]> : vector<16xindex>
+// CHECK:         affine.for
+// CHECK:           vector.broadcast %{{.*}} : index to vector<16xindex>
+// CHECK:           arith.addi %{{.*}}, %[[FAR]] : vector<16xindex>
+// CHECK:           arith.cmpi sle, %{{.*}} : vector<16xindex>
+// CHECK:           arith.select %{{.*}} : vector<16xi1>, vector<16xf32>
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @numbers(%x: memref<9x64xf32>, %y: memref<9x64xf32>) attributes {tilewright.kernel} {
+    %none = arith.constant 0xFF800000 : f32
+    affine.for %i = 0 to 9 {
+      affine.for %j = 0 to 64 {
+        %a = affine.load %x[%i, %j] : memref<9x64xf32>
+        %n = affine.apply affine_map<(d0, d1) -> (d0 * 3 + d1 * 64)>(%j, %i)
+        %m = affine.apply affine_map<(d0) -> (d0 * 7 + 1)>(%i)
+        %c = arith.cmpi sle, %n, %m : index
+        %s = arith.select %c, %a, %none : f32
+        affine.store %s, %y[%i, %j] : memref<9x64xf32>
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+module attributes {tilewright.target = "cpu:zen4"} {
+  func.func private @remainders(%x: memref<9x64xf32>, %y: memref<9x64xf32>) attributes {tilewright.kernel} {
+    %none = arith.constant 0xFF800000 : f32
+    // expected-remark @below {{this nest stays scalar: an index expression that is used as data is not linear in the loop of the vectors}}
+    affine.for %i = 0 to 9 {
+      affine.for %j = 0 to 64 {
+        %a = affine.load %x[%i, %j] : memref<9x64xf32>
+        %n = affine.apply affine_map<(d0) -> (d0 mod 3)>(%j)
+        %c = arith.cmpi sle, %n, %i : index
+        %s = arith.select %c, %a, %none : f32
+        affine.store %s, %y[%i, %j] : memref<9x64xf32>
+      }
+    }
+    return
+  }
+}

@@ -1,0 +1,59 @@
+//===- LoopTrips.cpp - Iterations of loops around tiles -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Bounds are the largest of several lower ones and the smallest of several upper
+/// ones.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/LoopTrips.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+/// The constants among the results of `map`: the largest, or the smallest.
+static std::optional<int64_t> constantAmong(AffineMap map, bool largest) {
+  std::optional<int64_t> best;
+  for (AffineExpr result : map.getResults())
+    if (auto constant = dyn_cast<AffineConstantExpr>(result)) {
+      int64_t value = constant.getValue();
+      best = !best ? value : largest ? std::max(*best, value) : std::min(*best, value);
+    }
+  return best;
+}
+
+std::optional<int64_t> tilewright::mostTrips(AffineForOp loop) {
+  AffineMap low = loop.getLowerBoundMap(), high = loop.getUpperBoundMap();
+  std::optional<int64_t> most, first = constantAmong(low, true), end = constantAmong(high, false);
+  if (first && end)
+    most = *end - *first;
+  if (low.getNumResults() == 1 && llvm::equal(loop.getLowerBoundOperands(), loop.getUpperBoundOperands()))
+    for (AffineExpr result : high.getResults())
+      if (auto trips = dyn_cast<AffineConstantExpr>(
+              simplifyAffineExpr(result - low.getResult(0), high.getNumDims(), high.getNumSymbols())))
+        most = std::min(most.value_or(trips.getValue()), trips.getValue());
+  return most ? std::optional(std::max<int64_t>(*most, 0)) : most;
+}
+
+/// The largest, or smallest, result of a bound.
+static int64_t boundAt(AffineMap map, ValueRange operands, llvm::function_ref<int64_t(Value)> valueOf, bool largest) {
+  SmallVector<Attribute> values, results;
+  for (Value operand : operands)
+    values.push_back(IntegerAttr::get(IndexType::get(map.getContext()), valueOf(operand)));
+  if (failed(map.constantFold(values, results)))
+    return 0; // a division by zero
+  auto numbers = llvm::map_range(results, [](Attribute each) { return cast<IntegerAttr>(each).getInt(); });
+  return largest ? *llvm::max_element(numbers) : *llvm::min_element(numbers);
+}
+
+int64_t tilewright::tripsAt(AffineForOp loop, llvm::function_ref<int64_t(Value)> valueOf) {
+  int64_t first = boundAt(loop.getLowerBoundMap(), loop.getLowerBoundOperands(), valueOf, /*largest=*/true);
+  int64_t end = boundAt(loop.getUpperBoundMap(), loop.getUpperBoundOperands(), valueOf, /*largest=*/false);
+  return std::max<int64_t>(0, end - first);
+}

@@ -1,0 +1,67 @@
+//===- NestRange.h - Nests that may share tiles -------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Neighbouring nests whose arrays in between are of no other use, so that tiles of
+/// the last one can compute the others on the way, and the tiles that are
+/// considered for them.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_NESTRANGE_H
+#define TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_NESTRANGE_H
+
+#include "core/CostModel/Machine/MemoryModel.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "llvm/ADT/SetVector.h"
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+/// Tiles of the last nest of a range: single iterations of the loops before `loop`, `tile` of that loop.
+struct Tiling {
+  unsigned loop = 0;
+  int64_t tile = 1;
+  int64_t step = 0;  // iterations of the reductions that are one step; 0: all of them
+  int64_t bytes = 0; // of a tile's part of the arrays between the nests
+  double seconds = 0;
+  llvm::SmallVector<mlir::Value> placed; // other arrays that tiles have a part of in the scratchpad
+};
+
+/// A range of nests of one block.
+struct NestRange {
+  llvm::SmallVector<mlir::affine::AffineForOp> nests;
+  llvm::SmallVector<mlir::Value> between; // arrays that nobody else touches, in the order of their first access
+  int64_t bytes = 0;                      // of them
+  double apart = 0, contractions = 0;     // seconds; of them, of contractions
+  bool hasMasks = false;                  // of numbers of iterations
+  llvm::SmallVector<double, 4>
+      handedOn; // bytes of the arrays between that contractions read or write, for each of them
+  std::optional<Tiling> best;
+  std::vector<Tiling> considered;
+  std::vector<std::string> refusals; // why other tiles have no form, or do not fit
+
+  double gain() const { return best ? apart - best->seconds : 0; }
+  /// Seconds that contractions save on what lies between the nests, in so many tiles.
+  double saved(const MemoryModel &model, double tiles) const;
+};
+
+/// Calls `visit` for each affine.load and affine.store below `root`, with the array.
+void accessesOf(mlir::Operation *root,
+                llvm::function_ref<void(mlir::Operation *op, mlir::Value memref, bool isStore)> visit);
+
+/// The range with what lies between its nests, which take `apart` seconds one by one; nullopt where tiles of the last
+/// one cannot take the others along.
+std::optional<NestRange> findRange(llvm::ArrayRef<mlir::affine::AffineForOp> nests, double apart);
+
+/// Iterations of the longest loop that a nest of the range sums over.
+int64_t longestSum(llvm::ArrayRef<mlir::affine::AffineForOp> nests);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_NESTRANGE_H
