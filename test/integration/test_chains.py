@@ -239,7 +239,7 @@ def test_the_model_keeps_what_a_slow_engine_would_move(tool, tmp_path):
 def chains_of(tool, tmp_path, text, *target):
     (tmp_path / "p.mlir").write_text(text)
     found = json.loads(tool("tw-compile", tmp_path / "p.mlir", *target, "-o", tmp_path / "p.ll", "--explain=json"))
-    return [each for each in found if each["decision"] == "schedule-chain"]
+    return [each for each in found if each["decision"] == "schedule-chain" and each["choice"]["tile"]]
 
 
 def test_the_model_takes_attention(tool, tmp_path):
