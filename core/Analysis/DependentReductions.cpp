@@ -40,6 +40,11 @@ static AffineExpr simplified(AffineExpr expr) {
 
 //===-- Terms -------------------------------------------------------------===//
 
+std::optional<double> tilewright::numberOf(const Term *term) {
+  auto number = term->kind == Term::Kind::Constant ? dyn_cast<FloatAttr>(term->attribute) : FloatAttr();
+  return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
+}
+
 const Term *DependentReductions::intern(Term term) {
   std::string key;
   llvm::raw_string_ostream os(key);

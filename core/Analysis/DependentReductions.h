@@ -59,6 +59,9 @@ struct Term {
   unsigned id = 0;          ///< In the order of creation.
 };
 
+/// The value of a floating-point constant; nullopt for other terms.
+std::optional<double> numberOf(const Term *term);
+
 /// One g(x) * h(r) of a function.
 struct SeparablePair {
   struct Factor {

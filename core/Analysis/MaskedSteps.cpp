@@ -170,11 +170,6 @@ static Known opposite(Known value) {
   return value == Known::Lowest ? Known::Highest : value == Known::Highest ? Known::Lowest : value;
 }
 
-static std::optional<double> numberOf(const Term *term) {
-  auto number = term->kind == Term::Kind::Constant ? dyn_cast<FloatAttr>(term->attribute) : FloatAttr();
-  return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
-}
-
 Known MaskedValues::ofOperation(const Term *term) {
   StringRef name = term->name;
   if (name == "arith.select") {
@@ -334,4 +329,44 @@ StepBounds tilewright::boundSteps(const DependentReductions &chain, ArrayRef<Aff
     }
   }
   return bounds;
+}
+
+/// The largest, or smallest, of `limit` and all of `exprs`. Of constants the one that binds stays: a loop with a
+/// negative number among several upper bounds is taken for one that runs.
+static AffineMap boundOf(const DependentReductions &chain, int64_t limit, ArrayRef<ArrayRef<AffineExpr>> exprs,
+                         bool isLower, MLIRContext *context) {
+  SmallVector<AffineExpr> results;
+  for (ArrayRef<AffineExpr> each : exprs)
+    for (AffineExpr expr : each) {
+      if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+        limit = isLower ? std::max(limit, constant.getValue()) : std::min(limit, constant.getValue());
+      else if (!llvm::is_contained(results, expr))
+        results.push_back(expr);
+    }
+  results.insert(results.begin(), getAffineConstantExpr(limit, context));
+  return AffineMap::get(0, chain.symbols.size(), results, context);
+}
+
+SmallVector<StepRange, 3> tilewright::rangesOf(const DependentReductions &chain, const StepBounds &bounds,
+                                               int64_t count) {
+  SmallVector<StepRange, 3> ranges;
+  MLIRContext *context = chain.statements.front().root->getContext();
+  auto add = [&](ArrayRef<ArrayRef<AffineExpr>> first, ArrayRef<ArrayRef<AffineExpr>> end, bool isFull) {
+    AffineMap low = boundOf(chain, 0, first, /*isLower=*/true, context);
+    AffineMap high = boundOf(chain, count, end, /*isLower=*/false, context);
+    if (cast<AffineConstantExpr>(low.getResult(0)).getValue() < cast<AffineConstantExpr>(high.getResult(0)).getValue())
+      ranges.push_back({low, high, isFull});
+  };
+  ArrayRef<AffineExpr> first = bounds.first, end = bounds.end, firstFull = bounds.firstFull, endFull = bounds.endFull;
+  // An end that is the larger of two is no bound of a loop.
+  if (!bounds.areExact || firstFull.size() > 1 || endFull.size() > 1) {
+    add({first}, {end}, /*isFull=*/false);
+    return ranges;
+  }
+  if (!firstFull.empty())
+    add({first}, {end, firstFull}, /*isFull=*/false);
+  add({first, firstFull}, {end, endFull}, /*isFull=*/true);
+  if (!endFull.empty())
+    add({first, firstFull, endFull}, {end}, /*isFull=*/false);
+  return ranges;
 }

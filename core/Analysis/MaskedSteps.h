@@ -47,6 +47,16 @@ struct StepBounds {
 /// The bounds of steps of `step` iterations, over all iterations of the other loops.
 StepBounds boundSteps(const DependentReductions &chain, llvm::ArrayRef<mlir::AffineExpr> conditions, int64_t step);
 
+/// Neighbouring steps: from the largest result of `first` to the smallest of `end`, maps of the chain's symbols.
+struct StepRange {
+  mlir::AffineMap first, end;
+  bool isFull = false; ///< All conditions hold in all iterations.
+};
+
+/// The ranges of `count` steps with these bounds, in order; those that are empty whatever the symbols are, are left
+/// out.
+llvm::SmallVector<StepRange, 3> rangesOf(const DependentReductions &chain, const StepBounds &bounds, int64_t count);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_ANALYSIS_MASKEDSTEPS_H

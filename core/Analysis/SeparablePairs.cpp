@@ -29,11 +29,6 @@ static constexpr int manyMeans = std::numeric_limits<int>::max();
 
 using Pairs = SmallVector<SeparablePair, 2>;
 
-static std::optional<double> numberOf(const Term *term) {
-  auto number = term->kind == Term::Kind::Constant ? dyn_cast<FloatAttr>(term->attribute) : FloatAttr();
-  return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
-}
-
 //===-- Certificate -------------------------------------------------------===//
 
 namespace {

@@ -91,14 +91,14 @@ def test_masks_in_steps(tool, tmp_path, mask, cuts, members, step):
     np.testing.assert_allclose(got, in_float64(*arrays, mask), rtol=2e-5, atol=2e-6)
 
 
-def steps_of(tool, tmp_path, mask, chip="cpu:x86-64-v3"):
+def steps_of(tool, tmp_path, mask):
     """Bounds of the loops over steps of 4 keys, in tiles of 4 rows."""
     path = tmp_path / "p.mlir"
     path.write_text(masked_attention(1, 20, 8, mask))
     run_scheduled(tool, tmp_path, path.read_text(), "attention", inputs(1, 20, 8), (1, 4), 1, step=4)
     out = tool("tw-opt", tmp_path / "s.mlir", "--pass-pipeline=builtin.module(func.func(tile-and-fuse))")
     maps = dict(re.findall(r"^(#map\d*) = (affine_map<.*>)$", out, re.MULTILINE))
-    depth, loops, found = 0, [], []
+    loops, found = [], []
     for line in out.split("\n"):
         if "affine.for" in line:
             loops.append(line.strip())

@@ -85,7 +85,7 @@ private:
   void readOut(OpBuilder &builder, unsigned number);
   void writeBegin(OpBuilder &builder);
   void writeSteps(OpBuilder &builder);
-  void writeLoop(OpBuilder &builder, ArrayRef<ArrayRef<AffineExpr>> first, ArrayRef<ArrayRef<AffineExpr>> end);
+  void writeLoop(OpBuilder &builder, const StepRange &range);
 
   DependentReductions &chain;
   int64_t step;
@@ -571,35 +571,23 @@ void StepWriter::writeBegin(OpBuilder &builder) {
   }
 }
 
-/// A loop over whole steps, from the largest of all `first` to the smallest of all `end`.
-void StepWriter::writeLoop(OpBuilder &builder, ArrayRef<ArrayRef<AffineExpr>> first,
-                           ArrayRef<ArrayRef<AffineExpr>> end) {
-  // Of constants the one that binds: a loop with a negative number among several upper bounds is taken for one that
-  // runs.
-  auto bound = [&](int64_t limit, ArrayRef<ArrayRef<AffineExpr>> more, bool isLower) {
-    SmallVector<AffineExpr> results;
-    for (ArrayRef<AffineExpr> exprs : more)
-      for (AffineExpr each : exprs) {
-        if (auto constant = dyn_cast<AffineConstantExpr>(each))
-          limit = isLower ? std::max(limit, constant.getValue()) : std::min(limit, constant.getValue());
-        else
-          results.push_back(each);
-      }
-    results.insert(results.begin(), builder.getAffineConstantExpr(limit));
-    AffineMap map = AffineMap::get(0, chain.symbols.size(), results, builder.getContext());
+/// A loop over neighbouring steps.
+void StepWriter::writeLoop(OpBuilder &builder, const StepRange &range) {
+  auto bound = [&](AffineMap map) {
     SmallVector<Value> operands(chain.symbols.begin(), chain.symbols.end());
     canonicalizeMapAndOperands(&map, &operands);
-    return std::tuple(removeDuplicateExprs(simplifyAffineMap(map)), operands, limit);
+    return std::pair(simplifyAffineMap(map), operands);
   };
-  auto [lower, lowerOperands, least] = bound(0, first, /*isLower=*/true);
-  auto [upper, upperOperands, most] = bound(whole, end, /*isLower=*/false);
-  if (most <= least)
-    return;
+  auto [lower, lowerOperands] = bound(range.first);
+  auto [upper, upperOperands] = bound(range.end);
   auto loop = AffineForOp::create(builder, loc, lowerOperands, lower, upperOperands, upper);
   loop->setAttr(tile::atAttr, builder.getI64IntegerAttr(stepLoop));
   stepNumber = loop.getInductionVar();
   OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+  if (range.isFull)
+    given = conditions;
   writeStep(inner);
+  given.clear();
   stepNumber = {};
 }
 
@@ -610,20 +598,8 @@ void StepWriter::writeSteps(OpBuilder &builder) {
   whole = trips / step;
   inStep = true;
   size = step;
-  StepBounds bounds = boundSteps(chain, conditions, step);
-  ArrayRef<AffineExpr> first = bounds.first, end = bounds.end, firstFull = bounds.firstFull, endFull = bounds.endFull;
-  // An end that is the larger of two is no bound of a loop.
-  if (!bounds.areExact || firstFull.size() > 1 || endFull.size() > 1) {
-    writeLoop(builder, {first}, {end});
-  } else {
-    if (!firstFull.empty())
-      writeLoop(builder, {first}, {end, firstFull});
-    given = conditions;
-    writeLoop(builder, {first, firstFull}, {end, endFull});
-    given.clear();
-    if (!endFull.empty())
-      writeLoop(builder, {first, firstFull, endFull}, {end});
-  }
+  for (const StepRange &range : rangesOf(chain, boundSteps(chain, conditions, step), whole))
+    writeLoop(builder, range);
   size = trips % step;
   if (size)
     writeStep(builder);
