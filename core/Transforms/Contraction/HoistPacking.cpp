@@ -131,6 +131,33 @@ static bool areSame(AffineForOp left, AffineForOp right, Value a, Value b) {
   return OperationEquivalence::isEquivalentTo(left, right, check, mark, OperationEquivalence::IgnoreLocations);
 }
 
+/// The buffer of a loop before `pack`, for `tiles` alone, that holds what `pack` fills `buffer` with; null where there
+/// is none.
+static memref::AllocOp bufferOfSame(AffineForOp tiles, AffineForOp pack, memref::AllocOp buffer) {
+  for (auto other : tiles->getBlock()->getOps<AffineForOp>()) {
+    if (other == pack)
+      break;
+    memref::AllocOp known = filledBuffer(tiles, other);
+    if (!known || known.getType() != buffer.getType() || !areSame(pack, other, buffer, known))
+      continue;
+    bool isForTiles = llvm::all_of(known->getUsers(), [&](Operation *user) {
+      return isa<memref::DeallocOp>(user) || other->isAncestor(user) || tiles->isAncestor(user);
+    });
+    // What it was filled from has not changed since.
+    other->walk([&](Operation *op) {
+      for (Value array : op->getOperands())
+        if (isa<MemRefType>(array.getType()) && array != known.getResult())
+          isForTiles &= llvm::all_of(array.getUsers(), [&](Operation *user) {
+            Operation *top = tiles->getBlock()->findAncestorOpInBlock(*user);
+            return onlyReads(user) || !top || top->isBeforeInBlock(other) || !top->isBeforeInBlock(pack);
+          });
+    });
+    if (isForTiles)
+      return known;
+  }
+  return nullptr;
+}
+
 /// Fills the buffers of all steps before the first tile, if they are the same in all tiles. Loops over other steps of
 /// the same dimension share them.
 static void expandOverSteps(AffineForOp steps) {
@@ -163,28 +190,20 @@ static void expandOverSteps(AffineForOp steps) {
     });
     pack.erase();
     for (Operation *user : llvm::make_early_inc_range(buffer->getUsers())) {
-      if (isa<memref::DeallocOp>(user)) {
+      if (isa<memref::DeallocOp>(user))
         user->moveAfter(tiles);
-        user->replaceUsesOfWith(buffer, all);
-      } else {
+      else
         shiftFirstIndex(user, steps.getInductionVar(), each);
-        user->replaceUsesOfWith(buffer, all);
-      }
+      user->replaceUsesOfWith(buffer, all);
     }
     buffer.erase();
-    for (auto other : tiles->getBlock()->getOps<AffineForOp>()) {
-      if (other == over)
-        break;
-      memref::AllocOp known = filledBuffer(tiles, other);
-      if (!known || known.getType() != all.getType() || !areSame(over, other, all, known))
-        continue;
+    if (memref::AllocOp known = bufferOfSame(tiles, over, all)) {
       over.erase();
       for (Operation *user : llvm::make_early_inc_range(all->getUsers()))
         if (isa<memref::DeallocOp>(user))
           user->erase();
       all.replaceAllUsesWith(known.getResult());
       all.erase();
-      break;
     }
   }
 }

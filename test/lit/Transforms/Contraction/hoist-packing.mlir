@@ -141,3 +141,46 @@ func.func @ownSteps(%b: memref<5x224xf32>, %c: memref<5x32xf32>) {
   } {tile.at = 0 : i64}
   return
 }
+
+// Tiles after a change of what was packed, or other tiles, have a copy of their own.
+// CHECK-LABEL: func.func @changesBetween
+// CHECK: %[[P:.*]] = memref.alloc() {alignment = 64 : i64} : memref<28xf32>
+// CHECK: affine.for %{{.*}} = 0 to 5
+// CHECK: affine.load %[[P]]
+// CHECK: affine.store %{{.*}}, %arg0[%{{.*}}]
+// CHECK: %[[Q:.*]] = memref.alloc() {alignment = 64 : i64} : memref<28xf32>
+// CHECK: affine.for %{{.*}} = 0 to 5
+// CHECK: affine.load %[[Q]]
+func.func @changesBetween(%b: memref<28xf32>, %c: memref<5x4xf32>, %d: memref<5x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  affine.for %t = 0 to 5 {
+    affine.for %s = 0 to 7 {
+      %p = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+      affine.for %i = 0 to 4 {
+        %0 = affine.load %b[%s * 4 + %i] : memref<28xf32>
+        affine.store %0, %p[%i] : memref<4xf32>
+      }
+      affine.for %i = 0 to 4 {
+        %0 = affine.load %p[%i] : memref<4xf32>
+        affine.store %0, %c[%t, %i] : memref<5x4xf32>
+      }
+    } {tile.at = -2 : i64}
+  } {tile.at = 0 : i64}
+  affine.for %i = 0 to 1 {
+    affine.store %zero, %b[%i] : memref<28xf32>
+  }
+  affine.for %t = 0 to 5 {
+    affine.for %s = 0 to 7 {
+      %p = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+      affine.for %i = 0 to 4 {
+        %0 = affine.load %b[%s * 4 + %i] : memref<28xf32>
+        affine.store %0, %p[%i] : memref<4xf32>
+      }
+      affine.for %i = 0 to 4 {
+        %0 = affine.load %p[%i] : memref<4xf32>
+        affine.store %0, %d[%t, %i] : memref<5x4xf32>
+      }
+    } {tile.at = -2 : i64}
+  } {tile.at = 0 : i64}
+  return
+}
