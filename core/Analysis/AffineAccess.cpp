@@ -18,6 +18,26 @@
 using namespace mlir;
 using namespace mlir::affine;
 
+/// Whether simplification leaves `expr` as it is, seen without trying: a dimension, a symbol or a constant, or a sum of
+/// two of them in this order. Most indices are.
+static bool isSimple(AffineExpr expr) {
+  auto rank = [](AffineExpr leaf) -> std::pair<unsigned, unsigned> {
+    if (auto dim = dyn_cast<AffineDimExpr>(leaf))
+      return {0, dim.getPosition()};
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(leaf))
+      return {1, symbol.getPosition()};
+    auto constant = dyn_cast<AffineConstantExpr>(leaf);
+    return {constant && constant.getValue() != 0 ? 2 : 3, 0};
+  };
+  if (isa<AffineConstantExpr>(expr) || rank(expr).first < 3)
+    return true;
+  auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!sum || sum.getKind() != AffineExprKind::Add)
+    return false;
+  auto left = rank(sum.getLHS()), right = rank(sum.getRHS());
+  return left.first < 2 && right.first < 3 && left < right;
+}
+
 tilewright::AffineAccess tilewright::affineAccess(Operation *op) {
   AffineAccess access;
   if (auto load = dyn_cast<AffineLoadOp>(op)) {
@@ -32,7 +52,8 @@ tilewright::AffineAccess tilewright::affineAccess(Operation *op) {
     access.operands = llvm::to_vector(store.getMapOperands());
   }
   fullyComposeAffineMapAndOperands(&access.map, &access.operands);
-  access.map = simplifyAffineMap(access.map);
+  if (!llvm::all_of(access.map.getResults(), isSimple))
+    access.map = simplifyAffineMap(access.map);
   return access;
 }
 

@@ -145,6 +145,18 @@ static AffineMap withConstants(AffineMap map, ValueRange operands) {
   return map.replaceDimsAndSymbols(dims, symbols, map.getNumDims(), map.getNumSymbols());
 }
 
+/// The array of a load or a store.
+static Value arrayOf(Operation *access) {
+  auto load = dyn_cast<AffineLoadOp>(access);
+  return load ? load.getMemRef() : cast<AffineStoreOp>(access).getMemRef();
+}
+
+/// What the map of a load or a store takes.
+static OperandRange indicesOf(Operation *access) {
+  auto load = dyn_cast<AffineLoadOp>(access);
+  return load ? load.getMapOperands() : cast<AffineStoreOp>(access).getMapOperands();
+}
+
 //===-- Blocks ------------------------------------------------------------===//
 
 static isl_ctx *boundedContext() {
@@ -166,8 +178,10 @@ TileSets::TileSets(Block &block, const llvm::SmallMapVector<AffineForOp, int64_t
       if (!isInner(value) && !getConstantIntValue(value))
         found.insert(value);
   };
+  // Of the whole block, for each of many tiles: indices of its own loops, which most are, say nothing.
+  auto saysNothing = [&](Value value) { return getConstantIntValue(value) || isInner(value); };
   block.walk([&](Operation *op) {
-    if (isa<AffineLoadOp, AffineStoreOp>(op))
+    if (isa<AffineLoadOp, AffineStoreOp>(op) && !llvm::all_of(indicesOf(op), saysNothing))
       add(affineAccess(op).operands);
     if (auto loop = dyn_cast<AffineForOp>(op)) {
       add(loop.getLowerBoundOperands());
@@ -251,7 +265,7 @@ TileRelation TileSets::touched(Value memref, ArrayRef<Operation *> roots) {
   TileRelation all;
   for (Operation *root : roots) {
     WalkResult walk = root->walk([&](Operation *op) {
-      if (!isa<AffineLoadOp, AffineStoreOp>(op) || affineAccess(op).memref != memref)
+      if (!isa<AffineLoadOp, AffineStoreOp>(op) || arrayOf(op) != memref)
         return WalkResult::advance();
       TileRelation each = touched(op);
       if (!each)

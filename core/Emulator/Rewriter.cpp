@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Emulator/Rewriter.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/Intrinsics.h"
 
 #include <cmath>
@@ -290,8 +291,15 @@ LogicalResult KernelRewriter::run() {
       makeEntry(function);
   }
   // Declarations of what became calls of the runtime.
+  llvm::StringSet<> used;
+  module.walk([&](Operation *op) {
+    if (auto call = dyn_cast<LLVM::CallOp>(op); call && call.getCallee())
+      used.insert(*call.getCallee());
+    else if (auto address = dyn_cast<LLVM::AddressOfOp>(op))
+      used.insert(address.getGlobalName());
+  });
   for (auto function : llvm::make_early_inc_range(module.getOps<LLVM::LLVMFuncOp>())) {
-    if (function.isExternal() && SymbolTable::symbolKnownUseEmpty(function, module))
+    if (function.isExternal() && !used.contains(function.getName()))
       function.erase();
   }
   return success();

@@ -12,18 +12,22 @@
 
 #include "core/Analysis/Settings.h"
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/Machine/NativeCode.h"
 #include "core/Pipelines/HalfConversions.h"
+#include "core/Pipelines/ModuleParts.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/TargetDescription.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/RuntimeLibcallInfo.h"
 #include "llvm/CodeGen/MachineModuleInfo.h"
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -84,6 +88,13 @@ llvm::Expected<std::unique_ptr<CodeGenerator>> CodeGenerator::create(mlir::Modul
   return generator;
 }
 
+std::unique_ptr<llvm::TargetMachine> CodeGenerator::newMachine() const {
+  const llvm::TargetMachine &known = *targetMachine;
+  return std::unique_ptr<llvm::TargetMachine>(known.getTarget().createTargetMachine(
+      known.getTargetTriple(), known.getTargetCPU(), known.getTargetFeatureString(), known.Options,
+      known.getRelocationModel(), std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
 /// Stores of one lane that is known become scalar ones. LLVM 22 does so too when it selects instructions, but of a
 /// value that a truncation made it then stores the lane before the truncation: bytes behind the array are overwritten.
 static void storeSingleLanes(llvm::Module &module) {
@@ -117,6 +128,32 @@ static void storeSingleLanes(llvm::Module &module) {
   }
 }
 
+/// Most instructions of a loop that LLVM may unroll, those of loops inside of it included: two iterations are more than
+/// the 1200 that it allows at -O3 where most of them fold. It asks for the cost of each instruction of a loop before it
+/// finds that out, and for those of the innermost loop once more for each loop around it.
+static constexpr unsigned mostUnrolled = 600;
+/// Most instructions of a function whose shorter loops it may unroll. A loop over rows may hold hundreds of loops over
+/// one row: unrolled they would be one block that no instruction cache holds, and LLVM's passes over blocks take time
+/// that grows with the square of their length. Nests of contractions and stencils are shorter.
+static constexpr unsigned longFunction = 16384;
+
+static void keepLongLoops(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    const unsigned length = function.getInstructionCount();
+    if (length <= mostUnrolled)
+      continue;
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    for (llvm::Loop *loop : loops.getLoopsInPreorder()) {
+      size_t instructions = 0;
+      for (llvm::BasicBlock *block : loop->blocks())
+        instructions += block->size();
+      if (length > longFunction || instructions > mostUnrolled)
+        loop->setLoopAlreadyUnrolled();
+    }
+  }
+}
+
 /// For code that runs once: what is linear in its size. A fragment's loops are thousands, and the passes that count
 /// turns take seconds for them.
 static void optimiseOnce(llvm::Module &module, llvm::ModuleAnalysisManager &analyses) {
@@ -129,6 +166,35 @@ static void optimiseOnce(llvm::Module &module, llvm::ModuleAnalysisManager &anal
   llvm::ModulePassManager all;
   all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
   all.run(module, analyses);
+}
+
+/// LLVM's passes over IR. `forSpeed`: all of -O3; else the program runs once.
+static void optimise(llvm::Module &module, llvm::TargetMachine &machine, bool forSpeed) {
+  countWork("instructions", module.getInstructionCount());
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  // Loops over the elements of fragments have short constant trips: unrolled, one product of 16 x 16 x 64 is 16384
+  // statements, and a program of them takes minutes. They run once, for their results.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = forSpeed;
+  tuning.SLPVectorization = forSpeed;
+  tuning.LoopInterleaving = forSpeed;
+  tuning.LoopUnrolling = forSpeed;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  if (forSpeed) {
+    keepLongLoops(module);
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  } else {
+    optimiseOnce(module, modules);
+  }
+  storeSingleLanes(module);
 }
 
 /// Constants of at least so many bytes are bytes for LLVM.
@@ -197,31 +263,20 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::Mod
       function.addFnAttr(("no-builtin-" + name).str());
   }
 
-  Stopwatch stopwatch("LLVM optimisation");
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  // Loops over the elements of fragments have short constant trips: unrolled, one product of 16 x 16 x 64 is 16384
-  // statements, and a program of them takes minutes. They run once, for their results.
   const bool forSpeed = !source->hasAttr(referenceAttr);
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = forSpeed;
-  tuning.SLPVectorization = forSpeed;
-  tuning.LoopInterleaving = forSpeed;
-  tuning.LoopUnrolling = forSpeed;
-  llvm::PassBuilder builder(targetMachine.get(), tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  if (forSpeed)
-    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, modules);
-  else
-    optimiseOnce(*module, modules);
+  mlir::TimingScope *timing = Stopwatch::running();
+  ModuleParts parts(*module);
+  llvm::Error error = parts.forEach([&](llvm::Module &part) -> llvm::Error {
+    Stopwatch stopwatch("LLVM optimisation", timing);
+    std::unique_ptr<llvm::TargetMachine> machine = newMachine();
+    optimise(part, *machine, forSpeed);
+    return llvm::Error::success();
+  });
+  if (!error)
+    error = parts.join();
+  if (error)
+    return error;
   targetMachine->setOptLevel(forSpeed ? llvm::CodeGenOptLevel::Aggressive : llvm::CodeGenOptLevel::None);
-  storeSingleLanes(*module);
   return module;
 }
 
@@ -253,6 +308,7 @@ static bool addCodegenPasses(llvm::TargetMachine &machine, llvm::legacy::PassMan
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::Module &module) {
   Stopwatch stopwatch("LLVM code generation");
+  countWork("instructions", module.getInstructionCount());
   llvm::SmallVector<char, 0> bytes;
   auto generate = [&](llvm::Module &source) -> llvm::Error {
     bytes.clear();
@@ -279,7 +335,12 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::
 }
 
 llvm::Expected<std::string> CodeGenerator::assembly(llvm::Module &module) {
+  std::string program;
+  llvm::raw_string_ostream(program) << module;
+  if (program == lastModule)
+    return lastText;
   Stopwatch stopwatch("LLVM code generation");
+  countWork("instructions", module.getInstructionCount());
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream os(text);
   llvm::legacy::PassManager passes;
@@ -287,7 +348,9 @@ llvm::Expected<std::string> CodeGenerator::assembly(llvm::Module &module) {
     return llvm::createStringError("LLVM cannot write assembly for '%s'",
                                    targetMachine->getTargetTriple().str().c_str());
   passes.run(module);
-  return text.str().str();
+  lastModule = std::move(program);
+  lastText = text.str().str();
+  return lastText;
 }
 
 bool tilewright::needsThreads(mlir::ModuleOp module) {

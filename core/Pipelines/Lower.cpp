@@ -85,6 +85,7 @@ static void lowerFunctions(OpPassManager &pm, const LoweringOptions &options) {
 static void lowerLanes(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(createDistributeLanes());
+  pm.addPass(createCSEPass()); // each access computes its address anew: a fifth of the operations stays
   pm.addPass(createTileCanonicalizer());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/Pages/ExplainPage.h"
 #include "core/Pipelines/Compilation.h"
 #include "core/Tools/Command.h"
@@ -38,8 +39,9 @@ struct Arguments {
                                cl::ValueOptional, cl::init(""), cl::cat(category)};
   cl::opt<std::string> dumpStages{"dump-stages", cl::desc("Directory for the IR after each stage"),
                                   cl::value_desc("DIR"), cl::cat(category)};
-  cl::opt<std::string> time{"time", cl::desc("Print where the time of the compilation went: text or json"),
-                            cl::ValueOptional, cl::init(""), cl::cat(category)};
+  cl::opt<std::string> time{
+      "time", cl::desc("Print where the time of the compilation went: text or json; or counts of what it did: counts"),
+      cl::ValueOptional, cl::init(""), cl::cat(category)};
 };
 
 } // namespace
@@ -116,8 +118,20 @@ int main(int argc, char **argv) {
   // Linking resets the options of the process.
   const bool isTimed = arguments.time.getNumOccurrences() > 0;
   const std::string form = arguments.time;
-  if (form != "" && form != "text" && form != "json")
-    return fail("unknown form '" + form + "' of --time; expected text or json");
+  if (form != "" && form != "text" && form != "json" && form != "counts")
+    return fail("unknown form '" + form + "' of --time; expected text, json or counts");
+  if (form == "counts") {
+    WorkCounter counter;
+    int status = 0;
+    {
+      mlir::TimingScope root = counter.getRootScope();
+      Stopwatch stopwatch("compilation", &root);
+      status = run(arguments);
+    }
+    if (!status)
+      llvm::errs() << llvm::formatv("{0:2}", llvm::json::Value(counter.toJson())) << "\n";
+    return status ? status : finish(0);
+  }
   mlir::DefaultTimingManager times;
   times.setEnabled(isTimed);
   times.setDisplayMode(mlir::DefaultTimingManager::DisplayMode::Tree);

@@ -16,9 +16,10 @@
 using namespace tilewright;
 
 llvm::Expected<std::string> amd::image(llvm::StringRef kind, llvm::Module &module, CodeGenerator &generator) {
-  if (kind == "s")
-    return generator.assembly(module);
-  auto object = generator.object(module);
+  auto text = generator.assembly(module);
+  if (!text || kind == "s")
+    return text;
+  auto object = generator.assemble(*text);
   if (!object)
     return object.takeError();
   return linkDeviceObject((*object)->getBuffer());

@@ -1,13 +1,13 @@
 """Times the compiler itself.
 
     python compile_time.py [SIZE] [--target cpu:host]     one product, MLIR text to callable code
-    python compile_time.py --table [--samples 5]          the rows of docs/compile-time.md, which it writes
+    python compile_time.py --table [--samples 5] [--go-on]    the rows of docs/compile-time.md, which it writes
 
 `second` is the second compilation in one process, what each further program costs a process that compiles; `command` is
 the wall time of the first `tw-compile` command, with start, dialects, code generator and link. Medians of 9.
 
 Seconds of the table are processor time of a `tw-compile` process that starts cold, user and system: other work on the
-machine does not lengthen it. Work on two threads counts twice.
+machine lengthens it little. Work on two threads counts twice. Those of parts are their shares of it by `--time`.
 """
 
 import argparse
@@ -32,6 +32,11 @@ TARGETS = ["cpu:zen4", "cpu:sapphire-rapids", "nvidia:A100", "nvidia:H200", "amd
 #: Those of the rows about networks, with what is written for them.
 NETWORK_TARGETS = {"cpu:host": "so", "nvidia:H200": "tw", "amd:MI300X": "tw"}
 PAGE = peers.SOURCE / "docs" / "compile-time.md"
+#: What is asked of the table's numbers.
+PLANNING, LAYER, LAYERS, GROWTH = 0.06, {"cpu:host": 1.5, "nvidia:H200": 3.0, "amd:MI300X": 3.0}, 1.5, 1.3
+#: Parts of a compilation, in the order of the page.
+PARTS = {"planning": "planning", "own": "own passes", "upstream": "upstream's passes, reading, writing",
+         "optimiser": "LLVM's optimiser", "code": "LLVM's code generation", "link": "linker"}
 
 
 def run(size, target, samples=9):
@@ -59,6 +64,44 @@ def line(result):
             "{command_seconds:.3f} s".format(**result))
 
 
+#: What the page says after its tables.
+NOTES = """
+## Where the time goes, and what keeps it low
+
+1. *Equal kernels are one.* `share-kernels` compares them before planning and, nest by nest, before code generation
+   ([stages.md](stages.md)): twelve equal layers are planned and compiled as one.
+2. *LLVM works on all processors.* Functions of 250 instructions and more leave their module, in parts of about 1000
+   instructions; each part is optimised on a thread of its own and comes back to its place (`core/Pipelines/ModuleParts.h`).
+   Which function is in which part depends on the program alone, so the bytes do not depend on the number of processors.
+   Code generation has one thread.
+3. *Code is generated once.* A target that gives assembly and an object file or a cubin makes the second of the first.
+4. *Long loops stay loops.* LLVM asks for the cost of each instruction of a loop before it decides that the loop is too
+   long to be unrolled, and for those of an inner loop again for each loop around it. Loops of more than 600 instructions
+   are marked before. In functions of more than 16,384 instructions all loops are: hundreds of element-wise operations and
+   sums of rows are one loop over rows with a loop for each sum, and unrolled they would be one block, in which LLVM's
+   time grows with the square of the length.
+5. *Candidates are left early.* The time that a plan of a contraction on CPUs takes in its register tiles is a lower bound;
+   what its operands take is asked only where the bound is below the best plan so far.
+6. *Redundant operations go first.* On SIMT targets each access computes its address; one elimination of common
+   subexpressions before canonicalisation leaves it a fifth of the operations.
+
+## The budget
+
+Seconds differ from run to run and counts do not. `tw-compile --time=counts` counts, for each part, the operations that a
+pass finds, the candidates that planning prices, the LLVM instructions before the optimiser and before code generation,
+and, with a library that counts them, the allocations. `test/integration/test_compile_budget.py` compares them with a
+committed table for fixed chips: a part that does 20 % more fails. A second test asks that what is done grows linearly with
+the operations of a program.
+
+| what | stands for | does not show |
+|---|---|---|
+| operations | the walks of passes over the IR | what a pass does with each |
+| allocations | operations that are made, sets of isl, containers that grow | arithmetic in a loop that allocates nothing |
+| candidates | planning | what one candidate costs, where it allocates nothing |
+| instructions | LLVM's optimiser and code generation | passes whose time grows with the square of a block |
+"""
+
+
 def own_passes():
     """Names of the project's passes."""
     folder = peers.SOURCE / "core" / "Transforms"
@@ -77,53 +120,74 @@ def seconds_by_name(tree):
         yield from seconds_by_name(inner)
 
 
+def kind_of(name, own):
+    return {"planning": "planning", "LLVM optimisation": "optimiser", "LLVM code generation": "code", "link": "link"}.get(
+        name, "own" if name in own else "upstream")
+
+
+def processor_seconds(command):
+    """What a process took, and what it said."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done
+
+
 def parts(source, target, samples):
-    """Seconds of planning, of the project's passes without it, of upstream's, of LLVM; medians."""
+    """Processor seconds of each of PARTS, of the quickest sample."""
     own, results = own_passes(), []
     for _ in range(samples):
         with tempfile.TemporaryDirectory() as folder:
-            output = f"{folder}/out.{'o' if target.startswith('cpu') else 'tw'}"
-            done = subprocess.run([BIN / "tw-compile", source, "--target", target, "-o", output, "--time=json"],
-                                  check=True, capture_output=True, text=True)
-        sums = dict.fromkeys(("planning", "own", "upstream", "llvm"), 0.0)
-        for name, seconds in seconds_by_name(json.loads(done.stderr[done.stderr.index("["):])):
-            kind = ("planning" if name == "planning" else "own" if name in own else
-                    "llvm" if "LLVM" in name or name == "link" else "upstream")
-            sums[kind] += seconds
-        results.append(sums)
-    return {key: statistics.median(each[key] for each in results) for key in results[0]}
+            output = f"{folder}/out.{'so' if target.startswith('cpu') else 'tw'}"
+            seconds, done = processor_seconds([BIN / "tw-compile", source, "--target", target, "-o", output, "--time=json"])
+        sums = dict.fromkeys(PARTS, 0.0)
+        for name, wall in seconds_by_name(json.loads("[" + ("\n" + done.stderr).partition("\n[")[2])):
+            sums[kind_of(name, own)] += wall
+        share = seconds / sum(sums.values())
+        results.append({part: wall * share for part, wall in sums.items()})
+    return min(results, key=lambda parts: sum(parts.values()))
 
 
 def cold(source, target, samples):
-    """Processor seconds of a process that compiles `source`, the median."""
-    results = []
-    for _ in range(samples):
-        with tempfile.TemporaryDirectory() as folder:
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([BIN / "tw-compile", source, "--target", target, "-o",
-                            f"{folder}/out.{NETWORK_TARGETS[target]}"], check=True, capture_output=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            results.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return statistics.median(results)
+    """Processor seconds of a compilation by a process that starts cold, the quickest of several."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [BIN / "tw-compile", source, "--target", target, "-o", f"{folder}/out.{NETWORK_TARGETS[target]}"]
+        return min(processor_seconds(command)[0] for _ in range(samples))
 
 
-def measure(samples, folder):
-    def written(name, text):
-        path = folder / f"{name}.mlir"
-        path.write_text(text)
-        return path
+#: Programs of the rows about networks, by their number of layers or operations.
+NETWORKS = {"layers": (networks.bert, (1, 12)), "operations": (networks.small_operations, (10, 100, 1000)),
+            "convolutions": (networks.convolutions, (1, 4, 16, 64))}
+#: What was measured, row by row: an interrupted run goes on where it was.
+ROWS = peers.BUILD / "results" / "compile-rows.json"
 
-    shape = {"kind": "gemm", "type": "f32", "m": 1024, "n": 1024, "k": 1024}
-    product = written("product", programs.gemm(shape))
-    layers = {count: written(f"bert-{count}", networks.bert(count)) for count in (1, 12)}
-    operations = {count: written(f"operations-{count}", networks.small_operations(count)) for count in (10, 100, 1000)}
-    windows = {count: written(f"convolutions-{count}", networks.convolutions(count)) for count in (1, 4, 16, 64)}
-    return {"gemm": {target: parts(product, target, samples) for target in TARGETS},
-            "networks": {target: {name: {count: cold(path, target, samples if count < 100 else 1)
-                                         for count, path in paths.items()}
-                                  for name, paths in (("layers", layers), ("operations", operations),
-                                                      ("convolutions", windows))}
-                         for target in NETWORK_TARGETS}}
+
+def measure(samples, known, only_known=False):
+    """{"gemm", "layer": {target: parts}, "networks": {target: {name: {count: seconds}}}}; `known`: rows measured before."""
+    results = {"gemm": {}, "layer": {}, "networks": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "program.mlir"
+
+        def row(key, text, measured):
+            if key not in known and not only_known:
+                source.write_text(text())
+                known[key] = measured()
+                ROWS.parent.mkdir(parents=True, exist_ok=True)
+                ROWS.write_text(json.dumps(known, indent=1))
+            return known.get(key)
+
+        for kind, text, targets in (("gemm", lambda: networks.product(1024), TARGETS),
+                                    ("layer", lambda: networks.bert(1), NETWORK_TARGETS)):
+            for target in targets:
+                if found := row(f"{kind} {target}", text, lambda: parts(source, target, samples)):
+                    results[kind][target] = found
+        for name, (program, counts) in NETWORKS.items():
+            for target in NETWORK_TARGETS:
+                found = {count: row(f"{name} {target} {count}", lambda: program(count),
+                                    lambda: cold(source, target, samples if count < 100 else 1)) for count in counts}
+                if None not in found.values():
+                    results["networks"].setdefault(target, {})[name] = found
+    return results
 
 
 def growth(seconds):
@@ -133,22 +197,42 @@ def growth(seconds):
     return slope(counts[-2], counts[-1]) / slope(counts[0], counts[1])
 
 
-def page(results):
+def asked(results):
+    """What is asked, what came out, for each number: rows of a table."""
+    def row(what, limit, found, form="{:.2f}"):
+        return f"| {what} | {limit} | {form.format(found)} | {'yes' if found <= limit else 'no'} |"
+
+    for target, each in results["gemm"].items():
+        yield row(f"planning and own passes of one product, {target}, s", PLANNING, each["planning"] + each["own"], "{:.3f}")
+    for target, rows in results["networks"].items():
+        if layers := rows.get("layers"):
+            yield row(f"a layer of BERT-base, {target}, s", LAYER[target], layers[1])
+            yield row(f"twelve layers by one, {target}", LAYERS, layers[12] / layers[1])
+        if operations := rows.get("operations"):
+            yield row(f"growth over 10, 100, 1000 operations, {target}", GROWTH, growth(operations))
+        if windows := rows.get("convolutions"):
+            yield row(f"growth over 1 to 64 convolutions, {target}", GROWTH, growth(windows))
+
+
+def page(results, samples):
     cpu = next((l.partition(":")[2].strip() for l in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
                 if l.startswith("model name")), platform.machine())
     lines = ["# Compile time", "",
              "How long `tw-compile` takes, and how that grows with a program. Generated by",
-             "`test/benchmark/compile_time.py --table`; what the parts are: `tw-compile --time` ([tools.md](tools.md)).", "",
-             f"Measured on {os.cpu_count()} cores of {cpu}, medians.", "",
-             "## One product, 1024 x 1024 x 1024 in f32", "",
-             "Seconds of each part. *Own passes* are those of `core/Transforms`, without the planning inside of them.", "",
-             "| chip | planning | own passes | upstream's passes, reading, writing | LLVM and linker |", "|---|---|---|---|---|"]
-    for target, each in results["gemm"].items():
-        lines.append(f"| {target} | {each['planning']:.3f} | {each['own']:.3f} | {each['upstream']:.3f} | {each['llvm']:.3f} |")
-    lines += ["", "## Programs of many operations", "",
-              "Processor seconds of a process that starts cold, MLIR text to artifact: layers of BERT-base with 128 tokens in",
-              "f32 and weights of their own; element-wise operations and sums of rows in turn; convolutions of 3 x 3 with padding",
-              "in a row. *Growth* is the slope of the last step over that of the first.", "",
+             "`test/benchmark/compile_time.py --table`; what the parts are: `tw-compile --time` ([tools.md](tools.md)).",
+             "Processor seconds, user and system, of a process that starts cold, MLIR text to artifact; those of parts are their",
+             "shares of it. *Own passes* are those of `core/Transforms`, without the planning inside of them.", "",
+             f"Measured on {os.cpu_count()} cores of {cpu}; the quickest of {samples} runs, of one for the longest programs.",
+             "Where other work runs at the same time, parts take longer by chance: compare sums rather than parts.", ""]
+    for name, title in (("gemm", "One product, 1024 x 1024 x 1024 in f32"), ("layer", "One layer of BERT-base, 128 tokens in f32")):
+        lines += [f"## {title}", "", f"| chip | {' | '.join(PARTS.values())} | all |", "|---" * (len(PARTS) + 2) + "|"]
+        for target, each in results[name].items():
+            cells = [*(each[part] for part in PARTS), sum(each.values())]
+            lines.append(f"| {target} | {' | '.join(f'{cell:.3f}' for cell in cells)} |")
+        lines.append("")
+    lines += ["## Programs of many operations", "",
+              "Layers of BERT-base with weights of their own; element-wise operations and sums of rows in turn; convolutions of",
+              "3 x 3 with padding in a row. *Growth* is the slope of the last step over that of the first.", "",
               "| chip | program | seconds | ratio or growth |", "|---|---|---|---|"]
     for target, rows in results["networks"].items():
         for name, seconds in rows.items():
@@ -156,7 +240,8 @@ def page(results):
             last = (f"{seconds[12] / seconds[1]:.2f} x one layer" if name == "layers" else
                     f"growth {growth(seconds):.2f}")
             lines.append(f"| {target} | {name} | {words} | {last} |")
-    return "\n".join(lines) + "\n"
+    lines += ["", "## What is asked", "", "| number | at most | found | reached |", "|---|---|---|---|", *asked(results), ""]
+    return "\n".join(lines) + NOTES
 
 
 def main():
@@ -165,10 +250,12 @@ def main():
     options.add_argument("--target", default="cpu:host")
     options.add_argument("--table", action="store_true")
     options.add_argument("--samples", type=int, default=5)
+    options.add_argument("--go-on", action="store_true", help="with the rows of an interrupted run")
+    options.add_argument("--known", action="store_true", help="the page of the rows that are known")
     arguments = options.parse_args()
-    if arguments.table:
-        with tempfile.TemporaryDirectory() as folder:
-            PAGE.write_text(page(measure(arguments.samples, pathlib.Path(folder))))
+    if arguments.table or arguments.known:
+        known = json.loads(ROWS.read_text()) if ROWS.exists() and (arguments.go_on or arguments.known) else {}
+        PAGE.write_text(page(measure(arguments.samples, known, arguments.known), arguments.samples))
         print(PAGE.read_text())
         return 0
     result = run(arguments.size, arguments.target)

@@ -135,6 +135,13 @@ def bert(layers=1, tokens=128, width=768, heads=12):
     return p.text(x, tokens, width)
 
 
+def product(size):
+    """A product of square matrices in f32."""
+    p = Program()
+    a, b = p.argument(size, size), p.argument(size, size)
+    return p.text(p.matmul(a, b, size, size, size), size, size)
+
+
 def small_operations(count, m=128, n=256):
     """Element-wise operations and sums of rows, in turn."""
     p = Program()

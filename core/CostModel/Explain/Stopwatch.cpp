@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -39,9 +40,15 @@ class PassStopwatches : public mlir::PassInstrumentation {
 public:
   explicit PassStopwatches(mlir::TimingScope *parent) : parent(parent) {}
 
-  void runBeforePass(mlir::Pass *pass, mlir::Operation *) override {
-    if (isNamed(pass))
-      open().push_back(std::make_unique<Stopwatch>(pass->getArgument(), parent));
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override {
+    if (!isNamed(pass))
+      return;
+    open().push_back(std::make_unique<Stopwatch>(pass->getArgument(), parent));
+    if (!isWorkCounted())
+      return;
+    int64_t operations = 0;
+    op->walk([&](mlir::Operation *) { ++operations; });
+    countWork("operations", operations);
   }
   void runAfterPass(mlir::Pass *pass, mlir::Operation *) override {
     if (isNamed(pass))

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -242,7 +243,7 @@ const MatrixUnit *Planner::tailUnitFor(const ContractionPlan &p) const {
 
 /// Whether the scalars of a block of k can be packed before the panels: no loop between them chooses others.
 bool Planner::packsScalarsOnce(const ContractionPlan &p) const {
-  llvm::SmallBitVector inVectors = p.vectorOperand(c).access.dims();
+  const llvm::SmallBitVector &inVectors = reachOf(p.vectorOperand(c).access).dims;
   return p.rowBlock == 0 && llvm::all_of(llvm::concat<const unsigned>(c.batch, c.m, c.n),
                                          [&](unsigned dim) { return isTiled(p, dim) || inVectors.test(dim); });
 }
@@ -261,7 +262,7 @@ double Planner::tilesOfCopy(const ContractionPlan &p, const ContractionOperand &
 /// than the latency of the level that holds C, and a line for each fragment is next to nothing beside the loop.
 bool Planner::prefetchesResult(int64_t fragments) const {
   constexpr int64_t leastSteps = 64; // one prefetch beside 64 units: below a hundredth on two load ports
-  double bytes = elementsOf(c.c) * elementBytes(c.accumulator);
+  double bytes = elementsOf(c.c) * sumBytes;
   const Memory *first = machine.cache(0);
   if (!first || bytes <= Machine::cacheShare * first->bytes)
     return false;
@@ -285,13 +286,12 @@ std::vector<std::pair<int64_t, int64_t>> Planner::blocks(const ContractionPlan &
   };
   int64_t k = p.kBlock ? p.kBlock : trips(p.kDim);
   int64_t panels = llvm::divideCeil(laneTrips(p), p.vectors * p.unit->n);
-  int64_t panelBytes =
-      p.vectors * p.unit->n * k * elementBytes(elementType(p.unit->b.element, c.accumulator.getContext()));
+  int64_t panelBytes = p.vectors * p.unit->n * k * bytesOf(p.unit->b.element);
   if (int64_t most = fitting(panelBytes);
       p.rowsOutside && p.packVectors && most > 1 && most < panels && (!p.packScalars || packsScalarsOnce(p)))
     result.push_back({evenly(panels, most), 0});
   int64_t rowTiles = llvm::divideCeil(rowTrips(p), p.rows * p.unit->m);
-  int64_t tileBytes = p.rows * p.unit->m * k * elementBytes(p.scalarOperand(c).element);
+  int64_t tileBytes = p.rows * p.unit->m * k * bytesOf(p.scalarOperand(c));
   if (int64_t most = fitting(tileBytes); !p.rowsOutside && most > 0 && most < rowTiles)
     result.push_back({0, evenly(rowTiles, most)});
   return result;
@@ -304,7 +304,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
   int64_t rowExtent = p.rowDim ? llvm::divideCeil(rowTrips(p), unit.m) : 1,
           vectorsExtent = llvm::divideCeil(laneTrips(p), unit.n);
   const Memory *second = machine.cache(1) ? machine.cache(1) : machine.cache(0);
-  int64_t bytes = elementBytes(elementType(unit.b.element, c.accumulator.getContext()));
+  int64_t bytes = bytesOf(unit.b.element);
   auto consider = [&](ContractionPlan candidate) {
     for (auto &[name, value] : options.overrides) {
       if (name == "k_block")
@@ -326,10 +326,15 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
     // scalar's register, a spare one for each row.
     if (candidate.rows * candidate.vectors + candidate.vectors + 1 + candidate.rows > machine.registers)
       candidate.tailUnit = nullptr;
-    candidate.seconds = clocks(candidate) / machine.clockHz;
-    if (options.considered)
+    countWork("candidates", 1);
+    double limit = best ? best->seconds * 0.995 : std::numeric_limits<double>::infinity();
+    bool isListed = options.considered != nullptr; // with its whole time
+    candidate.seconds =
+        clocks(candidate, isListed ? std::numeric_limits<double>::infinity() : limit * machine.clockHz) /
+        machine.clockHz;
+    if (isListed)
       options.considered->push_back(candidate);
-    if (!best || candidate.seconds < best->seconds * 0.995)
+    if (!best || candidate.seconds < limit)
       best = candidate;
   };
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(6, vectorsExtent); ++vectors)
@@ -372,7 +377,7 @@ void Planner::sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) co
             if (rowExtent <= rows)
               limits.append({32, 16, 8});
             // Where the vector operand does not stay in the second cache, the panel after this one is prefetched.
-            double vSource = elementsOf(p.vectorOperand(c).access) * elementBytes(p.vectorOperand(c).element);
+            double vSource = elementsOf(p.vectorOperand(c).access) * bytesOf(p.vectorOperand(c));
             bool staysNear = second && vSource <= Machine::cacheShare * second->bytes;
             bool canPrefetch = !rowsOutside && (!packVectors || q.laneBlock == 1) && isStatic(p.kDim) &&
                                c.k.size() == 1 && vectorsExtent > vectors && !p.windows;

@@ -201,7 +201,7 @@ void Planner::splitTiles(ContractionPlan &p) const {
   };
   // What every core reads whole costs its bytes once more for each further core; a packed operand is written as well.
   auto apart = [&](const ContractionOperand &shared, bool packed) {
-    double bytes = elementsOf(shared.access) * elementBytes(shared.element);
+    double bytes = elementsOf(shared.access) * bytesOf(shared);
     double again = (threads - 1) * bytes * (packed ? 3 : 1) / machine.bandwidth(bytes) / machine.clockHz;
     return p.seconds / (p.seconds + again);
   };

@@ -210,7 +210,8 @@ private:
     double vSource, sSource;        // the whole operands
   };
   Extents extentsOf(const ContractionPlan &p) const;
-  double clocks(const ContractionPlan &p) const;
+  /// Time of `p`; infinite where it is seen early that it is not less than `most`.
+  double clocks(const ContractionPlan &p, double most) const;
   double tileClocks(const ContractionPlan &p, const Extents &x) const;
   double resultClocks(const ContractionPlan &p, const Extents &x) const;
   double withVectors(const ContractionPlan &p, const Extents &x, double total) const;
@@ -238,6 +239,7 @@ private:
   /// What the form asks of an access again and again.
   struct Reach {
     Reach(const Access &access, const Planner &planner);
+    llvm::SmallBitVector dims;                            // Access::dims
     llvm::SmallVector<std::optional<int64_t>, 8> strides; // by dimension of the nest
     double elements = 1;                                  // that the loops visit
     double distinct = 1;                                  // of these, those that lie apart: windows overlap
@@ -248,6 +250,9 @@ private:
   /// `access.stride(dim)` of an operand or the result of this contraction.
   std::optional<int64_t> strideOf(const Access &access, unsigned dim) const { return reachOf(access).strides[dim]; }
   double elementsOf(const Access &access) const { return reachOf(access).elements; }
+  /// Bytes of an element: of A or B of this contraction in memory, of an operand of a unit in its registers.
+  int64_t bytesOf(const ContractionOperand &operand) const { return &operand == &c.a ? bytesOfA : bytesOfB; }
+  static int64_t bytesOf(ElementKind kind) { return llvm::PowerOf2Ceil(llvm::divideCeil(bitWidth(kind), 8)); }
   const MatrixUnit *tailUnitFor(const ContractionPlan &p) const;
   void sizes(ContractionPlan &p, std::optional<ContractionPlan> &best) const;
   double linesOfSet(const Memory &cache, int64_t stride, double perRow, double rows) const;
@@ -265,6 +270,8 @@ private:
   const PlanOptions &options;
   std::optional<unsigned> splitDim; // this is one core's part
   int64_t splitPiece = 0, lastPiece = 0, splitParts = 1;
+  int64_t bytesOfA = elementBytes(c.a.element), bytesOfB = elementBytes(c.b.element);
+  int64_t sumBytes = elementBytes(c.accumulator); // of an element of C
   Reach reachOfA{c.a.access, *this}, reachOfB{c.b.access, *this}, reachOfC{c.c, *this};
   std::string refusal;      // why a unit that takes the element types is left out
   bool isRowOfSums = false; // one vector times a matrix that lies along k

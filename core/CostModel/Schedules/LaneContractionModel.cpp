@@ -16,6 +16,7 @@
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Copies/TileOrder.h"
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
 #include "core/CostModel/Schedules/LaneDimensions.h"
@@ -366,6 +367,7 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
                 shortage.sweeps = true;
                 continue;
               }
+              countWork("candidates", 1);
               // Writes of turned blocks, and reads of what they wrote, may have bank conflicts.
               double bytesA = double(plan.blockM()) * plan.depth * elementBytes, bytesB = stageBytes - bytesA;
               double meetA = tiles.arrange(tileA, plan.a), meetB = tiles.arrange(tileB, plan.b);

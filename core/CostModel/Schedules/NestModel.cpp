@@ -12,6 +12,7 @@
 
 #include "core/CostModel/Schedules/NestModel.h"
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Time/Overlap.h"
@@ -52,6 +53,7 @@ NestPlan tilewright::planNest(const NestTask &task, const TargetDescription &chi
   for (int64_t iterations = 1; iterations <= std::min(task.most, mostIterations); iterations *= 2) {
     if (iterations > 1 && (iterations > task.length || (!task.partial && task.length % iterations != 0)))
       break;
+    countWork("candidates", 1);
     NestPlan plan;
     plan.iterations = iterations;
     double bytes = 0, requestClocks = 0;

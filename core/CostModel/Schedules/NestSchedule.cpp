@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Schedules/NestSchedule.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "llvm/ADT/STLExtras.h"
@@ -531,6 +532,7 @@ std::vector<NestSchedule> Planner::all(std::string &reason) {
     if (!schedule)
       return;
     ++priced;
+    countWork("candidates", 1);
     price(*schedule);
     if (std::isfinite(schedule->clocks))
       result.push_back(std::move(*schedule));

@@ -12,6 +12,7 @@
 
 #include "core/CostModel/Schedules/RowModel.h"
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/GridBlock.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
@@ -70,6 +71,7 @@ std::optional<RowPlan> tilewright::planRows(const RowTask &task, const TargetDes
                                                  std::ceil(task.pieces * task.length / loadsUnderWay) * latency);
   std::optional<RowPlan> best;
   for (int64_t subgroups = 1; subgroups <= hierarchy.subgroups; subgroups *= 2) {
+    countWork("candidates", 1);
     RowPlan plan;
     plan.subgroups = subgroups;
     plan.lanesClocks = lanesClocks;
@@ -143,6 +145,7 @@ std::optional<RowProgramPlan> tilewright::planRowProgram(const RowProgramTask &t
           betweenBytes = std::accumulate(task.between.begin(), task.between.end(), int64_t(0));
   std::optional<RowProgramPlan> best;
   auto consider = [&](int64_t subgroups, int64_t rows, bool keepsInputs, int64_t elements) {
+    countWork("candidates", 1);
     RowProgramPlan plan;
     plan.subgroups = subgroups;
     plan.rows = rows;

@@ -13,6 +13,7 @@
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -424,6 +425,7 @@ tilewright::planScratchpadContraction(const Contraction &c, const TargetDescript
     for (int64_t tileM : sizes("tile_m", unit.m, base.mDim))
       for (int64_t tileN : sizes("tile_n", unit.n, base.nDim))
         for (int64_t tileK : sizes("tile_k", unit.k, base.kDim)) {
+          countWork("candidates", 1);
           ScratchpadContractionPlan plan = base;
           plan.unit = &unit;
           plan.tileM = tileM;

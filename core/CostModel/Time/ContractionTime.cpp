@@ -27,7 +27,7 @@ namespace tilewright {
 Planner::Reach::Reach(const Access &access, const Planner &planner) {
   for (unsigned dim = 0, rank = planner.c.nest.tripCounts.size(); dim < rank; ++dim)
     strides.push_back(access.stride(dim));
-  const llvm::SmallBitVector dims = access.dims();
+  dims = access.dims();
   for (unsigned dim : dims.set_bits())
     elements *= planner.trips(dim);
   distinct = elements;
@@ -53,7 +53,7 @@ double Planner::setPressure(const ContractionPlan &p, unsigned level) const {
   auto stride = strideOf(operand.access, p.kDim);
   if (!cache || !stride || *stride == 0)
     return 0;
-  int64_t bytes = elementBytes(operand.element);
+  int64_t bytes = bytesOf(operand);
   int64_t perRow = llvm::divideCeil(p.vectors * p.unit->n * bytes, cache->lineBytes);
   return linesOfSet(*cache, std::abs(*stride) * bytes, perRow, double(p.kBlock ? p.kBlock : product(c.k)));
 }
@@ -75,11 +75,11 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
   x.meanVectors = x.vectors / x.panels;
   x.kBlocks = p.kBlock ? std::ceil(double(trips(p.kDim)) / p.kBlock) : 1;
   x.kInBlock = x.k / x.kBlocks;
-  x.registerBytes = double(unit.n) * unit.k * elementBytes(elementType(unit.b.element, c.accumulator.getContext()));
-  x.rowBytes = double(unit.m) * unit.k * elementBytes(elementType(unit.a.element, c.accumulator.getContext()));
+  x.registerBytes = double(unit.n) * unit.k * bytesOf(unit.b.element);
+  x.rowBytes = double(unit.m) * unit.k * bytesOf(unit.a.element);
   x.panelBytes = x.kInBlock / unit.k * x.meanVectors * x.registerBytes;
-  x.vSource = reachOf(v.access).distinct * elementBytes(v.element);
-  x.sSource = reachOf(s.access).distinct * elementBytes(s.element);
+  x.vSource = reachOf(v.access).distinct * bytesOf(v);
+  x.sSource = reachOf(s.access).distinct * bytesOf(s);
   return x;
 }
 
@@ -87,7 +87,7 @@ Planner::Extents Planner::extentsOf(const ContractionPlan &p) const {
 double Planner::pageSteps(const ContractionPlan &p) const {
   const ContractionOperand &v = p.vectorOperand(c);
   auto stride = strideOf(v.access, p.kDim);
-  return stride ? std::min(1.0, double(std::abs(*stride)) * elementBytes(v.element) / machine.pageBytes) : 0;
+  return stride ? std::min(1.0, double(std::abs(*stride)) * bytesOf(v) / machine.pageBytes) : 0;
 }
 
 /// The part of a page that lies between two steps along `dim`.
@@ -118,8 +118,8 @@ double Planner::stridedLineClocks(double stride, double lines) const {
 double Planner::crossing(const ContractionPlan &p) const {
   auto stride = strideOf(p.vectorOperand(c).access, p.kDim);
   const Memory *cache = machine.cache(0);
-  bool crosses = !p.packVectors && cache &&
-                 (!stride || (*stride * elementBytes(p.vectorOperand(c).element)) % cache->lineBytes != 0);
+  bool crosses =
+      !p.packVectors && cache && (!stride || (*stride * bytesOf(p.vectorOperand(c))) % cache->lineBytes != 0);
   return crosses ? 2 : 1;
 }
 
@@ -139,15 +139,14 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   double held = x.panelBytes * (p.rowsOutside ? side : p.prefetchPanels ? 2 : 1);
   // A packed panel that fits the first cache beside the rows of a tile stays there: what is prefetched goes into the
   // second one.
-  double own = x.panelBytes + x.meanRows * p.unit->m * x.kInBlock * elementBytes(p.scalarOperand(c).element);
+  double own = x.panelBytes + x.meanRows * p.unit->m * x.kInBlock * bytesOf(p.scalarOperand(c));
   if (const Memory *first = machine.cache(0);
       first && p.packVectors && !p.isBlock() && !p.rowsOutside && side <= 1 && own <= 0.75 * first->bytes)
     return 1 / (1 / (x.rowTiles * machine.bandwidth(x.panelBytes + first->bytes)) +
                 (1 - 1 / x.rowTiles) / first->bytesPerClock);
   // With the row tiles outside, each of them reads all panels; between two reads of one lie the other panels, and the
   // row tile with its part of C.
-  double tile = x.meanRows * p.unit->m *
-                (x.kInBlock * elementBytes(p.scalarOperand(c).element) + x.lanes * elementBytes(c.accumulator));
+  double tile = x.meanRows * p.unit->m * (x.kInBlock * bytesOf(p.scalarOperand(c)) + x.lanes * sumBytes);
   double bandwidth = p.rowsOutside ? machine.cyclic(held, tile) : machine.bandwidth(held);
   // Between the packing of a block of panels and their first use lies the packing of the others, whose sources pass
   // through the caches as well; they are not used again, so half of them counts.
@@ -162,7 +161,7 @@ double Planner::vectorBandwidth(const ContractionPlan &p, const Extents &x) cons
   // Rows that share sets of the first cache come from the second each time.
   if (const Memory *first = machine.cache(0); setPressure(p, 0) > first->ways)
     bandwidth = std::min(bandwidth, second->bytesPerClock);
-  bool withinPage = stride && std::abs(*stride) * elementBytes(v.element) < machine.pageBytes;
+  bool withinPage = stride && std::abs(*stride) * bytesOf(v) < machine.pageBytes;
   if (setPressure(p) > second->ways * (withinPage ? 0.5 : 0.25)) // caches after it hash their addresses
     return std::min(bandwidth, machine.scattered(std::max<double>(x.panelBytes, second->bytes)));
   return bandwidth;
@@ -177,19 +176,19 @@ double Planner::rowClocks(const ContractionPlan &p, const Extents &x) const {
     return x.rowBytes / machine.bandwidth(rows * x.rowBytes * x.kInBlock / p.unit->k);
   }
   // Every panel reads the rows of a block of k again, from the second cache if its sets hold them.
-  double rows = p.rowsOutside ? x.meanRows : x.rows, bytes = rows * x.kInBlock * elementBytes(s.element);
+  double rows = p.rowsOutside ? x.meanRows : x.rows, bytes = rows * x.kInBlock * bytesOf(s);
   if (const Memory *second = machine.cache(1); second && p.rowDim && !p.packScalars && !p.rowsOutside) {
-    double apart = double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * elementBytes(s.element);
-    double lines = std::max(1.0, x.kInBlock * elementBytes(s.element) / second->lineBytes);
+    double apart = double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * bytesOf(s);
+    double lines = std::max(1.0, x.kInBlock * bytesOf(s) / second->lineBytes);
     if (readsAlongK(p) && linesOfSet(*second, int64_t(apart), lines, rows) > 0.75 * second->ways)
       bytes = std::max<double>(bytes, second->bytes);
   }
-  double clocks = elementBytes(s.element) * p.unit->k / machine.bandwidth(bytes);
+  double clocks = bytesOf(s) * p.unit->k / machine.bandwidth(bytes);
   // Rows whose distance is a multiple of a few lines share sets of the first cache: too many evict each other.
   const Memory *first = machine.cache(0);
   if (!first || !p.rowDim || p.packScalars)
     return clocks;
-  int64_t stride = std::abs(strideOf(s.access, *p.rowDim).value_or(0)) * elementBytes(s.element);
+  int64_t stride = std::abs(strideOf(s.access, *p.rowDim).value_or(0)) * bytesOf(s);
   int64_t sets = first->bytes / (first->lineBytes * first->ways);
   if (stride >= first->lineBytes && stride % first->lineBytes == 0) {
     double reached = double(sets) / std::gcd(stride / first->lineBytes, sets);
@@ -204,7 +203,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
   const MatrixUnit &unit = *p.unit;
   double bandwidth = vectorBandwidth(p, x), perRow = rowClocks(p, x);
   double loadsA = accesses(unit.a, x.rowBytes), loadsB = accesses(unit.b, x.registerBytes);
-  double resultBytes = double(unit.m) * unit.n * elementBytes(c.accumulator);
+  double resultBytes = double(unit.m) * unit.n * sumBytes;
   double storesC =
       unit.c.opaque ? accesses(unit.c, resultBytes) : std::max<double>(unit.m, accesses(unit.c, resultBytes));
   // In place, each step of k may be on another page: those that do not stay translated are walked by every row tile.
@@ -251,7 +250,7 @@ double Planner::tileClocks(const ContractionPlan &p, const Extents &x) const {
 /// C goes through memory once per block of k (read again for all but the first); whole rows are foreseen by the
 /// prefetchers, segments of rows are not. Half of it overlaps with the arithmetic.
 double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
-  double bytes = x.outer * x.rows * x.lanes * elementBytes(c.accumulator);
+  double bytes = x.outer * x.rows * x.lanes * sumBytes;
   bool wholeRows = p.rowsOutside || x.rowTiles == 1 || x.panels == 1;
   // The lines of a tile register's rows leave while the next tile is computed.
   double pieces = p.unit->c.opaque ? std::min(machine.scattered(bytes), machine.writing(bytes))
@@ -262,15 +261,14 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   double again = fetched ? 1 / (2 * machine.bandwidth(bytes)) + 1 / (4 * machine.writing(bytes)) : 2 / written;
   double total = bytes * (1 / written + (x.kBlocks - 1) * again);
   if (strideOf(c.c, *p.laneDim) != 1) { // elements are scattered, those of fragments also taken out of vectors
-    double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * elementBytes(c.accumulator);
+    double apart = double(std::abs(strideOf(c.c, *p.laneDim).value_or(0))) * sumBytes;
     // Each column of a tile is written into the same lines: into the first cache, or each time into the next one.
     double away = stridedLineClocks(apart, x.meanVectors * p.unit->n);
     double each = 2 / machine.storesPerClock + (p.isBlock() ? 2 / machine.shufflesPerClock : 0) + 3 * away;
     total += x.outer * x.rows * x.lanes * x.kBlocks * each;
   } else if (p.rowDim && !wholeRows) { // the rows of a panel lie on pages of their own
-    double pages = pagesApart(c.c, *p.rowDim, elementBytes(c.accumulator));
-    double others =
-        p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, elementBytes(p.scalarOperand(c).element));
+    double pages = pagesApart(c.c, *p.rowDim, sumBytes);
+    double others = p.packScalars ? 0 : pagesApart(p.scalarOperand(c).access, *p.rowDim, bytesOf(p.scalarOperand(c)));
     double visits = x.outer * x.rows * x.panels * x.kBlocks;
     // The walks of pages that follow each other do not wait for each other.
     if ((pages + others) * x.rows + pageSteps(p) * x.kInBlock > machine.translations)
@@ -281,9 +279,10 @@ double Planner::resultClocks(const ContractionPlan &p, const Extents &x) const {
   return total;
 }
 
-double Planner::clocks(const ContractionPlan &p) const {
+double Planner::clocks(const ContractionPlan &p, double most) const {
   Extents x = extentsOf(p);
-  return withScalars(p, x, withVectors(p, x, tileClocks(p, x) + resultClocks(p, x)));
+  double least = tileClocks(p, x) + resultClocks(p, x); // what operands take comes on top
+  return least < most ? withScalars(p, x, withVectors(p, x, least)) : std::numeric_limits<double>::infinity();
 }
 
 } // namespace tilewright

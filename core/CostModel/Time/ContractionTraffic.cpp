@@ -75,7 +75,7 @@ double Planner::firstTouchClocks(const ContractionPlan &p, const Extents &x) con
 
 /// Bytes of a panel's row that lie together in the source.
 double Planner::panelRun(const ContractionPlan &p, const Extents &x) const {
-  return x.meanVectors * p.unit->n * elementBytes(p.vectorOperand(c).element);
+  return x.meanVectors * p.unit->n * bytesOf(p.vectorOperand(c));
 }
 
 /// The same of all panels that are packed at once; 0 where the source is transposed.
@@ -88,7 +88,7 @@ double Planner::packedRun(const ContractionPlan &p, const Extents &x) const {
 /// Whether the copy of the vector operand reads rows in the order of memory into a buffer where k is contiguous.
 bool Planner::stagesVectors(const ContractionPlan &p) const {
   const Access &access = p.vectorOperand(c).access;
-  int64_t bits = elementType(p.unit->b.element, c.accumulator.getContext()).getIntOrFloatBitWidth();
+  int64_t bits = bitWidth(p.unit->b.element);
   return strideOf(access, *p.laneDim) != 1 && strideOf(access, p.kDim) != 1 &&
          PackedFragments{p.unit->n, interleaveOf(p.unit->b, /*freeIsColumn=*/true), p.unit->k, bits}.readsAlongK();
 }
@@ -156,7 +156,7 @@ double Planner::scalarLines(const ContractionPlan &p, double rows) const {
   const ContractionOperand &s = p.scalarOperand(c);
   SmallVector<std::pair<double, double>> dims; // bytes apart, how many
   auto add = [&](unsigned dim, double count) {
-    dims.emplace_back(double(std::abs(strideOf(s.access, dim).value_or(0))) * elementBytes(s.element), count);
+    dims.emplace_back(double(std::abs(strideOf(s.access, dim).value_or(0))) * bytesOf(s), count);
   };
   if (p.rowDim)
     add(*p.rowDim, rows);
@@ -164,13 +164,13 @@ double Planner::scalarLines(const ContractionPlan &p, double rows) const {
     if (p.tapsInside && dim != p.kDim)
       add(dim, trips(dim));
   llvm::sort(dims);
-  double extent = elementBytes(s.element), pieces = 1;
+  double extent = bytesOf(s), pieces = 1;
   for (auto [apart, count] : dims)
     if (apart <= std::max<double>(extent, machine.lineBytes) && pieces == 1)
       extent += apart * (count - 1);
     else
       pieces *= count;
-  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * elementBytes(s.element);
+  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * bytesOf(s);
   double shared = extent < machine.lineBytes ? std::min(1.0, std::max(apart, extent) / machine.lineBytes) : 1;
   return pieces * std::max(1.0, extent / machine.lineBytes) * shared;
 }
@@ -179,7 +179,7 @@ double Planner::scalarLines(const ContractionPlan &p, double rows) const {
 /// of k of them stays; what no cache keeps is missed by every tile.
 double Planner::stridedScalarClocks(const ContractionPlan &p, const Extents &x, double passes) const {
   const ContractionOperand &s = p.scalarOperand(c);
-  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * elementBytes(s.element);
+  double apart = double(std::abs(strideOf(s.access, p.kDim).value_or(0))) * bytesOf(s);
   double taps = p.tapsInside ? product(c.k) / double(trips(p.kDim)) : 1;
   double linesOfStep = scalarLines(p, x.meanRows), steps = x.kInBlock / taps;
   double pages = std::min(1.0, apart / machine.pageBytes);
@@ -195,11 +195,11 @@ double Planner::scalarTouchClocks(const ContractionPlan &p, const Extents &x) co
   const Memory &from = machine.level(x.sSource);
   if (&from == machine.cache(0) || &from == machine.cache(1))
     return 0;
-  double run = x.kInBlock * elementBytes(s.element), rows = x.meanRows * p.unit->m, waited = 0;
-  double apart = p.rowDim ? double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * elementBytes(s.element) : 0;
+  double run = x.kInBlock * bytesOf(s), rows = x.meanRows * p.unit->m, waited = 0;
+  double apart = p.rowDim ? double(std::abs(strideOf(s.access, *p.rowDim).value_or(0))) * bytesOf(s) : 0;
   if (rows * std::max(run, apart) > machine.pageBytes) {
     double instructions = x.meanRows * x.meanVectors + x.meanVectors + (x.meanVectors > 1 ? x.meanRows : 0);
-    double ofLine = instructions * machine.lineBytes / (elementBytes(s.element) * p.unit->k);
+    double ofLine = instructions * machine.lineBytes / (bytesOf(s) * p.unit->k);
     double lines = std::min(machine.ramp, std::ceil(run / machine.lineBytes));
     waited = x.outer * x.rowTiles * x.kBlocks * lines / std::max(1.0, machine.window / ofLine) * from.latency;
   }
@@ -214,7 +214,7 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
     // Rows along k come in long runs; blocks of other rows in segments of a unit's rows, whose lines two blocks share.
     // Row tiles outside read all of it for each block of panels.
     bool runs = strideOf(s.access, p.kDim) == 1;
-    double piece = p.unit->m * elementBytes(s.element), lines = std::max(1.0, machine.lineBytes / piece);
+    double piece = p.unit->m * bytesOf(s), lines = std::max(1.0, machine.lineBytes / piece);
     double fromMemory =
         x.sSource / (runs ? machine.bandwidth(x.sSource)
                           : std::min(machine.scattered(x.sSource) / lines, machine.pieces(x.sSource, piece)));
@@ -224,8 +224,8 @@ double Planner::withScalars(const ContractionPlan &p, const Extents &x, double t
       return std::max(total, fromMemory) + 0.5 * std::min(total, fromMemory);
     // Vectors along k, or rows along the free dimension whose blocks are transposed.
     double perVector = 1 / machine.loadsPerClock + 1 / machine.storesPerClock;
-    double perElement = perVector * elementBytes(s.element) / machine.registerBytes;
-    int64_t bits = elementType(p.unit->a.element, c.accumulator.getContext()).getIntOrFloatBitWidth();
+    double perElement = perVector * bytesOf(s) / machine.registerBytes;
+    int64_t bits = bitWidth(p.unit->a.element);
     bool staged =
         PackedFragments{p.unit->m, interleaveOf(p.unit->a, /*freeIsColumn=*/false), p.unit->k, bits}.readsAlongK();
     if (strideOf(s.access, p.kDim) != 1)

@@ -334,9 +334,17 @@ struct PlaceHostCode : tilewright::impl::PlaceHostCodeBase<PlaceHostCode> {
       if (failed(HostPlacer(function, target->hierarchy).run()))
         return signalPassFailure();
     }
-    for (func::FuncOp function : privates)
-      if (SymbolTable::symbolKnownUseEmpty(function, module))
-        function.erase();
+    for (size_t before = privates.size() + 1; !privates.empty() && privates.size() < before;) { // then those they call
+      before = privates.size();
+      SymbolTableCollection symbols;
+      SymbolUserMap users(symbols, module);
+      llvm::erase_if(privates, [&](func::FuncOp function) {
+        bool isUnused = users.useEmpty(function);
+        if (isUnused)
+          function.erase();
+        return isUnused;
+      });
+    }
   }
 };
 } // namespace

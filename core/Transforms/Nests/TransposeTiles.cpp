@@ -13,6 +13,7 @@
 #include "core/Transforms/Nests/TransposeTiles.h"
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/BankClocks.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "tilewright/MachineGraph.h"
@@ -314,6 +315,7 @@ std::optional<TransposePlan> Planner::plan() {
     for (int64_t near = 1; near == 1 || (smaller && near * narrowest <= memory.bankBytes); near *= 2) {
       if (rows * columns < hierarchy.lanes * near * subgroups || (near > 1 && !mayTakeNear(near)))
         break;
+      countWork("candidates", 1);
       shape = {rows, columns, subgroups, near};
       shapeBuffers();
       if (2 * shape.bytes <= memory.bytes && (!best || shape.clocks < best->clocks * (1 - 1e-6)))

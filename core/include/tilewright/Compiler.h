@@ -106,14 +106,20 @@ public:
   llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context);
   /// An object file, position independent.
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object(llvm::Module &module);
-  /// The text of the chip's assembly language.
+  /// The text of the chip's assembly language. A copy of the module that was written last has the same text: a target
+  /// that makes several kinds of code of it has it generated once.
   llvm::Expected<std::string> assembly(llvm::Module &module);
+  /// An object file of such a text, by LLVM's assembler.
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> assemble(llvm::StringRef text) const;
   llvm::TargetMachine &machine() { return *targetMachine; }
 
 private:
   CodeGenerator();
+  std::unique_ptr<llvm::TargetMachine> newMachine() const; // for another thread
+
   std::unique_ptr<llvm::TargetMachine> targetMachine;
   int64_t vectorBytes = 0;
+  std::string lastModule, lastText; // what `assembly` was asked for, as text, and what it gave
 };
 
 /// Links the bytes of an object file into a shared library of this soname that needs libc and libm alone, and libomp if
