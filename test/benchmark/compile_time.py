@@ -204,9 +204,10 @@ def asked(results):
 
     for target, each in results["gemm"].items():
         yield row(f"planning and own passes of one product, {target}, s", PLANNING, each["planning"] + each["own"], "{:.3f}")
+    for target, each in results["layer"].items():
+        yield row(f"a layer of BERT-base, {target}, s", LAYER[target], sum(each.values()))
     for target, rows in results["networks"].items():
         if layers := rows.get("layers"):
-            yield row(f"a layer of BERT-base, {target}, s", LAYER[target], layers[1])
             yield row(f"twelve layers by one, {target}", LAYERS, layers[12] / layers[1])
         if operations := rows.get("operations"):
             yield row(f"growth over 10, 100, 1000 operations, {target}", GROWTH, growth(operations))
@@ -230,17 +231,20 @@ def page(results, samples):
             cells = [*(each[part] for part in PARTS), sum(each.values())]
             lines.append(f"| {target} | {' | '.join(f'{cell:.3f}' for cell in cells)} |")
         lines.append("")
-    lines += ["## Programs of many operations", "",
-              "Layers of BERT-base with weights of their own; element-wise operations and sums of rows in turn; convolutions of",
-              "3 x 3 with padding in a row. *Growth* is the slope of the last step over that of the first.", "",
-              "| chip | program | seconds | ratio or growth |", "|---|---|---|---|"]
+    if results["networks"]:
+        lines += ["## Programs of many operations", "",
+                  "Layers of BERT-base with weights of their own; element-wise operations and sums of rows in turn; convolutions of",
+                  "3 x 3 with padding in a row. *Growth* is the slope of the last step over that of the first.", "",
+                  "| chip | program | seconds | ratio or growth |", "|---|---|---|---|"]
     for target, rows in results["networks"].items():
         for name, seconds in rows.items():
             words = ", ".join(f"{count}: {value:.2f}" for count, value in seconds.items())
             last = (f"{seconds[12] / seconds[1]:.2f} x one layer" if name == "layers" else
                     f"growth {growth(seconds):.2f}")
             lines.append(f"| {target} | {name} | {words} | {last} |")
-    lines += ["", "## What is asked", "", "| number | at most | found | reached |", "|---|---|---|---|", *asked(results), ""]
+    if results["networks"]:
+        lines.append("")
+    lines += ["## What is asked", "", "| number | at most | found | reached |", "|---|---|---|---|", *asked(results), ""]
     return "\n".join(lines) + NOTES
 
 
