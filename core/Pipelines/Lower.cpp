@@ -45,9 +45,8 @@ static void emulateFloats(OpPassManager &pm, llvm::SmallVector<std::string> type
 
 static void expandArithmetic(OpPassManager &pm, llvm::SmallVector<std::string> types = {"bf16"}) {
   emulateFloats(pm, std::move(types));
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = true;
-  pm.addPass(arith::createArithExpandOpsPass(expand));
+  pm.addPass(tilewright::createExpandBfloats());
+  pm.addPass(arith::createArithExpandOpsPass());
 }
 
 namespace tilewright {

@@ -14,6 +14,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -72,12 +73,47 @@ void wrapStatement(affine::AffineStoreOp store) {
       op->erase();
 }
 
+bool isSingle(affine::AffineForOp loop) {
+  return loop.hasConstantBounds() && loop.getConstantUpperBound() - loop.getConstantLowerBound() == 1 &&
+         loop.getNumIterOperands() == 0;
+}
+
+/// Whether each store in the loop writes the same element whatever the loop's number is: then it sums, over one.
+bool sumsUp(affine::AffineForOp loop) {
+  bool isIndex = true;
+  loop->walk([&](affine::AffineStoreOp store) {
+    isIndex &= llvm::is_contained(store.getMapOperands(), loop.getInductionVar());
+  });
+  return !isIndex;
+}
+
+/// A loop of one iteration in another one is none: arrays with sizes of 1 leave them, and views of such arrays sums of
+/// their numbers. So what has one element a row runs over rows alone. Of the first ones one stays: it may be a row.
+/// Where a nest that sums has one, all stay: it may be a dimension of a contraction, or of rows of one element.
+void dropSingleIterations(func::FuncOp function) {
+  SmallVector<affine::AffineForOp> loops;
+  bool sums = false;
+  function.walk([&](affine::AffineForOp loop) {
+    auto around = dyn_cast<affine::AffineForOp>(loop->getParentOp());
+    if (!isSingle(loop) || !around)
+      return;
+    loops.push_back(loop);
+    while (isa<affine::AffineForOp>(around->getParentOp()))
+      around = cast<affine::AffineForOp>(around->getParentOp());
+    around->walk([&](affine::AffineForOp each) { sums |= sumsUp(each); });
+  });
+  if (!sums)
+    for (affine::AffineForOp loop : loops) // from the inside
+      (void)affine::promoteIfSingleIteration(loop);
+}
+
 struct NormalizeNests : tilewright::impl::NormalizeNestsBase<NormalizeNests> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (!function->hasAttr(tilewright::kernelAttr))
       return;
     function.walk([](affine::AffineForOp loop) { (void)affine::normalizeAffineFor(loop); });
+    dropSingleIterations(function);
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
       if (auto store = dyn_cast<affine::AffineStoreOp>(op))
         wrapStatement(store);

@@ -157,7 +157,8 @@ def NormalizeNests : Pass<"normalize-nests", "::mlir::func::FuncOp"> {
   let description = [{
     Brings the nests of a kernel to the form that stage 3 reads: loops begin at 0 with step 1, statements outside of
     any loop get a loop of one iteration, computations of indices stand with the nest that uses them only if they depend on its
-    loops, and allocations stand at the top of the kernel.
+    loops, and allocations stand at the top of the kernel. Loops of one iteration in others are dropped, but where a nest
+    that sums has one.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Schedule/NestRange.h"
-#include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Nest.h"
 #include "core/Analysis/TileSets.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -31,8 +31,10 @@ double NestRange::saved(const MemoryModel &model, double tiles) const {
 void tilewright::accessesOf(Operation *root,
                             llvm::function_ref<void(Operation *op, Value memref, bool isStore)> visit) {
   root->walk([&](Operation *op) {
-    if (isa<AffineLoadOp, AffineStoreOp>(op))
-      visit(op, affineAccess(op).memref, isa<AffineStoreOp>(op));
+    if (auto load = dyn_cast<AffineLoadOp>(op))
+      visit(op, load.getMemRef(), /*isStore=*/false);
+    else if (auto store = dyn_cast<AffineStoreOp>(op))
+      visit(op, store.getMemRef(), /*isStore=*/true);
   });
 }
 
@@ -68,9 +70,11 @@ static bool readsWhatItWrites(AffineForOp root, Value memref) {
          });
 }
 
-std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, double apart) {
+std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, ArrayRef<Nest> analysed, double apart,
+                                               CoveredArrays &covered) {
   NestRange range;
   range.nests.assign(nests.begin(), nests.end());
+  range.analysed = analysed;
   range.apart = apart;
   AffineForOp last = nests.back();
   auto isInside = [&](Operation *user) {
@@ -109,8 +113,15 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, doub
     for (Value memref : readBack)
       isLegal &= readsWhatItWrites(nest, memref);
     // A nest before may prepare what the last one goes on with, and that alone.
-    for (Value memref : filled)
-      isLegal &= byLast.contains(memref) && hasOwnBoxes(*analyzeNest(last), memref) && isCoveredBy(last, nest, memref);
+    for (Value memref : filled) {
+      isLegal = isLegal && byLast.contains(memref) && hasOwnBoxes(analysed.back(), memref);
+      if (!isLegal)
+        break;
+      auto [entry, isNew] = covered.try_emplace({last, nest, memref.getAsOpaquePointer()}, false);
+      if (isNew)
+        entry->second = isCoveredBy(last, nest, memref);
+      isLegal = entry->second;
+    }
     if (!isLegal)
       return std::nullopt;
   }
@@ -126,13 +137,73 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, doub
   return range;
 }
 
-int64_t tilewright::longestSum(ArrayRef<AffineForOp> nests) {
+int64_t tilewright::longestSum(ArrayRef<Nest> nests) {
   int64_t longest = 1;
-  for (AffineForOp root : nests) {
-    Nest nest = *analyzeNest(root);
+  for (const Nest &nest : nests) {
     for (unsigned d = 0; d < nest.depth(); ++d)
       if (llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(d); }))
         longest = std::max(longest, *nest.tripCounts[d]);
   }
   return longest;
+}
+
+namespace {
+enum class RowLoop { None, Rows, Batch };
+} // namespace
+
+/// What loop `d` of the last nest indexes of what the last sum reads.
+static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
+  for (size_t at = range.nests.size() - 1;;) {
+    const Nest &nest = range.analysed[at];
+    auto isWritten = [&](Value memref) {
+      return llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == memref; });
+    };
+    bool isSum = llvm::any_of(llvm::seq(nest.depth()), [&](unsigned loop) {
+      return llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(loop); });
+    });
+    // Of a nest without a sum, what it goes on with, or the first array that it reads.
+    const Access *read = nullptr;
+    bool isRow = false;
+    for (const Access &load : nest.loads)
+      if (llvm::is_contained(range.between, load.memref)) {
+        bool isIndex = llvm::any_of(load.map.getResults(), [&](AffineExpr index) {
+          return withWindows ? index.isFunctionOfDim(d) : index == getAffineDimExpr(d, index.getContext());
+        });
+        isRow |= !isWritten(load.memref) && isIndex;
+        if (!read || (isWritten(load.memref) && !isWritten(read->memref)))
+          read = &load;
+      }
+    if (isSum || !read) {
+      bool isBatch = llvm::all_of(nest.loads, [&](const Access &load) { return load.map.isFunctionOfDim(d); });
+      return isRow ? (isBatch ? RowLoop::Batch : RowLoop::Rows) : RowLoop::None;
+    }
+    auto *position = llvm::find_if(read->map.getResults(), [&](AffineExpr index) { return index.isFunctionOfDim(d); });
+    if (position == read->map.getResults().end())
+      return RowLoop::None;
+    // On to the nest that wrote it, in its own loop over the same dimension.
+    std::optional<unsigned> loop;
+    while (at > 0 && !loop) {
+      const Nest &writer = range.analysed[--at];
+      for (const Access &store : writer.stores)
+        for (unsigned e = 0; e < writer.depth() && store.memref == read->memref; ++e)
+          if (store.map.getResult(position - read->map.getResults().begin()).isFunctionOfDim(e))
+            loop = e;
+    }
+    if (!loop)
+      return RowLoop::Rows;
+    d = *loop;
+  }
+}
+
+SmallVector<unsigned, 4> tilewright::loopsOfRows(const NestRange &range, bool withWindows) {
+  const Nest &last = range.analysed.back();
+  SmallVector<unsigned, 4> batch, rows;
+  for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d)
+    if (RowLoop kind = rowLoopOf(range, d, withWindows);
+        kind != RowLoop::None && (withWindows || last.tripCounts[d] != 1))
+      (kind == RowLoop::Batch ? batch : rows).push_back(d);
+  if (rows.empty() && !withWindows)
+    return {};
+  batch.append(rows);
+  return batch;
 }

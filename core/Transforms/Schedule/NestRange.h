@@ -15,15 +15,19 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_NESTRANGE_H
 #define TILEWRIGHT_CORE_TRANSFORMS_SCHEDULE_NESTRANGE_H
 
+#include "core/Analysis/Nest.h"
 #include "core/CostModel/Machine/MemoryModel.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "llvm/ADT/SetVector.h"
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace tilewright {
 
-/// Tiles of the last nest of a range: single iterations of the loops before `loop`, `tile` of that loop.
+/// Tiles of the last nest of a range: single iterations of the loops before `NestRange::cuts[loop]`, `tile` of that
+/// loop.
 struct Tiling {
   unsigned loop = 0;
   int64_t tile = 1;
@@ -36,9 +40,11 @@ struct Tiling {
 /// A range of nests of one block.
 struct NestRange {
   llvm::SmallVector<mlir::affine::AffineForOp> nests;
+  llvm::ArrayRef<Nest> analysed;          // the nests
   llvm::SmallVector<mlir::Value> between; // arrays that nobody else touches, in the order of their first access
   int64_t bytes = 0;                      // of them
   double apart = 0, contractions = 0;     // seconds; of them, of contractions
+  llvm::SmallVector<unsigned, 4> cuts;    // loops of the last nest that tiles may cut, from the outside
   bool hasMasks = false;                  // of numbers of iterations
   llvm::SmallVector<double, 4>
       handedOn; // bytes of the arrays between that contractions read or write, for each of them
@@ -51,16 +57,27 @@ struct NestRange {
   double saved(const MemoryModel &model, double tiles) const;
 };
 
+/// Whether tiles of a nest, the last of a range, touch all that another one writes of an array: known for ranges that
+/// end with the same nest.
+using CoveredArrays = std::map<std::tuple<mlir::Operation *, mlir::Operation *, void *>, bool>;
+
 /// Calls `visit` for each affine.load and affine.store below `root`, with the array.
 void accessesOf(mlir::Operation *root,
                 llvm::function_ref<void(mlir::Operation *op, mlir::Value memref, bool isStore)> visit);
 
 /// The range with what lies between its nests, which take `apart` seconds one by one; nullopt where tiles of the last
 /// one cannot take the others along.
-std::optional<NestRange> findRange(llvm::ArrayRef<mlir::affine::AffineForOp> nests, double apart);
+std::optional<NestRange> findRange(llvm::ArrayRef<mlir::affine::AffineForOp> nests, llvm::ArrayRef<Nest> analysed,
+                                   double apart, CoveredArrays &covered);
+
+/// Loops of the last nest whose tiles compute nothing twice, as they are cut from the outside: those that index all
+/// that the last sum of the range reads (heads) come before those that index only what lies between (rows). That sum is
+/// in the last nest, or in one whose result that reads element by element.
+/// `withWindows`: neighbouring rows may read the same elements.
+llvm::SmallVector<unsigned, 4> loopsOfRows(const NestRange &range, bool withWindows);
 
 /// Iterations of the longest loop that a nest of the range sums over.
-int64_t longestSum(llvm::ArrayRef<mlir::affine::AffineForOp> nests);
+int64_t longestSum(llvm::ArrayRef<Nest> nests);
 
 } // namespace tilewright
 

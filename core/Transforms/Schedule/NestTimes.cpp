@@ -82,6 +82,71 @@ static Touched touchedBy(ArrayRef<Operation *> ops, const PassModel &model, int6
   return pass;
 }
 
+/// Clocks from the first to the last of the operations of `body` that wait for each other, each of `latency` clocks. Of
+/// an elementary function half of the instructions do.
+static double clocksAlong(Block &body, double latency) {
+  llvm::DenseMap<Operation *, double> ends;
+  double longest = 0;
+  for (Operation &op : body.without_terminator()) {
+    double begin = 0;
+    for (Value operand : op.getOperands())
+      begin = std::max(begin, ends.lookup(operand.getDefiningOp()));
+    int64_t instructions = instructionsOf(&op);
+    double own = op.hasTrait<OpTrait::ConstantLike>() ? 0 : latency * double(std::max<int64_t>(1, instructions / 2));
+    longest = std::max(longest, ends[&op] = begin + own);
+  }
+  return longest;
+}
+
+/// Where neighbouring nests sum up rows and go on with the sums, a row is one chain: the lanes of each sum are combined
+/// in halves, what has no columns is computed in one lane, and so on. As many rows are under way as fit the window of
+/// instructions that the core reorders.
+double NestTimes::secondsOfRows(ArrayRef<Operation *> ops) const {
+  double rows = 0;
+  for (Operation *op : ops)
+    if (FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op)); succeeded(nest) && nest->depth() > 1) {
+      bool isSum =
+          llvm::none_of(nest->stores, [&](const Access &store) { return store.dims().test(nest->depth() - 1); });
+      double outer = 1;
+      for (auto trips : ArrayRef(nest->tripCounts).drop_back())
+        outer *= double(trips.value_or(1));
+      rows = isSum ? std::max(rows, outer) : rows;
+    }
+  if (rows == 0)
+    return 0;
+  double latency = 0, chain = 0, instructions = 0;
+  for (const MatrixUnit &unit : chip.units())
+    if (unit.m == 1 && unit.c.element == ElementKind::F32 && unit.latency > 0 &&
+        (latency == 0 || unit.latency < latency))
+      latency = unit.latency;
+  for (Operation *op : ops) {
+    FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op));
+    if (failed(nest))
+      continue;
+    double iterations = 1, work = double(nest->loads.size() + nest->stores.size());
+    for (auto trips : nest->tripCounts)
+      iterations *= double(trips.value_or(1));
+    for (Operation &each : nest->body->without_terminator())
+      work += isa<AffineLoadOp, AffineStoreOp>(each) ? 0 : double(instructionsOf(&each));
+    int64_t lanes = 1;
+    for (const Access &access : llvm::concat<const Access>(nest->loads, nest->stores))
+      if (Type element = elementOf(access.memref); element.isIntOrFloat())
+        lanes = std::max(lanes, pass.lanes(element.getIntOrFloatBitWidth()));
+    bool hasColumns = iterations > rows;
+    bool isSum = hasColumns &&
+                 llvm::none_of(nest->stores, [&](const Access &store) { return store.dims().test(nest->depth() - 1); });
+    instructions += work * iterations / rows / double(hasColumns ? lanes : 1);
+    chain += clocksAlong(*nest->body, latency);
+    if (isSum) {
+      double halves = std::log2(double(lanes));
+      instructions += 2 * halves;
+      chain += 2 * halves * latency;
+    }
+  }
+  double underWay = std::max(1.0, chip.number(Number::Window).value_or(0) / instructions);
+  return rows * chain / underWay / (chip.clockMHz() * 1e6);
+}
+
 /// Neighbouring nests are one pass over what they read and write: fuse-nests merges their loops over rows. What they
 /// alone touch stays near.
 double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &place) const {
@@ -110,6 +175,8 @@ double NestTimes::secondsOfPass(ArrayRef<Operation *> ops, const NestPlace &plac
   if (blocks) // one launch
     return pass.seconds(work);
   double seconds = pass.secondsOfMember(work);
+  if (pass.onCaches())
+    seconds = std::max(seconds, secondsOfRows(ops));
   for (const PassWork &copied : {copiedIn, copiedOut})
     if (copied.read + copied.written > 0)
       seconds += pass.secondsOfMember(copied);

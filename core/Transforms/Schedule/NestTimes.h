@@ -61,6 +61,7 @@ struct NestTimes {
 private:
   std::optional<NestGroup> contractionOf(const Contraction &contraction, const NestPlace &place,
                                          llvm::SmallPtrSetImpl<mlir::Operation *> &absorbed) const;
+  double secondsOfRows(llvm::ArrayRef<mlir::Operation *> ops) const;
   double secondsOfPass(llvm::ArrayRef<mlir::Operation *> ops, const NestPlace &place) const;
 };
 

@@ -109,14 +109,13 @@ private:
 /// loop of more than one iteration before that of the columns.
 std::vector<Tiling> ChainScheduler::tilingsOfBlocks(const NestRange &range) const {
   std::vector<Tiling> result;
-  Nest last = *analyzeNest(range.nests.back());
-  if (last.depth() < 2 || !times.options.mayReassociate) // steps add up in another order
+  const Nest &last = range.analysed.back();
+  if (range.cuts.empty() || !times.options.mayReassociate) // steps add up in another order
     return result;
-  unsigned loop = last.depth() - 2;
-  int64_t longest = longestSum(range.nests);
-  for (int64_t tile = fewestRows; tile <= mostRows && *last.tripCounts[loop] % tile == 0; tile *= 2)
+  int64_t longest = longestSum(range.analysed), rows = *last.tripCounts[range.cuts.back()];
+  for (int64_t tile = fewestRows; tile <= mostRows && rows % tile == 0; tile *= 2)
     for (int64_t step = shortestStep; step <= longestStep && step < longest && longest % step == 0; step *= 2)
-      result.push_back({loop, tile, step, 0, 0, {}});
+      result.push_back({unsigned(range.cuts.size() - 1), tile, step, 0, 0, {}});
   return result;
 }
 
@@ -138,24 +137,18 @@ std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
   if (times.blocks)
     return tilingsOfBlocks(range);
   std::vector<Tiling> result;
-  Nest last = *analyzeNest(range.nests.back());
+  const Nest &last = range.analysed.back();
   // The other half of a cache is for what all tiles read. Of a scratchpad the stages of contractions take their share.
   const double middle = double(near->bytes) * (times.cores ? 0.25 : 0.5);
   const double least = times.cores ? 0 : middle / 8, most = times.cores ? 3 * middle : 8 * middle;
   double iterations = 1;
-  for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d) {
+  for (auto [i, d] : llvm::enumerate(range.cuts)) {
     int64_t trips = *last.tripCounts[d];
-    bool isIndex = llvm::any_of(last.loads, [&](const Access &load) {
-      return llvm::is_contained(range.between, load.memref) && load.map.isFunctionOfDim(d);
-    });
-    if (isIndex)
-      for (int64_t tile = 1; tile < trips || (tile == trips && d > 0); tile *= 2) {
-        double bytes = double(range.bytes) / iterations * double(tile) / double(trips);
-        if (bytes >= least && bytes <= most)
-          result.push_back({d, tile, 0, int64_t(bytes), 0, {}});
-      }
-    if (!isIndex)
-      break; // tiles of it would compute the same again
+    for (int64_t tile = 1; tile < trips || (tile == trips && i > 0); tile *= 2) {
+      double bytes = double(range.bytes) / iterations * double(tile) / double(trips);
+      if (bytes >= least && bytes <= most)
+        result.push_back({unsigned(i), tile, 0, int64_t(bytes), 0, {}});
+    }
     iterations *= double(trips);
   }
   auto distance = [&](const Tiling &tiling) { return std::abs(std::log(double(tiling.bytes) / middle)); };
@@ -171,31 +164,22 @@ std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
 /// corrections, so there are none where all of a row stays near and none is left out.
 std::vector<Tiling> ChainScheduler::tilingsInSteps(const NestRange &range) const {
   std::vector<Tiling> result;
-  Nest last = *analyzeNest(range.nests.back());
-  int64_t longest = longestSum(range.nests);
-  if (times.cores || !times.options.mayReassociate || last.depth() < 2)
+  const Nest &last = range.analysed.back();
+  int64_t longest = longestSum(range.analysed);
+  if (times.cores || !times.options.mayReassociate || range.cuts.empty())
     return result;
   double iterations = 1;
-  unsigned loop = 0;
-  for (; loop < last.depth() && isParallelLoop(last.loops[loop]); ++loop) {
-    bool isIndex = llvm::any_of(last.loads, [&](const Access &load) {
-      return llvm::is_contained(range.between, load.memref) && load.map.isFunctionOfDim(loop);
-    });
-    if (!isIndex)
-      break;
-    iterations *= double(*last.tripCounts[loop]);
-  }
-  if (loop-- == 0)
-    return result;
+  for (unsigned d : range.cuts)
+    iterations *= double(*last.tripCounts[d]);
   double ofRow = double(range.bytes) / iterations;
   if (!range.hasMasks && ofRow * fewestRows <= double(near->bytes) / 2)
     return result;
-  const int64_t rows = *last.tripCounts[loop];
+  const int64_t rows = *last.tripCounts[range.cuts.back()];
   for (int64_t tile : {std::min(rows, mostRows / 4), std::min(rows, mostRows / 2)})
     for (int64_t step = longestStep / 2; step <= 2 * longestStep && step < longest; step *= 2) {
       double bytes = ofRow * double(tile) * double(step) / double(longest);
       if (bytes <= double(near->bytes) / 2 && (result.empty() || result.back().tile <= tile))
-        result.push_back({loop, tile, step, int64_t(bytes), 0, {}});
+        result.push_back({unsigned(range.cuts.size() - 1), tile, step, int64_t(bytes), 0, {}});
     }
   return result;
 }
@@ -218,8 +202,8 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   int64_t members = times.blocks ? all : std::min<int64_t>(times.options.threads, tiles[spread]);
   SmallVector<tile::TiledLoopAttr> loops;
   for (unsigned d = 0; d <= tiling.loop; ++d)
-    loops.push_back(
-        tile::TiledLoopAttr::get(context(), first + d, d < tiling.loop ? 1 : tiling.tile, times.blocks || d == spread));
+    loops.push_back(tile::TiledLoopAttr::get(context(), first + range.cuts[d], d < tiling.loop ? 1 : tiling.tile,
+                                             times.blocks || d == spread));
   if (times.blocks) // each block has one tile, and units' registers hold what lies between
     return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, {}, tiling.step);
   llvm::SmallSetVector<Value, 16> arrays;
@@ -228,7 +212,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   SmallVector<tile::PlacementAttr> places;
   for (auto [i, array] : llvm::enumerate(arrays))
     if (llvm::is_contained(range.between, array) || llvm::is_contained(tiling.placed, array))
-      places.push_back(tile::PlacementAttr::get(context(), i, first + tiling.loop, near->name, 1));
+      places.push_back(tile::PlacementAttr::get(context(), i, first + range.cuts[tiling.loop], near->name, 1));
   return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, tiling.step);
 }
 
@@ -246,10 +230,10 @@ static std::optional<int64_t> boxBytes(Block &tile, Value memref, int64_t align)
 
 /// How many tiles each loop has that is cut.
 SmallVector<int64_t> ChainScheduler::tilesOf(const NestRange &range, const Tiling &tiling) const {
-  Nest last = *analyzeNest(range.nests.back());
+  const Nest &last = range.analysed.back();
   SmallVector<int64_t> counts;
   for (unsigned d = 0; d <= tiling.loop; ++d)
-    counts.push_back(llvm::divideCeil(*last.tripCounts[d], d < tiling.loop ? 1 : tiling.tile));
+    counts.push_back(llvm::divideCeil(*last.tripCounts[range.cuts[d]], d < tiling.loop ? 1 : tiling.tile));
   return counts;
 }
 
@@ -294,7 +278,7 @@ double ChainScheduler::secondsOnCaches(const NestRange &range, const Tiling &til
   // A contraction is not faster in tiles than whole but for what it moves, and what masks leave out: models differ by
   // more than that.
   double pieces =
-      tiling.step ? tiles.all * std::ceil(double(longestSum(range.nests)) / double(tiling.step)) : tiles.all;
+      tiling.step ? tiles.all * std::ceil(double(longestSum(range.analysed)) / double(tiling.step)) : tiles.all;
   double live = tiling.step ? steps / pieces : 1;
   double whole = live * range.contractions -
                  (live * range.saved(times.pass.caches(), pieces) - packing) * tiles.ofBusiest / tiles.all;
@@ -429,8 +413,8 @@ void ChainScheduler::attach(const NestRange &range) const {
 /// Says what was chosen for the range, and why other tiles have no form.
 void ChainScheduler::record(const NestRange &range) const {
   if (DecisionLog *log = DecisionLog::of(context())) {
-    auto describe = [](const Tiling &tiling) {
-      return llvm::json::Object{{"loop", int64_t(tiling.loop)},
+    auto describe = [&](const Tiling &tiling) {
+      return llvm::json::Object{{"loop", int64_t(range.cuts[tiling.loop])},
                                 {"tile", tiling.tile},
                                 {"step", tiling.step},
                                 {"bytes", tiling.bytes},
@@ -481,9 +465,13 @@ bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contr
 
 /// Looks at all ranges of `nests`, which stand in a row but for what computes nothing, and takes those that gain most.
 void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
-  bool isStatic = llvm::all_of(nests, [](AffineForOp root) {
+  std::vector<Nest> analysed;
+  bool isStatic = llvm::all_of(nests, [&](AffineForOp root) {
     FailureOr<Nest> nest = analyzeNest(root);
-    return succeeded(nest) && llvm::all_of(nest->tripCounts, [](auto trips) { return trips.value_or(0) > 0; });
+    if (failed(nest) || !llvm::all_of(nest->tripCounts, [](auto trips) { return trips.value_or(0) > 0; }))
+      return false;
+    analysed.push_back(std::move(*nest));
+    return true;
   });
   if (nests.size() < 2 || !isStatic)
     return;
@@ -507,6 +495,7 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
     return llvm::any_of(extents, [&](const Extent &each) { return each.begin < at && at < each.end; });
   };
   std::vector<NestRange> ranges;
+  CoveredArrays covered;
   std::optional<NestRange> left; // the largest one that stays apart
   for (size_t begin = 0; begin < nests.size(); ++begin)
     for (size_t end = begin + 2; end <= std::min(nests.size(), begin + mostNests); ++end) {
@@ -522,11 +511,13 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
         }
       if (inside < 2 || contractions == 0)
         continue;
-      std::optional<NestRange> range = findRange(nests.slice(begin, end - begin), apart);
+      std::optional<NestRange> range =
+          findRange(nests.slice(begin, end - begin), ArrayRef(analysed).slice(begin, end - begin), apart, covered);
       if (range)
         addContractions(*range, groups);
       if (!range || !mayGain(*range, apart, contractions))
         continue;
+      range->cuts = loopsOfRows(*range, /*withWindows=*/!times.blocks);
       price(*range);
       if (range->best)
         ranges.push_back(std::move(*range));

@@ -319,20 +319,20 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
   return success();
 }
 
-/// How many tiles each loop that is spread has, where all loops are spread and each member has one tile; nothing
-/// otherwise.
+/// How many tiles each loop that is cut has, in the schedule's order, where all are spread and each member has one
+/// tile; nothing otherwise.
 static SmallVector<int64_t> gridOf(Operation *last, tile::ScheduleAttr schedule) {
   SmallVector<int64_t> counts;
   int64_t all = 1;
-  last->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
-    std::optional<int64_t> number = numberOf(loop, numberAttr);
-    tile::TiledLoopAttr cut = number ? schedule.tiled(*number) : tile::TiledLoopAttr();
-    if (!cut)
-      return;
-    bool isWhole = cut.getSpread() && loop.hasConstantUpperBound() && loop.getConstantUpperBound() % cut.getTile() == 0;
-    counts.push_back(isWhole ? loop.getConstantUpperBound() / cut.getTile() : 0);
-    all *= counts.back();
-  });
+  for (tile::TiledLoopAttr cut : schedule.getLoops())
+    last->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
+      if (numberOf(loop, numberAttr) != cut.getLoop())
+        return;
+      bool isWhole =
+          cut.getSpread() && loop.hasConstantUpperBound() && loop.getConstantUpperBound() % cut.getTile() == 0;
+      counts.push_back(isWhole ? loop.getConstantUpperBound() / cut.getTile() : 0);
+      all *= counts.back();
+    });
   if (counts.size() != schedule.getLoops().size() || all != schedule.getMembers() || !schedule.getPlacements().empty())
     counts.clear();
   return counts;

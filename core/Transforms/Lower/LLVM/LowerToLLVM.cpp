@@ -15,6 +15,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Lower/LLVM/TrackAllocations.h"
 #include "core/Transforms/Lower/Math/BfloatBits.h"
+#include "core/Transforms/Lower/Math/ExpandBfloats.h"
 #include "core/Transforms/Lower/Math/NarrowDoubles.h"
 #include "core/Transforms/Lower/Math/SingleArithmetic.h"
 #include "core/Transforms/Passes.h"
@@ -117,19 +118,8 @@ void LowerToLLVM::runOnOperation() {
   tilewright::widenBfloatsBySingle(module);
   if (fuseBfloatsInSingle)
     tilewright::fuseInSingle(module, [](Type type) { return type.isBF16(); });
-  // What narrowing leaves for bf16 is integer arithmetic too.
-  bool converts =
-      module
-          .walk([](Operation *op) {
-            return isa<arith::ExtFOp, arith::TruncFOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-          })
-          .wasInterrupted();
-  if (converts) {
-    RewritePatternSet narrow(context);
-    arith::populateExpandBFloat16Patterns(narrow);
-    if (failed(applyPatternsGreedily(module, std::move(narrow), GreedyRewriteConfig().enableFolding(false))))
-      return signalPassFailure();
-  }
+  if (failed(tilewright::expandBfloats(module))) // what narrowing leaves
+    return signalPassFailure();
   if (failed(lowerVectors(module)))
     return signalPassFailure();
 

@@ -32,6 +32,25 @@ def ExpandHalfs : Pass<"expand-halfs", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ExpandBfloats : Pass<"expand-bfloats", "::mlir::ModuleOp"> {
+  let summary = "Write conversions of bf16 as integer arithmetic";
+  let description = [{
+    `arith.extf` from and `arith.truncf` to bf16, of scalars and vectors, become shifts and sums of 32-bit words, rounded to nearest
+    even. A chip whose record has `convert_f32_bf16` has instructions: there they stay, but with `--fp=strict`, since the
+    instructions of some chips take numbers below the smallest normal one for zero.
+
+    ```mlir
+    %y = arith.extf %x : vector<16xbf16> to vector<16xf32>
+    // ->
+    %b = arith.bitcast %x : vector<16xbf16> to vector<16xi16>
+    %w = arith.extui %b : vector<16xi16> to vector<16xi32>
+    %s = arith.shli %w, %sixteen : vector<16xi32>
+    %y = arith.bitcast %s : vector<16xi32> to vector<16xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def ExpandFloat8 : Pass<"expand-float8", "::mlir::ModuleOp"> {
   let summary = "Write conversions of 8-bit floats as integer arithmetic";
   let description = [{

@@ -1,0 +1,113 @@
+"""Variants of attention, normalisations and a layer of a network, compiled for lanes: how many launches each is, by the compiler's
+own count, and results on the emulator."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+import tilewright.torch  # noqa: F401: the back end
+from torch import nn
+from torch.nn.functional import gelu, scaled_dot_product_attention as attention
+
+BUILD = pathlib.Path(os.environ["TILEWRIGHT_SDK"])
+HALF = torch.float16
+
+
+def tensors(*shapes):
+    torch.manual_seed(3)
+    return [torch.randn(*shape, dtype=HALF) for shape in shapes]
+
+
+def soft(scores, v):
+    return torch.softmax(scores, -1).to(HALF) @ v
+
+
+def soft_cap(q, k, v):
+    return soft(50 * torch.tanh((q @ k.transpose(-1, -2)).float() / 400), v)
+
+
+HEADS = [(1, 2, 128, 64)] * 3
+FEW = [(2, 128, 64)] * 3
+CASES = {
+    "plain": (lambda q, k, v: attention(q, k, v), HEADS),
+    "causal": (lambda q, k, v: attention(q, k, v, is_causal=True), HEADS),
+    "more keys": (lambda q, k, v: attention(q, k, v), [(1, 2, 128, 64)] + [(1, 2, 256, 64)] * 2),
+    "groups": (lambda q, k, v: attention(q, k, v, enable_gqa=True), [(1, 4, 128, 64)] + [(1, 2, 128, 64)] * 2),
+    "causal groups": (lambda q, k, v: attention(q, k, v, enable_gqa=True, is_causal=True),
+                      [(1, 4, 128, 64)] + [(1, 2, 128, 64)] * 2),
+    "heads inside": (lambda q, k, v: attention(*(x.transpose(1, 2) for x in (q, k, v))).transpose(1, 2), [(1, 128, 2, 64)] * 3),
+    "bias": (lambda q, k, v, m: attention(q, k, v, attn_mask=m), HEADS + [(1, 1, 128, 128)]),
+    "mask": (lambda q, k, v, m: attention(q, k, v, attn_mask=m > 0), HEADS + [(1, 1, 128, 128)]),
+    "soft cap": (soft_cap, FEW),
+    "layer norm": (lambda x: nn.functional.layer_norm(x, (128,)), [(1, 64, 128)]),
+    "layer norm of one row": (lambda x: nn.functional.layer_norm(x, (128,)), [(1, 128)]),
+}
+
+
+class Layer(nn.Module):
+    """A layer of BERT's kind."""
+
+    def __init__(self, features=128, heads=2):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.o = (nn.Linear(features, features) for _ in range(4))
+        self.up, self.down = nn.Linear(features, 4 * features), nn.Linear(4 * features, features)
+        self.first, self.second = nn.LayerNorm(features), nn.LayerNorm(features)
+
+    def forward(self, x):
+        split = lambda y: y.view(*y.shape[:2], self.heads, -1).transpose(1, 2)  # noqa: E731
+        y = attention(split(self.q(x)), split(self.k(x)), split(self.v(x))).transpose(1, 2).reshape(x.shape)
+        x = self.first(x + self.o(y))
+        return self.second(x + self.down(gelu(self.up(x))))
+
+
+def compiled_text(function, inputs):
+    """The program that the back end writes, and what it gives on the host."""
+    backend = sys.modules["tilewright.torch.backend"]
+    texts, write = [], backend.stage_text
+
+    def noted(*args, **kwargs):
+        result = write(*args, **kwargs)
+        texts.append(result[0])
+        return result
+    backend.stage_text = noted
+    try:
+        torch.compiler.reset()
+        with torch.no_grad():
+            got = torch.compile(function, backend="tilewright", dynamic=False, options={"strict": True})(*inputs)
+    finally:
+        backend.stage_text = write
+    text, = texts
+    return text, got
+
+
+def launches(tmp_path, text, chip):
+    """Kernels of a run on the emulator, whose results are compared with float64."""
+    (tmp_path / "p.mlir").write_text(text)
+    done = subprocess.run([BUILD / "bin/tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--verify"],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
+    return len(re.findall("^kernel ", done.stdout, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_launch(tmp_path, name):
+    function, shapes = CASES[name]
+    inputs = tensors(*shapes)
+    text, got = compiled_text(function, inputs)
+    with torch.no_grad():
+        wanted = function(*inputs)
+    assert (got.double() - wanted.double()).abs().max() < 4e-3
+    for chip in ("nvidia:H200", "amd:MI300X"):
+        assert launches(tmp_path, text, chip) == 1, chip
+
+
+def test_a_layer_is_at_most_eight_launches(tmp_path):
+    torch.manual_seed(3)
+    model, x = Layer().to(HALF), torch.randn(1, 128, 128, dtype=HALF)
+    text, _ = compiled_text(model, [x])
+    assert launches(tmp_path, text, "nvidia:H200") <= 8
