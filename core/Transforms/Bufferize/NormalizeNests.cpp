@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Contraction.h"
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -89,18 +90,24 @@ bool sumsUp(affine::AffineForOp loop) {
 
 /// A loop of one iteration in another one is none: arrays with sizes of 1 leave them, and views of such arrays sums of
 /// their numbers. So what has one element a row runs over rows alone. Of the first ones one stays: it may be a row.
-/// Where a nest that sums has one, all stay: it may be a dimension of a contraction, or of rows of one element.
+/// Where a nest that sums has one, all stay: it may be a dimension of a contraction, whose nests before and behind have
+/// it, too, or of rows of one element.
 void dropSingleIterations(func::FuncOp function) {
   SmallVector<affine::AffineForOp> loops;
   bool sums = false;
   function.walk([&](affine::AffineForOp loop) {
-    auto around = dyn_cast<affine::AffineForOp>(loop->getParentOp());
-    if (!isSingle(loop) || !around)
+    if (!isSingle(loop))
       return;
+    auto root = loop;
+    while (auto around = dyn_cast<affine::AffineForOp>(root->getParentOp()))
+      root = around;
+    if (root == loop) {
+      FailureOr<tilewright::Nest> nest = tilewright::analyzeNest(root);
+      sums |= succeeded(nest) && succeeded(tilewright::recognizeContraction(*nest));
+      return;
+    }
     loops.push_back(loop);
-    while (isa<affine::AffineForOp>(around->getParentOp()))
-      around = cast<affine::AffineForOp>(around->getParentOp());
-    around->walk([&](affine::AffineForOp each) { sums |= sumsUp(each); });
+    root->walk([&](affine::AffineForOp each) { sums |= sumsUp(each); });
   });
   if (!sums)
     for (affine::AffineForOp loop : loops) // from the inside

@@ -41,8 +41,8 @@ LogicalResult tilewright::expandBfloats(ModuleOp module) {
     auto chip = requireTarget(module);
     if (failed(chip))
       return failure();
-    // The instructions take numbers below the smallest normal one for zero.
-    if ((*chip)->number(Number::ConvertF32BF16) && Settings::of(module).mayReassociate())
+    // Its instructions may take numbers below the smallest normal one for zero.
+    if ((*chip)->number(Number::ConvertF32BF16) && Settings::of(module).contract == FloatContract::Fast)
       return success();
   }
   RewritePatternSet patterns(module.getContext());

@@ -36,8 +36,8 @@ def ExpandBfloats : Pass<"expand-bfloats", "::mlir::ModuleOp"> {
   let summary = "Write conversions of bf16 as integer arithmetic";
   let description = [{
     `arith.extf` from and `arith.truncf` to bf16, of scalars and vectors, become shifts and sums of 32-bit words, rounded to nearest
-    even. A chip whose record has `convert_f32_bf16` has instructions: there they stay, but with `--fp=strict`, since the
-    instructions of some chips take numbers below the smallest normal one for zero.
+    even. A chip whose record has `convert_f32_bf16` has instructions, which may take numbers below the smallest normal one
+    for zero: there conversions stay with `--fp=fast`.
 
     ```mlir
     %y = arith.extf %x : vector<16xbf16> to vector<16xf32>
