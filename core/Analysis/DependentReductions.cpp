@@ -14,6 +14,7 @@
 
 #include "core/Analysis/DependentReductions.h"
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/LoopTrips.h"
 #include "core/Analysis/SeparablePairs.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -171,7 +172,7 @@ private:
   bool mayReassociate;
   std::string &reason;
   SmallVector<RawStatement, 0> raws;
-  SmallVector<int64_t> trips;                      // of loops counted through
+  SmallVector<DependentReductions::Loop> trips;    // of loops counted through
   llvm::DenseMap<Operation *, RawAccess> accesses; // of all nests
   llvm::IntEqClasses classes;
   llvm::DenseMap<Value, int> writers;         // the last statement that wrote an array
@@ -295,12 +296,15 @@ LogicalResult ChainReader::readLoops(ArrayRef<Operation *> ops) {
       if (nest->stores.size() != 1)
         return refuse("a nest writes " + Twine(nest->stores.size()) + " arrays, and one is what a chain can split");
       for (auto [each, count] : llvm::zip(nest->loops, nest->tripCounts)) {
-        if (!count || *count < 1)
+        DependentReductions::Loop own{count.value_or(mostTrips(each).value_or(0)), {}};
+        if (!count)
+          own.bound = endOf(each);
+        if (own.trips < 1 || (!count && !own.bound))
           return refuse("a loop has a dynamic number of iterations, or none");
         raw.nestLoops.push_back(each);
-        raw.loops.push_back(*count == 1 ? ~0u : unsigned(trips.size()));
-        if (*count > 1)
-          trips.push_back(*count);
+        raw.loops.push_back(count == 1 ? ~0u : unsigned(trips.size()));
+        if (count != 1)
+          trips.push_back(own);
       }
       raw.store = nest->stores.front().op;
       for (const Access &access : llvm::concat<const Access>(nest->loads, nest->stores))
@@ -358,8 +362,8 @@ LogicalResult ChainReader::joinLoops() {
         return refuse("an array of the chain is touched at indices that are not the same loop and distance everywhere");
       if (!x->first)
         continue;
-      if (trips[*x->first] != trips[*y->first])
-        return refuse("loops of " + Twine(trips[*x->first]) + " and " + Twine(trips[*y->first]) +
+      if (!(trips[*x->first] == trips[*y->first]))
+        return refuse("loops of " + Twine(trips[*x->first].trips) + " and " + Twine(trips[*y->first].trips) +
                       " iterations touch one dimension of an array of the chain");
       if (!seen.insert(*x->first).second)
         return refuse("an array of the chain is touched along a diagonal");
@@ -380,7 +384,7 @@ LogicalResult ChainReader::joinLoops() {
   classes.compress();
   chain.loops.resize(classes.getNumClasses());
   for (auto [loop, count] : llvm::enumerate(trips))
-    chain.loops[classes[loop]].trips = count;
+    chain.loops[classes[loop]] = count;
   for (const RawStatement &raw : raws) {
     llvm::SmallDenseSet<unsigned> seen;
     for (unsigned loop : raw.loops)
@@ -407,7 +411,7 @@ void ChainReader::joinThroughInputs() {
           for (unsigned each : membersOf(loop))
             reduced.set(each);
   auto mayJoin = [&](unsigned a, unsigned b) {
-    if (trips[a] != trips[b] || !reduced.test(a) || !reduced.test(b))
+    if (!(trips[a] == trips[b]) || !reduced.test(a) || !reduced.test(b))
       return false;
     SmallVector<unsigned> all = membersOf(a);
     all.append(membersOf(b));
@@ -464,6 +468,8 @@ LogicalResult ChainReader::chooseCommon() {
   }
   if (!found)
     return refuse("no nest sums over a dimension of what another nest computes, and no two sum over the same one");
+  if (chain.loops[*found].bound)
+    return refuse("how many iterations reductions share is not constant");
   chain.common = *found;
   return success();
 }

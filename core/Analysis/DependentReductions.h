@@ -131,7 +131,9 @@ struct ReductionStatement {
 class DependentReductions {
 public:
   struct Loop {
-    int64_t trips = 0;
+    int64_t trips = 0; ///< At most.
+    mlir::Value bound; ///< The iterations that there are, where they may be fewer; null: `trips`.
+    bool operator==(const Loop &other) const { return trips == other.trips && bound == other.bound; }
   };
 
   /// The chain of the nests (or single stores) `ops`, which are neighbours in their block but for allocations. Null

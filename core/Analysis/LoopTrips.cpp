@@ -28,9 +28,23 @@ static std::optional<int64_t> constantAmong(AffineMap map, bool largest) {
   return best;
 }
 
+Value tilewright::endOf(AffineForOp loop) {
+  AffineMap map = loop.getUpperBoundMap();
+  if (map.getNumResults() != 1)
+    return {};
+  if (auto dim = dyn_cast<AffineDimExpr>(map.getResult(0)))
+    return loop.getUpperBoundOperands()[dim.getPosition()];
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(map.getResult(0)))
+    return loop.getUpperBoundOperands()[map.getNumDims() + symbol.getPosition()];
+  return {};
+}
+
 std::optional<int64_t> tilewright::mostTrips(AffineForOp loop) {
   AffineMap low = loop.getLowerBoundMap(), high = loop.getUpperBoundMap();
   std::optional<int64_t> most, first = constantAmong(low, true), end = constantAmong(high, false);
+  if (Value value = endOf(loop))
+    if (auto smallest = value.getDefiningOp<AffineMinOp>())
+      end = constantAmong(smallest.getAffineMap(), false);
   if (first && end)
     most = *end - *first;
   if (low.getNumResults() == 1 && llvm::equal(loop.getLowerBoundOperands(), loop.getUpperBoundOperands()))

@@ -73,38 +73,55 @@ static AffineExpr affineOf(DependentReductions &chain, const Term *term) {
   return isa<AffineConstantExpr>(a) || isa<AffineConstantExpr>(b) ? simplified(chain, a * b) : AffineExpr();
 }
 
-/// The comparison as conditions that hold together where it is true; none where it is no comparison of affine numbers.
-static Conditions conditionsOf(DependentReductions &chain, const Term *comparison) {
+/// The comparison as conditions that hold together where it is true, or where it is not; none where it is no comparison
+/// of affine numbers. The larger of two is at most a number where both are.
+static Conditions conditionsOf(DependentReductions &chain, const Term *comparison, bool isTrue) {
   Conditions result;
   if (comparison->kind != Term::Kind::Op || comparison->name != arith::CmpIOp::getOperationName())
     return result;
-  AffineExpr a = affineOf(chain, comparison->operands[0]), b = affineOf(chain, comparison->operands[1]);
-  if (!a || !b)
-    return result;
-  auto add = [&](AffineExpr more, AffineExpr less, int64_t distance) {
-    result.push_back(simplified(chain, more - less - distance));
+  bool areAffine = true;
+  std::function<void(const Term *, const Term *, int64_t)> add = [&](const Term *less, const Term *more,
+                                                                     int64_t distance) {
+    if (less->kind == Term::Kind::Op && less->name == arith::MaxSIOp::getOperationName()) {
+      for (const Term *each : less->operands)
+        add(each, more, distance);
+      return;
+    }
+    if (more->kind == Term::Kind::Op && more->name == arith::MinSIOp::getOperationName()) {
+      for (const Term *each : more->operands)
+        add(less, each, distance);
+      return;
+    }
+    AffineExpr a = affineOf(chain, less), b = affineOf(chain, more);
+    areAffine &= a && b;
+    if (areAffine)
+      result.push_back(simplified(chain, b - a - distance));
   };
-  auto predicate = cast<arith::CmpIPredicateAttr>(cast<DictionaryAttr>(comparison->attribute).get("predicate"));
-  switch (predicate.getValue()) {
+  const Term *a = comparison->operands[0], *b = comparison->operands[1];
+  auto attribute = cast<arith::CmpIPredicateAttr>(cast<DictionaryAttr>(comparison->attribute).get("predicate"));
+  arith::CmpIPredicate predicate = attribute.getValue();
+  switch (isTrue ? predicate : arith::invertPredicate(predicate)) {
   case arith::CmpIPredicate::sle:
-    add(b, a, 0);
+    add(a, b, 0);
     break;
   case arith::CmpIPredicate::slt:
-    add(b, a, 1);
-    break;
-  case arith::CmpIPredicate::sge:
-    add(a, b, 0);
-    break;
-  case arith::CmpIPredicate::sgt:
     add(a, b, 1);
     break;
-  case arith::CmpIPredicate::eq:
-    add(a, b, 0);
+  case arith::CmpIPredicate::sge:
     add(b, a, 0);
+    break;
+  case arith::CmpIPredicate::sgt:
+    add(b, a, 1);
+    break;
+  case arith::CmpIPredicate::eq:
+    add(b, a, 0);
+    add(a, b, 0);
     break;
   default:
     break;
   }
+  if (!areAffine)
+    result.clear();
   return result;
 }
 
@@ -133,14 +150,14 @@ std::optional<bool> tilewright::decidedBy(DependentReductions &chain, const Term
     std::optional<bool> b = decidedBy(chain, where->operands[1], conditions);
     return a && b ? std::optional(*a != *b) : std::nullopt;
   }
-  Conditions own = conditionsOf(chain, where);
-  if (own.empty())
-    return std::nullopt;
   auto isGiven = [&](AffineExpr condition) { return llvm::is_contained(conditions, condition); };
-  if (llvm::all_of(own, isGiven))
-    return true;
-  if (llvm::any_of(own, [&](AffineExpr each) { return isGiven(negated(chain, each)); }))
-    return false;
+  for (bool isTrue : {true, false}) {
+    Conditions own = conditionsOf(chain, where, isTrue);
+    if (!own.empty() && llvm::all_of(own, isGiven))
+      return isTrue;
+    if (llvm::any_of(own, [&](AffineExpr each) { return isGiven(negated(chain, each)); }))
+      return !isTrue;
+  }
   return std::nullopt;
 }
 
@@ -260,7 +277,9 @@ Conditions tilewright::liveConditions(DependentReductions &chain) {
     if (!seen.insert(term).second)
       continue;
     todo.append(term->operands.begin(), term->operands.end());
-    for (AffineExpr each : conditionsOf(chain, term))
+    Conditions candidates = conditionsOf(chain, term, true);
+    candidates.append(conditionsOf(chain, term, false));
+    for (AffineExpr each : candidates)
       for (AffineExpr condition : {each, negated(chain, each)})
         if (condition.isFunctionOfDim(chain.common) && !llvm::is_contained(result, condition) &&
             MaskedValues(chain, condition).areNeutral())
@@ -334,7 +353,8 @@ StepBounds tilewright::boundSteps(const DependentReductions &chain, ArrayRef<Aff
 /// The largest, or smallest, of `limit` and all of `exprs`. Of constants the one that binds stays: a loop with a
 /// negative number among several upper bounds is taken for one that runs.
 static AffineMap boundOf(const DependentReductions &chain, int64_t limit, ArrayRef<ArrayRef<AffineExpr>> exprs,
-                         bool isLower, MLIRContext *context) {
+                         bool isLower) {
+  MLIRContext *context = chain.statements.front().root->getContext();
   SmallVector<AffineExpr> results;
   for (ArrayRef<AffineExpr> each : exprs)
     for (AffineExpr expr : each) {
@@ -350,10 +370,9 @@ static AffineMap boundOf(const DependentReductions &chain, int64_t limit, ArrayR
 SmallVector<StepRange, 3> tilewright::rangesOf(const DependentReductions &chain, const StepBounds &bounds,
                                                int64_t count) {
   SmallVector<StepRange, 3> ranges;
-  MLIRContext *context = chain.statements.front().root->getContext();
   auto add = [&](ArrayRef<ArrayRef<AffineExpr>> first, ArrayRef<ArrayRef<AffineExpr>> end, bool isFull) {
-    AffineMap low = boundOf(chain, 0, first, /*isLower=*/true, context);
-    AffineMap high = boundOf(chain, count, end, /*isLower=*/false, context);
+    AffineMap low = boundOf(chain, 0, first, /*isLower=*/true);
+    AffineMap high = boundOf(chain, count, end, /*isLower=*/false);
     if (cast<AffineConstantExpr>(low.getResult(0)).getValue() < cast<AffineConstantExpr>(high.getResult(0)).getValue())
       ranges.push_back({low, high, isFull});
   };
@@ -369,4 +388,12 @@ SmallVector<StepRange, 3> tilewright::rangesOf(const DependentReductions &chain,
   if (!endFull.empty())
     add({first, firstFull, endFull}, {end}, /*isFull=*/false);
   return ranges;
+}
+
+std::optional<StepRange> tilewright::rangeOfLast(const DependentReductions &chain, const StepBounds &bounds,
+                                                 int64_t count) {
+  if (bounds.first.empty() && bounds.end.empty())
+    return std::nullopt;
+  return StepRange{boundOf(chain, count, {ArrayRef(bounds.first)}, /*isLower=*/true),
+                   boundOf(chain, count + 1, {ArrayRef(bounds.end)}, /*isLower=*/false), /*isFull=*/false};
 }

@@ -57,6 +57,9 @@ struct StepRange {
 /// out.
 llvm::SmallVector<StepRange, 3> rangesOf(const DependentReductions &chain, const StepBounds &bounds, int64_t count);
 
+/// The range of the smaller step behind `count` whole ones, of one step or none; nullopt where no bound leaves it out.
+std::optional<StepRange> rangeOfLast(const DependentReductions &chain, const StepBounds &bounds, int64_t count);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_ANALYSIS_MASKEDSTEPS_H

@@ -42,6 +42,8 @@ private:
   LogicalResult findRows();
   LogicalResult classify(TileStatement &statement);
   LogicalResult place(TileStatement &statement, const Access &access);
+  void findOperands();
+  LogicalResult checkColumns();
   bool isLocal(Value memref) const;
   /// Nodes of the classes: loops by nest and depth, dimensions of local arrays.
   using Node = std::pair<void *, unsigned>;
@@ -103,9 +105,12 @@ LogicalResult TileAnalysis::collect(Block &block) {
     TileStatement statement;
     if (FailureOr<Nest> nest = analyzeNest(loop); succeeded(nest)) {
       statement.nest = *nest;
-      for (auto trips : nest->tripCounts)
+      for (AffineForOp each : nest->loops) {
+        std::optional<int64_t> trips = mostTrips(each);
         if (!trips)
           return refuse("a nest of a tile has a dynamic size");
+        statement.trips.push_back(*trips);
+      }
       program.statements.insert({loop, std::move(statement)});
       continue;
     }
@@ -163,11 +168,14 @@ LogicalResult TileAnalysis::findRows() {
     if (leader == classes.member_end() ||
         !llvm::all_of(program.statements, [&](auto &each) { return isRowOf(each.second, *leader).has_value(); }))
       continue;
-    program.rows = *first.nest.tripCounts[d];
+    program.rows = first.trips[d];
     for (auto &[op, statement] : program.statements) {
       statement.row = *isRowOf(statement, *leader);
-      if (statement.nest.tripCounts[statement.row] != program.rows)
+      if (statement.trips[statement.row] != program.rows)
         return refuse("nests of a tile have different numbers of rows");
+      for (unsigned other = 0; other < statement.nest.depth(); ++other)
+        if (other != statement.row && !statement.nest.tripCounts[other])
+          return refuse("how many columns a nest of a tile has is not constant");
     }
     return success();
   }
@@ -269,7 +277,7 @@ LogicalResult TileAnalysis::place(TileStatement &statement, const Access &access
         return refuse("an array of a tile has its rows or columns at different indices");
       place = d;
       if (*loop != statement.row)
-        array.columns = std::max(array.columns, *statement.nest.tripCounts[*loop]);
+        array.columns = std::max(array.columns, statement.trips[*loop]);
     }
     SmallVector<AffineExpr> zeros(access.map.getNumDims(), builder.getAffineConstantExpr(0));
     fixed.push_back(index.replaceDims(zeros));
@@ -285,6 +293,48 @@ LogicalResult TileAnalysis::place(TileStatement &statement, const Access &access
   if (!llvm::all_of(difference.getAffineMap().getResults(),
                     [](AffineExpr each) { return each == getAffineConstantExpr(0, each.getContext()); }))
     return refuse("an array of a tile is accessed at different places");
+  return success();
+}
+
+/// Columns that a contraction of local arrays sums over, wherever they occur.
+void TileAnalysis::findOperands() {
+  llvm::DenseSet<Node> operands; // leaders
+  auto leaderOf = [&](Node node) -> std::optional<Node> {
+    auto member = classes.findLeader(node);
+    return member == classes.member_end() ? std::nullopt : std::optional(*member);
+  };
+  for (auto &[op, statement] : program.statements)
+    if (statement.kind == TileStatement::Kind::Contraction && program.local(statement.ofRows().access.memref))
+      if (std::optional<Node> leader = leaderOf(loopNode(statement, statement.k)))
+        operands.insert(*leader);
+  for (auto &[op, statement] : program.statements)
+    if (std::optional<Node> leader = statement.col ? leaderOf(loopNode(statement, *statement.col)) : std::nullopt)
+      statement.isOperand = operands.contains(*leader);
+  for (auto &[memref, array] : program.locals)
+    if (std::optional<Node> leader = array.colIndex ? leaderOf(indexNode(memref, *array.colIndex)) : std::nullopt)
+      array.isOperand = operands.contains(*leader);
+}
+
+/// Statements of one block take all columns of an array; those of other blocks may take fewer of one that each block
+/// computes anew.
+LogicalResult TileAnalysis::checkColumns() {
+  llvm::DenseMap<std::pair<Block *, Value>, int64_t> known;
+  llvm::DenseSet<std::pair<Block *, Value>> isNew;
+  for (auto &[op, statement] : program.statements)
+    for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores)) {
+      const TileArray *array = program.local(access.memref);
+      if (!array || !array->colIndex)
+        continue;
+      std::pair<Block *, Value> place(op->getBlock(), access.memref);
+      unsigned along = statement.kind == TileStatement::Kind::Contraction && !access.dims().test(*statement.col)
+                           ? statement.k
+                           : statement.col.value_or(statement.row);
+      if (TileProgram::replaces(statement, access.memref))
+        isNew.insert(place);
+      int64_t columns = known.try_emplace(place, statement.trips[along]).first->second;
+      if (statement.trips[along] != columns || (columns != array->columns && !isNew.contains(place)))
+        return refuse("a nest of a tile takes a part of the columns of an array");
+    }
   return success();
 }
 
@@ -304,17 +354,9 @@ FailureOr<TileProgram> TileAnalysis::run() {
   for (auto &[memref, array] : program.locals)
     if (!array.rowIndex)
       return refuse("an array of a tile has no rows");
-  for (auto &[op, statement] : program.statements)
-    for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores)) {
-      const TileArray *array = program.local(access.memref);
-      if (!array || !array->colIndex)
-        continue;
-      unsigned along = statement.kind == TileStatement::Kind::Contraction && !access.dims().test(*statement.col)
-                           ? statement.k
-                           : statement.col.value_or(statement.row);
-      if (*statement.nest.tripCounts[along] != array->columns)
-        return refuse("a nest of a tile takes a part of the columns of an array");
-    }
+  findOperands();
+  if (failed(checkColumns()))
+    return failure();
   return program;
 }
 
@@ -348,14 +390,37 @@ Operation *TileProgram::firstWithColumnsOf(Operation *root) const {
   return root;
 }
 
-SmallVector<Value> TileProgram::writtenIn(AffineForOp loop) const {
-  llvm::SmallSetVector<Value, 8> written;
+bool TileProgram::replaces(const TileStatement &statement, Value memref) {
+  auto touches = [&](const Access &access) { return access.memref == memref; };
+  return llvm::any_of(statement.nest.stores, touches) && llvm::none_of(statement.nest.loads, touches);
+}
+
+SmallVector<Value> TileProgram::handedOn(AffineForOp loop) const {
+  llvm::SmallSetVector<Value, 8> result;
+  auto isInside = [&](Operation *op) { return AffineForOp(loop)->isAncestor(op); };
   for (const auto &[op, statement] : statements)
-    if (AffineForOp(loop)->isAncestor(op))
-      for (const Access &store : statement.nest.stores)
-        if (local(store.memref))
-          written.insert(store.memref);
-  return written.takeVector();
+    for (const Access &store : statement.nest.stores) {
+      Value memref = store.memref;
+      if (!isInside(op) || !local(memref))
+        continue;
+      // Where values are replaced before they are read: in the reader's own block, or outside of all steps.
+      bool isBehind = false;
+      llvm::SmallPtrSet<Block *, 4> isNew;
+      for (const auto &[other, reader] : statements) {
+        bool reads = llvm::any_of(reader.nest.loads, [&](const Access &load) { return load.memref == memref; });
+        isBehind |= isInside(other);
+        if (!isBehind)
+          continue;
+        if (reads && !isNew.contains(other->getBlock()))
+          result.insert(memref);
+        if (replaces(reader, memref)) {
+          isNew.insert(other->getBlock());
+          if (!stepsAround(other))
+            break;
+        }
+      }
+    }
+  return result.takeVector();
 }
 
 FailureOr<TileProgram> tilewright::analyzeTileProgram(tile::ParallelOp tile, std::string &reason) {

@@ -43,8 +43,12 @@ struct TileStatement {
   bool rowsOfA = true;                // .. A has the rows, else B
   mlir::Operation *combine = nullptr; // of a reduction: combines `term` with what the result held
   mlir::Value term;
+  llvm::SmallVector<int64_t, 4> trips; // of each loop, at most: the last tile may have fewer rows
+  bool isOperand = false;              // a contraction sums over its columns, in arrays of the tile
 
-  int64_t columns() const { return col ? *nest.tripCounts[*col] : 1; }
+  int64_t columns() const { return col ? trips[*col] : 1; }
+  int64_t depth() const { return trips[k]; }
+  bool hasFewerRows() const { return !nest.tripCounts[row]; }
   const ContractionOperand &ofRows() const { return rowsOfA ? sum->a : sum->b; }
   const ContractionOperand &ofColumns() const { return rowsOfA ? sum->b : sum->a; }
 };
@@ -52,7 +56,8 @@ struct TileStatement {
 /// A local array.
 struct TileArray {
   std::optional<unsigned> rowIndex, colIndex; // dimensions of the memref
-  int64_t columns = 1;
+  int64_t columns = 1;                        // at most: what is left over behind the last step has fewer
+  bool isOperand = false;                     // as of `TileStatement`
   mlir::Type element;
 };
 
@@ -78,8 +83,11 @@ struct TileProgram {
   /// The first contraction that reads the columns of `root` in the same way, in steps before its own, which are done
   /// then; `root` itself where there is none.
   mlir::Operation *firstWithColumnsOf(mlir::Operation *root) const;
-  /// Local arrays that statements below `loop` write, in order.
-  llvm::SmallVector<mlir::Value> writtenIn(mlir::affine::AffineForOp loop) const;
+  /// Local arrays that statements below `loop` write and that a later step, or what follows the steps, goes on with, in
+  /// order.
+  llvm::SmallVector<mlir::Value> handedOn(mlir::affine::AffineForOp loop) const;
+  /// Whether `statement` gives `memref` new values, whatever it held before.
+  static bool replaces(const TileStatement &statement, mlir::Value memref);
 };
 
 /// The program of `tile`; failure with a reason where its body has another form. Sizes are constant.

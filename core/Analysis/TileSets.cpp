@@ -193,11 +193,45 @@ TileSets::TileSets(Block &block, const llvm::SmallMapVector<AffineForOp, int64_t
     if (AffineForOp owner = getForInductionVarOwner(found[i])) {
       add(owner.getLowerBoundOperands());
       add(owner.getUpperBoundOperands());
+    } else if (auto smallest = found[i].getDefiningOp<AffineMinOp>()) {
+      add(smallest.getOperands());
     }
   values.assign(found.begin(), found.end());
 }
 
 TileSets::~TileSets() { isl_ctx_free(ctx); }
+
+/// Adds that the variable at `position` is at least the results of `map`, or at most those less `distance`; `inner`:
+/// variables of loops, which follow `values`. What is not known of is no constraint: the set is larger.
+void TileSets::constrain(isl_set *&set, AffineMap map, ValueRange operands, unsigned position, ArrayRef<Value> inner,
+                         bool isLower, int64_t distance) {
+  SmallVector<Value> inputs(operands);
+  fullyComposeAffineMapAndOperands(&map, &inputs);
+  map = withConstants(map, inputs);
+  SmallVector<unsigned> places;
+  for (Value operand : inputs) {
+    if (getConstantIntValue(operand)) {
+      places.push_back(~0u); // not used by the map
+      continue;
+    }
+    auto in = llvm::find(inner, operand);
+    auto out = llvm::find(values, operand);
+    if (in == inner.end() && out == values.end())
+      return;
+    places.push_back(in != inner.end() ? values.size() + (in - inner.begin()) : out - values.begin());
+  }
+  isl_local_space *space = isl_local_space_from_space(isl_set_get_space(set));
+  for (AffineExpr result : map.getResults()) {
+    isl_aff *bound = toIsl(result, map.getNumDims(), places, space);
+    if (!bound)
+      continue;
+    isl_aff *variable = isl_aff_var_on_domain(isl_local_space_copy(space), isl_dim_set, position);
+    isl_aff *least = isLower ? isl_aff_sub(variable, bound)
+                             : isl_aff_add_constant_si(isl_aff_sub(bound, variable), -distance);
+    set = isl_set_intersect(set, isl_pw_aff_nonneg_set(isl_pw_aff_from_aff(least)));
+  }
+  isl_local_space_free(space);
+}
 
 /// Adds what the bounds of `loop` say of its variable at `position`; `tile`: the iterations of a tile that begins at
 /// the value of `values`; `whole`: it begins that many iterations before the end at least.
@@ -208,32 +242,8 @@ void TileSets::constrain(isl_set *&set, AffineForOp loop, unsigned position, Arr
   auto keep = [&](isl_aff *least) { // least >= 0
     set = least ? isl_set_intersect(set, isl_pw_aff_nonneg_set(isl_pw_aff_from_aff(least))) : set;
   };
-  auto bounds = [&](AffineMap map, ValueRange operands, bool isLower) {
-    SmallVector<Value> inputs(operands);
-    fullyComposeAffineMapAndOperands(&map, &inputs);
-    map = withConstants(map, inputs);
-    SmallVector<unsigned> places;
-    for (Value operand : inputs) {
-      if (getConstantIntValue(operand)) {
-        places.push_back(~0u); // not used by the map
-        continue;
-      }
-      auto in = llvm::find(inner, operand);
-      auto out = llvm::find(values, operand);
-      if (in == inner.end() && out == values.end())
-        return; // not known: no constraint, the set is larger
-      places.push_back(in != inner.end() ? values.size() + (in - inner.begin()) : out - values.begin());
-    }
-    for (AffineExpr result : map.getResults()) {
-      isl_aff *bound = toIsl(result, map.getNumDims(), places, space);
-      if (!bound)
-        continue;
-      isl_aff *difference = isLower ? isl_aff_sub(variable(position), bound) : isl_aff_sub(bound, variable(position));
-      keep(isLower ? difference : isl_aff_add_constant_si(difference, -whole));
-    }
-  };
-  bounds(loop.getLowerBoundMap(), loop.getLowerBoundOperands(), true);
-  bounds(loop.getUpperBoundMap(), loop.getUpperBoundOperands(), false);
+  constrain(set, loop.getLowerBoundMap(), loop.getLowerBoundOperands(), position, inner, /*isLower=*/true, 0);
+  constrain(set, loop.getUpperBoundMap(), loop.getUpperBoundOperands(), position, inner, /*isLower=*/false, whole);
   if (tile) {
     auto first = llvm::find(values, loop.getInductionVar());
     if (first != values.end()) {
@@ -305,6 +315,8 @@ TileRelation TileSets::touched(Operation *access) {
     } else if (auto level = memberOf(value)) {
       domain = isl_set_lower_bound_si(domain, isl_dim_set, i, 0);
       domain = isl_set_upper_bound_si(domain, isl_dim_set, i, *level - 1);
+    } else if (auto smallest = value.getDefiningOp<AffineMinOp>()) {
+      constrain(domain, smallest.getAffineMap(), smallest.getOperands(), i, {}, /*isLower=*/false, /*distance=*/0);
     }
 
   isl_local_space *local = isl_local_space_from_space(isl_space_copy(space));

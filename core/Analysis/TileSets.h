@@ -94,6 +94,8 @@ public:
   bool isAtMost(const TileRelation &relation, mlir::AffineExpr expr, int64_t limit);
 
 private:
+  void constrain(isl_set *&set, mlir::AffineMap map, mlir::ValueRange operands, unsigned position,
+                 llvm::ArrayRef<mlir::Value> inner, bool isLower, int64_t distance);
   void constrain(isl_set *&set, mlir::affine::AffineForOp loop, unsigned position, llvm::ArrayRef<mlir::Value> inner,
                  std::optional<int64_t> tile, int64_t whole = 1);
 

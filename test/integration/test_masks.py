@@ -27,6 +27,7 @@ MASKS = {
                            "%c = arith.cmpi slt, %j, %key : index", lambda i, j: j < i - 5),
     "every second key": ("%two = arith.constant 2 : index\n %r = arith.remui %j, %two : index\n %zero_i = arith.constant 0 : index\n"
                          "%c = arith.cmpi eq, %r, %zero_i : index", lambda i, j: j % 2 + 0 * i == 0),
+    "none": ("%c = arith.constant true", lambda i, j: j + i >= 0),
     "one key": ("%c = arith.cmpi eq, %j, %i : index", lambda i, j: j == i),
 }
 
@@ -144,13 +145,16 @@ LANES = ["nvidia:H200", "nvidia:T4", "amd:MI300X"]
 
 
 @pytest.mark.parametrize("chip", LANES)
-@pytest.mark.parametrize("mask", ["causal", "causal, keys before", "window", "rows without a key", "two windows"])
-def test_masks_on_lanes(tool, tmp_path, chip, mask):
-    """One launch; results as float64; NaN where no key is left."""
-    h, n, d = 2, 128, 32
-    arrays = inputs(h, n, d, np.float16)
+@pytest.mark.parametrize("mask, n, keys, d", [
+    ("causal", 128, 128, 32), ("causal, keys before", 128, 128, 32), ("window", 128, 128, 32), ("rows without a key", 128, 128, 32),
+    ("two windows", 128, 128, 32), ("none", 197, 197, 64), ("none", 64, 197, 80), ("causal", 197, 197, 72), ("window", 100, 133, 40),
+    ("rows without a key", 150, 77, 64), ("two windows", 197, 300, 64)])
+def test_masks_on_lanes(tool, tmp_path, chip, mask, n, keys, d):
+    """One launch; results as float64; NaN where no key is left. Tiles, steps and units that the sizes are no multiples of."""
+    h = 2
+    arrays = inputs(h, n, d, np.float16, keys)
     path = tmp_path / "p.mlir"
-    path.write_text(masked_attention(h, n, d, mask, "f16", narrow_result=True))
+    path.write_text(masked_attention(h, n, d, mask, "f16", keys, narrow_result=True))
     arguments = []
     for i, value in enumerate(arrays):
         np.save(tmp_path / f"{i}.npy", value)

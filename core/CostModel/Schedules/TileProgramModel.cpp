@@ -103,7 +103,7 @@ public:
 
 private:
   int64_t registersOf(const TileProgramPlan &plan) const;
-  int64_t words(const TileProgramPlan &plan, Type element, int64_t columns) const;
+  int64_t words(const TileProgramPlan &plan, const TileArray &array, int64_t columns) const;
 
   const TileProgram &program;
   int64_t blocks;
@@ -125,12 +125,14 @@ private:
 bool TileProgramPlanner::computes(const MatrixUnit &unit, bool transposed) const {
   int64_t columns = transposed ? unit.m : unit.n;
   for (const auto &[op, statement] : program.statements) {
-    if (statement.col && statement.columns() % columns != 0)
-      return false;
     if (statement.kind != TileStatement::Kind::Contraction)
       continue;
-    if (!computesOnLanes(unit, oriented(statement, transposed), hierarchy, freedom.fast) ||
-        *statement.nest.tripCounts[statement.k] % unit.k != 0)
+    if (!computesOnLanes(unit, oriented(statement, transposed), hierarchy, freedom.fast))
+      return false;
+    // Copies that run ahead say of one dimension what is behind the last step.
+    const TileSteps *steps = program.stepsAround(op);
+    if (steps && steps->most > 1 && !llvm::isPowerOf2_64(statement.columns()) &&
+        !llvm::isPowerOf2_64(statement.depth()))
       return false;
     if (!program.local(statement.ofRows().access.memref))
       continue;
@@ -145,11 +147,12 @@ bool TileProgramPlanner::computes(const MatrixUnit &unit, bool transposed) const
   return true;
 }
 
-/// Registers of a lane for `columns` columns of all rows of its subgroup.
-int64_t TileProgramPlanner::words(const TileProgramPlan &plan, Type element, int64_t columns) const {
-  int64_t each = columns == 1 ? layoutOfRows(plan.unit->c.layout, plan.transposed).numElements()
-                              : columns / plan.columnsOfUnit() * plan.unit->c.layout.numElements();
-  return llvm::divideCeil(plan.unitRows * each * elementBytes(element), 4);
+/// Registers of a lane for so many columns of `array`, for all rows of its subgroup.
+int64_t TileProgramPlanner::words(const TileProgramPlan &plan, const TileArray &array, int64_t columns) const {
+  int64_t each = array.columns == 1
+                     ? layoutOfRows(plan.unit->c.layout, plan.transposed).numElements()
+                     : plan.unitsAlong(columns, array.isOperand) * plan.unit->c.layout.numElements();
+  return llvm::divideCeil(plan.unitRows * each * elementBytes(array.element), 4);
 }
 
 /// The most registers that are in use at one statement.
@@ -160,16 +163,22 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
   struct Live {
     size_t first, last;
     int64_t words;
+    Value memref;
   };
-  llvm::MapVector<Value, Live> live;
+  SmallVector<Live> live;
+  llvm::DenseMap<Value, size_t> current; // in `live`: new values live anew
   int64_t fragments = 0;
   std::map<const TileSteps *, int64_t> operands; // rows that are loaded before steps
   for (auto [i, each] : llvm::enumerate(order)) {
     const TileStatement &statement = *each.second;
     for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores))
       if (const TileArray *array = program.local(access.memref)) {
-        auto found = live.try_emplace(access.memref, Live{i, i, words(plan, array->element, array->columns)}).first;
-        found->second.last = i;
+        auto [found, isNew] = current.try_emplace(access.memref, live.size());
+        if (isNew || TileProgram::replaces(statement, access.memref)) {
+          found->second = live.size();
+          live.push_back({i, i, words(plan, *array, array->columns), access.memref});
+        }
+        live[found->second].last = i;
       }
     if (statement.kind != TileStatement::Kind::Contraction)
       continue;
@@ -181,22 +190,30 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
     fragments = std::max(fragments, 2 * registers(columns));
     if (!program.local(statement.ofRows().access.memref))
       operands[program.stepsAround(each.first)] +=
-          plan.unitRows * *statement.nest.tripCounts[statement.k] / plan.unit->k * registers(rows);
+          plan.unitRows * plan.depthOf(statement) * registers(rows);
   }
   // What steps hand to each other lives in all of them.
   for (const auto &[loop, mostSteps, mean] : program.steps)
-    for (Value memref : program.writtenIn(loop)) {
-      Live &own = live[memref];
-      bool before = !AffineForOp(loop)->isAncestor(order[own.first].first);
-      if (before)
-        for (auto [i, each] : llvm::enumerate(order))
-          if (AffineForOp(loop)->isAncestor(each.first))
-            own.last = std::max(own.last, i);
+    for (Value memref : program.handedOn(loop)) {
+      Live all{order.size(), 0, words(plan, *program.local(memref), program.local(memref)->columns), memref};
+      for (auto [i, each] : llvm::enumerate(order))
+        if (AffineForOp(loop)->isAncestor(each.first)) {
+          all.first = std::min(all.first, i);
+          all.last = i;
+        }
+      // Where it lives already, it needs no other registers.
+      for (Live &own : live)
+        if (own.words && own.memref == memref && own.first <= all.last && all.first <= own.last) {
+          all.first = std::min(own.first, all.first);
+          all.last = std::max(own.last, all.last);
+          own.words = 0;
+        }
+      live.push_back(all);
     }
   int64_t most = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     int64_t sum = 0, born = 0, dies = 0;
-    for (const auto &[memref, own] : live)
+    for (const Live &own : live)
       if (own.first <= i && i <= own.last) {
         sum += own.words;
         born += own.first == i ? own.words : 0;
@@ -234,7 +251,8 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
   for (const auto &[op, statement] : program.statements) {
     const TileSteps *steps = program.stepsAround(op);
     Part &part = parts[steps];
-    double elements = double(plan.unitRows * plan.rowsOfUnit()) * statement.columns() / hierarchy.lanes;
+    int64_t along = plan.unitsOf(statement), columns = statement.col ? along * plan.columnsOfUnit() : 1;
+    double elements = double(plan.unitRows * plan.rowsOfUnit() * columns) / hierarchy.lanes;
     if (statement.kind != TileStatement::Kind::Contraction) {
       for (Operation &each : statement.nest.body->without_terminator())
         if (!isa<AffineLoadOp, AffineStoreOp>(each))
@@ -244,8 +262,8 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
           part.instructions += elements;
       continue;
     }
-    int64_t depth = *statement.nest.tripCounts[statement.k], units = depth / unit.k;
-    int64_t along = statement.columns() / plan.columnsOfUnit();
+    const int64_t units = plan.depthOf(statement), depth = plan.stagedDepth(statement);
+    const int64_t staged = plan.stagedColumns(statement);
     double products = double(plan.unitRows * along * units);
     part.products += products * unit.issue;
     const UnitOperand &own = plan.transposed ? unit.a : unit.b;
@@ -264,7 +282,7 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
     whole.kDim = statement.k;
     (plan.transposed ? whole.subgroupsN : whole.subgroupsM) = plan.subgroups;
     (plan.transposed ? whole.tilesN : whole.tilesM) = plan.unitRows;
-    (plan.transposed ? whole.tilesM : whole.tilesN) = along;
+    (plan.transposed ? whole.tilesM : whole.tilesN) = staged / plan.columnsOfUnit();
     whole.depth = depth;
     whole.stages = steps && steps->most > 1 ? plan.stages : 1;
     StagedTiles &tiles = known->tiles;
@@ -272,7 +290,7 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
     StagedTile tile;
     double meets = tiles.arrange(operand, tile);
     tile.over = false;
-    int64_t bytes = statement.columns() * depth * elementBytes(statement.ofColumns().element);
+    int64_t bytes = staged * depth * elementBytes(statement.ofColumns().element);
     part.reads += double(along * units * loadedElements(own)) * double(tiles.elementBytes()) * meets;
     part.copied += double(bytes) * meets;
     // Lanes copy pieces, each with what its address and its check take.

@@ -24,6 +24,7 @@
 
 #include "core/Analysis/TileProgram.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace tilewright {
 
@@ -40,6 +41,29 @@ struct TileProgramPlan {
   /// Rows and columns of one fragment, as the program counts them.
   int64_t rowsOfUnit() const { return transposed ? unit->n : unit->m; }
   int64_t columnsOfUnit() const { return transposed ? unit->m : unit->n; }
+  /// Units that `columns` take: those that a contraction goes on with fill its operand.
+  int64_t unitsAlong(int64_t columns, bool isOperand) const {
+    int64_t together = isOperand ? std::max(unit->k, columnsOfUnit()) : columnsOfUnit();
+    return llvm::divideCeil(columns, together) * (together / columnsOfUnit());
+  }
+  int64_t unitsOf(const TileStatement &statement) const {
+    return unitsAlong(statement.columns(), statement.isOperand);
+  }
+  /// Columns and iterations of the sum that a stage of a contraction's buffer has: lanes share out powers of two.
+  int64_t stagedColumns(const TileStatement &statement) const {
+    return llvm::PowerOf2Ceil(unitsOf(statement) * columnsOfUnit());
+  }
+  int64_t stagedDepth(const TileStatement &statement) const {
+    return llvm::PowerOf2Ceil(depthOf(statement) * unit->k);
+  }
+  /// Units along the sum of a contraction.
+  int64_t depthOf(const TileStatement &statement) const { return llvm::divideCeil(statement.depth(), unit->k); }
+  /// Whether units compute more columns than there are.
+  bool hasFewerColumns(const TileStatement &statement) const {
+    return statement.col && unitsOf(statement) * columnsOfUnit() != statement.columns();
+  }
+  /// Whether the last unit along the sum has more iterations than there are.
+  bool endsInUnit(const TileStatement &statement) const { return statement.depth() % unit->k != 0; }
   /// Units along `units` of the columns whose operands are loaded as one: 16 bytes of a lane.
   int64_t columnsTogether(int64_t units) const;
   llvm::json::Object toJSON() const;

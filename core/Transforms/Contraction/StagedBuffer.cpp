@@ -55,7 +55,7 @@ Value StagedBuffer::copy(IterationSpace &space, StagedPlace at, int64_t block) c
   shape[freePlace] = width;
   shape[kPlace] = depth;
   left[freePlace] = at.freeLeft ? at.freeLeft : space.extent(freeDim) - at.free;
-  left[kPlace] = space.extent(kDim) - at.k;
+  left[kPlace] = at.kLeft ? at.kLeft : space.extent(kDim) - at.k;
   AffineMap validMap;
   SmallVector<Value> validOperands;
   if (!at.freeEnds || !at.kEnds) {

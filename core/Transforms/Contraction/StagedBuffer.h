@@ -25,7 +25,7 @@ struct StagedPlace {
   mlir::AffineExpr free, k, stage;      // position of the free dimension and of the sum; stage that is filled
   bool freeEnds = false, kEnds = false; // the copy lies inside along it
   bool wholeVectors = false;            // vectors at the end may go over the end of a row, into the next one
-  mlir::AffineExpr freeLeft = {}; // elements along the free dimension that exist; null: those up to the loop's end
+  mlir::AffineExpr freeLeft = {}, kLeft = {}; // elements along it that exist; null: those up to the loop's end
 };
 
 /// An operand of a contraction in a block's memory.

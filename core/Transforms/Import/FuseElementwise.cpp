@@ -30,6 +30,8 @@ namespace {
 
 /// A body larger than this gains no more from fusion, and its registers would spill.
 constexpr size_t kMaxBodyOps = 64;
+/// Operations of a body without inputs that each user computes again.
+constexpr size_t kMostIndexOps = 12;
 
 /// The argument of the body that `value` is, seen through casts; null if it is computed.
 BlockArgument argumentBehindCasts(Value value) {
@@ -79,12 +81,20 @@ bool readsTensors(linalg::GenericOp op) {
   return llvm::any_of(*op.getBody(), [](Operation &inner) { return isa<tensor::ExtractOp>(inner); });
 }
 
+/// Whether the elements follow from their indices alone, in a few operations: rather computed again than stored.
+bool isOfIndices(linalg::GenericOp op) {
+  return op.getNumDpsInputs() == 0 && op.getNumReductionLoops() == 0 && op.hasPureTensorSemantics() &&
+         op.getBody()->getOperations().size() <= kMostIndexOps && !readsTensors(op) &&
+         llvm::all_of(op.getRegionOutputArgs(), [](BlockArgument held) { return held.use_empty(); });
+}
+
 /// Gives each use of a producer that only moves data a producer of its own, so that it can move into every user.
 /// Backwards, so that chains of such producers are copied from their ends.
 void duplicateDataMovement(func::FuncOp function) {
   SmallVector<linalg::GenericOp> producers;
   function.walk([&](linalg::GenericOp op) {
-    if (op.hasPureTensorSemantics() && op->getNumResults() == 1 && op.getNumReductionLoops() == 0 && isDataMovement(op))
+    if (op.hasPureTensorSemantics() && op->getNumResults() == 1 && op.getNumReductionLoops() == 0 &&
+        (isDataMovement(op) || isOfIndices(op)))
       producers.push_back(op);
   });
   for (linalg::GenericOp producer : llvm::reverse(producers)) {
@@ -101,6 +111,27 @@ void duplicateDataMovement(func::FuncOp function) {
   }
 }
 
+/// Views of what follows from indices follow from other indices: no reshape keeps it from its users.
+LogicalResult reshapeIndices(func::FuncOp function) {
+  SmallVector<OpOperand *> views;
+  function.walk([&](tensor::ExpandShapeOp view) {
+    auto producer = view.getSrc().getDefiningOp<linalg::GenericOp>();
+    if (producer && isOfIndices(producer) && !producer->hasOneUse())
+      views.push_back(&view.getSrcMutable());
+  });
+  for (OpOperand *use : views) {
+    Operation *producer = use->get().getDefiningOp();
+    use->set(OpBuilder(producer).clone(*producer)->getResult(cast<OpResult>(use->get()).getResultNumber()));
+  }
+  RewritePatternSet patterns(function.getContext());
+  linalg::populateFoldReshapeOpsByExpansionPatterns(patterns, [](OpOperand *operand) {
+    auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+    return producer && isa<tensor::ExpandShapeOp>(operand->getOwner()) && isOfIndices(producer);
+  });
+  affine::AffineApplyOp::getCanonicalizationPatterns(patterns, function.getContext());
+  return applyPatternsGreedily(function, std::move(patterns));
+}
+
 /// The control function: whether the producer of `operand` moves into its owner.
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
@@ -111,7 +142,7 @@ bool shouldFuse(OpOperand *operand) {
     return false;
   if (producer.getBody()->getOperations().size() + consumer.getBody()->getOperations().size() > kMaxBodyOps)
     return false;
-  bool cheap = isDataMovement(producer);
+  bool cheap = isDataMovement(producer) || isOfIndices(producer);
   if (isSumOfProducts(consumer)) {
     // A narrowing cast or an index would hide the product's operands; widening casts and views do not.
     return cheap &&
@@ -129,6 +160,8 @@ bool shouldFuse(OpOperand *operand) {
 struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
+    if (failed(reshapeIndices(getOperation())))
+      return signalPassFailure();
     duplicateDataMovement(getOperation());
     RewritePatternSet patterns(context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);

@@ -126,7 +126,7 @@ def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
   let description = [{
     Element-wise producers move into element-wise consumers and into reductions that are not contractions, when the
     producer has one user and is computed once per element there. Cheap producers (fills, casts, transpositions,
-    broadcasts) move into every element-wise user. Into a contraction only producers without arithmetic move.
+    broadcasts, a few operations on indices alone, also behind a view) move into every element-wise user. Into a contraction only producers without arithmetic move.
     Values that initialise a reduction stay.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",

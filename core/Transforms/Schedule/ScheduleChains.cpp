@@ -105,17 +105,19 @@ private:
 };
 } // namespace
 
-/// Tiles of rows for blocks, each with steps along what the nests sum over: powers of two that divide both, the last
-/// loop of more than one iteration before that of the columns.
+/// Tiles of rows for blocks, each with steps along what the nests sum over: powers of two, the last loop of more than
+/// one iteration before that of the columns. Where some divide the sizes only those: others compute more than there is.
 std::vector<Tiling> ChainScheduler::tilingsOfBlocks(const NestRange &range) const {
   std::vector<Tiling> result;
   const Nest &last = range.analysed.back();
   if (range.cuts.empty() || !times.options.mayReassociate) // steps add up in another order
     return result;
   int64_t longest = longestSum(range.analysed), rows = *last.tripCounts[range.cuts.back()];
-  for (int64_t tile = fewestRows; tile <= mostRows && rows % tile == 0; tile *= 2)
-    for (int64_t step = shortestStep; step <= longestStep && step < longest && longest % step == 0; step *= 2)
-      result.push_back({unsigned(range.cuts.size() - 1), tile, step, 0, 0, {}});
+  const bool rowsDivide = rows % fewestRows == 0, stepsDivide = longest % shortestStep == 0;
+  for (int64_t tile = fewestRows; tile <= mostRows && tile < 2 * rows; tile *= 2)
+    for (int64_t step = shortestStep; step <= longestStep && step < longest; step *= 2)
+      if ((!rowsDivide || rows % tile == 0) && (!stepsDivide || longest % step == 0))
+        result.push_back({unsigned(range.cuts.size() - 1), tile, step, 0, 0, {}});
   return result;
 }
 

@@ -166,8 +166,12 @@ void StepWriter::nest(OpBuilder &builder, ArrayRef<unsigned> loops, Body body) {
   positions.clear();
   emitted.clear();
   for (unsigned loop : loops) {
-    int64_t count = inStep && loop == chain.common ? size : chain.loops[loop].trips;
-    auto each = AffineForOp::create(inner, loc, 0, count);
+    const DependentReductions::Loop &own = chain.loops[loop];
+    AffineMap bound = inner.getConstantAffineMap(inStep && loop == chain.common ? size : own.trips);
+    if (own.bound)
+      bound = inner.getSymbolIdentityMap();
+    auto each = AffineForOp::create(inner, loc, {}, inner.getConstantAffineMap(0),
+                                    own.bound ? ValueRange(own.bound) : ValueRange(), bound);
     positions[loop] = each.getInductionVar();
     inner = OpBuilder::atBlockBegin(each.getBody());
   }
@@ -598,10 +602,14 @@ void StepWriter::writeSteps(OpBuilder &builder) {
   whole = trips / step;
   inStep = true;
   size = step;
-  for (const StepRange &range : rangesOf(chain, boundSteps(chain, conditions, step), whole))
+  const StepBounds bounds = boundSteps(chain, conditions, step);
+  for (const StepRange &range : rangesOf(chain, bounds, whole))
     writeLoop(builder, range);
   size = trips % step;
-  if (size)
+  std::optional<StepRange> last = rangeOfLast(chain, bounds, whole);
+  if (size && last)
+    writeLoop(builder, *last);
+  else if (size)
     writeStep(builder);
   inStep = false;
   for (unsigned number = 0; number < chain.bases.size(); ++number) {

@@ -16,6 +16,7 @@
 #include "core/Analysis/TileSets.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -101,7 +102,9 @@ std::pair<AffineMap, SmallVector<Value>> SliceWriter::overTile(AffineExpr expr) 
 }
 
 void SliceWriter::write() {
-  Operation *front = &tile.front();
+  Operation *front = &tile.front(); // behind the numbers of the tile
+  while (isMemoryEffectFree(front) && front->getNumRegions() == 0 && !front->hasTrait<OpTrait::IsTerminator>())
+    front = front->getNextNode();
   OpBuilder builder(front);
   IRMapping mapping;
   for (auto [dim, each] : llvm::enumerate(nest.loops)) {

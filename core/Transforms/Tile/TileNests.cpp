@@ -131,7 +131,8 @@ Value ChainTiler::memberOf(OpBuilder &builder, unsigned nth) {
   Location loc = chain.front().getLoc();
   SmallVector<int64_t> counts;
   for (unsigned d : order)
-    if (int64_t count = chain[d].getConstantUpperBound() / cutOf(d).getTile(); count > 1 || d == order[nth])
+    if (int64_t count = llvm::divideCeil(chain[d].getConstantUpperBound(), cutOf(d).getTile());
+        count > 1 || d == order[nth])
       counts.push_back(d == order[nth] ? -count : count);
   auto own = llvm::find_if(counts, [](int64_t count) { return count < 0; });
   if (*own == -1) // slices of other nests begin at 0, too
@@ -189,7 +190,17 @@ void ChainTiler::points(OpBuilder &builder, unsigned d, IRMapping &mapping) {
     mapping.map(loop.getInductionVar(), starts[d]);
     return points(builder, d + 1, mapping);
   }
-  if (cut && !last[d]) {
+  if (cut && isGrid && cut.getSpread() && loop.getConstantUpperBound() % cut.getTile() != 0) {
+    // One of the members has a smaller tile.
+    AffineExpr whole = builder.getAffineConstantExpr(cut.getTile());
+    AffineExpr rest = bound.getResult(0) - builder.getAffineDimExpr(0) * cut.getTile();
+    AffineMap sizes = AffineMap::get(1, 0, {whole, rest}, builder.getContext());
+    OpBuilder outside = OpBuilder::atBlockBegin(starts[d].getParentBlock());
+    if (Operation *start = starts[d].getDefiningOp())
+      outside.setInsertionPointAfter(start);
+    bound = builder.getSymbolIdentityMap();
+    operands.assign(1, AffineMinOp::create(outside, loop.getLoc(), sizes, starts[d]));
+  } else if (cut && !last[d]) {
     bound = AffineMap::getConstantMap(cut.getTile(), builder.getContext());
     operands.clear();
   } else if (cut) {
@@ -320,7 +331,7 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
 }
 
 /// How many tiles each loop that is cut has, in the schedule's order, where all are spread and each member has one
-/// tile; nothing otherwise.
+/// tile, the last one perhaps a smaller one; nothing otherwise.
 static SmallVector<int64_t> gridOf(Operation *last, tile::ScheduleAttr schedule) {
   SmallVector<int64_t> counts;
   int64_t all = 1;
@@ -328,9 +339,8 @@ static SmallVector<int64_t> gridOf(Operation *last, tile::ScheduleAttr schedule)
     last->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
       if (numberOf(loop, numberAttr) != cut.getLoop())
         return;
-      bool isWhole =
-          cut.getSpread() && loop.hasConstantUpperBound() && loop.getConstantUpperBound() % cut.getTile() == 0;
-      counts.push_back(isWhole ? loop.getConstantUpperBound() / cut.getTile() : 0);
+      bool isKnown = cut.getSpread() && loop.hasConstantUpperBound();
+      counts.push_back(isKnown ? llvm::divideCeil(loop.getConstantUpperBound(), cut.getTile()) : 0);
       all *= counts.back();
     });
   if (counts.size() != schedule.getLoops().size() || all != schedule.getMembers() || !schedule.getPlacements().empty())

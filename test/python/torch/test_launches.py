@@ -30,11 +30,22 @@ def soft_cap(q, k, v):
     return soft(50 * torch.tanh((q @ k.transpose(-1, -2)).float() / 400), v)
 
 
+def window(q, k, v):
+    at = torch.arange(128)
+    far = (at[:, None] - at[None, :]).abs() > 16
+    return soft((q @ k.transpose(-1, -2)).float().masked_fill(far, -torch.inf) / 8, v)
+
+
 HEADS = [(1, 2, 128, 64)] * 3
+PATCHES = [(1, 3, 197, 64)] * 3
 FEW = [(2, 128, 64)] * 3
 CASES = {
     "plain": (lambda q, k, v: attention(q, k, v), HEADS),
     "causal": (lambda q, k, v: attention(q, k, v, is_causal=True), HEADS),
+    "197 tokens": (lambda q, k, v: attention(q, k, v), PATCHES),
+    "197 tokens, causal": (lambda q, k, v: attention(q, k, v, is_causal=True), PATCHES),
+    "80 features": (lambda q, k, v: attention(q, k, v), [(1, 2, 128, 80)] * 3),
+    "window": (window, FEW),
     "more keys": (lambda q, k, v: attention(q, k, v), [(1, 2, 128, 64)] + [(1, 2, 256, 64)] * 2),
     "groups": (lambda q, k, v: attention(q, k, v, enable_gqa=True), [(1, 4, 128, 64)] + [(1, 2, 128, 64)] * 2),
     "causal groups": (lambda q, k, v: attention(q, k, v, enable_gqa=True, is_causal=True),

@@ -74,3 +74,44 @@ func.func @reduction(%a: tensor<4x8xf32>) -> tensor<4xf32> {
   %r = linalg.reduce { arith.addf } ins(%x : tensor<4x8xf32>) outs(%g : tensor<4xf32>) dimensions = [1]
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// Arrays of numbers are computed where they are read, also through views.
+// CHECK-LABEL: func.func @numbers
+// CHECK-NOT:     tensor.expand_shape
+// CHECK:         linalg.generic {{.*}} ins(%arg0 :
+// CHECK-DAG:       linalg.index 0
+// CHECK-DAG:       linalg.index 1
+// CHECK:           arith.cmpi
+// CHECK:           arith.select
+// CHECK-NOT:     linalg.generic
+func.func @numbers(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %none = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xi32>
+  %n = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%e : tensor<8xi32>) {
+  ^bb0(%o: i32):
+    %i = linalg.index 0 : index
+    %c = arith.index_cast %i : index to i32
+    linalg.yield %c : i32
+  } -> tensor<8xi32>
+  %e4 = tensor.empty() : tensor<4xi32>
+  %m = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%e4 : tensor<4xi32>) {
+  ^bb0(%o: i32):
+    %i = linalg.index 0 : index
+    %c = arith.index_cast %i : index to i32
+    linalg.yield %c : i32
+  } -> tensor<4xi32>
+  %rows = tensor.expand_shape %m [[0, 1]] output_shape [4, 1] : tensor<4xi32> into tensor<4x1xi32>
+  %columns = tensor.expand_shape %n [[0, 1]] output_shape [1, 8] : tensor<8xi32> into tensor<1x8xi32>
+  %f = tensor.empty() : tensor<4x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, 0)>, affine_map<(d0, d1) -> (0, d1)>,
+                                        affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %rows, %columns : tensor<4x8xf32>, tensor<4x1xi32>, tensor<1x8xi32>) outs(%f : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %i: i32, %j: i32, %o: f32):
+    %c = arith.cmpi sle, %j, %i : i32
+    %s = arith.select %c, %a, %none : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}

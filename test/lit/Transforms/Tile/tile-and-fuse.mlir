@@ -137,3 +137,32 @@ func.func @flattened(%a: memref<4x8xf32>, %b: memref<32xf32>) {
   }
   return
 }
+
+// -----
+
+// Each member of a grid has one tile, the last of each loop a smaller one; so have the nests before it.
+// CHECK-DAG: #[[ROWS:.*]] = affine_map<(d0) -> (4, d0 * -4 + 10)>
+// CHECK-LABEL: func.func @smaller_tiles
+// CHECK:         tile.parallel (%[[H:.*]], %[[T:.*]]) to (2, 3) level "block"
+// CHECK:           %[[N:.*]] = affine.min #[[ROWS]](%[[T]])
+// CHECK:           affine.for %[[I:.*]] = 0 to %[[N]] {
+// CHECK:             affine.load %arg0
+// CHECK:           affine.for %[[I:.*]] = 0 to %[[N]] {
+// CHECK:             affine.store %{{.*}}, %arg1[symbol(%[[H]]), %[[I]] + symbol(%[[T]]) * 4]
+func.func @smaller_tiles(%a: memref<2x10xf32>, %b: memref<2x10xf32>) {
+  %t = memref.alloc() : memref<2x10xf32>
+  affine.for %h = 0 to 2 {
+    affine.for %i = 0 to 10 {
+      %x = affine.load %a[%h, %i] : memref<2x10xf32>
+      %y = arith.negf %x : f32
+      affine.store %y, %t[%h, %i] : memref<2x10xf32>
+    }
+  } {tile.schedule = #tile.schedule<level = "block", members = 6, ops = 2, loops = [<loop = 2, tile = 1, spread = true>, <loop = 3, tile = 4, spread = true>]>}
+  affine.for %h = 0 to 2 {
+    affine.for %i = 0 to 10 {
+      %x = affine.load %t[%h, %i] : memref<2x10xf32>
+      affine.store %x, %b[%h, %i] : memref<2x10xf32>
+    }
+  }
+  return
+}

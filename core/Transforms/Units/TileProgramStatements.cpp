@@ -1,0 +1,359 @@
+//===- TileProgramStatements.cpp - Statements of a tile on fragments ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Maps, reductions and the rows of contractions: what one nest becomes for each unit
+/// of a subgroup's rows.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/ElementType.h"
+#include "core/Transforms/Units/TileProgramWriter.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+TileProgramWriter::Place::Place(TileProgramWriter &emitter, const TileStatement &statement)
+    : space(emitter.builder, emitter.loc) {
+  for (AffineForOp loop : statement.nest.loops)
+    space.addDimension(loop);
+  row = space.define(emitter.subgroup) * (emitter.p.unitRows * emitter.p.rowsOfUnit());
+}
+
+/// A fragment of sums, or what its rows have once.
+tile::FragmentType TileProgramWriter::typeOf(Type element, bool hasColumns) const {
+  if (hasColumns)
+    return tile::FragmentType::get(unit.m, unit.n, element, unit.c.layout);
+  return tile::FragmentType::get(p.transposed ? 1 : unit.m, p.transposed ? unit.n : 1, element,
+                                 layoutOfRows(unit.c.layout, p.transposed));
+}
+
+tile::FragmentType TileProgramWriter::operandType(const UnitOperand &own, const ContractionOperand &operand) const {
+  Type element = own.element == ElementKind::TF32 ? operand.element : elementType(own.element, loc.getContext());
+  return tile::FragmentType::get(own.rows, own.cols, element, own.layout);
+}
+
+/// `access` in the loops that are being written, `steps` iterations of `ahead` later.
+Access TileProgramWriter::now(const Access &access, AffineForOp ahead, int64_t steps) const {
+  Access result = access;
+  SmallVector<AffineExpr> dims, symbols;
+  MLIRContext *context = loc.getContext();
+  for (unsigned d = 0; d < access.map.getNumDims(); ++d)
+    dims.push_back(getAffineDimExpr(d, context));
+  for (auto [i, symbol] : llvm::enumerate(result.symbols)) {
+    AffineExpr own = getAffineSymbolExpr(i, context);
+    symbols.push_back(ahead && symbol == ahead.getInductionVar() ? own + steps : own);
+    symbol = values.lookupOrDefault(symbol);
+  }
+  result.map = access.map.replaceDimsAndSymbols(dims, symbols, dims.size(), symbols.size());
+  return result;
+}
+
+/// Where the elements of a fragment lie whose columns go along loop `along` of the statement.
+AffineMap TileProgramWriter::elementsOf(const Access &access, const TileStatement &statement, unsigned along) const {
+  MLIRContext *context = loc.getContext();
+  AffineExpr row = getAffineDimExpr(p.transposed ? 1 : 0, context),
+             column = getAffineDimExpr(p.transposed ? 0 : 1, context);
+  SmallVector<AffineExpr> results;
+  for (AffineExpr index : access.map.getResults()) {
+    AffineExpr result = row * *linearCoefficient(index, statement.row);
+    if (along != statement.row)
+      result = result + column * *linearCoefficient(index, along);
+    results.push_back(result);
+  }
+  return AffineMap::get(2, 0, results, context);
+}
+
+/// A global array: the fragment that is loaded, or stored where `stored` is one.
+Value TileProgramWriter::accessed(const TileStatement &statement, const Access &access, tile::FragmentType type,
+                                  int64_t row, int64_t column, Value stored) {
+  Place place(*this, statement);
+  place.space.at[statement.row] = place.row + row * p.rowsOfUnit();
+  if (statement.col)
+    place.space.at[*statement.col] = constant(column * p.columnsOfUnit());
+  auto [map, operands] = place.space.address(now(access));
+  unsigned along = statement.col.value_or(statement.row);
+  auto elements = AffineMapAttr::get(elementsOf(access, statement, along));
+  SmallVector<Value> validOperands;
+  AffineMapAttr valid = validOf(place, statement, along, p.hasFewerColumns(statement), validOperands);
+  if (!stored)
+    return tile::LoadOp::create(builder, loc, type, access.memref, operands, AffineMapAttr::get(map), elements, valid,
+                                validOperands);
+  tile::StoreOp::create(builder, loc, stored, access.memref, operands, AffineMapAttr::get(map), elements, valid,
+                        validOperands, UnitAttr());
+  return {};
+}
+
+/// How many rows and columns of the fragment at `place` there are, where loop `along` is that of the columns; null:
+/// all. `endsAlong`: not all of those.
+AffineMapAttr TileProgramWriter::validOf(Place &place, const TileStatement &statement, unsigned along, bool endsAlong,
+                                         SmallVectorImpl<Value> &operands) const {
+  if (!statement.hasFewerRows() && !endsAlong)
+    return {};
+  auto left = [&](unsigned d) { return place.space.extent(d) - place.space.at[d]; };
+  AffineExpr rows = left(statement.row), columns = along == statement.row ? constant(1) : left(along);
+  if (!statement.hasFewerRows())
+    rows = constant(std::max(unit.m, unit.n));
+  if (along != statement.row && !endsAlong)
+    columns = constant(std::max({unit.m, unit.n, unit.k}));
+  return place.space.validAttr(p.transposed ? columns : rows, p.transposed ? rows : columns, operands);
+}
+
+/// `fragment`, of the unit at `column`, with `other` beyond the last one of `columns`.
+Value TileProgramWriter::withoutMissing(Value fragment, int64_t column, int64_t columns, TypedAttr other) {
+  int64_t left = columns - column * p.columnsOfUnit();
+  if (left >= p.columnsOfUnit())
+    return fragment;
+  if (left <= 0)
+    return tile::BroadcastOp::create(builder, loc, fragment.getType(), arith::ConstantOp::create(builder, loc, other));
+  Value numbers = tile::IndexOp::create(builder, loc, typeOf(builder.getI32Type(), true), p.transposed ? 0 : 1);
+  return tile::MapOp::create(builder, loc, fragment.getType(), ValueRange{fragment, numbers},
+                             [&](OpBuilder &inner, Location where, ValueRange arguments) {
+                               Value end = arith::ConstantIntOp::create(inner, where, left, /*width=*/32);
+                               Value exists =
+                                   arith::CmpIOp::create(inner, where, arith::CmpIPredicate::slt, arguments[1], end);
+                               Value none = arith::ConstantOp::create(inner, where, other);
+                               Value kept = arith::SelectOp::create(inner, where, exists, arguments[0], none);
+                               tile::YieldOp::create(inner, where, kept);
+                             })
+      .getResult(0);
+}
+
+/// What a load of a statement is for the unit at `row` and `column`.
+Value TileProgramWriter::argument(const TileStatement &statement, const Access &load, int64_t row, int64_t column) {
+  Type element = cast<MemRefType>(load.memref.getType()).getElementType();
+  tile::FragmentType type = typeOf(element, statement.col.has_value());
+  const TileArray *array = program.local(load.memref);
+  if (!array)
+    return accessed(statement, load, type, row, column, {});
+  ArrayRef<Value> fragments = held[load.memref];
+  if (array->columns > 1)
+    return fragments[row * (int64_t(fragments.size()) / p.unitRows) + column];
+  if (!statement.col)
+    return fragments[row];
+  return tile::BroadcastOp::create(builder, loc, type, fragments[row]);
+}
+
+/// The number `value`, a loop's own or an affine.apply of some, for the unit at `row` and `column`.
+TileProgramWriter::Number TileProgramWriter::numberOf(const TileStatement &statement, Value value, int64_t row,
+                                                      int64_t column) {
+  AffineMap map = AffineMap::getMultiDimIdentityMap(1, loc.getContext());
+  SmallVector<Value> operands{value};
+  if (auto apply = value.getDefiningOp<AffineApplyOp>()) {
+    map = apply.getAffineMap();
+    operands = llvm::to_vector_of<Value>(apply.getMapOperands());
+  }
+  Place place(*this, statement);
+  place.space.at[statement.row] = place.row + row * p.rowsOfUnit();
+  if (statement.col)
+    place.space.at[*statement.col] = constant(column * p.columnsOfUnit());
+  Number result{value, {}, 0, 0};
+  SmallVector<AffineExpr> dims, symbols;
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    auto &to = i < map.getNumDims() ? dims : symbols;
+    auto loop =
+        llvm::find_if(statement.nest.loops, [&](AffineForOp each) { return each.getInductionVar() == operand; });
+    if (loop == statement.nest.loops.end()) {
+      to.push_back(place.space.define(values.lookupOrDefault(operand)));
+      continue;
+    }
+    unsigned d = loop - statement.nest.loops.begin();
+    int64_t factor = *linearCoefficient(map.getResult(0), i);
+    if (d == statement.row)
+      result.perRow += factor;
+    else if (statement.col == d)
+      result.perColumn += factor;
+    to.push_back(place.space.at[d]);
+  }
+  Value first = place.space.value(map.getResult(0).replaceDimsAndSymbols(dims, symbols));
+  result.first = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), first);
+  return result;
+}
+
+/// `results`, values of the statement's body, for the unit at `row` and `column`.
+SmallVector<Value> TileProgramWriter::compute(const TileStatement &statement, ArrayRef<Value> results, int64_t row,
+                                              int64_t column) {
+  // Only what they follow from.
+  llvm::SmallSetVector<Operation *, 16> needed;
+  SmallVector<Value> open(results);
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op && op->getBlock() == statement.nest.body && needed.insert(op))
+      llvm::append_range(open, op->getOperands());
+  }
+  SmallVector<Value> inputs, loaded;
+  for (const Access &load : statement.nest.loads)
+    if (needed.contains(load.op)) {
+      inputs.push_back(argument(statement, load, row, column));
+      loaded.push_back(load.op->getResult(0));
+    }
+  // Numbers of iterations are of 32 bits in lanes.
+  SmallVector<Number> numbers;
+  auto isLoop = [&](Value value) {
+    return llvm::any_of(statement.nest.loops, [&](AffineForOp loop) { return loop.getInductionVar() == value; });
+  };
+  for (Operation *op : needed) {
+    if (isa<AffineApplyOp>(op))
+      numbers.push_back(numberOf(statement, op->getResult(0), row, column));
+    else if (!isa<AffineLoadOp>(op))
+      for (Value operand : op->getOperands())
+        if (isLoop(operand))
+          numbers.push_back(numberOf(statement, operand, row, column));
+  }
+  const tile::FragmentType numberType = typeOf(builder.getI32Type(), statement.col.has_value());
+  auto addNumbers = [&](unsigned dimension, int64_t Number::*distance) -> std::optional<unsigned> {
+    if (llvm::none_of(numbers, [&](const Number &each) { return each.*distance != 0; }))
+      return std::nullopt;
+    inputs.push_back(tile::IndexOp::create(builder, loc, numberType, dimension));
+    return inputs.size() - 1;
+  };
+  std::optional<unsigned> rowNumbers = addNumbers(p.transposed ? 1 : 0, &Number::perRow);
+  std::optional<unsigned> columnNumbers = addNumbers(p.transposed ? 0 : 1, &Number::perColumn);
+  SmallVector<Type> types;
+  for (Value result : results)
+    types.push_back(typeOf(result.getType(), statement.col.has_value()));
+  auto isPlain = [&](Value result) { return isa_and_nonnull<AffineLoadOp>(result.getDefiningOp()); };
+  if (llvm::all_of(results, isPlain)) {
+    SmallVector<Value> same;
+    for (Value result : results)
+      same.push_back(inputs[llvm::find(loaded, result) - loaded.begin()]);
+    return same;
+  }
+  if (inputs.empty() &&
+      llvm::all_of(results, [&](Value each) { return each.getParentBlock() != statement.nest.body; })) {
+    SmallVector<Value> same;
+    for (auto [result, type] : llvm::zip(results, types))
+      same.push_back(tile::BroadcastOp::create(builder, loc, type, values.lookupOrDefault(result)));
+    return same;
+  }
+  auto mapped =
+      tile::MapOp::create(builder, loc, types, inputs, [&](OpBuilder &inner, Location where, ValueRange arguments) {
+        IRMapping mapping(values);
+        for (auto [value, given] : llvm::zip(loaded, arguments)) // those of numbers come behind
+          mapping.map(value, given);
+        for (const Number &each : numbers) {
+          Value number = each.first;
+          auto add = [&](std::optional<unsigned> argument, int64_t distance) {
+            if (distance == 0)
+              return;
+            Value more = arguments[*argument];
+            if (distance != 1)
+              more = arith::MulIOp::create(inner, where, more,
+                                           arith::ConstantIntOp::create(inner, where, distance, /*width=*/32));
+            number = arith::AddIOp::create(inner, where, number, more);
+          };
+          add(rowNumbers, each.perRow);
+          add(columnNumbers, each.perColumn);
+          mapping.map(each.value, arith::IndexCastOp::create(inner, where, inner.getIndexType(), number).getResult());
+        }
+        for (Operation &op : statement.nest.body->without_terminator())
+          if (needed.contains(&op) && !isa<AffineLoadOp, AffineApplyOp>(op))
+            inner.clone(op, mapping);
+        tile::YieldOp::create(inner, where,
+                              llvm::map_to_vector(results, [&](Value each) { return mapping.lookupOrDefault(each); }));
+      });
+  return llvm::to_vector_of<Value>(mapped.getResults());
+}
+
+void TileProgramWriter::map(const TileStatement &statement) {
+  SmallVector<Value> stored;
+  for (const Access &store : statement.nest.stores)
+    stored.push_back(cast<AffineStoreOp>(store.op).getValueToStore());
+  int64_t columns = statement.col ? p.unitsOf(statement) : 1;
+  SmallVector<Fragments> results(stored.size());
+  for (int64_t row = 0; row < p.unitRows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      for (auto [i, value] : llvm::enumerate(compute(statement, stored, row, column))) {
+        const Access &store = statement.nest.stores[i];
+        if (program.local(store.memref))
+          results[i].push_back(value);
+        else
+          accessed(statement, store, cast<tile::FragmentType>(value.getType()), row, column, value);
+      }
+  for (auto [i, store] : llvm::enumerate(statement.nest.stores))
+    if (program.local(store.memref))
+      held[store.memref] = std::move(results[i]);
+}
+
+Value TileProgramWriter::combine(Operation *how, Value a, Value b) {
+  return tile::MapOp::create(builder, loc, a.getType(), ValueRange{a, b},
+                             [&](OpBuilder &inner, Location where, ValueRange arguments) {
+                               Operation *own = inner.clone(*how);
+                               own->setOperands(arguments);
+                               tile::YieldOp::create(inner, where, own->getResults());
+                             })
+      .getResult(0);
+}
+
+/// The columns of one fragment combined.
+Value TileProgramWriter::reduceColumns(Operation *how, Value fragment) {
+  Type element = how->getResult(0).getType();
+  return tile::ReduceOp::create(builder, loc, typeOf(element, false), fragment, p.transposed ? 0 : 1,
+                                [&](OpBuilder &inner, Location where, ValueRange arguments) {
+                                  Operation *own = inner.clone(*how);
+                                  own->setOperands(arguments);
+                                  tile::YieldOp::create(inner, where, own->getResults());
+                                });
+}
+
+void TileProgramWriter::reduction(const TileStatement &statement) {
+  const Access &result = statement.nest.stores.front();
+  Fragments &sums = held[result.memref];
+  // Units beyond the last column have nothing to add.
+  const int64_t units = llvm::divideCeil(statement.columns(), p.columnsOfUnit());
+  for (int64_t row = 0; row < p.unitRows; ++row) {
+    SmallVector<Value> parts;
+    for (int64_t column = 0; column < units; ++column)
+      parts.push_back(withoutMissing(compute(statement, statement.term, row, column).front(), column,
+                                     statement.columns(), *arith::getNeutralElement(statement.combine)));
+    for (; parts.size() > 1; parts.resize(llvm::divideCeil(parts.size(), 2)))
+      for (size_t i = 0, half = llvm::divideCeil(parts.size(), 2); i + half < parts.size(); ++i)
+        parts[i] = combine(statement.combine, parts[i], parts[i + half]);
+    sums[row] = combine(statement.combine, sums[row], reduceColumns(statement.combine, parts.front()));
+  }
+}
+
+/// The operand of a contraction that has the rows: for each unit along them those along the sum.
+TileProgramWriter::Fragments TileProgramWriter::rowsOf(const TileStatement &statement) {
+  if (auto found = rowOperands.find(rootOf(statement)); found != rowOperands.end())
+    return found->second;
+  const ContractionOperand &operand = statement.ofRows();
+  tile::FragmentType type = operandType(p.transposed ? unit.b : unit.a, operand);
+  int64_t depth = p.depthOf(statement);
+  Fragments result;
+  if (!program.local(operand.access.memref)) {
+    for (int64_t row = 0; row < p.unitRows; ++row)
+      for (int64_t k = 0; k < depth; ++k) {
+        Place place(*this, statement);
+        place.space.at[statement.row] = place.row + row * p.rowsOfUnit();
+        place.space.at[statement.k] = constant(k * unit.k);
+        auto [map, operands] = place.space.address(now(operand.access));
+        auto elements = AffineMapAttr::get(elementsOf(operand.access, statement, statement.k));
+        SmallVector<Value> validOperands;
+        AffineMapAttr valid = validOf(place, statement, statement.k, p.endsInUnit(statement), validOperands);
+        result.push_back(tile::LoadOp::create(builder, loc, type, operand.access.memref, operands,
+                                              AffineMapAttr::get(map), elements, valid, validOperands));
+      }
+    return result;
+  }
+  ArrayRef<Value> sums = held[operand.access.memref];
+  int64_t together = unit.k / p.columnsOfUnit();
+  TypedAttr zero = builder.getZeroAttr(cast<tile::FragmentType>(sums.front().getType()).getElementType());
+  for (int64_t row = 0; row < p.unitRows; ++row)
+    for (int64_t k = 0; k < depth; ++k) {
+      Fragments parts;
+      for (int64_t i = 0; i < together; ++i)
+        parts.push_back(
+            withoutMissing(sums[(row * depth + k) * together + i], k * together + i, statement.depth(), zero));
+      Value joined = together == 1 ? parts.front() : tile::JoinOp::create(builder, loc, parts).getResult();
+      result.push_back(tile::ConvertOp::create(builder, loc, type, joined));
+    }
+  return result;
+}
