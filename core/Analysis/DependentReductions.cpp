@@ -112,6 +112,17 @@ int64_t DependentReductions::countOf(const ReductionStatement &s) const {
   return count;
 }
 
+AffineExpr DependentReductions::commonTrips() {
+  const Loop &loop = loops[common];
+  MLIRContext *context = statements.front().root->getContext();
+  if (!loop.bound)
+    return getAffineConstantExpr(loop.trips, context);
+  unsigned at = llvm::find(symbols, loop.bound) - symbols.begin();
+  if (at == symbols.size())
+    symbols.push_back(loop.bound);
+  return getAffineSymbolExpr(at, context);
+}
+
 unsigned DependentReductions::rankOf(const ReductionStatement &s) const {
   unsigned rank = 0;
   for (const SeparablePair &pair : s.pairs)
@@ -296,7 +307,7 @@ LogicalResult ChainReader::readLoops(ArrayRef<Operation *> ops) {
       if (nest->stores.size() != 1)
         return refuse("a nest writes " + Twine(nest->stores.size()) + " arrays, and one is what a chain can split");
       for (auto [each, count] : llvm::zip(nest->loops, nest->tripCounts)) {
-        DependentReductions::Loop own{count.value_or(mostTrips(each).value_or(0)), {}};
+        DependentReductions::Loop own{count.value_or(mostTrips(each).value_or(DependentReductions::anyNumber)), {}};
         if (!count)
           own.bound = endOf(each);
         if (own.trips < 1 || (!count && !own.bound))
@@ -468,9 +479,10 @@ LogicalResult ChainReader::chooseCommon() {
   }
   if (!found)
     return refuse("no nest sums over a dimension of what another nest computes, and no two sum over the same one");
-  if (chain.loops[*found].bound)
-    return refuse("how many iterations reductions share is not constant");
   chain.common = *found;
+  for (unsigned loop = 0; loop < chain.loops.size(); ++loop)
+    if (loop != chain.common && chain.loops[loop].trips == DependentReductions::anyNumber)
+      return refuse("a loop beside that of the reductions has a dynamic number of iterations");
   return success();
 }
 

@@ -30,6 +30,7 @@
 
 #include "core/Analysis/Nest.h"
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -130,8 +131,9 @@ struct ReductionStatement {
 /// A chain, analysed. Not to be copied: terms point at each other.
 class DependentReductions {
 public:
+  static constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
   struct Loop {
-    int64_t trips = 0; ///< At most.
+    int64_t trips = 0; ///< At most; of the common loop perhaps `anyNumber`.
     mlir::Value bound; ///< The iterations that there are, where they may be fewer; null: `trips`.
     bool operator==(const Loop &other) const { return trips == other.trips && bound == other.bound; }
   };
@@ -153,6 +155,8 @@ public:
 
   /// The loop that index `d` of an array of the chain names; nullopt: a constant or symbol.
   std::optional<unsigned> loopOfIndex(mlir::AffineMap map, unsigned d) const;
+  /// Iterations of the common loop, over symbols.
+  mlir::AffineExpr commonTrips();
   /// Iterations that a reduction combines for one result; of maxima and minima, 1: what the sum of ones is in it.
   int64_t countOf(const ReductionStatement &s) const;
   /// States of a reduction: sums that it keeps, with those that it needs when a mean moves.

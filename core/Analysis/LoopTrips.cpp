@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/LoopTrips.h"
+#include "mlir/Dialect/Affine/IR/AffineValueMap.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -39,19 +40,26 @@ Value tilewright::endOf(AffineForOp loop) {
   return {};
 }
 
-std::optional<int64_t> tilewright::mostTrips(AffineForOp loop) {
-  AffineMap low = loop.getLowerBoundMap(), high = loop.getUpperBoundMap();
-  std::optional<int64_t> most, first = constantAmong(low, true), end = constantAmong(high, false);
+std::optional<int64_t> tilewright::mostEnd(AffineForOp loop) {
   if (Value value = endOf(loop))
     if (auto smallest = value.getDefiningOp<AffineMinOp>())
-      end = constantAmong(smallest.getAffineMap(), false);
+      return constantAmong(smallest.getAffineMap(), false);
+  return constantAmong(loop.getUpperBoundMap(), false);
+}
+
+std::optional<int64_t> tilewright::mostTrips(AffineForOp loop) {
+  AffineMap low = loop.getLowerBoundMap(), high = loop.getUpperBoundMap();
+  std::optional<int64_t> most, first = constantAmong(low, true), end = mostEnd(loop);
   if (first && end)
     most = *end - *first;
-  if (low.getNumResults() == 1 && llvm::equal(loop.getLowerBoundOperands(), loop.getUpperBoundOperands()))
-    for (AffineExpr result : high.getResults())
-      if (auto trips = dyn_cast<AffineConstantExpr>(
-              simplifyAffineExpr(result - low.getResult(0), high.getNumDims(), high.getNumSymbols())))
+  for (unsigned i = 0; i < low.getNumResults(); ++i)
+    for (unsigned j = 0; j < high.getNumResults() && !loop.hasConstantBounds(); ++j) {
+      AffineValueMap from(low.getSubMap({i}), loop.getLowerBoundOperands());
+      AffineValueMap to(high.getSubMap({j}), loop.getUpperBoundOperands()), difference;
+      AffineValueMap::difference(to, from, &difference);
+      if (auto trips = dyn_cast<AffineConstantExpr>(difference.getResult(0)))
         most = std::min(most.value_or(trips.getValue()), trips.getValue());
+    }
   return most ? std::optional(std::max<int64_t>(*most, 0)) : most;
 }
 

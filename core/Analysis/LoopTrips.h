@@ -24,6 +24,9 @@ mlir::Value endOf(mlir::affine::AffineForOp loop);
 /// Iterations of a loop of step 1, at most; nullopt where nothing bounds them.
 std::optional<int64_t> mostTrips(mlir::affine::AffineForOp loop);
 
+/// The number behind the last iteration of a loop, at most; nullopt where nothing bounds it.
+std::optional<int64_t> mostEnd(mlir::affine::AffineForOp loop);
+
 /// Iterations where the operands of its bounds are `valueOf`.
 int64_t tripsAt(mlir::affine::AffineForOp loop, llvm::function_ref<int64_t(mlir::Value)> valueOf);
 

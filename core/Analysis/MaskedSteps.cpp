@@ -350,30 +350,40 @@ StepBounds tilewright::boundSteps(const DependentReductions &chain, ArrayRef<Aff
   return bounds;
 }
 
-/// The largest, or smallest, of `limit` and all of `exprs`. Of constants the one that binds stays: a loop with a
+/// The largest, or smallest, of `limits` and all of `exprs`. Of constants the one that binds stays: a loop with a
 /// negative number among several upper bounds is taken for one that runs.
-static AffineMap boundOf(const DependentReductions &chain, int64_t limit, ArrayRef<ArrayRef<AffineExpr>> exprs,
-                         bool isLower) {
-  MLIRContext *context = chain.statements.front().root->getContext();
+static AffineMap boundOf(const DependentReductions &chain, ArrayRef<AffineExpr> limits,
+                         ArrayRef<ArrayRef<AffineExpr>> exprs, bool isLower) {
   SmallVector<AffineExpr> results;
-  for (ArrayRef<AffineExpr> each : exprs)
-    for (AffineExpr expr : each) {
-      if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-        limit = isLower ? std::max(limit, constant.getValue()) : std::min(limit, constant.getValue());
-      else if (!llvm::is_contained(results, expr))
-        results.push_back(expr);
+  std::optional<int64_t> limit;
+  auto add = [&](AffineExpr expr) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      int64_t value = constant.getValue();
+      limit = !limit ? value : isLower ? std::max(*limit, value) : std::min(*limit, value);
+    } else if (!llvm::is_contained(results, expr)) {
+      results.push_back(expr);
     }
-  results.insert(results.begin(), getAffineConstantExpr(limit, context));
+  };
+  for (AffineExpr each : limits)
+    add(each);
+  for (ArrayRef<AffineExpr> each : exprs)
+    for (AffineExpr expr : each)
+      add(expr);
+  MLIRContext *context = chain.statements.front().root->getContext();
+  if (limit)
+    results.insert(results.begin(), getAffineConstantExpr(*limit, context));
   return AffineMap::get(0, chain.symbols.size(), results, context);
 }
 
 SmallVector<StepRange, 3> tilewright::rangesOf(const DependentReductions &chain, const StepBounds &bounds,
-                                               int64_t count) {
+                                               AffineExpr count) {
   SmallVector<StepRange, 3> ranges;
+  AffineExpr zero = getAffineConstantExpr(0, count.getContext());
   auto add = [&](ArrayRef<ArrayRef<AffineExpr>> first, ArrayRef<ArrayRef<AffineExpr>> end, bool isFull) {
-    AffineMap low = boundOf(chain, 0, first, /*isLower=*/true);
+    AffineMap low = boundOf(chain, zero, first, /*isLower=*/true);
     AffineMap high = boundOf(chain, count, end, /*isLower=*/false);
-    if (cast<AffineConstantExpr>(low.getResult(0)).getValue() < cast<AffineConstantExpr>(high.getResult(0)).getValue())
+    auto least = dyn_cast<AffineConstantExpr>(low.getResult(0)), most = dyn_cast<AffineConstantExpr>(high.getResult(0));
+    if (!most || least.getValue() < most.getValue())
       ranges.push_back({low, high, isFull});
   };
   ArrayRef<AffineExpr> first = bounds.first, end = bounds.end, firstFull = bounds.firstFull, endFull = bounds.endFull;
@@ -391,9 +401,11 @@ SmallVector<StepRange, 3> tilewright::rangesOf(const DependentReductions &chain,
 }
 
 std::optional<StepRange> tilewright::rangeOfLast(const DependentReductions &chain, const StepBounds &bounds,
-                                                 int64_t count) {
-  if (bounds.first.empty() && bounds.end.empty())
+                                                 AffineExpr whole, AffineExpr count) {
+  if (bounds.first.empty() && bounds.end.empty() && isa<AffineConstantExpr>(count))
     return std::nullopt;
-  return StepRange{boundOf(chain, count, {ArrayRef(bounds.first)}, /*isLower=*/true),
-                   boundOf(chain, count + 1, {ArrayRef(bounds.end)}, /*isLower=*/false), /*isFull=*/false};
+  ArrayRef<AffineExpr> first = bounds.first, end = bounds.end;
+  // That it is one step at most is seen from the second limit alone.
+  return StepRange{boundOf(chain, whole, first, /*isLower=*/true),
+                   boundOf(chain, {count, whole + 1}, end, /*isLower=*/false), /*isFull=*/false};
 }

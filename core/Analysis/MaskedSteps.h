@@ -53,12 +53,15 @@ struct StepRange {
   bool isFull = false; ///< All conditions hold in all iterations.
 };
 
-/// The ranges of `count` steps with these bounds, in order; those that are empty whatever the symbols are, are left
-/// out.
-llvm::SmallVector<StepRange, 3> rangesOf(const DependentReductions &chain, const StepBounds &bounds, int64_t count);
+/// The ranges of `count` steps, an expression of symbols, with these bounds, in order; those that are empty whatever
+/// the symbols are, are left out.
+llvm::SmallVector<StepRange, 3> rangesOf(const DependentReductions &chain, const StepBounds &bounds,
+                                         mlir::AffineExpr count);
 
-/// The range of the smaller step behind `count` whole ones, of one step or none; nullopt where no bound leaves it out.
-std::optional<StepRange> rangeOfLast(const DependentReductions &chain, const StepBounds &bounds, int64_t count);
+/// The range of the smaller step behind `whole` whole ones, of `count` in all: one step or none. Nullopt where it is
+/// always there.
+std::optional<StepRange> rangeOfLast(const DependentReductions &chain, const StepBounds &bounds, mlir::AffineExpr whole,
+                                     mlir::AffineExpr count);
 
 } // namespace tilewright
 

@@ -13,12 +13,14 @@
 
 #include "core/Analysis/TileProgram.h"
 #include "core/Analysis/LoopTrips.h"
+#include "core/CostModel/Machine/AssumedSizes.h"
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Affine/IR/AffineValueMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -37,6 +39,7 @@ private:
     return failure();
   }
   bool isNumberOfTile(Value value);
+  bool isKnownInTile(Value value);
   double meanTrips(AffineForOp loop);
   LogicalResult collect(Block &block);
   LogicalResult findRows();
@@ -73,21 +76,45 @@ bool TileAnalysis::isNumberOfTile(Value value) {
   return argument && argument.getOwner() == &tile.getBody().front();
 }
 
+/// A number that the loops over steps of a tile may follow.
+bool TileAnalysis::isKnownInTile(Value value) {
+  return isNumberOfTile(value) || !tile->isAncestor(value.getParentRegion()->getParentOp());
+}
+
+/// How many tiles there are along each index.
+static SmallVector<int64_t> countsOf(tile::ParallelOp tile) {
+  AffineMap bounds = tile.getUpperBounds();
+  SmallVector<Attribute> sizes(bounds.getNumInputs(),
+                               IntegerAttr::get(IndexType::get(tile.getContext()), assumedRowExtent));
+  SmallVector<Attribute> counts;
+  if (failed(bounds.constantFold(sizes, counts)))
+    return SmallVector<int64_t>(bounds.getNumResults(), 1);
+  return llvm::map_to_vector(counts, [](Attribute count) { return cast<IntegerAttr>(count).getInt(); });
+}
+
+int64_t tilewright::tilesOf(tile::ParallelOp tile) {
+  int64_t all = 1;
+  for (int64_t count : countsOf(tile))
+    all *= count;
+  return all;
+}
+
 /// Iterations of a loop over steps, over all tiles.
 double TileAnalysis::meanTrips(AffineForOp loop) {
-  AffineMap bounds = tile.getUpperBounds();
-  SmallVector<int64_t> at(bounds.getNumResults());
+  const SmallVector<int64_t> counts = countsOf(tile);
+  SmallVector<int64_t> at(counts.size());
   double sum = 0, tiles = 0;
+  auto valueOf = [&](Value operand) {
+    return isNumberOfTile(operand) ? at[cast<BlockArgument>(operand).getArgNumber()] : assumedRowExtent;
+  };
   std::function<void(unsigned)> visit = [&](unsigned d) {
     if (d == at.size()) {
-      sum += double(
-          tripsAt(loop, [&](Value operand) { return int64_t(at[cast<BlockArgument>(operand).getArgNumber()]); }));
+      sum += double(tripsAt(loop, valueOf));
       ++tiles;
       return;
     }
-    auto count = dyn_cast<AffineConstantExpr>(bounds.getResult(d));
     bool isRead = llvm::is_contained(loop->getOperands(), Value(tile.getBody().getArgument(d)));
-    for (at[d] = 0; at[d] < (count && isRead ? count.getValue() : 1); ++at[d])
+    for (at[d] = 0; at[d] < (isRead ? counts[d] : 1); ++at[d])
       visit(d + 1);
   };
   visit(0);
@@ -114,11 +141,11 @@ LogicalResult TileAnalysis::collect(Block &block) {
       program.statements.insert({loop, std::move(statement)});
       continue;
     }
-    std::optional<int64_t> most = mostTrips(loop);
-    if (!most || !llvm::all_of(loop->getOperands(), [&](Value operand) { return isNumberOfTile(operand); }) ||
+    if (!llvm::all_of(loop->getOperands(), [&](Value operand) { return isKnownInTile(operand); }) ||
         loop.getStepAsInt() != 1 || loop.getNumIterOperands() != 0)
-      return refuse("how often a loop over steps of a tile runs is not bounded by the tile's number");
-    program.steps.push_back({loop, *most, meanTrips(loop)});
+      return refuse("how often a loop over steps of a tile runs does not follow from the tile's number and sizes");
+    double mean = meanTrips(loop);
+    program.steps.push_back({loop, mostTrips(loop).value_or(std::max<int64_t>(2, int64_t(std::ceil(mean)))), mean});
     if (failed(collect(*loop.getBody())))
       return failure();
   }
@@ -173,9 +200,6 @@ LogicalResult TileAnalysis::findRows() {
       statement.row = *isRowOf(statement, *leader);
       if (statement.trips[statement.row] != program.rows)
         return refuse("nests of a tile have different numbers of rows");
-      for (unsigned other = 0; other < statement.nest.depth(); ++other)
-        if (other != statement.row && !statement.nest.tripCounts[other])
-          return refuse("how many columns a nest of a tile has is not constant");
     }
     return success();
   }
@@ -378,9 +402,9 @@ Operation *TileProgram::firstWithColumnsOf(Operation *root) const {
     if (statement.kind != TileStatement::Kind::Contraction || !before || before == around)
       continue;
     const Access &a = own.ofColumns().access, &b = statement.ofColumns().access;
-    bool isSame = a.memref == b.memref && a.map == b.map && own.nest.tripCounts == statement.nest.tripCounts &&
-                  own.col == statement.col && own.k == statement.k && own.row == statement.row &&
-                  own.rowsOfA == statement.rowsOfA && a.symbols.size() == b.symbols.size();
+    bool isSame = a.memref == b.memref && a.map == b.map && own.trips == statement.trips && own.col == statement.col &&
+                  own.k == statement.k && own.row == statement.row && own.rowsOfA == statement.rowsOfA &&
+                  a.symbols.size() == b.symbols.size();
     for (auto [x, y] : llvm::zip(a.symbols, b.symbols))
       isSame &= x == y ||
                 (x == AffineForOp(around->loop).getInductionVar() && y == AffineForOp(before->loop).getInductionVar());

@@ -49,6 +49,8 @@ struct TileStatement {
   int64_t columns() const { return col ? trips[*col] : 1; }
   int64_t depth() const { return trips[k]; }
   bool hasFewerRows() const { return !nest.tripCounts[row]; }
+  bool hasFewerColumns() const { return col && !nest.tripCounts[*col]; }
+  bool hasFewerSummands() const { return !nest.tripCounts[k]; }
   const ContractionOperand &ofRows() const { return rowsOfA ? sum->a : sum->b; }
   const ContractionOperand &ofColumns() const { return rowsOfA ? sum->b : sum->a; }
 };
@@ -90,7 +92,11 @@ struct TileProgram {
   static bool replaces(const TileStatement &statement, mlir::Value memref);
 };
 
-/// The program of `tile`; failure with a reason where its body has another form. Sizes are constant.
+/// The tiles of `tile`, where sizes that are not constant are assumed.
+int64_t tilesOf(tile::ParallelOp tile);
+
+/// The program of `tile`; failure with a reason where its body has another form. Sizes of rows and of what steps go
+/// over need not be constant.
 mlir::FailureOr<TileProgram> analyzeTileProgram(tile::ParallelOp tile, std::string &reason);
 
 } // namespace tilewright

@@ -166,6 +166,12 @@ static isl_ctx *boundedContext() {
   return ctx;
 }
 
+/// The level of which `value` is one of the numbers of a member.
+static tile::ParallelOp levelOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument ? dyn_cast<tile::ParallelOp>(argument.getOwner()->getParentOp()) : tile::ParallelOp();
+}
+
 TileSets::TileSets(Block &block, const llvm::SmallMapVector<AffineForOp, int64_t, 4> &tiles)
     : block(block), tiles(tiles), ctx(boundedContext()) {
   auto isInner = [&](Value value) {
@@ -195,6 +201,8 @@ TileSets::TileSets(Block &block, const llvm::SmallMapVector<AffineForOp, int64_t
       add(owner.getUpperBoundOperands());
     } else if (auto smallest = found[i].getDefiningOp<AffineMinOp>()) {
       add(smallest.getOperands());
+    } else if (tile::ParallelOp level = levelOf(found[i])) {
+      add(level.getBoundOperands());
     }
   values.assign(found.begin(), found.end());
 }
@@ -226,8 +234,8 @@ void TileSets::constrain(isl_set *&set, AffineMap map, ValueRange operands, unsi
     if (!bound)
       continue;
     isl_aff *variable = isl_aff_var_on_domain(isl_local_space_copy(space), isl_dim_set, position);
-    isl_aff *least = isLower ? isl_aff_sub(variable, bound)
-                             : isl_aff_add_constant_si(isl_aff_sub(bound, variable), -distance);
+    isl_aff *least =
+        isLower ? isl_aff_sub(variable, bound) : isl_aff_add_constant_si(isl_aff_sub(bound, variable), -distance);
     set = isl_set_intersect(set, isl_pw_aff_nonneg_set(isl_pw_aff_from_aff(least)));
   }
   isl_local_space_free(space);
@@ -259,16 +267,6 @@ void TileSets::constrain(isl_set *&set, AffineForOp loop, unsigned position, Arr
     set = isl_set_intersect(set, isl_set_from_basic_set(isl_aff_zero_basic_set(rest)));
   }
   isl_local_space_free(space);
-}
-
-/// How many members the level has of which `value` is one.
-static std::optional<int64_t> memberOf(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  auto level = argument ? dyn_cast<tile::ParallelOp>(argument.getOwner()->getParentOp()) : tile::ParallelOp();
-  if (!level)
-    return std::nullopt;
-  auto count = dyn_cast<AffineConstantExpr>(level.getUpperBounds().getResult(argument.getArgNumber()));
-  return count ? std::optional(count.getValue()) : std::nullopt;
 }
 
 TileRelation TileSets::touched(Value memref, ArrayRef<Operation *> roots) {
@@ -312,9 +310,10 @@ TileRelation TileSets::touched(Operation *access) {
     if (AffineForOp owner = getForInductionVarOwner(value)) {
       auto tile = tiles.find(owner);
       constrain(domain, owner, i, {}, std::nullopt, tile == tiles.end() ? 1 : tile->second);
-    } else if (auto level = memberOf(value)) {
+    } else if (tile::ParallelOp level = levelOf(value)) {
       domain = isl_set_lower_bound_si(domain, isl_dim_set, i, 0);
-      domain = isl_set_upper_bound_si(domain, isl_dim_set, i, *level - 1);
+      AffineMap count = level.getUpperBounds().getSubMap({cast<BlockArgument>(value).getArgNumber()});
+      constrain(domain, count, level.getBoundOperands(), i, {}, /*isLower=*/false, /*distance=*/1);
     } else if (auto smallest = value.getDefiningOp<AffineMinOp>()) {
       constrain(domain, smallest.getAffineMap(), smallest.getOperands(), i, {}, /*isLower=*/false, /*distance=*/0);
     }
@@ -399,7 +398,8 @@ bool TileSets::isAtMost(const TileRelation &relation, AffineExpr expr, int64_t l
   return result;
 }
 
-std::optional<TileBox> TileSets::box(const TileRelation &relation, MemRefType type, std::string &reason) {
+std::optional<TileBox> TileSets::box(const TileRelation &relation, MemRefType type, std::string &reason,
+                                     bool hasConstantSize) {
   MLIRContext *context = type.getContext();
   TileBox box;
   if (!relation) {
@@ -413,28 +413,34 @@ std::optional<TileBox> TileSets::box(const TileRelation &relation, MemRefType ty
     return box;
   }
   isl_fixed_box *hull = isl_map_get_range_simple_fixed_box_hull(relation.get());
-  bool valid = hull && isl_fixed_box_is_valid(hull) == isl_bool_true;
-  isl_multi_val *size = valid ? isl_fixed_box_get_size(hull) : nullptr;
-  isl_multi_aff *offset = valid ? isl_fixed_box_get_offset(hull) : nullptr;
+  const bool hasHull = hull && isl_fixed_box_is_valid(hull) == isl_bool_true;
+  isl_multi_val *size = hasHull ? isl_fixed_box_get_size(hull) : nullptr;
+  isl_multi_aff *offset = hasHull ? isl_fixed_box_get_offset(hull) : nullptr;
   isl_fixed_box_free(hull);
+  bool valid = hasHull || !hasConstantSize;
   for (int64_t d = 0; valid && d < type.getRank(); ++d) {
     AffineExpr least = asOneExpression(isl_map_dim_min(isl_map_copy(relation.get()), d), context);
     AffineExpr most = asOneExpression(isl_map_dim_max(isl_map_copy(relation.get()), d), context);
-    isl_val *length = isl_multi_val_get_val(size, d);
-    int64_t elements = isl_val_get_num_si(length);
-    isl_val_free(length);
-    if (!least) {
+    int64_t elements = 0;
+    if (hasHull) {
+      isl_val *length = isl_multi_val_get_val(size, d);
+      elements = isl_val_get_num_si(length);
+      isl_val_free(length);
+    }
+    if (!least && hasHull) {
       isl_aff *from = isl_multi_aff_get_aff(offset, d);
       least = toAffine(from, context);
       isl_aff_free(from);
     }
-    if (least && !most && !type.isDynamicDim(d) && isAtMost(relation, least + (elements - 1), type.getDimSize(d) - 1))
+    if (hasHull && least && !most && !type.isDynamicDim(d) &&
+        isAtMost(relation, least + (elements - 1), type.getDimSize(d) - 1))
       most = least + (elements - 1);
     valid &= bool(least) && bool(most);
     if (!valid)
       break;
     box.offset.push_back(simplifyAffineExpr(least, values.size(), 0));
-    box.size.push_back(elements);
+    if (hasConstantSize)
+      box.size.push_back(elements);
     box.extent.push_back(simplifyAffineExpr(most - least + 1, values.size(), 0));
   }
   isl_multi_val_free(size);

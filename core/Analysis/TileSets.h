@@ -85,8 +85,10 @@ public:
   /// What the accesses of `memref` among `roots` and below touch together; a null relation where one is not known, or
   /// there is none.
   TileRelation touched(mlir::Value memref, llvm::ArrayRef<mlir::Operation *> roots);
-  /// The box of `relation` for an array of type `type`; nullopt and `reason` where there is none.
-  std::optional<TileBox> box(const TileRelation &relation, mlir::MemRefType type, std::string &reason);
+  /// The box of `relation` for an array of type `type`; nullopt and `reason` where there is none. Without
+  /// `hasConstantSize` it is what is touched, and `size` is empty.
+  std::optional<TileBox> box(const TileRelation &relation, mlir::MemRefType type, std::string &reason,
+                             bool hasConstantSize = true);
   /// Whether `relation` has all elements of `box`.
   bool covers(const TileRelation &relation, const TileBox &box);
 

@@ -281,8 +281,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t step) {
   if (level.empty())
     return emitError() << "schedule: must name a level of the chip, as in level = \"core\"";
-  if (members < 1 || ops < 1)
-    return emitError() << "schedule: members (" << members << ") and ops (" << ops << ") must be at least 1";
+  if (members < 0 || ops < 1)
+    return emitError() << "schedule: members (" << members
+                       << ") must be at least 1, or 0 for one of each tile, and ops (" << ops << ") at least 1";
   if (step < 0)
     return emitError() << "schedule: a step of " << step << " iterations; 0 is none, other steps have at least one";
   llvm::SmallDenseSet<int64_t> seen{-1};
@@ -298,7 +299,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << "\", and arrays are placed";
     spread |= each.getSpread();
   }
-  if (members > 1 && !spread)
+  if (members != 1 && !spread)
     return emitError() << "schedule: " << members << " members of level \"" << level
                        << "\" and no loop that is spread over them";
   for (PlacementAttr each : placements)

@@ -144,7 +144,7 @@ def Tile_TiledLoopAttr : Tile_Attr<"TiledLoop", "loop"> {
   let description = [{
     `loop` counts the loops of the scheduled operations in the order in which they are written, from 0. `tile` iterations
     are one tile; the last tile may be smaller. Tiles of the loop that is `spread` are shared out to the members of the
-    schedule's level. Several loops are spread where each member has one tile, all tiles are whole, and nothing is placed.
+    schedule's level. Several loops are spread where each member has one tile and nothing is placed.
 
     ```mlir
     #tile.loop<loop = 0, tile = 16, spread = true>
@@ -174,8 +174,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let summary = "How operations of a kernel are tiled, spread over a level, and placed in memories";
   let description = [{
     Stands on the first of `ops` neighbouring operations of a kernel (`schedule-kernels` writes it, `tile-and-fuse` and
-    `place-tiles` do what it says and decide nothing again). `members` of level `level` run them; the loops are cut in
-    the order of `loops`, outermost first. Of several operations the last one's loops are cut, and those before it are
+    `place-tiles` do what it says and decide nothing again). `members` of level `level` run them, 0: one for each tile,
+    of which sizes that are not constant say how many there are; the loops are cut in the order of `loops`, outermost first. Of several operations the last one's loops are cut, and those before it are
     computed in its tiles, as far as a tile reads what they write. With `step` > 0 reductions of a tile that depend on each
     other run in one loop, `step` iterations of the dimension that they have in common at a time (`tile-and-fuse`).
 

@@ -144,6 +144,14 @@ def test_the_model_takes_steps_for_a_causal_mask(tool, tmp_path):
 LANES = ["nvidia:H200", "nvidia:T4", "amd:MI300X"]
 
 
+@pytest.mark.parametrize("n", [128, 197])
+def test_packed_copies_of_steps_that_begin_late(tool, tmp_path, n):
+    """On the host: steps that a mask cuts begin where a tile does, the smaller last one behind all others; their packed operands are
+    counted from the first step on."""
+    (tmp_path / "p.mlir").write_text(masked_attention(2, n, 64, "causal", "f16", narrow_result=True))
+    tool("tw-run", tmp_path / "p.mlir", "--verify")
+
+
 @pytest.mark.parametrize("chip", LANES)
 @pytest.mark.parametrize("mask, n, keys, d", [
     ("causal", 128, 128, 32), ("causal, keys before", 128, 128, 32), ("window", 128, 128, 32), ("rows without a key", 128, 128, 32),

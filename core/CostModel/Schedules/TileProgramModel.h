@@ -60,10 +60,13 @@ struct TileProgramPlan {
   int64_t depthOf(const TileStatement &statement) const { return llvm::divideCeil(statement.depth(), unit->k); }
   /// Whether units compute more columns than there are.
   bool hasFewerColumns(const TileStatement &statement) const {
-    return statement.col && unitsOf(statement) * columnsOfUnit() != statement.columns();
+    return statement.hasFewerColumns() ||
+           (statement.col && unitsOf(statement) * columnsOfUnit() != statement.columns());
   }
   /// Whether the last unit along the sum has more iterations than there are.
-  bool endsInUnit(const TileStatement &statement) const { return statement.depth() % unit->k != 0; }
+  bool endsInUnit(const TileStatement &statement) const {
+    return statement.hasFewerSummands() || statement.depth() % unit->k != 0;
+  }
   /// Units along `units` of the columns whose operands are loaded as one: 16 bytes of a lane.
   int64_t columnsTogether(int64_t units) const;
   llvm::json::Object toJSON() const;

@@ -162,7 +162,7 @@ static memref::AllocOp bufferOfSame(AffineForOp tiles, AffineForOp pack, memref:
 /// the same dimension share them.
 static void expandOverSteps(AffineForOp steps) {
   auto tiles = dyn_cast<AffineForOp>(steps->getParentOp());
-  std::optional<int64_t> count = mostTrips(steps);
+  std::optional<int64_t> count = mostEnd(steps); // buffers are counted from step 0, wherever the loop begins
   if (!tiles || !tiles->hasAttr(tile::atAttr) || !count || *count < 1)
     return;
   for (auto pack : llvm::make_early_inc_range(steps.getBody()->getOps<AffineForOp>())) {

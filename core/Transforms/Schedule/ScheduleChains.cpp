@@ -23,7 +23,8 @@
 /// What lies between the nests counts at the rate of the memory that holds it: all of it apart, that of a tile fused.
 /// On caches packing is paid for in each tile, and a contraction gains nothing else by being cut. In a scratchpad lies
 /// what a schedule places there: what is between the nests, which leaves the less for the stages of contractions, and a
-/// tile's part of what other nests read and write. Sizes that are dynamic stay apart.
+/// tile's part of what other nests read and write. Nests of dynamic sizes become tiles on SIMT chips alone; what they
+/// take apart is that of assumed sizes.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,7 @@
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/CostModel/Schedules/TileProgramModel.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Schedule/AssumedKernel.h"
 #include "core/Transforms/Schedule/NestRange.h"
 #include "core/Transforms/Schedule/NestTimes.h"
 #include "core/Transforms/Schedule/TileRuns.h"
@@ -82,6 +84,7 @@ public:
 
 private:
   MLIRContext *context() const { return func::FuncOp(kernel).getContext(); }
+  bool isAssumed() const { return !originals.empty(); }
   void runSegment(ArrayRef<AffineForOp> nests);
   std::vector<Tiling> tilings(const NestRange &range) const;
   void price(NestRange &range) const;
@@ -93,7 +96,8 @@ private:
   bool mayGain(const NestRange &range, double apart, int64_t contractions) const;
   std::vector<Tiling> tilingsOfBlocks(const NestRange &range) const;
   std::vector<Tiling> tilingsInSteps(const NestRange &range) const;
-  std::optional<double> secondsOnFragments(tile::ParallelOp tiles, int64_t blocks, std::string &reason) const;
+  std::optional<double> secondsOnFragments(tile::ParallelOp tiles, std::string &reason) const;
+  SmallVector<AffineForOp> originalsOf(const NestRange &range) const;
   tile::ScheduleAttr scheduleOf(const NestRange &range, const Tiling &tiling) const;
   void attach(const NestRange &range) const;
   void record(const NestRange &range) const;
@@ -101,6 +105,7 @@ private:
   func::FuncOp kernel;
   NestTimes times;
   const Level &level;
+  llvm::DenseMap<Operation *, AffineForOp> originals; // of nests with assumed sizes
   const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
 };
 } // namespace
@@ -122,14 +127,13 @@ std::vector<Tiling> ChainScheduler::tilingsOfBlocks(const NestRange &range) cons
 }
 
 /// The time of tiles that subgroups of blocks compute on fragments; nullopt where none do.
-std::optional<double> ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, int64_t blocks,
-                                                         std::string &reason) const {
+std::optional<double> ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, std::string &reason) const {
   FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
   if (failed(program))
     return std::nullopt;
   NumericFreedom freedom;
   freedom.mayReassociate = times.options.mayReassociate;
-  auto plan = planTileProgram(*program, blocks, times.chip, *times.blocks, freedom, reason);
+  auto plan = planTileProgram(*program, tilewright::tilesOf(tiles), times.chip, *times.blocks, freedom, reason);
   return plan ? std::optional(plan->seconds) : std::nullopt;
 }
 
@@ -201,7 +205,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
     if (tiles[spread] >= times.options.threads)
       break;
   }
-  int64_t members = times.blocks ? all : std::min<int64_t>(times.options.threads, tiles[spread]);
+  int64_t members = !times.blocks ? std::min<int64_t>(times.options.threads, tiles[spread]) : isAssumed() ? 0 : all;
   SmallVector<tile::TiledLoopAttr> loops;
   for (unsigned d = 0; d <= tiling.loop; ++d)
     loops.push_back(tile::TiledLoopAttr::get(context(), first + range.cuts[d], d < tiling.loop ? 1 : tiling.tile,
@@ -331,6 +335,12 @@ std::optional<double> ChainScheduler::secondsInScratchpad(Tiling &tiling, Affine
   return seconds;
 }
 
+/// The nests of the kernel.
+SmallVector<AffineForOp> ChainScheduler::originalsOf(const NestRange &range) const {
+  return llvm::map_to_vector(range.nests,
+                             [&](AffineForOp nest) { return isAssumed() ? originals.lookup(nest) : nest; });
+}
+
 /// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes. False where
 /// they have no such form, `tiling.seconds` infinite where they do not fit.
 bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const {
@@ -339,14 +349,25 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::stri
   OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(trial->addEntryBlock());
   IRMapping mapping;
-  for (Value memref : range.between) {
-    auto type = cast<MemRefType>(memref.getType());
-    if (times.cores)
-      type = MemRefType::get(type.getShape(), type.getElementType(), AffineMap(), builder.getStringAttr(near->name));
-    mapping.map(memref, memref::AllocOp::create(builder, loc, type).getResult());
-  }
+  const SmallVector<AffineForOp> nests = originalsOf(range);
+  auto isInside = [&](Operation *user) {
+    return llvm::any_of(nests, [&](AffineForOp nest) { return nest->isAncestor(user); });
+  };
+  for (AffineForOp nest : nests)
+    accessesOf(nest, [&](Operation *, Value memref, bool) {
+      auto array = memref.getDefiningOp<memref::AllocOp>();
+      if (!array || mapping.contains(memref) || !llvm::all_of(memref.getUsers(), [&](Operation *user) {
+            return isa<memref::DeallocOp>(user) || isInside(user);
+          }))
+        return;
+      auto copy = cast<memref::AllocOp>(builder.clone(*array));
+      if (MemRefType type = copy.getType(); times.cores)
+        copy.getResult().setType(
+            MemRefType::get(type.getShape(), type.getElementType(), AffineMap(), builder.getStringAttr(near->name)));
+      mapping.map(memref, copy.getResult());
+    });
   Operation *first = nullptr;
-  for (AffineForOp nest : range.nests) {
+  for (AffineForOp nest : nests) {
     Operation *clone = builder.clone(*nest, mapping);
     first = first ? first : clone;
   }
@@ -357,7 +378,7 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::stri
   if (failed(tiles))
     return false;
   if (times.blocks) {
-    std::optional<double> seconds = secondsOnFragments(*tiles, schedule.getMembers(), reason);
+    std::optional<double> seconds = secondsOnFragments(*tiles, reason);
     tiling.seconds = seconds.value_or(std::numeric_limits<double>::infinity());
     return true;
   }
@@ -401,8 +422,9 @@ void ChainScheduler::price(NestRange &range) const {
 
 /// Makes the nests neighbours and gives the first its schedule.
 void ChainScheduler::attach(const NestRange &range) const {
-  AffineForOp first = range.nests.front();
-  for (Operation *op = first->getNextNode(); op != range.nests.back();) {
+  const SmallVector<AffineForOp> nests = originalsOf(range);
+  AffineForOp first = nests.front();
+  for (Operation *op = first->getNextNode(); op != nests.back();) {
     Operation *next = op->getNextNode();
     if (!isa<AffineForOp>(op))
       op->moveBefore(first);
@@ -545,8 +567,11 @@ void ChainScheduler::run() {
         near = each;
   if (!near && !times.blocks)
     return;
+  OwningOpRef<func::FuncOp> assumed;
+  if (times.blocks)
+    assumed = assumeSizes(kernel, originals);
   SmallVector<SmallVector<AffineForOp>> segments(1);
-  for (Operation &op : kernel.front()) {
+  for (Operation &op : assumed ? assumed->front() : kernel.front()) {
     auto loop = dyn_cast<AffineForOp>(op);
     if (loop && loop->hasAttr(tile::scheduleAttr))
       return; // somebody has decided already

@@ -6,14 +6,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Writes the statements of a chain anew: once before, in and after its steps.
+/// The statements of a chain once before, in and after its steps.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Tile/OnlineReductions.h"
-#include "core/Analysis/DependentReductions.h"
-#include "core/Analysis/MaskedSteps.h"
 #include "core/Analysis/Settings.h"
+#include "core/Transforms/Tile/StepWriter.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -27,282 +26,6 @@ using namespace mlir::affine;
 using namespace tilewright;
 
 using Place = ReductionStatement::Place;
-
-namespace {
-/// An array in steps, with the loops that index it, each alone; `map`: an array of the program, at its indices.
-struct StepArray {
-  Value buffer;
-  SmallVector<unsigned> loops;
-  AffineMap map;
-};
-
-/// The three arrays of a maximum that exponentials stand at, and what states at it are multiplied by.
-struct BaseArrays {
-  StepArray old, base;
-  llvm::SmallMapVector<unsigned, StepArray, 2> corrections; // of each base with this maximum
-};
-
-/// The mean so far, what it has moved by in this step, and of how many iterations it was.
-struct MeanArrays {
-  StepArray base, shift, count;
-};
-
-class StepWriter {
-public:
-  StepWriter(DependentReductions &chain, int64_t step, OpBuilder buffers)
-      : chain(chain), step(std::min(step, chain.loops[chain.common].trips)), buffers(buffers),
-        conditions(liveConditions(chain)), loc(chain.statements.front().root->getLoc()) {}
-  void write(OpBuilder &builder);
-
-private:
-  using Body = llvm::function_ref<void(OpBuilder &)>;
-  SmallVector<int64_t> trips(ArrayRef<unsigned> loops) const;
-  StepArray allocate(ArrayRef<unsigned> loops, Type element);
-  StepArray &partOf(unsigned statement, unsigned part);
-  StepArray &stateOf(unsigned statement, unsigned part);
-  void nest(OpBuilder &builder, ArrayRef<unsigned> loops, Body body);
-  Value load(OpBuilder &builder, const StepArray &array);
-  void store(OpBuilder &builder, Value value, const StepArray &array);
-  std::pair<AffineMap, SmallVector<Value>> indices(AffineMap map);
-  std::pair<AffineMap, SmallVector<Value>> placeIn(const StepArray &array);
-  Value emit(OpBuilder &builder, const Term *term);
-  Value emitLoad(OpBuilder &builder, const Term *term);
-  Value constant(TypedAttr value);
-  Value exponential(OpBuilder &builder, const ReductionBase &base, Value from, Value to);
-  Value isAbove(OpBuilder &builder, const ReductionBase &base, Value value);
-
-  void writeWhole(OpBuilder &builder, const ReductionStatement &s);
-  void writeLocal(OpBuilder &builder, unsigned number);
-  void writeState(OpBuilder &builder, unsigned number);
-  void writeBase(OpBuilder &builder, unsigned number, BaseArrays &arrays);
-  void scale(OpBuilder &builder, const StepArray &state, ArrayRef<unsigned> bases);
-  void writeMean(OpBuilder &builder, const ReductionStatement &sum, MeanArrays &arrays);
-  void moveMean(OpBuilder &builder, unsigned number, unsigned part);
-  const Term *lowerTerm(const SeparablePair &pair, unsigned power);
-  StepArray *lowerState(unsigned statement, unsigned part, unsigned power);
-  Value lowerSum(OpBuilder &builder, unsigned statement, unsigned part, unsigned power, Value shift);
-  void writeStep(OpBuilder &builder);
-  void readOut(OpBuilder &builder, unsigned number);
-  void writeBegin(OpBuilder &builder);
-  void writeSteps(OpBuilder &builder);
-  void writeLoop(OpBuilder &builder, const StepRange &range);
-
-  DependentReductions &chain;
-  int64_t step;
-  OpBuilder buffers;
-  Conditions conditions;                                               // of iterations of the common loop that count
-  llvm::MapVector<unsigned, BaseArrays> bases;                         // by the statement of the maximum
-  std::map<std::tuple<unsigned, unsigned, unsigned>, StepArray> lower; // of powers of distances from a mean
-  llvm::MapVector<unsigned, MeanArrays> means;                         // by number
-  std::map<std::pair<unsigned, unsigned>, StepArray> parts, states;    // of statements and their pairs
-  llvm::DenseMap<Value, StepArray> ofArrays;                           // in steps, for arrays of the program
-  llvm::DenseMap<Attribute, Value> constants;
-  // Of the place that is written:
-  Location loc;
-  Value stepNumber;  // null: `whole`
-  int64_t whole = 0; // whole steps
-  int64_t size = 0;  // iterations of the step
-  bool inStep = false;
-  Conditions given;                          // that hold in all iterations of the step
-  llvm::DenseMap<unsigned, Value> positions; // of loops
-  llvm::DenseMap<const Term *, Value> emitted;
-};
-} // namespace
-
-//===-- Arrays and nests --------------------------------------------------===//
-
-StepArray StepWriter::allocate(ArrayRef<unsigned> loops, Type element) {
-  StepArray array;
-  array.loops.assign(loops.begin(), loops.end());
-  SmallVector<int64_t> shape;
-  for (unsigned loop : loops)
-    shape.push_back(loop == chain.common ? step : chain.loops[loop].trips);
-  array.buffer = memref::AllocOp::create(buffers, loc, MemRefType::get(shape, element), buffers.getI64IntegerAttr(64));
-  return array;
-}
-
-/// Loops that index `s.memref`, in the order of its dimensions, as far as `used`.
-static SmallVector<unsigned> indexLoops(const DependentReductions &chain, AffineMap map,
-                                        const llvm::SmallBitVector &used) {
-  SmallVector<unsigned> loops;
-  for (unsigned d = 0; d < map.getNumResults(); ++d)
-    if (std::optional<unsigned> loop = chain.loopOfIndex(map, d); loop && used.test(*loop))
-      loops.push_back(*loop);
-  return loops;
-}
-
-/// Where steps keep g of a pair of what each iteration of the common loop computes.
-StepArray &StepWriter::partOf(unsigned statement, unsigned part) {
-  const ReductionStatement &s = chain.statements[statement];
-  llvm::SmallBitVector all(chain.loops.size(), true);
-  if (s.pairs.size() == 1) {
-    StepArray &array = ofArrays[s.memref];
-    if (!array.buffer)
-      array = allocate(indexLoops(chain, s.map, all), cast<MemRefType>(s.memref.getType()).getElementType());
-    return array;
-  }
-  StepArray &array = parts[{statement, part}];
-  if (!array.buffer)
-    array = allocate(indexLoops(chain, s.map, chain.loopsOf(s.pairs[part].g)), s.pairs[part].g->type);
-  return array;
-}
-
-/// Where the sum of g of a pair is kept: of a single pair, where the program keeps the result.
-StepArray &StepWriter::stateOf(unsigned statement, unsigned part) {
-  const ReductionStatement &s = chain.statements[statement];
-  StepArray &array = states[{statement, part}];
-  llvm::SmallBitVector all(chain.loops.size(), true);
-  if (s.pairs.size() == 1)
-    return array = StepArray{s.memref, indexLoops(chain, s.map, all), s.map};
-  if (!array.buffer)
-    array = allocate(indexLoops(chain, s.map, chain.loopsOf(s.pairs[part].g)),
-                     cast<MemRefType>(s.memref.getType()).getElementType());
-  return array;
-}
-
-/// A perfect nest of `loops`; that over the common dimension has the iterations of the step.
-void StepWriter::nest(OpBuilder &builder, ArrayRef<unsigned> loops, Body body) {
-  OpBuilder inner = builder;
-  positions.clear();
-  emitted.clear();
-  for (unsigned loop : loops) {
-    const DependentReductions::Loop &own = chain.loops[loop];
-    AffineMap bound = inner.getConstantAffineMap(inStep && loop == chain.common ? size : own.trips);
-    if (own.bound)
-      bound = inner.getSymbolIdentityMap();
-    auto each = AffineForOp::create(inner, loc, {}, inner.getConstantAffineMap(0),
-                                    own.bound ? ValueRange(own.bound) : ValueRange(), bound);
-    positions[loop] = each.getInductionVar();
-    inner = OpBuilder::atBlockBegin(each.getBody());
-  }
-  body(inner);
-}
-
-/// Indices of `array` in the nest that is written.
-std::pair<AffineMap, SmallVector<Value>> StepWriter::placeIn(const StepArray &array) {
-  if (array.map)
-    return indices(array.map);
-  return {AffineMap::getMultiDimIdentityMap(array.loops.size(), buffers.getContext()),
-          llvm::map_to_vector(array.loops, [&](unsigned loop) { return positions.lookup(loop); })};
-}
-
-Value StepWriter::load(OpBuilder &builder, const StepArray &array) {
-  auto [map, operands] = placeIn(array);
-  return AffineLoadOp::create(builder, loc, array.buffer, map, operands);
-}
-
-void StepWriter::store(OpBuilder &builder, Value value, const StepArray &array) {
-  auto [map, operands] = placeIn(array);
-  AffineStoreOp::create(builder, loc, value, array.buffer, map, operands);
-}
-
-/// Indices of an array of the program: iterations of the common loop begin at those of the step.
-std::pair<AffineMap, SmallVector<Value>> StepWriter::indices(AffineMap map) {
-  MLIRContext *context = map.getContext();
-  SmallVector<Value> dims;
-  SmallVector<AffineExpr> expressions;
-  for (unsigned loop = 0; loop < chain.loops.size(); ++loop) {
-    Value position = positions.lookup(loop);
-    AffineExpr expression = getAffineConstantExpr(0, context);
-    if (position) {
-      expression = getAffineDimExpr(dims.size(), context);
-      dims.push_back(position);
-    }
-    if (inStep && loop == chain.common) {
-      if (stepNumber) {
-        expression = getAffineDimExpr(dims.size(), context) * step + expression;
-        dims.push_back(stepNumber);
-      } else {
-        expression = expression + whole * step;
-      }
-    }
-    expressions.push_back(expression);
-  }
-  SmallVector<AffineExpr> symbols;
-  for (unsigned symbol = 0; symbol < chain.symbols.size(); ++symbol)
-    symbols.push_back(getAffineSymbolExpr(symbol, context));
-  AffineMap own = map.replaceDimsAndSymbols(expressions, symbols, dims.size(), symbols.size());
-  SmallVector<Value> operands(dims);
-  llvm::append_range(operands, chain.symbols);
-  canonicalizeMapAndOperands(&own, &operands);
-  return {simplifyAffineMap(own), operands};
-}
-
-//===-- Expressions -------------------------------------------------------===//
-
-Value StepWriter::constant(TypedAttr value) {
-  Value &known = constants[value];
-  if (!known)
-    known = arith::ConstantOp::create(buffers, loc, value);
-  return known;
-}
-
-Value StepWriter::emitLoad(OpBuilder &builder, const Term *term) {
-  if (inStep && term->writer >= 0) {
-    const ReductionStatement &from = chain.statements[term->writer];
-    if (from.place == Place::Step && !from.isState)
-      return load(builder, partOf(term->writer, std::max(term->part, 0)));
-    for (auto [number, mean] : llvm::enumerate(chain.means))
-      if (mean.value == term)
-        return load(builder, means[number].base);
-    if (from.isState)
-      return load(builder, bases[term->writer].base);
-  }
-  auto [map, operands] = indices(term->map);
-  return AffineLoadOp::create(builder, loc, term->value, map, operands);
-}
-
-Value StepWriter::emit(OpBuilder &builder, const Term *term) {
-  if (Value known = emitted.lookup(term))
-    return known;
-  Value value;
-  switch (term->kind) {
-  case Term::Kind::Load:
-    value = emitLoad(builder, term);
-    break;
-  case Term::Kind::Constant:
-    return constant(cast<TypedAttr>(term->attribute));
-  case Term::Kind::Outer:
-    return term->value;
-  case Term::Kind::Index: {
-    AffineMap own = AffineMap::get(chain.loops.size(), chain.symbols.size(), builder.getAffineDimExpr(term->loop));
-    auto [map, operands] = indices(own);
-    value = AffineApplyOp::create(builder, loc, map, operands);
-    break;
-  }
-  case Term::Kind::Op: {
-    if (term->name == arith::SelectOp::getOperationName() && !given.empty())
-      if (std::optional<bool> isFirst = decidedBy(chain, term->operands[0], given))
-        return emitted[term] = emit(builder, term->operands[*isFirst ? 1 : 2]);
-    SmallVector<Value> operands;
-    for (const Term *operand : term->operands)
-      operands.push_back(emit(builder, operand));
-    OperationState state(loc, term->name, operands, term->type, cast<DictionaryAttr>(term->attribute).getValue());
-    value = builder.create(state)->getResult(0);
-    break;
-  }
-  }
-  return emitted[term] = value;
-}
-
-/// `value`, a maximum, is one of terms above -inf; of a minimum, below inf.
-Value StepWriter::isAbove(OpBuilder &builder, const ReductionBase &base, Value value) {
-  auto type = cast<FloatType>(value.getType());
-  Value none = constant(cast<TypedAttr>(
-      builder.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(), /*Negative=*/!base.isMinimum))));
-  return arith::CmpFOp::create(builder, loc, base.isMinimum ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::OGT,
-                               value, none);
-}
-
-/// What states at maximum `from` are multiplied by to stand at `to`.
-Value StepWriter::exponential(OpBuilder &builder, const ReductionBase &base, Value from, Value to) {
-  Value difference =
-      base.isMinimum ? arith::SubFOp::create(builder, loc, to, from) : arith::SubFOp::create(builder, loc, from, to);
-  if (base.factor)
-    difference = arith::MulFOp::create(builder, loc, difference, constant(cast<TypedAttr>(base.factor->attribute)));
-  return base.exp == "math.exp" ? Value(math::ExpOp::create(builder, loc, difference))
-                                : Value(math::Exp2Op::create(builder, loc, difference));
-}
 
 //===-- Statements --------------------------------------------------------===//
 
@@ -541,6 +264,8 @@ void StepWriter::readOut(OpBuilder &builder, unsigned number) {
                                         guard.isZeroIfTrue ? value : zero);
       sum = sum ? Value(arith::AddFOp::create(inner, loc, sum, value)) : value;
     }
+    if (any) // a sum of nothing is zero, whatever its factors are
+      sum = arith::SelectOp::create(inner, loc, any, sum, emit(inner, chain.statements[s.before].term));
     store(inner, sum, StepArray{s.memref, {}, s.map});
   });
 }
@@ -598,19 +323,30 @@ void StepWriter::writeLoop(OpBuilder &builder, const StepRange &range) {
 /// All steps that masks do not leave out: those where some iterations may be masked, and, without a test, those where
 /// none is.
 void StepWriter::writeSteps(OpBuilder &builder) {
-  int64_t trips = chain.loops[chain.common].trips;
-  whole = trips / step;
+  const AffineExpr trips = chain.commonTrips(), count = trips.floorDiv(step);
+  const StepBounds bounds = boundSteps(chain, conditions, step);
   inStep = true;
   size = step;
-  const StepBounds bounds = boundSteps(chain, conditions, step);
-  for (const StepRange &range : rangesOf(chain, bounds, whole))
+  for (const StepRange &range : rangesOf(chain, bounds, count))
     writeLoop(builder, range);
-  size = trips % step;
-  std::optional<StepRange> last = rangeOfLast(chain, bounds, whole);
-  if (size && last)
+  std::optional<StepRange> last = rangeOfLast(chain, bounds, count, trips.ceilDiv(step));
+  if (auto constant = dyn_cast<AffineConstantExpr>(trips)) {
+    whole = constant.getValue() / step;
+    size = constant.getValue() % step;
+    if (size && last)
+      writeLoop(builder, *last);
+    else if (size)
+      writeStep(builder);
+  } else {
+    AffineMap left = AffineMap::get(0, 1, {builder.getAffineConstantExpr(step), builder.getAffineSymbolExpr(0) % step},
+                                    builder.getContext());
+    Value bound = chain.loops[chain.common].bound;
+    rest = AffineMinOp::create(buffers, loc, left, bound);
     writeLoop(builder, *last);
-  else if (size)
-    writeStep(builder);
+    rest = {};
+    Value zero = arith::ConstantIndexOp::create(buffers, loc, 0);
+    any = arith::CmpIOp::create(buffers, loc, arith::CmpIPredicate::sgt, bound, zero);
+  }
   inStep = false;
   for (unsigned number = 0; number < chain.bases.size(); ++number) {
     const ReductionBase &base = chain.bases[number];
@@ -665,8 +401,12 @@ static void record(const DependentReductions &chain, int64_t step, Location loc)
       states.push_back(llvm::json::Object{
           {"result", chain.text(s)}, {"certificate", chain.pairsText(s)}, {"rank", int64_t(chain.rankOf(s))}});
   }
+  const DependentReductions::Loop &common = chain.loops[chain.common];
+  llvm::json::Value iterations = nullptr; // not constant
+  if (!common.bound)
+    iterations = common.trips;
   log->add("dependent-reductions", loc,
-           llvm::json::Object{{"inputs", llvm::json::Object{{"iterations", chain.loops[chain.common].trips},
+           llvm::json::Object{{"inputs", llvm::json::Object{{"iterations", std::move(iterations)},
                                                             {"statements", std::move(statements)}}},
                               {"choice", llvm::json::Object{{"step", step}, {"states", std::move(states)}}}});
 }
@@ -682,6 +422,13 @@ LogicalResult tilewright::stepReductions(ArrayRef<Operation *> ops, int64_t step
   std::unique_ptr<DependentReductions> chain = DependentReductions::find(ops, isInside, mayReassociate, reason);
   if (!chain)
     return failure();
+  bool counts = !chain->means.empty() || llvm::any_of(chain->statements, [](const ReductionStatement &s) {
+    return s.isState && llvm::any_of(s.pairs, [](const SeparablePair &pair) { return !pair.g; });
+  });
+  if (counts && chain->loops[chain->common].bound) {
+    reason = "how many elements a sum has that a mean or a constant is part of is not known";
+    return failure();
+  }
   if (ops.front()->getParentOfType<ModuleOp>()) // no trial of a schedule
     record(*chain, step, ops.front()->getLoc());
   OpBuilder builder(ops.back());

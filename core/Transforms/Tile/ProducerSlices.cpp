@@ -38,6 +38,7 @@ public:
 
 private:
   LogicalResult boundBy(const Access &store, std::string &reason);
+  AffineExpr tripsOf(AffineForOp loop) const;
   std::pair<AffineMap, SmallVector<Value>> overTile(AffineExpr expr) const;
 
   Block &tile;
@@ -47,13 +48,28 @@ private:
 };
 } // namespace
 
+/// The iterations of a loop of the nest over the values around the tile; null where they depend on others.
+AffineExpr SliceWriter::tripsOf(AffineForOp loop) const {
+  AffineMap bound = loop.getUpperBoundMap();
+  SmallVector<AffineExpr> dims, symbols;
+  for (auto [i, operand] : llvm::enumerate(loop.getUpperBoundOperands())) {
+    const Value *found = llvm::find(sets.outer(), operand);
+    if (found == sets.outer().end())
+      return {};
+    (i < bound.getNumDims() ? dims : symbols)
+        .push_back(getAffineDimExpr(found - sets.outer().begin(), loop.getContext()));
+  }
+  return bound.getResult(0).replaceDimsAndSymbols(dims, symbols);
+}
+
 LogicalResult SliceWriter::boundBy(const Access &store, std::string &reason) {
   TileRelation relation = sets.touched(store.memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
   if (!relation) {
     reason = "the tile does not touch it at affine indices";
     return failure();
   }
-  std::optional<TileBox> box = sets.box(relation, cast<MemRefType>(store.memref.getType()), reason);
+  std::optional<TileBox> box =
+      sets.box(relation, cast<MemRefType>(store.memref.getType()), reason, /*hasConstantSize=*/false);
   if (!box)
     return failure();
   for (auto [d, index] : llvm::enumerate(store.map.getResults())) {
@@ -71,9 +87,9 @@ LogicalResult SliceWriter::boundBy(const Access &store, std::string &reason) {
       return failure();
     }
     Range range{box->offset[d] - distance.getValue(), box->extent[d]};
-    std::optional<int64_t> trips = nest.tripCounts[loops.front()];
+    AffineExpr trips = tripsOf(nest.loops[loops.front()]);
     if (!trips || !sets.isAtMost(relation, -range.first, 0) ||
-        !sets.isAtMost(relation, range.first + range.count, *trips)) {
+        !sets.isAtMost(relation, range.first + range.count - trips, 0)) {
       reason = "tiles touch elements that a nest before it does not write, such as padding";
       return failure();
     }

@@ -129,23 +129,27 @@ void ChainTiler::tileLoop(OpBuilder &builder, unsigned nth, bool isLast) {
 /// as the grid has too few indices for.
 Value ChainTiler::memberOf(OpBuilder &builder, unsigned nth) {
   Location loc = chain.front().getLoc();
-  SmallVector<int64_t> counts;
-  for (unsigned d : order)
-    if (int64_t count = llvm::divideCeil(chain[d].getConstantUpperBound(), cutOf(d).getTile());
-        count > 1 || d == order[nth])
-      counts.push_back(d == order[nth] ? -count : count);
-  auto own = llvm::find_if(counts, [](int64_t count) { return count < 0; });
-  if (*own == -1) // slices of other nests begin at 0, too
-    return arith::ConstantIndexOp::create(builder, loc, 0);
-  size_t at = own - counts.begin(), together = counts.size() - members.size() + 1;
-  *own = -*own;
+  SmallVector<std::optional<int64_t>> counts;
+  size_t at = 0;
+  for (unsigned d : order) {
+    std::optional<int64_t> count;
+    if (chain[d].hasConstantUpperBound())
+      count = llvm::divideCeil(chain[d].getConstantUpperBound(), cutOf(d).getTile());
+    if (d == order[nth] && count == 1) // slices of other nests begin at 0, too
+      return arith::ConstantIndexOp::create(builder, loc, 0);
+    if (d == order[nth])
+      at = counts.size();
+    if (count != 1)
+      counts.push_back(count);
+  }
+  const size_t together = counts.size() - members.size() + 1;
   if (at >= together || together == 1)
     return members[at - (together - 1)];
   AffineExpr number = builder.getAffineDimExpr(0);
   for (size_t inner = at + 1; inner < together; ++inner)
-    number = number.floorDiv(counts[inner]);
+    number = number.floorDiv(*counts[inner]);
   if (at > 0)
-    number = number % counts[at];
+    number = number % *counts[at];
   return AffineApplyOp::create(builder, loc, AffineMap::get(1, 0, number), members.front());
 }
 
@@ -190,16 +194,21 @@ void ChainTiler::points(OpBuilder &builder, unsigned d, IRMapping &mapping) {
     mapping.map(loop.getInductionVar(), starts[d]);
     return points(builder, d + 1, mapping);
   }
-  if (cut && isGrid && cut.getSpread() && loop.getConstantUpperBound() % cut.getTile() != 0) {
+  bool mayEnd = !loop.hasConstantUpperBound() || loop.getConstantUpperBound() % (cut ? cut.getTile() : 1) != 0;
+  if (cut && isGrid && cut.getSpread() && mayEnd) {
     // One of the members has a smaller tile.
     AffineExpr whole = builder.getAffineConstantExpr(cut.getTile());
-    AffineExpr rest = bound.getResult(0) - builder.getAffineDimExpr(0) * cut.getTile();
-    AffineMap sizes = AffineMap::get(1, 0, {whole, rest}, builder.getContext());
+    AffineExpr rest = bound.getResult(0) - builder.getAffineDimExpr(bound.getNumDims()) * cut.getTile();
+    AffineMap sizes =
+        AffineMap::get(bound.getNumDims() + 1, bound.getNumSymbols(), {whole, rest}, builder.getContext());
+    operands.insert(operands.begin() + bound.getNumDims(), starts[d]);
+    canonicalizeMapAndOperands(&sizes, &operands);
     OpBuilder outside = OpBuilder::atBlockBegin(starts[d].getParentBlock());
     if (Operation *start = starts[d].getDefiningOp())
       outside.setInsertionPointAfter(start);
+    Value size = AffineMinOp::create(outside, loop.getLoc(), sizes, operands);
     bound = builder.getSymbolIdentityMap();
-    operands.assign(1, AffineMinOp::create(outside, loop.getLoc(), sizes, starts[d]));
+    operands.assign(1, size);
   } else if (cut && !last[d]) {
     bound = AffineMap::getConstantMap(cut.getTile(), builder.getContext());
     operands.clear();
@@ -330,22 +339,57 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
   return success();
 }
 
-/// How many tiles each loop that is cut has, in the schedule's order, where all are spread and each member has one
-/// tile, the last one perhaps a smaller one; nothing otherwise.
-static SmallVector<int64_t> gridOf(Operation *last, tile::ScheduleAttr schedule) {
-  SmallVector<int64_t> counts;
+namespace {
+/// How many tiles each loop that is cut has, in the schedule's order: expressions of `operands` as symbols.
+struct Grid {
+  SmallVector<AffineExpr> counts;
+  SmallVector<Value> operands;
+};
+} // namespace
+
+/// The grid of a schedule where all loops that are cut are spread and each member has one tile, the last one perhaps a
+/// smaller one; nothing otherwise.
+static std::optional<Grid> gridOf(Operation *last, tile::ScheduleAttr schedule) {
+  Grid grid;
   int64_t all = 1;
+  bool isSpread = schedule.getPlacements().empty() && !schedule.getLoops().empty();
   for (tile::TiledLoopAttr cut : schedule.getLoops())
     last->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
       if (numberOf(loop, numberAttr) != cut.getLoop())
         return;
-      bool isKnown = cut.getSpread() && loop.hasConstantUpperBound();
-      counts.push_back(isKnown ? llvm::divideCeil(loop.getConstantUpperBound(), cut.getTile()) : 0);
-      all *= counts.back();
+      isSpread &= cut.getSpread();
+      AffineMap bound = loop.getUpperBoundMap();
+      SmallVector<AffineExpr> values;
+      for (Value operand : loop.getUpperBoundOperands()) {
+        values.push_back(getAffineSymbolExpr(grid.operands.size(), loop.getContext()));
+        grid.operands.push_back(operand);
+      }
+      ArrayRef<AffineExpr> dims = ArrayRef(values).take_front(bound.getNumDims());
+      AffineExpr trips =
+          bound.getResult(0).replaceDimsAndSymbols(dims, ArrayRef(values).drop_front(bound.getNumDims()));
+      AffineExpr count = simplifyAffineExpr(trips.ceilDiv(cut.getTile()), 0, grid.operands.size());
+      auto constant = dyn_cast<AffineConstantExpr>(count);
+      all = constant ? all * constant.getValue() : 0;
+      grid.counts.push_back(count);
     });
-  if (counts.size() != schedule.getLoops().size() || all != schedule.getMembers() || !schedule.getPlacements().empty())
-    counts.clear();
-  return counts;
+  if (!isSpread || grid.counts.size() != schedule.getLoops().size() || all != schedule.getMembers())
+    return std::nullopt;
+  return grid;
+}
+
+/// Indices of the grid: one for each loop of several tiles, the first ones of more together; failure where those that
+/// have to be are not constant.
+static LogicalResult joinIndices(Grid &grid) {
+  auto one = getAffineConstantExpr(1, grid.counts.front().getContext());
+  llvm::erase(grid.counts, one);
+  if (grid.counts.empty())
+    grid.counts.push_back(one);
+  for (; grid.counts.size() > mostIndices; grid.counts.erase(grid.counts.begin())) {
+    if (!isa<AffineConstantExpr>(grid.counts[1]))
+      return failure();
+    grid.counts[1] = grid.counts[0] * grid.counts[1];
+  }
+  return success();
 }
 
 FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string &reason) {
@@ -368,31 +412,29 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
       producers.push_back(nest);
     }
 
-  const SmallVector<int64_t> grid = gridOf(ops.back(), schedule);
-  if (grid.empty() && llvm::count_if(schedule.getLoops(), [](auto cut) { return cut.getSpread(); }) > 1)
-    return refuse(reason, "the schedule spreads several loops, whose tiles are then whole, one for each of its " +
-                              Twine(schedule.getMembers()) + " members, and places no arrays");
+  std::optional<Grid> grid = gridOf(ops.back(), schedule);
+  int64_t spread = llvm::count_if(schedule.getLoops(), [](auto cut) { return cut.getSpread(); });
+  if (!grid && (spread > 1 || schedule.getMembers() == 0))
+    return refuse(reason, "the schedule spreads several loops, each tile of which is then one of its " +
+                              Twine(schedule.getMembers()) +
+                              " members (0: of sizes that are not constant), and places " + "no arrays");
+  if (grid && failed(joinIndices(*grid)))
+    return refuse(reason, "more than " + Twine(mostIndices) +
+                              " loops are spread, and how many tiles the second one has is not constant");
   OpBuilder builder(ops.back()->getContext());
   builder.setInsertionPointAfter(ops.back());
-  // Indices of the grid: one for each loop of several tiles, the first ones of more together.
-  SmallVector<int64_t> counts{schedule.getMembers()};
-  if (!grid.empty()) {
-    counts.assign(grid.begin(), grid.end());
-    llvm::erase(counts, 1);
-    if (counts.empty())
-      counts.push_back(1);
-    for (; counts.size() > mostIndices; counts.erase(counts.begin()))
-      counts[1] *= counts[0];
+  AffineMap bounds = builder.getConstantAffineMap(schedule.getMembers());
+  SmallVector<Value> boundOperands;
+  if (grid) {
+    boundOperands = grid->operands;
+    bounds = AffineMap::get(0, boundOperands.size(), grid->counts, builder.getContext());
+    canonicalizeMapAndOperands(&bounds, &boundOperands);
   }
-  SmallVector<AffineExpr> bounds;
-  for (int64_t count : counts)
-    bounds.push_back(builder.getAffineConstantExpr(count));
-  auto parallel =
-      tile::ParallelOp::create(builder, first->getLoc(), AffineMap::get(0, 0, bounds, builder.getContext()),
-                               ValueRange(), schedule.getLevel(), [&](OpBuilder &inner, Location, ValueRange) {
-                                 for (Operation *op : ArrayRef(ops).drop_front(producers.size()))
-                                   op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
-                               });
+  auto parallel = tile::ParallelOp::create(builder, first->getLoc(), bounds, boundOperands, schedule.getLevel(),
+                                           [&](OpBuilder &inner, Location, ValueRange) {
+                                             for (Operation *op : ArrayRef(ops).drop_front(producers.size()))
+                                               op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
+                                           });
   parallel.setScheduleAttr(schedule);
   LogicalResult fused = success();
   auto pullSlices = [&](Block &tile) {
@@ -416,12 +458,12 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
       }
       OpBuilder at(loop);
       auto ofTile = [&](Block &tile) {
-        if (grid.empty())
+        if (!grid)
           pullSlices(tile);
       };
-      ChainTiler(chain, schedule, parallel.getBody().getArguments(), !grid.empty(), ofTile).write(at);
+      ChainTiler(chain, schedule, parallel.getBody().getArguments(), grid.has_value(), ofTile).write(at);
       loop.erase();
-      if (!grid.empty()) // the tile is all of the body, once what it is made of is gone
+      if (grid.has_value()) // the tile is all of the body, once what it is made of is gone
         pullSlices(parallel.getBody().front());
       changed = true;
       return WalkResult::interrupt();
@@ -432,7 +474,7 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     return failure();
   }
   composeAccesses(parallel);
-  if (schedule.getStep() > 0 && failed(stepTiles(parallel, schedule, !grid.empty(), producers, reason))) {
+  if (schedule.getStep() > 0 && failed(stepTiles(parallel, schedule, grid.has_value(), producers, reason))) {
     reason = "the schedule computes reductions in steps, but " + reason;
     parallel.erase();
     return failure();

@@ -47,10 +47,7 @@ struct MapToUnits : tilewright::impl::MapToUnitsBase<MapToUnits> {
     FailureOr<TileProgram> program = analyzeTileProgram(tile, reason);
     if (failed(program))
       return tile.emitError() << "the schedule's tiles cannot be computed on fragments: " << reason;
-    int64_t blocks = 1;
-    for (AffineExpr bound : tile.getUpperBounds().getResults())
-      if (auto count = dyn_cast<AffineConstantExpr>(bound))
-        blocks *= count.getValue();
+    const int64_t blocks = tilesOf(tile);
     std::optional<TileProgramPlan> plan =
         planTileProgram(*program, blocks, chip, hierarchy, NumericFreedom::of(Settings::of(getOperation())), reason);
     if (!plan)

@@ -59,8 +59,8 @@ SmallVector<Value> TileProgramWriter::copy(const TileStatement &statement, const
   }
   Place place(*this, statement);
   StagedPlace at{constant(0), constant(0), constant(0)};
-  at.freeEnds = p.stagedColumns(statement) == statement.columns();
-  at.kEnds = p.stagedDepth(statement) == statement.depth();
+  at.freeEnds = !statement.hasFewerColumns() && p.stagedColumns(statement) == statement.columns();
+  at.kEnds = !statement.hasFewerSummands() && p.stagedDepth(statement) == statement.depth();
   if (loop) {
     AffineExpr number = place.space.define(from) + distance;
     at.stage = number % own.stages;

@@ -23,7 +23,7 @@ using namespace tilewright;
 TileProgramWriter::Place::Place(TileProgramWriter &emitter, const TileStatement &statement)
     : space(emitter.builder, emitter.loc) {
   for (AffineForOp loop : statement.nest.loops)
-    space.addDimension(loop);
+    space.addDimension(loop, emitter.values);
   row = space.define(emitter.subgroup) * (emitter.p.unitRows * emitter.p.rowsOfUnit());
 }
 
@@ -106,19 +106,23 @@ AffineMapAttr TileProgramWriter::validOf(Place &place, const TileStatement &stat
   return place.space.validAttr(p.transposed ? columns : rows, p.transposed ? rows : columns, operands);
 }
 
-/// `fragment`, of the unit at `column`, with `other` beyond the last one of `columns`.
-Value TileProgramWriter::withoutMissing(Value fragment, int64_t column, int64_t columns, TypedAttr other) {
-  int64_t left = columns - column * p.columnsOfUnit();
-  if (left >= p.columnsOfUnit())
+/// `fragment`, of the unit at `column` along loop `along` of the statement, with `other` beyond the loop's end.
+Value TileProgramWriter::withoutMissing(const TileStatement &statement, unsigned along, Value fragment, int64_t column,
+                                        TypedAttr other) {
+  const std::optional<int64_t> trips = statement.nest.tripCounts[along];
+  const int64_t first = column * p.columnsOfUnit();
+  if (trips && *trips >= first + p.columnsOfUnit())
     return fragment;
-  if (left <= 0)
+  if (trips && *trips <= first)
     return tile::BroadcastOp::create(builder, loc, fragment.getType(), arith::ConstantOp::create(builder, loc, other));
+  Place place(*this, statement);
+  Value left = place.space.value(place.space.extent(along) - first);
+  left = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), left);
   Value numbers = tile::IndexOp::create(builder, loc, typeOf(builder.getI32Type(), true), p.transposed ? 0 : 1);
   return tile::MapOp::create(builder, loc, fragment.getType(), ValueRange{fragment, numbers},
                              [&](OpBuilder &inner, Location where, ValueRange arguments) {
-                               Value end = arith::ConstantIntOp::create(inner, where, left, /*width=*/32);
                                Value exists =
-                                   arith::CmpIOp::create(inner, where, arith::CmpIPredicate::slt, arguments[1], end);
+                                   arith::CmpIOp::create(inner, where, arith::CmpIPredicate::slt, arguments[1], left);
                                Value none = arith::ConstantOp::create(inner, where, other);
                                Value kept = arith::SelectOp::create(inner, where, exists, arguments[0], none);
                                tile::YieldOp::create(inner, where, kept);
@@ -311,8 +315,8 @@ void TileProgramWriter::reduction(const TileStatement &statement) {
   for (int64_t row = 0; row < p.unitRows; ++row) {
     SmallVector<Value> parts;
     for (int64_t column = 0; column < units; ++column)
-      parts.push_back(withoutMissing(compute(statement, statement.term, row, column).front(), column,
-                                     statement.columns(), *arith::getNeutralElement(statement.combine)));
+      parts.push_back(withoutMissing(statement, *statement.col, compute(statement, statement.term, row, column).front(),
+                                     column, *arith::getNeutralElement(statement.combine)));
     for (; parts.size() > 1; parts.resize(llvm::divideCeil(parts.size(), 2)))
       for (size_t i = 0, half = llvm::divideCeil(parts.size(), 2); i + half < parts.size(); ++i)
         parts[i] = combine(statement.combine, parts[i], parts[i + half]);
@@ -351,7 +355,7 @@ TileProgramWriter::Fragments TileProgramWriter::rowsOf(const TileStatement &stat
       Fragments parts;
       for (int64_t i = 0; i < together; ++i)
         parts.push_back(
-            withoutMissing(sums[(row * depth + k) * together + i], k * together + i, statement.depth(), zero));
+            withoutMissing(statement, statement.k, sums[(row * depth + k) * together + i], k * together + i, zero));
       Value joined = together == 1 ? parts.front() : tile::JoinOp::create(builder, loc, parts).getResult();
       result.push_back(tile::ConvertOp::create(builder, loc, type, joined));
     }

@@ -63,7 +63,8 @@ private:
   mlir::AffineMap elementsOf(const Access &access, const TileStatement &statement, unsigned along) const;
   mlir::AffineMapAttr validOf(Place &place, const TileStatement &statement, unsigned along, bool endsAlong,
                               llvm::SmallVectorImpl<mlir::Value> &operands) const;
-  mlir::Value withoutMissing(mlir::Value fragment, int64_t column, int64_t columns, mlir::TypedAttr other);
+  mlir::Value withoutMissing(const TileStatement &statement, unsigned along, mlir::Value fragment, int64_t column,
+                             mlir::TypedAttr other);
   void write(mlir::Operation &op);
   llvm::SmallVector<mlir::Value> handedOn(mlir::affine::AffineForOp loop);
   void steps(mlir::affine::AffineForOp loop);

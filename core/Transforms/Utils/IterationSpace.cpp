@@ -46,16 +46,18 @@ IterationSpace::IterationSpace(OpBuilder &builder, Location loc)
     allocateAfter = &*std::prev(builder.getInsertionPoint());
 }
 
-void IterationSpace::addDimension(AffineForOp loop) {
+void IterationSpace::addDimension(AffineForOp loop, const IRMapping &values) {
   MLIRContext *context = builder.getContext();
   if (loop.hasConstantUpperBound()) {
     extents.push_back(getAffineConstantExpr(std::max<int64_t>(loop.getConstantUpperBound(), 0), context));
   } else {
-    SmallVector<Value> operands(loop.getUpperBoundOperands());
+    SmallVector<Value> operands;
+    for (Value operand : loop.getUpperBoundOperands())
+      operands.push_back(values.lookupOrDefault(operand));
     AffineMap map = loop.getUpperBoundMap();
     canonicalizeMapAndOperands(&map, &operands);
     Value size;
-    if (operands.size() == 1 && (map.isIdentity() || map.isSymbolIdentity())) {
+    if (operands.size() == 1 && isa<AffineDimExpr, AffineSymbolExpr>(map.getResult(0))) {
       size = operands.front();
     } else {
       auto apply = AffineApplyOp::create(builder, loc, map, operands);

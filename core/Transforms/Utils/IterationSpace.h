@@ -17,6 +17,7 @@
 
 #include "core/Analysis/Nest.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace tilewright {
 
@@ -28,8 +29,8 @@ class IterationSpace {
 public:
   IterationSpace(mlir::OpBuilder &builder, mlir::Location loc);
 
-  /// Appends a dimension that runs like `loop`.
-  void addDimension(mlir::affine::AffineForOp loop);
+  /// Appends a dimension that runs like `loop`; `values`: what operands of its bound have become.
+  void addDimension(mlir::affine::AffineForOp loop, const mlir::IRMapping &values = {});
   mlir::AffineExpr extent(unsigned dim) const { return extents[dim]; }
 
   /// A value that holds for the whole nest as an expression; call it outside of all loops.

@@ -76,7 +76,7 @@ class Layer(nn.Module):
         return self.second(x + self.down(gelu(self.up(x))))
 
 
-def compiled_text(function, inputs):
+def compiled_text(function, inputs, dynamic=False):
     """The program that the back end writes, and what it gives on the host."""
     backend = sys.modules["tilewright.torch.backend"]
     texts, write = [], backend.stage_text
@@ -89,18 +89,18 @@ def compiled_text(function, inputs):
     try:
         torch.compiler.reset()
         with torch.no_grad():
-            got = torch.compile(function, backend="tilewright", dynamic=False, options={"strict": True})(*inputs)
+            got = torch.compile(function, backend="tilewright", dynamic=None if dynamic else False, options={"strict": True})(*inputs)
     finally:
         backend.stage_text = write
     text, = texts
     return text, got
 
 
-def launches(tmp_path, text, chip):
-    """Kernels of a run on the emulator, whose results are compared with float64."""
+def launches(tmp_path, text, chip, sizes=()):
+    """Kernels of a run on the emulator, whose results are compared with float64; `sizes`: the dynamic ones."""
     (tmp_path / "p.mlir").write_text(text)
-    done = subprocess.run([BUILD / "bin/tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--verify"],
-                          capture_output=True, text=True, timeout=120)
+    done = subprocess.run([BUILD / "bin/tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--verify",
+                           *(f"--sizes={size}" for size in sizes)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
     return len(re.findall("^kernel ", done.stdout, re.MULTILINE))
 
@@ -115,6 +115,29 @@ def test_one_launch(tmp_path, name):
     assert (got.double() - wanted.double()).abs().max() < 4e-3
     for chip in ("nvidia:H200", "amd:MI300X"):
         assert launches(tmp_path, text, chip) == 1, chip
+
+
+# Function, shapes, which dimension of each input is dynamic, and sizes: of no tile, of whole tiles, less than one, none.
+DYNAMIC = {
+    "tokens": (lambda q, k, v: attention(q, k, v), PATCHES, (2, 2, 2), [(197, 300), (64, 128), (1, 5), (5, 0), (0, 5)]),
+    "causal tokens": (lambda q, k, v: attention(q, k, v, is_causal=True), PATCHES, (2, 2, 2), [(197, 197), (300, 128), (3, 3)]),
+    "mask": (lambda q, k, v, m: attention(q, k, v, attn_mask=m > 0), [*PATCHES, (1, 1, 197, 197)], (2, 2, 2, (2, 3)),
+             [(70, 197), (128, 256)]),
+    "batch": (lambda q, k, v: attention(q, k, v), [(2, 3, 128, 64)] * 3, (0, 0, 0), [(1,), (3,)]),
+}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_one_launch_for_all_sizes(tmp_path, name):
+    function, shapes, dimensions, sizes = DYNAMIC[name]
+    inputs = tensors(*shapes)
+    for x, dimension in zip(inputs, dimensions):
+        torch._dynamo.mark_dynamic(x, dimension)
+    text, _ = compiled_text(function, inputs, dynamic=True)
+    assert "x?x" in text.split("->")[0] or "<?x" in text.split("->")[0]
+    for chip in ("nvidia:H200", "amd:MI300X"):
+        for each in sizes:
+            assert launches(tmp_path, text, chip, each) == min(1, each[0]), (chip, each)  # nothing to compute: no launch
 
 
 def test_a_layer_is_at_most_eight_launches(tmp_path):

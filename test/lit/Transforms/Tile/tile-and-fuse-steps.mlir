@@ -231,3 +231,49 @@ func.func @strict(%x: memref<4x20xf32>, %o: memref<4xf32>) {
   return
 }
 }
+
+// -----
+
+// Of any number of iterations: whole steps, and a last one of what is left.
+// CHECK-DAG: #[[LEFT:.*]] = affine_map<()[s0] -> (8, s0 mod 8)>
+// CHECK-DAG: #[[WHOLE:.*]] = affine_map<()[s0] -> (s0 floordiv 8)>
+// CHECK-DAG: #[[LAST:.*]] = affine_map<()[s0] -> (s0 ceildiv 8, s0 floordiv 8 + 1)>
+// CHECK-LABEL: func.func @any_number
+// CHECK:         %[[FEWER:.*]] = affine.min #[[LEFT]]()[%[[N:.*]]]
+// CHECK:         affine.for %[[T:.*]] = 0 to #[[WHOLE]]()[%[[N]]] {
+// CHECK:           affine.for %[[J:.*]] = 0 to 8 {
+// CHECK:             affine.load %arg0[%{{.*}}, %[[J]] + %[[T]] * 8]
+// CHECK:         affine.for %[[T:.*]] = #[[WHOLE]]()[%[[N]]] to min #[[LAST]]()[%[[N]]] {
+// CHECK:           affine.for %[[J:.*]] = 0 to %[[FEWER]] {
+// CHECK:             affine.load %arg0[%{{.*}}, %[[J]] + %[[T]] * 8]
+func.func @any_number(%x: memref<4x?xf32>, %o: memref<4xf32>, %n: index) {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %m = memref.alloc() : memref<4xf32>
+  affine.for %i = 0 to 4 {
+    affine.store %ninf, %m[%i] : memref<4xf32>
+  } {tile.schedule = #tile.schedule<level = "core", members = 1, ops = 4, step = 8>}
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to %n {
+      %a = affine.load %m[%i] : memref<4xf32>
+      %b = affine.load %x[%i, %j] : memref<4x?xf32>
+      %c = arith.maximumf %a, %b : f32
+      affine.store %c, %m[%i] : memref<4xf32>
+    }
+  }
+  affine.for %i = 0 to 4 {
+    affine.store %zero, %o[%i] : memref<4xf32>
+  }
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to %n {
+      %a = affine.load %o[%i] : memref<4xf32>
+      %b = affine.load %x[%i, %j] : memref<4x?xf32>
+      %c = affine.load %m[%i] : memref<4xf32>
+      %d = arith.subf %b, %c : f32
+      %e = math.exp %d : f32
+      %f = arith.addf %a, %e : f32
+      affine.store %f, %o[%i] : memref<4xf32>
+    }
+  }
+  return
+}

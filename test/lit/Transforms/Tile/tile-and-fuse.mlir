@@ -141,10 +141,10 @@ func.func @flattened(%a: memref<4x8xf32>, %b: memref<32xf32>) {
 // -----
 
 // Each member of a grid has one tile, the last of each loop a smaller one; so have the nests before it.
-// CHECK-DAG: #[[ROWS:.*]] = affine_map<(d0) -> (4, d0 * -4 + 10)>
+// CHECK: #[[ROWS:.*]] = affine_map<()[s0] -> (4, s0 * -4 + 10)>
 // CHECK-LABEL: func.func @smaller_tiles
 // CHECK:         tile.parallel (%[[H:.*]], %[[T:.*]]) to (2, 3) level "block"
-// CHECK:           %[[N:.*]] = affine.min #[[ROWS]](%[[T]])
+// CHECK:           %[[N:.*]] = affine.min #[[ROWS]]()[%[[T]]]
 // CHECK:           affine.for %[[I:.*]] = 0 to %[[N]] {
 // CHECK:             affine.load %arg0
 // CHECK:           affine.for %[[I:.*]] = 0 to %[[N]] {
@@ -163,6 +163,31 @@ func.func @smaller_tiles(%a: memref<2x10xf32>, %b: memref<2x10xf32>) {
       %x = affine.load %t[%h, %i] : memref<2x10xf32>
       affine.store %x, %b[%h, %i] : memref<2x10xf32>
     }
+  }
+  return
+}
+
+// -----
+
+// As many members as there are tiles.
+// CHECK: #[[ROWS:.*]] = affine_map<()[s0, s1] -> (4, s1 * -4 + s0)>
+// CHECK-LABEL: func.func @tiles_of_any_size
+// CHECK:         tile.parallel (%[[T:.*]]) to (symbol(%[[N:.*]]) ceildiv 4) level "block"
+// CHECK:           %[[SIZE:.*]] = affine.min #[[ROWS]]()[%[[N]], %[[T]]]
+// CHECK:           affine.for %[[I:.*]] = 0 to %[[SIZE]] {
+// CHECK:             arith.negf
+// CHECK:           affine.for %[[I:.*]] = 0 to %[[SIZE]] {
+// CHECK:             affine.store %{{.*}}, %arg1
+func.func @tiles_of_any_size(%a: memref<?xf32>, %b: memref<?xf32>, %n: index) {
+  %t = memref.alloc(%n) : memref<?xf32>
+  affine.for %i = 0 to %n {
+    %x = affine.load %a[%i] : memref<?xf32>
+    %y = arith.negf %x : f32
+    affine.store %y, %t[%i] : memref<?xf32>
+  } {tile.schedule = #tile.schedule<level = "block", members = 0, ops = 2, loops = [<loop = 1, tile = 4, spread = true>]>}
+  affine.for %i = 0 to %n {
+    %x = affine.load %t[%i] : memref<?xf32>
+    affine.store %x, %b[%i] : memref<?xf32>
   }
   return
 }
