@@ -232,8 +232,8 @@ static std::optional<Interval> rangeOf(AffineExpr expr, unsigned dims, ValueRang
 static std::optional<Interval> rangeOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     if (auto parallel = dyn_cast<tile::ParallelOp>(argument.getOwner()->getParentOp()))
-      if (parallel.getScheduleAttr())
-        return Interval{0, parallel.getScheduleAttr().getMembers() - 1};
+      if (auto count = dyn_cast<AffineConstantExpr>(parallel.getUpperBounds().getResult(argument.getArgNumber())))
+        return Interval{0, count.getValue() - 1};
   AffineForOp loop = getForInductionVarOwner(value);
   if (!loop)
     return std::nullopt;

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/FoldUtils.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -33,28 +34,12 @@ static MemRefType withSizes(MemRefType type, ArrayRef<int64_t> sizes) {
   return MemRefType::get(shape, type.getElementType(), type.getLayout(), type.getMemorySpace());
 }
 
-/// Makes a constant of each operation at the top that computes a number from constants; dimensions of arrays are known.
+/// Folds the numbers that are computed at the top; dimensions of arrays are known.
 static void foldNumbers(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(block)) {
-    bool isNumber = op.getNumResults() == 1 && op.getResult(0).getType().isIndex() && op.getNumRegions() == 0 &&
-                    !op.hasTrait<OpTrait::ConstantLike>();
-    SmallVector<OpFoldResult> results;
-    SmallVector<Attribute> operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(getConstantIntValue(operand)
-                             ? IntegerAttr::get(operand.getType(), *getConstantIntValue(operand))
-                             : Attribute());
-    if (!isNumber || failed(op.fold(operands, results)) || results.empty())
-      continue;
-    OpBuilder builder(&op);
-    if (auto number = dyn_cast<Attribute>(results.front())) {
-      op.replaceAllUsesWith(arith::ConstantOp::create(builder, op.getLoc(), cast<TypedAttr>(number)));
-      op.erase();
-    } else if (Value same = dyn_cast<Value>(results.front()); same != op.getResult(0)) {
-      op.replaceAllUsesWith(ValueRange(same));
-      op.erase();
-    }
-  }
+  OperationFolder folder(block.getParentOp()->getContext());
+  for (Operation &op : llvm::make_early_inc_range(block))
+    if (op.getNumResults() == 1 && op.getResult(0).getType().isIndex())
+      (void)folder.tryToFold(&op);
 }
 
 OwningOpRef<func::FuncOp> tilewright::assumeSizes(func::FuncOp kernel,

@@ -44,6 +44,7 @@ struct MeanArrays {
 llvm::SmallVector<unsigned> indexLoops(const DependentReductions &chain, mlir::AffineMap map,
                                        const llvm::SmallBitVector &used);
 
+/// Writes one chain with `step` iterations of the common loop at a time; arrays of steps are allocated by `buffers`.
 class StepWriter {
 public:
   StepWriter(DependentReductions &chain, int64_t step, mlir::OpBuilder buffers)
@@ -53,7 +54,6 @@ public:
 
 private:
   using Body = llvm::function_ref<void(mlir::OpBuilder &)>;
-  llvm::SmallVector<int64_t> trips(llvm::ArrayRef<unsigned> loops) const;
   StepArray allocate(llvm::ArrayRef<unsigned> loops, mlir::Type element);
   StepArray &partOf(unsigned statement, unsigned part);
   StepArray &stateOf(unsigned statement, unsigned part);

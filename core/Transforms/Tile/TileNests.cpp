@@ -417,7 +417,7 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
   if (!grid && (spread > 1 || schedule.getMembers() == 0))
     return refuse(reason, "the schedule spreads several loops, each tile of which is then one of its " +
                               Twine(schedule.getMembers()) +
-                              " members (0: of sizes that are not constant), and places " + "no arrays");
+                              " members (0: of sizes that are not constant), and places no arrays");
   if (grid && failed(joinIndices(*grid)))
     return refuse(reason, "more than " + Twine(mostIndices) +
                               " loops are spread, and how many tiles the second one has is not constant");

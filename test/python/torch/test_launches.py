@@ -36,6 +36,11 @@ def window(q, k, v):
     return soft((q @ k.transpose(-1, -2)).float().masked_fill(far, -torch.inf) / 8, v)
 
 
+def slopes(q, k, v):
+    at = torch.arange(128)
+    return soft((q @ k.transpose(-1, -2)).float() / 8 - 0.25 * (at[:, None] - at[None, :]).abs(), v)
+
+
 HEADS = [(1, 2, 128, 64)] * 3
 PATCHES = [(1, 3, 197, 64)] * 3
 FEW = [(2, 128, 64)] * 3
@@ -46,6 +51,7 @@ CASES = {
     "197 tokens, causal": (lambda q, k, v: attention(q, k, v, is_causal=True), PATCHES),
     "80 features": (lambda q, k, v: attention(q, k, v), [(1, 2, 128, 80)] * 3),
     "window": (window, FEW),
+    "slopes": (slopes, FEW),
     "more keys": (lambda q, k, v: attention(q, k, v), [(1, 2, 128, 64)] + [(1, 2, 256, 64)] * 2),
     "groups": (lambda q, k, v: attention(q, k, v, enable_gqa=True), [(1, 4, 128, 64)] + [(1, 2, 128, 64)] * 2),
     "causal groups": (lambda q, k, v: attention(q, k, v, enable_gqa=True, is_causal=True),
