@@ -33,6 +33,7 @@ inline constexpr const char *roundingsAttr = "tilewright.roundings"; // sum of p
 inline constexpr const char *arrayResultsAttr = "tilewright.array_results"; // bool a result: array (else scalar)
 inline constexpr const char *workspaceAttr = "tilewright.workspace";        // function that computes the arena's bytes
 inline constexpr const char *writtenAttr = "tilewright.written";            // bool an argument, once the body is gone
+inline constexpr const char *boundsAttr = "tilewright.bounds";              // by argument, the one of its bounds
 inline constexpr const char *bodyAttr = "tilewright.body";                  // private body of a public function
 
 /// In a product of `roundingsAttr`: the longest extent of all arguments.

@@ -37,26 +37,6 @@ ElementType conformance::computeType(ElementType type) {
   return type == ElementType::F64 ? ElementType::F64 : ElementType::F32;
 }
 
-double conformance::largest(ElementType type) {
-  switch (type) {
-  case ElementType::F64:
-    return 0x1.fffffffffffffp1023;
-  case ElementType::F16:
-    return 65504;
-  case ElementType::BF16:
-    return 0x1.fep127;
-  case ElementType::F8E4M3FN:
-    return 448;
-  case ElementType::F8E4M3FNUZ:
-    return 240;
-  case ElementType::F8E5M2:
-  case ElementType::F8E5M2FNUZ:
-    return 57344;
-  default:
-    return 0x1.fffffep127;
-  }
-}
-
 double conformance::tiny(ElementType type) {
   switch (type) {
   case ElementType::F64:

@@ -67,8 +67,6 @@ double judgeElement(double got, double expected, double bound, ElementType type,
 
 /// The type that values of `type` are computed in: f64 for itself, f32 for narrower floats.
 ElementType computeType(ElementType type);
-/// The largest finite value.
-double largest(ElementType type);
 /// The smallest positive value.
 double tiny(ElementType type);
 /// Whether `x` is a denormal of a float type. Units of several chips take such factors as zeros.

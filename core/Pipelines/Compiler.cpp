@@ -191,8 +191,8 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
         buildReferencePipeline(pm);
       else
         buildAffinePipeline(pm);
-      if (options.promote)
-        pm.addPass(createPromoteFloats());
+      if (options.bounded)
+        pm.addPass(createBoundErrors({options.operandSpacing}));
       break;
     case 3:
       if (graph.startsLaunches() || !options.plain) // the plain path of `--verify`, of functions, has no optimisation
@@ -205,7 +205,7 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
       buildLowerPipeline(pm, graph,
                          {.packedCall = options.packedCall,
                           .tileLoops = options.tileLoops,
-                          .libm = options.promote,
+                          .libm = options.bounded,
                           .source = scalar});
       break;
     }

@@ -9,7 +9,7 @@
 /// What tw-run does, without its command line: one function, its inputs and
 /// outputs, comparison with the plain path in float64, and times.
 ///
-/// What may differ between them is in Tolerance.h.
+/// What may differ between them goes with the reference: core/Transforms/Bufferize/ErrorRules.h.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,10 +32,13 @@ struct RunOptions {
 struct Comparison {
   bool passed = false;
   double maxError = 0;     // largest |out - ref|
-  double worst = 0;        // largest |out - ref| / tolerance; above 1 is wrong
-  double scale = 0;        // largest magnitude of the reference
+  double worst = 0;        // largest |out - ref| / bound; above 1 is wrong
+  double bound = 0;        // of the element of `worst`
   int64_t worstIndex = -1; // row-major element of `worst`
   double got = 0, expected = 0;
+  int64_t wrong = 0;    // elements
+  int64_t unjudged = 0; // elements of which nothing can be said
+  double looseness = 0; // median of bound / |out - ref| over the elements that differ; 0: none does
 };
 
 struct Benchmark {
@@ -84,19 +87,17 @@ public:
 private:
   Run(mlir::ModuleOp program, const RunOptions &options) : program(program), options(options) {}
   llvm::Error learnSizes();
-  llvm::Expected<std::unique_ptr<Executable>> plainCode();
   llvm::Error reference();
-  llvm::Error moveInputs();
   std::vector<Comparison> compare(const std::vector<Array> &got) const;
 
   mlir::ModuleOp program;
   RunOptions options;
   std::unique_ptr<Executable> code;
   std::vector<int64_t> sizeValues;
-  std::vector<Array> arguments;           // in the order of the signature; results of the last call
-  std::vector<Array> pristine;            // inputs that the program writes
-  std::vector<Array> expected;            // arguments after the reference ran
-  std::vector<std::vector<double>> moved; // by argument and element, how far it moves with its inputs' last bits
+  std::vector<Array> arguments; // in the order of the signature; results of the last call
+  std::vector<Array> pristine;  // inputs that the program writes
+  std::vector<Array> expected;  // by argument, of those that are written
+  std::vector<Array> bounds;    // of `expected`; without memory: exact
 };
 
 } // namespace tilewright

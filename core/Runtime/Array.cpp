@@ -49,6 +49,26 @@ double tilewright::epsilon(ElementType type) {
 
 double tilewright::smallest(ElementType type) { return tw_float8_to_double(code(type), 1); }
 
+double tilewright::largest(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return 0x1.fffffffffffffp1023;
+  case ElementType::F16:
+    return 65504;
+  case ElementType::BF16:
+    return 0x1.fep127;
+  case ElementType::F8E4M3FN:
+    return 448;
+  case ElementType::F8E4M3FNUZ:
+    return 240;
+  case ElementType::F8E5M2:
+  case ElementType::F8E5M2FNUZ:
+    return 57344;
+  default:
+    return 0x1.fffffep127;
+  }
+}
+
 float tilewright::bfloatToFloat(uint16_t bits) { return static_cast<float>(tw_bfloat_to_double(bits)); }
 float tilewright::halfToFloat(uint16_t bits) { return static_cast<float>(tw_half_to_double(bits)); }
 uint16_t tilewright::doubleToHalf(double value) { return tw_double_to_half(value); }

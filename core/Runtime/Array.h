@@ -51,6 +51,8 @@ bool isFloat8(ElementType type);
 double epsilon(ElementType type);
 /// The smallest positive number of an 8-bit float type.
 double smallest(ElementType type);
+/// The largest finite number of a float type.
+double largest(ElementType type);
 
 float halfToFloat(uint16_t bits);
 uint16_t floatToHalf(float value); // round to nearest even

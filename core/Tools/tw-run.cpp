@@ -94,23 +94,34 @@ static llvm::json::Object toJson(const Comparison &comparison) {
   };
   return llvm::json::Object{{"passed", comparison.passed},
                             {"max_error", number(comparison.maxError)},
-                            {"error_over_tolerance", number(comparison.worst)},
-                            {"scale", number(comparison.scale)},
+                            {"error_over_bound", number(comparison.worst)},
+                            {"bound", number(comparison.bound)},
+                            {"looseness", number(comparison.looseness)},
+                            {"wrong", comparison.wrong},
+                            {"unjudged", comparison.unjudged},
                             {"worst_index", comparison.worstIndex},
                             {"got", number(comparison.got)},
                             {"expected", number(comparison.expected)}};
 }
 
 static std::string describe(const Comparison &comparison) {
+  std::string text;
   if (comparison.passed)
-    return llvm::formatv("largest error {0:e2}, {1:f3} of the tolerance", comparison.maxError, comparison.worst);
-  if (std::isnan(comparison.expected))
-    return llvm::formatv(
+    text = llvm::formatv("largest error {0:e2}, {1:f3} of the bound", comparison.maxError, comparison.worst);
+  else if (std::isnan(comparison.expected))
+    text = llvm::formatv(
         "WRONG: element {0} is {1}; the reference, float64 on the plain path, makes NaN of these inputs, which "
         "nothing can be compared with",
         comparison.worstIndex, comparison.got);
-  return llvm::formatv("WRONG: element {0} is {1}, expected {2} ({3:f1} x the tolerance)", comparison.worstIndex,
-                       comparison.got, comparison.expected, comparison.worst);
+  else
+    text = llvm::formatv("WRONG: element {0} is {1}, expected {2} +- {3:e2} ({4:f1} x the bound; {5} elements wrong)",
+                         comparison.worstIndex, comparison.got, comparison.expected, comparison.bound, comparison.worst,
+                         comparison.wrong);
+  if (comparison.unjudged)
+    text += llvm::formatv("; {0} elements rest on numbers beyond their type or comparisons too close to tell, and are "
+                          "not judged",
+                          comparison.unjudged);
+  return text;
 }
 
 namespace {

@@ -147,7 +147,7 @@ def pairs(shape, inputs, output):
 
 
 def worst(shape, values):
-    """The largest error over the tolerance of `tw-run --verify` (docs/tools.md)."""
+    """The largest error over the tolerance by types of docs/runtime.md."""
     scale = max(abs(expected) for _, expected in values)
     # What an element is summed over, and the few operations around it.
     roundings = 8 + (shape["terms"] if "terms" in shape else shape["k"] if "k" in shape else

@@ -25,7 +25,7 @@ static double epsilon(tw_element type) {
 
 static double magnitude(double value) { return value < 0 ? -value : value; }
 
-/* What the error of results grows with: core/Pipelines/Tolerance.h, where its sources stand. */
+/* What the error of results grows with: docs/runtime.md, where its sources stand. */
 static double growth_of(double roundings, const array *arrays, size_t count) {
   if (roundings < 0) { /* an artifact that does not say: as if the longest dimension was summed over */
     roundings = 1;

@@ -211,13 +211,30 @@ def CheckKernels : Pass<"check-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
-def PromoteFloats : Pass<"promote-floats", "::mlir::ModuleOp"> {
-  let summary = "Compute in float64, keep the types of arrays";
+def BoundErrors : Pass<"bound-errors", "::mlir::ModuleOp"> {
+  let summary = "Compute in float64, with a bound of the error beside each value";
   let description = [{
-    Scalar floating-point values become f64; arrays keep their element types, so that each store rounds once, and
-    conversions to a narrower type that the program asks for still round. The reference of `--verify`.
+    The reference of `--verify`. Scalar floating-point values become f64, and so do the elements of arrays that may
+    differ from the exact ones; conversions to a narrower type that the program asks for still round. Beside each of
+    these values goes what the compiled program's may differ by: `core/Transforms/Bufferize/ErrorRules.h`. Sums may be
+    added in any order. A public function takes an array of bounds for each array of this kind, after its other
+    arguments (`tilewright.bounds`: where, by argument; -1: exact), and has a bound after each scalar result.
+
+    ```mlir
+      %y = arith.mulf %x, %x : f32          // of an input
+      affine.store %y, %b[%i] : memref<?xf32>
+    // becomes, with u = 2^-24
+      %y = arith.mulf %x, %x : f64          // and %e = u |%y| + 2^-126
+      affine.store %y, %b[%i] : memref<?xf64>
+      affine.store %e, %bound[%i] : memref<?xf64>
+    ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let options = [
+    Option<"operandSpacing", "operand-spacing", "double", "0",
+           "Spacing around 1 of the numbers to which matrix units round factors of f32; 0: they do not">,
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_BUFFERIZE_PASSES

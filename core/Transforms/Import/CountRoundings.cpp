@@ -7,8 +7,8 @@
 ///
 /// \file
 /// An upper bound on the floating-point operations that an element of a result has
-/// passed through one after the other, which the tolerance of comparisons grows
-/// with (Tolerance.h). An operation counts once; one that a loop hands its own
+/// passed through one after the other, which the tolerance of tw-launch grows
+/// with (docs/runtime.md). An operation counts once; one that a loop hands its own
 /// result counts as often as the loop runs:
 ///
 ///   generic {parallel, reduction over k} { %p = mulf %a, %b; %s = addf %acc, %p }     1 + k

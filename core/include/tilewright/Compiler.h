@@ -58,10 +58,10 @@ struct CompileOptions {
   bool plain = false;
   /// Stage 2 without any optimisation (buildReferencePipeline): tells errors of stage 1 from those of stage 2.
   bool referenceAffine = false;
-  /// Compute in float64 from the end of stage 2 on (pass promote-floats), elementary functions by libm: the reference
-  /// of
-  /// `--verify`.
-  bool promote = false;
+  /// Compute in float64 with bounds of errors from the end of stage 2 on (pass bound-errors), elementary functions by
+  /// libm: the reference of `--verify`. `operandSpacing`: of that pass.
+  bool bounded = false;
+  double operandSpacing = 0;
   /// Tile ops by their reference lowering (pass lower-tile-to-loops): tells errors of stage 5 from those before it.
   bool tileLoops = false;
   /// The last stage that the target's own passes extend (Target::extendPipeline); 0 = none of them runs.

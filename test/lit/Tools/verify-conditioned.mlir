@@ -1,8 +1,8 @@
-// Shares of logits whose deviation is some hundred: exp makes hundreds of units in the last place of one. What a change of
-// the inputs' last bits explains is not wrong.
+// Shares of logits whose deviation is some hundred: exp makes hundreds of units in the last place of one. The bound of
+// each logit goes through exp.
 //
 // RUN: tw-run %s --verify | FileCheck %s
-// CHECK: verify: output 0: largest error {{.*}} of the tolerance
+// CHECK: verify: output 0: largest error {{.*}} of the bound
 
 func.func @shares(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>) -> tensor<256x256xf32> {
   %zero = arith.constant 0.0 : f32
