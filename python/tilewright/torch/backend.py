@@ -14,7 +14,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from ..emit.sizes import plain
-from . import assumed, decompositions, freeze, integers, options as options_, partition, recurrent, registry, unpack
+from . import assumed, attention, decompositions, freeze, integers, options as options_, partition, recurrent, registry, unpack
 from .device import board_of
 from .importer import Importer, is_tensor, memory_order, source_line
 from .launch import Source, bind_inputs, call_eager, call_program
@@ -36,6 +36,7 @@ def backend(graph, example_inputs, *, mode=None, options=None):
 
     zero = assumed.all_zero(example_inputs)
     recurrent.keep_whole(graph)
+    attention.keep_whole(graph)
 
     def compiler(module, inputs):
         if settings.freeze:

@@ -56,11 +56,17 @@ def of_quantised():
 
 
 def attention(q, k, v, bias, causal, dropout, scale):
-    """(result, logarithms of the sums) of an attention of whatever device, by the operation that the importer writes as a whole."""
+    """(result, logarithms of the sums) of an attention of whatever device, by an operation that the importer writes as a whole: values
+    with other features than keys are not of PyTorch's operation."""
+    if q.shape[3] != v.shape[3] and not dropout:
+        result, logs = torch.ops.tilewright.attention(q, k, v, bias, causal, scale)
+        return result.transpose(1, 2).contiguous().transpose(1, 2), logs
     return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout, causal, attn_mask=bias, scale=scale)
 
 
 def attention_gradient(gradient, q, k, v, bias, out, logs, causal, dropout, scale):
+    if q.shape[3] != v.shape[3] and not dropout:
+        return torch.ops.tilewright.attention_backward(gradient, q, k, v, bias, out, logs, causal, scale)
     return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(gradient, q, k, v, out, logs, dropout, causal,
                                                                                attn_mask=bias, scale=scale)
 

@@ -13,9 +13,13 @@ FORMS = {
 }
 
 
-def inputs():
+#: Values with other features than keys: for one form alone.
+FEATURES = [(form, 8) for form in FORMS] + [("efficient", 5)]
+
+
+def inputs(of_values=8):
     torch.manual_seed(1)
-    return [torch.randn(2, 3, 17, 8, dtype=torch.float32, requires_grad=True) for _ in range(3)]
+    return [torch.randn(2, 3, 17, features, dtype=torch.float32, requires_grad=True) for features in (8, 8, of_values)]
 
 
 def expected(q, k, v, causal):
@@ -23,18 +27,18 @@ def expected(q, k, v, causal):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("form", FORMS)
-def test_forms_are_compiled(form, causal):
+@pytest.mark.parametrize("form, features", FEATURES)
+def test_forms_are_compiled(form, features, causal):
     compiled = torch.compile(lambda q, k, v: FORMS[form](q, k, v, causal), backend="tilewright", options={"strict": True})
     with torch.no_grad():
-        q, k, v = inputs()
+        q, k, v = inputs(features)
         assert (compiled(q, k, v).double() - expected(q, k, v, causal)).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("form", FORMS)
-def test_gradients(form, causal):
-    q, k, v = inputs()
+@pytest.mark.parametrize("form, features", FEATURES)
+def test_gradients(form, features, causal):
+    q, k, v = inputs(features)
     out = expected(q, k, v, causal)
     gradient = torch.randn(out.shape, dtype=torch.float64)
     wanted = torch.autograd.grad(out, (q, k, v), gradient)

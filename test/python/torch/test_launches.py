@@ -43,6 +43,7 @@ def slopes(q, k, v):
 
 HEADS = [(1, 2, 128, 64)] * 3
 PATCHES = [(1, 3, 197, 64)] * 3
+OTHER = [(1, 2, 128, 64)] * 2 + [(1, 2, 128, 32)]
 FEW = [(2, 128, 64)] * 3
 CASES = {
     "plain": (lambda q, k, v: attention(q, k, v), HEADS),
@@ -59,6 +60,14 @@ CASES = {
     "heads inside": (lambda q, k, v: attention(*(x.transpose(1, 2) for x in (q, k, v))).transpose(1, 2), [(1, 128, 2, 64)] * 3),
     "bias": (lambda q, k, v, m: attention(q, k, v, attn_mask=m), HEADS + [(1, 1, 128, 128)]),
     "mask": (lambda q, k, v, m: attention(q, k, v, attn_mask=m > 0), HEADS + [(1, 1, 128, 128)]),
+    "other features of values": (lambda q, k, v: attention(q, k, v), OTHER),
+    "other features of values, causal": (lambda q, k, v: attention(q, k, v, is_causal=True), OTHER),
+    "other features of values, mask": (lambda q, k, v, m: attention(q, k, v, attn_mask=m > 0), OTHER + [(1, 1, 128, 128)]),
+    "other features of values, groups": (lambda q, k, v: attention(q, k, v, enable_gqa=True), [(1, 4, 128, 64), *OTHER[1:]]),
+    "three dimensions": (lambda q, k, v: attention(q, k, v), FEW),
+    "five dimensions": (lambda q, k, v: attention(q, k, v), [(2, 1, 2, 128, 64)] * 3),
+    "keys of one head": (lambda q, k, v: attention(q, k, v), [(1, 4, 128, 64)] + [(1, 1, 128, 64)] * 2),
+    "keys for all of a batch": (lambda q, k, v: attention(q, k, v), [(2, 2, 128, 64)] + [(1, 2, 128, 64)] * 2),
     "soft cap": (soft_cap, FEW),
     "layer norm": (lambda x: nn.functional.layer_norm(x, (128,)), [(1, 64, 128)]),
     "layer norm of one row": (lambda x: nn.functional.layer_norm(x, (128,)), [(1, 128)]),
