@@ -331,7 +331,8 @@ static const Term *guardedExtremum(const Term *value) {
   auto predicate = cast<arith::CmpFPredicateAttr>(cast<DictionaryAttr>(where->attribute).get("predicate")).getValue();
   std::optional<double> limit = numberOf(where->operands[1]);
   bool isEqual = predicate == arith::CmpFPredicate::OEQ || predicate == arith::CmpFPredicate::UEQ;
-  bool isOther = predicate == arith::CmpFPredicate::ONE || predicate == arith::CmpFPredicate::UNE;
+  bool isBeyond = limit && predicate == (*limit < 0 ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT);
+  bool isOther = isBeyond || predicate == arith::CmpFPredicate::ONE || predicate == arith::CmpFPredicate::UNE;
   std::optional<double> number = numberOf(value->operands[isEqual ? 1 : 2]);
   bool isGuard = (isEqual || isOther) && limit && std::isinf(*limit) && number && std::isfinite(*number) &&
                  value->operands[isEqual ? 2 : 1] == m && m->kind == Term::Kind::Load;

@@ -197,13 +197,14 @@ LogicalResult TileAnalysis::findRows() {
       continue;
     program.rows = first.trips[d];
     for (auto &[op, statement] : program.statements) {
-      statement.row = *isRowOf(statement, *leader);
-      if (statement.trips[statement.row] != program.rows)
+      statement.row = isRowOf(statement, *leader);
+      if (statement.rows() != program.rows)
         return refuse("nests of a tile have different numbers of rows");
     }
     return success();
   }
-  return refuse("the nests of a tile have no loop over rows in common");
+  program.rows = 1; // unless a nest turns out to have more loops than one row has
+  return success();
 }
 
 /// The operation that combines a result with one more term, if `nest` does nothing else to it.
@@ -240,9 +241,6 @@ LogicalResult TileAnalysis::classify(TileStatement &statement) {
       others.push_back(d);
   if (FailureOr<Contraction> sum = recognizeContraction(nest); succeeded(sum)) {
     statement.kind = TileStatement::Kind::Contraction;
-    statement.rowsOfA = sum->a.access.dims().test(statement.row);
-    if (sum->b.access.dims().test(statement.row) == statement.rowsOfA)
-      return refuse("a contraction of a tile has its rows in both operands");
     for (unsigned d : others) {
       bool isSum = llvm::is_contained(sum->k, d);
       if (isSum ? statement.k != statement.row && nest.tripCounts[statement.k] != 1 && statement.sum
@@ -257,6 +255,11 @@ LogicalResult TileAnalysis::classify(TileStatement &statement) {
     }
     if (!statement.sum || !statement.col)
       return refuse("a contraction of a tile has no columns, or no sum");
+    const unsigned shared = statement.row.value_or(*statement.col); // with one operand
+    const bool isOfA = sum->a.access.dims().test(shared);
+    statement.rowsOfA = isOfA == statement.row.has_value();
+    if (sum->b.access.dims().test(shared) == isOfA)
+      return refuse("a contraction of a tile has its rows in both operands");
     return success();
   }
   if (others.size() > 1)
@@ -350,13 +353,15 @@ LogicalResult TileAnalysis::checkColumns() {
       if (!array || !array->colIndex)
         continue;
       std::pair<Block *, Value> place(op->getBlock(), access.memref);
-      unsigned along = statement.kind == TileStatement::Kind::Contraction && !access.dims().test(*statement.col)
-                           ? statement.k
-                           : statement.col.value_or(statement.row);
+      std::optional<unsigned> along =
+          statement.kind == TileStatement::Kind::Contraction && !access.dims().test(*statement.col) ? statement.k
+          : statement.col                                                                           ? statement.col
+                                                                                                    : statement.row;
       if (TileProgram::replaces(statement, access.memref))
         isNew.insert(place);
-      int64_t columns = known.try_emplace(place, statement.trips[along]).first->second;
-      if (statement.trips[along] != columns || (columns != array->columns && !isNew.contains(place)))
+      const int64_t trips = along ? statement.trips[*along] : 1;
+      int64_t columns = known.try_emplace(place, trips).first->second;
+      if (trips != columns || (columns != array->columns && !isNew.contains(place)))
         return refuse("a nest of a tile takes a part of the columns of an array");
     }
   return success();
@@ -367,7 +372,7 @@ FailureOr<TileProgram> TileAnalysis::run() {
     return failure();
   for (auto &[op, statement] : program.statements) {
     if (failed(classify(statement)))
-      return failure();
+      return statement.row ? failure() : refuse("the nests of a tile have no loop over rows in common, and " + reason);
     if (statement.kind != TileStatement::Kind::Map && !isLocal(statement.nest.stores.front().memref))
       return refuse("a nest of a tile sums up in an array that others see");
   }
@@ -376,7 +381,7 @@ FailureOr<TileProgram> TileAnalysis::run() {
       if (isLocal(access.memref) && failed(place(statement, access)))
         return failure();
   for (auto &[memref, array] : program.locals)
-    if (!array.rowIndex)
+    if (!array.rowIndex && program.statements.front().second.row)
       return refuse("an array of a tile has no rows");
   findOperands();
   if (failed(checkColumns()))

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// What tile-and-fuse left in one tile, seen as a program over the rows that all
-/// of its nests have in common:
+/// of its nests have in common, or over one row where they have no such loop:
 ///
 ///   tile.parallel (%h, %i) .. {
 ///     m = -inf, l = 0, o = 0                      maps         loops: rows (, columns)
@@ -36,7 +36,7 @@ struct TileStatement {
   enum class Kind { Contraction, Reduction, Map };
   Kind kind = Kind::Map;
   Nest nest;
-  unsigned row = 0;                   // loop over the rows
+  std::optional<unsigned> row;        // loop over the rows; none: the tile has one row
   std::optional<unsigned> col;        // loop over the columns: of C, of what is reduced, of what is computed
   std::optional<Contraction> sum;     // of a contraction
   unsigned k = 0;                     // .. its loop that is summed over
@@ -46,9 +46,10 @@ struct TileStatement {
   llvm::SmallVector<int64_t, 4> trips; // of each loop, at most: the last tile may have fewer rows
   bool isOperand = false;              // a contraction sums over its columns, in arrays of the tile
 
+  int64_t rows() const { return row ? trips[*row] : 1; }
   int64_t columns() const { return col ? trips[*col] : 1; }
   int64_t depth() const { return trips[k]; }
-  bool hasFewerRows() const { return !nest.tripCounts[row]; }
+  bool hasFewerRows() const { return row && !nest.tripCounts[*row]; }
   bool hasFewerColumns() const { return col && !nest.tripCounts[*col]; }
   bool hasFewerSummands() const { return !nest.tripCounts[k]; }
   const ContractionOperand &ofRows() const { return rowsOfA ? sum->a : sum->b; }

@@ -364,6 +364,16 @@ TileRelation TileSets::touched(Operation *access) {
   return TileRelation(isl_map_coalesce(inside));
 }
 
+TileRelation TileSets::ofAll(const TileRelation &relation, Operation *op) const {
+  isl_map *map = relation ? isl_map_copy(relation.get()) : nullptr;
+  for (auto [i, value] : llvm::enumerate(SmallVector<Value>(values)))
+    if (map && op->isAncestor(value.getParentRegion()->getParentOp())) { // any of them, the others as they are
+      map = isl_map_project_out(map, isl_dim_in, i, 1);
+      map = isl_map_insert_dims(map, isl_dim_in, i, 1);
+    }
+  return TileRelation(map);
+}
+
 /// `function` as one expression; null where it takes several.
 static AffineExpr asOneExpression(isl_pw_aff *function, MLIRContext *context) {
   std::pair<AffineExpr, MLIRContext *> result{{}, context};

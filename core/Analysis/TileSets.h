@@ -85,6 +85,9 @@ public:
   /// What the accesses of `memref` among `roots` and below touch together; a null relation where one is not known, or
   /// there is none.
   TileRelation touched(mlir::Value memref, llvm::ArrayRef<mlir::Operation *> roots);
+  /// The elements of `relation` for any of the values around the block that `op` defines: what all members of a level,
+  /// or all iterations of a loop, touch together.
+  TileRelation ofAll(const TileRelation &relation, mlir::Operation *op) const;
   /// The box of `relation` for an array of type `type`; nullopt and `reason` where there is none. Without
   /// `hasConstantSize` it is what is touched, and `size` is empty.
   std::optional<TileBox> box(const TileRelation &relation, mlir::MemRefType type, std::string &reason,

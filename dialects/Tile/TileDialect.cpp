@@ -221,7 +221,7 @@ LogicalResult ArrangementAttr::verify(function_ref<InFlightDiagnostic()> emitErr
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   std::string level;
-  int64_t members = 1, ops = 1, step = 0;
+  int64_t members = 1, ops = 1, step = 0, parts = 1;
   SmallVector<TiledLoopAttr> loops;
   SmallVector<PlacementAttr> placements;
   auto list = [&](auto &into) {
@@ -247,15 +247,18 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
           return parser.parseInteger(ops);
         if (keyword == "step")
           return parser.parseInteger(step);
+        if (keyword == "parts")
+          return parser.parseInteger(parts);
         if (keyword == "loops")
           return list(loops);
         if (keyword == "placements")
           return list(placements);
         return parser.emitError(loc) << "unknown part '" << keyword
-                                     << "' of a schedule, known: level, members, ops, step, loops, placements";
+                                     << "' of a schedule, known: level, members, ops, step, parts, loops, placements";
       }))
     return {};
-  return parser.getChecked<ScheduleAttr>(begin, parser.getContext(), level, members, ops, loops, placements, step);
+  return parser.getChecked<ScheduleAttr>(begin, parser.getContext(), level, members, ops, loops, placements, step,
+                                         parts);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -264,6 +267,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", ops = " << getOps();
   if (getStep() != 0)
     printer << ", step = " << getStep();
+  if (getParts() != 1)
+    printer << ", parts = " << getParts();
   auto list = [&](StringRef name, auto values) {
     if (values.empty())
       return;
@@ -278,7 +283,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef level, int64_t members,
                                    int64_t ops, ArrayRef<TiledLoopAttr> loops, ArrayRef<PlacementAttr> placements,
-                                   int64_t step) {
+                                   int64_t step, int64_t parts) {
   if (level.empty())
     return emitError() << "schedule: must name a level of the chip, as in level = \"core\"";
   if (members < 0 || ops < 1)
@@ -286,6 +291,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << ") must be at least 1, or 0 for one of each tile, and ops (" << ops << ") at least 1";
   if (step < 0)
     return emitError() << "schedule: a step of " << step << " iterations; 0 is none, other steps have at least one";
+  if (parts < 1)
+    return emitError() << "schedule: reductions in " << parts << " parts; there is at least one";
   llvm::SmallDenseSet<int64_t> seen{-1};
   bool spread = false;
   for (TiledLoopAttr each : loops) {

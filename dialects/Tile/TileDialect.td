@@ -177,7 +177,9 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     `place-tiles` do what it says and decide nothing again). `members` of level `level` run them, 0: one for each tile,
     of which sizes that are not constant say how many there are; the loops are cut in the order of `loops`, outermost first. Of several operations the last one's loops are cut, and those before it are
     computed in its tiles, as far as a tile reads what they write. With `step` > 0 reductions of a tile that depend on each
-    other run in one loop, `step` iterations of the dimension that they have in common at a time (`tile-and-fuse`).
+    other run in one loop, `step` iterations of the dimension that they have in common at a time (`tile-and-fuse`). With
+    `parts` > 1 that dimension is cut into so many parts first, whose nests, with the parts as the outermost loop, are
+    what the rest of the schedule is about; nests that put the parts together follow.
 
     ```mlir
     #tile.schedule<level = "core", members = 4, loops = [<loop = 0, tile = 25, spread = true>],
@@ -188,7 +190,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
                         DefaultValuedParameter<"int64_t", "1">:$ops,
                         OptionalArrayRefParameter<"TiledLoopAttr">:$loops,
                         OptionalArrayRefParameter<"PlacementAttr">:$placements,
-                        DefaultValuedParameter<"int64_t", "0">:$step);
+                        DefaultValuedParameter<"int64_t", "0">:$step,
+                        DefaultValuedParameter<"int64_t", "1">:$parts);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The tiled form of loop `loop`; null where it is not cut.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from test_chains import attention, attention_in_float64, narrow, two_products
+from test_masks import in_float64, inputs, masked_attention
 
 
 def program(tmp_path, heads, tokens, features, element):
@@ -65,12 +66,55 @@ def test_keys_and_values_come_once_for_each_block(tool, tmp_path):
     assert memory["read_bytes"] == array + 2 * blocks * array
 
 
-def test_sums_that_others_see_stay_apart(tool, tmp_path):
-    """Products that are added to an array of the caller."""
-    (tmp_path / "p.mlir").write_text(attention(1, 64, 32, "f16"))
-    names = [each["decision"] for each in decisions(tool, tmp_path / "p.mlir", "nvidia:H200")]
-    assert "tile-program" not in names
-    tool("tw-run", tmp_path / "p.mlir", "--target", "nvidia:H200", "--device", "emulator", "--verify")
+def run(tool, tmp_path, text, chip, inputs):
+    """The result and what each kernel did."""
+    (tmp_path / "p.mlir").write_text(text)
+    arguments = []
+    for i, value in enumerate(inputs):
+        np.save(tmp_path / f"{i}.npy", value)
+        arguments += ["--input", tmp_path / f"{i}.npy"]
+    said = tool("tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--json", *arguments,
+                "--output", tmp_path / "out.npy")
+    got, kernels = np.load(tmp_path / "out.npy"), json.loads(said)["emulation"]["kernels"]
+    tool("tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--modes", *arguments, "--output",
+         tmp_path / "modes.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "modes.npy"), got)
+    return got, kernels
+
+
+@pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
+def test_sums_that_others_see_are_kept_until_they_are_whole(tool, tmp_path, chip):
+    """Products that are added up in f32 for the caller: each element is written once."""
+    heads, tokens, features = 2, 128, 64
+    arrays = inputs(heads, tokens, features, np.float16)
+    got, kernels = run(tool, tmp_path, masked_attention(heads, tokens, features, "causal", "f16"), chip, arrays)
+    np.testing.assert_allclose(got, in_float64(*arrays, "causal"), rtol=4e-3, atol=4e-3)
+    kernel, = kernels
+    memory = next(each for each in kernel["memories"] if each["memory"] == "global")
+    assert memory["written_bytes"] == heads * tokens * features * 4
+
+
+@pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_fewer_rows_than_a_unit_has(tool, tmp_path, chip, rows):
+    arrays = inputs(160, rows, 32, np.float16, keys=64)
+    got, kernels = run(tool, tmp_path, masked_attention(160, rows, 32, "none", "f16", 64, narrow_result=True), chip, arrays)
+    np.testing.assert_allclose(got, in_float64(*arrays, "none"), rtol=4e-3, atol=4e-3)
+    assert len(kernels) == 1
+
+
+@pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])
+@pytest.mark.parametrize("mask", ["none", "from a key on", "every second 64 keys"])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_one_query_against_many_keys(tool, tmp_path, chip, mask, rows):
+    """Blocks of their own compute parts of the sums, a second launch puts them together; also parts that a mask leaves without
+    a key."""
+    arrays = inputs(2, rows, 64, np.float16, keys=512)
+    got, kernels = run(tool, tmp_path, masked_attention(2, rows, 64, mask, "f16", 512, narrow_result=True), chip, arrays)
+    np.testing.assert_allclose(got, in_float64(*arrays, mask), rtol=4e-3, atol=4e-3)
+    assert len(kernels) == 2
+    chain = next(each for each in decisions(tool, tmp_path / "p.mlir", chip) if each["decision"] == "schedule-chain")["choice"]
+    assert chain["parts"] > 1 and kernels[0]["blocks"] == 2 * chain["parts"]
 
 
 def test_strict_sums_stay_apart(tool, tmp_path):

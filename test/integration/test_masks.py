@@ -27,6 +27,9 @@ MASKS = {
                            "%c = arith.cmpi slt, %j, %key : index", lambda i, j: j < i - 5),
     "every second key": ("%two = arith.constant 2 : index\n %r = arith.remui %j, %two : index\n %zero_i = arith.constant 0 : index\n"
                          "%c = arith.cmpi eq, %r, %zero_i : index", lambda i, j: j % 2 + 0 * i == 0),
+    "every second 64 keys": ("%long = arith.constant 64 : index\n %two = arith.constant 2 : index\n %q64 = arith.divui %j, %long : index\n"
+                             "%r = arith.remui %q64, %two : index\n %zero_i = arith.constant 0 : index\n"
+                             "%c = arith.cmpi eq, %r, %zero_i : index", lambda i, j: j // 64 % 2 + 0 * i == 0),
     "none": ("%c = arith.constant true", lambda i, j: j + i >= 0),
     "one key": ("%c = arith.cmpi eq, %j, %i : index", lambda i, j: j == i),
 }

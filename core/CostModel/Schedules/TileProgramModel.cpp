@@ -149,9 +149,8 @@ bool TileProgramPlanner::computes(const MatrixUnit &unit, bool transposed) const
 
 /// Registers of a lane for so many columns of `array`, for all rows of its subgroup.
 int64_t TileProgramPlanner::words(const TileProgramPlan &plan, const TileArray &array, int64_t columns) const {
-  int64_t each = array.columns == 1
-                     ? layoutOfRows(plan.unit->c.layout, plan.transposed).numElements()
-                     : plan.unitsAlong(columns, array.isOperand) * plan.unit->c.layout.numElements();
+  int64_t each = array.columns == 1 ? layoutOfRows(plan.unit->c.layout, plan.transposed).numElements()
+                                    : plan.unitsAlong(columns, array.isOperand) * plan.unit->c.layout.numElements();
   return llvm::divideCeil(plan.unitRows * each * elementBytes(array.element), 4);
 }
 
@@ -189,8 +188,7 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
     };
     fragments = std::max(fragments, 2 * registers(columns));
     if (!program.local(statement.ofRows().access.memref))
-      operands[program.stepsAround(each.first)] +=
-          plan.unitRows * plan.depthOf(statement) * registers(rows);
+      operands[program.stepsAround(each.first)] += plan.unitRows * plan.depthOf(statement) * registers(rows);
   }
   // What steps hand to each other lives in all of them.
   for (const auto &[loop, mostSteps, mean] : program.steps)
@@ -228,6 +226,18 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
   for (const auto &[steps, words] : operands)
     mostOperands = std::max(mostOperands, words);
   return most + mostOperands + fragments + otherRegisters;
+}
+
+/// Clocks in which the backing memory moves each array that others see once; of dynamic sizes nothing is known.
+static double clocksOfArrays(const TileProgram &program, const Memory &global) {
+  llvm::SmallDenseSet<Value> arrays;
+  double bytes = 0;
+  for (const auto &[op, statement] : program.statements)
+    for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores))
+      if (auto type = cast<MemRefType>(access.memref.getType());
+          !program.local(access.memref) && type.hasStaticShape() && arrays.insert(access.memref).second)
+        bytes += double(type.getNumElements() * elementBytes(type.getElementType()));
+  return bytes / global.bytesPerClock;
 }
 
 bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const {
@@ -277,8 +287,9 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
       known = std::make_unique<StagedColumns>(oriented(statement, plan.transposed), chip, hierarchy);
     LaneContractionPlan whole;
     whole.unit = &unit;
-    whole.mDim = plan.transposed ? *statement.col : statement.row;
-    whole.nDim = plan.transposed ? statement.row : *statement.col;
+    const unsigned row = statement.row.value_or(statement.nest.depth());
+    whole.mDim = plan.transposed ? *statement.col : row;
+    whole.nDim = plan.transposed ? row : *statement.col;
     whole.kDim = statement.k;
     (plan.transposed ? whole.subgroupsN : whole.subgroupsM) = plan.subgroups;
     (plan.transposed ? whole.tilesN : whole.tilesM) = plan.unitRows;
@@ -337,9 +348,19 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
       plan.stepClocks = std::max(plan.stepClocks, clocks);
   }
   double waves = std::max(1.0, std::ceil(double(blocks) / atATime));
-  double clocks = waves * (ofTile + drainClocks(chip)) + launchClocks(chip);
+  double clocks = std::max(waves * (ofTile + drainClocks(chip)), clocksOfArrays(program, *global)) + launchClocks(chip);
   plan.seconds = clocks / (chip.clockMHz() * 1e6);
   return true;
+}
+
+bool tilewright::hasUnit(const TileProgram &program, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                         const NumericFreedom &freedom) {
+  if (hierarchy.scratchpad.empty())
+    return false;
+  TileProgramPlanner planner(program, /*blocks=*/1, chip, hierarchy, freedom);
+  return llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
+    return planner.computes(unit, /*transposed=*/false) || planner.computes(unit, /*transposed=*/true);
+  });
 }
 
 std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &program, int64_t blocks,
@@ -348,7 +369,7 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
                                                            const NumericFreedom &freedom, std::string &reason) {
   std::optional<TileProgramPlan> best;
   int64_t fewest = std::numeric_limits<int64_t>::max(); // registers of a plan that does not fit
-  reason = "no unit of the chip computes its contractions on " + std::to_string(program.rows) + " rows";
+  reason = "no unit of the chip computes its contractions";
   if (hierarchy.scratchpad.empty())
     return best;
   TileProgramPlanner planner(program, blocks, chip, hierarchy, freedom);
@@ -357,9 +378,9 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
       TileProgramPlan plan;
       plan.unit = &unit;
       plan.transposed = transposed;
-      if (program.rows % plan.rowsOfUnit() != 0 || !planner.computes(unit, transposed))
+      if (!planner.computes(unit, transposed))
         continue;
-      int64_t units = program.rows / plan.rowsOfUnit();
+      int64_t units = llvm::divideCeil(program.rows, plan.rowsOfUnit());
       for (plan.unitRows = 1; plan.unitRows <= units; plan.unitRows *= 2) {
         plan.subgroups = units / plan.unitRows;
         if (units % plan.unitRows != 0 || plan.subgroups > hierarchy.subgroups)

@@ -46,18 +46,18 @@ struct TileProgramPlan {
     int64_t together = isOperand ? std::max(unit->k, columnsOfUnit()) : columnsOfUnit();
     return llvm::divideCeil(columns, together) * (together / columnsOfUnit());
   }
-  int64_t unitsOf(const TileStatement &statement) const {
-    return unitsAlong(statement.columns(), statement.isOperand);
-  }
+  int64_t unitsOf(const TileStatement &statement) const { return unitsAlong(statement.columns(), statement.isOperand); }
   /// Columns and iterations of the sum that a stage of a contraction's buffer has: lanes share out powers of two.
   int64_t stagedColumns(const TileStatement &statement) const {
     return llvm::PowerOf2Ceil(unitsOf(statement) * columnsOfUnit());
   }
-  int64_t stagedDepth(const TileStatement &statement) const {
-    return llvm::PowerOf2Ceil(depthOf(statement) * unit->k);
-  }
+  int64_t stagedDepth(const TileStatement &statement) const { return llvm::PowerOf2Ceil(depthOf(statement) * unit->k); }
   /// Units along the sum of a contraction.
   int64_t depthOf(const TileStatement &statement) const { return llvm::divideCeil(statement.depth(), unit->k); }
+  /// Whether units compute more rows than there are.
+  bool hasFewerRows(const TileStatement &statement) const {
+    return statement.hasFewerRows() || statement.rows() % rowsOfUnit() != 0;
+  }
   /// Whether units compute more columns than there are.
   bool hasFewerColumns(const TileStatement &statement) const {
     return statement.hasFewerColumns() ||
@@ -76,6 +76,10 @@ struct TileProgramPlan {
 Contraction oriented(const TileStatement &statement, bool transposed);
 /// The layout of what a row of a fragment of `layout` has once.
 Layout layoutOfRows(const Layout &layout, bool transposed);
+
+/// Whether a unit of the chip computes all contractions of the program, whatever its tiles are.
+bool hasUnit(const TileProgram &program, const TargetDescription &chip, const LaneHierarchy &hierarchy,
+             const NumericFreedom &freedom);
 
 /// The plan with the smallest modelled time for `blocks` tiles; nullopt and `reason` where no unit computes the
 /// contractions, or registers or the block's memory have no room.

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
@@ -280,6 +281,19 @@ bool ErrorFlow::findShared(Operation *add, Value term) const {
   return false;
 }
 
+/// Whether `value` differs between iterations of a loop: `variable`, or what is computed or loaded by it.
+static bool followsLoop(Value value, Value variable) {
+  if (value == variable)
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumRegions())
+    return !op ? isa<LoopLikeOpInterface>(value.getParentBlock()->getParentOp()) && !isa<IndexType>(value.getType())
+               : true;
+  if (auto access = arrayAccess(op))
+    return llvm::any_of(access->indices, [&](Value index) { return dependsOn(index, variable); });
+  return llvm::any_of(op->getOperands(), [&](Value operand) { return followsLoop(operand, variable); });
+}
+
 /// `seen`: leaders of the arrays that callers see.
 bool ErrorFlow::findScaling(arith::TruncFOp op, const llvm::DenseSet<Value> &seen) const {
   Value product = op.getIn();
@@ -300,10 +314,8 @@ bool ErrorFlow::findScaling(arith::TruncFOp op, const llvm::DenseSet<Value> &see
       if (auto induction = loop.getSingleInductionVar())
         loops.push_back(*induction);
   return llvm::any_of(product.getDefiningOp()->getOperands(), [&](Value factor) {
-    auto access = factor.getDefiningOp() ? arrayAccess(factor.getDefiningOp()) : std::nullopt;
-    return access && llvm::any_of(loops, [&](Value loop) {
-             return llvm::none_of(access->indices, [&](Value index) { return dependsOn(index, loop); });
-           });
+    return !matchPattern(factor, m_Constant()) &&
+           llvm::any_of(loops, [&](Value loop) { return !followsLoop(factor, loop); });
   });
 }
 

@@ -384,7 +384,8 @@ LogicalResult Placer::run() {
   moveLocalBuffers();
   // What the schedule says of placements is done.
   parallel.setScheduleAttr(tile::ScheduleAttr::get(schedule.getContext(), schedule.getLevel(), schedule.getMembers(),
-                                                   schedule.getOps(), schedule.getLoops(), {}, schedule.getStep()));
+                                                   schedule.getOps(), schedule.getLoops(), {}, schedule.getStep(),
+                                                   schedule.getParts()));
   return success();
 }
 

@@ -70,8 +70,67 @@ static bool readsWhatItWrites(AffineForOp root, Value memref) {
          });
 }
 
+/// Whether a loop of the nest indexes nothing that it stores.
+static bool sumsUp(AffineForOp root) {
+  FailureOr<Nest> nest = analyzeNest(root);
+  return succeeded(nest) && llvm::any_of(llvm::seq(nest->depth()), [&](unsigned d) {
+           return llvm::none_of(nest->stores, [&](const Access &store) { return store.dims().test(d); });
+         });
+}
+
+SmallVector<AffineForOp> tilewright::withEarlyResults(ArrayRef<AffineForOp> nests) {
+  struct Arrays {
+    llvm::SmallPtrSet<Value, 4> read, written;
+    bool leadsToSum = false;
+    bool reads(const Arrays &other) const {
+      return llvm::any_of(other.written, [&](Value each) { return read.contains(each); });
+    }
+    bool touchesWhatIsWrittenBy(const Arrays &other) const {
+      return reads(other) || llvm::any_of(other.written, [&](Value each) { return written.contains(each); });
+    }
+  };
+  llvm::DenseMap<Operation *, Arrays> arrays;
+  for (AffineForOp nest : nests)
+    accessesOf(nest, [&](Operation *, Value memref, bool isStore) {
+      Arrays &own = arrays[nest];
+      (isStore ? own.written : own.read).insert(memref);
+    });
+  for (auto [at, nest] : llvm::reverse(llvm::enumerate(nests))) {
+    Arrays &own = arrays[nest];
+    own.leadsToSum = sumsUp(nest) || llvm::any_of(nests.drop_front(at + 1), [&](AffineForOp later) {
+                       const Arrays &others = arrays[later];
+                       return others.leadsToSum && others.touchesWhatIsWrittenBy(own);
+                     });
+  }
+  SmallVector<AffineForOp> order;
+  for (AffineForOp nest : nests) {
+    const Arrays &own = arrays[nest];
+    size_t at = order.size();
+    while (!own.leadsToSum && at > 0 && !own.touchesWhatIsWrittenBy(arrays[order[at - 1]]) &&
+           !arrays[order[at - 1]].touchesWhatIsWrittenBy(own))
+      --at;
+    order.insert(order.begin() + (at ? at : order.size()), nest); // one that reads nothing of others stays
+  }
+  return order;
+}
+
+/// Whether nests that touch `memref`, a result, and others touch an array between the nests: tiles of the others say
+/// what of the result they are to compute.
+static bool isConnected(const NestRange &range, Value memref) {
+  auto touches = [](AffineForOp nest, Value array) {
+    return llvm::any_of(array.getUsers(), [&](Operation *user) { return nest->isAncestor(user); });
+  };
+  return llvm::any_of(range.nests, [&](AffineForOp nest) {
+    return touches(nest, memref) && llvm::any_of(range.between, [&](Value array) {
+             return touches(nest, array) && llvm::any_of(range.nests, [&](AffineForOp other) {
+                      return !touches(other, memref) && touches(other, array);
+                    });
+           });
+  });
+}
+
 std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, ArrayRef<Nest> analysed, double apart,
-                                               CoveredArrays &covered) {
+                                               bool keepsResults, CoveredArrays &covered) {
   NestRange range;
   range.nests.assign(nests.begin(), nests.end());
   range.analysed = analysed;
@@ -92,6 +151,7 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, Arra
       byLast.insert(memref);
   });
   bool isLegal = true;
+  llvm::SmallSetVector<Value, 8> results; // of nests before the last
   for (AffineForOp nest : nests) {
     nest->walk([&](AffineForOp loop) {
       range.hasMasks |= !llvm::all_of(loop.getInductionVar().getUsers(), [](Operation *user) {
@@ -114,6 +174,10 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, Arra
       isLegal &= readsWhatItWrites(nest, memref);
     // A nest before may prepare what the last one goes on with, and that alone.
     for (Value memref : filled) {
+      if (keepsResults && !byLast.contains(memref)) {
+        results.insert(memref);
+        continue;
+      }
       isLegal = isLegal && byLast.contains(memref) && hasOwnBoxes(analysed.back(), memref);
       if (!isLegal)
         break;
@@ -132,7 +196,7 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, Arra
     range.bytes += type.getNumElements() * elementBytes(type.getElementType());
   }
   range.between = between.takeVector();
-  if (range.between.empty())
+  if (range.between.empty() || !llvm::all_of(results, [&](Value memref) { return isConnected(range, memref); }))
     return std::nullopt;
   return range;
 }
@@ -165,7 +229,7 @@ static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
     const Access *read = nullptr;
     bool isRow = false;
     for (const Access &load : nest.loads)
-      if (llvm::is_contained(range.between, load.memref)) {
+      if (llvm::is_contained(range.between, load.memref) || (!withWindows && !isSum && isWritten(load.memref))) {
         bool isIndex = llvm::any_of(load.map.getResults(), [&](AffineExpr index) {
           return withWindows ? index.isFunctionOfDim(d) : index == getAffineDimExpr(d, index.getContext());
         });
@@ -195,15 +259,21 @@ static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
   }
 }
 
-SmallVector<unsigned, 4> tilewright::loopsOfRows(const NestRange &range, bool withWindows) {
+void tilewright::findCuts(NestRange &range, bool withWindows) {
   const Nest &last = range.analysed.back();
   SmallVector<unsigned, 4> batch, rows;
   for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d)
     if (RowLoop kind = rowLoopOf(range, d, withWindows);
         kind != RowLoop::None && (withWindows || last.tripCounts[d] != 1))
       (kind == RowLoop::Batch ? batch : rows).push_back(d);
-  if (rows.empty() && !withWindows)
-    return {};
+  range.hasRows = !rows.empty();
+  if (rows.empty() && !withWindows) {
+    int64_t uncut = -int64_t(batch.size());
+    for (unsigned d = 0; d < last.depth(); ++d)
+      uncut += last.tripCounts[d] != 1 && last.stores.front().dims().test(d);
+    if (uncut > 1)
+      batch.clear();
+  }
   batch.append(rows);
-  return batch;
+  range.cuts = batch;
 }

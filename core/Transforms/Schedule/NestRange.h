@@ -32,6 +32,7 @@ struct Tiling {
   unsigned loop = 0;
   int64_t tile = 1;
   int64_t step = 0;  // iterations of the reductions that are one step; 0: all of them
+  int64_t parts = 1; // of the reductions, that tiles of their own compute
   int64_t bytes = 0; // of a tile's part of the arrays between the nests
   double seconds = 0;
   llvm::SmallVector<mlir::Value> placed; // other arrays that tiles have a part of in the scratchpad
@@ -45,6 +46,7 @@ struct NestRange {
   int64_t bytes = 0;                      // of them
   double apart = 0, contractions = 0;     // seconds; of them, of contractions
   llvm::SmallVector<unsigned, 4> cuts;    // loops of the last nest that tiles may cut, from the outside
+  bool hasRows = true;                    // the last of them are rows; else each tile has one
   bool hasMasks = false;                  // of numbers of iterations
   llvm::SmallVector<double, 4>
       handedOn; // bytes of the arrays between that contractions read or write, for each of them
@@ -66,15 +68,21 @@ void accessesOf(mlir::Operation *root,
                 llvm::function_ref<void(mlir::Operation *op, mlir::Value memref, bool isStore)> visit);
 
 /// The range with what lies between its nests, which take `apart` seconds one by one; nullopt where tiles of the last
-/// one cannot take the others along.
+/// one cannot take the others along. `keepsResults`: each tile keeps its part of what others see until it is whole
+/// (TileResults.h), so that nests before the last may have results of their own.
 std::optional<NestRange> findRange(llvm::ArrayRef<mlir::affine::AffineForOp> nests, llvm::ArrayRef<Nest> analysed,
-                                   double apart, CoveredArrays &covered);
+                                   double apart, bool keepsResults, CoveredArrays &covered);
+
+/// `nests` in an order in which those that lead to no sum, such as the logarithm of a sum beside an attention, come as
+/// early as what they read allows: then the last of a range is the one that all others lead to.
+llvm::SmallVector<mlir::affine::AffineForOp> withEarlyResults(llvm::ArrayRef<mlir::affine::AffineForOp> nests);
 
 /// Loops of the last nest whose tiles compute nothing twice, as they are cut from the outside: those that index all
 /// that the last sum of the range reads (heads) come before those that index only what lies between (rows). That sum is
 /// in the last nest, or in one whose result that reads element by element.
-/// `withWindows`: neighbouring rows may read the same elements.
-llvm::SmallVector<unsigned, 4> loopsOfRows(const NestRange &range, bool withWindows);
+/// `withWindows`: neighbouring rows may read the same elements. Without, where there are no rows, the loops that cut
+/// the last nest down to one loop of columns: tiles of one row (`NestRange::hasRows`).
+void findCuts(NestRange &range, bool withWindows);
 
 /// Iterations of the longest loop that a nest of the range sums over.
 int64_t longestSum(llvm::ArrayRef<Nest> nests);

@@ -40,6 +40,8 @@
 #include "core/Transforms/Schedule/NestRange.h"
 #include "core/Transforms/Schedule/NestTimes.h"
 #include "core/Transforms/Schedule/TileRuns.h"
+#include "core/Transforms/Schedule/Tilings.h"
+#include "core/Transforms/Tile/PartialReductions.h"
 #include "core/Transforms/Tile/TileNests.h"
 #include "core/Transforms/Utils/RequireTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -60,10 +62,8 @@ using namespace tilewright;
 /// A range must be faster in tiles by more than the models err: times of contractions, of small ones above all, are
 /// right to about a tenth.
 static constexpr double leastGain = 0.08;
-/// Nests of a range, and sizes of a tile that are looked at.
-static constexpr size_t mostNests = 24, mostTiles = 6;
-/// Rows of a block, and iterations of a step of its sums.
-static constexpr int64_t fewestRows = 16, mostRows = 256, shortestStep = 16, longestStep = 128;
+/// Nests of a range.
+static constexpr size_t mostNests = 24;
 
 namespace {
 /// Nests that run together, and how often.
@@ -85,18 +85,16 @@ public:
 private:
   MLIRContext *context() const { return func::FuncOp(kernel).getContext(); }
   bool isAssumed() const { return !originals.empty(); }
-  void runSegment(ArrayRef<AffineForOp> nests);
-  std::vector<Tiling> tilings(const NestRange &range) const;
+  bool runSegment(ArrayRef<AffineForOp> nests, bool isLast);
   void price(NestRange &range) const;
   bool secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const;
-  SmallVector<int64_t> tilesOf(const NestRange &range, const Tiling &tiling) const;
   double secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
                          AffineForOp innermost) const;
   std::optional<double> secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const;
   bool mayGain(const NestRange &range, double apart, int64_t contractions) const;
-  std::vector<Tiling> tilingsOfBlocks(const NestRange &range) const;
-  std::vector<Tiling> tilingsInSteps(const NestRange &range) const;
-  std::optional<double> secondsOnFragments(tile::ParallelOp tiles, std::string &reason) const;
+  bool secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const;
+  double secondsBehind(tile::ParallelOp tiles) const;
+  tile::ScheduleAttr scheduleOfParts(Operation *first, size_t count, const Tiling &tiling, std::string &reason) const;
   SmallVector<AffineForOp> originalsOf(const NestRange &range) const;
   tile::ScheduleAttr scheduleOf(const NestRange &range, const Tiling &tiling) const;
   void attach(const NestRange &range) const;
@@ -110,84 +108,19 @@ private:
 };
 } // namespace
 
-/// Tiles of rows for blocks, each with steps along what the nests sum over: powers of two, the last loop of more than
-/// one iteration before that of the columns. Where some divide the sizes only those: others compute more than there is.
-std::vector<Tiling> ChainScheduler::tilingsOfBlocks(const NestRange &range) const {
-  std::vector<Tiling> result;
-  const Nest &last = range.analysed.back();
-  if (range.cuts.empty() || !times.options.mayReassociate) // steps add up in another order
-    return result;
-  int64_t longest = longestSum(range.analysed), rows = *last.tripCounts[range.cuts.back()];
-  const bool rowsDivide = rows % fewestRows == 0, stepsDivide = longest % shortestStep == 0;
-  for (int64_t tile = fewestRows; tile <= mostRows && tile < 2 * rows; tile *= 2)
-    for (int64_t step = shortestStep; step <= longestStep && step < longest; step *= 2)
-      if ((!rowsDivide || rows % tile == 0) && (!stepsDivide || longest % step == 0))
-        result.push_back({unsigned(range.cuts.size() - 1), tile, step, 0, 0, {}});
-  return result;
-}
-
-/// The time of tiles that subgroups of blocks compute on fragments; nullopt where none do.
-std::optional<double> ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, std::string &reason) const {
+/// The time of tiles that subgroups of blocks compute on fragments, infinite where these tiles do not; false where no
+/// unit computes any.
+bool ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const {
+  seconds = std::numeric_limits<double>::infinity();
   FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
   if (failed(program))
-    return std::nullopt;
+    return true;
   NumericFreedom freedom;
   freedom.mayReassociate = times.options.mayReassociate;
   auto plan = planTileProgram(*program, tilewright::tilesOf(tiles), times.chip, *times.blocks, freedom, reason);
-  return plan ? std::optional(plan->seconds) : std::nullopt;
-}
-
-/// Loops of the last nest that index what lies between, outermost first, with tiles whose part of it is about half as
-/// large as the cache, or leaves room in the scratchpad.
-std::vector<Tiling> ChainScheduler::tilings(const NestRange &range) const {
-  if (times.blocks)
-    return tilingsOfBlocks(range);
-  std::vector<Tiling> result;
-  const Nest &last = range.analysed.back();
-  // The other half of a cache is for what all tiles read. Of a scratchpad the stages of contractions take their share.
-  const double middle = double(near->bytes) * (times.cores ? 0.25 : 0.5);
-  const double least = times.cores ? 0 : middle / 8, most = times.cores ? 3 * middle : 8 * middle;
-  double iterations = 1;
-  for (auto [i, d] : llvm::enumerate(range.cuts)) {
-    int64_t trips = *last.tripCounts[d];
-    for (int64_t tile = 1; tile < trips || (tile == trips && i > 0); tile *= 2) {
-      double bytes = double(range.bytes) / iterations * double(tile) / double(trips);
-      if (bytes >= least && bytes <= most)
-        result.push_back({unsigned(i), tile, 0, int64_t(bytes), 0, {}});
-    }
-    iterations *= double(trips);
-  }
-  auto distance = [&](const Tiling &tiling) { return std::abs(std::log(double(tiling.bytes) / middle)); };
-  llvm::stable_sort(result, [&](const Tiling &a, const Tiling &b) { return distance(a) < distance(b); });
-  if (result.size() > mostTiles)
-    result.resize(mostTiles);
-  std::vector<Tiling> inSteps = tilingsInSteps(range);
-  result.insert(result.end(), inSteps.begin(), inSteps.end());
-  return result;
-}
-
-/// Rows, and steps of their sums, whose part of what lies between fits the second half of a cache. Steps cost
-/// corrections, so there are none where all of a row stays near and none is left out.
-std::vector<Tiling> ChainScheduler::tilingsInSteps(const NestRange &range) const {
-  std::vector<Tiling> result;
-  const Nest &last = range.analysed.back();
-  int64_t longest = longestSum(range.analysed);
-  if (times.cores || !times.options.mayReassociate || range.cuts.empty())
-    return result;
-  double iterations = 1;
-  for (unsigned d : range.cuts)
-    iterations *= double(*last.tripCounts[d]);
-  double ofRow = double(range.bytes) / iterations;
-  if (!range.hasMasks && ofRow * fewestRows <= double(near->bytes) / 2)
-    return result;
-  const int64_t rows = *last.tripCounts[range.cuts.back()];
-  for (int64_t tile : {std::min(rows, mostRows / 4), std::min(rows, mostRows / 2)})
-    for (int64_t step = longestStep / 2; step <= 2 * longestStep && step < longest; step *= 2) {
-      double bytes = ofRow * double(tile) * double(step) / double(longest);
-      if (bytes <= double(near->bytes) / 2 && (result.empty() || result.back().tile <= tile))
-        result.push_back({unsigned(range.cuts.size() - 1), tile, step, int64_t(bytes), 0, {}});
-    }
-  return result;
+  if (plan)
+    seconds = plan->seconds;
+  return plan || hasUnit(*program, times.chip, *times.blocks, freedom);
 }
 
 tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tiling &tiling) const {
@@ -211,7 +144,8 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
     loops.push_back(tile::TiledLoopAttr::get(context(), first + range.cuts[d], d < tiling.loop ? 1 : tiling.tile,
                                              times.blocks || d == spread));
   if (times.blocks) // each block has one tile, and units' registers hold what lies between
-    return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, {}, tiling.step);
+    return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, {}, tiling.step,
+                                   tiling.parts);
   llvm::SmallSetVector<Value, 16> arrays;
   for (AffineForOp nest : range.nests)
     accessesOf(nest, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
@@ -219,7 +153,57 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   for (auto [i, array] : llvm::enumerate(arrays))
     if (llvm::is_contained(range.between, array) || llvm::is_contained(tiling.placed, array))
       places.push_back(tile::PlacementAttr::get(context(), i, first + range.cuts[tiling.loop], near->name, 1));
-  return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, tiling.step);
+  return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, tiling.step,
+                                 tiling.parts);
+}
+
+/// The schedule of the parts of `count` nests from `first` on, as far as they are cut like rows are whole; null with a
+/// reason where they have none.
+tile::ScheduleAttr ChainScheduler::scheduleOfParts(Operation *first, size_t count, const Tiling &tiling,
+                                                   std::string &reason) const {
+  // A copy is split to see which loops there are then.
+  OwningOpRef<func::FuncOp> trial = cast<func::FuncOp>(first->getParentOp()->clone());
+  SmallVector<Operation *> ops;
+  Operation *clone = &trial->front().front();
+  for (Operation &op : *first->getBlock()) {
+    if (&op == first)
+      break;
+    clone = clone->getNextNode();
+  }
+  for (; ops.size() < count; clone = clone->getNextNode())
+    ops.push_back(clone);
+  FailureOr<PartialNests> nests = splitReductions(ops, tiling.parts, reason);
+  if (failed(nests))
+    return {};
+  std::vector<Nest> analysed;
+  for (AffineForOp root : nests->parts)
+    analysed.push_back(*analyzeNest(root));
+  CoveredArrays covered;
+  std::optional<NestRange> range = findRange(nests->parts, analysed, 0, /*keepsResults=*/true, covered);
+  if (range)
+    findCuts(*range, /*withWindows=*/false);
+  if (!range || range->cuts.empty()) {
+    reason = "parts of the reductions have no rows";
+    return {};
+  }
+  Tiling ofParts = tiling;
+  ofParts.loop = range->cuts.size() - 1;
+  ofParts.tile = range->hasRows ? tiling.tile : 1;
+  tile::ScheduleAttr schedule = scheduleOf(*range, ofParts);
+  return tile::ScheduleAttr::get(context(), schedule.getLevel(), schedule.getMembers(), count, schedule.getLoops(),
+                                 schedule.getPlacements(), schedule.getStep(), schedule.getParts());
+}
+
+/// The time of the nests behind `tiles`.
+double ChainScheduler::secondsBehind(tile::ParallelOp tiles) const {
+  SmallVector<AffineForOp> nests;
+  for (Operation *op = tiles->getNextNode(); op; op = op->getNextNode())
+    if (auto nest = dyn_cast<AffineForOp>(op))
+      nests.push_back(nest);
+  double seconds = 0;
+  for (const NestGroup &group : times.groupsOf(nests, {}))
+    seconds += group.seconds;
+  return seconds;
 }
 
 /// The part of `memref` that the operations of `tile` touch, in bytes; nullopt where it is no box.
@@ -232,15 +216,6 @@ static std::optional<int64_t> boxBytes(Block &tile, Value memref, int64_t align)
   if (!box)
     return std::nullopt;
   return llvm::alignTo(box->elements() * elementBytes(type.getElementType()), align);
-}
-
-/// How many tiles each loop has that is cut.
-SmallVector<int64_t> ChainScheduler::tilesOf(const NestRange &range, const Tiling &tiling) const {
-  const Nest &last = range.analysed.back();
-  SmallVector<int64_t> counts;
-  for (unsigned d = 0; d <= tiling.loop; ++d)
-    counts.push_back(llvm::divideCeil(*last.tripCounts[range.cuts[d]], d < tiling.loop ? 1 : tiling.tile));
-  return counts;
 }
 
 /// The time of tiles whose caches keep what lies between.
@@ -372,15 +347,19 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::stri
     first = first ? first : clone;
   }
   func::ReturnOp::create(builder, loc);
-  tile::ScheduleAttr schedule = scheduleOf(range, tiling);
+  tile::ScheduleAttr schedule =
+      tiling.parts > 1 ? scheduleOfParts(first, range.nests.size(), tiling, reason) : scheduleOf(range, tiling);
+  if (!schedule)
+    return false;
   first->setAttr(tile::scheduleAttr, schedule);
   FailureOr<tile::ParallelOp> tiles = tileNests(first, reason);
   if (failed(tiles))
     return false;
   if (times.blocks) {
-    std::optional<double> seconds = secondsOnFragments(*tiles, reason);
-    tiling.seconds = seconds.value_or(std::numeric_limits<double>::infinity());
-    return true;
+    bool hasForm = secondsOnFragments(*tiles, tiling.seconds, reason);
+    if (tiling.parts > 1 && std::isfinite(tiling.seconds))
+      tiling.seconds += secondsBehind(*tiles);
+    return hasForm;
   }
   // The body of the first loop over whole tiles.
   AffineForOp innermost;
@@ -401,7 +380,7 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::stri
 
 void ChainScheduler::price(NestRange &range) const {
   std::optional<bool> refused; // a form, with steps or without: no other tile has another one
-  for (Tiling &tiling : tilings(range)) {
+  for (Tiling &tiling : tilingsOf(range, times, near, isAssumed())) {
     bool hasSteps = tiling.step > 0;
     if (refused && *refused == hasSteps)
       continue;
@@ -420,17 +399,24 @@ void ChainScheduler::price(NestRange &range) const {
   }
 }
 
-/// Makes the nests neighbours and gives the first its schedule.
+/// Makes the nests neighbours, in their order, and gives the first its schedule.
 void ChainScheduler::attach(const NestRange &range) const {
   const SmallVector<AffineForOp> nests = originalsOf(range);
-  AffineForOp first = nests.front();
-  for (Operation *op = first->getNextNode(); op != nests.back();) {
+  AffineForOp first = nests.front(), last = first;
+  for (AffineForOp nest : nests)
+    last = last->isBeforeInBlock(nest) ? nest : last;
+  for (Operation *op = first->getNextNode(); op != last;) {
     Operation *next = op->getNextNode();
     if (!isa<AffineForOp>(op))
       op->moveBefore(first);
     op = next;
   }
-  first->setAttr(tile::scheduleAttr, scheduleOf(range, *range.best));
+  for (auto [before, nest] : llvm::zip(ArrayRef(nests).drop_back(), ArrayRef(nests).drop_front()))
+    if (before->getNextNode() != nest)
+      nest->moveAfter(before);
+  std::string reason;
+  first->setAttr(tile::scheduleAttr, range.best->parts > 1 ? scheduleOfParts(first, nests.size(), *range.best, reason)
+                                                           : scheduleOf(range, *range.best));
   record(range);
 }
 
@@ -441,6 +427,7 @@ void ChainScheduler::record(const NestRange &range) const {
       return llvm::json::Object{{"loop", int64_t(range.cuts[tiling.loop])},
                                 {"tile", tiling.tile},
                                 {"step", tiling.step},
+                                {"parts", tiling.parts},
                                 {"bytes", tiling.bytes},
                                 {"seconds", tiling.seconds}};
     };
@@ -487,8 +474,9 @@ bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contr
   return 2 * times.pass.caches().moveSeconds(bytes, bytes) >= leastGain * apart;
 }
 
-/// Looks at all ranges of `nests`, which stand in a row but for what computes nothing, and takes those that gain most.
-void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
+/// Looks at all ranges of `nests`, which stand in a row but for what computes nothing, and takes those that gain most;
+/// false where there are none. `isLast`: then it says why.
+bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
   std::vector<Nest> analysed;
   bool isStatic = llvm::all_of(nests, [&](AffineForOp root) {
     FailureOr<Nest> nest = analyzeNest(root);
@@ -498,7 +486,7 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
     return true;
   });
   if (nests.size() < 2 || !isStatic)
-    return;
+    return false;
   std::vector<NestGroup> groups = times.groupsOf(nests, {times.options.threads, times.cores ? near->bytes : 0, {}});
   struct Extent {
     size_t begin, end;
@@ -536,12 +524,13 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
       if (inside < 2 || contractions == 0)
         continue;
       std::optional<NestRange> range =
-          findRange(nests.slice(begin, end - begin), ArrayRef(analysed).slice(begin, end - begin), apart, covered);
+          findRange(nests.slice(begin, end - begin), ArrayRef(analysed).slice(begin, end - begin), apart,
+                    /*keepsResults=*/times.blocks.has_value(), covered);
       if (range)
         addContractions(*range, groups);
       if (!range || !mayGain(*range, apart, contractions))
         continue;
-      range->cuts = loopsOfRows(*range, /*withWindows=*/!times.blocks);
+      findCuts(*range, /*withWindows=*/!times.blocks);
       price(*range);
       if (range->best)
         ranges.push_back(std::move(*range));
@@ -556,8 +545,9 @@ void ChainScheduler::runSegment(ArrayRef<AffineForOp> nests) {
     taken.insert(range.nests.begin(), range.nests.end());
     attach(range);
   }
-  if (left && llvm::none_of(left->nests, [&](AffineForOp nest) { return taken.contains(nest); }))
+  if (isLast && left && llvm::none_of(left->nests, [&](AffineForOp nest) { return taken.contains(nest); }))
     record(*left);
+  return !taken.empty();
 }
 
 void ChainScheduler::run() {
@@ -580,8 +570,11 @@ void ChainScheduler::run() {
     else if (!isMemoryEffectFree(&op) && !isa<memref::AllocOp, memref::AllocaOp>(op))
       segments.emplace_back();
   }
-  for (ArrayRef<AffineForOp> segment : segments)
-    runSegment(segment);
+  for (ArrayRef<AffineForOp> segment : segments) {
+    const SmallVector<AffineForOp> early = times.blocks ? withEarlyResults(segment) : llvm::to_vector(segment);
+    if (ArrayRef(early) == segment || !runSegment(early, /*isLast=*/false))
+      runSegment(segment, /*isLast=*/true);
+  }
 }
 
 namespace {

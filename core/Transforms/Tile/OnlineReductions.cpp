@@ -232,41 +232,56 @@ void StepWriter::writeStep(OpBuilder &builder) {
     });
 }
 
-/// What the array of the program is to hold: the sum of h times the state, at the last maximum.
+Value StepWriter::sumOf(OpBuilder &builder, unsigned statement, unsigned part) {
+  return load(builder, stateOf(statement, part));
+}
+
+Value StepWriter::lastCorrection(OpBuilder &builder, unsigned number) {
+  return load(builder, bases[chain.bases[number].statement].corrections[number]);
+}
+
+/// What a reduction is: the sum of h times the state, at the last maximum.
+Value StepWriter::resultOf(OpBuilder &builder, unsigned number) {
+  const ReductionStatement &s = chain.statements[number];
+  auto type = cast<FloatType>(cast<MemRefType>(s.memref.getType()).getElementType());
+  auto times = [&](Value a, Value b) -> Value { return arith::MulFOp::create(builder, loc, a, b); };
+  Value sum;
+  for (auto [part, pair] : llvm::enumerate(s.pairs)) {
+    Value value =
+        pair.g ? sumOf(builder, number, part) : constant(builder.getFloatAttr(type, double(chain.countOf(s))));
+    for (unsigned base : pair.bases)
+      value = times(value, lastCorrection(builder, base));
+    if (pair.mean >= 0) {
+      Value last = emit(builder, chain.means[pair.mean].value);
+      Value shift = arith::SubFOp::create(builder, loc, load(builder, means[pair.mean].base), last);
+      value = arith::AddFOp::create(builder, loc, value, lowerSum(builder, number, part, pair.power, shift));
+    }
+    for (SeparablePair::Factor factor : pair.h) {
+      Value h = converted(builder, emit(builder, factor.term), type);
+      value = factor.isDivisor ? Value(arith::DivFOp::create(builder, loc, value, h)) : times(value, h);
+    }
+    if (pair.isNegative)
+      value = arith::NegFOp::create(builder, loc, value);
+    Value zero = constant(builder.getFloatAttr(type, 0.0));
+    for (SeparablePair::Guard guard : pair.guards)
+      value = arith::SelectOp::create(builder, loc, emit(builder, guard.where), guard.isZeroIfTrue ? zero : value,
+                                      guard.isZeroIfTrue ? value : zero);
+    sum = sum ? Value(arith::AddFOp::create(builder, loc, sum, value)) : value;
+  }
+  if (any) // a sum of nothing is zero, whatever its factors are
+    sum = arith::SelectOp::create(builder, loc, any, sum, emit(builder, chain.statements[s.before].term));
+  return sum;
+}
+
+/// Gives the array of the program what it is to hold.
 void StepWriter::readOut(OpBuilder &builder, unsigned number) {
   const ReductionStatement &s = chain.statements[number];
   if (bases.contains(number) || (s.pairs.size() == 1 && s.pairs.front().isPlain()))
     return;
-  auto type = cast<FloatType>(cast<MemRefType>(s.memref.getType()).getElementType());
-  auto count = [&](OpBuilder &inner) { return constant(inner.getFloatAttr(type, double(chain.countOf(s)))); };
   llvm::SmallBitVector all(chain.loops.size(), true);
   nest(builder, indexLoops(chain, s.map, all), [&](OpBuilder &inner) {
-    auto times = [&](Value a, Value b) -> Value { return arith::MulFOp::create(inner, loc, a, b); };
-    Value sum;
-    for (auto [part, pair] : llvm::enumerate(s.pairs)) {
-      Value value = pair.g ? load(inner, stateOf(number, part)) : count(inner);
-      for (unsigned base : pair.bases)
-        value = times(value, load(inner, bases[chain.bases[base].statement].corrections[base]));
-      if (pair.mean >= 0) {
-        Value last = emit(inner, chain.means[pair.mean].value);
-        Value shift = arith::SubFOp::create(inner, loc, load(inner, means[pair.mean].base), last);
-        value = arith::AddFOp::create(inner, loc, value, lowerSum(inner, number, part, pair.power, shift));
-      }
-      for (SeparablePair::Factor factor : pair.h) {
-        Value h = converted(inner, emit(inner, factor.term), type);
-        value = factor.isDivisor ? Value(arith::DivFOp::create(inner, loc, value, h)) : times(value, h);
-      }
-      if (pair.isNegative)
-        value = arith::NegFOp::create(inner, loc, value);
-      Value zero = constant(inner.getFloatAttr(type, 0.0));
-      for (SeparablePair::Guard guard : pair.guards)
-        value = arith::SelectOp::create(inner, loc, emit(inner, guard.where), guard.isZeroIfTrue ? zero : value,
-                                        guard.isZeroIfTrue ? value : zero);
-      sum = sum ? Value(arith::AddFOp::create(inner, loc, sum, value)) : value;
-    }
-    if (any) // a sum of nothing is zero, whatever its factors are
-      sum = arith::SelectOp::create(inner, loc, any, sum, emit(inner, chain.statements[s.before].term));
-    store(inner, sum, StepArray{s.memref, {}, s.map});
+    Value result = resultOf(inner, number);
+    store(inner, result, StepArray{s.memref, {}, s.map});
   });
 }
 

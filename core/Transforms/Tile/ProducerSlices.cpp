@@ -34,10 +34,10 @@ class SliceWriter {
 public:
   SliceWriter(Block &tile, const Nest &nest) : tile(tile), nest(nest), sets(tile), ranges(nest.depth()) {}
   LogicalResult bound(std::string &reason);
-  void write();
+  void write(Operation *before);
 
 private:
-  LogicalResult boundBy(const Access &store, std::string &reason);
+  LogicalResult boundBy(const Access &access, std::string &reason);
   AffineExpr tripsOf(AffineForOp loop) const;
   std::pair<AffineMap, SmallVector<Value>> overTile(AffineExpr expr) const;
 
@@ -62,17 +62,22 @@ AffineExpr SliceWriter::tripsOf(AffineForOp loop) const {
   return bound.getResult(0).replaceDimsAndSymbols(dims, symbols);
 }
 
-LogicalResult SliceWriter::boundBy(const Access &store, std::string &reason) {
-  TileRelation relation = sets.touched(store.memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
+/// Whether operations of `tile` access `memref`.
+static bool touches(Block &tile, Value memref) {
+  return llvm::any_of(memref.getUsers(), [&](Operation *user) { return tile.findAncestorOpInBlock(*user); });
+}
+
+LogicalResult SliceWriter::boundBy(const Access &access, std::string &reason) {
+  TileRelation relation = sets.touched(access.memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
   if (!relation) {
     reason = "the tile does not touch it at affine indices";
     return failure();
   }
   std::optional<TileBox> box =
-      sets.box(relation, cast<MemRefType>(store.memref.getType()), reason, /*hasConstantSize=*/false);
+      sets.box(relation, cast<MemRefType>(access.memref.getType()), reason, /*hasConstantSize=*/false);
   if (!box)
     return failure();
-  for (auto [d, index] : llvm::enumerate(store.map.getResults())) {
+  for (auto [d, index] : llvm::enumerate(access.map.getResults())) {
     SmallVector<unsigned> loops;
     for (unsigned dim = 0; dim < nest.depth(); ++dim)
       if (index.isFunctionOfDim(dim))
@@ -81,9 +86,10 @@ LogicalResult SliceWriter::boundBy(const Access &store, std::string &reason) {
       continue;
     AffineExpr loop = getAffineDimExpr(loops.front(), index.getContext());
     auto distance = dyn_cast<AffineConstantExpr>(
-        simplifyAffineExpr(index - loop, store.map.getNumDims(), store.map.getNumSymbols()));
+        simplifyAffineExpr(index - loop, access.map.getNumDims(), access.map.getNumSymbols()));
     if (loops.size() > 1 || !distance) {
-      reason = "a result of a nest before it is not indexed by a loop and a constant";
+      reason = access.isStore ? "a result of a nest before it is not indexed by a loop and a constant"
+                              : "what a nest with a result of its own reads is not indexed by a loop and a constant";
       return failure();
     }
     Range range{box->offset[d] - distance.getValue(), box->extent[d]};
@@ -95,7 +101,7 @@ LogicalResult SliceWriter::boundBy(const Access &store, std::string &reason) {
     }
     Range &has = ranges[loops.front()];
     if (has.first && !(has == range)) {
-      reason = "a nest before it writes several arrays, of which tiles touch different elements";
+      reason = "a nest before it has several arrays, of which tiles touch different elements";
       return failure();
     }
     has = range;
@@ -104,8 +110,10 @@ LogicalResult SliceWriter::boundBy(const Access &store, std::string &reason) {
 }
 
 LogicalResult SliceWriter::bound(std::string &reason) {
-  for (const Access &store : nest.stores)
-    if (failed(boundBy(store, reason)))
+  auto isKnown = [&](const Access &access) { return touches(tile, access.memref); };
+  const bool isRead = llvm::any_of(nest.stores, isKnown);
+  for (const Access &access : isRead ? nest.stores : nest.loads)
+    if ((isRead || isKnown(access)) && failed(boundBy(access, reason)))
       return failure();
   return success();
 }
@@ -117,11 +125,8 @@ std::pair<AffineMap, SmallVector<Value>> SliceWriter::overTile(AffineExpr expr) 
   return {map, operands};
 }
 
-void SliceWriter::write() {
-  Operation *front = &tile.front(); // behind the numbers of the tile
-  while (isMemoryEffectFree(front) && front->getNumRegions() == 0 && !front->hasTrait<OpTrait::IsTerminator>())
-    front = front->getNextNode();
-  OpBuilder builder(front);
+void SliceWriter::write(Operation *before) {
+  OpBuilder builder(before);
   IRMapping mapping;
   for (auto [dim, each] : llvm::enumerate(nest.loops)) {
     AffineForOp loop = each;
@@ -154,7 +159,7 @@ void SliceWriter::write() {
     builder.clone(op, mapping);
 }
 
-LogicalResult tilewright::pullSlice(Block &tile, AffineForOp producer, std::string &reason) {
+static LogicalResult pullSlice(Block &tile, AffineForOp producer, Operation *before, std::string &reason) {
   FailureOr<Nest> nest = analyzeNest(producer);
   if (failed(nest)) {
     reason = "a nest before it is not perfect, or has other effects than affine accesses";
@@ -163,6 +168,45 @@ LogicalResult tilewright::pullSlice(Block &tile, AffineForOp producer, std::stri
   SliceWriter writer(tile, *nest);
   if (failed(writer.bound(reason)))
     return failure();
-  writer.write();
+  writer.write(before);
   return success();
+}
+
+/// The first operation of `tile` behind its numbers.
+static Operation *frontOf(Block &tile) {
+  Operation *front = &tile.front();
+  while (isMemoryEffectFree(front) && front->getNumRegions() == 0 && !front->hasTrait<OpTrait::IsTerminator>())
+    front = front->getNextNode();
+  return front;
+}
+
+LogicalResult tilewright::pullSlices(Block &tile, ArrayRef<AffineForOp> producers, std::string &reason) {
+  auto isReached = [&](AffineForOp producer) {
+    return producer
+        ->walk([&](Operation *op) {
+          bool isKnown = isa<AffineLoadOp, AffineStoreOp>(op) && touches(tile, affineAccess(op).memref);
+          return isKnown ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  // What only reads waits until what it reads is there; its place is known before.
+  SmallVector<std::pair<AffineForOp, Operation *>> waiting;
+  for (AffineForOp producer : llvm::reverse(producers)) {
+    waiting.push_back({producer, frontOf(tile)});
+    for (size_t i = 0; i < waiting.size();) {
+      auto [next, before] = waiting[i];
+      if (!isReached(next)) {
+        ++i;
+        continue;
+      }
+      if (failed(pullSlice(tile, next, before, reason)))
+        return failure();
+      waiting.erase(waiting.begin() + i);
+      i = 0;
+    }
+  }
+  if (waiting.empty())
+    return success();
+  reason = "a nest before it has a result of its own, and reads nothing that others of the tile compute";
+  return failure();
 }

@@ -25,11 +25,13 @@
 
 namespace tilewright {
 
-/// Writes a copy of the nest at `producer` at the beginning of `tile`, with the loops that index what it writes bounded
-/// to the elements that operations of `tile` touch. Failure with a reason if the nest is not perfect and rectangular, a
-/// result of it is not indexed by loops with a constant distance, or the elements are no box, or more than the nest
-/// writes. The original stays.
-mlir::LogicalResult pullSlice(mlir::Block &tile, mlir::affine::AffineForOp producer, std::string &reason);
+/// Writes copies of `producers` at the beginning of `tile`, in their order, with the loops that index what they write
+/// bounded to the elements that operations of `tile` touch. Of a nest with a result of its own, which nothing in the
+/// tile touches, the loops are bounded to the elements that it reads of what the tile touches. Failure with a reason if
+/// a nest is not perfect and rectangular, a result of it is not indexed by loops with a constant distance, or the
+/// elements are no box, or more than the nest writes. The originals stay.
+mlir::LogicalResult pullSlices(mlir::Block &tile, llvm::ArrayRef<mlir::affine::AffineForOp> producers,
+                               std::string &reason);
 
 } // namespace tilewright
 

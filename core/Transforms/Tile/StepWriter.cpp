@@ -94,8 +94,10 @@ void StepWriter::nest(OpBuilder &builder, ArrayRef<unsigned> loops, Body body) {
 std::pair<AffineMap, SmallVector<Value>> StepWriter::placeIn(const StepArray &array) {
   if (array.map)
     return indices(array.map);
-  return {AffineMap::getMultiDimIdentityMap(array.loops.size(), buffers.getContext()),
-          llvm::map_to_vector(array.loops, [&](unsigned loop) { return positions.lookup(loop); })};
+  SmallVector<Value> place = llvm::map_to_vector(array.loops, [&](unsigned loop) { return positions.lookup(loop); });
+  if (array.ofEachStep)
+    place.insert(place.begin(), stepNumber);
+  return {AffineMap::getMultiDimIdentityMap(place.size(), buffers.getContext()), place};
 }
 
 Value StepWriter::load(OpBuilder &builder, const StepArray &array) {

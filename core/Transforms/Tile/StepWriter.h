@@ -23,10 +23,12 @@
 namespace tilewright {
 
 /// An array in steps, with the loops that index it, each alone; `map`: an array of the program, at its indices.
+/// `ofEachStep`: its first index is the number of the step.
 struct StepArray {
   mlir::Value buffer;
   llvm::SmallVector<unsigned> loops;
   mlir::AffineMap map;
+  bool ofEachStep = false;
 };
 
 /// The three arrays of a maximum that exponentials stand at, and what states at it are multiplied by.
@@ -50,20 +52,21 @@ public:
   StepWriter(DependentReductions &chain, int64_t step, mlir::OpBuilder buffers)
       : chain(chain), step(std::min(step, chain.loops[chain.common].trips)), buffers(buffers),
         conditions(liveConditions(chain)), loc(chain.statements.front().root->getLoc()) {}
+  virtual ~StepWriter() = default;
   void write(mlir::OpBuilder &builder);
 
-private:
+protected:
   using Body = llvm::function_ref<void(mlir::OpBuilder &)>;
   StepArray allocate(llvm::ArrayRef<unsigned> loops, mlir::Type element);
-  StepArray &partOf(unsigned statement, unsigned part);
+  virtual StepArray &partOf(unsigned statement, unsigned part);
   StepArray &stateOf(unsigned statement, unsigned part);
   void nest(mlir::OpBuilder &builder, llvm::ArrayRef<unsigned> loops, Body body);
   mlir::Value load(mlir::OpBuilder &builder, const StepArray &array);
   void store(mlir::OpBuilder &builder, mlir::Value value, const StepArray &array);
   std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> indices(mlir::AffineMap map);
   std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> placeIn(const StepArray &array);
-  mlir::Value emit(mlir::OpBuilder &builder, const Term *term);
-  mlir::Value emitLoad(mlir::OpBuilder &builder, const Term *term);
+  virtual mlir::Value emit(mlir::OpBuilder &builder, const Term *term);
+  virtual mlir::Value emitLoad(mlir::OpBuilder &builder, const Term *term);
   mlir::Value constant(mlir::TypedAttr value);
   mlir::Value exponential(mlir::OpBuilder &builder, const ReductionBase &base, mlir::Value from, mlir::Value to);
   mlir::Value isAbove(mlir::OpBuilder &builder, const ReductionBase &base, mlir::Value value);
@@ -79,6 +82,10 @@ private:
   StepArray *lowerState(unsigned statement, unsigned part, unsigned power);
   mlir::Value lowerSum(mlir::OpBuilder &builder, unsigned statement, unsigned part, unsigned power, mlir::Value shift);
   void writeStep(mlir::OpBuilder &builder);
+  /// The sum of g of a pair over all steps, and what it is multiplied by to stand at the value of base `number`.
+  virtual mlir::Value sumOf(mlir::OpBuilder &builder, unsigned statement, unsigned part);
+  virtual mlir::Value lastCorrection(mlir::OpBuilder &builder, unsigned number);
+  mlir::Value resultOf(mlir::OpBuilder &builder, unsigned number);
   void readOut(mlir::OpBuilder &builder, unsigned number);
   void writeBegin(mlir::OpBuilder &builder);
   void writeSteps(mlir::OpBuilder &builder);

@@ -14,9 +14,12 @@
 
 #include "core/Transforms/Tile/TileNests.h"
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/TileSets.h"
 #include "core/Transforms/Host/HostExpressions.h"
 #include "core/Transforms/Tile/OnlineReductions.h"
+#include "core/Transforms/Tile/PartialReductions.h"
 #include "core/Transforms/Tile/ProducerSlices.h"
+#include "core/Transforms/Tile/TileResults.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -335,7 +338,7 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
                                                       each.getMemory(), each.getStages()));
   parallel.setScheduleAttr(tile::ScheduleAttr::get(schedule.getContext(), schedule.getLevel(), schedule.getMembers(),
                                                    schedule.getOps(), schedule.getLoops(), placements,
-                                                   schedule.getStep()));
+                                                   schedule.getStep(), schedule.getParts()));
   return success();
 }
 
@@ -392,6 +395,62 @@ static LogicalResult joinIndices(Grid &grid) {
   return success();
 }
 
+/// A loop of one iteration around each store of `block` that has none, and around what it stores.
+static void wrapStatements(Block &block) {
+  for (auto store : llvm::to_vector(block.getOps<AffineStoreOp>())) {
+    llvm::SetVector<Operation *> slice;
+    SmallVector<Operation *> open{store};
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val();
+      slice.insert(op);
+      for (Value operand : op->getOperands())
+        if (Operation *from = operand.getDefiningOp(); from && from->getBlock() == &block &&
+                                                       !from->hasTrait<OpTrait::ConstantLike>() &&
+                                                       !isa<IndexType, MemRefType>(operand.getType()))
+          open.push_back(from);
+    }
+    SmallVector<Operation *> ordered = slice.takeVector();
+    llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    OpBuilder builder(store);
+    auto loop = AffineForOp::create(builder, store.getLoc(), 0, 1);
+    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
+    IRMapping mapping;
+    for (Operation *op : ordered)
+      inner.clone(*op, mapping);
+    store.erase();
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() && onlyReads(&op) && op.getNumRegions() == 0 && !op.hasTrait<OpTrait::IsTerminator>())
+      op.erase();
+}
+
+/// Whether the tiles together write all that `producers` write of arrays that others see.
+static LogicalResult checkResults(tile::ParallelOp parallel, ArrayRef<AffineForOp> producers, std::string &reason) {
+  auto isInside = [&](Operation *user) {
+    return isa<memref::DeallocOp>(user) || parallel->isAncestor(user) ||
+           llvm::any_of(producers, [&](AffineForOp producer) { return producer->isAncestor(user); });
+  };
+  for (AffineForOp producer : producers) {
+    WalkResult walk = producer->walk([&](AffineStoreOp store) {
+      Value memref = store.getMemRef();
+      if (memref.getDefiningOp<memref::AllocOp>() && llvm::all_of(memref.getUsers(), isInside))
+        return WalkResult::advance();
+      TileSets sets(*parallel->getBlock());
+      TileRelation byTiles;
+      parallel->walk([&](AffineStoreOp own) {
+        if (own.getMemRef() != memref)
+          return;
+        TileRelation each = sets.ofAll(sets.touched(own), parallel);
+        byTiles = byTiles ? byTiles.unite(each) : each;
+      });
+      return sets.touched(store).isWithin(byTiles) ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return refuse(reason, "tiles do not write all of a result of a nest before the last one");
+  }
+  return success();
+}
+
 FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string &reason) {
   auto schedule = first->getAttrOfType<tile::ScheduleAttr>(tile::scheduleAttr);
   if (!schedule)
@@ -400,6 +459,15 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
   SmallVector<Operation *> ops;
   for (Operation *op = first; op && int64_t(ops.size()) < schedule.getOps(); op = op->getNextNode())
     ops.push_back(op);
+  const Location loc = first->getLoc();
+  if (schedule.getParts() > 1) {
+    FailureOr<PartialNests> nests = splitReductions(ops, schedule.getParts(), reason);
+    if (failed(nests)) {
+      reason = "the schedule computes reductions in parts, but " + reason;
+      return failure();
+    }
+    ops = llvm::to_vector_of<Operation *>(nests->parts);
+  }
   if (failed(numberLoops(ops, schedule, reason)))
     return failure();
   // Those before the last are computed in its tiles.
@@ -430,19 +498,18 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     bounds = AffineMap::get(0, boundOperands.size(), grid->counts, builder.getContext());
     canonicalizeMapAndOperands(&bounds, &boundOperands);
   }
-  auto parallel = tile::ParallelOp::create(builder, first->getLoc(), bounds, boundOperands, schedule.getLevel(),
+  auto parallel = tile::ParallelOp::create(builder, loc, bounds, boundOperands, schedule.getLevel(),
                                            [&](OpBuilder &inner, Location, ValueRange) {
                                              for (Operation *op : ArrayRef(ops).drop_front(producers.size()))
                                                op->moveBefore(inner.getInsertionBlock(), inner.getInsertionPoint());
                                            });
   parallel.setScheduleAttr(schedule);
   LogicalResult fused = success();
-  auto pullSlices = [&](Block &tile) {
-    for (AffineForOp producer : llvm::reverse(producers))
-      if (succeeded(fused) && failed(pullSlice(tile, producer, reason))) {
-        reason = "the schedule computes a nest in tiles of another one, but " + reason;
-        fused = failure();
-      }
+  auto pullInto = [&](Block &tile) {
+    if (succeeded(fused) && failed(pullSlices(tile, producers, reason))) {
+      reason = "the schedule computes a nest in tiles of another one, but " + reason;
+      fused = failure();
+    }
   };
   // From the outside in: what is copied into tiles is cut where it then stands.
   for (bool changed = true; changed;) {
@@ -459,12 +526,12 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
       OpBuilder at(loop);
       auto ofTile = [&](Block &tile) {
         if (!grid)
-          pullSlices(tile);
+          pullInto(tile);
       };
       ChainTiler(chain, schedule, parallel.getBody().getArguments(), grid.has_value(), ofTile).write(at);
       loop.erase();
       if (grid.has_value()) // the tile is all of the body, once what it is made of is gone
-        pullSlices(parallel.getBody().front());
+        pullInto(parallel.getBody().front());
       changed = true;
       return WalkResult::interrupt();
     });
@@ -474,6 +541,10 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     return failure();
   }
   composeAccesses(parallel);
+  if (grid && failed(checkResults(parallel, producers, reason))) {
+    parallel.erase();
+    return failure();
+  }
   if (schedule.getStep() > 0 && failed(stepTiles(parallel, schedule, grid.has_value(), producers, reason))) {
     reason = "the schedule computes reductions in steps, but " + reason;
     parallel.erase();
@@ -483,6 +554,14 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     composeAccesses(parallel);
   for (AffineForOp producer : llvm::reverse(producers))
     producer.erase();
+  if (grid) {
+    parallel->walk([](AffineForOp loop) {
+      if (loop->hasAttr(tile::atAttr))
+        wrapStatements(*loop.getBody());
+    });
+    wrapStatements(parallel.getBody().front());
+    keepResults(parallel);
+  }
   sinkOperands(parallel);
   return parallel;
 }

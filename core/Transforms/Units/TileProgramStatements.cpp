@@ -21,10 +21,17 @@ using namespace mlir::affine;
 using namespace tilewright;
 
 TileProgramWriter::Place::Place(TileProgramWriter &emitter, const TileStatement &statement)
-    : space(emitter.builder, emitter.loc) {
+    : space(emitter.builder, emitter.loc), statement(statement), plan(emitter.p) {
   for (AffineForOp loop : statement.nest.loops)
     space.addDimension(loop, emitter.values);
-  row = space.define(emitter.subgroup) * (emitter.p.unitRows * emitter.p.rowsOfUnit());
+  firstRow = space.define(emitter.subgroup) * (plan.unitRows * plan.rowsOfUnit());
+}
+
+void TileProgramWriter::Place::goTo(int64_t row, int64_t column) {
+  if (statement.row)
+    space.at[*statement.row] = firstRow + row * plan.rowsOfUnit();
+  if (statement.col)
+    space.at[*statement.col] = getAffineConstantExpr(column * plan.columnsOfUnit(), firstRow.getContext());
 }
 
 /// A fragment of sums, or what its rows have once.
@@ -57,17 +64,27 @@ Access TileProgramWriter::now(const Access &access, AffineForOp ahead, int64_t s
 }
 
 /// Where the elements of a fragment lie whose columns go along loop `along` of the statement.
-AffineMap TileProgramWriter::elementsOf(const Access &access, const TileStatement &statement, unsigned along) const {
+/// Where a tile has one row, the other ones of the fragment, which are masked, come behind the columns.
+AffineMap TileProgramWriter::elementsOf(const Access &access, const TileStatement &statement,
+                                        std::optional<unsigned> along) const {
   MLIRContext *context = loc.getContext();
   AffineExpr row = getAffineDimExpr(p.transposed ? 1 : 0, context),
              column = getAffineDimExpr(p.transposed ? 0 : 1, context);
   SmallVector<AffineExpr> results;
   for (AffineExpr index : access.map.getResults()) {
-    AffineExpr result = row * *linearCoefficient(index, statement.row);
-    if (along != statement.row)
-      result = result + column * *linearCoefficient(index, along);
+    AffineExpr result = constant(0);
+    if (statement.row)
+      result = result + row * *linearCoefficient(index, *statement.row);
+    if (along != statement.row) {
+      const int64_t perColumn = *linearCoefficient(index, *along);
+      result = result + column * perColumn;
+      if (!statement.row)
+        result = result + row * (perColumn * llvm::PowerOf2Ceil(statement.trips[*along]));
+    }
     results.push_back(result);
   }
+  if (!statement.row && !along && !results.empty())
+    results.back() = results.back() + row;
   return AffineMap::get(2, 0, results, context);
 }
 
@@ -75,11 +92,9 @@ AffineMap TileProgramWriter::elementsOf(const Access &access, const TileStatemen
 Value TileProgramWriter::accessed(const TileStatement &statement, const Access &access, tile::FragmentType type,
                                   int64_t row, int64_t column, Value stored) {
   Place place(*this, statement);
-  place.space.at[statement.row] = place.row + row * p.rowsOfUnit();
-  if (statement.col)
-    place.space.at[*statement.col] = constant(column * p.columnsOfUnit());
+  place.goTo(row, column);
   auto [map, operands] = place.space.address(now(access));
-  unsigned along = statement.col.value_or(statement.row);
+  std::optional<unsigned> along = statement.col ? statement.col : statement.row;
   auto elements = AffineMapAttr::get(elementsOf(access, statement, along));
   SmallVector<Value> validOperands;
   AffineMapAttr valid = validOf(place, statement, along, p.hasFewerColumns(statement), validOperands);
@@ -93,13 +108,13 @@ Value TileProgramWriter::accessed(const TileStatement &statement, const Access &
 
 /// How many rows and columns of the fragment at `place` there are, where loop `along` is that of the columns; null:
 /// all. `endsAlong`: not all of those.
-AffineMapAttr TileProgramWriter::validOf(Place &place, const TileStatement &statement, unsigned along, bool endsAlong,
-                                         SmallVectorImpl<Value> &operands) const {
-  if (!statement.hasFewerRows() && !endsAlong)
+AffineMapAttr TileProgramWriter::validOf(Place &place, const TileStatement &statement, std::optional<unsigned> along,
+                                         bool endsAlong, SmallVectorImpl<Value> &operands) const {
+  if (!p.hasFewerRows(statement) && !endsAlong)
     return {};
-  auto left = [&](unsigned d) { return place.space.extent(d) - place.space.at[d]; };
+  auto left = [&](std::optional<unsigned> d) { return d ? place.space.extent(*d) - place.space.at[*d] : constant(1); };
   AffineExpr rows = left(statement.row), columns = along == statement.row ? constant(1) : left(along);
-  if (!statement.hasFewerRows())
+  if (!p.hasFewerRows(statement))
     rows = constant(std::max(unit.m, unit.n));
   if (along != statement.row && !endsAlong)
     columns = constant(std::max({unit.m, unit.n, unit.k}));
@@ -155,9 +170,7 @@ TileProgramWriter::Number TileProgramWriter::numberOf(const TileStatement &state
     operands = llvm::to_vector_of<Value>(apply.getMapOperands());
   }
   Place place(*this, statement);
-  place.space.at[statement.row] = place.row + row * p.rowsOfUnit();
-  if (statement.col)
-    place.space.at[*statement.col] = constant(column * p.columnsOfUnit());
+  place.goTo(row, column);
   Number result{value, {}, 0, 0};
   SmallVector<AffineExpr> dims, symbols;
   for (auto [i, operand] : llvm::enumerate(operands)) {
@@ -336,7 +349,7 @@ TileProgramWriter::Fragments TileProgramWriter::rowsOf(const TileStatement &stat
     for (int64_t row = 0; row < p.unitRows; ++row)
       for (int64_t k = 0; k < depth; ++k) {
         Place place(*this, statement);
-        place.space.at[statement.row] = place.row + row * p.rowsOfUnit();
+        place.goTo(row, 0);
         place.space.at[statement.k] = constant(k * unit.k);
         auto [map, operands] = place.space.address(now(operand.access));
         auto elements = AffineMapAttr::get(elementsOf(operand.access, statement, statement.k));

@@ -53,16 +53,20 @@ private:
   /// The space of one statement: its loops, and the subgroup's first row.
   struct Place {
     Place(TileProgramWriter &emitter, const TileStatement &statement);
+    /// To a unit along the rows of the subgroup and one along the columns.
+    void goTo(int64_t row, int64_t column);
     IterationSpace space;
-    mlir::AffineExpr row;
+    mlir::AffineExpr firstRow; // of the subgroup
+    const TileStatement &statement;
+    const TileProgramPlan &plan;
   };
 
   mlir::AffineExpr constant(int64_t value) const { return mlir::getAffineConstantExpr(value, loc.getContext()); }
   tile::FragmentType typeOf(mlir::Type element, bool hasColumns) const;
   Access now(const Access &access, mlir::affine::AffineForOp ahead = {}, int64_t steps = 0) const;
-  mlir::AffineMap elementsOf(const Access &access, const TileStatement &statement, unsigned along) const;
-  mlir::AffineMapAttr validOf(Place &place, const TileStatement &statement, unsigned along, bool endsAlong,
-                              llvm::SmallVectorImpl<mlir::Value> &operands) const;
+  mlir::AffineMap elementsOf(const Access &access, const TileStatement &statement, std::optional<unsigned> along) const;
+  mlir::AffineMapAttr validOf(Place &place, const TileStatement &statement, std::optional<unsigned> along,
+                              bool endsAlong, llvm::SmallVectorImpl<mlir::Value> &operands) const;
   mlir::Value withoutMissing(const TileStatement &statement, unsigned along, mlir::Value fragment, int64_t column,
                              mlir::TypedAttr other);
   void write(mlir::Operation &op);

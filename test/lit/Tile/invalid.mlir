@@ -286,5 +286,10 @@ func.func @multiply_rank(%a: memref<2x64x64xi8>, %b: memref<64x64xi8>, %c: memre
 
 // -----
 
+// expected-error@+1 {{schedule: reductions in 0 parts; there is at least one}}
+func.func private @step() attributes {tile.schedule = #tile.schedule<level = "core", members = 1, parts = 0>}
+
+// -----
+
 // expected-error@+1 {{schedule: a step of -1 iterations; 0 is none, other steps have at least one}}
 func.func private @step() attributes {tile.schedule = #tile.schedule<level = "core", members = 1, step = -1>}

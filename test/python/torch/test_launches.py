@@ -91,8 +91,8 @@ class Layer(nn.Module):
         return self.second(x + self.down(gelu(self.up(x))))
 
 
-def compiled_text(function, inputs, dynamic=False):
-    """The program that the back end writes, and what it gives on the host."""
+def compiled_text(function, inputs, dynamic=False, training=False):
+    """The program that the back end writes, in training that of the forward pass, and what it gives on the host."""
     backend = sys.modules["tilewright.torch.backend"]
     texts, write = [], backend.stage_text
 
@@ -103,12 +103,12 @@ def compiled_text(function, inputs, dynamic=False):
     backend.stage_text = noted
     try:
         torch.compiler.reset()
-        with torch.no_grad():
+        with torch.set_grad_enabled(training):
             got = torch.compile(function, backend="tilewright", dynamic=None if dynamic else False, options={"strict": True})(*inputs)
     finally:
         backend.stage_text = write
-    text, = texts
-    return text, got
+    assert training or len(texts) == 1
+    return texts[0], got
 
 
 def launches(tmp_path, text, chip, sizes=()):
@@ -128,6 +128,33 @@ def test_one_launch(tmp_path, name):
     with torch.no_grad():
         wanted = function(*inputs)
     assert (got.double() - wanted.double()).abs().max() < 4e-3
+    for chip in ("nvidia:H200", "amd:MI300X"):
+        assert launches(tmp_path, text, chip) == 1, chip
+
+
+QUERY = [(1, 8, 1, 64)]
+ONE_QUERY = {
+    "plain": (lambda q, k, v: attention(q, k, v), QUERY + [(1, 8, 512, 64)] * 2),
+    "groups": (lambda q, k, v: attention(q, k, v, enable_gqa=True), QUERY + [(1, 2, 512, 64)] * 2),
+    "mask": (lambda q, k, v, m: attention(q, k, v, attn_mask=m > 0), QUERY + [(1, 8, 512, 64)] * 2 + [(1, 1, 1, 512)]),
+}
+
+
+@pytest.mark.parametrize("name", ONE_QUERY)
+def test_one_query_is_two_launches(tmp_path, name):
+    """Parts of the keys, and what puts them together."""
+    function, shapes = ONE_QUERY[name]
+    text, _ = compiled_text(function, tensors(*shapes))
+    for chip in ("nvidia:H200", "amd:MI300X"):
+        assert launches(tmp_path, text, chip) == 2, chip
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_training_keeps_is_no_launch_of_its_own(tmp_path, causal):
+    """The logarithms of the sums, beside the result."""
+    inputs = [x.requires_grad_() for x in tensors(*HEADS)]
+    text, _ = compiled_text(lambda q, k, v: attention(q, k, v, is_causal=causal), inputs, training=True)
+    assert "math.log" in text and "tensor<1x128x2xf32>" in text.split("return ")[-1]
     for chip in ("nvidia:H200", "amd:MI300X"):
         assert launches(tmp_path, text, chip) == 1, chip
 

@@ -2,11 +2,13 @@
 
 // A schedule that no fragments can follow is an error, with the reason.
 module attributes {tilewright.target = "nvidia:A100"} {
-  func.func private @no_rows(%x: memref<64xf32>) attributes {tilewright.kernel} {
+  func.func private @no_rows(%x: memref<64x8xf32>) attributes {tilewright.kernel} {
     %zero = arith.constant 0.0 : f32
-    // expected-error @below {{the schedule's tiles cannot be computed on fragments: the nests of a tile have no loop over rows in common}}
+    // expected-error @below {{the schedule's tiles cannot be computed on fragments: the nests of a tile have no loop over rows in common, and a nest of a tile has more than rows and columns}}
     tile.parallel (%i) to (2) level "grid" attributes {schedule = #tile.schedule<level = "grid", members = 2, loops = [<loop = 0, tile = 32, spread = true>]>} {
-      affine.for %r = 0 to 32 { affine.store %zero, %x[%i * 32 + %r] : memref<64xf32> }
+      affine.for %r = 0 to 32 {
+        affine.for %c = 0 to 8 { affine.store %zero, %x[%i * 32 + %r, %c] : memref<64x8xf32> }
+      }
     }
     return
   }
