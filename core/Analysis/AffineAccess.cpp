@@ -38,6 +38,20 @@ static bool isSimple(AffineExpr expr) {
   return left.first < 2 && right.first < 3 && left < right;
 }
 
+/// Whether composing leaves `map` as it is, seen without trying: it takes variables of different loops.
+static bool isComposed(AffineMap map, ValueRange operands) {
+  for (auto [place, operand] : llvm::enumerate(operands))
+    if (place >= map.getNumDims() || !getForInductionVarOwner(operand) || !map.isFunctionOfDim(place) ||
+        llvm::is_contained(operands.take_front(place), operand))
+      return false;
+  return true;
+}
+
+Value tilewright::arrayOf(Operation *access) {
+  auto load = dyn_cast<AffineLoadOp>(access);
+  return load ? load.getMemRef() : cast<AffineStoreOp>(access).getMemRef();
+}
+
 tilewright::AffineAccess tilewright::affineAccess(Operation *op) {
   AffineAccess access;
   if (auto load = dyn_cast<AffineLoadOp>(op)) {
@@ -51,7 +65,8 @@ tilewright::AffineAccess tilewright::affineAccess(Operation *op) {
     access.map = store.getAffineMap();
     access.operands = llvm::to_vector(store.getMapOperands());
   }
-  fullyComposeAffineMapAndOperands(&access.map, &access.operands);
+  if (!isComposed(access.map, access.operands))
+    fullyComposeAffineMapAndOperands(&access.map, &access.operands);
   if (!llvm::all_of(access.map.getResults(), isSimple))
     access.map = simplifyAffineMap(access.map);
   return access;

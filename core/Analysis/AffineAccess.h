@@ -29,6 +29,9 @@ struct AffineAccess {
 /// The access of an affine.load or affine.store.
 AffineAccess affineAccess(mlir::Operation *op);
 
+/// Its array alone.
+mlir::Value arrayOf(mlir::Operation *access);
+
 /// Whether `op` writes no memory and frees none.
 bool onlyReads(mlir::Operation *op);
 

@@ -145,12 +145,6 @@ static AffineMap withConstants(AffineMap map, ValueRange operands) {
   return map.replaceDimsAndSymbols(dims, symbols, map.getNumDims(), map.getNumSymbols());
 }
 
-/// The array of a load or a store.
-static Value arrayOf(Operation *access) {
-  auto load = dyn_cast<AffineLoadOp>(access);
-  return load ? load.getMemRef() : cast<AffineStoreOp>(access).getMemRef();
-}
-
 /// What the map of a load or a store takes.
 static OperandRange indicesOf(Operation *access) {
   auto load = dyn_cast<AffineLoadOp>(access);

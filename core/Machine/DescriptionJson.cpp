@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/ChipFields.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
@@ -53,6 +54,18 @@ static json::Array positions(const std::vector<Position> &bases) {
   return result;
 }
 
+/// Adds the numeric fields of `owner`.
+template <typename Owner> static json::Object withFields(const Owner &owner, json::Object result) {
+  for (const ChipField<Owner> &field : fieldsOf<Owner>())
+    std::visit(
+        [&](auto member) {
+          if (field.isShownAtZero || owner.*member)
+            result[field.name] = owner.*member;
+        },
+        field.member);
+  return result;
+}
+
 static json::Object describe(const UnitOperand &operand) {
   json::Array repeats;
   for (const Repetition &repeat : operand.layout.repeats)
@@ -73,93 +86,55 @@ static json::Object describe(const MatrixUnit &unit) {
   json::Array states;
   for (const State &state : unit.states)
     states.push_back(state.name);
-  json::Object result{
-      {"name", unit.name},
-      {"m", unit.m},
-      {"n", unit.n},
-      {"k", unit.k},
-      {"a", describe(unit.a)},
-      {"b", describe(unit.b)},
-      {"c", describe(unit.c)},
-      {"issue", unit.issue},
-      {"latency", unit.latency},
-      {"operationsPerClock", unit.flopsPerClock()},
-      {"source", unit.source},
-      {"features", strings(unit.features)},
-      {"states", std::move(states)},
-      {"init", word(unit.init)},
-      {"completion", word(unit.completion)},
-      {"emission", json::Object{{"name", unit.emit.name}, {"arguments", strings(unit.emit.arguments)}}}};
+  json::Object result = withFields(
+      unit,
+      json::Object{{"name", unit.name},
+                   {"a", describe(unit.a)},
+                   {"b", describe(unit.b)},
+                   {"c", describe(unit.c)},
+                   {"operationsPerClock", unit.flopsPerClock()},
+                   {"source", unit.source},
+                   {"features", strings(unit.features)},
+                   {"states", std::move(states)},
+                   {"init", word(unit.init)},
+                   {"completion", word(unit.completion)},
+                   {"emission", json::Object{{"name", unit.emit.name}, {"arguments", strings(unit.emit.arguments)}}}});
   if (!unit.scopeLevel.empty())
     result["scope"] = json::Object{{"level", unit.scopeLevel}, {"count", unit.scopeCount}};
-  if (unit.stationary) {
+  if (unit.stationary)
     result["stationary"] = std::string(1, unit.stationary);
-    result["loadStationary"] = unit.loadStationary;
-  }
   return result;
 }
 
 static json::Object describe(const Memory &memory, const MachineGraph &graph) {
-  json::Object result{{"name", memory.name},
-                      {"kind", word(memory.kind)},
-                      {"role", roleName(graph.roleOf(memory))},
-                      {"level", memory.level},
-                      {"bytes", memory.bytes},
-                      {"readBytesPerClock", memory.bytesPerClock},
-                      {"writeBytesPerClock", memory.writeBytesPerClock},
-                      {"streamingWriteBytesPerClock", memory.streamingWriteBytesPerClock},
-                      {"latency", memory.latency},
-                      {"source", memory.source}};
-  auto add = [&](const char *key, int64_t value) {
-    if (value)
-      result[key] = value;
-  };
-  add("lineBytes", memory.lineBytes);
-  add("ways", memory.ways);
-  add("banks", memory.banks);
-  add("bankBytes", memory.bankBytes);
-  add("entries", memory.entries);
-  add("entryBytes", memory.entryBytes);
-  add("pageBytes", memory.pageBytes);
-  add("sectorBytes", memory.sectorBytes);
-  return result;
+  return withFields(memory, json::Object{{"name", memory.name},
+                                         {"kind", word(memory.kind)},
+                                         {"role", roleName(graph.roleOf(memory))},
+                                         {"level", memory.level},
+                                         {"source", memory.source}});
 }
 
 json::Object tilewright::toJson(const TargetDescription &chip) {
   json::Array levels, memories, copies, units, vectorOps;
   for (const Level &level : chip.levels())
-    levels.push_back(json::Object{{"name", level.name}, {"kind", word(level.kind)}, {"count", level.count}});
+    levels.push_back(withFields(level, json::Object{{"name", level.name}, {"kind", word(level.kind)}}));
   for (const Memory &memory : chip.memories())
     memories.push_back(describe(memory, chip.graph()));
   for (const CopyEngine &copy : chip.copies())
-    copies.push_back(json::Object{{"name", copy.name},
-                                  {"from", copy.from},
-                                  {"to", copy.to},
-                                  {"asynchronous", copy.asynchronous},
-                                  {"maxRank", copy.maxRank},
-                                  {"alignBytes", copy.alignBytes},
-                                  {"burstBytes", copy.burstBytes},
-                                  {"queueDepth", copy.queueDepth},
-                                  {"zeroFill", copy.zeroFill},
-                                  {"completion", word(copy.completion)},
-                                  {"bytesPerClock", copy.bytesPerClock},
-                                  {"latency", copy.latency},
-                                  {"source", copy.source}});
+    copies.push_back(withFields(copy, json::Object{{"name", copy.name},
+                                                   {"from", copy.from},
+                                                   {"to", copy.to},
+                                                   {"completion", word(copy.completion)},
+                                                   {"source", copy.source}}));
   for (const MatrixUnit &unit : chip.units())
     units.push_back(describe(unit));
   for (const VectorOp &op : chip.vectorOps())
-    vectorOps.push_back(json::Object{{"name", op.name},
-                                     {"kind", op.kind},
-                                     {"from", elementName(op.from)},
-                                     {"to", elementName(op.to)},
-                                     {"lanes", op.lanes},
-                                     {"scale", op.scale},
-                                     {"zeroPoint", op.zeroPoint},
-                                     {"saturates", op.saturates},
-                                     {"rounding", op.rounding},
-                                     {"issue", op.issue},
-                                     {"latency", op.latency},
-                                     {"source", op.source}});
+    vectorOps.push_back(withFields(op, json::Object{{"name", op.name},
+                                                    {"kind", op.kind},
+                                                    {"from", elementName(op.from)},
+                                                    {"to", elementName(op.to)},
+                                                    {"rounding", op.rounding},
+                                                    {"source", op.source}}));
   json::Object numbers, rates; // `rates`: the same by the keys of version 6
   for (const Fact &fact : chip.numbers()) {
     const NumberField &field = fieldOf(fact.number);

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Settings.h"
+#include "core/Machine/ChipFields.h"
 #include "core/Machine/LaneChecks.h"
 #include "core/Machine/ModuleTarget.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -174,6 +175,10 @@ llvm::Expected<const Target *> TargetRegistry::target(llvm::StringRef name) {
   return llvm::joinErrors(unknownName("target", name, known), std::move(problems));
 }
 
+llvm::Expected<const Target *> TargetRegistry::targetOf(llvm::StringRef targetAndChip) {
+  return target(targetAndChip.split('@').first.split(':').first);
+}
+
 std::vector<const Target *> TargetRegistry::targets() {
   std::lock_guard lock(mutex);
   std::vector<const Target *> result;
@@ -187,11 +192,14 @@ llvm::Expected<std::shared_ptr<const TargetDescription>> TargetRegistry::describ
   auto known = descriptions.find(targetAndChip);
   if (known != descriptions.end())
     return known->second;
-  auto [name, chip] = targetAndChip.split(':');
-  llvm::Expected<const Target *> vendor = target(name);
+  auto [full, changes] = targetAndChip.split('@');
+  auto [name, chip] = full.split(':');
+  llvm::Expected<const Target *> vendor = targetOf(targetAndChip);
   if (!vendor)
     return vendor.takeError();
   auto description = (*vendor)->describe(chip.empty() ? (*vendor)->defaultChip() : chip.str());
+  if (description && targetAndChip.contains('@'))
+    description = changedChip(*description, changes);
   if (!description)
     return description;
   if (std::string fault = laneFault(**vendor, **description); !fault.empty())

@@ -164,7 +164,7 @@ static std::string decision(const TargetDescription &chip, const json::Object &r
   const json::Object *choice = record.getObject("choice"), *traffic = record.getObject("traffic");
   std::string text =
       "<div class=\"row\"><div>" + fields("inputs", record.getObject("inputs")) + fields("choice", choice) + "</div>";
-  if (traffic) {
+  if (traffic && traffic->getArray("footprints")) { // of a plan with tiles
     std::vector<html::Footprint> footprints;
     if (const json::Array *list = traffic->getArray("footprints"))
       for (const json::Value &each : *list)

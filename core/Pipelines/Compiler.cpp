@@ -149,7 +149,7 @@ static LogicalResult extendStage(PassManager &pm, unsigned stage, const CompileO
   if (stage > std::size(slots) || stage > options.targetStages)
     return success();
   TargetRegistry &registry = TargetRegistry::get();
-  llvm::Expected<const Target *> target = registry.target(llvm::StringRef(options.target).split(':').first);
+  llvm::Expected<const Target *> target = registry.targetOf(options.target);
   if (!target)
     return module.emitError(llvm::toString(target.takeError()));
   auto chip = registry.describe(options.target);

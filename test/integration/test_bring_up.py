@@ -53,7 +53,7 @@ PYTHON = SOURCE / "build/venv-torch/bin/python"
 
 
 @pytest.mark.parametrize("walk, kind, name, parts", [("", "simt", "acme", 9), ("S", "scratchpad", "orca", 9),
-                                                     ("N", "scratchpad", "lynx", 3)])
+                                                     ("N", "scratchpad", "lynx", 4)])
 def test_page(prefix, tmp_path, walk, kind, name, parts):  # noqa: F811
     count = f"{sys.executable} {SOURCE}/scripts/vendor-lines.py {tmp_path}/{name} --kind {kind} --json"
     script = ["set -euo pipefail", f"cd {tmp_path}", f"export TILEWRIGHT={prefix} PATH={prefix}/bin:$PATH"]

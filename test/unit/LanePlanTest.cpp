@@ -14,6 +14,7 @@
 #include "LaunchFixture.h"
 #include "core/Analysis/Contraction.h"
 #include "core/CostModel/Copies/StagedTiles.h"
+#include "core/CostModel/Schedules/KnownPlans.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/CostModel/Schedules/SplitModel.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -24,6 +25,7 @@
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <set>
 
 using namespace mlir;
 using namespace tilewright;
@@ -257,4 +259,49 @@ TEST(LanePlan, BoundsKeepTheBestPlan) {
         EXPECT_EQ(split.parts, splitOfAll.parts) << text;
         EXPECT_EQ(split.seconds, splitOfAll.seconds) << text;
       });
+}
+
+/// A product is the same as another one only if shapes, types, orders, chip and what is asked are.
+TEST(LanePlan, KnownPlansAreThoseOfTheirQuestions) {
+  KnownPlans plans;
+  /// Whether the planner is asked; it has no answer.
+  auto isAsked = [](StringRef text, StringRef chip, std::pair<std::string, int64_t> forced = {"block_m", 64}) {
+    return withProduct(text, chip, [&](LaneContractionQuestion product, const auto &chip, const auto &) {
+      bool asked = false;
+      std::string reason;
+      KnownPlans::get<LaneContractionPlan>(PlanQuestion(product.contraction, chip).add(forced), reason,
+                                           [&](std::string &why) {
+                                             asked = true;
+                                             why = "no unit";
+                                             return std::optional<LaneContractionPlan>();
+                                           });
+      EXPECT_EQ(reason, "no unit");
+      return asked;
+    });
+  };
+  const std::string f32 = llvm::formatv(product, "f32", "%i, %j"), f64 = llvm::formatv(product, "f64", "%i, %j"),
+                    turned = llvm::formatv(product, "f32", "%j, %i");
+  for (const std::string &text : {f32, f64, turned, halfProduct(1, 64), halfProduct(1, 128), halfProduct(2, 64)})
+    for (const char *chip : {"nvidia:A100", "amd:MI300X"}) {
+      EXPECT_TRUE(isAsked(text, chip)) << text << chip;
+      EXPECT_FALSE(isAsked(text, chip)) << text << chip;
+    }
+  EXPECT_TRUE(isAsked(f32, "nvidia:A100", {"block_m", 128}));
+  EXPECT_TRUE(isAsked(f32, "nvidia:A100", {"block_n", 64}));
+  EXPECT_FALSE(isAsked(f32, "nvidia:A100"));
+}
+
+TEST(LanePlan, KnownPlansChangeNoPlan) {
+  const StoredResult wide{8, false};
+  auto all = [&] {
+    std::vector<double> seconds;
+    for (int64_t parts : {1, 2, 1})
+      for (ArrayRef<StoredResult> results : {ArrayRef<StoredResult>(), ArrayRef<StoredResult>(wide)})
+        seconds.push_back(secondsOf(halfProduct(1, 128), "nvidia:A100", results, parts));
+    return seconds;
+  };
+  const std::vector<double> alone = all();
+  KnownPlans plans;
+  EXPECT_EQ(all(), alone);
+  EXPECT_EQ(std::set<double>(alone.begin(), alone.end()).size(), 4u); // each question has an answer of its own
 }

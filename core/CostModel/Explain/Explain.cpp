@@ -11,9 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "tilewright/Explain.h"
+#include "core/Analysis/LoopRuns.h"
 #include "core/CostModel/Explain/FormerNames.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -34,7 +36,8 @@ static Listeners &listeners() {
   return all;
 }
 
-DecisionLog::DecisionLog(mlir::MLIRContext *context) : context(context) {
+DecisionLog::DecisionLog(mlir::MLIRContext *context, bool listsCandidates)
+    : context(context), isWithCandidates(listsCandidates) {
   std::lock_guard lock(listeners().mutex);
   listeners().logs[context] = this;
 }
@@ -51,18 +54,46 @@ DecisionLog *DecisionLog::of(mlir::MLIRContext *context) {
   return listeners().logs.lookup(context);
 }
 
-void DecisionLog::add(llvm::StringRef decision, mlir::Location location, json::Object record) {
-  record["decision"] = decision;
+/// loc("file":1:2) reads better as "file":1:2.
+std::string DecisionLog::textOf(mlir::Location location) {
   std::string where;
   llvm::raw_string_ostream os(where);
   location.print(os);
-  // loc("file":1:2) reads better as "file":1:2.
   llvm::StringRef text = where;
   if (text.consume_front("loc("))
     text.consume_back(")");
-  record["location"] = text.str();
+  return text.str();
+}
+
+void DecisionLog::add(llvm::StringRef decision, mlir::Location location, json::Object record) {
+  record["decision"] = decision;
+  record["location"] = textOf(location);
   std::lock_guard lock(mutex);
   decisions.push_back(std::move(record));
+}
+
+static llvm::StringRef kernelOf(mlir::Operation *op) {
+  auto function = op->getParentOfType<mlir::FunctionOpInterface>();
+  return function ? function.getName() : "";
+}
+
+bool DecisionLog::has(llvm::StringRef decision, mlir::Operation *op) {
+  const std::string location = textOf(op->getLoc());
+  const llvm::StringRef kernel = kernelOf(op);
+  std::lock_guard lock(mutex);
+  return llvm::any_of(decisions, [&](const json::Value &each) {
+    const json::Object &record = *each.getAsObject();
+    return record.getString("decision") == decision && record.getString("location") == location &&
+           record.getString("kernel") == kernel;
+  });
+}
+
+void DecisionLog::add(llvm::StringRef decision, mlir::Operation *op, json::Object record) {
+  if (llvm::StringRef kernel = kernelOf(op); !kernel.empty())
+    record["kernel"] = kernel;
+  if (std::optional<int64_t> runs = runsOf(op))
+    record["runs"] = *runs;
+  add(decision, op->getLoc(), std::move(record));
 }
 
 json::Array DecisionLog::take() {

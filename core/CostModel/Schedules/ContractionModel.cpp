@@ -13,6 +13,7 @@
 #include "core/CostModel/Explain/FormerNames.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "core/CostModel/Schedules/KnownPlans.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -325,7 +326,15 @@ std::optional<ContractionPlan> Planner::plan(std::string &reason) {
 std::optional<ContractionPlan> planContraction(const Contraction &contraction, const TargetDescription &target,
                                                const PlanOptions &options, std::string &reason) {
   Stopwatch stopwatch("planning");
-  return Planner(contraction, target, options).planForCores(reason);
+  auto plan = [&](std::string &why) { return Planner(contraction, target, options).planForCores(why); };
+  if (options.considered)
+    return plan(reason);
+  PlanQuestion question(contraction, target);
+  question.add(options.threads).add(int64_t(options.mayReassociate)).add(options.overrides);
+  question.add(options.tilesSharing[0]).add(options.tilesSharing[1]).add(int64_t(options.mergesDims));
+  for (const Access &access : options.besideC)
+    question.add(access);
+  return KnownPlans::get<ContractionPlan>(question, reason, plan);
 }
 
 } // namespace tilewright

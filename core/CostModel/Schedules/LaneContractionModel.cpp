@@ -19,6 +19,7 @@
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/ContractionExtents.h"
+#include "core/CostModel/Schedules/KnownPlans.h"
 #include "core/CostModel/Schedules/LaneDimensions.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
 #include "core/CostModel/Schedules/PlanRanking.h"
@@ -173,11 +174,11 @@ static constexpr int64_t shortestDepth = 32;
 /// Stages of a ring: more of them hide no more latency.
 static constexpr int64_t mostStages = 4;
 
-std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneContractionQuestion &question,
-                                                                   const TargetDescription &chip,
-                                                                   const LaneHierarchy &hierarchy, std::string &reason,
-                                                                   std::vector<LaneContractionPlan> *considered) {
-  Stopwatch stopwatch("planning");
+/// `considered` may be null.
+static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuestion &question,
+                                                      const TargetDescription &chip, const LaneHierarchy &hierarchy,
+                                                      std::string &reason,
+                                                      std::vector<LaneContractionPlan> *considered) {
   const auto &[c, freedom, overrides, unknownPitches, given, parts] = question;
   if (c.m.empty() || c.n.empty()) {
     reason = "it has no two free dimensions";
@@ -475,4 +476,20 @@ std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneCon
     std::rotate(considered->begin(), chosen, std::next(chosen));
   }
   return best;
+}
+
+std::optional<LaneContractionPlan> tilewright::planLaneContraction(const LaneContractionQuestion &question,
+                                                                   const TargetDescription &chip,
+                                                                   const LaneHierarchy &hierarchy, std::string &reason,
+                                                                   std::vector<LaneContractionPlan> *considered) {
+  Stopwatch stopwatch("planning");
+  auto plan = [&](std::string &why) { return fastestPlan(question, chip, hierarchy, why, considered); };
+  if (considered)
+    return plan(reason);
+  PlanQuestion key(question.contraction, chip);
+  key.add(int64_t(question.freedom.fast)).add(int64_t(question.freedom.mayReassociate)).add(question.overrides);
+  key.add(question.unknownPitches).add(question.parts);
+  for (const StoredResult &result : question.written())
+    key.add(result.elementBytes).add(int64_t(result.alongN));
+  return KnownPlans::get<LaneContractionPlan>(key, reason, plan);
 }

@@ -17,7 +17,7 @@
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
-#include <set>
+#include <vector>
 
 using namespace mlir;
 using namespace tilewright;
@@ -38,14 +38,37 @@ static int64_t stepAlong(const Access &access, unsigned dim, int64_t far) {
   return far;
 }
 
+int64_t tilewright::distinctSectors(int64_t rows, int64_t rowBytes, int64_t cols, int64_t colBytes, int64_t sector) {
+  if (colBytes > rowBytes) {
+    std::swap(rows, cols);
+    std::swap(rowBytes, colBytes);
+  }
+  if (rows <= 0 || cols <= 0)
+    return 0;
+  const int64_t length = (cols - 1) * colBytes; // to the last column of a row
+  if (colBytes >= 0 && colBytes <= sector) {    // a row leaves no sector out
+    int64_t count = 0, counted = -1;            // all up to that one
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t last = (row * rowBytes + length) / sector;
+      count += std::max<int64_t>(0, last - std::max(row * rowBytes / sector, counted + 1) + 1);
+      counted = std::max(counted, last);
+    }
+    return count;
+  }
+  if (colBytes >= sector && rowBytes >= length + sector) // each has its own
+    return rows * cols;
+  std::vector<int64_t> sectors;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t col = 0; col < cols; ++col)
+      sectors.push_back((row * rowBytes + col * colBytes) / sector);
+  llvm::sort(sectors);
+  return std::distance(sectors.begin(), llvm::unique(sectors));
+}
+
 int64_t tilewright::tileSectors(const Access &access, unsigned rowDim, int64_t rows, unsigned colDim, int64_t cols,
                                 int64_t elementBytes) {
   int64_t rowStep = stepAlong(access, rowDim, assumedExtent), colStep = stepAlong(access, colDim, assumedExtent);
-  std::set<int64_t> sectors;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t col = 0; col < cols; ++col)
-      sectors.insert((row * rowStep + col * colStep) * elementBytes / comparedSector);
-  return int64_t(sectors.size());
+  return distinctSectors(rows, rowStep * elementBytes, cols, colStep * elementBytes, comparedSector);
 }
 
 std::optional<TiledDimensions> tilewright::tiledDimensions(const Contraction &c) {

@@ -39,6 +39,9 @@ std::optional<TiledDimensions> tiledDimensions(const Contraction &c);
 /// differ, since a unit may have one order of them alone.
 void orientToResult(Contraction &c);
 
+/// How many sectors of `sector` bytes hold the bytes at row * rowBytes + col * colBytes.
+int64_t distinctSectors(int64_t rows, int64_t rowBytes, int64_t cols, int64_t colBytes, int64_t sector);
+
 /// Sectors of global memory that a tile of `rows` steps of `rowDim` and `cols` of `colDim` touches, from the beginning
 /// of the array on. `elementBytes`: of an element. Where sizes are dynamic, rows are far apart.
 int64_t tileSectors(const Access &access, unsigned rowDim, int64_t rows, unsigned colDim, int64_t cols,

@@ -195,21 +195,22 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   std::vector<LaneContractionPlan> consideredLanes;
   std::vector<ScratchpadContractionPlan> consideredTiles;
   PlanOptions asked = options;
-  asked.considered = log ? &considered : nullptr;
+  const bool isListed = log && log->listsCandidates();
+  asked.considered = isListed ? &considered : nullptr;
   asked.besideC = accessesBesideC(task);
   asked.mergesDims = options.mergesDims && !hasLegalProducer(task, group);
   int64_t pitches = unknownPitches(task);
   SmallVector<StoredResult> results = resultsOf(task);
   // Planned with one array behind the sums, like C.
   bool asTurned = pitches == 0 && results.size() == 1 && results.front() == storedResult(c, c.c);
-  if (turned.plan && !log && asTurned)
+  if (turned.plan && !isListed && asTurned)
     lanePlan = std::move(turned.plan);
   else if (lanes)
     lanePlan = planLaneContraction({c, NumericFreedom::of(Settings::of(root)), options.overrides, pitches, results},
-                                   target, *lanes, reason, log ? &consideredLanes : nullptr);
+                                   target, *lanes, reason, isListed ? &consideredLanes : nullptr);
   else if (cores)
     corePlan = planScratchpadContraction(c, target, *cores, shareOf(c, *cores), tailShapeOf(task, *cores), options,
-                                         reason, log ? &consideredTiles : nullptr);
+                                         reason, isListed ? &consideredTiles : nullptr);
   else
     plan = planContraction(c, target, asked, reason);
   if (!plan && !lanePlan && !corePlan) {
@@ -223,7 +224,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   if (plan && options.overrides.empty())
     if (std::optional<double> seconds = secondsOverBatchLanes(c, target); seconds && *seconds < plan->seconds) {
       if (log)
-        log->add("contraction", root.getLoc(),
+        log->add("contraction", root,
                  llvm::json::Object{{"inputs", llvm::json::Object{{"trip_counts", tripCountsOf(c)}}},
                                     {"choice", llvm::json::Object{{"lanes_on", "batch"}, {"seconds", *seconds}}},
                                     {"candidates", bestCandidates(std::move(considered))}});
@@ -262,7 +263,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
       decision["operand_orders"] = std::move(turned.considered);
     if (!padded.considered.empty())
       decision["padding"] = std::move(padded.considered);
-    log->add("contraction", root.getLoc(), std::move(decision));
+    log->add("contraction", root, std::move(decision));
   }
 
   OpBuilder builder(root);

@@ -142,11 +142,12 @@ struct SplitReductions : tilewright::impl::SplitReductionsBase<SplitReductions> 
       return;
     orientToResult(*c);
     DecisionLog *log = DecisionLog::of(&getContext());
-    SplitPlan choice = planSplit({*c, NumericFreedom::of(settings)}, *target.chip, target.hierarchy, log != nullptr);
+    SplitPlan choice = planSplit({*c, NumericFreedom::of(settings)}, *target.chip, target.hierarchy,
+                                 /*all=*/log && log->listsCandidates());
     if (choice.parts == 1)
       return;
     if (log)
-      log->add("split", root.getLoc(),
+      log->add("split", root,
                llvm::json::Object{
                    {"choice", choice.toJSON()},
                    {"candidates", fastestFirst(choice.considered, [](const SplitPlan &plan) { return plan.parts; })}});

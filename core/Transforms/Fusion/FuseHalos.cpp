@@ -90,7 +90,7 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
                                        std::pair("sliding window", answer.slid), std::pair("apart", answer.apart)})
             if (seconds != HUGE_VAL)
               candidates.push_back(llvm::json::Object{{"form", form}, {"seconds", seconds}});
-          log->add("fuse-stencils", second.nest.root().getLoc(),
+          log->add("fuse-stencils", second.nest.root(),
                    llvm::json::Object{{"inputs", llvm::json::Object{{"taps_of_first", first.points},
                                                                     {"taps_of_second", second.points}}},
                                       {"choice", llvm::json::Object{{"fused", fuses || slides},

@@ -108,10 +108,24 @@ private:
     return *effects;
   }
 
+  /// The first loop before `q` that touches a memref of `own`; null: there is none.
+  Operation *firstSharing(AffineForOp q, const Effects &own) {
+    Operation *first = nullptr;
+    for (Value memref : llvm::concat<const Value>(own.reads, own.writes))
+      for (Operation *user : memref.getUsers())
+        if (Operation *at = block.findAncestorOpInBlock(*user);
+            at && isa<AffineForOp>(at) && at->isBeforeInBlock(first ? first : q))
+          first = at;
+    return first;
+  }
+
   /// Merges `q` into the nearest loop before it that the operations between allow: those that `q` needs must be
   /// movable in front of that loop, all others stay behind the merged one.
   bool mergeIntoEarlier(AffineForOp q) {
     const Effects &own = effectsOf(q);
+    Operation *first = firstSharing(q, own);
+    if (!first)
+      return false;
     SmallVector<Operation *> needed;
     Effects ofNeeded;
     for (Operation *op = q->getPrevNode(); op; op = op->getPrevNode()) {
@@ -121,6 +135,8 @@ private:
         merge(p, q, needed);
         return true;
       }
+      if (op == first)
+        return false;
       if (!isBefore && !isNeeded(op, effects, own))
         continue;
       needed.push_back(op);

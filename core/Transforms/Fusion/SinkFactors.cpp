@@ -236,7 +236,7 @@ static void sinkFactors(AffineForOp root) {
     if (ofResult >= ofOperand)
       continue;
     if (DecisionLog *log = DecisionLog::of(root.getContext()))
-      log->add("sink-factor", found->combine->getLoc(),
+      log->add("sink-factor", found->combine,
                llvm::json::Object{{"inputs", llvm::json::Object{{"operand_elements", int64_t(ofOperand)},
                                                                 {"result_elements", int64_t(ofResult)}}},
                                   {"choice", llvm::json::Object{{"applied_to", "result"}}}});

@@ -271,7 +271,7 @@ struct UnrollTaps : tilewright::impl::UnrollTapsBase<UnrollTaps> {
       llvm::json::Object choice{{"lanes_over", answer.choice ? "results" : answer.over ? "taps" : "none"}};
       if (answer.choice)
         choice["taps_written_out"] = answer.choice->taps;
-      log->add("unroll-taps", root.getLoc(),
+      log->add("unroll-taps", root,
                llvm::json::Object{{"inputs", llvm::json::Object{{"taps", std::move(trips)}, {"lanes", question.lanes}}},
                                   {"choice", std::move(choice)},
                                   {"candidates", std::move(candidates)}});

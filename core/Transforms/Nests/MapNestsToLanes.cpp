@@ -21,6 +21,7 @@
 #include "core/Transforms/Nests/NestRuns.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/NestTime.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
@@ -246,7 +247,11 @@ static void mapNest(affine::AffineForOp root, const LaunchTarget &target, SmallV
     return result;
   };
 
-  if (std::optional<NestRuns> runs = planRuns(band, order, target)) {
+  bool isPlanned = false;
+  std::optional<NestRuns> runs = planRuns(band, order, target, isPlanned);
+  if (!isPlanned)
+    logNestTime(root, *target.chip);
+  if (runs) {
     // Loops that lanes take one iteration of, and the number of the lane in its run, which is the fastest.
     SmallVector<Value> own, counted;
     SmallVector<unsigned> places(band.size()), ownOrder;

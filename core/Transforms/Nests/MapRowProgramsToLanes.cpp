@@ -258,7 +258,7 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
     if (!log)
       return;
     const RowProgramTask &task = version.task;
-    log->add("row-program", program.steps.front()->nest().root().getLoc(),
+    log->add("row-program", program.steps.front()->nest().root(),
              llvm::json::Object{{"inputs", llvm::json::Object{{"rows", task.rows},
                                                               {"length", task.length},
                                                               {"nests", int64_t(program.steps.size())},

@@ -384,7 +384,7 @@ struct MapRowsToLanes : tilewright::impl::MapRowsToLanesBase<MapRowsToLanes> {
       return;
     if (DecisionLog *log = DecisionLog::of(&getContext()))
       log->add(
-          "rows", root.getLoc(),
+          "rows", root,
           llvm::json::Object{
               {"inputs", llvm::json::Object{{"rows", task.rows}, {"segments", task.pieces}, {"length", task.length}}},
               {"choice", plan->toJSON()},

@@ -20,6 +20,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/IterationSpace.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/NestTime.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -354,6 +355,7 @@ struct MapTransposesToLanes : tilewright::impl::MapTransposesToLanesBase<MapTran
       }
       if (!plan)
         return;
+      logNestTime(root, *target.chip);
       Emitter(builder, *task, hierarchy, *plan).emit();
       root.erase();
     };

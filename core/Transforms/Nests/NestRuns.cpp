@@ -162,7 +162,7 @@ static bool countOperations(Block &body, Value iv, NestTask &task) {
 }
 
 std::optional<NestRuns> tilewright::planRuns(ArrayRef<AffineForOp> band, ArrayRef<unsigned> order,
-                                             const LaunchTarget &target) {
+                                             const LaunchTarget &target, bool &isPlanned) {
   if (band.empty())
     return std::nullopt;
   AffineForOp root = band.front();
@@ -221,8 +221,9 @@ std::optional<NestRuns> tilewright::planRuns(ArrayRef<AffineForOp> band, ArrayRe
     return std::nullopt;
   std::vector<NestPlan> considered;
   NestPlan plan = planNest(task, *target.chip, target.hierarchy, &considered);
+  isPlanned = true;
   if (DecisionLog *log = DecisionLog::of(root.getContext()))
-    log->add("nest", root.getLoc(),
+    log->add("nest", root,
              llvm::json::Object{{"inputs", llvm::json::Object{{"rows", task.rows},
                                                               {"length", task.length},
                                                               {"accesses", int64_t(task.accesses.size())},

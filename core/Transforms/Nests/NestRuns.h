@@ -57,9 +57,10 @@ struct NestRuns {
 };
 
 /// How lanes take several iterations of `band`, whose loops they count through in `order`, the fastest last; nullopt
-/// where one each is faster, or something in the body can only be done one by one.
+/// where one each is faster, or something in the body can only be done one by one. `isPlanned`: the model has seen the
+/// nest, and its time is in the log of decisions.
 std::optional<NestRuns> planRuns(llvm::ArrayRef<mlir::affine::AffineForOp> band, llvm::ArrayRef<unsigned> order,
-                                 const LaunchTarget &target);
+                                 const LaunchTarget &target, bool &isPlanned);
 
 /// Writes what the lane does that is number `number` of its run (index). `mapping` has the induction variables of the
 /// other loops; `extents` are those of all loops of the band, `length` their product over the run (index).

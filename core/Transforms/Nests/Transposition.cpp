@@ -127,17 +127,21 @@ static bool isElementwise(const Nest &nest) {
 /// are its short iterations and a part of its long dimension; dynamic strides have a sector each.
 static double touchedAlong(const Transposition &task, const TileRun &along, const Access &access, int64_t lanes,
                            int64_t sectorBytes) {
-  SmallVector<unsigned> dims(along.shorts);
-  dims.push_back(along.wide);
+  struct Dimension {
+    int64_t trips, stride;
+  };
+  SmallVector<Dimension> dims;
+  for (unsigned dim : along.shorts)
+    dims.push_back({*task.trips(dim), access.stride(dim).value_or(int64_t(1) << 24)});
+  dims.push_back({lanes * lanes, access.stride(along.wide).value_or(int64_t(1) << 24)});
   int64_t bytes = elementBytes(elementOf(access.memref)), touched = 0, taken = 0;
   for (int64_t first = 0; first < lanes * std::min<int64_t>(along.factor, mostShort); first += lanes) {
     llvm::SmallSet<int64_t, 32> sectors;
     for (int64_t lane = 0; lane < lanes; ++lane) {
       int64_t rest = first + lane, address = 0;
-      for (unsigned dim : dims) {
-        int64_t trips = dim == along.wide ? lanes * lanes : *task.trips(dim);
-        address += rest % trips * access.stride(dim).value_or(int64_t(1) << 24);
-        rest /= trips;
+      for (const Dimension &dim : dims) {
+        address += rest % dim.trips * dim.stride;
+        rest /= dim.trips;
       }
       sectors.insert(address * bytes / sectorBytes);
     }

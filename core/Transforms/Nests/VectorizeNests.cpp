@@ -13,16 +13,19 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
 #include "core/Analysis/LoopDependence.h"
+#include "core/CostModel/Machine/PassModel.h"
 #include "core/Transforms/Nests/BoolBytes.h"
 #include "core/Transforms/Nests/NestVectorizer.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/NestTime.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tilewright/Explain.h"
 #include "tilewright/MachineGraph.h"
 #include <numeric>
@@ -255,6 +258,16 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
     return plan.loads.empty() ? std::nullopt : std::optional(plan);
   }
 
+  /// The modelled time of `loop`, unless it is over tiles of a contraction, whose plan has it.
+  void logTime(AffineForOp loop, const NestContext &context) {
+    auto isTile = [](Operation *op) {
+      return isa_and_nonnull<tile::TileDialect, vector::VectorDialect>(op->getDialect()) ? WalkResult::interrupt()
+                                                                                         : WalkResult::advance();
+    };
+    if (!loop.walk(isTile).wasInterrupted())
+      logNestTime(loop, context.chip, runsParallel(loop, context.model) ? threads : 1);
+  }
+
   void vectorizeBlock(Block &block, const MemoryModel &model, bool mayReassociate, AffineForOp rows) {
     for (auto loop : llvm::make_early_inc_range(block.getOps<AffineForOp>()))
       flatten(loop, model, threads);
@@ -298,7 +311,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
           vectorizer.prefetchNext(load, rows.getInductionVar());
       if (DecisionLog *log = DecisionLog::of(&getContext()))
         log->add(
-            "vectorize-nest", loop.getLoc(),
+            "vectorize-nest", loop,
             llvm::json::Object{{"inputs", llvm::json::Object{{"loops", static_cast<int64_t>(nest->depth())},
                                                              {"vector_bytes", model.vectorBytes()},
                                                              {"stream_threshold_bytes", model.streamThreshold()},
@@ -353,6 +366,9 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
       // Engines that fill a core's memory copy arrays as they are.
       if (context.model.vectorBytes() != 0 && !context.chip.graph().threadMemory())
         accessBoolsAsBytes(function);
+      if (DecisionLog::of(&getContext()) && PassModel(context.chip).onCaches())
+        for (AffineForOp loop : function.getOps<AffineForOp>())
+          logTime(loop, context);
       for (Block &block : function.getBody())
         vectorizeBlock(block, context.model, context.settings.mayReassociate(), {});
       // What a schedule has spread over a level already is the program of one member.

@@ -35,7 +35,7 @@ static bool isAccess(Operation *op) { return isa<AffineLoadOp, AffineStoreOp>(op
 static SmallVector<Operation *> accessesOf(Block &block, Value memref) {
   SmallVector<Operation *> result;
   block.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isAccess(op) && affineAccess(op).memref == memref)
+    if (isAccess(op) && arrayOf(op) == memref)
       result.push_back(op);
   });
   return result;
@@ -360,7 +360,7 @@ LogicalResult Placer::place(Block &block, int64_t at) {
 LogicalResult Placer::run() {
   parallel->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isAccess(op))
-      if (Value memref = affineAccess(op).memref; !llvm::is_contained(arrays, memref))
+      if (Value memref = arrayOf(op); !llvm::is_contained(arrays, memref))
         arrays.push_back(memref);
   });
   parallel->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {

@@ -437,7 +437,7 @@ void ChainScheduler::record(const NestRange &range) const {
       refused.push_back(reason);
     for (const Tiling &each : range.considered)
       candidates.push_back(describe(each));
-    log->add("schedule-chain", AffineForOp(range.nests.front()).getLoc(),
+    log->add("schedule-chain", AffineForOp(range.nests.front()),
              llvm::json::Object{{"inputs", llvm::json::Object{{"nests", int64_t(range.nests.size())},
                                                               {"bytes_between", range.bytes},
                                                               {"near_bytes", near ? near->bytes : 0}}},

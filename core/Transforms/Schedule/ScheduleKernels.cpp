@@ -354,7 +354,7 @@ static bool confirm(const Statement &statement, const NestSchedule &schedule, in
     TileSets sets(*block, tiles);
     TileRelation all, written;
     for (Operation *op : statement.accesses) {
-      if (affineAccess(op).memref != statement.arrays[place.array] || !block->findAncestorOpInBlock(*op))
+      if (arrayOf(op) != statement.arrays[place.array] || !block->findAncestorOpInBlock(*op))
         continue;
       TileRelation touched = sets.touched(op);
       all = all ? all.unite(touched) : touched;
@@ -474,7 +474,7 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
     if (!plan)
       return refuse(first, reason);
     if (DecisionLog *log = DecisionLog::of(context))
-      log->add("schedule-nest", first->getLoc(),
+      log->add("schedule-nest", first,
                llvm::json::Object{{"inputs", llvm::json::Object{{"loops", int64_t(statement.loops.size())},
                                                                 {"arrays", int64_t(statement.arrays.size())},
                                                                 {"scratchpad_bytes", cores.scratchpad->bytes},

@@ -300,7 +300,7 @@ static SmallVector<Value> arraysOf(tile::ParallelOp parallel) {
   llvm::SetVector<Value> arrays;
   parallel->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<AffineLoadOp, AffineStoreOp>(op))
-      arrays.insert(affineAccess(op).memref);
+      arrays.insert(arrayOf(op));
   });
   return arrays.takeVector();
 }

@@ -53,7 +53,7 @@ struct MapToUnits : tilewright::impl::MapToUnitsBase<MapToUnits> {
     if (!plan)
       return tile.emitError() << "the schedule's tiles cannot be computed on fragments: " << reason;
     if (DecisionLog *log = DecisionLog::of(&getContext()))
-      log->add("tile-program", tile.getLoc(),
+      log->add("tile-program", tile,
                llvm::json::Object{{"inputs", llvm::json::Object{{"rows", program->rows}, {"blocks", blocks}}},
                                   {"choice", plan->toJSON()}});
     tile->setAttr(residencyAttr, Builder(&getContext()).getI64IntegerAttr(plan->blocksAtATime));

@@ -22,6 +22,7 @@
 namespace mlir {
 class MLIRContext;
 class Location;
+class Operation;
 } // namespace mlir
 
 namespace llvm {
@@ -34,20 +35,30 @@ namespace tilewright {
 ///  "candidates": [{..., "seconds": s}], "reason": "..."}
 class DecisionLog {
 public:
-  /// While alive, decisions of passes that run in `context` are recorded here.
-  explicit DecisionLog(mlir::MLIRContext *context);
+  /// While alive, decisions of passes that run in `context` are recorded here. Without `listsCandidates`, contractions
+  /// leave out the plans that were not taken: the planner then stops pricing one as soon as it is slower than the best.
+  explicit DecisionLog(mlir::MLIRContext *context, bool listsCandidates = true);
   ~DecisionLog();
   /// The log of a context, or null when nobody listens.
   static DecisionLog *of(mlir::MLIRContext *context);
+  bool listsCandidates() const { return isWithCandidates; }
 
   void add(llvm::StringRef decision, mlir::Location location, llvm::json::Object record);
+  /// The same at `op`, with the function that it stands in (`kernel`) and how often loops around it run it in one call
+  /// (`runs`; left out where that is not known).
+  void add(llvm::StringRef decision, mlir::Operation *op, llvm::json::Object record);
+  /// Whether there is one at the location and in the function of `op`.
+  bool has(llvm::StringRef decision, mlir::Operation *op);
   llvm::json::Array take();
+  /// How decisions name a location.
+  static std::string textOf(mlir::Location location);
   /// Adds the names that fields had up to the last version (core/CostModel/Explain/FormerNames.h), for scripts.
   static void addFormerNames(llvm::json::Value &value);
   static void printText(const llvm::json::Array &decisions, llvm::raw_ostream &os);
 
 private:
   mlir::MLIRContext *context;
+  const bool isWithCandidates;
   std::mutex mutex;
   llvm::json::Array decisions;
 };

@@ -104,8 +104,11 @@ public:
   llvm::Error loadSearchPath();
 
   llvm::Expected<const Target *> target(llvm::StringRef name);
+  /// The target of "target", "target:chip" or "target:chip@PATH=VALUE,..".
+  llvm::Expected<const Target *> targetOf(llvm::StringRef targetAndChip);
   std::vector<const Target *> targets();
-  /// The description of "target" or "target:chip"; made once and kept.
+  /// The description of "target" or "target:chip"; made once and kept. "target:chip@PATH=VALUE,.." is that chip with
+  /// other numbers, named as `tw-targets --json` has them: "acme:one@clockMHz=900,memories.scratchpad.bytes=512K".
   llvm::Expected<std::shared_ptr<const TargetDescription>> describe(llvm::StringRef targetAndChip);
 
 private:
