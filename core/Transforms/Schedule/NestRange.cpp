@@ -95,7 +95,8 @@ SmallVector<AffineForOp> tilewright::withEarlyResults(ArrayRef<AffineForOp> nest
       Arrays &own = arrays[nest];
       (isStore ? own.written : own.read).insert(memref);
     });
-  for (auto [at, nest] : llvm::reverse(llvm::enumerate(nests))) {
+  for (size_t at = nests.size(); at-- > 0;) {
+    AffineForOp nest = nests[at];
     Arrays &own = arrays[nest];
     own.leadsToSum = sumsUp(nest) || llvm::any_of(nests.drop_front(at + 1), [&](AffineForOp later) {
                        const Arrays &others = arrays[later];
@@ -152,6 +153,7 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, Arra
   });
   bool isLegal = true;
   llvm::SmallSetVector<Value, 8> results; // of nests before the last
+  llvm::SmallDenseSet<Value> readFirst;   // by nests before any that write it
   for (AffineForOp nest : nests) {
     nest->walk([&](AffineForOp loop) {
       range.hasMasks |= !llvm::all_of(loop.getInductionVar().getUsers(), [](Operation *user) {
@@ -169,13 +171,18 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, Arra
       else if (byLast.contains(memref))
         readBack.insert(memref);
     });
+    accessesOf(nest, [&](Operation *, Value memref, bool) {
+      if (!filled.contains(memref) && !results.contains(memref))
+        readFirst.insert(memref);
+    });
     // Other tiles may have written what it reads, but for an element that it goes on with itself.
     for (Value memref : readBack)
       isLegal &= readsWhatItWrites(nest, memref);
     // A nest before may prepare what the last one goes on with, and that alone.
     for (Value memref : filled) {
       if (keepsResults && !byLast.contains(memref)) {
-        results.insert(memref);
+        // What it held before is of no use, but for an element that the nest goes on with.
+        isLegal &= !results.insert(memref) || (!readFirst.contains(memref) && readsWhatItWrites(nest, memref));
         continue;
       }
       isLegal = isLegal && byLast.contains(memref) && hasOwnBoxes(analysed.back(), memref);

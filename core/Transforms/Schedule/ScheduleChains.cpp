@@ -95,7 +95,7 @@ private:
   bool secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const;
   double secondsBehind(tile::ParallelOp tiles) const;
   tile::ScheduleAttr scheduleOfParts(Operation *first, size_t count, const Tiling &tiling, std::string &reason) const;
-  SmallVector<AffineForOp> originalsOf(const NestRange &range) const;
+  SmallVector<AffineForOp> originalsOf(ArrayRef<AffineForOp> nests) const;
   tile::ScheduleAttr scheduleOf(const NestRange &range, const Tiling &tiling) const;
   void attach(const NestRange &range) const;
   void record(const NestRange &range) const;
@@ -311,9 +311,8 @@ std::optional<double> ChainScheduler::secondsInScratchpad(Tiling &tiling, Affine
 }
 
 /// The nests of the kernel.
-SmallVector<AffineForOp> ChainScheduler::originalsOf(const NestRange &range) const {
-  return llvm::map_to_vector(range.nests,
-                             [&](AffineForOp nest) { return isAssumed() ? originals.lookup(nest) : nest; });
+SmallVector<AffineForOp> ChainScheduler::originalsOf(ArrayRef<AffineForOp> nests) const {
+  return llvm::map_to_vector(nests, [&](AffineForOp nest) { return isAssumed() ? originals.lookup(nest) : nest; });
 }
 
 /// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes. False where
@@ -324,7 +323,7 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::stri
   OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(trial->addEntryBlock());
   IRMapping mapping;
-  const SmallVector<AffineForOp> nests = originalsOf(range);
+  const SmallVector<AffineForOp> nests = originalsOf(range.nests);
   auto isInside = [&](Operation *user) {
     return llvm::any_of(nests, [&](AffineForOp nest) { return nest->isAncestor(user); });
   };
@@ -399,21 +398,31 @@ void ChainScheduler::price(NestRange &range) const {
   }
 }
 
-/// Makes the nests neighbours, in their order, and gives the first its schedule.
-void ChainScheduler::attach(const NestRange &range) const {
-  const SmallVector<AffineForOp> nests = originalsOf(range);
+/// Brings `nests`, all those of a segment, into their order; what computes nothing comes before them.
+static void reorder(ArrayRef<AffineForOp> nests) {
   AffineForOp first = nests.front(), last = first;
-  for (AffineForOp nest : nests)
+  for (AffineForOp nest : nests) {
+    first = nest->isBeforeInBlock(first) ? nest : first;
     last = last->isBeforeInBlock(nest) ? nest : last;
-  for (Operation *op = first->getNextNode(); op != last;) {
+  }
+  Block::iterator end = std::next(last->getIterator());
+  for (Operation &op : llvm::make_early_inc_range(llvm::make_range(first->getIterator(), end)))
+    if (!isa<AffineForOp>(op))
+      op.moveBefore(first);
+  for (AffineForOp nest : nests)
+    nest->moveBefore(nest->getBlock(), end);
+}
+
+/// Makes the nests neighbours and gives the first its schedule.
+void ChainScheduler::attach(const NestRange &range) const {
+  const SmallVector<AffineForOp> nests = originalsOf(range.nests);
+  AffineForOp first = nests.front();
+  for (Operation *op = first->getNextNode(); op != nests.back();) {
     Operation *next = op->getNextNode();
     if (!isa<AffineForOp>(op))
       op->moveBefore(first);
     op = next;
   }
-  for (auto [before, nest] : llvm::zip(ArrayRef(nests).drop_back(), ArrayRef(nests).drop_front()))
-    if (before->getNextNode() != nest)
-      nest->moveAfter(before);
   std::string reason;
   first->setAttr(tile::scheduleAttr, range.best->parts > 1 ? scheduleOfParts(first, nests.size(), *range.best, reason)
                                                            : scheduleOf(range, *range.best));
@@ -537,6 +546,8 @@ bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
       else if (!left || left->nests.size() < range->nests.size())
         left = std::move(range);
     }
+  if (!ranges.empty())
+    reorder(originalsOf(nests));
   llvm::stable_sort(ranges, [](const NestRange &a, const NestRange &b) { return a.gain() > b.gain(); });
   llvm::SmallPtrSet<Operation *, 16> taken;
   for (const NestRange &range : ranges) {

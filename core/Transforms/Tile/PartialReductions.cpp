@@ -303,15 +303,11 @@ Value PartWriter::emitLoad(OpBuilder &builder, const Term *term) {
 
 PartialNests PartWriter::write(OpBuilder &builder) {
   PartialNests nests;
-  Operation *last =
-      builder.getInsertionPoint() == builder.getBlock()->begin() ? nullptr : &*std::prev(builder.getInsertionPoint());
+  Block::iterator taken = std::prev(builder.getInsertionPoint());
   auto take = [&](SmallVector<AffineForOp> &to) {
-    for (Operation *op = last ? last->getNextNode() : &builder.getBlock()->front();
-         op && Block::iterator(op) != builder.getInsertionPoint(); op = op->getNextNode()) {
-      last = op;
-      if (auto loop = dyn_cast<AffineForOp>(op))
+    while (std::next(taken) != builder.getInsertionPoint())
+      if (auto loop = dyn_cast<AffineForOp>(*++taken))
         to.push_back(loop);
-    }
   };
   for (auto [number, s] : llvm::enumerate(chain.statements))
     if (s.place == Place::Before && !begins(number))

@@ -424,8 +424,10 @@ static void wrapStatements(Block &block) {
       op.erase();
 }
 
-/// Whether the tiles together write all that `producers` write of arrays that others see.
-static LogicalResult checkResults(tile::ParallelOp parallel, ArrayRef<AffineForOp> producers, std::string &reason) {
+/// Whether the tiles together write all that `producers` write of arrays that others see; `ofLast`: arrays that the
+/// last nest writes, whose tiles have all of them.
+static LogicalResult checkResults(tile::ParallelOp parallel, ArrayRef<AffineForOp> producers,
+                                  const llvm::SmallDenseSet<Value> &ofLast, std::string &reason) {
   auto isInside = [&](Operation *user) {
     return isa<memref::DeallocOp>(user) || parallel->isAncestor(user) ||
            llvm::any_of(producers, [&](AffineForOp producer) { return producer->isAncestor(user); });
@@ -433,6 +435,8 @@ static LogicalResult checkResults(tile::ParallelOp parallel, ArrayRef<AffineForO
   for (AffineForOp producer : producers) {
     WalkResult walk = producer->walk([&](AffineStoreOp store) {
       Value memref = store.getMemRef();
+      if (ofLast.contains(memref))
+        return WalkResult::advance();
       if (memref.getDefiningOp<memref::AllocOp>() && llvm::all_of(memref.getUsers(), isInside))
         return WalkResult::advance();
       TileSets sets(*parallel->getBlock());
@@ -479,6 +483,9 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
         return refuse(reason, "an operation before the nest that the schedule tiles is no affine.for");
       producers.push_back(nest);
     }
+
+  llvm::SmallDenseSet<Value> ofLast;
+  ops.back()->walk([&](AffineStoreOp store) { ofLast.insert(store.getMemRef()); });
 
   std::optional<Grid> grid = gridOf(ops.back(), schedule);
   int64_t spread = llvm::count_if(schedule.getLoops(), [](auto cut) { return cut.getSpread(); });
@@ -541,7 +548,7 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     return failure();
   }
   composeAccesses(parallel);
-  if (grid && failed(checkResults(parallel, producers, reason))) {
+  if (failed(checkResults(parallel, producers, ofLast, reason))) {
     parallel.erase();
     return failure();
   }

@@ -50,7 +50,15 @@ OPERATIONS = {"FloorDiv": "floordivsi", "CleanDiv": "floordivsi", "CeilDiv": "ce
               "Max": "maxsi", "Min": "minsi"}
 SOURCES = {"FloorDiv": "({0[0]} // {0[1]})".format, "CleanDiv": "({0[0]} // {0[1]})".format, "CeilDiv": "(-(-{0[0]} // {0[1]}))".format,
            "Mod": "({0[0]} % {0[1]})".format, "PythonMod": "({0[0]} % {0[1]})".format,
-           "Max": lambda parts: f"max({', '.join(parts)})", "Min": lambda parts: f"min({', '.join(parts)})"}
+           "Max": lambda parts: f"max({', '.join(parts)})", "Min": lambda parts: f"min({', '.join(parts)})",
+           # Numbers that are computed from sizes, as PyTorch names them, for operations that run eagerly.
+           "FloatTrueDiv": "({0[0]} / {0[1]})".format, "IntTrueDiv": "({0[0]} / {0[1]})".format, "ToFloat": "float({0[0]})".format,
+           "FloatPow": "({0[0]} ** {0[1]})".format, "PowByNatural": "({0[0]} ** {0[1]})".format,
+           "TruncToInt": "math.trunc({0[0]})".format, "FloorToInt": "math.floor({0[0]})".format,
+           "CeilToInt": "math.ceil({0[0]})".format, "RoundToInt": "round({0[0]})".format,
+           "TruncToFloat": "float(math.trunc({0[0]}))".format}
+#: How PyTorch names functions of one number, such as the square root.
+FUNCTION = "OpaqueUnaryFn_"
 
 
 def form_of(expression):
@@ -113,20 +121,28 @@ class SizeWriter:
 
 
 def python_source(e, names):
-    """Python source of a size; `names` maps symbols to Python expressions."""
+    """Python source of a size, or of a number that is computed from sizes; `names` maps symbols to Python expressions. The source may
+    refer to the module math."""
     import sympy
     if isinstance(e, (int, sympy.Integer)):
         return str(int(e))
+    if isinstance(e, (float, sympy.Float)):
+        return repr(float(e))
     if isinstance(e, sympy.Symbol):
         return names[e]
-    parts = [python_source(a, names) for a in e.args] if not isinstance(e, sympy.Pow) else []
+    if isinstance(e, sympy.Rational):
+        return f"({e.p} / {e.q})"
+    parts = [python_source(a, names) for a in e.args]
     if isinstance(e, sympy.Add):
         return "(" + " + ".join(parts) + ")"
     if isinstance(e, sympy.Mul):
         return "(" + " * ".join(parts) + ")"
     if isinstance(e, sympy.Pow):
-        return f"({python_source(e.base, names)} ** {int(e.exp)})"
-    source = SOURCES.get(form_of(e))
+        return f"({parts[0]} ** {parts[1]})"
+    form = form_of(e)
+    if form.startswith(FUNCTION):
+        return f"math.{form.removeprefix(FUNCTION)}({', '.join(parts)})"
+    source = SOURCES.get(form)
     if source:
         return source(parts)
     raise NotImplementedError(f"the size {e} ({type(e).__name__})")

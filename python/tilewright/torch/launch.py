@@ -12,6 +12,7 @@ The function is written as source, so that a call does nothing that could have b
         return [v5.as_strided((4, s0), (1, 4), 0)]
 """
 
+import math
 import operator
 
 import torch
@@ -35,7 +36,7 @@ class Source:
 
     def __init__(self):
         self.lines = ["def run(args):"]
-        self.globals = {"dense": dense}
+        self.globals = {"dense": dense, "math": math}
         self.names = {}      # node -> variable
         self.symbols = {}    # symbol -> Python expression
 

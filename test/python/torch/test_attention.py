@@ -200,6 +200,18 @@ def test_left_to_pytorch(calls, name):
     assert not any(calls[each] for each in WHOLE)
 
 
+def test_a_scale_of_features_whose_number_is_not_known_is_left_to_pytorch(calls):
+    """The form that PyTorch writes out multiplies by a number that follows from a dynamic size; such products run eagerly."""
+    def written_out(q, k, v):
+        with sdpa_kernel(SDPBackend.MATH):
+            return attention(q, k, v)
+    inputs = tensors([(2, 3, 9, 8)] * 3, None)
+    with torch.no_grad():
+        got = torch.compile(written_out, backend="tilewright", dynamic=True)(*inputs)
+        assert (got.double() - written_out(*map(wide, inputs))).abs().max() < 5e-6
+    assert not any(calls[each] for each in WHOLE)
+
+
 def test_dropout_is_left_to_pytorch(calls):
     """Half of the weights are 0, others twice as large."""
     q, k = torch.zeros(1, 1, 64, 8), torch.zeros(1, 1, 16, 8)
