@@ -395,7 +395,8 @@ static LogicalResult joinIndices(Grid &grid) {
   return success();
 }
 
-/// A loop of one iteration around each store of `block` that has none, and around what it stores.
+/// A loop of one iteration around each store of `block` that has none, and around what it stores. Statements of steps
+/// have one store each, so that none reads again what another one has written since.
 static void wrapStatements(Block &block) {
   for (auto store : llvm::to_vector(block.getOps<AffineStoreOp>())) {
     llvm::SetVector<Operation *> slice;
@@ -561,14 +562,15 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     composeAccesses(parallel);
   for (AffineForOp producer : llvm::reverse(producers))
     producer.erase();
-  if (grid) {
+  if (grid && schedule.getStep() > 0) {
     parallel->walk([](AffineForOp loop) {
       if (loop->hasAttr(tile::atAttr))
         wrapStatements(*loop.getBody());
     });
     wrapStatements(parallel.getBody().front());
-    keepResults(parallel);
   }
+  if (grid && (schedule.getStep() > 0 || !producers.empty()))
+    keepResults(parallel);
   sinkOperands(parallel);
   return parallel;
 }

@@ -64,8 +64,10 @@ func.func @logarithms(%x: memref<8x5xf32>, %sum: memref<8xf32>, %log: memref<8xf
 // CHECK:      affine.load %[[KEPT]]
 // CHECK:      affine.store %{{.*}}, %[[KEPT]]
 // CHECK:      affine.load %[[KEPT]]
+// CHECK:      affine.store %{{.*}}, %arg2
+// CHECK:      affine.load %[[KEPT]]
 // CHECK-NEXT: affine.store %{{.*}}, %arg1
-func.func @added(%x: memref<8x5xf32>, %sum: memref<8xf32>) {
+func.func @added(%x: memref<8x5xf32>, %sum: memref<8xf32>, %o: memref<8xf32>) {
   affine.for %i = 0 to 8 {
     affine.for %j = 0 to 5 {
       %a = affine.load %sum[%i] : memref<8xf32>
@@ -73,7 +75,34 @@ func.func @added(%x: memref<8x5xf32>, %sum: memref<8xf32>) {
       %c = arith.addf %a, %b : f32
       affine.store %c, %sum[%i] : memref<8xf32>
     }
-  } {tile.schedule = #tile.schedule<level = "grid", members = 2, loops = [<loop = 0, tile = 4, spread = true>]>}
+  } {tile.schedule = #tile.schedule<level = "grid", members = 2, ops = 2, loops = [<loop = 2, tile = 4, spread = true>]>}
+  affine.for %i = 0 to 8 {
+    %a = affine.load %sum[%i] : memref<8xf32>
+    %b = arith.mulf %a, %a : f32
+    affine.store %b, %o[%i] : memref<8xf32>
+  }
+  return
+}
+
+// -----
+
+// A single nest of two stores stays as it is: what it stores is computed once.
+// CHECK-LABEL: func.func @twice
+// CHECK: tile.parallel (%[[T:.*]]) to (8) level "grid"
+// CHECK-NEXT: affine.load %arg0
+// CHECK-NEXT: affine.load %arg1
+// CHECK-NEXT: %[[V:.*]] = arith.addf
+// CHECK-NEXT: affine.store %[[V]], %arg1
+// CHECK-NEXT: affine.store %[[V]], %arg2
+// CHECK-NEXT: }
+func.func @twice(%x: memref<8xf32>, %sum: memref<8xf32>, %o: memref<8xf32>) {
+  affine.for %i = 0 to 8 {
+    %a = affine.load %x[%i] : memref<8xf32>
+    %b = affine.load %sum[%i] : memref<8xf32>
+    %c = arith.addf %a, %b : f32
+    affine.store %c, %sum[%i] : memref<8xf32>
+    affine.store %c, %o[%i] : memref<8xf32>
+  } {tile.schedule = #tile.schedule<level = "grid", members = 8, loops = [<loop = 0, tile = 1, spread = true>]>}
   return
 }
 
