@@ -14,6 +14,7 @@
 #include "core/Analysis/Contraction.h"
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/StatementLoops.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -29,50 +30,6 @@ namespace tilewright {
 using namespace mlir;
 
 namespace {
-
-/// The operations at the top of the kernel that `store` needs, in order, itself last; constants, sizes and allocations
-/// stay outside. Empty if a value that it reads may have changed since.
-SmallVector<Operation *> statementOf(affine::AffineStoreOp store) {
-  llvm::SetVector<Operation *> slice;
-  SmallVector<Operation *> worklist{store};
-  while (!worklist.empty()) {
-    Operation *op = worklist.pop_back_val();
-    if (!slice.insert(op))
-      continue;
-    if (isa<affine::AffineLoadOp>(op))
-      for (Operation *next = op->getNextNode(); next != store; next = next->getNextNode())
-        if (!isMemoryEffectFree(next) && !isa<affine::AffineLoadOp, memref::AllocOp>(next))
-          return {};
-    for (Value operand : op->getOperands()) {
-      Operation *producer = operand.getDefiningOp();
-      if (!producer || producer->getNumRegions() != 0 || producer->hasTrait<OpTrait::ConstantLike>() ||
-          isa<memref::AllocOp, memref::DimOp, affine::AffineApplyOp>(producer) || isa<IndexType>(operand.getType()))
-        continue;
-      if (!isa<affine::AffineLoadOp>(producer) && !isMemoryEffectFree(producer))
-        return {};
-      worklist.push_back(producer);
-    }
-  }
-  SmallVector<Operation *> ordered = llvm::to_vector(slice);
-  llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  return ordered;
-}
-
-/// Puts a loop of one iteration around the statement that ends in `store`.
-void wrapStatement(affine::AffineStoreOp store) {
-  SmallVector<Operation *> statement = statementOf(store);
-  if (statement.empty())
-    return;
-  OpBuilder b(store);
-  auto loop = affine::AffineForOp::create(b, store.getLoc(), 0, 1);
-  b.setInsertionPointToStart(loop.getBody());
-  IRMapping mapping;
-  for (Operation *op : statement)
-    b.clone(*op, mapping);
-  for (Operation *op : llvm::reverse(statement))
-    if (op->use_empty())
-      op->erase();
-}
 
 bool isSingle(affine::AffineForOp loop) {
   return loop.hasConstantBounds() && loop.getConstantUpperBound() - loop.getConstantLowerBound() == 1 &&
@@ -123,7 +80,7 @@ struct NormalizeNests : tilewright::impl::NormalizeNestsBase<NormalizeNests> {
     dropSingleIterations(function);
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
       if (auto store = dyn_cast<affine::AffineStoreOp>(op))
-        wrapStatement(store);
+        tilewright::wrapStatement(store);
     // Allocations whose sizes are arguments or constants go to the top.
     Block &entry = function.getBody().front();
     Operation *front = nullptr;

@@ -70,12 +70,13 @@ static bool readsWhatItWrites(AffineForOp root, Value memref) {
          });
 }
 
-/// Whether a loop of the nest indexes nothing that it stores.
-static bool sumsUp(AffineForOp root) {
-  FailureOr<Nest> nest = analyzeNest(root);
-  return succeeded(nest) && llvm::any_of(llvm::seq(nest->depth()), [&](unsigned d) {
-           return llvm::none_of(nest->stores, [&](const Access &store) { return store.dims().test(d); });
-         });
+/// Whether loop `d` of the nest indexes nothing that it stores.
+static bool isSummed(const Nest &nest, unsigned d) {
+  return llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(d); });
+}
+
+static bool sumsUp(const Nest &nest) {
+  return llvm::any_of(llvm::seq(nest.depth()), [&](unsigned d) { return isSummed(nest, d); });
 }
 
 SmallVector<AffineForOp> tilewright::withEarlyResults(ArrayRef<AffineForOp> nests) {
@@ -98,10 +99,12 @@ SmallVector<AffineForOp> tilewright::withEarlyResults(ArrayRef<AffineForOp> nest
   for (size_t at = nests.size(); at-- > 0;) {
     AffineForOp nest = nests[at];
     Arrays &own = arrays[nest];
-    own.leadsToSum = sumsUp(nest) || llvm::any_of(nests.drop_front(at + 1), [&](AffineForOp later) {
-                       const Arrays &others = arrays[later];
-                       return others.leadsToSum && others.touchesWhatIsWrittenBy(own);
-                     });
+    FailureOr<Nest> analysed = analyzeNest(nest);
+    own.leadsToSum =
+        (succeeded(analysed) && sumsUp(*analysed)) || llvm::any_of(nests.drop_front(at + 1), [&](AffineForOp later) {
+          const Arrays &others = arrays[later];
+          return others.leadsToSum && others.touchesWhatIsWrittenBy(own);
+        });
   }
   SmallVector<AffineForOp> order;
   for (AffineForOp nest : nests) {
@@ -212,7 +215,7 @@ int64_t tilewright::longestSum(ArrayRef<Nest> nests) {
   int64_t longest = 1;
   for (const Nest &nest : nests) {
     for (unsigned d = 0; d < nest.depth(); ++d)
-      if (llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(d); }))
+      if (isSummed(nest, d))
         longest = std::max(longest, *nest.tripCounts[d]);
   }
   return longest;
@@ -229,9 +232,7 @@ static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
     auto isWritten = [&](Value memref) {
       return llvm::any_of(nest.stores, [&](const Access &store) { return store.memref == memref; });
     };
-    bool isSum = llvm::any_of(llvm::seq(nest.depth()), [&](unsigned loop) {
-      return llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(loop); });
-    });
+    const bool isSum = sumsUp(nest);
     // Of a nest without a sum, what it goes on with, or the first array that it reads.
     const Access *read = nullptr;
     bool isRow = false;

@@ -29,7 +29,7 @@ using Place = ReductionStatement::Place;
 
 //===-- Statements --------------------------------------------------------===//
 
-static Value combined(OpBuilder &builder, const ReductionStatement &s, Value sum, Value term) {
+Value StepWriter::combined(OpBuilder &builder, const ReductionStatement &s, Value sum, Value term) {
   Operation *op = builder.clone(*s.combine);
   op->setOperand(s.sumIsFirst ? 0 : 1, sum);
   op->setOperand(s.sumIsFirst ? 1 : 0, term);

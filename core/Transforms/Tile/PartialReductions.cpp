@@ -50,7 +50,7 @@ private:
   Value startAt(OpBuilder &builder, unsigned statement, Value extreme);
   Value baseOf(OpBuilder &builder, unsigned statement);
   Value valueOf(OpBuilder &builder, unsigned statement);
-  Value all(OpBuilder &builder, ArrayRef<Value> values, Operation *combine);
+  Value all(OpBuilder &builder, ArrayRef<Value> values, const ReductionStatement &s);
 
   int64_t numParts;
   llvm::function_ref<bool(Operation *)> isInside;
@@ -150,12 +150,6 @@ const ReductionBase *PartWriter::baseAt(unsigned statement) const {
 void PartWriter::writePart(OpBuilder &builder, unsigned number) {
   const ReductionStatement &s = chain.statements[number];
   llvm::SmallBitVector every(chain.loops.size(), true);
-  auto combined = [&](OpBuilder &inner, Value sum, Value term) {
-    Operation *op = inner.clone(*s.combine);
-    op->setOperand(s.sumIsFirst ? 0 : 1, sum);
-    op->setOperand(s.sumIsFirst ? 1 : 0, term);
-    return op->getResult(0);
-  };
   auto reduce = [&](const Term *term, const StepArray &to) {
     nestOfParts(builder, to.loops,
                 [&](OpBuilder &inner) { store(inner, emit(inner, chain.statements[s.before].term), to); });
@@ -166,7 +160,7 @@ void PartWriter::writePart(OpBuilder &builder, unsigned number) {
     llvm::copy_if(s.loops, std::back_inserter(loops), [&](unsigned loop) { return used.test(loop); });
     nestOfParts(builder, loops, [&](OpBuilder &inner) {
       Value before = load(inner, to);
-      store(inner, combined(inner, before, emit(inner, term)), to);
+      store(inner, combined(inner, s, before, emit(inner, term)), to);
     });
   };
   if (!s.isState) {
@@ -175,7 +169,7 @@ void PartWriter::writePart(OpBuilder &builder, unsigned number) {
         nestOfParts(builder, s.loops, [&, part = part, &pair = pair](OpBuilder &inner) {
           const StepArray &array = partOf(number, part);
           Value value = emit(inner, pair.g);
-          store(inner, s.combine ? combined(inner, load(inner, array), value) : value, array);
+          store(inner, s.combine ? combined(inner, s, load(inner, array), value) : value, array);
         });
     return;
   }
@@ -194,15 +188,12 @@ void PartWriter::writePart(OpBuilder &builder, unsigned number) {
 
 //===-- Results -----------------------------------------------------------===//
 
-Value PartWriter::all(OpBuilder &builder, ArrayRef<Value> values, Operation *combine) {
+/// Values of all parts, combined as the statement does.
+Value PartWriter::all(OpBuilder &builder, ArrayRef<Value> values, const ReductionStatement &s) {
   SmallVector<Value> left(values);
   for (; left.size() > 1; left.resize(llvm::divideCeil(left.size(), 2)))
-    for (size_t i = 0, half = llvm::divideCeil(left.size(), 2); i + half < left.size(); ++i) {
-      Operation *op = builder.clone(*combine);
-      op->setOperand(0, left[i]);
-      op->setOperand(1, left[i + half]);
-      left[i] = op->getResult(0);
-    }
+    for (size_t i = 0, half = llvm::divideCeil(left.size(), 2); i + half < left.size(); ++i)
+      left[i] = combined(builder, s, left[i], left[i + half]);
   return left.front();
 }
 
@@ -224,7 +215,7 @@ Value PartWriter::extremeOf(OpBuilder &builder, unsigned statement) {
     SmallVector<Value> values;
     for (int64_t part = 0; part < numParts; ++part)
       values.push_back(ofPart(builder, extremes[statement], part));
-    known = all(builder, values, chain.statements[statement].combine);
+    known = all(builder, values, chain.statements[statement]);
   }
   return known;
 }
@@ -267,7 +258,7 @@ Value PartWriter::sumOf(OpBuilder &builder, unsigned statement, unsigned part) {
     }
     values.push_back(value);
   }
-  return all(builder, values, s.combine);
+  return all(builder, values, s);
 }
 
 Value PartWriter::valueOf(OpBuilder &builder, unsigned statement) {

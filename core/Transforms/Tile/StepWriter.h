@@ -71,6 +71,8 @@ protected:
   mlir::Value exponential(mlir::OpBuilder &builder, const ReductionBase &base, mlir::Value from, mlir::Value to);
   mlir::Value isAbove(mlir::OpBuilder &builder, const ReductionBase &base, mlir::Value value);
 
+  /// What the statement makes of a sum and one more term.
+  static mlir::Value combined(mlir::OpBuilder &builder, const ReductionStatement &s, mlir::Value sum, mlir::Value term);
   void writeWhole(mlir::OpBuilder &builder, const ReductionStatement &s);
   void writeLocal(mlir::OpBuilder &builder, unsigned number);
   void writeState(mlir::OpBuilder &builder, unsigned number);

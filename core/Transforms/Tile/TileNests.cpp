@@ -20,6 +20,7 @@
 #include "core/Transforms/Tile/PartialReductions.h"
 #include "core/Transforms/Tile/ProducerSlices.h"
 #include "core/Transforms/Tile/TileResults.h"
+#include "core/Transforms/Utils/StatementLoops.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -395,36 +396,6 @@ static LogicalResult joinIndices(Grid &grid) {
   return success();
 }
 
-/// A loop of one iteration around each store of `block` that has none, and around what it stores. Statements of steps
-/// have one store each, so that none reads again what another one has written since.
-static void wrapStatements(Block &block) {
-  for (auto store : llvm::to_vector(block.getOps<AffineStoreOp>())) {
-    llvm::SetVector<Operation *> slice;
-    SmallVector<Operation *> open{store};
-    while (!open.empty()) {
-      Operation *op = open.pop_back_val();
-      slice.insert(op);
-      for (Value operand : op->getOperands())
-        if (Operation *from = operand.getDefiningOp(); from && from->getBlock() == &block &&
-                                                       !from->hasTrait<OpTrait::ConstantLike>() &&
-                                                       !isa<IndexType, MemRefType>(operand.getType()))
-          open.push_back(from);
-    }
-    SmallVector<Operation *> ordered = slice.takeVector();
-    llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-    OpBuilder builder(store);
-    auto loop = AffineForOp::create(builder, store.getLoc(), 0, 1);
-    OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
-    IRMapping mapping;
-    for (Operation *op : ordered)
-      inner.clone(*op, mapping);
-    store.erase();
-  }
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (op.use_empty() && onlyReads(&op) && op.getNumRegions() == 0 && !op.hasTrait<OpTrait::IsTerminator>())
-      op.erase();
-}
-
 /// Whether the tiles together write all that `producers` write of arrays that others see; `ofLast`: arrays that the
 /// last nest writes, whose tiles have all of them.
 static LogicalResult checkResults(tile::ParallelOp parallel, ArrayRef<AffineForOp> producers,
@@ -562,13 +533,12 @@ FailureOr<tile::ParallelOp> tilewright::tileNests(Operation *first, std::string 
     composeAccesses(parallel);
   for (AffineForOp producer : llvm::reverse(producers))
     producer.erase();
-  if (grid && schedule.getStep() > 0) {
-    parallel->walk([](AffineForOp loop) {
-      if (loop->hasAttr(tile::atAttr))
-        wrapStatements(*loop.getBody());
+  if (grid && schedule.getStep() > 0) // one row is no loop, but statements of steps are nests
+    parallel->walk([](Block *block) {
+      if (block->getParentOp()->hasAttr(tile::atAttr) || isa<tile::ParallelOp>(block->getParentOp()))
+        for (auto store : llvm::to_vector(block->getOps<AffineStoreOp>()))
+          wrapStatement(store);
     });
-    wrapStatements(parallel.getBody().front());
-  }
   if (grid && (schedule.getStep() > 0 || !producers.empty()))
     keepResults(parallel);
   sinkOperands(parallel);
