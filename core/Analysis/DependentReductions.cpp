@@ -157,8 +157,8 @@ namespace tilewright {
 class ChainReader {
 public:
   ChainReader(DependentReductions &chain, llvm::function_ref<bool(Operation *)> isInside, bool mayReassociate,
-              std::string &reason)
-      : chain(chain), isInside(isInside), mayReassociate(mayReassociate), reason(reason) {}
+              bool mayBeOne, std::string &reason)
+      : chain(chain), isInside(isInside), mayReassociate(mayReassociate), mayBeOne(mayBeOne), reason(reason) {}
   LogicalResult read(ArrayRef<Operation *> ops);
 
 private:
@@ -180,7 +180,7 @@ private:
 
   DependentReductions &chain;
   llvm::function_ref<bool(Operation *)> isInside;
-  bool mayReassociate;
+  bool mayReassociate, mayBeOne;
   std::string &reason;
   SmallVector<RawStatement, 0> raws;
   SmallVector<DependentReductions::Loop> trips;    // of loops counted through
@@ -456,7 +456,7 @@ AffineMap ChainReader::mapOf(const RawAccess &access) {
   return simplifyAffineMap(AffineMap::get(chain.loops.size(), chain.symbols.size(), results, context));
 }
 
-/// The last loop that a nest sums over and that indexes an array of the chain, or that several nests sum over.
+/// The last loop that a nest sums over and that indexes an array of the chain, or that several nests sum over, or any.
 LogicalResult ChainReader::chooseCommon() {
   SmallVector<int> sums(chain.loops.size()); // nests that sum over it
   llvm::SmallBitVector indexes(chain.loops.size());
@@ -472,7 +472,8 @@ LogicalResult ChainReader::chooseCommon() {
         continue;
       unsigned common = classes[loop];
       ++sums[common];
-      if ((indexes.test(common) || sums[common] > 1) && (!here || chain.loops[common].trips > chain.loops[*here].trips))
+      if ((mayBeOne || indexes.test(common) || sums[common] > 1) &&
+          (!here || chain.loops[common].trips > chain.loops[*here].trips))
         here = common;
     }
     found = here ? here : found;
@@ -655,9 +656,10 @@ LogicalResult ChainReader::read(ArrayRef<Operation *> ops) {
 
 std::unique_ptr<DependentReductions> DependentReductions::find(ArrayRef<Operation *> ops,
                                                                llvm::function_ref<bool(Operation *)> isInside,
-                                                               bool mayReassociate, std::string &reason) {
+                                                               bool mayReassociate, std::string &reason,
+                                                               bool mayBeOne) {
   std::unique_ptr<DependentReductions> chain(new DependentReductions);
-  if (failed(ChainReader(*chain, isInside, mayReassociate, reason).read(ops)))
+  if (failed(ChainReader(*chain, isInside, mayReassociate, mayBeOne, reason).read(ops)))
     return nullptr;
   for (const ReductionStatement &statement : chain->statements)
     (void)chain->text(statement); // names arrays in the order of the program

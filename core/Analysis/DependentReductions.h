@@ -140,10 +140,11 @@ public:
 
   /// The chain of the nests (or single stores) `ops`, which are neighbours in their block but for allocations. Null
   /// with a reason if they are none. `isInside`: whether an operation may touch arrays of the chain; others that do
-  /// make its arrays results. `mayReassociate`: states may be scaled.
+  /// make its arrays results. `mayReassociate`: states may be scaled. `mayBeOne`: a single sum, that reads none, is a
+  /// chain, too, over its longest loop.
   static std::unique_ptr<DependentReductions> find(llvm::ArrayRef<mlir::Operation *> ops,
                                                    llvm::function_ref<bool(mlir::Operation *)> isInside,
-                                                   bool mayReassociate, std::string &reason);
+                                                   bool mayReassociate, std::string &reason, bool mayBeOne = false);
   DependentReductions(const DependentReductions &) = delete;
 
   llvm::SmallVector<Loop, 8> loops;

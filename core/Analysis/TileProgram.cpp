@@ -130,7 +130,8 @@ LogicalResult TileAnalysis::collect(Block &block) {
     if (!loop)
       return refuse("'" + op.getName().getStringRef() + "' stands in a tile beside its nests");
     TileStatement statement;
-    if (FailureOr<Nest> nest = analyzeNest(loop); succeeded(nest)) {
+    const bool isOverSteps = loop->hasAttr(tile::atAttr); // also of one nest
+    if (FailureOr<Nest> nest = analyzeNest(loop); !isOverSteps && succeeded(nest)) {
       statement.nest = *nest;
       for (AffineForOp each : nest->loops) {
         std::optional<int64_t> trips = mostTrips(each);
@@ -397,19 +398,30 @@ const TileSteps *TileProgram::stepsAround(Operation *root) const {
   return found;
 }
 
-Operation *TileProgram::firstWithColumnsOf(Operation *root) const {
+bool TileProgram::rowsMove(Operation *root) const {
   const TileStatement &own = statements.find(root)->second;
   const TileSteps *around = stepsAround(root);
+  const Access &rows = own.ofRows().access;
+  return around && own.row && !local(rows.memref) &&
+         llvm::is_contained(rows.symbols, AffineForOp(around->loop).getInductionVar());
+}
+
+Operation *TileProgram::firstWith(Operation *root, bool isRows) const {
+  const TileStatement &own = statements.find(root)->second;
+  const TileSteps *around = stepsAround(root);
+  auto accessOf = [&](const TileStatement &statement) -> const Access & {
+    return (isRows ? statement.ofRows() : statement.ofColumns()).access;
+  };
   for (const auto &[other, statement] : statements) {
     if (other == root || !around)
       break;
     const TileSteps *before = stepsAround(other);
-    if (statement.kind != TileStatement::Kind::Contraction || !before || before == around)
+    if (statement.kind != TileStatement::Kind::Contraction || !before)
       continue;
-    const Access &a = own.ofColumns().access, &b = statement.ofColumns().access;
+    const Access &a = accessOf(own), &b = accessOf(statement);
     bool isSame = a.memref == b.memref && a.map == b.map && own.trips == statement.trips && own.col == statement.col &&
                   own.k == statement.k && own.row == statement.row && own.rowsOfA == statement.rowsOfA &&
-                  a.symbols.size() == b.symbols.size();
+                  a.symbols.size() == b.symbols.size() && (!isRows || rowsMove(other));
     for (auto [x, y] : llvm::zip(a.symbols, b.symbols))
       isSame &= x == y ||
                 (x == AffineForOp(around->loop).getInductionVar() && y == AffineForOp(before->loop).getInductionVar());
@@ -450,6 +462,27 @@ SmallVector<Value> TileProgram::handedOn(AffineForOp loop) const {
       }
     }
   return result.takeVector();
+}
+
+bool TileProgram::readSame(const TileStatement &a, const Access &loadOfA, const TileStatement &b,
+                           const Access &loadOfB) {
+  return loadOfA.memref == loadOfB.memref && loadOfA.map == loadOfB.map && loadOfA.symbols == loadOfB.symbols &&
+         a.row == b.row && a.col == b.col && a.trips == b.trips;
+}
+
+SmallVector<std::pair<const TileStatement *, const Access *>> TileProgram::loadsOfSteps(AffineForOp loop) const {
+  SmallVector<std::pair<const TileStatement *, const Access *>> result;
+  for (const auto &[op, statement] : statements) {
+    if (statement.kind == TileStatement::Kind::Contraction || op->getBlock() != loop.getBody())
+      continue;
+    for (const Access &load : statement.nest.loads) {
+      bool isNew = llvm::none_of(
+          result, [&, &own = statement](const auto &each) { return readSame(*each.first, *each.second, own, load); });
+      if (isNew && !local(load.memref) && llvm::is_contained(load.symbols, loop.getInductionVar()))
+        result.push_back({&statement, &load});
+    }
+  }
+  return result;
 }
 
 FailureOr<TileProgram> tilewright::analyzeTileProgram(tile::ParallelOp tile, std::string &reason) {

@@ -83,14 +83,26 @@ struct TileProgram {
   }
   /// The steps that a statement belongs to; null: none.
   const TileSteps *stepsAround(mlir::Operation *root) const;
-  /// The first contraction that reads the columns of `root` in the same way, in steps before its own, which are done
-  /// then; `root` itself where there is none.
-  mlir::Operation *firstWithColumnsOf(mlir::Operation *root) const;
+  /// The first contraction that reads the same operand in the same way as `root` reads its columns (or its rows), in
+  /// the same steps or in ones before them, which are done then; `root` itself where there is none.
+  mlir::Operation *firstWithColumnsOf(mlir::Operation *root) const { return firstWith(root, /*isRows=*/false); }
+  mlir::Operation *firstWithRowsOf(mlir::Operation *root) const { return firstWith(root, /*isRows=*/true); }
+  /// Whether each step reads other elements of the rows of contraction `root`, none of which the tile computes.
+  bool rowsMove(mlir::Operation *root) const;
   /// Local arrays that statements below `loop` write and that a later step, or what follows the steps, goes on with, in
   /// order.
   llvm::SmallVector<mlir::Value> handedOn(mlir::affine::AffineForOp loop) const;
+  /// Whether two nests read the same elements with the same fragments.
+  static bool readSame(const TileStatement &a, const Access &loadOfA, const TileStatement &b, const Access &loadOfB);
+  /// What nests other than contractions read in the steps of `loop`, with the first nest that does: elements of arrays
+  /// that others see, which differ between steps. In order, each once.
+  llvm::SmallVector<std::pair<const TileStatement *, const Access *>>
+  loadsOfSteps(mlir::affine::AffineForOp loop) const;
   /// Whether `statement` gives `memref` new values, whatever it held before.
   static bool replaces(const TileStatement &statement, mlir::Value memref);
+
+private:
+  mlir::Operation *firstWith(mlir::Operation *root, bool isRows) const;
 };
 
 /// The tiles of `tile`, where sizes that are not constant are assumed.

@@ -219,9 +219,14 @@ LogicalResult ArrangementAttr::verify(function_ref<InFlightDiagnostic()> emitErr
 
 //===-- Schedule ----------------------------------------------------------===//
 
+ScheduleAttr ScheduleAttr::withPlacements(ArrayRef<PlacementAttr> placements) const {
+  return get(getContext(), getLevel(), getMembers(), getOps(), getLoops(), placements, getStep(), getParts(),
+             getSweeps());
+}
+
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   std::string level;
-  int64_t members = 1, ops = 1, step = 0, parts = 1;
+  int64_t members = 1, ops = 1, step = 0, parts = 1, sweeps = 1;
   SmallVector<TiledLoopAttr> loops;
   SmallVector<PlacementAttr> placements;
   auto list = [&](auto &into) {
@@ -249,16 +254,19 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
           return parser.parseInteger(step);
         if (keyword == "parts")
           return parser.parseInteger(parts);
+        if (keyword == "sweeps")
+          return parser.parseInteger(sweeps);
         if (keyword == "loops")
           return list(loops);
         if (keyword == "placements")
           return list(placements);
-        return parser.emitError(loc) << "unknown part '" << keyword
-                                     << "' of a schedule, known: level, members, ops, step, parts, loops, placements";
+        return parser.emitError(loc)
+               << "unknown part '" << keyword
+               << "' of a schedule, known: level, members, ops, step, parts, sweeps, loops, placements";
       }))
     return {};
   return parser.getChecked<ScheduleAttr>(begin, parser.getContext(), level, members, ops, loops, placements, step,
-                                         parts);
+                                         parts, sweeps);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -269,6 +277,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", step = " << getStep();
   if (getParts() != 1)
     printer << ", parts = " << getParts();
+  if (getSweeps() != 1)
+    printer << ", sweeps = " << getSweeps();
   auto list = [&](StringRef name, auto values) {
     if (values.empty())
       return;
@@ -283,7 +293,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef level, int64_t members,
                                    int64_t ops, ArrayRef<TiledLoopAttr> loops, ArrayRef<PlacementAttr> placements,
-                                   int64_t step, int64_t parts) {
+                                   int64_t step, int64_t parts, int64_t sweeps) {
   if (level.empty())
     return emitError() << "schedule: must name a level of the chip, as in level = \"core\"";
   if (members < 0 || ops < 1)
@@ -293,6 +303,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "schedule: a step of " << step << " iterations; 0 is none, other steps have at least one";
   if (parts < 1)
     return emitError() << "schedule: reductions in " << parts << " parts; there is at least one";
+  if (sweeps < 1 || (sweeps > 1 && step == 0))
+    return emitError() << "schedule: " << sweeps << " sweeps in steps of " << step
+                       << " iterations; there is at least one, and several have steps";
   llvm::SmallDenseSet<int64_t> seen{-1};
   bool spread = false;
   for (TiledLoopAttr each : loops) {

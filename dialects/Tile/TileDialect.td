@@ -179,7 +179,8 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     computed in its tiles, as far as a tile reads what they write. With `step` > 0 reductions of a tile that depend on each
     other run in one loop, `step` iterations of the dimension that they have in common at a time (`tile-and-fuse`). With
     `parts` > 1 that dimension is cut into so many parts first, whose nests, with the parts as the outermost loop, are
-    what the rest of the schedule is about; nests that put the parts together follow.
+    what the rest of the schedule is about; nests that put the parts together follow. With `sweeps` > 1 the reductions run
+    in so many loops of steps, each of which reads the results of those before it as they are.
 
     ```mlir
     #tile.schedule<level = "core", members = 4, loops = [<loop = 0, tile = 25, spread = true>],
@@ -191,11 +192,14 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
                         OptionalArrayRefParameter<"TiledLoopAttr">:$loops,
                         OptionalArrayRefParameter<"PlacementAttr">:$placements,
                         DefaultValuedParameter<"int64_t", "0">:$step,
-                        DefaultValuedParameter<"int64_t", "1">:$parts);
+                        DefaultValuedParameter<"int64_t", "1">:$parts,
+                        DefaultValuedParameter<"int64_t", "1">:$sweeps);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The tiled form of loop `loop`; null where it is not cut.
     TiledLoopAttr tiled(int64_t loop) const;
+    /// The schedule with other placements.
+    ScheduleAttr withPlacements(::llvm::ArrayRef<PlacementAttr> placements) const;
   }];
   let genVerifyDecl = 1;
 }

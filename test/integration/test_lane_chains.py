@@ -119,7 +119,7 @@ def test_one_query_against_many_keys(tool, tmp_path, chip, mask, rows):
 
 def test_strict_sums_stay_apart(tool, tmp_path):
     names = [each["decision"] for each in decisions(tool, program(tmp_path, 1, 128, 64, "f16"), "nvidia:H200", "--fp=strict")]
-    assert "tile-program" not in names and names.count("contraction") == 2
+    assert "tile-program" not in names and "contraction" not in names  # units add several products at a time
 
 
 def test_sizes_that_no_tile_divides(tool, tmp_path):

@@ -83,21 +83,23 @@ static bool isLinearAlong(const Access &access, unsigned dim) {
 }
 
 bool tilewright::computesOnLanes(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy,
-                                 bool fast) {
+                                 const NumericFreedom &freedom) {
   for (const UnitOperand *operand : {&unit.a, &unit.b, &unit.c})
     if (operand->residence != Residence::LaneRegisters || operand->layout.numLanes() != hierarchy.lanes)
       return false;
   if (unit.scopeLevel != hierarchy.subgroup || unit.scopeCount != 1 || unit.completion != Completion::AtOnce ||
       unit.init == UnitInit::NoAccumulate || !unit.states.empty())
     return false;
-  return takesElements(unit, c, fast);
+  return takesElements(unit, c, freedom);
 }
 
-bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, bool fast) {
+bool tilewright::takesElements(const MatrixUnit &unit, const Contraction &c, const NumericFreedom &freedom) {
+  if (!freedom.mayReassociate && unit.k > 1 && isa<FloatType>(c.accumulator))
+    return false;
   MLIRContext *context = c.accumulator.getContext();
   auto takes = [&](const UnitOperand &operand, const ContractionOperand &given) {
     if (operand.element == ElementKind::TF32)
-      return fast && given.element.isF32();
+      return freedom.fast && given.element.isF32();
     if (given.element != elementType(operand.element, context))
       return false;
     return isFloat(operand.element) || isSigned(operand.element) != given.isUnsigned;
@@ -249,8 +251,11 @@ static std::optional<LaneContractionPlan> fastestPlan(const LaneContractionQuest
   const std::optional<int64_t> sweep = forcedValue(overrides, "rasterisation_rows"); // rows of tiles of one
   PlanShortage shortage;
   for (const MatrixUnit &unit : chip.units()) {
-    if (!computesOnLanes(unit, c, hierarchy, freedom.fast))
+    if (!computesOnLanes(unit, c, hierarchy, freedom)) {
+      if (shortage.together.empty() && computesOnLanes(unit, c, hierarchy, {freedom.fast, /*mayReassociate=*/true}))
+        shortage.together = unit.name;
       continue;
+    }
     shortage.unit = true;
     const bool isSliced = maySlice(unit, c, freedom);
     int64_t accumulators = std::max<int64_t>(1, unit.c.layout.numElements() * bitWidth(unit.c.element) / 32);

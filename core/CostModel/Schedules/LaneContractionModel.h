@@ -127,7 +127,7 @@ StoredResult storedResult(const Contraction &c, const Access &access);
 /// What a plan may change of the results.
 struct NumericFreedom {
   bool fast = false;          // units that round their operands (tf32) may be used
-  bool mayReassociate = true; // else floats are added along k in their order
+  bool mayReassociate = true; // else floats are added along k in their order, one by one
   static NumericFreedom of(const Settings &settings);
 };
 
@@ -172,10 +172,12 @@ std::optional<int64_t> forcedValue(LanePlanOverrides overrides, llvm::StringRef 
 
 /// Whether `plan` agrees with them.
 bool agrees(const LaneContractionPlan &plan, LanePlanOverrides overrides);
-/// Whether the elements of these operands and this accumulator are those of `unit`. `fast`: it may round them.
-bool takesElements(const MatrixUnit &unit, const Contraction &contraction, bool fast);
+/// Whether the elements of these operands and this accumulator are those of `unit`, which may round or add them as it
+/// does.
+bool takesElements(const MatrixUnit &unit, const Contraction &contraction, const NumericFreedom &freedom);
 /// Whether `unit` multiplies these operands into this accumulator over the lanes of one subgroup, in their registers.
-bool computesOnLanes(const MatrixUnit &unit, const Contraction &contraction, const LaneHierarchy &hierarchy, bool fast);
+bool computesOnLanes(const MatrixUnit &unit, const Contraction &contraction, const LaneHierarchy &hierarchy,
+                     const NumericFreedom &freedom);
 /// The memory dimension inside, but for those of one element, has step 1 along `dim`, and no other one moves.
 bool isContiguousAlong(const Access &access, unsigned dim);
 /// Registers of a lane beside accumulators and fragments: addresses, loop counters, predicates.

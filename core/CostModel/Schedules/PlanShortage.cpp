@@ -16,6 +16,8 @@
 using namespace tilewright;
 
 std::string PlanShortage::str(LanePlanOverrides overrides, bool f32, int64_t bytesThere) const {
+  if (!unit && !together.empty())
+    return "unit \"" + together + "\" adds several products at once, which --fp=strict forbids";
   if (!unit)
     return llvm::formatv(
         "no unit of the chip computes {0} over the lanes of a subgroup within its registers and scratchpad",

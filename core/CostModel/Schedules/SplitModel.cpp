@@ -33,7 +33,7 @@ static double productClocks(const LaneContractionQuestion &question, const Targe
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     products *= double(*trips);
   for (const MatrixUnit &unit : chip.units())
-    if (takesElements(unit, c, question.freedom.fast) && unit.issue > 0)
+    if (takesElements(unit, c, question.freedom) && unit.issue > 0)
       rate = std::max(rate, double(unit.m) * unit.n * unit.k / unit.issue);
   return rate > 0 ? products / (rate * std::max(1.0, chip.number(Number::Issue).value_or(1)) * hierarchy.blocks) : 0;
 }

@@ -32,6 +32,7 @@ llvm::json::Object TileProgramPlan::toJSON() const {
                             {"subgroups", subgroups},
                             {"units_per_subgroup", unitRows},
                             {"stages", stages},
+                            {"loads_ahead", loadsAhead},
                             {"registers", registers},
                             {"scratchpad_bytes", sharedBytes},
                             {"blocks_at_a_time", blocksAtATime},
@@ -104,6 +105,17 @@ public:
 private:
   int64_t registersOf(const TileProgramPlan &plan) const;
   int64_t words(const TileProgramPlan &plan, const TileArray &array, int64_t columns) const;
+  int64_t loadedWords(const TileProgramPlan &plan, const TileStatement &statement, const Access &load) const;
+  /// What the nests of one loop over steps ask for, those outside of steps once.
+  struct Part {
+    double products = 0, instructions = 0, reads = 0, loaded = 0; // of a subgroup: clocks, instructions, bytes
+    double copied = 0;                                            // bytes of a block
+    double waits = 0;                                             // for what lanes load where they use it
+  };
+  void addNest(const TileProgramPlan &plan, const TileStatement &statement, const TileSteps *steps, Part &part) const;
+  void addContraction(TileProgramPlan &plan, Operation *root, const TileStatement &statement, Part &part) const;
+  void addSide(TileProgramPlan &plan, Operation *root, bool isRows, const LaneContractionPlan &whole, Part &part) const;
+  double stepClocks(const TileProgramPlan &plan, const Part &part, double active) const;
 
   const TileProgram &program;
   int64_t blocks;
@@ -111,14 +123,14 @@ private:
   const LaneHierarchy &hierarchy;
   const NumericFreedom &freedom;
   const Memory &shared;
-  /// Contractions whose columns are staged, by their nest and by whether rows are transposed.
-  struct StagedColumns {
+  /// Contractions with sides that are staged, by their nest and by whether rows are transposed.
+  struct StagedSides {
     Contraction contraction;
     StagedTiles tiles;
-    StagedColumns(Contraction given, const TargetDescription &chip, const LaneHierarchy &hierarchy)
+    StagedSides(Contraction given, const TargetDescription &chip, const LaneHierarchy &hierarchy)
         : contraction(std::move(given)), tiles(contraction, chip, hierarchy) {}
   };
-  mutable std::map<std::pair<Operation *, bool>, std::unique_ptr<StagedColumns>> columnsOf;
+  mutable std::map<std::pair<Operation *, bool>, std::unique_ptr<StagedSides>> sidesOf;
 };
 } // namespace
 
@@ -127,12 +139,14 @@ bool TileProgramPlanner::computes(const MatrixUnit &unit, bool transposed) const
   for (const auto &[op, statement] : program.statements) {
     if (statement.kind != TileStatement::Kind::Contraction)
       continue;
-    if (!computesOnLanes(unit, oriented(statement, transposed), hierarchy, freedom.fast))
+    if (!computesOnLanes(unit, oriented(statement, transposed), hierarchy, freedom))
       return false;
     // Copies that run ahead say of one dimension what is behind the last step.
     const TileSteps *steps = program.stepsAround(op);
     if (steps && steps->most > 1 && !llvm::isPowerOf2_64(statement.columns()) &&
         !llvm::isPowerOf2_64(statement.depth()))
+      return false;
+    if (program.rowsMove(op) && steps->most > 1 && statement.hasFewerRows() && !llvm::isPowerOf2_64(statement.depth()))
       return false;
     if (!program.local(statement.ofRows().access.memref))
       continue;
@@ -152,6 +166,16 @@ int64_t TileProgramPlanner::words(const TileProgramPlan &plan, const TileArray &
   int64_t each = array.columns == 1 ? layoutOfRows(plan.unit->c.layout, plan.transposed).numElements()
                                     : plan.unitsAlong(columns, array.isOperand) * plan.unit->c.layout.numElements();
   return llvm::divideCeil(plan.unitRows * each * elementBytes(array.element), 4);
+}
+
+/// Registers of a lane for the fragments of a load.
+int64_t TileProgramPlanner::loadedWords(const TileProgramPlan &plan, const TileStatement &statement,
+                                        const Access &load) const {
+  const Layout &sums = plan.unit->c.layout;
+  const int64_t each =
+      statement.col ? plan.unitsOf(statement) * sums.numElements() : layoutOfRows(sums, plan.transposed).numElements();
+  return llvm::divideCeil(plan.unitRows * each * elementBytes(cast<MemRefType>(load.memref.getType()).getElementType()),
+                          4);
 }
 
 /// The most registers that are in use at one statement.
@@ -186,19 +210,28 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
     auto registers = [](const UnitOperand &operand) {
       return std::max<int64_t>(1, operand.layout.numElements() * bitWidth(operand.element) / 32);
     };
-    fragments = std::max(fragments, 2 * registers(columns));
-    if (!program.local(statement.ofRows().access.memref))
+    const bool rowsMove = program.rowsMove(each.first);
+    fragments = std::max(fragments, 2 * registers(columns) + (rowsMove ? 2 * plan.unitRows * registers(rows) : 0));
+    if (!rowsMove && !program.local(statement.ofRows().access.memref))
       operands[program.stepsAround(each.first)] += plan.unitRows * plan.depthOf(statement) * registers(rows);
   }
   // What steps hand to each other lives in all of them.
-  for (const auto &[loop, mostSteps, mean] : program.steps)
+  auto inAllOf = [&](AffineForOp loop, int64_t words, Value memref) {
+    Live all{order.size(), 0, words, memref};
+    for (auto [i, each] : llvm::enumerate(order))
+      if (loop->isAncestor(each.first)) {
+        all.first = std::min(all.first, i);
+        all.last = i;
+      }
+    return all;
+  };
+  for (const TileSteps &steps : program.steps) {
+    AffineForOp loop = steps.loop;
+    if (plan.loadsAheadIn(steps))
+      for (auto [statement, load] : program.loadsOfSteps(loop))
+        live.push_back(inAllOf(loop, loadedWords(plan, *statement, *load), {}));
     for (Value memref : program.handedOn(loop)) {
-      Live all{order.size(), 0, words(plan, *program.local(memref), program.local(memref)->columns), memref};
-      for (auto [i, each] : llvm::enumerate(order))
-        if (AffineForOp(loop)->isAncestor(each.first)) {
-          all.first = std::min(all.first, i);
-          all.last = i;
-        }
+      Live all = inAllOf(loop, words(plan, *program.local(memref), program.local(memref)->columns), memref);
       // Where it lives already, it needs no other registers.
       for (Live &own : live)
         if (own.words && own.memref == memref && own.first <= all.last && all.first <= own.last) {
@@ -208,6 +241,7 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
         }
       live.push_back(all);
     }
+  }
   int64_t most = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     int64_t sum = 0, born = 0, dies = 0;
@@ -240,11 +274,107 @@ static double clocksOfArrays(const TileProgram &program, const Memory &global) {
   return bytes / global.bytesPerClock;
 }
 
+/// A map or a reduction, on the fragments of one subgroup.
+void TileProgramPlanner::addNest(const TileProgramPlan &plan, const TileStatement &statement, const TileSteps *steps,
+                                 Part &part) const {
+  const double rows = double(plan.unitRows * plan.rowsOfUnit());
+  const double columns = statement.col ? double(plan.unitsOf(statement) * plan.columnsOfUnit()) : 1;
+  const double elements = rows * columns / hierarchy.lanes;
+  for (Operation &each : statement.nest.body->without_terminator())
+    if (!isa<AffineLoadOp, AffineStoreOp>(each))
+      part.instructions += elements * double(instructionsOf(&each));
+  auto isGlobal = [&](const Access &access) { return !program.local(access.memref); };
+  for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores)) {
+    if (!isGlobal(access))
+      continue;
+    part.instructions += elements;
+    const llvm::SmallBitVector dims = access.dims();
+    part.loaded += (statement.row && dims.test(*statement.row) ? rows : 1) *
+                   (statement.col && dims.test(*statement.col) ? columns : 1) *
+                   double(elementBytes(cast<MemRefType>(access.memref.getType()).getElementType()));
+  }
+  part.waits += llvm::any_of(statement.nest.loads, isGlobal) && !(steps && plan.loadsAheadIn(*steps));
+}
+
+void TileProgramPlanner::addContraction(TileProgramPlan &plan, Operation *root, const TileStatement &statement,
+                                        Part &part) const {
+  const TileSteps *steps = program.stepsAround(root);
+  const double products = double(plan.unitRows * plan.unitsOf(statement) * plan.depthOf(statement));
+  part.products += products * plan.unit->issue;
+  part.instructions += products;
+  LaneContractionPlan whole;
+  whole.unit = plan.unit;
+  const unsigned row = statement.row.value_or(statement.nest.depth());
+  whole.mDim = plan.transposed ? *statement.col : row;
+  whole.nDim = plan.transposed ? row : *statement.col;
+  whole.kDim = statement.k;
+  (plan.transposed ? whole.subgroupsN : whole.subgroupsM) = plan.subgroups;
+  (plan.transposed ? whole.tilesN : whole.tilesM) = plan.unitRows;
+  (plan.transposed ? whole.tilesM : whole.tilesN) = plan.stagedColumns(statement) / plan.columnsOfUnit();
+  whole.depth = plan.stagedDepth(statement);
+  whole.stages = steps && steps->most > 1 ? plan.stages : 1;
+  addSide(plan, root, /*isRows=*/false, whole, part);
+  if (program.rowsMove(root))
+    addSide(plan, root, /*isRows=*/true, whole, part);
+}
+
+/// The columns of contraction `root`, or its rows: fragments that a subgroup takes of the buffer, the copy of a stage.
+void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool isRows, const LaneContractionPlan &whole,
+                                 Part &part) const {
+  const TileStatement &statement = program.statements.find(root)->second;
+  std::unique_ptr<StagedSides> &known = sidesOf[{root, plan.transposed}];
+  if (!known)
+    known = std::make_unique<StagedSides>(oriented(statement, plan.transposed), chip, hierarchy);
+  StagedTiles &tiles = known->tiles;
+  const bool isA = isRows != plan.transposed;
+  StagedOperand operand = tiles.operand(whole, isA);
+  StagedTile tile;
+  const double meets = tiles.arrange(operand, tile);
+  tile.over = false;
+  const int64_t along = plan.unitsOf(statement), units = plan.depthOf(statement);
+  const double loads = double((isRows ? plan.unitRows : along) * units);
+  part.reads +=
+      loads * double(loadedElements(isA ? plan.unit->a : plan.unit->b)) * double(tiles.elementBytes()) * meets;
+  part.instructions += loads / double(isRows ? 1 : plan.columnsTogether(along));
+  (isRows ? plan.stagedRows : plan.staged).insert({root, tile});
+  Operation *first = isRows ? program.firstWithRowsOf(root) : program.firstWithColumnsOf(root);
+  if (first != root && program.stepsAround(first) == program.stepsAround(root))
+    return;
+  const ContractionOperand &read = isRows ? statement.ofRows() : statement.ofColumns();
+  const int64_t free = isRows ? plan.rowsOfStage() : plan.stagedColumns(statement);
+  const int64_t bytes = free * whole.depth * elementBytes(read.element);
+  part.copied += double(bytes) * meets;
+  // Lanes copy pieces, each with what its address and its check take.
+  const double pieces = double(bytes) / double(plan.subgroups * hierarchy.lanes *
+                                               (tile.direct || hasCopyEngine(chip) ? operand.use.pieceBytes : 4));
+  part.instructions += std::ceil(pieces) * (3 + chip.number(Number::AddressInstructions).value_or(1));
+  if (first == root) // others use its buffer
+    plan.sharedBytes += whole.stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
+}
+
+/// Clocks of one step of the `active` blocks that run at a time.
+double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &part, double active) const {
+  const Memory *l2 = chip.graph().lastSharedCache();
+  const Memory &near = l2 ? *l2 : *chip.graph().backing();
+  const double issueSlots = chip.number(Number::Issue).value_or(1);
+  const double perUnit = std::max(1.0, std::ceil(active / hierarchy.blocks));
+  StepLoad load;
+  load.units = part.products * plan.subgroups / issueSlots * perUnit;
+  load.issue = part.instructions * plan.subgroups / issueSlots * perUnit;
+  load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
+  load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
+  StepChain chain;
+  chain.products = part.products + part.instructions + part.waits * near.latency;
+  chain.product = plan.unit->issue;
+  chain.scratchpadRead = part.reads / shared.bytesPerClock;
+  chain.scratchpadLatency = shared.latency;
+  chain.memoryLatency = near.latency;
+  chain.ahead = double(plan.stages - 1);
+  return tilewright::stepClocks(load, chain);
+}
+
 bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const {
-  const MatrixUnit &unit = *plan.unit;
   const MachineGraph &graph = chip.graph();
-  const Memory *l2 = graph.lastSharedCache(), *global = graph.backing();
-  double issueSlots = chip.number(Number::Issue).value_or(1);
   plan.registers = registersOf(plan);
   int64_t threads = plan.subgroups * hierarchy.lanes;
   int64_t limit = registersOfLane(chip, 0, threads);
@@ -252,64 +382,21 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
     reason = "a lane needs " + std::to_string(plan.registers) + " registers, but has " + std::to_string(limit);
     return false;
   }
-  struct Part {
-    double products = 0, instructions = 0, reads = 0, copied = 0; // of a subgroup; bytes of a block
-  };
   std::map<const TileSteps *, Part> parts;
   plan.sharedBytes = 0;
   plan.staged.clear();
+  plan.stagedRows.clear();
   for (const auto &[op, statement] : program.statements) {
     const TileSteps *steps = program.stepsAround(op);
-    Part &part = parts[steps];
-    int64_t along = plan.unitsOf(statement), columns = statement.col ? along * plan.columnsOfUnit() : 1;
-    double elements = double(plan.unitRows * plan.rowsOfUnit() * columns) / hierarchy.lanes;
     if (statement.kind != TileStatement::Kind::Contraction) {
-      for (Operation &each : statement.nest.body->without_terminator())
-        if (!isa<AffineLoadOp, AffineStoreOp>(each))
-          part.instructions += elements * double(instructionsOf(&each));
-        else if (!program.local(isa<AffineLoadOp>(each) ? cast<AffineLoadOp>(each).getMemRef()
-                                                        : cast<AffineStoreOp>(each).getMemRef()))
-          part.instructions += elements;
+      addNest(plan, statement, steps, parts[steps]);
       continue;
     }
-    const int64_t units = plan.depthOf(statement), depth = plan.stagedDepth(statement);
-    const int64_t staged = plan.stagedColumns(statement);
-    double products = double(plan.unitRows * along * units);
-    part.products += products * unit.issue;
-    const UnitOperand &own = plan.transposed ? unit.a : unit.b;
-    part.instructions += products + double(along * units) / double(plan.columnsTogether(along));
     if (program.local(statement.ofColumns().access.memref)) {
       reason = "both operands of a contraction are computed in the tile";
       return false;
     }
-    std::unique_ptr<StagedColumns> &known = columnsOf[{op, plan.transposed}];
-    if (!known)
-      known = std::make_unique<StagedColumns>(oriented(statement, plan.transposed), chip, hierarchy);
-    LaneContractionPlan whole;
-    whole.unit = &unit;
-    const unsigned row = statement.row.value_or(statement.nest.depth());
-    whole.mDim = plan.transposed ? *statement.col : row;
-    whole.nDim = plan.transposed ? row : *statement.col;
-    whole.kDim = statement.k;
-    (plan.transposed ? whole.subgroupsN : whole.subgroupsM) = plan.subgroups;
-    (plan.transposed ? whole.tilesN : whole.tilesM) = plan.unitRows;
-    (plan.transposed ? whole.tilesM : whole.tilesN) = staged / plan.columnsOfUnit();
-    whole.depth = depth;
-    whole.stages = steps && steps->most > 1 ? plan.stages : 1;
-    StagedTiles &tiles = known->tiles;
-    StagedOperand operand = tiles.operand(whole, plan.transposed);
-    StagedTile tile;
-    double meets = tiles.arrange(operand, tile);
-    tile.over = false;
-    int64_t bytes = staged * depth * elementBytes(statement.ofColumns().element);
-    part.reads += double(along * units * loadedElements(own)) * double(tiles.elementBytes()) * meets;
-    part.copied += double(bytes) * meets;
-    // Lanes copy pieces, each with what its address and its check take.
-    double pieces = double(bytes) / double(threads * (tile.direct || hasCopyEngine(chip) ? operand.use.pieceBytes : 4));
-    part.instructions += std::ceil(pieces) * (3 + chip.number(Number::AddressInstructions).value_or(1));
-    if (program.firstWithColumnsOf(op) == op) // others use its buffer
-      plan.sharedBytes += whole.stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
-    plan.staged.insert({op, tile});
+    addContraction(plan, op, statement, parts[steps]);
   }
   if (plan.sharedBytes > shared.bytes) {
     reason = "a block needs " + std::to_string(plan.sharedBytes) + " bytes of its memory, which has " +
@@ -323,32 +410,17 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
                                      blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.subgroups),
                                      threadsAtATime / threads}));
   double atATime = double(hierarchy.blocks) * plan.blocksAtATime, active = std::min(double(blocks), atATime);
-  double perUnit = std::max(1.0, std::ceil(active / hierarchy.blocks));
-  auto clocksOf = [&](const Part &part) {
-    StepLoad load;
-    load.units = part.products * plan.subgroups / issueSlots * perUnit;
-    load.issue = part.instructions * plan.subgroups / issueSlots * perUnit;
-    load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
-    load.l2 = l2 ? part.copied * active / l2->bytesPerClock : part.copied * active / global->bytesPerClock;
-    StepChain chain;
-    chain.products = part.products + part.instructions;
-    chain.product = unit.issue;
-    chain.scratchpadRead = part.reads / shared.bytesPerClock;
-    chain.scratchpadLatency = shared.latency;
-    chain.memoryLatency = (l2 ? l2 : global)->latency;
-    chain.ahead = double(plan.stages - 1);
-    return tilewright::stepClocks(load, chain);
-  };
   double ofTile = 0;
   plan.stepClocks = 0;
   for (const auto &[steps, part] : parts) {
-    double clocks = clocksOf(part);
+    double clocks = stepClocks(plan, part, active);
     ofTile += (steps ? steps->mean : 1) * clocks;
     if (steps)
       plan.stepClocks = std::max(plan.stepClocks, clocks);
   }
   double waves = std::max(1.0, std::ceil(double(blocks) / atATime));
-  double clocks = std::max(waves * (ofTile + drainClocks(chip)), clocksOfArrays(program, *global)) + launchClocks(chip);
+  double clocks =
+      std::max(waves * (ofTile + drainClocks(chip)), clocksOfArrays(program, *graph.backing())) + launchClocks(chip);
   plan.seconds = clocks / (chip.clockMHz() * 1e6);
   return true;
 }
@@ -373,6 +445,8 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
   if (hierarchy.scratchpad.empty())
     return best;
   TileProgramPlanner planner(program, blocks, chip, hierarchy, freedom);
+  const bool hasLoads =
+      llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.loadsOfSteps(steps.loop).empty(); });
   for (const MatrixUnit &unit : chip.units())
     for (bool transposed : {false, true}) {
       TileProgramPlan plan;
@@ -385,17 +459,21 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
         plan.subgroups = units / plan.unitRows;
         if (units % plan.unitRows != 0 || plan.subgroups > hierarchy.subgroups)
           continue;
-        for (plan.stages = 2; plan.stages <= 3; ++plan.stages) {
-          TileProgramPlan each = plan;
-          std::string shortage;
-          if (planner.price(each, shortage)) {
-            if (!best || each.seconds < best->seconds)
-              best = each;
-          } else if (each.registers < fewest) {
-            fewest = each.registers;
-            reason = shortage;
+        for (plan.stages = 2; plan.stages <= 3; ++plan.stages)
+          for (bool loadsAhead : {false, true}) {
+            if (loadsAhead && !hasLoads)
+              continue;
+            TileProgramPlan each = plan;
+            each.loadsAhead = loadsAhead;
+            std::string shortage;
+            if (planner.price(each, shortage)) {
+              if (!best || each.seconds < best->seconds)
+                best = each;
+            } else if (each.registers < fewest) {
+              fewest = each.registers;
+              reason = shortage;
+            }
           }
-        }
       }
     }
   return best;

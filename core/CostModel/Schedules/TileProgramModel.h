@@ -35,6 +35,8 @@ struct TileProgramPlan {
   int64_t unitRows = 1;                                  // units of a subgroup along the rows
   int64_t stages = 2;                                    // of the buffers that steps fill
   llvm::MapVector<mlir::Operation *, StagedTile> staged; // of each contraction whose columns come from global memory
+  llvm::MapVector<mlir::Operation *, StagedTile> stagedRows; // .. whose rows differ between steps
+  bool loadsAhead = false; // lanes load what nests other than contractions read one step ahead
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1;
   double stepClocks = 0, seconds = 0;
 
@@ -52,6 +54,8 @@ struct TileProgramPlan {
     return llvm::PowerOf2Ceil(unitsOf(statement) * columnsOfUnit());
   }
   int64_t stagedDepth(const TileStatement &statement) const { return llvm::PowerOf2Ceil(depthOf(statement) * unit->k); }
+  /// Rows that a stage has, where each step reads others.
+  int64_t rowsOfStage() const { return subgroups * unitRows * rowsOfUnit(); }
   /// Units along the sum of a contraction.
   int64_t depthOf(const TileStatement &statement) const { return llvm::divideCeil(statement.depth(), unit->k); }
   /// Whether units compute more rows than there are.
@@ -69,6 +73,11 @@ struct TileProgramPlan {
   }
   /// Units along `units` of the columns whose operands are loaded as one: 16 bytes of a lane.
   int64_t columnsTogether(int64_t units) const;
+  /// Whether loads of `steps` run one step ahead: there is a first one in each tile.
+  bool loadsAheadIn(const TileSteps &steps) const {
+    mlir::affine::AffineForOp loop = steps.loop;
+    return loadsAhead && loop.hasConstantBounds() && steps.most > 1;
+  }
   llvm::json::Object toJSON() const;
 };
 

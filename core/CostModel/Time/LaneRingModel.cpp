@@ -144,7 +144,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
     return reads(unit.a, *aInK) && reads(unit.b, !*bInK) && unit.c.residence == Residence::LaneRegisters &&
            unit.c.layout.numLanes() == unit.scopeCount * hierarchy.lanes && unit.scopeLevel == hierarchy.subgroup &&
            unit.completion == Completion::WaitGroup && unit.init != UnitInit::NoAccumulate && unit.states.empty() &&
-           depth % unit.k == 0 && takesElements(unit, c, /*fast=*/false);
+           depth % unit.k == 0 && takesElements(unit, c, {/*fast=*/false, question.freedom.mayReassociate});
   };
   int64_t smallest = std::numeric_limits<int64_t>::max();
   for (const MatrixUnit &unit : chip.units())

@@ -161,7 +161,7 @@ bool OperandTurner::areTurnedByLanes(const Turn &turn, const LaneContractionPlan
 bool OperandTurner::isReadInPlace() const {
   return tileEngine(chip) && llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
            return unit.a.residence == Residence::Scratchpad && unit.b.residence == Residence::Scratchpad &&
-                  takesElements(unit, c, freedom.fast);
+                  takesElements(unit, c, freedom);
          });
 }
 
@@ -171,7 +171,7 @@ double OperandTurner::least() const {
   for (std::optional<int64_t> trips : c.nest.tripCounts)
     products *= double(trips.value_or(assumedExtent));
   for (const MatrixUnit &unit : chip.units())
-    if (takesElements(unit, c, freedom.fast))
+    if (takesElements(unit, c, freedom))
       perClock = std::max(perClock, double(unit.m) * unit.n * unit.k / unit.issue *
                                         (unit.scopeCount > 1 ? 1 : chip.number(Number::Issue).value_or(1)));
   double clocks = perClock > 0 ? products / (perClock * double(hierarchy.blocks)) : 0;

@@ -12,6 +12,7 @@
 
 #include "core/Transforms/Contraction/WidenOperands.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Settings.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Transforms/Contraction/PaddedOperands.h"
@@ -32,7 +33,8 @@ static Contraction widened(const Contraction &c, Type wide) {
 }
 
 static bool isTaken(const Contraction &c, const TargetDescription &chip) {
-  return llvm::any_of(chip.units(), [&](const MatrixUnit &unit) { return takesElements(unit, c, /*fast=*/false); });
+  const NumericFreedom freedom{/*fast=*/false, Settings::of(c.c.op).mayReassociate()};
+  return llvm::any_of(chip.units(), [&](const MatrixUnit &unit) { return takesElements(unit, c, freedom); });
 }
 
 /// Whether each element of A and B is in more than one product.

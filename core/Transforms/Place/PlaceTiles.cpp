@@ -383,9 +383,7 @@ LogicalResult Placer::run() {
       return failure();
   moveLocalBuffers();
   // What the schedule says of placements is done.
-  parallel.setScheduleAttr(tile::ScheduleAttr::get(schedule.getContext(), schedule.getLevel(), schedule.getMembers(),
-                                                   schedule.getOps(), schedule.getLoops(), {}, schedule.getStep(),
-                                                   schedule.getParts()));
+  parallel.setScheduleAttr(schedule.withPlacements({}));
   return success();
 }
 

@@ -16,6 +16,7 @@
 #include "core/Analysis/Nest.h"
 #include "core/Analysis/TileSets.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -118,18 +119,24 @@ SmallVector<AffineForOp> tilewright::withEarlyResults(ArrayRef<AffineForOp> nest
   return order;
 }
 
-/// Whether nests that touch `memref`, a result, and others touch an array between the nests: tiles of the others say
-/// what of the result they are to compute.
-static bool isConnected(const NestRange &range, Value memref) {
-  auto touches = [](AffineForOp nest, Value array) {
-    return llvm::any_of(array.getUsers(), [&](Operation *user) { return nest->isAncestor(user); });
-  };
-  return llvm::any_of(range.nests, [&](AffineForOp nest) {
-    return touches(nest, memref) && llvm::any_of(range.between, [&](Value array) {
-             return touches(nest, array) && llvm::any_of(range.nests, [&](AffineForOp other) {
-                      return !touches(other, memref) && touches(other, array);
-                    });
-           });
+/// Whether arrays that they write lead from each nest to the last one, whose tiles then say what of the others they
+/// need.
+static bool isConnected(const NestRange &range) {
+  llvm::SmallPtrSet<void *, 16> written;
+  llvm::EquivalenceClasses<void *> classes; // of nests and arrays
+  for (AffineForOp nest : range.nests)
+    accessesOf(nest, [&](Operation *, Value memref, bool isStore) {
+      classes.insert(nest.getOperation());
+      if (isStore)
+        written.insert(memref.getAsOpaquePointer());
+    });
+  for (AffineForOp nest : range.nests)
+    accessesOf(nest, [&](Operation *, Value memref, bool) {
+      if (written.contains(memref.getAsOpaquePointer()))
+        classes.unionSets(memref.getAsOpaquePointer(), nest.getOperation());
+    });
+  return llvm::all_of(range.nests, [&](AffineForOp nest) {
+    return classes.isEquivalent(nest.getOperation(), AffineForOp(range.nests.back()).getOperation());
   });
 }
 
@@ -206,7 +213,7 @@ std::optional<NestRange> tilewright::findRange(ArrayRef<AffineForOp> nests, Arra
     range.bytes += type.getNumElements() * elementBytes(type.getElementType());
   }
   range.between = between.takeVector();
-  if (range.between.empty() || !llvm::all_of(results, [&](Value memref) { return isConnected(range, memref); }))
+  if (range.between.empty() || (keepsResults && !isConnected(range)))
     return std::nullopt;
   return range;
 }
@@ -222,7 +229,11 @@ int64_t tilewright::longestSum(ArrayRef<Nest> nests) {
 }
 
 namespace {
-enum class RowLoop { None, Rows, Batch };
+/// What a loop of the last nest is to the last sum.
+struct RowLoop {
+  enum Kind { None, Rows, Columns, Batch } kind = None;
+  Value operand; // of columns: what they index
+};
 } // namespace
 
 /// What loop `d` of the last nest indexes of what the last sum reads.
@@ -246,12 +257,21 @@ static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
           read = &load;
       }
     if (isSum || !read) {
-      bool isBatch = llvm::all_of(nest.loads, [&](const Access &load) { return load.map.isFunctionOfDim(d); });
-      return isRow ? (isBatch ? RowLoop::Batch : RowLoop::Rows) : RowLoop::None;
+      auto isIndexed = [&](const Access &load) { return load.map.isFunctionOfDim(d); };
+      const bool isBatch = llvm::all_of(nest.loads, isIndexed);
+      if (isRow)
+        return {isBatch ? RowLoop::Batch : RowLoop::Rows, {}};
+      if (!isSum || withWindows)
+        return {};
+      if (isBatch)
+        return {RowLoop::Batch, {}};
+      const auto *operand =
+          llvm::find_if(nest.loads, [&](const Access &load) { return !isWritten(load.memref) && isIndexed(load); });
+      return operand == nest.loads.end() ? RowLoop{} : RowLoop{RowLoop::Columns, operand->memref};
     }
     auto *position = llvm::find_if(read->map.getResults(), [&](AffineExpr index) { return index.isFunctionOfDim(d); });
     if (position == read->map.getResults().end())
-      return RowLoop::None;
+      return {};
     // On to the nest that wrote it, in its own loop over the same dimension.
     std::optional<unsigned> loop;
     while (at > 0 && !loop) {
@@ -262,19 +282,47 @@ static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
             loop = e;
     }
     if (!loop)
-      return RowLoop::Rows;
+      return {RowLoop::Rows, {}};
     d = *loop;
   }
+}
+
+/// Whether the last sum of the range reads what another nest of it computes.
+static bool lastSumReadsRange(const NestRange &range) {
+  const auto *sum = llvm::find_if(llvm::reverse(range.analysed), sumsUp).base();
+  if (sum == range.analysed.begin())
+    return false;
+  --sum;
+  return llvm::any_of(sum->loads, [&](const Access &load) {
+    return llvm::is_contained(range.between, load.memref) &&
+           llvm::none_of(sum->stores, [&](const Access &store) { return store.memref == load.memref; });
+  });
 }
 
 void tilewright::findCuts(NestRange &range, bool withWindows) {
   const Nest &last = range.analysed.back();
   SmallVector<unsigned, 4> batch, rows;
-  for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d)
-    if (RowLoop kind = rowLoopOf(range, d, withWindows);
-        kind != RowLoop::None && (withWindows || last.tripCounts[d] != 1))
-      (kind == RowLoop::Batch ? batch : rows).push_back(d);
+  SmallVector<std::pair<unsigned, Value>, 4> columns;
+  for (unsigned d = 0; d < last.depth() && isParallelLoop(last.loops[d]); ++d) {
+    RowLoop loop = rowLoopOf(range, d, withWindows);
+    if (loop.kind == RowLoop::None || (!withWindows && last.tripCounts[d] == 1))
+      continue;
+    if (loop.kind == RowLoop::Columns)
+      columns.push_back({d, loop.operand});
+    else
+      (loop.kind == RowLoop::Batch ? batch : rows).push_back(d);
+  }
   range.hasRows = !rows.empty();
+  if (!withWindows && rows.empty() && !columns.empty() && !lastSumReadsRange(range)) {
+    const Value ofRows = columns.front().second;
+    for (auto [d, operand] : columns)
+      if (operand == ofRows)
+        rows.push_back(d);
+    llvm::erase_if(columns, [&](auto &each) { return each.second == ofRows; });
+    range.hasRows = range.sharesRows = true;
+  }
+  if (!withWindows && columns.size() == 1)
+    range.columns = columns.front().first;
   if (rows.empty() && !withWindows) {
     int64_t uncut = -int64_t(batch.size());
     for (unsigned d = 0; d < last.depth(); ++d)

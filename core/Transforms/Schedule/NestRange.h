@@ -31,11 +31,19 @@ namespace tilewright {
 struct Tiling {
   unsigned loop = 0;
   int64_t tile = 1;
-  int64_t step = 0;  // iterations of the reductions that are one step; 0: all of them
-  int64_t parts = 1; // of the reductions, that tiles of their own compute
-  int64_t bytes = 0; // of a tile's part of the arrays between the nests
+  int64_t columns = 0; // of `NestRange::columns`; 0: all of them
+  int64_t step = 0;    // iterations of the reductions that are one step; 0: all of them
+  int64_t parts = 1;   // of the reductions, that tiles of their own compute
+  int64_t sweeps = 1;  // loops over steps, one after the other
+  int64_t bytes = 0;   // of a tile's part of the arrays between the nests
   double seconds = 0;
   llvm::SmallVector<mlir::Value> placed; // other arrays that tiles have a part of in the scratchpad
+
+  /// Whether `other` differs in its steps alone.
+  bool hasTilesOf(const Tiling &other) const {
+    return loop == other.loop && tile == other.tile && columns == other.columns && parts == other.parts &&
+           sweeps == other.sweeps;
+  }
 };
 
 /// A range of nests of one block.
@@ -47,7 +55,10 @@ struct NestRange {
   double apart = 0, contractions = 0;     // seconds; of them, of contractions
   llvm::SmallVector<unsigned, 4> cuts;    // loops of the last nest that tiles may cut, from the outside
   bool hasRows = true;                    // the last of them are rows; else each tile has one
-  bool hasMasks = false;                  // of numbers of iterations
+  std::optional<unsigned> columns;        // its loop over the columns of the last sum, where tiles may cut that, too
+  bool sharesRows = false; // what the last sum reads lies before the range: tiles of columns compute little twice
+  bool lacksUnit = false;  // to compute its contractions, whatever its tiles are
+  bool hasMasks = false;   // of numbers of iterations
   llvm::SmallVector<double, 4>
       handedOn; // bytes of the arrays between that contractions read or write, for each of them
   std::optional<Tiling> best;
@@ -81,7 +92,8 @@ llvm::SmallVector<mlir::affine::AffineForOp> withEarlyResults(llvm::ArrayRef<mli
 /// that the last sum of the range reads (heads) come before those that index only what lies between (rows). That sum is
 /// in the last nest, or in one whose result that reads element by element.
 /// `withWindows`: neighbouring rows may read the same elements. Without, where there are no rows, the loops that cut
-/// the last nest down to one loop of columns: tiles of one row (`NestRange::hasRows`).
+/// the last nest down to one loop of columns: tiles of one row (`NestRange::hasRows`). Of a last sum that reads nothing
+/// of the range, as of two products of one operand, the rows are what the outermost loop of the last nest indexes.
 void findCuts(NestRange &range, bool withWindows);
 
 /// Iterations of the longest loop that a nest of the range sums over.

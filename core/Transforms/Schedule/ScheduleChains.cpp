@@ -64,6 +64,11 @@ using namespace tilewright;
 static constexpr double leastGain = 0.08;
 /// Nests of a range.
 static constexpr size_t mostNests = 24;
+/// Iterations of a step with which tiles of blocks are compared; how many tiles are looked at with other steps, and how
+/// much these may change the time.
+static constexpr int64_t usualStep = 64;
+static constexpr size_t mostTilesWithSteps = 3;
+static constexpr double mostOfSteps = 1.25;
 
 namespace {
 /// Nests that run together, and how often.
@@ -72,10 +77,14 @@ struct WeightedGroup {
   TileRuns runs;
 };
 
+/// Whether tiles of a range can be written, and computed.
+enum class TileForm { None, NoUnit, Some };
+
 class ChainScheduler {
 public:
   ChainScheduler(func::FuncOp kernel, const TargetDescription &chip)
-      : kernel(kernel), times(chip), level(*chip.graph().parallelLevel()), near(chip.graph().threadMemory()) {
+      : kernel(kernel), times(chip), level(*chip.graph().parallelLevel()),
+        freedom(NumericFreedom::of(Settings::of(kernel))), near(chip.graph().threadMemory()) {
     Settings settings = Settings::of(kernel);
     times.options.threads = times.cores ? times.cores->cores : settings.threads;
     times.options.mayReassociate = settings.mayReassociate();
@@ -87,12 +96,15 @@ private:
   bool isAssumed() const { return !originals.empty(); }
   bool runSegment(ArrayRef<AffineForOp> nests, bool isLast);
   void price(NestRange &range) const;
-  bool secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const;
+  double price(NestRange &range, std::vector<Tiling> tilings) const;
+  bool priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) const;
+  TileForm secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const;
   double secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
                          AffineForOp innermost) const;
   std::optional<double> secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const;
-  bool mayGain(const NestRange &range, double apart, int64_t contractions) const;
-  bool secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const;
+  bool mayGain(const NestRange &range, double apart, int64_t contractions);
+  bool isForUnits(const NestRange &range);
+  TileForm secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const;
   double secondsBehind(tile::ParallelOp tiles) const;
   tile::ScheduleAttr scheduleOfParts(Operation *first, size_t count, const Tiling &tiling, std::string &reason) const;
   SmallVector<AffineForOp> originalsOf(ArrayRef<AffineForOp> nests) const;
@@ -103,24 +115,23 @@ private:
   func::FuncOp kernel;
   NestTimes times;
   const Level &level;
-  llvm::DenseMap<Operation *, AffineForOp> originals; // of nests with assumed sizes
+  NumericFreedom freedom;
+  llvm::DenseMap<Operation *, AffineForOp> originals;      // of nests with assumed sizes
+  llvm::DenseMap<Operation *, llvm::SmallBitVector> units; // of the chip, those that take a nest's elements
   const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
 };
 } // namespace
 
-/// The time of tiles that subgroups of blocks compute on fragments, infinite where these tiles do not; false where no
-/// unit computes any.
-bool ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const {
+/// The time of tiles that subgroups of blocks compute on fragments, infinite where these tiles do not.
+TileForm ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const {
   seconds = std::numeric_limits<double>::infinity();
   FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
   if (failed(program))
-    return true;
-  NumericFreedom freedom;
-  freedom.mayReassociate = times.options.mayReassociate;
+    return TileForm::Some;
   auto plan = planTileProgram(*program, tilewright::tilesOf(tiles), times.chip, *times.blocks, freedom, reason);
   if (plan)
     seconds = plan->seconds;
-  return plan || hasUnit(*program, times.chip, *times.blocks, freedom);
+  return plan || hasUnit(*program, times.chip, *times.blocks, freedom) ? TileForm::Some : TileForm::NoUnit;
 }
 
 tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tiling &tiling) const {
@@ -143,9 +154,11 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
   for (unsigned d = 0; d <= tiling.loop; ++d)
     loops.push_back(tile::TiledLoopAttr::get(context(), first + range.cuts[d], d < tiling.loop ? 1 : tiling.tile,
                                              times.blocks || d == spread));
+  if (tiling.columns)
+    loops.push_back(tile::TiledLoopAttr::get(context(), first + *range.columns, tiling.columns, /*spread=*/true));
   if (times.blocks) // each block has one tile, and units' registers hold what lies between
     return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, {}, tiling.step,
-                                   tiling.parts);
+                                   tiling.parts, tiling.sweeps);
   llvm::SmallSetVector<Value, 16> arrays;
   for (AffineForOp nest : range.nests)
     accessesOf(nest, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
@@ -154,7 +167,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
     if (llvm::is_contained(range.between, array) || llvm::is_contained(tiling.placed, array))
       places.push_back(tile::PlacementAttr::get(context(), i, first + range.cuts[tiling.loop], near->name, 1));
   return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, tiling.step,
-                                 tiling.parts);
+                                 tiling.parts, tiling.sweeps);
 }
 
 /// The schedule of the parts of `count` nests from `first` on, as far as they are cut like rows are whole; null with a
@@ -191,7 +204,8 @@ tile::ScheduleAttr ChainScheduler::scheduleOfParts(Operation *first, size_t coun
   ofParts.tile = range->hasRows ? tiling.tile : 1;
   tile::ScheduleAttr schedule = scheduleOf(*range, ofParts);
   return tile::ScheduleAttr::get(context(), schedule.getLevel(), schedule.getMembers(), count, schedule.getLoops(),
-                                 schedule.getPlacements(), schedule.getStep(), schedule.getParts());
+                                 schedule.getPlacements(), schedule.getStep(), schedule.getParts(),
+                                 schedule.getSweeps());
 }
 
 /// The time of the nests behind `tiles`.
@@ -315,9 +329,9 @@ SmallVector<AffineForOp> ChainScheduler::originalsOf(ArrayRef<AffineForOp> nests
   return llvm::map_to_vector(nests, [&](AffineForOp nest) { return isAssumed() ? originals.lookup(nest) : nest; });
 }
 
-/// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes. False where
-/// they have no such form, `tiling.seconds` infinite where they do not fit.
-bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const {
+/// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes;
+/// `tiling.seconds` is infinite where they do not fit.
+TileForm ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const {
   OpBuilder builder(context());
   Location loc = func::FuncOp(kernel).getLoc();
   OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
@@ -349,16 +363,16 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::stri
   tile::ScheduleAttr schedule =
       tiling.parts > 1 ? scheduleOfParts(first, range.nests.size(), tiling, reason) : scheduleOf(range, tiling);
   if (!schedule)
-    return false;
+    return TileForm::None;
   first->setAttr(tile::scheduleAttr, schedule);
   FailureOr<tile::ParallelOp> tiles = tileNests(first, reason);
   if (failed(tiles))
-    return false;
+    return TileForm::None;
   if (times.blocks) {
-    bool hasForm = secondsOnFragments(*tiles, tiling.seconds, reason);
+    TileForm form = secondsOnFragments(*tiles, tiling.seconds, reason);
     if (tiling.parts > 1 && std::isfinite(tiling.seconds))
       tiling.seconds += secondsBehind(*tiles);
-    return hasForm;
+    return form;
   }
   // The body of the first loop over whole tiles.
   AffineForOp innermost;
@@ -371,31 +385,83 @@ bool ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::stri
     std::optional<double> seconds = secondsInScratchpad(tiling, innermost);
     double ofBusiest = runsOf(schedule, tilesOf(range, tiling)).ofBusiest;
     tiling.seconds = seconds ? *seconds * ofBusiest : std::numeric_limits<double>::infinity();
-    return true;
+    return TileForm::Some;
   }
   tiling.seconds = secondsOnCaches(range, tiling, schedule, innermost);
-  return true;
+  return TileForm::Some;
 }
 
-void ChainScheduler::price(NestRange &range) const {
+/// Prices tiles; the time of the fastest one, infinite where none has a form.
+double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) const {
   std::optional<bool> refused; // a form, with steps or without: no other tile has another one
-  for (Tiling &tiling : tilingsOf(range, times, near, isAssumed())) {
+  double fastest = std::numeric_limits<double>::infinity();
+  for (Tiling &tiling : tilings) {
     bool hasSteps = tiling.step > 0;
     if (refused && *refused == hasSteps)
       continue;
     std::string reason;
-    bool hasForm = secondsOf(range, tiling, reason);
-    if (!hasForm)
+    const TileForm form = secondsOf(range, tiling, reason);
+    range.lacksUnit |= form == TileForm::NoUnit;
+    if (form != TileForm::Some)
       refused = hasSteps;
-    if (!hasForm || !std::isfinite(tiling.seconds)) {
+    if (form != TileForm::Some || !std::isfinite(tiling.seconds)) {
       if (!reason.empty() && !llvm::is_contained(range.refusals, reason))
         range.refusals.push_back(reason);
+      else if (!reason.empty())
+        refused = hasSteps; // what says no size is so of the others, too
       continue;
     }
     range.considered.push_back(tiling);
+    fastest = std::min(fastest, tiling.seconds);
     if (tiling.seconds < (1 - leastGain) * range.apart && (!range.best || tiling.seconds < range.best->seconds))
       range.best = tiling;
   }
+  return fastest;
+}
+
+/// Prices tiles of blocks: all with steps of a usual size, then other steps of the fastest ones, if any is near enough.
+/// False where none has a form.
+bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) const {
+  auto distance = [](const Tiling &tiling) { return std::abs(std::log2(double(tiling.step) / usualStep)); };
+  std::vector<Tiling> usual;
+  for (const Tiling &tiling : tilings) {
+    auto same = llvm::find_if(usual, [&](const Tiling &each) { return each.hasTilesOf(tiling); });
+    if (same == usual.end())
+      usual.push_back(tiling);
+    else if (distance(tiling) < distance(*same))
+      *same = tiling;
+  }
+  const size_t before = range.considered.size();
+  const double fastest = price(range, usual);
+  if (!std::isfinite(fastest))
+    return false;
+  if (fastest > mostOfSteps * range.apart)
+    return true;
+  SmallVector<Tiling> best(ArrayRef(range.considered).drop_front(before));
+  llvm::stable_sort(best, [](const Tiling &a, const Tiling &b) { return a.seconds < b.seconds; });
+  best.truncate(std::min(best.size(), mostTilesWithSteps));
+  std::vector<Tiling> others;
+  for (const Tiling &tiling : tilings)
+    if (llvm::any_of(best, [&](const Tiling &each) { return each.hasTilesOf(tiling) && each.step != tiling.step; }))
+      others.push_back(tiling);
+  price(range, others);
+  return true;
+}
+
+/// Prices tiles that sum in one sweep, and, where blocks have none of this form, in two: the second one reads again
+/// what the first one has summed up.
+void ChainScheduler::price(NestRange &range) const {
+  std::vector<Tiling> tilings = tilingsOf(range, times, near, isAssumed());
+  if (!times.blocks) {
+    price(range, tilings);
+    return;
+  }
+  if (priceBlocks(range, tilings) || range.lacksUnit)
+    return;
+  llvm::erase_if(tilings, [](const Tiling &tiling) { return tiling.parts > 1; });
+  for (Tiling &tiling : tilings)
+    tiling.sweeps = 2;
+  priceBlocks(range, tilings);
 }
 
 /// Brings `nests`, all those of a segment, into their order; what computes nothing comes before them.
@@ -435,8 +501,10 @@ void ChainScheduler::record(const NestRange &range) const {
     auto describe = [&](const Tiling &tiling) {
       return llvm::json::Object{{"loop", int64_t(range.cuts[tiling.loop])},
                                 {"tile", tiling.tile},
+                                {"columns", tiling.columns},
                                 {"step", tiling.step},
                                 {"parts", tiling.parts},
+                                {"sweeps", tiling.sweeps},
                                 {"bytes", tiling.bytes},
                                 {"seconds", tiling.seconds}};
     };
@@ -470,10 +538,29 @@ static void addContractions(NestRange &range, ArrayRef<NestGroup> groups) {
   }
 }
 
+/// Whether a unit of subgroups computes all contractions of the range.
+bool ChainScheduler::isForUnits(const NestRange &range) {
+  const ArrayRef<MatrixUnit> all = times.chip.units();
+  llvm::SmallBitVector common(all.size(), true);
+  for (auto [root, nest] : llvm::zip(range.nests, range.analysed)) {
+    auto [entry, isNew] = units.try_emplace(root, all.size(), true);
+    if (isNew)
+      if (FailureOr<Contraction> sum = recognizeContraction(nest); succeeded(sum)) {
+        Contraction turned = *sum;
+        std::swap(turned.a, turned.b);
+        for (auto [i, unit] : llvm::enumerate(all))
+          entry->second[i] = computesOnLanes(unit, *sum, *times.blocks, freedom) ||
+                             computesOnLanes(unit, turned, *times.blocks, freedom);
+      }
+    common &= entry->second;
+  }
+  return common.any();
+}
+
 /// Whether tiles of the range can save enough of `apart`.
-bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contractions) const {
-  if (times.blocks) // an array between two contractions, which fragments keep
-    return contractions > 1;
+bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contractions) {
+  if (times.blocks) // arrays between the nests, which fragments keep, and launches
+    return isForUnits(range);
   if (range.hasMasks && !times.cores) // steps leave out what is masked
     return contractions > 1;
   // What fits a cache whole stays there, and at most its way out and in again is saved.

@@ -21,6 +21,8 @@ using namespace tilewright;
 static constexpr size_t mostTiles = 6;
 /// Rows of a block, and iterations of a step of its sums.
 static constexpr int64_t fewestRows = 16, mostRows = 256, shortestStep = 16, longestStep = 128;
+/// Columns of a block that does not compute all of them.
+static constexpr int64_t fewestColumns = 64, mostColumns = 256;
 /// Parts of a sum, all of which each element of a result reads.
 static constexpr int64_t mostParts = 32;
 
@@ -30,6 +32,8 @@ SmallVector<int64_t> tilewright::tilesOf(const NestRange &range, const Tiling &t
   SmallVector<int64_t> counts;
   for (unsigned d = 0; d <= tiling.loop; ++d)
     counts.push_back(llvm::divideCeil(*last.tripCounts[range.cuts[d]], d < tiling.loop ? 1 : tiling.tile));
+  if (tiling.columns)
+    counts.push_back(llvm::divideCeil(*last.tripCounts[*range.columns], tiling.columns));
   return counts;
 }
 
@@ -42,6 +46,8 @@ static std::vector<Tiling> tilingsInParts(const NestRange &range, const NestTime
   if (rows > fewestRows)
     return result;
   for (const Tiling &tiling : whole) {
+    if (tiling.columns)
+      continue;
     int64_t tiles = 1;
     for (int64_t count : tilesOf(range, tiling))
       tiles *= count;
@@ -63,11 +69,18 @@ static std::vector<Tiling> tilingsOfBlocks(const NestRange &range, const NestTim
     return result;
   int64_t longest = longestSum(range.analysed), rows = range.hasRows ? *last.tripCounts[range.cuts.back()] : 1;
   const bool rowsDivide = rows % fewestRows == 0 || rows == 1, stepsDivide = longest % shortestStep == 0;
+  // Columns are cut where they have to be, or where blocks of some columns compute nothing but products twice.
+  SmallVector<int64_t> columns{0};
+  if (const int64_t all = range.columns ? *last.tripCounts[*range.columns] : 0; range.sharesRows || all > mostColumns)
+    for (int64_t tile = fewestColumns; tile <= mostColumns && tile < all; tile *= 2)
+      if (all % fewestColumns != 0 || all % tile == 0)
+        columns.push_back(tile);
   for (int64_t tile = rows == 1 ? 1 : fewestRows; tile <= mostRows && (tile == fewestRows || tile < 2 * rows);
        tile *= 2)
     for (int64_t step = shortestStep; step <= longestStep && step < longest; step *= 2)
       if ((!rowsDivide || rows % tile == 0) && (!stepsDivide || longest % step == 0))
-        result.push_back({unsigned(range.cuts.size() - 1), tile, step, 1, 0, 0, {}});
+        for (int64_t each : columns)
+          result.push_back({unsigned(range.cuts.size() - 1), tile, each, step, 1, 1, 0, 0, {}});
   if (isAssumed)
     return result;
   std::vector<Tiling> inParts = tilingsInParts(range, times, result);
@@ -94,7 +107,7 @@ static std::vector<Tiling> tilingsInSteps(const NestRange &range, const NestTime
     for (int64_t step = longestStep / 2; step <= 2 * longestStep && step < longest; step *= 2) {
       double bytes = ofRow * double(tile) * double(step) / double(longest);
       if (bytes <= double(near->bytes) / 2 && (result.empty() || result.back().tile <= tile))
-        result.push_back({unsigned(range.cuts.size() - 1), tile, step, 1, int64_t(bytes), 0, {}});
+        result.push_back({unsigned(range.cuts.size() - 1), tile, 0, step, 1, 1, int64_t(bytes), 0, {}});
     }
   return result;
 }
@@ -116,7 +129,7 @@ std::vector<Tiling> tilewright::tilingsOf(const NestRange &range, const NestTime
     for (int64_t tile = 1; tile < trips || (tile == trips && i > 0); tile *= 2) {
       double bytes = double(range.bytes) / iterations * double(tile) / double(trips);
       if (bytes >= least && bytes <= most)
-        result.push_back({unsigned(i), tile, 0, 1, int64_t(bytes), 0, {}});
+        result.push_back({unsigned(i), tile, 0, 0, 1, 1, int64_t(bytes), 0, {}});
     }
     iterations *= double(trips);
   }

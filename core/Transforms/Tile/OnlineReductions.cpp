@@ -426,29 +426,71 @@ static void record(const DependentReductions &chain, int64_t step, Location loc)
                               {"choice", llvm::json::Object{{"step", step}, {"states", std::move(states)}}}});
 }
 
-LogicalResult tilewright::stepReductions(ArrayRef<Operation *> ops, int64_t step,
+/// The chain of `ops`; null with a reason where steps cannot compute it.
+static std::unique_ptr<DependentReductions>
+chainOf(ArrayRef<Operation *> ops, llvm::function_ref<bool(Operation *)> isInside, bool mayBeOne, std::string &reason) {
+  const bool mayReassociate = Settings::of(ops.front()).mayReassociate();
+  auto chain = DependentReductions::find(ops, isInside, mayReassociate, reason, mayBeOne);
+  if (!chain)
+    return nullptr;
+  bool counts = !chain->means.empty() || llvm::any_of(chain->statements, [](const ReductionStatement &s) {
+    return s.isState && llvm::any_of(s.pairs, [](const SeparablePair &pair) { return !pair.g; });
+  });
+  if (counts && chain->loops[chain->common].bound) {
+    reason = "how many elements a sum has that a mean or a constant is part of is not known";
+    return nullptr;
+  }
+  return chain;
+}
+
+using Chains = SmallVector<std::unique_ptr<DependentReductions>, 2>;
+
+/// The chains of two sweeps: `ops` up to the first place where both parts are chains, and the others.
+static Chains twoSweepsOf(ArrayRef<Operation *> ops, llvm::function_ref<bool(Operation *)> isInside,
+                          std::string &reason) {
+  auto partOf = [&](ArrayRef<Operation *> part) {
+    auto isInPart = [&](Operation *op) {
+      auto isAround = [&](Operation *each) { return each->isAncestor(op); };
+      return llvm::any_of(part, isAround) || (isInside(op) && llvm::none_of(ops, isAround));
+    };
+    return chainOf(part, isInPart, /*mayBeOne=*/true, reason);
+  };
+  for (size_t cut = 1; cut < ops.size(); ++cut)
+    if (auto first = partOf(ops.take_front(cut)))
+      if (auto second = partOf(ops.drop_front(cut))) {
+        Chains chains;
+        chains.push_back(std::move(first));
+        chains.push_back(std::move(second));
+        return chains;
+      }
+  return {};
+}
+
+LogicalResult tilewright::stepReductions(ArrayRef<Operation *> ops, int64_t step, int64_t sweeps,
                                          llvm::function_ref<bool(Operation *)> isInside, OpBuilder buffers,
                                          std::string &reason) {
   if (ops.empty()) {
     reason = "there are no nests";
     return failure();
   }
-  bool mayReassociate = Settings::of(ops.front()).mayReassociate();
-  std::unique_ptr<DependentReductions> chain = DependentReductions::find(ops, isInside, mayReassociate, reason);
-  if (!chain)
-    return failure();
-  bool counts = !chain->means.empty() || llvm::any_of(chain->statements, [](const ReductionStatement &s) {
-    return s.isState && llvm::any_of(s.pairs, [](const SeparablePair &pair) { return !pair.g; });
-  });
-  if (counts && chain->loops[chain->common].bound) {
-    reason = "how many elements a sum has that a mean or a constant is part of is not known";
-    return failure();
+  Chains chains;
+  if (sweeps == 1) {
+    if (auto chain = chainOf(ops, isInside, /*mayBeOne=*/false, reason))
+      chains.push_back(std::move(chain));
+  } else if (sweeps == 2) {
+    chains = twoSweepsOf(ops, isInside, reason);
+  } else {
+    reason = "there are " + std::to_string(sweeps) + " sweeps, and two are the most";
   }
-  if (ops.front()->getParentOfType<ModuleOp>()) // no trial of a schedule
-    record(*chain, step, ops.front()->getLoc());
+  if (chains.empty())
+    return failure();
   OpBuilder builder(ops.back());
   builder.setInsertionPointAfter(ops.back());
-  StepWriter(*chain, step, buffers).write(builder);
+  for (const auto &chain : chains) {
+    if (ops.front()->getParentOfType<ModuleOp>()) // no trial of a schedule
+      record(*chain, step, ops.front()->getLoc());
+    StepWriter(*chain, step, buffers).write(builder);
+  }
   for (Operation *op : llvm::reverse(ops))
     if (isa<AffineForOp, AffineStoreOp>(op) || (isMemoryEffectFree(op) && op->use_empty()) ||
         (isa<AffineLoadOp>(op) && op->use_empty()))

@@ -42,9 +42,16 @@ inline constexpr int64_t stepLoop = -2;
 
 /// Rewrites `ops`, neighbouring nests or single stores of one block, in steps of `step` iterations of the dimension
 /// that their reductions have in common; a remainder is a smaller step after the loop. `isInside`: operations whose
-/// accesses to arrays of the nests do not count as uses of them; `buffers`: where arrays are allocated. Failure with a
-/// reason, and nothing changed, where they cannot be computed so.
-mlir::LogicalResult stepReductions(llvm::ArrayRef<mlir::Operation *> ops, int64_t step,
+/// accesses to arrays of the nests do not count as uses of them; `buffers`: where arrays are allocated. With 2 `sweeps`
+/// there are two such loops: the nests up to a sum and those behind it, as of a mean that is subtracted before the
+/// difference is rounded, so that no other order of sums is the same.
+///
+///   s = 0; s += x x               for each step { s += x x }
+///   y = f16(x / s)           ->   for each step { y = f16(x / s);  o += y w }
+///   o = 0; o += y w
+///
+/// Failure with a reason, and nothing changed, where they cannot be computed so.
+mlir::LogicalResult stepReductions(llvm::ArrayRef<mlir::Operation *> ops, int64_t step, int64_t sweeps,
                                    llvm::function_ref<bool(mlir::Operation *)> isInside, mlir::OpBuilder buffers,
                                    std::string &reason);
 

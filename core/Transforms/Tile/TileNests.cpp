@@ -326,8 +326,8 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
     SmallVector<Operation *> ops;
     for (Operation &op : tile->without_terminator())
       ops.push_back(&op);
-    if (failed(stepReductions(ops, schedule.getStep(), isInside, OpBuilder::atBlockBegin(&parallel.getBody().front()),
-                              reason)))
+    if (failed(stepReductions(ops, schedule.getStep(), schedule.getSweeps(), isInside,
+                              OpBuilder::atBlockBegin(&parallel.getBody().front()), reason)))
       return failure();
   }
   SmallVector<Value> after = arraysOf(parallel);
@@ -337,9 +337,7 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
       if (auto found = llvm::find(after, before[each.getArray()]); found != after.end())
         placements.push_back(tile::PlacementAttr::get(parallel.getContext(), found - after.begin(), each.getAt(),
                                                       each.getMemory(), each.getStages()));
-  parallel.setScheduleAttr(tile::ScheduleAttr::get(schedule.getContext(), schedule.getLevel(), schedule.getMembers(),
-                                                   schedule.getOps(), schedule.getLoops(), placements,
-                                                   schedule.getStep(), schedule.getParts()));
+  parallel.setScheduleAttr(schedule.withPlacements(placements));
   return success();
 }
 

@@ -30,37 +30,41 @@ bool TileProgramWriter::isInvariant(const TileStatement &statement, AffineForOp 
   });
 }
 
-/// Makes the buffer for the columns of a contraction.
-void TileProgramWriter::stage(const TileStatement &statement, int64_t stages) {
-  const StagedTile &tile = p.staged.find(rootOf(statement))->second;
-  if (program.firstWithColumnsOf(rootOf(statement)) != rootOf(statement))
+/// Makes the buffer of a side, where no contraction before reads the same.
+void TileProgramWriter::stage(Side side, int64_t stages) {
+  const auto &[statement, isRows] = side;
+  Operation *root = rootOf(*statement);
+  if (firstWith(side) != root)
     return;
-  Staged &own = staged[rootOf(statement)];
+  Staged &own = staged[{root, isRows}];
   own.stages = stages;
-  own.operand = std::make_unique<ContractionOperand>(statement.ofColumns());
-  own.buffer = std::make_unique<StagedBuffer>(*own.operand, tile, p.transposed, *statement.col, statement.k,
-                                              p.stagedColumns(statement), p.stagedDepth(statement));
+  own.operand = std::make_unique<ContractionOperand>(isRows ? statement->ofRows() : statement->ofColumns());
+  const StagedTile &tile = (isRows ? p.stagedRows : p.staged).find(root)->second;
+  own.buffer = std::make_unique<StagedBuffer>(
+      *own.operand, tile, isRows != p.transposed, isRows ? *statement->row : *statement->col, statement->k,
+      isRows ? p.rowsOfStage() : p.stagedColumns(*statement), p.stagedDepth(*statement));
   OpBuilder before(behind);
   own.buffer->allocate(before, loc, stages, hierarchy.scratchpad);
 }
 
-/// Copies the columns of a contraction, of the step that comes `distance` after `from`; without steps those that there
-/// are.
-SmallVector<Value> TileProgramWriter::copy(const TileStatement &statement, const StepRange *steps, Value from,
-                                           int64_t distance) {
+/// Copies a side of the step that comes `distance` after `from`; without steps what there is.
+SmallVector<Value> TileProgramWriter::copy(Side side, const StepRange *steps, Value from, int64_t distance) {
+  const auto &[statement, isRows] = side;
   AffineForOp loop = steps ? steps->loop : AffineForOp();
-  Staged &own = stagedOf(statement);
+  Staged &own = stagedOf(side);
   {
     IRMapping before(values);
     if (loop)
       values.map(loop.getInductionVar(), from);
-    own.operand->access = now(statement.ofColumns().access, loop, distance);
+    own.operand->access = now((isRows ? statement->ofRows() : statement->ofColumns()).access, loop, distance);
     values = before;
   }
-  Place place(*this, statement);
+  Place place(*this, *statement);
   StagedPlace at{constant(0), constant(0), constant(0)};
-  at.freeEnds = !statement.hasFewerColumns() && p.stagedColumns(statement) == statement.columns();
-  at.kEnds = !statement.hasFewerSummands() && p.stagedDepth(statement) == statement.depth();
+  const int64_t free = isRows ? statement->rows() : statement->columns();
+  at.freeEnds = !(isRows ? statement->hasFewerRows() : statement->hasFewerColumns()) &&
+                (isRows ? p.rowsOfStage() : p.stagedColumns(*statement)) == free;
+  at.kEnds = !statement->hasFewerSummands() && p.stagedDepth(*statement) == statement->depth();
   if (loop) {
     AffineExpr number = place.space.define(from) + distance;
     at.stage = number % own.stages;
@@ -70,9 +74,9 @@ SmallVector<Value> TileProgramWriter::copy(const TileStatement &statement, const
     bool isThere = from == step && distance == 0;
     if (!isThere && (from == step || distance >= count.value_or(0))) { // nothing comes behind the last step
       AffineExpr end = count ? constant(loop.getConstantUpperBound()) : place.space.define(steps->end);
-      bool isAlongFree = at.freeEnds; // else that says how many columns there are
+      bool isAlongFree = at.freeEnds; // else that says how many there are
       (isAlongFree ? at.freeEnds : at.kEnds) = false;
-      (isAlongFree ? at.freeLeft : at.kLeft) = (end - number) * (isAlongFree ? statement.columns() : statement.depth());
+      (isAlongFree ? at.freeLeft : at.kLeft) = (end - number) * (isAlongFree ? free : statement->depth());
     }
   }
   SmallVector<Value> tokens;
@@ -91,19 +95,31 @@ SmallVector<const TileStatement *> TileProgramWriter::contractionsOf(Block &bloc
 }
 
 void TileProgramWriter::contraction(const TileStatement &statement) {
-  Staged &own = stagedOf(statement);
-  Fragments rows = rowsOf(statement);
+  const bool rowsMove = program.rowsMove(rootOf(statement));
+  Staged &own = stagedOf({&statement}), *ofRows = rowsMove ? &stagedOf({&statement, /*isRows=*/true}) : nullptr;
+  Fragments rows = rowsMove ? Fragments() : rowsOf(statement);
   Fragments &sums = held[statement.sum->c.memref];
-  tile::FragmentType type = operandType(p.transposed ? unit.a : unit.b, statement.ofColumns());
-  int64_t depth = p.depthOf(statement), along = p.unitsOf(statement);
+  const tile::FragmentType type = operandType(p.transposed ? unit.a : unit.b, statement.ofColumns());
+  const tile::FragmentType rowType = operandType(p.transposed ? unit.b : unit.a, statement.ofRows());
+  const int64_t depth = p.depthOf(statement), along = p.unitsOf(statement), together = p.columnsTogether(along);
   auto name = builder.getStringAttr(unit.name);
-  const int64_t together = p.columnsTogether(along);
-  for (int64_t k = 0; k < depth; ++k)
+  auto stageOf = [&](const Staged &buffer, Place &place) {
+    return buffer.stages > 1 ? place.space.define(step) % buffer.stages : constant(0);
+  };
+  for (int64_t k = 0; k < depth; ++k) {
+    Fragments mine;
+    for (int64_t row = 0; row < p.unitRows; ++row)
+      if (ofRows) {
+        Place place(*this, statement);
+        mine.push_back(ofRows->buffer->load(place.space, rowType, stageOf(*ofRows, place),
+                                            place.firstRow + row * p.rowsOfUnit(), constant(k * unit.k)));
+      } else {
+        mine.push_back(rows[row * depth + k]);
+      }
     for (int64_t first = 0; first < along; first += together) {
       Place place(*this, statement);
-      AffineExpr stage = own.stages > 1 ? place.space.define(step) % own.stages : constant(0);
-      Value loaded = own.buffer->load(place.space, together == 1 ? type : tile::JoinOp::typeOf(type, together), stage,
-                                      constant(first * p.columnsOfUnit()), constant(k * unit.k));
+      Value loaded = own.buffer->load(place.space, together == 1 ? type : tile::JoinOp::typeOf(type, together),
+                                      stageOf(own, place), constant(first * p.columnsOfUnit()), constant(k * unit.k));
       Fragments others{loaded};
       if (together > 1)
         others = llvm::to_vector_of<Value>(
@@ -111,11 +127,11 @@ void TileProgramWriter::contraction(const TileStatement &statement) {
       for (auto [i, other] : llvm::enumerate(others))
         for (int64_t row = 0; row < p.unitRows; ++row) {
           Value &sum = sums[row * along + first + int64_t(i)];
-          Value mine = rows[row * depth + k];
-          sum = tile::MmaOp::create(builder, loc, sum.getType(), p.transposed ? other : mine,
-                                    p.transposed ? mine : other, sum, name);
+          sum = tile::MmaOp::create(builder, loc, sum.getType(), p.transposed ? other : mine[row],
+                                    p.transposed ? mine[row] : other, sum, name);
         }
     }
+  }
 }
 
 void TileProgramWriter::statement(const TileStatement &statement) {
@@ -156,19 +172,34 @@ Value TileProgramWriter::boundOf(AffineForOp loop, bool isLower) {
   return AffineMinOp::create(builder, loc, map, operands);
 }
 
-/// The steps of `loop`: copies run ahead of the products by all stages but the one that is read.
+/// Loads of nests in `loop` that run one step ahead.
+SmallVector<std::pair<const TileStatement *, const Access *>> TileProgramWriter::loadsAheadOf(AffineForOp loop) const {
+  for (const TileSteps &steps : program.steps)
+    if (steps.loop == loop && p.loadsAheadIn(steps))
+      return program.loadsOfSteps(loop);
+  return {};
+}
+
+/// The steps of `loop`: copies run ahead of the products by all stages but the one that is read, loads by one step.
 void TileProgramWriter::steps(AffineForOp loop) {
   const int64_t most = mostTrips(loop).value_or(2), stages = most > 1 ? p.stages : 1, ahead = stages - 1;
   const StepRange range{loop, boundOf(loop, /*isLower=*/true), boundOf(loop, /*isLower=*/false)};
-  SmallVector<const TileStatement *> moving;
+  SmallVector<Side> moving; // each buffer once
   SmallVector<Value> fixed;
-  for (const TileStatement *each : contractionsOf(*loop.getBody())) {
-    bool moves = llvm::is_contained(each->ofColumns().access.symbols, loop.getInductionVar());
-    stage(*each, moves ? stages : 1);
+  auto add = [&](Side side, bool moves) {
+    stage(side, moves ? stages : 1);
+    Operation *first = firstWith(side);
+    if (first != rootOf(*side.statement) && first->getParentOp() == loop)
+      return;
     if (moves)
-      moving.push_back(each);
+      moving.push_back(side);
     else
-      llvm::append_range(fixed, copy(*each, nullptr, {}, 0));
+      llvm::append_range(fixed, copy(side, nullptr, {}, 0));
+  };
+  for (const TileStatement *each : contractionsOf(*loop.getBody())) {
+    add({each}, llvm::is_contained(each->ofColumns().access.symbols, loop.getInductionVar()));
+    if (program.rowsMove(rootOf(*each)))
+      add({each, /*isRows=*/true}, /*moves=*/true);
     if (!isInvariant(*each, loop))
       continue;
     // Steps before may have read the same rows.
@@ -183,16 +214,34 @@ void TileProgramWriter::steps(AffineForOp loop) {
   SmallVector<Value> arrays = handedOn(loop), carried;
   for (Value memref : arrays)
     llvm::append_range(carried, held[memref]);
+  // Behind the last step they load what they have already.
+  auto loads = loadsAheadOf(loop);
+  auto loadAt = [&](Value at, SmallVectorImpl<Value> &into) {
+    values.map(loop.getInductionVar(), at);
+    for (auto [statement, load] : loads)
+      llvm::append_range(into, loaded(*statement, *load));
+  };
+  if (!loads.empty())
+    loadAt(range.first, carried);
   const size_t sums = carried.size();
   for (int64_t first = 0; first < ahead; ++first)
-    for (const TileStatement *each : moving)
-      llvm::append_range(carried, copy(*each, &range, range.first, first));
+    for (Side each : moving)
+      llvm::append_range(carried, copy(each, &range, range.first, first));
   const size_t each = ahead ? (carried.size() - sums) / ahead : 0; // tokens of a step
   auto take = [&](ValueRange given) {
     for (Value memref : arrays) {
       Fragments &own = held[memref];
       own = llvm::to_vector(given.take_front(own.size()));
       given = given.drop_front(own.size());
+    }
+    for (auto [statement, load] : loads) {
+      const int64_t count = p.unitRows * (statement->col ? p.unitsOf(*statement) : 1);
+      const Fragments own = llvm::to_vector(given.take_front(count));
+      given = given.drop_front(count);
+      for (const auto &[op, other] : program.statements)
+        for (const Access &same : other.nest.loads)
+          if (op->getBlock() == loop.getBody() && TileProgram::readSame(*statement, *load, other, same))
+            loadedAhead[same.op] = own;
     }
   };
   auto mapped = [&](ValueRange operands) {
@@ -210,19 +259,29 @@ void TileProgramWriter::steps(AffineForOp loop) {
     if (each)
       tile::WaitOp::create(builder, loc, given.slice(sums, each));
     SmallVector<Value> next, tokens(given.drop_front(sums + each));
-    for (const TileStatement *statement : moving)
-      llvm::append_range(tokens, copy(*statement, &range, step, ahead));
+    for (Side side : moving)
+      llvm::append_range(tokens, copy(side, &range, step, ahead));
     if (!ahead && !tokens.empty())
       tile::WaitOp::create(builder, loc, std::exchange(tokens, {}));
+    SmallVector<Value> nextLoads;
+    if (!loads.empty()) {
+      AffineExpr more = builder.getAffineDimExpr(0) + 1, final = builder.getAffineSymbolExpr(0) - 1;
+      loadAt(AffineMinOp::create(builder, loc, AffineMap::get(1, 1, {more, final}, builder.getContext()),
+                                 ValueRange{step, range.end}),
+             nextLoads);
+      values.map(loop.getInductionVar(), step);
+    }
     for (Operation &op : loop.getBody()->without_terminator())
       write(op);
     for (Value memref : arrays)
       llvm::append_range(next, held[memref]);
+    llvm::append_range(next, nextLoads);
     llvm::append_range(next, tokens);
     AffineYieldOp::create(builder, loc, next);
     step = {};
   }
   take(over.getResults());
+  loadedAhead.clear();
   if (each) // nothing may be under way when the block ends
     tile::WaitOp::create(builder, loc, over.getResults().drop_front(sums));
 }
@@ -238,9 +297,9 @@ void TileProgramWriter::write(Operation &op) {
     return;
   }
   const TileStatement &own = found->second;
-  if (own.kind == TileStatement::Kind::Contraction && !staged.contains(program.firstWithColumnsOf(&op))) {
-    stage(own, 1);
-    tile::WaitOp::create(builder, loc, copy(own, nullptr, {}, 0));
+  if (own.kind == TileStatement::Kind::Contraction && !staged.contains({firstWith({&own}), false})) {
+    stage({&own}, 1);
+    tile::WaitOp::create(builder, loc, copy({&own}, nullptr, {}, 0));
   }
   statement(own);
 }

@@ -145,11 +145,23 @@ Value TileProgramWriter::withoutMissing(const TileStatement &statement, unsigned
       .getResult(0);
 }
 
+/// All fragments of a load of an array that others see, rows outermost.
+TileProgramWriter::Fragments TileProgramWriter::loaded(const TileStatement &statement, const Access &load) {
+  Type element = cast<MemRefType>(load.memref.getType()).getElementType();
+  Fragments result;
+  for (int64_t row = 0; row < p.unitRows; ++row)
+    for (int64_t column = 0, columns = statement.col ? p.unitsOf(statement) : 1; column < columns; ++column)
+      result.push_back(accessed(statement, load, typeOf(element, statement.col.has_value()), row, column, {}));
+  return result;
+}
+
 /// What a load of a statement is for the unit at `row` and `column`.
 Value TileProgramWriter::argument(const TileStatement &statement, const Access &load, int64_t row, int64_t column) {
   Type element = cast<MemRefType>(load.memref.getType()).getElementType();
   tile::FragmentType type = typeOf(element, statement.col.has_value());
   const TileArray *array = program.local(load.memref);
+  if (auto given = loadedAhead.find(load.op); given != loadedAhead.end())
+    return given->second[row * (int64_t(given->second.size()) / p.unitRows) + column];
   if (!array)
     return accessed(statement, load, type, row, column, {});
   ArrayRef<Value> fragments = held[load.memref];

@@ -19,6 +19,7 @@
 #include "core/CostModel/Schedules/TileProgramModel.h"
 #include "core/Transforms/Contraction/StagedBuffer.h"
 #include "mlir/IR/IRMapping.h"
+#include <map>
 #include <memory>
 
 namespace tilewright {
@@ -33,7 +34,12 @@ public:
 
 private:
   using Fragments = llvm::SmallVector<mlir::Value>;
-  /// Columns of a contraction that come from global memory.
+  /// The columns of a contraction, or its rows.
+  struct Side {
+    const TileStatement *statement;
+    bool isRows = false;
+  };
+  /// A side that comes from global memory.
   struct Staged {
     std::unique_ptr<ContractionOperand> operand; // as the copy that is written reads it
     std::unique_ptr<StagedBuffer> buffer;
@@ -73,6 +79,7 @@ private:
   llvm::SmallVector<mlir::Value> handedOn(mlir::affine::AffineForOp loop);
   void steps(mlir::affine::AffineForOp loop);
   void statement(const TileStatement &statement);
+  Fragments loaded(const TileStatement &statement, const Access &load);
   void map(const TileStatement &statement);
   void reduction(const TileStatement &statement);
   void contraction(const TileStatement &statement);
@@ -88,12 +95,15 @@ private:
   mlir::Value reduceColumns(mlir::Operation *how, mlir::Value fragment);
   Fragments rowsOf(const TileStatement &statement);
   bool isInvariant(const TileStatement &statement, mlir::affine::AffineForOp loop) const;
-  void stage(const TileStatement &statement, int64_t stages);
-  Staged &stagedOf(const TileStatement &statement) {
-    return staged.find(program.firstWithColumnsOf(rootOf(statement)))->second;
+  void stage(Side side, int64_t stages);
+  mlir::Operation *firstWith(Side side) const {
+    mlir::Operation *root = rootOf(*side.statement);
+    return side.isRows ? program.firstWithRowsOf(root) : program.firstWithColumnsOf(root);
   }
-  llvm::SmallVector<mlir::Value> copy(const TileStatement &statement, const StepRange *steps, mlir::Value from,
-                                      int64_t distance);
+  Staged &stagedOf(Side side) { return staged.find({firstWith(side), side.isRows})->second; }
+  llvm::SmallVector<mlir::Value> copy(Side side, const StepRange *steps, mlir::Value from, int64_t distance);
+  llvm::SmallVector<std::pair<const TileStatement *, const Access *>>
+  loadsAheadOf(mlir::affine::AffineForOp loop) const;
   mlir::Value boundOf(mlir::affine::AffineForOp loop, bool isLower);
   Number numberOf(const TileStatement &statement, mlir::Value value, int64_t row, int64_t column);
   mlir::Value accessed(const TileStatement &statement, const Access &access, tile::FragmentType type, int64_t row,
@@ -110,8 +120,10 @@ private:
   mlir::Operation *behind = nullptr; // the end of the tile's body: buffers stand there, before the loop over subgroups
   mlir::IRMapping values;            // steps
   llvm::DenseMap<mlir::Value, Fragments> held;
+  llvm::DenseMap<mlir::Operation *, Fragments> loadedAhead; // what loads of the step that is written give, by the load
   llvm::DenseMap<mlir::Operation *, Fragments> rowOperands; // loaded before the steps
-  llvm::DenseMap<mlir::Operation *, Staged> staged;
+  std::map<std::pair<mlir::Operation *, bool>, Staged>
+      staged; // by the first contraction that reads it, and whether rows
 };
 
 } // namespace tilewright

@@ -96,14 +96,14 @@ func.func private @rounds(%A: memref<256x256xf16>, %B: memref<256x256xf16>, %C: 
 
 // -----
 
-// Floats that keep their order have no slices,
+// Floats that keep their order have no slices, nor units that add several products at once,
 //
 // CHECK-LABEL: @strict_floats
 // CHECK-NOT: tile.mma
 // CHECK: affine.for
 module attributes {tilewright.target = "amd:MI300X", tilewright.fp = "strict", tilewright.force = "subgroups_k=2"} {
 func.func private @strict_floats(%A: memref<256x256xf16>, %B: memref<256x256xf16>, %C: memref<256x256xf32>) attributes {tilewright.kernel} {
-  // expected-remark@+1 {{the forced plan (subgroups_k = 2) is none that units of the chip can take}}
+  // expected-remark@+1 {{unit "amd.mfma_cdna3_16x16_f16_f32" adds several products at once, which --fp=strict forbids}}
   affine.for %i = 0 to 256 { affine.for %j = 0 to 256 { affine.for %l = 0 to 256 {
     %a = affine.load %A[%i, %l] : memref<256x256xf16>
     %b = affine.load %B[%l, %j] : memref<256x256xf16>
