@@ -12,6 +12,7 @@
 
 #include "core/Analysis/Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -48,11 +49,10 @@ FailureOr<Contraction> recognizeContraction(const Nest &nest) {
   Contraction result;
   result.nest = nest;
   result.c = nest.stores.front();
-  auto store = cast<AffineStoreOp>(result.c.op);
-  auto sum = operandsOf<arith::AddFOp, arith::AddIOp>(store.getValueToStore());
-  if (!sum || !ownDims(result.c.map))
+  Value stored = cast<AffineStoreOp>(result.c.op).getValueToStore();
+  if (!ownDims(result.c.map))
     return failure();
-  result.accumulator = store.getValueToStore().getType();
+  result.accumulator = stored.getType();
 
   // One side of the sum is the accumulator itself, the other the product.
   auto isAccumulator = [&](Value value) {
@@ -61,10 +61,17 @@ FailureOr<Contraction> recognizeContraction(const Nest &nest) {
              load.symbols == result.c.symbols && value.hasOneUse();
     });
   };
-  Value product = isAccumulator(sum->first) ? sum->second : sum->first;
-  if (product == sum->first && !isAccumulator(sum->second))
-    return failure();
-  auto factors = operandsOf<arith::MulFOp, arith::MulIOp>(product);
+  std::optional<std::pair<Value, Value>> factors;
+  if (auto fused = stored.getDefiningOp<math::FmaOp>(); fused && fused->hasOneUse()) {
+    if (!isAccumulator(fused.getC()))
+      return failure();
+    factors = {fused.getA(), fused.getB()};
+  } else if (auto sum = operandsOf<arith::AddFOp, arith::AddIOp>(stored)) {
+    Value product = isAccumulator(sum->first) ? sum->second : sum->first;
+    if (product == sum->first && !isAccumulator(sum->second))
+      return failure();
+    factors = operandsOf<arith::MulFOp, arith::MulIOp>(product);
+  }
   if (!factors)
     return failure();
   auto a = multiplicand(factors->first, nest), b = multiplicand(factors->second, nest);

@@ -28,6 +28,7 @@ Settings Settings::of(mlir::Operation *op) {
   if (auto contract = module->getAttrOfType<mlir::StringAttr>(contractAttr))
     settings.contract = llvm::StringSwitch<FloatContract>(contract.getValue())
                             .Case("strict", FloatContract::Strict)
+                            .Case("reproducible", FloatContract::Reproducible)
                             .Case("fast", FloatContract::Fast)
                             .Default(FloatContract::Default);
   return settings;

@@ -48,9 +48,10 @@ inline bool isKernel(mlir::func::FuncOp function) { return !function.isExternal(
 
 /// What may be done to floating-point arithmetic, from the least to the most.
 enum class FloatContract {
-  Strict,  ///< Each operation rounds as it is written.
-  Default, ///< Sums may be reordered, products and sums fused.
-  Fast,    ///< Operands may be rounded to the type of a matrix unit, too.
+  Strict,       ///< Each sum is added up as it is written.
+  Reproducible, ///< As Strict; sums have one order that suits all chips, and functions one form (fix-sums).
+  Default,      ///< Sums may be reordered, products and sums fused.
+  Fast,         ///< Operands may be rounded to the type of a matrix unit, too.
 };
 
 /// Whether `function` is a kernel, or one that reads at computed indices, with a body.
@@ -63,7 +64,9 @@ struct Settings {
   int64_t threads = 1; // at least 1
   FloatContract contract = FloatContract::Default;
 
-  bool mayReassociate() const { return contract != FloatContract::Strict; }
+  bool mayReassociate() const { return contract >= FloatContract::Default; }
+  /// Whether results have the same bits on all chips, for all sizes of tiles and numbers of threads.
+  bool isReproducible() const { return contract == FloatContract::Reproducible; }
   bool mayRoundOperands() const { return contract == FloatContract::Fast; }
 
   /// Those of the module that `op` is or stands in; the defaults where there is none.

@@ -50,6 +50,7 @@ void tilewright::buildAffinePipeline(OpPassManager &pm) {
   simplify();
   pm.addPass(createShareSizes());
   pm.addNestedPass<func::FuncOp>(createNormalizeNests());
+  pm.addNestedPass<func::FuncOp>(createFixSums());
   simplify();
   pm.addPass(createShareKernels());
   pm.addPass(createCheckKernels());

@@ -42,13 +42,15 @@ ProgramOptions::ProgramOptions(cl::OptionCategory &category)
     : TargetOptions(category), inputFile(cl::Positional, cl::desc("FILE.mlir"), cl::init("-"), cl::cat(category)),
       functionName("function", cl::desc("The function meant (default: the public ones)"), cl::cat(category)),
       threads("threads", cl::desc("Threads of parallel loops"), cl::init(1), cl::cat(category)),
-      fp("fp", cl::desc("Floating-point contract: default, strict or fast"), cl::init("default"), cl::cat(category)) {}
+      fp("fp", cl::desc("Floating-point contract: default, strict, reproducible or fast"), cl::init("default"),
+         cl::cat(category)) {}
 
 llvm::Error ProgramOptions::check() const {
   if (llvm::Error error = TargetOptions::check())
     return error;
-  if (fp != "default" && fp != "strict" && fp != "fast")
-    return llvm::createStringError("unknown floating-point contract '" + fp + "'; expected default, strict or fast");
+  if (!llvm::is_contained({"default", "strict", "reproducible", "fast"}, fp.getValue()))
+    return llvm::createStringError("unknown floating-point contract '" + fp +
+                                   "'; expected default, strict, reproducible or fast");
   if (threads < 1 || threads > 1024)
     return llvm::createStringError("--threads=" + llvm::Twine(threads) + " is out of range; expected 1 to 1024");
   return llvm::Error::success();

@@ -109,7 +109,7 @@ def compile(text: Union[str, bytes], *, target: str = "cpu:host", function: Opti
 
     target      "TARGET[:CHIP]", as tw-targets lists them
     function    the function meant, where there are several public ones
-    fp          floating-point contract: "default", "strict" (no re-association) or "fast"
+    fp          floating-point contract: "default", "strict" (no re-association), "reproducible" (the same bits on all chips) or "fast"
     threads     threads of parallel loops
     device      where it runs: "host", "gpu" (a device of this machine, through its driver), "emulator" (kernels of a device,
                 with arrays of the host), "model" (a chip's plan as code of this machine); None: where the target's code runs by

@@ -31,7 +31,7 @@ class Options:
     target    the chip that is compiled for: "cpu:host", "nvidia:H200", ... (`tw-targets` lists them)
     device    None: the host, or the device of the target; "emulator": kernels of a device with arrays of the host;
               "model"
-    fp        "default" | "strict" | "fast": may sums be re-associated (`tw-run --fp`)
+    fp        "default" | "strict" | "reproducible" | "fast": may sums be re-associated (`tw-run --fp`)
     threads   threads of parallel loops on hosts; None: as many as this process may use
     """
     target: str = "cpu:host"
@@ -56,7 +56,7 @@ class Options:
 
 
 #: Values that an option may have, where they can be listed.
-_VALUES = {"fp": ("default", "strict", "fast"), "device": (None, "host", "emulator", "model")}
+_VALUES = {"fp": ("default", "strict", "reproducible", "fast"), "device": (None, "host", "emulator", "model")}
 
 
 def read(options: dict, caller: str) -> Options:

@@ -248,14 +248,15 @@ class Chain:
         self.expected = (term[1].of * full) @ v
         self.most = (term[1].most * full) @ np.abs(v)
 
-    def module(self, step, tile):
-        """The kernel with the schedule that computes it in steps, in tiles of rows."""
+    def module(self, step=None, tile=None):
+        """The kernel, with the schedule that computes it in steps, in tiles of rows; without a step as it is."""
         x, v = f"memref<{ROWS}x{self.length}xf32>", f"memref<{self.length}x{COLUMNS}xf32>"
         o, row = f"memref<{ROWS}x{COLUMNS}xf32>", f"memref<{ROWS}xf32>"
         loop = sum(loops for _, loops in self.nests[:-1])
         text = [nest for nest, _ in self.nests]
-        text[0] += (f' {{tile.schedule = #tile.schedule<level = "core", members = 1, ops = {len(text)}, step = {step}, '
-                    f"loops = [<loop = {loop}, tile = {tile}, spread = true>]>}}")
+        if step is not None:
+            text[0] += (f' {{tile.schedule = #tile.schedule<level = "core", members = 1, ops = {len(text)}, step = {step}, '
+                        f"loops = [<loop = {loop}, tile = {tile}, spread = true>]>}}")
         buffers = [f"%{name}{at} = memref.alloc() : {row}" for name in "rm" for at in range(4)]
         return "\n".join([
             f"func.func private @kernel(%x: {x}, %y: {x}, %v: {v}, %o: {o}) attributes {{tilewright.kernel}} {{",

@@ -89,7 +89,7 @@ static llvm::Error set(twc_options &options, llvm::StringRef name, const std::st
     return llvm::Error::success();
   }
   if (name == "fp")
-    return choose(options.fp, name, value, {"default", "strict", "fast"});
+    return choose(options.fp, name, value, {"default", "strict", "reproducible", "fast"});
   if (name == "device")
     return choose(options.device, name, value, {"host", "emulator", "model"});
   if (name == "output") { // checked together with the target

@@ -163,6 +163,31 @@ def NormalizeNests : Pass<"normalize-nests", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect"];
 }
 
+def FixSums : Pass<"fix-sums", "::mlir::func::FuncOp"> {
+  let summary = "Write down the order of sums, for results that are the same everywhere";
+  let description = [{
+    With `--fp=reproducible` alone: results do not depend on the chip, on sizes of tiles or on the number of threads. Stages
+    behind keep each sum as it is written, as with `--fp=strict`; so here sums are written as all chips compute them at speed:
+
+    - products that are summed are added by `math.fma`, which rounds once;
+    - a sum along the elements of a row is 16 sums of every 16th element, which are added in pairs.
+
+    ```mlir
+    for i: for j: s[i] += x[i, j]
+    // becomes
+    for i: for l < 16: p[i, l] = 0
+    for i: for t < n / 16: for l < 16: p[i, l] += x[i, 16 t + l]
+    for i: for l < n mod 16: p[i, l] += x[i, n / 16 * 16 + l]
+    for i: s[i] += ((p[i, 0] + p[i, 8]) + (p[i, 4] + p[i, 12])) + ..
+    ```
+
+    Sums of contractions with rows and columns stay in order: chips compute many of them at a time. Maxima and minima are the
+    same in any order.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def ShareSizes : Pass<"share-sizes", "::mlir::ModuleOp"> {
   let summary = "Give sizes that are equal the same value";
   let description = [{

@@ -50,7 +50,7 @@ public:
 struct CompileOptions {
   /// "target" or "target:chip".
   std::string target;
-  /// Floating-point contract: "default", "strict" or "fast".
+  /// Floating-point contract: "default", "strict", "reproducible" or "fast".
   std::string fp = "default";
   /// Threads of parallel loops; 1 = no parallel code.
   int64_t threads = 1;

@@ -79,7 +79,7 @@ TW_API void twc_options_destroy(twc_options *options);
      target      "TARGET[:CHIP]"; "cpu:host" at first
      plugin      a target plugin to load (--load-target); may be set several times
      function    the function meant; without it the public ones
-     fp          default, strict or fast
+     fp          default, strict, reproducible or fast
      threads     1 to 1024 threads of parallel loops
      output      what the artifact is, as the end of a file's name says it: so, o, ll, tw, c or a kind of code of the
                  target; without it "so" for processors, "tw" for devices; "none": no code

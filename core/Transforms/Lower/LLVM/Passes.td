@@ -94,7 +94,7 @@ def LowerToLLVM : Pass<"lower-to-llvm", "::mlir::ModuleOp"> {
                         "math.fma of bf16 as one of f32, for chips without it, where LLVM would call a function">];
   let description = [{
     Vectors of several dimensions are broken down to vectors that LLVM has; then one full conversion of all dialects.
-    Reductions of vectors may be re-associated unless `tilewright.fp` is "strict".
+    Reductions of vectors may be re-associated unless `tilewright.fp` is "strict" or "reproducible".
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect", "::mlir::func::FuncDialect",
                            "::mlir::cf::ControlFlowDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect",

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/Settings.h"
 #include "core/Transforms/Lower/Engines/UseVectorOps.h"
 #include "core/Transforms/Lower/Math/MathExpansion.h"
 #include "core/Transforms/Passes.h"
@@ -215,9 +216,10 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
   }
 
   void runOnOperation() override {
+    const bool isReproducible = Settings::of(getOperation()).isReproducible(); // the same form on all chips
     if (auto target = targetOf(getOperation())) {
       has.scale = (*target)->number(Number::LdexpF32).has_value();
-      has.exp2 = (*target)->number(Number::NativeExp2F32).has_value();
+      has.exp2 = !isReproducible && (*target)->number(Number::NativeExp2F32).has_value();
       has.maximum = (*target)->number(Number::NativeMaxF32).has_value();
       // What a vector unit does in one instruction is taken before its parts are expanded.
       if (auto module = dyn_cast<ModuleOp>(getOperation()))
