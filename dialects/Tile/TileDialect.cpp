@@ -221,12 +221,12 @@ LogicalResult ArrangementAttr::verify(function_ref<InFlightDiagnostic()> emitErr
 
 ScheduleAttr ScheduleAttr::withPlacements(ArrayRef<PlacementAttr> placements) const {
   return get(getContext(), getLevel(), getMembers(), getOps(), getLoops(), placements, getStep(), getParts(),
-             getSweeps());
+             getPasses());
 }
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   std::string level;
-  int64_t members = 1, ops = 1, step = 0, parts = 1, sweeps = 1;
+  int64_t members = 1, ops = 1, step = 0, parts = 1, passes = 1;
   SmallVector<TiledLoopAttr> loops;
   SmallVector<PlacementAttr> placements;
   auto list = [&](auto &into) {
@@ -254,19 +254,19 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
           return parser.parseInteger(step);
         if (keyword == "parts")
           return parser.parseInteger(parts);
-        if (keyword == "sweeps")
-          return parser.parseInteger(sweeps);
+        if (keyword == "passes")
+          return parser.parseInteger(passes);
         if (keyword == "loops")
           return list(loops);
         if (keyword == "placements")
           return list(placements);
         return parser.emitError(loc)
                << "unknown part '" << keyword
-               << "' of a schedule, known: level, members, ops, step, parts, sweeps, loops, placements";
+               << "' of a schedule, known: level, members, ops, step, parts, passes, loops, placements";
       }))
     return {};
   return parser.getChecked<ScheduleAttr>(begin, parser.getContext(), level, members, ops, loops, placements, step,
-                                         parts, sweeps);
+                                         parts, passes);
 }
 
 void ScheduleAttr::print(AsmPrinter &printer) const {
@@ -277,8 +277,8 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", step = " << getStep();
   if (getParts() != 1)
     printer << ", parts = " << getParts();
-  if (getSweeps() != 1)
-    printer << ", sweeps = " << getSweeps();
+  if (getPasses() != 1)
+    printer << ", passes = " << getPasses();
   auto list = [&](StringRef name, auto values) {
     if (values.empty())
       return;
@@ -293,7 +293,7 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef level, int64_t members,
                                    int64_t ops, ArrayRef<TiledLoopAttr> loops, ArrayRef<PlacementAttr> placements,
-                                   int64_t step, int64_t parts, int64_t sweeps) {
+                                   int64_t step, int64_t parts, int64_t passes) {
   if (level.empty())
     return emitError() << "schedule: must name a level of the chip, as in level = \"core\"";
   if (members < 0 || ops < 1)
@@ -303,8 +303,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "schedule: a step of " << step << " iterations; 0 is none, other steps have at least one";
   if (parts < 1)
     return emitError() << "schedule: reductions in " << parts << " parts; there is at least one";
-  if (sweeps < 1 || (sweeps > 1 && step == 0))
-    return emitError() << "schedule: " << sweeps << " sweeps in steps of " << step
+  if (passes < 1 || (passes > 1 && step == 0))
+    return emitError() << "schedule: " << passes << " passes in steps of " << step
                        << " iterations; there is at least one, and several have steps";
   llvm::SmallDenseSet<int64_t> seen{-1};
   bool spread = false;

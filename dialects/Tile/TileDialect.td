@@ -179,7 +179,7 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     computed in its tiles, as far as a tile reads what they write. With `step` > 0 reductions of a tile that depend on each
     other run in one loop, `step` iterations of the dimension that they have in common at a time (`tile-and-fuse`). With
     `parts` > 1 that dimension is cut into so many parts first, whose nests, with the parts as the outermost loop, are
-    what the rest of the schedule is about; nests that put the parts together follow. With `sweeps` > 1 the reductions run
+    what the rest of the schedule is about; nests that put the parts together follow. With `passes` > 1 the reductions run
     in so many loops of steps, each of which reads the results of those before it as they are.
 
     ```mlir
@@ -193,7 +193,7 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
                         OptionalArrayRefParameter<"PlacementAttr">:$placements,
                         DefaultValuedParameter<"int64_t", "0">:$step,
                         DefaultValuedParameter<"int64_t", "1">:$parts,
-                        DefaultValuedParameter<"int64_t", "1">:$sweeps);
+                        DefaultValuedParameter<"int64_t", "1">:$passes);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The tiled form of loop `loop`; null where it is not cut.

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Chains in the registers of subgroups whose tiles cut rows and columns: products of one operand (the gate and the projection of
-a SwiGLU), a norm before a product in one sweep or in two. Launches, results as float64, in all orders of lanes and copies."""
+a SwiGLU), a norm before a product in one pass or in two. Launches, results as float64, in all orders of lanes and copies."""
 
 import json
 
@@ -195,7 +195,7 @@ def test_rows_of_both_products_are_copied_once(tool, tmp_path, chip):
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("norm", [rms_product, layer_norm_product])
 def test_norm_before_a_product(tool, tmp_path, chip, norm):
-    """What is rounded after the norm needs a second sweep; whatever the model takes is right."""
+    """What is rounded after the norm needs a second pass; whatever the model takes is right."""
     rows, k, n = 32, 128, 64
     arrays = random([(rows, k), (k,), (k,), (k, n)], np.float16)
     x, weight, bias, w = wide(arrays)
@@ -210,7 +210,7 @@ def test_norm_before_a_product(tool, tmp_path, chip, norm):
     assert len(kernels) == 1
 
 
-def test_bf16_needs_one_sweep(tool, tmp_path):
+def test_bf16_needs_one_pass(tool, tmp_path):
     """bf16 holds the exponents of f32, so that the scale of a row may come behind the product."""
     rows, k, n = 64, 128, 128
     arrays = random([(rows, k), (k,), (k, n)], ml_dtypes.bfloat16)
@@ -220,4 +220,4 @@ def test_bf16_needs_one_sweep(tool, tmp_path):
     np.testing.assert_allclose(got, normal @ w, rtol=2e-2, atol=2e-2)
     assert len(kernels) == 1
     said = json.loads(tool("tw-compile", tmp_path / "p.mlir", "--target", "amd:MI300X", "-o", tmp_path / "p.ll", "--explain=json"))
-    assert next(each for each in said if each["decision"] == "schedule-chain")["choice"]["sweeps"] == 1
+    assert next(each for each in said if each["decision"] == "schedule-chain")["choice"]["passes"] == 1

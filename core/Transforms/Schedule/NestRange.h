@@ -34,7 +34,7 @@ struct Tiling {
   int64_t columns = 0; // of `NestRange::columns`; 0: all of them
   int64_t step = 0;    // iterations of the reductions that are one step; 0: all of them
   int64_t parts = 1;   // of the reductions, that tiles of their own compute
-  int64_t sweeps = 1;  // loops over steps, one after the other
+  int64_t passes = 1;  // loops over steps, one after the other
   int64_t bytes = 0;   // of a tile's part of the arrays between the nests
   double seconds = 0;
   llvm::SmallVector<mlir::Value> placed; // other arrays that tiles have a part of in the scratchpad
@@ -42,7 +42,7 @@ struct Tiling {
   /// Whether `other` differs in its steps alone.
   bool hasTilesOf(const Tiling &other) const {
     return loop == other.loop && tile == other.tile && columns == other.columns && parts == other.parts &&
-           sweeps == other.sweeps;
+           passes == other.passes;
   }
 };
 

@@ -158,7 +158,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
     loops.push_back(tile::TiledLoopAttr::get(context(), first + *range.columns, tiling.columns, /*spread=*/true));
   if (times.blocks) // each block has one tile, and units' registers hold what lies between
     return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, {}, tiling.step,
-                                   tiling.parts, tiling.sweeps);
+                                   tiling.parts, tiling.passes);
   llvm::SmallSetVector<Value, 16> arrays;
   for (AffineForOp nest : range.nests)
     accessesOf(nest, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
@@ -167,7 +167,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tili
     if (llvm::is_contained(range.between, array) || llvm::is_contained(tiling.placed, array))
       places.push_back(tile::PlacementAttr::get(context(), i, first + range.cuts[tiling.loop], near->name, 1));
   return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, tiling.step,
-                                 tiling.parts, tiling.sweeps);
+                                 tiling.parts, tiling.passes);
 }
 
 /// The schedule of the parts of `count` nests from `first` on, as far as they are cut like rows are whole; null with a
@@ -205,7 +205,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOfParts(Operation *first, size_t coun
   tile::ScheduleAttr schedule = scheduleOf(*range, ofParts);
   return tile::ScheduleAttr::get(context(), schedule.getLevel(), schedule.getMembers(), count, schedule.getLoops(),
                                  schedule.getPlacements(), schedule.getStep(), schedule.getParts(),
-                                 schedule.getSweeps());
+                                 schedule.getPasses());
 }
 
 /// The time of the nests behind `tiles`.
@@ -448,7 +448,7 @@ bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) con
   return true;
 }
 
-/// Prices tiles that sum in one sweep, and, where blocks have none of this form, in two: the second one reads again
+/// Prices tiles that sum in one pass, and, where blocks have none of this form, in two: the second one reads again
 /// what the first one has summed up.
 void ChainScheduler::price(NestRange &range) const {
   std::vector<Tiling> tilings = tilingsOf(range, times, near, isAssumed());
@@ -460,7 +460,7 @@ void ChainScheduler::price(NestRange &range) const {
     return;
   llvm::erase_if(tilings, [](const Tiling &tiling) { return tiling.parts > 1; });
   for (Tiling &tiling : tilings)
-    tiling.sweeps = 2;
+    tiling.passes = 2;
   priceBlocks(range, tilings);
 }
 
@@ -504,7 +504,7 @@ void ChainScheduler::record(const NestRange &range) const {
                                 {"columns", tiling.columns},
                                 {"step", tiling.step},
                                 {"parts", tiling.parts},
-                                {"sweeps", tiling.sweeps},
+                                {"passes", tiling.passes},
                                 {"bytes", tiling.bytes},
                                 {"seconds", tiling.seconds}};
     };

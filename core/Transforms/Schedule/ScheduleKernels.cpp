@@ -454,7 +454,7 @@ struct ScheduleKernels : tilewright::impl::ScheduleKernelsBase<ScheduleKernels> 
         places.push_back(
             tile::PlacementAttr::get(context, place.array, place.at, cores.scratchpad->name, place.stages));
       first->setAttr(tile::scheduleAttr, tile::ScheduleAttr::get(context, cores.level, plan.members, work.size(), loops,
-                                                                 places, /*step=*/0, /*parts=*/1, /*sweeps=*/1));
+                                                                 places, /*step=*/0, /*parts=*/1, /*passes=*/1));
       return success();
     };
     if (statement.opaque || statement.strange) {

@@ -445,8 +445,8 @@ chainOf(ArrayRef<Operation *> ops, llvm::function_ref<bool(Operation *)> isInsid
 
 using Chains = SmallVector<std::unique_ptr<DependentReductions>, 2>;
 
-/// The chains of two sweeps: `ops` up to the first place where both parts are chains, and the others.
-static Chains twoSweepsOf(ArrayRef<Operation *> ops, llvm::function_ref<bool(Operation *)> isInside,
+/// The chains of two passes: `ops` up to the first place where both parts are chains, and the others.
+static Chains twoPassesOf(ArrayRef<Operation *> ops, llvm::function_ref<bool(Operation *)> isInside,
                           std::string &reason) {
   auto partOf = [&](ArrayRef<Operation *> part) {
     auto isInPart = [&](Operation *op) {
@@ -466,7 +466,7 @@ static Chains twoSweepsOf(ArrayRef<Operation *> ops, llvm::function_ref<bool(Ope
   return {};
 }
 
-LogicalResult tilewright::stepReductions(ArrayRef<Operation *> ops, int64_t step, int64_t sweeps,
+LogicalResult tilewright::stepReductions(ArrayRef<Operation *> ops, int64_t step, int64_t passes,
                                          llvm::function_ref<bool(Operation *)> isInside, OpBuilder buffers,
                                          std::string &reason) {
   if (ops.empty()) {
@@ -474,13 +474,13 @@ LogicalResult tilewright::stepReductions(ArrayRef<Operation *> ops, int64_t step
     return failure();
   }
   Chains chains;
-  if (sweeps == 1) {
+  if (passes == 1) {
     if (auto chain = chainOf(ops, isInside, /*mayBeOne=*/false, reason))
       chains.push_back(std::move(chain));
-  } else if (sweeps == 2) {
-    chains = twoSweepsOf(ops, isInside, reason);
+  } else if (passes == 2) {
+    chains = twoPassesOf(ops, isInside, reason);
   } else {
-    reason = "there are " + std::to_string(sweeps) + " sweeps, and two are the most";
+    reason = "there are " + std::to_string(passes) + " passes, and two are the most";
   }
   if (chains.empty())
     return failure();

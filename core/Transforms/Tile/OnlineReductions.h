@@ -42,7 +42,7 @@ inline constexpr int64_t stepLoop = -2;
 
 /// Rewrites `ops`, neighbouring nests or single stores of one block, in steps of `step` iterations of the dimension
 /// that their reductions have in common; a remainder is a smaller step after the loop. `isInside`: operations whose
-/// accesses to arrays of the nests do not count as uses of them; `buffers`: where arrays are allocated. With 2 `sweeps`
+/// accesses to arrays of the nests do not count as uses of them; `buffers`: where arrays are allocated. With 2 `passes`
 /// there are two such loops: the nests up to a sum and those behind it, as of a mean that is subtracted before the
 /// difference is rounded, so that no other order of sums is the same.
 ///
@@ -51,7 +51,7 @@ inline constexpr int64_t stepLoop = -2;
 ///   o = 0; o += y w
 ///
 /// Failure with a reason, and nothing changed, where they cannot be computed so.
-mlir::LogicalResult stepReductions(llvm::ArrayRef<mlir::Operation *> ops, int64_t step, int64_t sweeps,
+mlir::LogicalResult stepReductions(llvm::ArrayRef<mlir::Operation *> ops, int64_t step, int64_t passes,
                                    llvm::function_ref<bool(mlir::Operation *)> isInside, mlir::OpBuilder buffers,
                                    std::string &reason);
 

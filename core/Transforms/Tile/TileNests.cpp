@@ -326,7 +326,7 @@ static LogicalResult stepTiles(tile::ParallelOp parallel, tile::ScheduleAttr sch
     SmallVector<Operation *> ops;
     for (Operation &op : tile->without_terminator())
       ops.push_back(&op);
-    if (failed(stepReductions(ops, schedule.getStep(), schedule.getSweeps(), isInside,
+    if (failed(stepReductions(ops, schedule.getStep(), schedule.getPasses(), isInside,
                               OpBuilder::atBlockBegin(&parallel.getBody().front()), reason)))
       return failure();
   }

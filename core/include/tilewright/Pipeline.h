@@ -16,7 +16,8 @@
 ///   6 emit      LLVM dialect              -> object, library, text
 ///
 /// A module carries what passes need to know as attributes: `tilewright.target = "acme:one"`,
-/// `tilewright.fp = "default" | "strict" | "reproducible" | "fast"`, `tilewright.threads = N : i64` (1 = no parallel code).
+/// `tilewright.fp = "default" | "strict" | "reproducible" | "fast"`, `tilewright.threads = N : i64` (1 = no parallel
+/// code).
 ///
 //===----------------------------------------------------------------------===//
 

@@ -291,8 +291,8 @@ func.func private @step() attributes {tile.schedule = #tile.schedule<level = "co
 
 // -----
 
-// expected-error@+1 {{schedule: 2 sweeps in steps of 0 iterations; there is at least one, and several have steps}}
-func.func private @sweeps() attributes {tile.schedule = #tile.schedule<level = "core", members = 1, sweeps = 2>}
+// expected-error@+1 {{schedule: 2 passes in steps of 0 iterations; there is at least one, and several have steps}}
+func.func private @passes() attributes {tile.schedule = #tile.schedule<level = "core", members = 1, passes = 2>}
 
 // -----
 

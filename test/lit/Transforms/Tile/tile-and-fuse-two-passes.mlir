@@ -1,7 +1,7 @@
 // RUN: tw-opt %s -split-input-file -tile-and-fuse -verify-diagnostics | FileCheck %s
 
 // Rows are divided by their sums of squares and rounded before a product sums them, so that no factor comes out of that sum:
-// the first sweep has the squares, the second one reads x again.
+// the first pass has the squares, the second one reads x again.
 // CHECK-LABEL: func.func @rounded
 // CHECK: tile.parallel (%[[I:.*]]) to (2) level "grid"
 // CHECK:   affine.for %[[S:.*]] = 0 to 6 {
@@ -21,7 +21,7 @@ func.func @rounded(%x: memref<4x24xf32>, %w: memref<24x8xf16>, %o: memref<4x8xf1
   %y = memref.alloc() : memref<4x24xf16>
   affine.for %i = 0 to 4 {
     affine.store %zero, %s[%i] : memref<4xf32>
-  } {tile.schedule = #tile.schedule<level = "grid", members = 2, ops = 5, step = 4, sweeps = 2, loops = [<loop = 7, tile = 2, spread = true>]>}
+  } {tile.schedule = #tile.schedule<level = "grid", members = 2, ops = 5, step = 4, passes = 2, loops = [<loop = 7, tile = 2, spread = true>]>}
   affine.for %i = 0 to 4 {
     affine.for %j = 0 to 24 {
       %a = affine.load %s[%i] : memref<4xf32>
@@ -62,13 +62,13 @@ func.func @rounded(%x: memref<4x24xf32>, %w: memref<24x8xf16>, %o: memref<4x8xf1
 
 // -----
 
-// What each step computes is read behind the sums that it is for: no place divides these nests into two sweeps.
+// What each step computes is read behind the sums that it is for: no place divides these nests into two passes.
 func.func @kept(%x: memref<4x24xf32>, %o: memref<4x24xf32>, %l: memref<4xf32>) {
   %zero = arith.constant 0.0 : f32
   // expected-error@+1 {{the schedule computes reductions in steps, but}}
   affine.for %i = 0 to 4 {
     affine.store %zero, %l[%i] : memref<4xf32>
-  } {tile.schedule = #tile.schedule<level = "grid", members = 2, ops = 2, step = 4, sweeps = 2, loops = [<loop = 1, tile = 2, spread = true>]>}
+  } {tile.schedule = #tile.schedule<level = "grid", members = 2, ops = 2, step = 4, passes = 2, loops = [<loop = 1, tile = 2, spread = true>]>}
   affine.for %i = 0 to 4 {
     affine.for %j = 0 to 24 {
       %a = affine.load %l[%i] : memref<4xf32>
