@@ -37,6 +37,14 @@ void tilewright::advance(Lane &lane) {
   machine.record(lane, numEngines, lane.now, cycles, 0);
 }
 
+void tilewright::waitUntil(Lane &lane, double end) {
+  double cycles = end - lane.now;
+  if (cycles <= 0)
+    return;
+  lane.now = end;
+  lane.machine->record(lane, coreWaits, end, cycles, 0);
+}
+
 double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t bytes) {
   Machine &machine = *lane.machine;
   EngineCounters &counters = machine.engineCounters[engine];
@@ -50,7 +58,7 @@ double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t b
   // A full queue takes a command when its oldest one has finished.
   if (size_t depth = machine.kernels->rates[engine].queueDepth) {
     if (queue.ends.size() >= depth) {
-      lane.now = std::max(lane.now, queue.ends[queue.ends.size() - depth]);
+      waitUntil(lane, queue.ends[queue.ends.size() - depth]);
       queue.ends.erase(queue.ends.begin(), queue.ends.end() - (depth - 1));
     }
     queue.ends.push_back(std::max(queue.freeAt, lane.now) + cycles);
@@ -164,7 +172,7 @@ void tilewright::wait(Lane &lane, uint32_t site, Engine engine, int32_t pending)
   lane.order.waited[e] = std::max(lane.order.waited[e], stamp);
   if (machine.timed) {
     advance(lane);
-    lane.now = std::max(lane.now, queue.commitEnds[finished - 1]);
+    waitUntil(lane, queue.commitEnds[finished - 1]);
   }
   queue.commits.erase(queue.commits.begin(), queue.commits.begin() + finished);
   queue.commitEnds.erase(queue.commitEnds.begin(), queue.commitEnds.begin() + finished);

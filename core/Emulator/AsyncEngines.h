@@ -35,6 +35,8 @@ void drain(Lane &lane);
 
 /// Raises the lane's clock by the instructions executed since the last call, where the core's engines have clocks.
 void advance(Lane &lane);
+/// The core goes on at `end` of its clocks, or now where that has passed.
+void waitUntil(Lane &lane, double end);
 /// Occupies an engine (numEngines: the core itself) for `cycles` from when it is free; the command's end.
 double occupy(Lane &lane, unsigned engine, double cycles, uint64_t bytes);
 

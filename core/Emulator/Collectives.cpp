@@ -290,7 +290,7 @@ static void issueInMemory(Lane &lane, uint32_t site, const UnitRunner &runner, c
   }
   double end = occupy(lane, e, cycles, 0);
   if (atOnce && machine.timed)
-    lane.now = std::max(lane.now, end);
+    waitUntil(lane, end);
   if (!fits)
     return;
   if (!atOnce && (machine.mode.late & (1u << e)))

@@ -279,6 +279,9 @@ bool Emulator::launch(const Launch &launch, std::string &error) {
 
 double Emulator::seconds() const { return impl->seconds; }
 const std::vector<TraceEvent> &Emulator::trace() const { return impl->machine.events; }
+std::pair<double, double> Emulator::launchClocks() const {
+  return {impl->machine.launchStart, impl->machine.launchEnd};
+}
 
 const std::vector<Finding> &Emulator::findings() const { return impl->machine.findings; }
 

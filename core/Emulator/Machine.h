@@ -253,8 +253,9 @@ struct Place {
   uint64_t room = 0; // bytes from the address to the end
 };
 
-/// Engines as counters and traces call them; the last one: the core's own instructions.
-inline constexpr const char *engineNames[] = {"copy", "unit", "store", "core"};
+/// Engines as counters and traces call them; then the core's own instructions, and in traces its waits.
+inline constexpr const char *engineNames[] = {"copy", "unit", "store", "core", "wait"};
+inline constexpr unsigned coreWaits = numEngines + 1;
 
 struct Machine {
   const EmulatedKernels::Impl *kernels = nullptr;
@@ -265,7 +266,7 @@ struct Machine {
   bool tracing = false;
   std::vector<TraceEvent> events;        // of all launches
   double launchStart = 0, launchEnd = 0; // clocks since the first launch
-  /// Keeps what `engine` (numEngines: the core) did until `end` of the lane's clocks.
+  /// Keeps what `engine` (numEngines: the core; coreWaits) did until `end` of the lane's clocks.
   void record(const Lane &lane, unsigned engine, double end, double cycles, uint64_t bytes);
 
   std::vector<std::unique_ptr<Buffer>> buffers; // sorted by address

@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Machine/ModuleTarget.h"
 #include "core/Pipelines/LaunchCode.h"
+#include "core/Runtime/C/Profiler.h"
 #include "tilewright/LaneOps.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -118,6 +119,8 @@ llvm::Expected<std::unique_ptr<DeviceProgram>> DeviceProgram::compile(mlir::Modu
     if (!launches)
       return launches.takeError();
     program->launches = std::move(*launches);
+    if (device.isTimed())
+      program->launches->clock = [&device] { return device.seconds(); };
   }
   if (llvm::Error error = loadOn(device, module))
     return error;
@@ -143,7 +146,16 @@ llvm::Error DeviceProgram::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<vo
       launch.value<int64_t>(size);
     for (void *copy : copies)
       launch.pointer(copy);
-    return device.launch(launch, error) && device.wait(error);
+    if (!tw_is_profiled())
+      return device.launch(launch, error) && device.wait(error);
+    const std::string name = device.describe();
+    std::function<double()> clock;
+    if (device.isTimed())
+      clock = [&] { return device.seconds(); };
+    tw_activity activity = tw_activity_of(TW_ACTIVITY_KERNEL, signature.name.c_str(), name.c_str());
+    std::copy(launch.grid.begin(), launch.grid.end(), activity.grid);
+    activity.threads = 1;
+    return launchProfiled(device, launch, activity, clock, error) && device.wait(error);
   }));
 }
 

@@ -46,6 +46,12 @@ public:
   /// Keeps what engines do from now on, for `trace`.
   void startTrace() { device.tracing = true; }
   const std::vector<TraceEvent> &trace() const { return device.trace(); }
+  /// Emulator::launchClocks, in seconds of the chip.
+  std::pair<double, double> launchSeconds() const {
+    const double rate = kernels->chip().clockMHz() * 1e6;
+    const auto [begin, end] = device.launchClocks();
+    return {begin / rate, end / rate};
+  }
 
 private:
   EmulatedProgram(LaunchProgram program, std::shared_ptr<EmulatedKernels> kernels)

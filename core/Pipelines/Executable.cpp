@@ -14,6 +14,9 @@
 #include "core/Machine/NativeCode.h"
 #include "core/Pipelines/DeviceProgram.h"
 #include "core/Pipelines/HostCheck.h"
+#include "core/Pipelines/KernelTrace.h"
+#include "core/Runtime/C/Profiler.h"
+#include "core/Transforms/Lower/Vectors/TraceKernels.h"
 #include "dialects/Tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "tilewright/MachineGraph.h"
@@ -78,6 +81,8 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   options.tileLoops |= place.model;
   if (place.model)
     module->setAttr(nativeCodeAttr, UnitAttr::get(module.getContext()));
+  if (place.traced)
+    module->setAttr(tracedAttr, ArrayAttr::get(module.getContext(), {}));
   double begin = secondsNow();
   auto failed = [] { return llvm::make_error<Reported>(); };
   if (first <= last && mlir::failed(runStages(module, first, last, options)))
@@ -92,6 +97,8 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   result->programSignature = *signature;
   if (place.model) // assembly of the chip, such as routines that its states need
     module->removeAttr(LLVM::LLVMDialect::getModuleLevelAsmAttrName());
+  if (auto traced = module->getAttrOfType<ArrayAttr>(tracedAttr))
+    result->sites = llvm::map_to_vector(traced.getAsRange<NameLoc>(), [](NameLoc each) { return each; });
   double passes = secondsNow();
   if (!place.isHost() && !place.model) {
     auto placed = placeProgram(module, *signature, place);
@@ -181,7 +188,16 @@ llvm::Error Executable::call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void 
     }
   }
   slots.push_back((reinterpret_cast<int64_t>(workspace.data()) + 4095) & -4096);
-  int32_t status = entry(slots.data());
+  int32_t status;
+  if (tw_is_profiled()) {
+    tw_activity activity = tw_activity_of(TW_ACTIVITY_PROGRAM, programSignature.name.c_str(), nullptr);
+    tw_activity_begin(&activity);
+    status = entry(slots.data());
+    // The statuses of the C interface are the first ones of the runtime's.
+    (void)tw_activity_end(&activity, static_cast<tw_status>(status));
+  } else {
+    status = entry(slots.data());
+  }
   return status == 0 ? llvm::Error::success() : failed(status, sizes);
 }
 

@@ -19,6 +19,7 @@
 #include "core/Pipelines/EmulatedProgram.h"
 #include "core/Pipelines/ExecDevice.h"
 #include "core/Runtime/Array.h"
+#include "mlir/IR/Location.h"
 #include "tilewright/Compiler.h"
 
 namespace tilewright {
@@ -37,6 +38,7 @@ struct Place {
   bool model = false;            // the chip's plan as code of this machine, units by their functional models
   ExecDevice *process = nullptr; // a device behind a pipe, which outlives the program
   DeviceOpener driver = nullptr; // the device that it opens
+  bool traced = false;           // code of this process tells a KernelTrace when its kernels run
 
   bool isHost() const { return !emulator && !model && !process && !driver; }
 };
@@ -56,6 +58,8 @@ public:
   /// The spacing of numbers around 1 to which chosen matrix units round elements of wider types that they read (2^-10
   /// of TF32, `--fp=fast`); 0 if none does.
   double operandSpacing() const { return unitSpacing; }
+  /// The kernels of code that is traced, by the site of a KernelSpan: names with their places in the program.
+  llvm::ArrayRef<mlir::NameLoc> tracedSites() const { return sites; }
   /// Calls the program: the sizes, then the address of each argument of the signature. An error says which status the
   /// program returned; it is OtherSizes where only the sizes of results are not what the program makes.
   llvm::Error call(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arguments);
@@ -72,6 +76,7 @@ private:
   Signature programSignature;
   CompileTimes compileTimes;
   double unitSpacing = 0;
+  llvm::SmallVector<mlir::NameLoc> sites;
   std::unique_ptr<PlacedProgram> placedProgram;
   EmulatedProgram *emulatedProgram = nullptr;
   std::unique_ptr<Jit> jit;

@@ -12,6 +12,7 @@
 
 #include "core/Pipelines/LaunchProgram.h"
 #include "core/Pipelines/PlacedProgram.h"
+#include "core/Runtime/C/Profiler.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "tilewright/Emulation.h"
 #include "tilewright/LaneOps.h"
@@ -65,8 +66,56 @@ static std::array<char, tileDescriptionBytes> describeTiles(const tw_tensor &ten
   return bytes;
 }
 
+bool tilewright::launchProfiled(Device &device, const Launch &launch, tw_activity activity,
+                                const std::function<double()> &clock, std::string &error) {
+  tw_activity_begin(&activity);
+  bool done = device.launch(launch, error);
+  if (done && tw_profilers_measure()) {
+    done = device.wait(error);
+    if (done && clock)
+      activity.seconds = clock();
+  }
+  return tw_activity_end(&activity, done ? TW_OK : TW_DEVICE_ERROR) == TW_OK;
+}
+
+/// Runs `work`, which says whether it succeeds, and tells the profilers of it.
+static bool withActivity(const Device &device, tw_activity_kind kind, const char *name, int64_t bytes,
+                         llvm::function_ref<bool()> work) {
+  if (!tw_is_profiled())
+    return work();
+  const std::string text = device.describe();
+  tw_activity activity = tw_activity_of(kind, name, text.c_str());
+  activity.bytes = bytes;
+  tw_activity_begin(&activity);
+  return tw_activity_end(&activity, work() ? TW_OK : TW_DEVICE_ERROR) == TW_OK;
+}
+
+static bool copyIn(Device &device, void *to, const void *from, int64_t bytes, std::string &error) {
+  return withActivity(device, TW_ACTIVITY_COPY_IN, "copy in", bytes,
+                      [&] { return device.copyIn(to, from, bytes, error); });
+}
+
+static bool copyOut(Device &device, void *to, const void *from, int64_t bytes, std::string &error) {
+  return withActivity(device, TW_ACTIVITY_COPY_OUT, "copy out", bytes,
+                      [&] { return device.copyOut(to, from, bytes, error); });
+}
+
+static bool wait(Device &device, std::string &error) {
+  return withActivity(device, TW_ACTIVITY_WAIT, "wait", -1, [&] { return device.wait(error); });
+}
+
+namespace {
+/// What the functions of a tw_host work on.
+struct HostContext {
+  Device &device;
+  const std::function<double()> &clock;
+};
+} // namespace
+
+static Device &deviceOf(void *context) { return static_cast<HostContext *>(context)->device; }
+
 static tw_status startOn(void *context, const tw_start *step, tw_error *error) {
-  auto &device = *static_cast<Device *>(context);
+  Device &device = deviceOf(context);
   std::string message;
   Launch launch;
   launch.kernel = step->kernel;
@@ -82,25 +131,30 @@ static tw_status startOn(void *context, const tw_start *step, tw_error *error) {
     else
       launch.bytes(describeTiles(operand.tensor).data(), tileDescriptionBytes);
   }
-  return device.launch(launch, message) ? TW_OK : deviceFailed(error, message);
+  if (!tw_is_profiled())
+    return device.launch(launch, message) ? TW_OK : deviceFailed(error, message);
+  const std::string name = device.describe();
+  bool done = launchProfiled(device, launch, tw_activity_of_start(step, name.c_str()),
+                             static_cast<HostContext *>(context)->clock, message);
+  return done ? TW_OK : deviceFailed(error, message);
 }
 
 static tw_status readFrom(void *context, void *to, const void *from, int64_t bytes, tw_error *error) {
-  auto &device = *static_cast<Device *>(context);
+  Device &device = deviceOf(context);
   std::string message;
-  return device.wait(message) && device.copyOut(to, from, bytes, message) ? TW_OK : deviceFailed(error, message);
+  return wait(device, message) && copyOut(device, to, from, bytes, message) ? TW_OK : deviceFailed(error, message);
 }
 
 static tw_status allocateOn(void *context, int64_t bytes, void **memory, tw_error *error) {
   std::string message;
-  *memory = static_cast<Device *>(context)->allocate(bytes, message);
+  *memory = deviceOf(context).allocate(bytes, message);
   return *memory ? TW_OK : tw_fail(error, TW_NO_MEMORY, "%s", message.c_str());
 }
 
 static void releaseOn(void *context, void *memory) {
-  auto &device = *static_cast<Device *>(context);
+  Device &device = deviceOf(context);
   std::string message;
-  (void)device.wait(message); // a launch may still use it
+  (void)wait(device, message); // a launch may still use it
   device.release(memory);
 }
 
@@ -118,7 +172,7 @@ public:
     void *memory = device.allocate(bytes, error);
     if (memory)
       pointers.push_back(memory);
-    return memory && (!from || device.copyIn(memory, from, bytes, error));
+    return memory && (!from || copyIn(device, memory, from, bytes, error));
   }
   std::vector<void *> pointers;
 
@@ -152,15 +206,18 @@ bool LaunchProgram::run(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::Arr
     if (!temporaries.add(bytes, nullptr, error))
       return false;
   }
-  tw_host host = {&device, startOn, readFrom, allocateOn, releaseOn};
+  HostContext context = {device, clock};
+  tw_host host = {&context, startOn, readFrom, allocateOn, releaseOn};
   std::vector<int64_t> made(sizes.begin(), sizes.end());
-  if (tw_program_learn(program.get(), made.data(), arrays.data(), constants.pointers.data(),
-                       temporaries.pointers.data(), &host, &failure) != TW_OK) {
-    if (learned)
-      *learned = made;
-    return fail();
-  }
-  return device.wait(error);
+  bool done = withActivity(device, TW_ACTIVITY_PROGRAM, entry().c_str(), -1, [&] {
+    return tw_program_learn(program.get(), made.data(), arrays.data(), constants.pointers.data(),
+                            temporaries.pointers.data(), &host, &failure) == TW_OK;
+  });
+  if (done)
+    return wait(device, error);
+  if (learned)
+    *learned = made;
+  return fail();
 }
 
 bool LaunchProgram::call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays,
@@ -202,7 +259,7 @@ bool tilewright::withCopies(Device &device, llvm::ArrayRef<HostArray> arrays, st
   if (!run(copies.pointers))
     return false;
   for (auto [array, copy] : llvm::zip_equal(arrays, copies.pointers))
-    if (array.isWritten && !device.copyOut(array.data, copy, array.bytes, error))
+    if (array.isWritten && !copyOut(device, array.data, copy, array.bytes, error))
       return false;
   return true;
 }

@@ -24,6 +24,7 @@
 #include "tilewright/tilewright_driver.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
+#include <functional>
 #include <memory>
 
 namespace tilewright {
@@ -47,6 +48,8 @@ public:
             std::vector<int64_t> *learned = nullptr) const;
   /// `call` as an error, which may be OtherSizes.
   llvm::Error call(Device &device, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<void *> arrays) const;
+  /// Seconds of what was launched last by the device's own clock, for profilers that measure; empty: it has none.
+  std::function<double()> clock;
 
 private:
   struct Free {
@@ -63,6 +66,11 @@ struct HostArray {
   int64_t bytes = 0;
   bool isWritten = false;
 };
+
+/// `device.launch`, told to the profilers of the runtime. `clock`: as in LaunchProgram; where a profiler measures, it
+/// waits for the launch. False with `error`.
+bool launchProfiled(Device &device, const Launch &launch, tw_activity activity, const std::function<double()> &clock,
+                    std::string &error);
 
 /// Calls `run` with copies of `arrays` on `device`, then copies back those that are written. False with `error`.
 bool withCopies(Device &device, llvm::ArrayRef<HostArray> arrays, std::string &error,

@@ -14,6 +14,7 @@
 #include "core/Pipelines/Run.h"
 #include "core/Runtime/Npy.h"
 #include "core/Tools/Command.h"
+#include "core/Tracing/ProgramTrace.h"
 #include "tilewright/Target.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -43,7 +44,7 @@ struct Arguments {
   cl::opt<double> timeout{"timeout", cl::desc("Seconds that a request to exec:PROG may take"), cl::init(60),
                           cl::cat(category)};
   cl::opt<bool> modes{"modes", cl::desc("Emulate every order of lanes and asynchronous engines"), cl::cat(category)};
-  cl::opt<std::string> trace{"trace", cl::desc("Write what the emulator's engines did over time (Chrome trace format)"),
+  cl::opt<std::string> trace{"trace", cl::desc("Write what one call does over time, for Perfetto (docs/tracing.md)"),
                              cl::value_desc("OUT.json"), cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object (docs/json.md)"), cl::cat(category)};
   cl::opt<bool> timeCompile{"time-compile", cl::desc("Compile twice, report the second time"), cl::cat(category)};
@@ -141,6 +142,8 @@ public:
   /// Findings and counters of the emulator; exit status 3 if a kernel has findings.
   /// `runs`: whose sums the counters are.
   int emulation(const EmulatedProgram &program, size_t runs);
+  /// What a trace that was written to `path` sums up to.
+  void trace(const std::string &path, const ProgramTrace &trace);
 
 private:
   bool json;
@@ -260,16 +263,30 @@ int Report::emulation(const EmulatedProgram &program, size_t runs) {
   return clean ? 0 : 3;
 }
 
-/// The engines of one call, over time.
-static llvm::Error writeTrace(const std::string &path, const EmulatedProgram &program, const std::string &target) {
-  auto chip = TargetRegistry::get().describe(target);
-  if (!chip)
-    return chip.takeError();
-  if (program.trace().empty())
-    return llvm::createStringError("--trace: the emulation of '" + target +
-                                   "' keeps no clocks; it does for chips whose innermost level is a core");
-  llvm::json::Value trace(chromeTrace(program.trace(), (*chip)->clockMHz()));
-  return writeFile(path, llvm::formatv("{0}\n", trace).str());
+void Report::trace(const std::string &path, const ProgramTrace &trace) {
+  progress.done();
+  const TraceTotals &totals = trace.totals();
+  llvm::json::Object numbers{{"file", path},
+                             {"spans", static_cast<int64_t>(trace.file().spans())},
+                             {"kernels", static_cast<int64_t>(totals.kernels)},
+                             {"compared", static_cast<int64_t>(totals.compared)}};
+  std::string text = llvm::formatv("{0} kernel{1}", totals.kernels, totals.kernels == 1 ? "" : "s");
+  if (!totals.clock.empty()) {
+    numbers["measured_seconds"] = totals.measured;
+    numbers["measured_by"] = totals.clock;
+    text += llvm::formatv(", {0:f3} us by the {1}", totals.measured * 1e6, totals.clock);
+  }
+  if (totals.compared) {
+    const double ratio = totals.comparable / totals.predicted;
+    numbers["predicted_seconds"] = totals.predicted;
+    numbers["ratio"] = ratio;
+    if (totals.compared < totals.kernels)
+      text += llvm::formatv("; {0} of them, {1:f3} us,", totals.compared, totals.comparable * 1e6);
+    text += llvm::formatv(" where the model says {0:f3} us: ratio {1:f2}", totals.predicted * 1e6, ratio);
+  }
+  object["trace"] = std::move(numbers);
+  if (!json)
+    llvm::outs() << "trace: " << path << ": " << text << "\n";
 }
 
 int main(int argc, char **argv) {
@@ -305,14 +322,17 @@ int main(int argc, char **argv) {
   }
   if (arguments.modes && !options.place.emulator)
     return fail("--modes needs --device emulator");
-  if (!arguments.trace.empty() && !options.place.emulator)
-    return fail("--trace needs --device emulator");
 
+  std::unique_ptr<ProgramTrace> trace;
+  if (!arguments.trace.empty())
+    trace = std::make_unique<ProgramTrace>(source.context(), program.target);
   double start = secondsNow();
   mlir::ModuleOp module = source.read();
   if (!module)
     return 1;
   double parseSeconds = secondsNow() - start;
+  if (trace)
+    trace->spent("reading", start);
   mlir::FailureOr<std::string> name = selectFunction(module, program.functionName);
   if (mlir::failed(name))
     return 1;
@@ -334,16 +354,16 @@ int main(int argc, char **argv) {
       return fail(warm.takeError());
   }
   progress.show("compiling");
+  if (trace)
+    trace->watch(options);
   auto run = Run::create(module, options, std::move(given));
   if (!run)
     return fail(run.takeError());
-  if (!arguments.trace.empty())
-    (*run)->executable().emulated()->startTrace();
   progress.show("running");
-  if (llvm::Error error = (*run)->execute())
+  if (llvm::Error error = trace ? trace->execute(**run) : (*run)->execute())
     return fail(std::move(error));
-  if (!arguments.trace.empty())
-    if (llvm::Error error = writeTrace(arguments.trace, *(*run)->executable().emulated(), program.target))
+  if (trace)
+    if (llvm::Error error = writeFile(arguments.trace, trace->file().text()))
       return fail(std::move(error));
   if (arguments.modes)
     if (llvm::Error error = (*run)->executeInAllModes())
@@ -379,6 +399,8 @@ int main(int argc, char **argv) {
                                                                     {"link_seconds", times.link},
                                                                     {"warm", arguments.timeCompile.getValue()}}}};
   int status = 0;
+  if (trace)
+    report.trace(arguments.trace, *trace);
   if (EmulatedProgram *emulated = (*run)->executable().emulated())
     status |= report.emulation(*emulated, arguments.modes ? 1 + emulated->modes().size() : 1);
   if (PlacedProgram *placed = (*run)->executable().placed(); placed && !options.place.emulator) {

@@ -1,7 +1,6 @@
 """The template of a scratchpad chip at the size that its promise is about: how busy its unit is, and that the plan said so."""
 
 import json
-import subprocess
 
 import pytest
 from conftest import BUILD
@@ -71,10 +70,12 @@ def test_trace_has_what_the_counters_say(tool, tmp_path):
     report = json.loads(tool("tw-run", *command, "--json", "--trace", trace))
     kernel, = report["emulation"]["kernels"]
     events = json.loads(trace.read_text())["traceEvents"]
-    lanes = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    assert {core for core, _ in lanes} == set(range(4))
+    blocks = {event["pid"] for event in events if event["name"] == "process_name" and event["args"]["name"].startswith("block ")}
+    lanes = {(event["pid"], event["tid"]): event["args"]["name"] for event in events
+             if event["name"] == "thread_name" and event["pid"] in blocks}
+    assert len({core for core, _ in lanes}) == 4
     clocks, ends, bytes_moved = {}, {}, {}
-    for event in sorted((event for event in events if event["ph"] == "X"), key=lambda event: event["ts"]):
+    for event in sorted((event for event in events if event["ph"] == "X" and event["pid"] in blocks), key=lambda event: event["ts"]):
         lane = event["pid"], event["tid"]
         engine = lanes[lane]
         assert event["cat"] == engine and event["name"] == kernel["kernel"]
@@ -84,24 +85,10 @@ def test_trace_has_what_the_counters_say(tool, tmp_path):
         clocks[engine] = clocks.get(engine, 0) + event["args"]["clocks"]
         bytes_moved[engine] = bytes_moved.get(engine, 0) + event["args"]["bytes"]
     counted = {engine["engine"]: engine for engine in kernel["engines"]}
-    assert clocks.keys() == counted.keys() == {"copy", "unit", "store", "core"}
-    for engine, total in clocks.items():
+    assert clocks.keys() - {"wait"} == counted.keys() == {"copy", "unit", "store", "core"}
+    for engine in counted:
+        total = clocks[engine]
         assert total == pytest.approx(counted[engine]["busy_cycles"])
         assert bytes_moved[engine] == counted[engine]["bytes"]
     # Cores run side by side: the last one's end, of the sum of all cores' clocks at most one core's share less.
     assert kernel["cycles"] / 4 <= max(ends.values()) * 1000 * (1 + 1e-9) <= kernel["cycles"]
-
-
-@pytest.mark.parametrize("options, message", [
-    (["--target", "accelerator:npu"], "--trace needs --device emulator"),
-    (["--target", "nvidia:A100", "--device", "emulator"], "keeps no clocks"),
-    (["--target", "accelerator:npu", "--device", "emulator", "--trace", "/nowhere/trace.json"], "/nowhere/trace.json"),
-])
-def test_traces_that_are_refused(tmp_path, options, message):
-    program = tmp_path / "mm.mlir"
-    program.write_text(gemm(32, 32, 32, "bf16"))
-    command = [BUILD / "bin/tw-run", program, f"--load-target={PLUGIN}", *options]
-    command += [] if "--trace" in options else ["--trace", tmp_path / "trace.json"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert result.returncode == 1 and message in result.stderr, result.stderr
-    assert not (tmp_path / "trace.json").exists()

@@ -14,6 +14,8 @@
 
 #include "EmulatorFixture.h"
 
+#include <set>
+
 using namespace tilewright;
 using namespace tilewright::test;
 
@@ -251,10 +253,15 @@ TEST(EmulatorScratchpad, TracesEnginesOverTime) {
   ASSERT_EQ(device.trace().size(), 2 * first);
   for (const TraceEvent &event : llvm::ArrayRef(device.trace()).drop_front(first))
     EXPECT_GE(event.begin, most);
-  // In microseconds, with a name for each core and engine.
+  // In microseconds, with a name for each core and engine, and for the waits of cores that wait.
+  std::set<uint64_t> waiting;
+  for (const TraceEvent &event : device.trace())
+    if (event.engine == "wait")
+      waiting.insert(event.block);
+  EXPECT_FALSE(waiting.empty());
   llvm::json::Object trace = chromeTrace(device.trace(), /*clockMHz=*/100);
   const llvm::json::Array &events = *trace.getArray("traceEvents");
-  EXPECT_EQ(events.size(), 2 * first + cores * (1 + counters.engines.size()));
+  EXPECT_EQ(events.size(), 2 * first + cores * (1 + counters.engines.size()) + waiting.size());
   double last = 0;
   for (const llvm::json::Value &event : events)
     if (event.getAsObject()->getString("ph") == "X")

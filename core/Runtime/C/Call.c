@@ -72,8 +72,17 @@ static tw_status bind(call *c, const tw_parameter *parameter, tw_operand *operan
 
 static tw_status do_launch(call *c, const tw_step *step) {
   tw_operand operands[TW_MAX_OPERANDS];
-  tw_start start = {step->kernel,  step->kernel_number, {1, 1, 1}, step->threads,
-                    step->cluster, step->scratchpad,    operands,  step->num_parameters};
+  tw_start start = {.kernel = step->kernel,
+                    .kernel_number = step->kernel_number,
+                    .grid = {1, 1, 1},
+                    .threads = step->threads,
+                    .cluster = step->cluster,
+                    .scratchpad = step->scratchpad,
+                    .operands = operands,
+                    .num_operands = step->num_parameters,
+                    .predicted_seconds =
+                        step->predicted_nanoseconds < 0 ? -1 : (double)step->predicted_nanoseconds * 1e-9,
+                    .predicted_bytes = step->predicted_bytes};
   int empty = 0;
   for (int d = 0; d < 3; ++d) {
     int64_t extent, most = d == 0 ? TW_MAX_BLOCKS_X : TW_MAX_BLOCKS_YZ;

@@ -10,6 +10,7 @@
  *===----------------------------------------------------------------------===*/
 
 #include "core/Runtime/C/Artifact.h"
+#include "core/Runtime/C/Profiler.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,11 +59,14 @@ tw_status tw_device_open_driver(const tw_driver *driver, int ordinal, tw_device 
   if (driver->size != sizeof(tw_driver))
     return tw_fail(error, TW_BAD_VERSION, "the driver table of target '%s' has %u bytes; this library (%s) expects %zu",
                    driver->target, driver->size, tw_version(), sizeof(tw_driver));
+  tw_status status = tw_profiler_from_environment(error);
+  if (status)
+    return status;
   tw_device *result = calloc(1, sizeof(*result));
   if (!result)
     return no_host_memory(error);
   result->driver = driver;
-  tw_status status = driver->open(ordinal, &result->context, result->name, sizeof(result->name), error);
+  status = driver->open(ordinal, &result->context, result->name, sizeof(result->name), error);
   if (status)
     free(result);
   else
@@ -91,16 +95,39 @@ void tw_device_release(tw_device *device, void *memory) {
     device->driver->release(device->context, memory);
 }
 
+/* What a copy or wait of the device tells the profilers of. */
+static tw_activity begin(const tw_device *device, tw_activity_kind kind, const char *name, int64_t bytes,
+                         void *stream) {
+  tw_activity activity = tw_activity_of(kind, name, device->name);
+  activity.bytes = bytes;
+  activity.stream = stream;
+  tw_activity_begin(&activity);
+  return activity;
+}
+
 tw_status tw_device_copy_in(tw_device *device, void *to, const void *from, int64_t bytes, tw_error *error) {
-  return bytes > 0 ? device->driver->copy_in(device->context, to, from, bytes, error) : TW_OK;
+  if (bytes <= 0)
+    return TW_OK;
+  if (!tw_is_profiled())
+    return device->driver->copy_in(device->context, to, from, bytes, error);
+  tw_activity activity = begin(device, TW_ACTIVITY_COPY_IN, "copy in", bytes, NULL);
+  return tw_activity_end(&activity, device->driver->copy_in(device->context, to, from, bytes, error));
 }
 
 tw_status tw_device_copy_out(tw_device *device, void *to, const void *from, int64_t bytes, tw_error *error) {
-  return bytes > 0 ? device->driver->copy_out(device->context, to, from, bytes, error) : TW_OK;
+  if (bytes <= 0)
+    return TW_OK;
+  if (!tw_is_profiled())
+    return device->driver->copy_out(device->context, to, from, bytes, error);
+  tw_activity activity = begin(device, TW_ACTIVITY_COPY_OUT, "copy out", bytes, NULL);
+  return tw_activity_end(&activity, device->driver->copy_out(device->context, to, from, bytes, error));
 }
 
 tw_status tw_device_wait(tw_device *device, void *stream, tw_error *error) {
-  return device->driver->wait(device->context, stream, error);
+  if (!tw_is_profiled())
+    return device->driver->wait(device->context, stream, error);
+  tw_activity activity = begin(device, TW_ACTIVITY_WAIT, "wait", -1, stream);
+  return tw_activity_end(&activity, device->driver->wait(device->context, stream, error));
 }
 
 /*===-- Modules -------------------------------------------------------------===*/
@@ -310,6 +337,30 @@ static tw_status start_kernel(void *context, const tw_start *start, tw_error *er
                                 error);
 }
 
+/* The same between two marks of the device's clock, and waits. */
+static tw_status measure_kernel(launch_context *launch, const tw_start *start, double *seconds, tw_error *error) {
+  tw_timer *timer;
+  tw_status status = tw_timer_create(launch->module->device, &timer, error);
+  if (!status)
+    status = tw_timer_start(timer, launch->stream, error);
+  if (!status)
+    status = start_kernel(launch, start, error);
+  if (!status)
+    status = tw_timer_stop(timer, launch->stream, seconds, error);
+  tw_timer_destroy(timer);
+  return status;
+}
+
+static tw_status start_profiled(void *context, const tw_start *start, tw_error *error) {
+  launch_context *launch = context;
+  tw_activity activity = tw_activity_of_start(start, launch->module->device->name);
+  activity.stream = launch->stream;
+  tw_activity_begin(&activity);
+  tw_status status = tw_profilers_measure() ? measure_kernel(launch, start, &activity.seconds, error)
+                                            : start_kernel(launch, start, error);
+  return tw_activity_end(&activity, status);
+}
+
 static tw_status read_memory(void *context, void *to, const void *from, int64_t bytes, tw_error *error) {
   launch_context *launch = context;
   tw_status status = tw_device_wait(launch->module->device, launch->stream, error);
@@ -379,9 +430,18 @@ tw_status tw_launch(tw_module *module, const tw_program *program, const int64_t 
   for (const tw_program *before = artifact->programs; before < program; ++before)
     constants += before->num_constants;
   launch_context context = {module, stream};
-  tw_host host = {&context, start_kernel, read_memory, take_piece, give_piece};
+  int is_profiled = tw_is_profiled();
+  tw_host host = {&context, is_profiled ? start_profiled : start_kernel, read_memory, take_piece, give_piece};
+  tw_activity activity;
+  if (is_profiled) {
+    activity = tw_activity_of(TW_ACTIVITY_PROGRAM, program->name, module->device->name);
+    activity.stream = stream;
+    tw_activity_begin(&activity);
+  }
   if (!status)
     status = tw_program_run(program, sizes, arrays, constants, temporaries, &host, error);
+  if (is_profiled)
+    tw_activity_end(&activity, status);
   if (temporaries != few)
     free(temporaries);
   return status;

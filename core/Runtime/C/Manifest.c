@@ -10,6 +10,7 @@
  *===----------------------------------------------------------------------===*/
 
 #include "core/Runtime/C/ManifestReader.h"
+#include "core/Runtime/C/Profiler.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,8 +152,11 @@ tw_status tw_program_parse(const char *manifest, size_t count, tw_program **prog
   char problem[128];
   const char **kernels = NULL;
   size_t num_kernels = 0;
-  owned_program *owned = calloc(1, sizeof(*owned));
   *program = NULL;
+  tw_status started = tw_profiler_from_environment(error);
+  if (started)
+    return started;
+  owned_program *owned = calloc(1, sizeof(*owned));
   if (!owned)
     return tw_fail(error, TW_NO_MEMORY, "no memory for the manifest of a program");
   const tw_json *json = tw_json_parse(&owned->arena, manifest, count, problem, sizeof(problem));

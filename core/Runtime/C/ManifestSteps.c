@@ -83,6 +83,9 @@ static tw_status read_launch(tw_reader *r, const tw_json *json, tw_step *step) {
   step->threads = (uint32_t)threads;
   step->cluster = (uint32_t)cluster;
   step->scratchpad = (uint32_t)scratchpad;
+  const tw_json *predicted = tw_json_get(json, "predicted", TW_OBJECT);
+  step->predicted_nanoseconds = predicted ? tw_json_integer(predicted, "nanoseconds", -1) : -1;
+  step->predicted_bytes = predicted ? tw_json_integer(predicted, "bytes", -1) : -1;
   step->num_parameters = arguments->count;
   step->parameters = tw_arena_take(r->arena, (arguments->count + 1) * sizeof(*step->parameters));
   tw_status status = step->parameters ? number_kernel(r, step->kernel, &step->kernel_number) : tw_read_no_memory(r);

@@ -11,6 +11,7 @@
  *===----------------------------------------------------------------------===*/
 
 #include "core/Runtime/C/Glibc.h"
+#include "core/Runtime/C/Profiler.h"
 #include "core/Runtime/C/Program.h"
 #include "core/Runtime/C/Zip.h"
 
@@ -336,6 +337,9 @@ static tw_status load(tw_function *function, const tw_json *facts, const char *t
 tw_status tw_function_load(const tw_package *package, const char *name, const char *target, tw_function **function,
                            tw_error *error) {
   *function = NULL;
+  tw_status status = tw_profiler_from_environment(error);
+  if (status)
+    return status;
   const tw_json *facts = find_program(package, name, error);
   if (!facts)
     return TW_BAD_ARGUMENT;
@@ -343,7 +347,7 @@ tw_status tw_function_load(const tw_package *package, const char *name, const ch
   if (!result)
     return no_memory(error);
   result->package = package;
-  tw_status status = load(result, facts, target, error);
+  status = load(result, facts, target, error);
   if (status)
     tw_function_unload(result);
   else
@@ -362,7 +366,8 @@ void tw_function_unload(tw_function *function) {
 
 const tw_program *tw_function_program(const tw_function *function) { return &function->program; }
 
-tw_status tw_function_call(const tw_function *function, const int64_t *sizes, void *const *arrays, tw_error *error) {
+static tw_status call_function(const tw_function *function, const int64_t *sizes, void *const *arrays,
+                               tw_error *error) {
   enum { few = 64 };
   const tw_program *program = &function->program;
   size_t count = program->num_sizes + program->num_arguments;
@@ -392,4 +397,12 @@ tw_status tw_function_call(const tw_function *function, const int64_t *sizes, vo
                        "units need",
                        program->name, status)
              : TW_OK;
+}
+
+tw_status tw_function_call(const tw_function *function, const int64_t *sizes, void *const *arrays, tw_error *error) {
+  if (!tw_is_profiled())
+    return call_function(function, sizes, arrays, error);
+  tw_activity activity = tw_activity_of(TW_ACTIVITY_PROGRAM, function->program.name, NULL);
+  tw_activity_begin(&activity);
+  return tw_activity_end(&activity, call_function(function, sizes, arrays, error));
 }

@@ -90,6 +90,7 @@ typedef struct tw_step {
   const tw_expression *grid[3];
   tw_parameter *parameters;
   size_t num_parameters;
+  int64_t predicted_nanoseconds, predicted_bytes; /* -1: not known */
   /* TW_READ: `variable` = the integer of `bytes` bytes at `offset` elements of `buffer`; TW_ALLOCATE: `size` */
   size_t variable, buffer;
   int64_t bytes;

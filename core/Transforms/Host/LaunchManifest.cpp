@@ -13,6 +13,7 @@
 #include "core/Transforms/Host/LaunchManifest.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Settings.h"
+#include "core/CostModel/Time/LaunchPrediction.h"
 #include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Host/SignatureManifest.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -20,6 +21,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace tilewright;
@@ -239,11 +241,18 @@ LogicalResult LaunchManifest::launch(tile::ParallelOp grid, Array &into) {
         passed.push_back(Object{{"value", *size}});
       }
   }
-  into.push_back(Object{{"launch", launch->kernel},
-                        {"threads", launch->shape.threads},
-                        {"scratchpad", dynamicScratchpad ? launch->shape.sharedBytes : 0},
-                        {"grid", std::move(extents)},
-                        {"arguments", std::move(passed)}});
+  Object step{{"launch", launch->kernel},
+              {"threads", launch->shape.threads},
+              {"scratchpad", dynamicScratchpad ? launch->shape.sharedBytes : 0},
+              {"grid", std::move(extents)},
+              {"arguments", std::move(passed)}};
+  if (auto counts = grid->getAttrOfType<DictionaryAttr>(predictedAttr)) {
+    const Object predicted = predictionToJson(counts);
+    auto number = [&](llvm::StringRef key) { return predicted.getNumber(key).value_or(0); };
+    step["predicted"] = Object{{"nanoseconds", std::llround(number("seconds") * 1e9)},
+                               {"bytes", std::llround(number("global_read_bytes") + number("global_written_bytes"))}};
+  }
+  into.push_back(std::move(step));
   return success();
 }
 

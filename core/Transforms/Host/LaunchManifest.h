@@ -25,7 +25,9 @@
 ///   {"launch": kernel, ..}                       starts a kernel, with a pointer for each buffer, a 64-bit integer for
 ///                                                each value; "scratchpad": bytes that the launch has to give;
 ///                                                "cluster": blocks along x that run together and see each other's
-///                                                scratchpads (left out: 1)
+///                                                scratchpads (left out: 1); "predicted": {"nanoseconds", "bytes"},
+///                                                what the cost model expects of it, for profilers (left out: not
+///                                                known)
 ///   {"read": v, "buffer": b, "offset": E, "bytes": n}   waits; variable v = the signed integer of n bytes at E n
 ///   {"allocate": b, "bytes": E}                  fresh memory for buffer b
 ///   {"assign": [[v, E], ..]}                     variables, all right sides first

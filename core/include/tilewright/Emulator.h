@@ -107,8 +107,9 @@ struct KernelCounters {
   std::vector<SiteCounters> sites;
   double seconds = 0; // of the emulation
 };
-/// A command on an engine, or a stretch of the core's own instructions ("core"), of a chip whose lanes are cores.
-/// Clocks since the first launch; launches follow each other, blocks of one launch run side by side.
+/// A command on an engine, a stretch of the core's own instructions ("core"), or one in which the core waits ("wait"),
+/// of a chip whose lanes are cores. Clocks since the first launch; launches follow each other, blocks of one launch run
+/// side by side.
 struct TraceEvent {
   std::string kernel, engine;
   uint64_t block = 0, lane = 0;
@@ -173,6 +174,9 @@ public:
   /// Keep the commands of engines, for `trace`; at most two million.
   bool tracing = false;
   const std::vector<TraceEvent> &trace() const;
+  /// When the last launch began and when its last block ended, by the engines' clocks since the first launch; both are
+  /// 0 where the chip's lanes are threads, which have none.
+  std::pair<double, double> launchClocks() const;
 
 private:
   struct Impl;

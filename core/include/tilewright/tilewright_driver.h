@@ -73,6 +73,8 @@ typedef struct tw_start {
   uint32_t scratchpad;  /* bytes that the launch gives */
   const tw_operand *operands;
   size_t num_operands;
+  double predicted_seconds; /* by the compiler's model of the chip; negative: not known */
+  int64_t predicted_bytes;  /* to and from the device's memory; negative: not known */
 } tw_start;
 
 /* At most so many operands has a kernel. */

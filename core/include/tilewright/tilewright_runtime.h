@@ -21,8 +21,9 @@
  * Functions that can fail return a status and describe the failure in `error`,
  * which may be null. Nothing here aborts, prints or throws. An artifact may be
  * used by several threads at once; a module by one at a time, or by several if
- * each passes its own workspace. Structs of this header never change; functions
- * are only ever added within a major version of the library.
+ * each passes its own workspace. Structs of this header never change, but for
+ * tw_activity, which may grow at its end; functions are only ever added within a
+ * major version of the library.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -177,6 +178,59 @@ TW_API void tw_timer_destroy(tw_timer *timer);
 TW_API tw_status tw_timer_start(tw_timer *timer, void *stream, tw_error *error);
 /* Waits for the second mark. */
 TW_API tw_status tw_timer_stop(tw_timer *timer, void *stream, double *seconds, tw_error *error);
+
+/*===-- Profilers -----------------------------------------------------------===*/
+
+/* What the library does for a program. Profilers are told when it begins and when it ends (docs/tracing.md). */
+typedef enum tw_activity_kind {
+  TW_ACTIVITY_PROGRAM = 1,  /* the launches of one call, or one call of a function; others begin and end inside it */
+  TW_ACTIVITY_KERNEL = 2,   /* one launch; the kernel may run on after its end, unless a profiler `measures` */
+  TW_ACTIVITY_COPY_IN = 3,  /* from the host to the device */
+  TW_ACTIVITY_COPY_OUT = 4, /* back */
+  TW_ACTIVITY_WAIT = 5      /* for the end of what a stream has */
+} tw_activity_kind;
+
+/* One of them. Texts live until the callback returns. */
+typedef struct tw_activity {
+  uint32_t size;      /* of this struct in the library that calls */
+  uint32_t kind;      /* tw_activity_kind; ones that a profiler does not know may come */
+  uint64_t number;    /* from 1, in the order in which they begin; the same at its end */
+  const char *name;   /* of the program or kernel; else "copy in", "copy out", "wait" */
+  const char *device; /* as tw_device_name says it; null: this processor */
+  void *stream;       /* the driver's own handle; null: the default stream */
+  int64_t bytes;      /* that are copied; of a kernel, that the compiler expects it to move to
+                         and from the device's memory; -1: not known */
+  uint32_t grid[3], threads, cluster, scratchpad; /* of a kernel, as in tw_start; else 0 */
+  double predicted_seconds;                       /* what the compiler's model says of a kernel; negative: nothing */
+  double seconds;                                 /* at the end of a kernel that is measured: by the device's clock */
+  tw_status status;                               /* at its end */
+} tw_activity;
+
+/* Of tw_profiler and of what its functions are told. */
+#define TW_PROFILER_VERSION 1
+
+/* A listener. Its functions are called on the thread that does the work, by several threads at once where an
+   application has several, and must not call this library. */
+typedef struct tw_profiler {
+  uint32_t version; /* TW_PROFILER_VERSION of the header that it was compiled with */
+  uint32_t
+      measures; /* not 0: each launch is waited for and measured by the device's clock, so that none overlaps another */
+  void *context;
+  void (*begin)(void *context, const tw_activity *activity);
+  void (*end)(void *context, const tw_activity *activity);
+  void (*close)(void *context); /* when it is removed, or when the process ends; may be null */
+} tw_profiler;
+
+/* Tells `profiler`, which the caller keeps, of all activities from now on; ends are told to the newest profiler first.
+   TW_BAD_VERSION where it wants a newer version than this library has. Calls of other threads must not be under way. */
+TW_API tw_status tw_profiler_add(const tw_profiler *profiler, tw_error *error);
+TW_API void tw_profiler_remove(const tw_profiler *profiler);
+
+/* The environment variable TILEWRIGHT_PROFILER names a shared library that is loaded, and whose profiler is added,
+   before the first device is opened or the first program is loaded, which fails where that cannot be done. The library
+   has this function. `version`: TW_PROFILER_VERSION of the runtime. Null where it has no profiler for that. */
+#define TW_PROFILER_ENTRY "tilewright_profiler"
+typedef const tw_profiler *(*tw_profiler_entry)(uint32_t version);
 
 #ifdef __cplusplus
 }

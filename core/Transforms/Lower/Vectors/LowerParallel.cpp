@@ -8,12 +8,14 @@
 /// \file
 /// The outermost scf.parallel loops become OpenMP work-sharing loops of
 /// `tilewright.threads` threads; all others become plain loops, so that a
-/// single-thread program needs no OpenMP library.
+/// single-thread program needs no OpenMP library. Then kernels whose module is
+/// traced get the calls that tell when they run.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Settings.h"
 #include "core/Transforms/Lower/Vectors/ParallelLoops.h"
+#include "core/Transforms/Lower/Vectors/TraceKernels.h"
 #include "core/Transforms/Passes.h"
 
 #include "mlir/Conversion/SCFToOpenMP/SCFToOpenMP.h"
@@ -35,6 +37,7 @@ namespace {
 
 struct LowerParallel : tilewright::impl::LowerParallelBase<LowerParallel> {
   void runOnOperation() override;
+  LogicalResult lower();
 };
 
 /// Stack buffers inside loops would take new stack each iteration: they move to the start of their thread's body or of
@@ -56,6 +59,13 @@ void hoistStackBuffers(ModuleOp module) {
 } // namespace
 
 void LowerParallel::runOnOperation() {
+  if (failed(lower()))
+    return signalPassFailure();
+  hoistStackBuffers(getOperation());
+  tilewright::traceKernels(getOperation());
+}
+
+LogicalResult LowerParallel::lower() {
   ModuleOp module = getOperation();
   const int64_t threads = tilewright::Settings::of(module).threads;
   const bool single = threads == 1;
@@ -91,13 +101,13 @@ void LowerParallel::runOnOperation() {
       any = true;
   }
   if (single || !any)
-    return hoistStackBuffers(module);
+    return success();
   ConvertSCFToOpenMPPassOptions options;
   options.numThreads = threads;
   OpPassManager pipeline(ModuleOp::getOperationName());
   pipeline.addPass(createConvertSCFToOpenMPPass(options));
   if (failed(runPipeline(pipeline, module)))
-    return signalPassFailure();
+    return failure();
   // The conversion wraps bodies in scopes of one block, which the loops inside would outgrow.
   SmallVector<memref::AllocaScopeOp> scopes;
   module.walk([&](memref::AllocaScopeOp scope) { scopes.push_back(scope); });
@@ -109,5 +119,5 @@ void LowerParallel::runOnOperation() {
     scope->getBlock()->getOperations().splice(scope->getIterator(), body.getOperations());
     scope.erase();
   }
-  hoistStackBuffers(module);
+  return success();
 }

@@ -61,7 +61,8 @@ def LowerParallel : Pass<"lower-parallel", "::mlir::ModuleOp"> {
   let description = [{
     With `tilewright.threads` above 1 the outermost `scf.parallel` loops without reductions become OpenMP loops, all
     others sequential ones. A parallel reduction runs in the order of its iterations: results never depend on the
-    number of threads.
+    number of threads. In a module with `tilewright.traced` kernels then call `@tilewright_trace_kernel` when they, and each
+    thread's part of them, begin and end (TraceKernels.h).
   }];
   let dependentDialects = ["::mlir::omp::OpenMPDialect", "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect"];
