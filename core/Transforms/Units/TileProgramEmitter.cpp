@@ -180,11 +180,10 @@ SmallVector<std::pair<const TileStatement *, const Access *>> TileProgramWriter:
   return {};
 }
 
-/// The steps of `loop`: copies run ahead of the products by all stages but the one that is read, loads by one step.
-void TileProgramWriter::steps(AffineForOp loop) {
-  const int64_t most = mostTrips(loop).value_or(2), stages = most > 1 ? p.stages : 1, ahead = stages - 1;
-  const StepRange range{loop, boundOf(loop, /*isLower=*/true), boundOf(loop, /*isLower=*/false)};
-  SmallVector<Side> moving; // each buffer once
+/// Makes the buffers of what contractions in `loop` read, and loads or copies what is the same in all steps. The sides
+/// that differ between steps, each buffer once.
+SmallVector<TileProgramWriter::Side> TileProgramWriter::stageSides(AffineForOp loop, int64_t stages) {
+  SmallVector<Side> moving;
   SmallVector<Value> fixed;
   auto add = [&](Side side, bool moves) {
     stage(side, moves ? stages : 1);
@@ -211,39 +210,57 @@ void TileProgramWriter::steps(AffineForOp loop) {
   }
   if (!fixed.empty())
     tile::WaitOp::create(builder, loc, fixed);
-  SmallVector<Value> arrays = handedOn(loop), carried;
+  return moving;
+}
+
+/// What the loads that run ahead give in step `at` of `loop`.
+SmallVector<Value> TileProgramWriter::loadAhead(AffineForOp loop, LoadsOfSteps loads, Value at) {
+  if (loads.empty())
+    return {};
+  const Value now = values.lookupOrNull(loop.getInductionVar());
+  values.map(loop.getInductionVar(), at);
+  SmallVector<Value> result;
+  for (auto [statement, load] : loads)
+    llvm::append_range(result, loaded(*statement, *load));
+  if (now)
+    values.map(loop.getInductionVar(), now);
+  return result;
+}
+
+/// Takes what steps of `loop` hand to each other, `arrays` first, then what was loaded ahead.
+void TileProgramWriter::take(AffineForOp loop, ArrayRef<Value> arrays, LoadsOfSteps loads, ValueRange given) {
+  for (Value memref : arrays) {
+    Fragments &own = held[memref];
+    own = llvm::to_vector(given.take_front(own.size()));
+    given = given.drop_front(own.size());
+  }
+  for (auto [statement, load] : loads) {
+    const int64_t count = p.unitRows * (statement->col ? p.unitsOf(*statement) : 1);
+    const Fragments own = llvm::to_vector(given.take_front(count));
+    given = given.drop_front(count);
+    for (const auto &[op, other] : program.statements)
+      for (const Access &same : other.nest.loads)
+        if (op->getBlock() == loop.getBody() && TileProgram::readSame(*statement, *load, other, same))
+          loadedAhead[same.op] = own;
+  }
+}
+
+/// The steps of `loop`: copies run ahead of the products by all stages but the one that is read, loads by one step.
+void TileProgramWriter::steps(AffineForOp loop) {
+  const int64_t most = mostTrips(loop).value_or(2), stages = most > 1 ? p.stages : 1, ahead = stages - 1;
+  const StepRange range{loop, boundOf(loop, /*isLower=*/true), boundOf(loop, /*isLower=*/false)};
+  const SmallVector<Side> moving = stageSides(loop, stages);
+  const SmallVector<Value> arrays = handedOn(loop);
+  const auto loads = loadsAheadOf(loop);
+  SmallVector<Value> carried;
   for (Value memref : arrays)
     llvm::append_range(carried, held[memref]);
-  // Behind the last step they load what they have already.
-  auto loads = loadsAheadOf(loop);
-  auto loadAt = [&](Value at, SmallVectorImpl<Value> &into) {
-    values.map(loop.getInductionVar(), at);
-    for (auto [statement, load] : loads)
-      llvm::append_range(into, loaded(*statement, *load));
-  };
-  if (!loads.empty())
-    loadAt(range.first, carried);
-  const size_t sums = carried.size();
+  llvm::append_range(carried, loadAhead(loop, loads, range.first));
+  const size_t kept = carried.size();
   for (int64_t first = 0; first < ahead; ++first)
     for (Side each : moving)
       llvm::append_range(carried, copy(each, &range, range.first, first));
-  const size_t each = ahead ? (carried.size() - sums) / ahead : 0; // tokens of a step
-  auto take = [&](ValueRange given) {
-    for (Value memref : arrays) {
-      Fragments &own = held[memref];
-      own = llvm::to_vector(given.take_front(own.size()));
-      given = given.drop_front(own.size());
-    }
-    for (auto [statement, load] : loads) {
-      const int64_t count = p.unitRows * (statement->col ? p.unitsOf(*statement) : 1);
-      const Fragments own = llvm::to_vector(given.take_front(count));
-      given = given.drop_front(count);
-      for (const auto &[op, other] : program.statements)
-        for (const Access &same : other.nest.loads)
-          if (op->getBlock() == loop.getBody() && TileProgram::readSame(*statement, *load, other, same))
-            loadedAhead[same.op] = own;
-    }
-  };
+  const size_t each = ahead ? (carried.size() - kept) / ahead : 0; // tokens of a step
   auto mapped = [&](ValueRange operands) {
     return llvm::map_to_vector(operands, [&](Value operand) { return values.lookupOrDefault(operand); });
   };
@@ -255,21 +272,19 @@ void TileProgramWriter::steps(AffineForOp loop) {
     ValueRange given = over.getRegionIterArgs();
     step = over.getInductionVar();
     values.map(loop.getInductionVar(), step);
-    take(given);
+    take(loop, arrays, loads, given);
     if (each)
-      tile::WaitOp::create(builder, loc, given.slice(sums, each));
-    SmallVector<Value> next, tokens(given.drop_front(sums + each));
+      tile::WaitOp::create(builder, loc, given.slice(kept, each));
+    SmallVector<Value> next, tokens(given.drop_front(kept + each));
     for (Side side : moving)
       llvm::append_range(tokens, copy(side, &range, step, ahead));
     if (!ahead && !tokens.empty())
       tile::WaitOp::create(builder, loc, std::exchange(tokens, {}));
     SmallVector<Value> nextLoads;
-    if (!loads.empty()) {
-      AffineExpr more = builder.getAffineDimExpr(0) + 1, final = builder.getAffineSymbolExpr(0) - 1;
-      loadAt(AffineMinOp::create(builder, loc, AffineMap::get(1, 1, {more, final}, builder.getContext()),
-                                 ValueRange{step, range.end}),
-             nextLoads);
-      values.map(loop.getInductionVar(), step);
+    if (!loads.empty()) { // behind the last step what is there already
+      AffineExpr more = builder.getAffineDimExpr(0) + 1, last = builder.getAffineSymbolExpr(0) - 1;
+      AffineMap map = AffineMap::get(1, 1, {more, last}, builder.getContext());
+      nextLoads = loadAhead(loop, loads, AffineMinOp::create(builder, loc, map, ValueRange{step, range.end}));
     }
     for (Operation &op : loop.getBody()->without_terminator())
       write(op);
@@ -280,10 +295,10 @@ void TileProgramWriter::steps(AffineForOp loop) {
     AffineYieldOp::create(builder, loc, next);
     step = {};
   }
-  take(over.getResults());
+  take(loop, arrays, loads, over.getResults());
   loadedAhead.clear();
   if (each) // nothing may be under way when the block ends
-    tile::WaitOp::create(builder, loc, over.getResults().drop_front(sums));
+    tile::WaitOp::create(builder, loc, over.getResults().drop_front(kept));
 }
 
 /// What becomes of one operation of a tile or of a step.

@@ -104,6 +104,11 @@ private:
   llvm::SmallVector<mlir::Value> copy(Side side, const StepRange *steps, mlir::Value from, int64_t distance);
   llvm::SmallVector<std::pair<const TileStatement *, const Access *>>
   loadsAheadOf(mlir::affine::AffineForOp loop) const;
+  using LoadsOfSteps = llvm::ArrayRef<std::pair<const TileStatement *, const Access *>>;
+  llvm::SmallVector<mlir::Value> loadAhead(mlir::affine::AffineForOp loop, LoadsOfSteps loads, mlir::Value at);
+  void take(mlir::affine::AffineForOp loop, llvm::ArrayRef<mlir::Value> arrays, LoadsOfSteps loads,
+            mlir::ValueRange given);
+  llvm::SmallVector<Side> stageSides(mlir::affine::AffineForOp loop, int64_t stages);
   mlir::Value boundOf(mlir::affine::AffineForOp loop, bool isLower);
   Number numberOf(const TileStatement &statement, mlir::Value value, int64_t row, int64_t column);
   mlir::Value accessed(const TileStatement &statement, const Access &access, tile::FragmentType type, int64_t row,
