@@ -8,6 +8,8 @@ import zlib
 
 import pytest
 
+import order
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", SOURCE / "build" / "release"))
 #: Set in the full mode of scripts/test.sh: run every seed, every shape.
@@ -34,6 +36,11 @@ def pytest_collection_modifyitems(config, items):
         others = [item for item in items if not in_shard(item.nodeid, SHARD)]
         items[:] = [item for item in items if in_shard(item.nodeid, SHARD)]
         config.hook.pytest_deselected(items=others)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Of `--dist loadfile`, which the whole suite is run with."""
+    return order.scheduler(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """What the tests of emulated results share: chips, covering arrays of cases, and a run in all modes."""
 
+import functools
 import json
 import subprocess
 
@@ -10,18 +11,21 @@ from covering import pairwise
 from lanes import emulate, kernels
 
 
-def described(name):
+@functools.cache
+def described(*name):
+    """What `tw-targets --json` says of a chip, or of all targets; asked once, since modules ask for all chips when they are loaded."""
     return json.loads(subprocess.run([str(BUILD / "bin" / "tw-targets"), *name, "--json"], check=True, text=True,
                                      capture_output=True).stdout)
 
 
+@functools.cache
 def lane_chips():
     """Chips that run lanes; without the full mode the first of each distinct set of units and size of a subgroup."""
     chips = {}
-    for target in described([])["targets"]:
+    for target in described()["targets"]:
         for chip in target["chips"]:
             name = f"{target['target']}:{chip}"
-            facts = described([name])
+            facts = described(name)
             levels = {level["kind"]: level["count"] for level in facts["levels"]}
             if {"parallel", "concurrent", "lockstep"} <= levels.keys():
                 key = (name,) if FULL else (*sorted(unit["name"] for unit in facts["units"]), levels["lockstep"])

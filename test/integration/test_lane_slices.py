@@ -21,7 +21,7 @@ def elements(unit):
     return tuple(unit[operand]["element"] for operand in "abc")
 
 
-UNITS = {chip: {elements(unit) for unit in described([chip])["units"]
+UNITS = {chip: {elements(unit) for unit in described(chip)["units"]
                 if unit["k"] > 1 and unit["scope"]["count"] == 1} for chip in CHIPS}
 
 
