@@ -45,7 +45,8 @@ install(DIRECTORY templates cmake/lit DESTINATION ${TILEWRIGHT_INSTALL_DATADIR} 
   PATTERN "__pycache__" EXCLUDE)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.mlir)
 install(FILES ${examples} DESTINATION ${TILEWRIGHT_INSTALL_DATADIR}/examples COMPONENT tools)
-install(DIRECTORY ${CMAKE_BINARY_DIR}/docs/site/html DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tilewright COMPONENT doc OPTIONAL)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/docs/site/html DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tilewright COMPONENT doc
+  OPTIONAL EXCLUDE_FROM_ALL) # `cmake --install build/release --component doc`
 install(EXPORT TilewrightTargets NAMESPACE Tilewright:: DESTINATION ${package_dir} COMPONENT dev)
 
 file(STRINGS core/include/tilewright/Target.h version REGEX "constexpr uint32_t targetApiVersion = ")

@@ -43,8 +43,8 @@ def main() -> None:
         seen[name] = seen.get(name, -1) + 1
         return f"{match.group(1)} {match.group(2)} {{#{name}{'-%d' % seen[name] if seen[name] else ''}}}"
 
-    text = path.read_text()
-    if not re.match(r"(<!--.*?-->\s*)*# ", text, re.DOTALL):  # a list of sections
+    text = re.sub(r"\A(<!--.*?-->\s*)+", "", path.read_text(), flags=re.DOTALL)  # a page begins with its heading
+    if not text.startswith("# "):  # a list of sections
         text = f"# {page.capitalize()}\n\n{text}"
     parts = re.split(r"(^ *```.*?^ *```)", text, flags=re.MULTILINE | re.DOTALL)
     for index in range(0, len(parts), 2):  # outside of code
