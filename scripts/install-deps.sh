@@ -2,14 +2,21 @@
 # Installs what Tilewright needs to build and test on Debian 12: packages through apt, the Python test modules into
 # build/venv, those of front ends into folders of their own. Does nothing, quickly, where all is present. Run it as root, or as a
 # user who may use sudo.
+#
+#   scripts/install-deps.sh                 all that the tests take but TensorFlow
+#   scripts/install-deps.sh --tf            TensorFlow too
+#   scripts/install-deps.sh --build         what the build takes, and nothing for tests
+#   scripts/install-deps.sh --build NAME    that and the modules of one front end: torch, jax, onnx or tf
+#   scripts/install-deps.sh --packages      what the build and Debian packages take
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build_packages=(
-  llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools liblld-22-dev lld-22 clang-22 libclang-rt-22-dev
-  clang-format-22 clang-tidy-22 libomp-22-dev libisl-dev libgtest-dev libbenchmark-dev cmake ninja-build ccache
-  libzstd-dev libcurl4-openssl-dev libedit-dev zlib1g-dev libxml2-dev libc6-dev libstdc++-12-dev doxygen graphviz git
-  python3 python3-venv)
+  llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools liblld-22-dev lld-22 clang-22 libomp-22-dev libisl-dev
+  libgtest-dev cmake ninja-build ccache libzstd-dev libcurl4-openssl-dev libedit-dev zlib1g-dev libxml2-dev libc6-dev
+  libstdc++-12-dev git python3 python3-venv)
+packaging_packages=(doxygen dpkg-dev file)
+test_packages=(libclang-rt-22-dev clang-format-22 clang-tidy-22 libbenchmark-dev graphviz "${packaging_packages[@]}")
 # Used where they can be had; tests and benchmarks that need one say so and are skipped without it.
 optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopenblas-dev libblis-dev libdnnl-dev libxsmm-dev
   chromium verilator)
@@ -46,7 +53,14 @@ apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }
 
-mapfile -t wanted < <(missing "${build_packages[@]}")
+mode=${1:-}
+case "$mode" in
+  "" | --tf) needed=("${build_packages[@]}" "${test_packages[@]}") ;;
+  --build) needed=("${build_packages[@]}") optional_packages=() ;;
+  --packages) needed=("${build_packages[@]}" "${packaging_packages[@]}") optional_packages=() ;;
+  *) echo "usage: scripts/install-deps.sh [--tf | --build [torch|jax|onnx|tf] | --packages]" >&2; exit 2 ;;
+esac
+mapfile -t wanted < <(missing "${needed[@]}")
 mapfile -t extra < <(missing "${optional_packages[@]}")
 # An optional package that could not be had is asked for once, not at every start.
 if [ -f build/.optional-packages-tried ] && [ "${#wanted[@]}" -eq 0 ]; then
@@ -60,8 +74,10 @@ if [ $((${#wanted[@]} + ${#extra[@]})) -gt 0 ]; then
   for package in "${extra[@]}"; do
     apt_install "$package" || echo "install-deps: $package cannot be had; what needs it is skipped" >&2
   done
-  mkdir -p build
-  touch build/.optional-packages-tried
+  if [ "${#optional_packages[@]}" -gt 0 ]; then
+    mkdir -p build
+    touch build/.optional-packages-tried
+  fi
 fi
 
 # PyTorch for hosts comes from a wheel at hand, or from PyTorch's own index: the package index has the one with CUDA, of 3 GB.
@@ -91,11 +107,30 @@ front_end() { # NAME TITLE MODULES
   fi
 }
 
-front_end torch PyTorch "${torch_modules[@]}"
-front_end jax JAX "${jax_modules[@]}"
-front_end onnx ONNX "${onnx_modules[@]}"
-if [ "${1:-}" = --tf ] || [ "${TILEWRIGHT_FULL:-0}" = 1 ]; then
-  front_end tf TensorFlow "${tf_modules[@]}"
+front_end_by_name() { # NAME
+  case "$1" in
+    torch) front_end torch PyTorch "${torch_modules[@]}" ;;
+    jax) front_end jax JAX "${jax_modules[@]}" ;;
+    onnx) front_end onnx ONNX "${onnx_modules[@]}" ;;
+    tf) front_end tf TensorFlow "${tf_modules[@]}" ;;
+    *) echo "install-deps: no front end is called '$1'; name torch, jax, onnx or tf" >&2; exit 2 ;;
+  esac
+}
+
+case "$mode" in
+  --packages) exit ;;
+  --build)
+    if [ -n "${2:-}" ]; then
+      front_end_by_name "$2"
+    fi
+    exit
+    ;;
+esac
+for name in torch jax onnx; do
+  front_end_by_name "$name"
+done
+if [ "$mode" = --tf ] || [ "${TILEWRIGHT_FULL:-0}" = 1 ]; then
+  front_end_by_name tf
 fi
 
 stamp=build/venv/.tilewright-modules

@@ -9,9 +9,10 @@
 #   scripts/run-example.sh --onnx [MODEL.onnx]    an ONNX model beside ONNX's reference, and its package (examples/onnx)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# What the tests need beside is not installed.
 case "${1:-}" in
-  --tf) scripts/install-deps.sh --tf ;;
-  *) scripts/install-deps.sh ;;
+  --torch | --jax | --tf | --onnx) scripts/install-deps.sh --build "${1#--}" ;;
+  *) scripts/install-deps.sh --build ;;
 esac
 cmake --preset release >/dev/null
 cmake --build --preset release --target tw-run tw-compile tw-targets

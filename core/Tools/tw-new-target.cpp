@@ -108,12 +108,13 @@ static llvm::Error checkDirectory(llvm::StringRef directory) {
   return llvm::Error::success();
 }
 
-/// Where the templates are: beside this command's installation, else in the sources that it was built from.
+/// Where the templates are: in the installation of this command, else by the build folder's link to the sources.
 static llvm::Expected<std::string> templateDirectory(llvm::StringRef kind, const char *argv0) {
   std::string self = fs::getMainExecutable(argv0, reinterpret_cast<void *>(&templateDirectory));
   llvm::SmallString<256> installed(path::parent_path(path::parent_path(self)));
+  llvm::SmallString<256> sources(installed);
   path::append(installed, "share", "tilewright", "templates");
-  llvm::SmallString<256> sources(TILEWRIGHT_SOURCE_DIR "/templates");
+  path::append(sources, "share", "templates");
   for (llvm::SmallString<256> *candidate : {&installed, &sources}) {
     path::append(*candidate, kind);
     if (fs::is_directory(*candidate))
@@ -213,7 +214,7 @@ static llvm::Error run(const Arguments &arguments, const char *argv0) {
       (void)fs::remove(arguments.directory);
     return files.takeError();
   }
-  // PREFIX/share/tilewright/templates/NAME; the sources are no installation.
+  // PREFIX/share/tilewright/templates/NAME; a build folder is no installation.
   llvm::StringRef prefix = *from;
   for (const char *part : {"", "templates", "tilewright", "share"}) {
     bool here = !*part || path::filename(prefix) == part;
