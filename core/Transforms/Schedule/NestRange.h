@@ -58,6 +58,7 @@ struct NestRange {
   std::optional<unsigned> columns;        // its loop over the columns of the last sum, where tiles may cut that, too
   bool sharesRows = false; // what the last sum reads lies before the range: tiles of columns compute little twice
   bool lacksUnit = false;  // to compute its contractions, whatever its tiles are
+  bool mayFit = false;     // some tiles have a form
   bool hasMasks = false;   // of numbers of iterations
   llvm::SmallVector<double, 4>
       handedOn; // bytes of the arrays between that contractions read or write, for each of them

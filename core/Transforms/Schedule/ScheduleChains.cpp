@@ -402,6 +402,7 @@ double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) cons
     std::string reason;
     const TileForm form = secondsOf(range, tiling, reason);
     range.lacksUnit |= form == TileForm::NoUnit;
+    range.mayFit |= form == TileForm::Some;
     if (form != TileForm::Some)
       refused = hasSteps;
     if (form != TileForm::Some || !std::isfinite(tiling.seconds)) {
@@ -433,19 +434,18 @@ bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) con
   }
   const size_t before = range.considered.size();
   const double fastest = price(range, usual);
-  if (!std::isfinite(fastest))
-    return false;
-  if (fastest > mostOfSteps * range.apart)
+  if (std::isfinite(fastest) && fastest > mostOfSteps * range.apart)
     return true;
   SmallVector<Tiling> best(ArrayRef(range.considered).drop_front(before));
   llvm::stable_sort(best, [](const Tiling &a, const Tiling &b) { return a.seconds < b.seconds; });
   best.truncate(std::min(best.size(), mostTilesWithSteps));
-  std::vector<Tiling> others;
+  std::vector<Tiling> others; // where steps of the usual size fit nowhere, all others
   for (const Tiling &tiling : tilings)
-    if (llvm::any_of(best, [&](const Tiling &each) { return each.hasTilesOf(tiling) && each.step != tiling.step; }))
+    if (llvm::none_of(usual, [&](const Tiling &each) { return each.hasTilesOf(tiling) && each.step == tiling.step; }) &&
+        (best.empty() || llvm::any_of(best, [&](const Tiling &each) { return each.hasTilesOf(tiling); })))
       others.push_back(tiling);
-  price(range, others);
-  return true;
+  const bool isRefused = best.empty() && !range.mayFit;
+  return (!isRefused && std::isfinite(price(range, others))) || std::isfinite(fastest);
 }
 
 /// Prices tiles that sum in one pass, and, where blocks have none of this form, in two: the second one reads again
