@@ -11,7 +11,7 @@ set(TILEWRIGHT_INSTALL_TDDIR ${CMAKE_INSTALL_INCLUDEDIR}/tilewright)
 set(TILEWRIGHT_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/tilewright)
 set(installed_tools "")
 foreach(tool tw-compile tw-opt tw-run tw-targets tw-tblgen tw-launch tw-new-target tw-conformance
-        tw-explore)
+        tw-explore tw-bisect)
   if(TARGET ${tool})
     list(APPEND installed_tools ${tool})
   endif()
