@@ -47,20 +47,28 @@ static void useInstead(Diagnosis &diagnosis, llvm::ArrayRef<Array> outputs) {
   judgeOutputs(diagnosis.whole, diagnosis.reference);
 }
 
-/// `start`: what the program does before any pass.
-static Diagnosis examine(Trials &trials, const Subject &subject, Outcome &start) {
+/// Attempts that go wrong by taking long shall not take longer than they need to show it.
+static void shortenLimit(Trials &trials, const Outcome &whole) {
+  constexpr double leastSeconds = 3, patience = 5;
+  if (whole.verdict == Verdict::TimeOut)
+    trials.settings.limit = std::min(trials.settings.limit, std::max(leastSeconds, patience * trials.longest()));
+}
+
+/// `start`: what the program does before any pass, if that is asked.
+static Diagnosis examineWith(Trials &trials, const Subject &subject, Outcome *start) {
   Diagnosis diagnosis;
   if (auto reference = trials.reference(*subject.program, subject.sizes, subject.given))
     diagnosis.reference = std::move(*reference);
   else
     llvm::consumeError(reference.takeError()); // it may be a pass of stage 1 or 2 that crashes; `whole` says so then
   diagnosis.whole = trials.whole(*subject.program, diagnosis.reference);
-  if (diagnosis.reference.values.empty())
-    return diagnosis;
-  start = trials.after(*subject.program, 0, diagnosis.reference);
-  if (start.verdict == Verdict::Wrong) {
-    start.verdict = Verdict::Right;
-    useInstead(diagnosis, *start.outputs);
+  shortenLimit(trials, diagnosis.whole);
+  if (start && !diagnosis.reference.values.empty()) {
+    *start = trials.after(*subject.program, 0, diagnosis.reference);
+    if (start->verdict == Verdict::Wrong) {
+      start->verdict = Verdict::Right;
+      useInstead(diagnosis, *start->outputs);
+    }
   }
   diagnosis.first = diagnosis.whole;
   return diagnosis;
@@ -104,24 +112,25 @@ static size_t probe(Prefixes &prefixes, llvm::ArrayRef<size_t> counts, size_t lo
   return high;
 }
 
-Diagnosis bisect::examine(Trials &trials, const Subject &subject) {
+Diagnosis bisect::examine(Trials &trials, const Subject &subject, bool checksReference) {
   Outcome start;
-  return ::examine(trials, subject, start);
+  return examineWith(trials, subject, checksReference ? &start : nullptr);
 }
 
 Diagnosis bisect::diagnose(Trials &trials, const Subject &subject) {
   Outcome start;
-  Diagnosis diagnosis = ::examine(trials, subject, start);
+  Diagnosis diagnosis = examineWith(trials, subject, &start);
   if (diagnosis.isRight())
     return diagnosis;
   const std::vector<Step> steps = trials.steps();
-  // Steps that have ended; one that has begun and not ended is where the compiler crashed, hung or refused.
-  size_t ended = std::min(diagnosis.whole.steps, steps.size());
-  size_t bad = diagnosis.whole.phase == Progress::Compiling && ended < steps.size() ? ended + 1 : ended;
-
+  // A step that has begun and not ended is where the compiler crashed, hung or refused. Else what is wrong is the
+  // whole, one more than all steps.
+  const size_t ended = std::min(diagnosis.whole.steps, steps.size());
+  const bool inPasses = diagnosis.whole.phase == Progress::Compiling && ended < steps.size();
+  const size_t bad = inPasses ? ended + 1 : steps.size() + 1;
   std::vector<size_t> counts = {0};
   for (size_t count = 1; count < bad; ++count)
-    if (steps[count - 1].changed)
+    if (steps[count - 1].changed || count == steps.size())
       counts.push_back(count);
   counts.push_back(bad);
   size_t low = 0, high = counts.size() - 1; // right at `low`, wrong at `high`
@@ -143,6 +152,7 @@ Diagnosis bisect::diagnose(Trials &trials, const Subject &subject) {
       }
     }
   diagnosis.firstSuspect = counts[low];
+  diagnosis.afterPasses = counts[low] == steps.size();
   for (size_t step = counts[low]; step < counts[high] && step < steps.size(); ++step)
     if (steps[step].changed || step + 1 == bad) {
       if (diagnosis.suspects.empty())

@@ -42,14 +42,16 @@ struct Diagnosis {
   std::vector<Step> suspects;
   size_t firstSuspect = 0; // index of `suspects.front()` among all steps
   size_t lastSuspect = 0;
-  Outcome first; // as the first wrong step leaves the program, where that was run; else `whole`
+  bool afterPasses = false; // as the last pass leaves it, the program is right: code generation or the device is wrong
+  Outcome first;            // as the first wrong step leaves the program, where that was run; else `whole`
 
   bool isRight() const { return whole.verdict == Verdict::Right; }
   const Step *wrongStep() const { return suspects.empty() ? nullptr : &suspects.back(); }
 };
 
-/// What `subject` does as a whole, compared with its reference. No steps are searched.
-Diagnosis examine(Trials &trials, const Subject &subject);
+/// What `subject` does as a whole, compared with its reference. No steps are searched. `checksReference`: the reference
+/// itself is compared with what upstream's passes alone make of the program.
+Diagnosis examine(Trials &trials, const Subject &subject, bool checksReference = true);
 /// The same, and the first wrong step.
 Diagnosis diagnose(Trials &trials, const Subject &subject);
 

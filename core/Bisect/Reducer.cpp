@@ -104,7 +104,7 @@ bool Reducer::fails(const Subject &candidate) {
     if (outcome.steps >= steps.size() || !wanted.contains(steps[outcome.steps].pass))
       return false;
   } else {
-    outcome = examine(trials, candidate).whole;
+    outcome = examine(trials, candidate, /*checksReference=*/found.referenceWrong).whole;
   }
   return outcome.verdict == found.whole.verdict && outcome.phase == found.whole.phase;
 }
@@ -126,8 +126,9 @@ void Reducer::phase(llvm::function_ref<void()> work) {
   if (taken == takenBefore)
     return;
   Diagnosis again = diagnose(trials, best);
-  bool same = again.whole.verdict == found.whole.verdict &&
-              llvm::any_of(again.suspects, [&](const Step &step) { return wanted.contains(step.pass); });
+  auto isWanted = [&](const Step &step) { return wanted.contains(step.pass); };
+  bool same = again.whole.verdict == found.whole.verdict && again.referenceWrong == found.referenceWrong &&
+              (wanted.empty() ? again.suspects.empty() : llvm::any_of(again.suspects, isWanted));
   if (same)
     found = std::move(again);
   else

@@ -52,8 +52,11 @@ void bisect::print(const Report &report, const Subject &subject, const Diagnosis
         others += (others.empty() ? "" : ", ") + std::string(other.pass);
       line("", "or one before it, after which nothing can be run: " + others);
     }
+  } else if (diagnosis.afterPasses) {
+    line("stage",
+         describeStage(6) + ": as the last pass leaves it the program is right; the code generator or the device");
   } else {
-    line("stage", "none: the program is wrong before the first pass, or no pass changed it");
+    line("stage", "none: the program is wrong before the first pass");
   }
   for (const Nest &nest : report.nests)
     line("nest", nest.text + " of " + nest.function + (nest.location.empty() ? "" : ", " + nest.location));
@@ -88,6 +91,8 @@ llvm::json::Object bisect::toJson(const Report &report, const Subject &subject, 
         {"stage", static_cast<int64_t>(step.stage)}, {"pass", step.pass}, {"function", step.function}});
   for (const Nest &nest : report.nests)
     nests.push_back(llvm::json::Object{{"function", nest.function}, {"nest", nest.text}, {"location", nest.location}});
+  if (diagnosis.afterPasses)
+    object["stage"] = stageName(6).str();
   if (const Step *step = diagnosis.wrongStep()) {
     object["stage"] = stageName(step->stage).str();
     object["pass"] = step->pass;

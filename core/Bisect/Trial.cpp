@@ -17,6 +17,8 @@
 #include "core/Pipelines/PassObserver.h"
 #include "core/Pipelines/Run.h"
 #include "mlir/IR/Verifier.h"
+#include "tilewright/MachineGraph.h"
+#include "tilewright/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -110,8 +112,14 @@ struct OpenPlace {
 
 } // namespace
 
-static llvm::Expected<OpenPlace> open(const Settings &settings) {
+/// `onlyLaunches`: where the chip has no launches nothing is run on its device.
+static llvm::Expected<OpenPlace> open(const Settings &settings, bool onlyLaunches = false) {
   OpenPlace result;
+  auto chip = TargetRegistry::get().describe(settings.compile.target);
+  if (!chip)
+    return chip.takeError();
+  if (onlyLaunches && !(*chip)->graph().startsLaunches() && settings.device != "model")
+    return result;
   result.place.emulator = settings.device == "emulator";
   result.place.model = settings.device == "model";
   llvm::StringRef command = settings.device;
@@ -273,7 +281,7 @@ Outcome Trials::after(ModuleOp program, size_t count, const Reference &reference
   Outcome outcome;
   for (unsigned way = 0; way < finishingWays && outcome.verdict == Verdict::Unknown; ++way) {
     auto work = [&]() -> Message {
-      auto place = open(settings);
+      auto place = open(settings, /*onlyLaunches=*/true);
       if (!place)
         return failed(Verdict::Unknown, place.takeError());
       OwningOpRef<ModuleOp> copy = program.clone();
@@ -315,7 +323,7 @@ Outcome Trials::after(ModuleOp program, size_t count, const Reference &reference
 
 std::pair<std::string, std::string> Trials::around(ModuleOp program, size_t index) {
   auto answer = worker->run(settings.limit, [&]() -> Message {
-    auto place = open(settings);
+    auto place = open(settings, /*onlyLaunches=*/true);
     if (!place)
       return failed(Verdict::Unknown, place.takeError());
     OwningOpRef<ModuleOp> copy = program.clone();

@@ -48,7 +48,6 @@ struct Outcome {
   Progress::Phase phase = Progress::Compiling; // where it ended
   size_t steps = 0;                            // that had ended
   std::shared_ptr<std::vector<Array>> outputs; // if it came to its end
-  double seconds = 0;
   // Of the first wrong element:
   size_t output = 0;
   std::vector<int64_t> element;
@@ -84,6 +83,8 @@ public:
   Settings settings;
   /// Children so far.
   unsigned attempts() const { return worker->runs(); }
+  /// Seconds of the longest one that came to its end.
+  double longest() const { return worker->longest(); }
 
 private:
   explicit Trials(const Settings &settings, std::unique_ptr<Worker> worker)
@@ -94,7 +95,7 @@ private:
   std::vector<Step> lastSteps;
 };
 
-/// Compares `outputs` with what is expected; fills the facts of the first wrong element.
+/// Compares `outputs` with what is expected; where an element is wrong, the verdict becomes Wrong, with its facts.
 void judgeOutputs(Outcome &outcome, const Reference &reference);
 
 } // namespace tilewright::bisect

@@ -162,12 +162,13 @@ llvm::Expected<Answer> Worker::run(double seconds, llvm::function_ref<Message()>
     output = answers[1];
     live([&] { answer(work()); });
   }
+  const double begin = secondsNow();
   setpgid(child, child);
   close(answers[1]);
   close(errors[1]);
   int pipes[2] = {answers[0], errors[0]};
   std::string texts[2];
-  bool ended = readAll(pipes, texts, secondsNow() + seconds);
+  bool ended = readAll(pipes, texts, begin + seconds);
   if (!ended)
     kill(-child, SIGKILL);
   int status = 0;
@@ -183,6 +184,8 @@ llvm::Expected<Answer> Worker::run(double seconds, llvm::function_ref<Message()>
   else if (!unpack(texts[0], result.message)) {
     result.end = Answer::Crashed;
     result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  } else {
+    longestSeconds = std::max(longestSeconds, secondsNow() - begin);
   }
   return result;
 }

@@ -68,12 +68,15 @@ public:
   [[noreturn]] void answer(const Message &message);
   /// Children so far.
   unsigned runs() const { return count; }
+  /// Seconds of the longest one that answered.
+  double longest() const { return longestSeconds; }
 
 private:
   explicit Worker(Progress *shared) : shared(shared) {}
   Progress *shared;
   int output = -1; // the child's side
   unsigned count = 0;
+  double longestSeconds = 0;
 };
 
 } // namespace tilewright::bisect

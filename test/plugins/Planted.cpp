@@ -19,7 +19,6 @@
 ///   last=OP    the last one is
 ///   crash      the process crashes
 ///   hang       the pass never ends
-///   refuse     the pass leaves an op that no later stage takes
 ///
 //===----------------------------------------------------------------------===//
 
@@ -130,7 +129,7 @@ void plant(Operation *root, llvm::StringRef fault) {
 
 void lookOn(MLIRContext *context, BuiltinDialect *) {
   const char *wish = std::getenv("TILEWRIGHT_PLANT");
-  if (!wish)
+  if (!wish || !*wish)
     return;
   auto [pass, fault] = llvm::StringRef(wish).split(':');
   context->registerActionHandler(
