@@ -16,6 +16,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/Pipelines/Guard.h"
+#include "core/Pipelines/PassObserver.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Cores.h"
 #include "tilewright/MachineGraph.h"
@@ -179,6 +180,7 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
     PassManager pm(context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
     pm.enableVerifier(false); // once, behind the last one
     timePasses(pm);
+    observePasses(pm, stage);
     switch (stage) {
     case 1:
       buildImportPipeline(pm);

@@ -75,7 +75,6 @@ llvm::Expected<std::unique_ptr<Executable>>
 Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given, unsigned last, const Place &place) {
   if (llvm::Error error = checkPlace(given.target, place))
     return error;
-  std::unique_ptr<Executable> result(new Executable());
   CompileOptions options = given;
   options.packedCall = !place.process;
   options.tileLoops |= place.model;
@@ -91,23 +90,35 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   if (functions.size() != 1)
     return llvm::createStringError("expected one public function after stage %u, found %zu", last, functions.size());
   FailureOr<Signature> signature = Signature::of(functions.front());
-  result->unitSpacing = operandSpacingOf(module);
+  double spacing = operandSpacingOf(module);
   if (mlir::failed(signature) || mlir::failed(runStages(module, 5, 5, options)))
     return failed();
-  result->programSignature = *signature;
+  double passes = secondsNow() - begin;
+  auto result = load(module, *signature, place);
+  if (!result)
+    return result;
+  (*result)->unitSpacing = spacing;
+  (*result)->compileTimes.passes = passes;
+  return result;
+}
+
+llvm::Expected<std::unique_ptr<Executable>> Executable::load(ModuleOp module, const Signature &signature,
+                                                             const Place &place) {
+  std::unique_ptr<Executable> result(new Executable());
+  result->programSignature = signature;
   if (place.model) // assembly of the chip, such as routines that its states need
     module->removeAttr(LLVM::LLVMDialect::getModuleLevelAsmAttrName());
   if (auto traced = module->getAttrOfType<ArrayAttr>(tracedAttr))
     result->sites = llvm::map_to_vector(traced.getAsRange<NameLoc>(), [](NameLoc each) { return each; });
-  double passes = secondsNow();
+  double begin = secondsNow();
   if (!place.isHost() && !place.model) {
-    auto placed = placeProgram(module, *signature, place);
+    auto placed = placeProgram(module, signature, place);
     if (!placed)
       return placed.takeError();
     result->placedProgram = std::move(*placed);
     if (place.emulator)
       result->emulatedProgram = static_cast<EmulatedProgram *>(result->placedProgram.get());
-    result->compileTimes = {passes - begin, secondsNow() - passes, 0};
+    result->compileTimes.llvm = secondsNow() - begin;
     return result;
   }
 
@@ -126,21 +137,21 @@ Executable::compile(ModuleOp module, unsigned first, const CompileOptions &given
   if (!jit)
     return jit.takeError();
   result->jit = std::move(*jit);
-  auto entry = result->jit->lookup(signature->name + "_call");
+  auto entry = result->jit->lookup(signature.name + "_call");
   if (!entry)
     return entry.takeError();
-  auto workspace = result->jit->lookup(signature->name + "_workspace_call");
+  auto workspace = result->jit->lookup(signature.name + "_workspace_call");
   if (!workspace)
     return workspace.takeError();
   result->entry = reinterpret_cast<int32_t (*)(const int64_t *)>(*entry);
   result->workspaceSize = *workspace;
-  auto learned = result->jit->lookup(signature->name + "_learned_sizes");
+  auto learned = result->jit->lookup(signature.name + "_learned_sizes");
   if (!learned)
     return learned.takeError();
   result->learnedSizes = static_cast<int64_t *>(*learned);
-  std::fill_n(result->learnedSizes, signature->numSizes, -1);
+  std::fill_n(result->learnedSizes, signature.numSizes, -1);
   double end = secondsNow();
-  result->compileTimes = {passes - begin, compiled - passes, end - compiled};
+  result->compileTimes = {0, compiled - begin, end - compiled};
   return result;
 }
 

@@ -51,6 +51,9 @@ public:
   static llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module, unsigned first,
                                                              const CompileOptions &options, unsigned last = 4,
                                                              const Place &place = {});
+  /// The same from a module after stage 5 whose public function had `signature` before it.
+  static llvm::Expected<std::unique_ptr<Executable>> load(mlir::ModuleOp module, const Signature &signature,
+                                                          const Place &place = {});
   ~Executable();
 
   const Signature &signature() const { return programSignature; }

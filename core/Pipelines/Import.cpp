@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Pipelines/Lowering.h"
 #include "core/Transforms/Passes.h"
 #include "mlir/Conversion/ControlFlowToSCF/ControlFlowToSCF.h"
 #include "mlir/Conversion/TosaToArith/TosaToArith.h"
@@ -40,24 +41,25 @@ static void computeFloat8InSingle(OpPassManager &pm) {
   pm.addPass(arith::createArithEmulateUnsupportedFloats(floats));
 }
 
+void tilewright::convertTosa(OpPassManager &pm) {
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(tosa::createTosaOptionalDecompositionsPass());
+  functions.addPass(tosa::createTosaInferShapesPass());
+  functions.addPass(tosa::createTosaMakeBroadcastablePass());
+  functions.addPass(createTosaToSCFPass()); // before what has no room for regions of TOSA
+  functions.addPass(tosa::createTosaToLinalgNamed());
+  functions.addPass(tosa::createTosaToLinalg());
+  functions.addPass(createTosaToArithPass(TosaToArithPassOptions{/*includeApplyRescale=*/true, /*use32Bit=*/false}));
+  functions.addPass(createTosaToTensorPass());
+}
+
 void tilewright::buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createCheckSupported());
   pm.addPass(createLiftControlFlowToSCFPass()); // branches between blocks: all that follows reads regions
   pm.addPass(createCountWithIndex());           // before what asks how often a loop runs
   pm.addPass(createFlattenVectorElements());
   pm.addPass(createPadIntegers());
-  // TOSA: upstream's conversions; they leave functions without TOSA as they are.
-  {
-    OpPassManager &functions = pm.nest<func::FuncOp>();
-    functions.addPass(tosa::createTosaOptionalDecompositionsPass());
-    functions.addPass(tosa::createTosaInferShapesPass());
-    functions.addPass(tosa::createTosaMakeBroadcastablePass());
-    functions.addPass(createTosaToSCFPass()); // before what has no room for regions of TOSA
-    functions.addPass(tosa::createTosaToLinalgNamed());
-    functions.addPass(tosa::createTosaToLinalg());
-    functions.addPass(createTosaToArithPass(TosaToArithPassOptions{/*includeApplyRescale=*/true, /*use32Bit=*/false}));
-    functions.addPass(createTosaToTensorPass());
-  }
+  convertTosa(pm);
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createCanonicalizerPass());

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Pipelines/Lowering.h"
 #include "core/Pipelines/TileCanonicalization.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/MachineGraph.h"
@@ -29,9 +30,7 @@
 
 using namespace mlir;
 
-/// Types without arithmetic of their own compute in f32; conversions become integer arithmetic, since LLVM would call
-/// functions that the system's libraries lack.
-static void emulateFloats(OpPassManager &pm, llvm::SmallVector<std::string> types = {"bf16"}) {
+void tilewright::emulateFloats(OpPassManager &pm, llvm::SmallVector<std::string> types) {
   arith::ArithEmulateUnsupportedFloatsOptions floats;
   floats.sourceTypeStrs = std::move(types);
   llvm::append_range(floats.sourceTypeStrs, tilewright::float8Types);
@@ -43,7 +42,7 @@ static void emulateFloats(OpPassManager &pm, llvm::SmallVector<std::string> type
   pm.addPass(tilewright::createExpandFloat8());
 }
 
-static void expandArithmetic(OpPassManager &pm, llvm::SmallVector<std::string> types = {"bf16"}) {
+void tilewright::expandArithmetic(OpPassManager &pm, llvm::SmallVector<std::string> types) {
   emulateFloats(pm, std::move(types));
   pm.addPass(tilewright::createExpandBfloats());
   pm.addPass(arith::createArithExpandOpsPass());

@@ -242,7 +242,7 @@ llvm::Error Run::reference() {
     return llvm::Error::success();
   CompileOptions plain = options.compile;
   plain.plain = plain.bounded = true;
-  plain.operandSpacing = code->operandSpacing();
+  plain.operandSpacing = std::max(plain.operandSpacing, code->operandSpacing());
   if (!options.place.isHost())
     plain.target = options.referenceTarget;
   plain.threads = 1;
@@ -409,6 +409,14 @@ std::vector<const Array *> Run::outputs() const {
     if (argument.isWritten)
       arrays.push_back(&array);
   return arrays;
+}
+
+std::vector<std::pair<const Array *, const Array *>> Run::references() const {
+  std::vector<std::pair<const Array *, const Array *>> pairs;
+  for (auto [index, argument] : llvm::enumerate(code->signature().arguments))
+    if (argument.isWritten && index < expected.size())
+      pairs.emplace_back(&expected[index], &bounds[index]);
+  return pairs;
 }
 
 int64_t Run::bytes() const {

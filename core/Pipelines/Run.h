@@ -78,6 +78,9 @@ public:
   std::vector<const Array *> inputs() const;
   /// Results, or the arrays that a function without results writes.
   std::vector<const Array *> outputs() const;
+  /// After `verify`, of each output: what the plain path makes of it in float64, and the bounds (without memory:
+  /// exact).
+  std::vector<std::pair<const Array *, const Array *>> references() const;
   /// Floating-point and integer arithmetic operations of one call, counted on the program after stage 1 at these sizes:
   /// a multiplication and an addition are two. nullopt where the number of iterations is not known.
   std::optional<double> flops() const;

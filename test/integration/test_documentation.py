@@ -11,7 +11,7 @@ from conftest import BUILD, SOURCE
 ACCELERATOR = [f"--load-target={BUILD / 'lib/tilewright/libtilewright-target-accelerator.so'}"]
 LAYER = SOURCE / "templates/accelerator/test/layer.mlir"
 PAGES = {"tw-run": ["tools"], "tw-compile": ["tools"], "tw-targets": ["tools"], "tw-new-target": ["tools"], "tw-tblgen": ["tools"],
-         "tw-conformance": ["conformance"], "tw-explore": ["explore"], "tw-launch": ["runtime"]}
+         "tw-conformance": ["conformance"], "tw-explore": ["explore"], "tw-bisect": ["bisect"], "tw-launch": ["runtime"]}
 #: What every command has.
 COMMON = {"help", "help-list", "version"}
 
@@ -50,6 +50,7 @@ REPORTS = {
     "lane-chip": ["tw-targets", "nvidia:H100", "--json"],
     "explain": ["tw-compile", SOURCE / "examples/mlp-f32.mlir", "--target=cpu:zen4", "--explain=json"],
     "explore": ["tw-explore", LAYER, *ACCELERATOR, "--target=accelerator", "--vary=levels.core.count=2,4", "--cost=clockMHz", "--json"],
+    "bisect": ["tw-bisect", SOURCE / "examples/c-program/mlp.mlir", "--sizes=3", "--json"],
     "conformance": ["tw-conformance", *ACCELERATOR, "--target=accelerator", "--filter=unit/*", "--filter=transpose/*", "--json"],
 }
 #: Objects whose keys are names: instructions, fields of a decision, counters in a device's words.
