@@ -29,7 +29,9 @@ def test_runtime_library():
 
 
 def test_functions_of_c():
-    found = {name for name, node in symbols("lib/libTilewright.so", "--defined-only") if not name.startswith("_Z") and "TILEWRIGHT" not in name}
+    # What compiled code calls in the compiler's own process is apart.
+    found = {name for name, node in symbols("lib/libTilewright.so", "--defined-only")
+             if not name.startswith("_Z") and "TILEWRIGHT" not in name and node != "TILEWRIGHT_0_PRIVATE"}
     declared = c_functions("tilewright_runtime", "tilewright_driver", "tilewright_compiler")
     assert c_functions("tilewright_compiler") <= found <= declared
     assert "twc_compile" in found and "tw_launch" in found
