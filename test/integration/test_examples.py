@@ -86,6 +86,16 @@ def gemm_bias_gelu(random):
     return [a, b, bias], gelu(wide(a) @ wide(b) + bias)
 
 
+def swiglu(random):
+    half = numpy.float16
+    x, gate, up = (normal(random, *shape, scale=shape[0]**-0.5 if shape[0] == 256 else 1, kind=half)
+                   for shape in ((64, 256), (256, 704), (256, 704)))
+    down = normal(random, 704, 256, scale=704**-0.5, kind=half)
+    g = wide(x) @ wide(gate)
+    h = g / (1 + numpy.exp(-g)) * (wide(x) @ wide(up))
+    return [x, gate, up, down], wide(h.astype(half)) @ wide(down)
+
+
 def gemm_f8(random):
     a, b = normal(random, 128, 256, kind=float8), normal(random, 192, 256, kind=float8)
     scales, bias = random.uniform(0.5, 1, 192).astype(numpy.float32), normal(random, 192)
@@ -117,6 +127,7 @@ CASES = {
     "attention-scores": (attention_scores, 2e-6),
     "blur": (blur, 1e-6),
     "gemm-bias-gelu": (gemm_bias_gelu, 1 / 16 + 1e-3),  # half of the step between 128 and 256
+    "swiglu": (swiglu, 4e-3),
     "gemm-f8": (gemm_f8, 8 + 1e-3),  # half of the step between 128 and 256
     "transformer-block": (transformer_block, 2e-5),
 }

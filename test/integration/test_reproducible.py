@@ -6,13 +6,14 @@ documents, which NumPy adds up here."""
 import numpy as np
 import pytest
 
-from conftest import FULL
+from conftest import BUILD, FULL
 from random_chains import Chain
 from test_lane_columns import layer_norm_product, rms_product, swiglu
 
 #: Targets that compute everything in the order of the program.
 HOSTS = [["--target", f"cpu:{chip}"] for chip in ("x86-64-v3", "host")]
-LANES = [["--target", chip, "--device", "emulator"] for chip in ("nvidia:H200", "amd:MI300X")]
+OTHERS = [["--target", chip, "--device", "emulator"] for chip in ("nvidia:H200", "amd:MI300X")] + [
+    ["--load-target", BUILD / "lib/tilewright/libtilewright-target-accelerator.so", "--target", "accelerator:npu", "--device", "emulator"]]
 
 
 def bits(tool, tmp_path, text, arrays, *options):
@@ -84,7 +85,7 @@ def test_rows_are_summed_in_the_documented_order(tool, tmp_path, k):
     for j in range(k):
         sequential += x[:, j]
     expected = in_documented_order(x) if k >= 32 else sequential
-    for target in [*HOSTS, [*HOSTS[1], "--threads", "3"], *LANES]:
+    for target in [*HOSTS, [*HOSTS[1], "--threads", "3"], *OTHERS]:
         np.testing.assert_array_equal(bits(tool, tmp_path, row_sum(9, k), [x], *target), expected, err_msg=str(target))
 
 
@@ -94,7 +95,7 @@ def test_products_are_fused_in_order(tool, tmp_path, m, k, n):
     random = np.random.default_rng(m)
     x, w = random.standard_normal((m, k)).astype(np.float32), random.standard_normal((k, n)).astype(np.float32)
     got = [bits(tool, tmp_path, product(m, k, n), [x, w], *target)
-           for target in [*HOSTS, [*HOSTS[1], "--threads", "3"], *LANES]]
+           for target in [*HOSTS, [*HOSTS[1], "--threads", "3"], *OTHERS]]
     for each in got[1:]:
         np.testing.assert_array_equal(each, got[0])
     if m > 1 and n > 1:
@@ -115,7 +116,7 @@ def test_chains_have_the_same_bits_everywhere(tool, tmp_path, name):
     random = np.random.default_rng(7)
     arrays = [random.standard_normal(shape).astype(np.float16) for shape in shapes]
     got = [bits(tool, tmp_path, text, arrays, *target)
-           for target in [*HOSTS, *([*HOSTS[1], "--threads", threads] for threads in "23"), *LANES]]
+           for target in [*HOSTS, *([*HOSTS[1], "--threads", threads] for threads in "23"), *OTHERS]]
     assert np.isfinite(got[0].astype(np.float32)).all()
     for each in got[1:]:
         np.testing.assert_array_equal(each, got[0])
@@ -127,7 +128,7 @@ def test_random_chains_have_the_same_bits(tool, tmp_path):
         chain = Chain(seed, length=(12, 40, 100)[seed % 3])
         arrays = [*chain.inputs.values(), np.zeros_like(chain.expected, np.float32)]
         got = [bits(tool, tmp_path, chain.module(), arrays, "--function", "f", *target)
-               for target in [*HOSTS, [*HOSTS[1], "--threads", "2"], *LANES]]
+               for target in [*HOSTS, [*HOSTS[1], "--threads", "2"], *OTHERS]]
         for each in got[1:]:
             np.testing.assert_array_equal(each, got[0], err_msg=f"chain {seed}")
         wrong = ~(np.abs(got[0] - chain.expected) <= 4e-6 * chain.most + 1e-6)
