@@ -126,8 +126,11 @@ void tilewright::runUnit(const MatrixUnit &unit, const void *a, const void *b, v
   for (int64_t i = 0; i < unit.m; ++i) {
     for (int64_t j = 0; j < unit.n; ++j) {
       double sum = result[i * unit.n + j]; // int8 and int16 products of one instruction stay far below 2^53
-      for (int64_t k = 0; k < unit.k; ++k)
-        sum += matrixA[i * unit.k + k] * matrixB[k * unit.n + j];
+      // Products of narrower floats are exact in f64; those of f64 are fused, as in the units.
+      for (int64_t k = 0; k < unit.k; ++k) {
+        const double x = matrixA[i * unit.k + k], y = matrixB[k * unit.n + j];
+        sum = unit.a.element == ElementKind::F64 ? std::fma(x, y, sum) : sum + x * y;
+      }
       result[i * unit.n + j] = unit.saturates && !isFloat(unit.c.element) ? clamp(unit.c.element, sum) : sum;
     }
   }

@@ -154,8 +154,11 @@ void UnitRunner::runLane(int64_t lane, char *frame) const {
         double sum = 0;
         if (unit.init != UnitInit::NoAccumulate)
           withDecoder(unit.c.element, [&](auto decode) { sum = decode(c, element); });
-        for (int64_t k = 0; k < unit.k; ++k, ++pair)
-          sum += decodeA(a, pair->first) * decodeB(b, pair->second);
+        // Products of narrower floats are exact in f64; those of f64 are fused, as in the units.
+        for (int64_t k = 0; k < unit.k; ++k, ++pair) {
+          const double x = decodeA(a, pair->first), y = decodeB(b, pair->second);
+          sum = unit.a.element == ElementKind::F64 ? std::fma(x, y, sum) : sum + x * y;
+        }
         withEncoder(unit.c.element, [&](auto encode) { encode(c, element, sum); });
       }
     });

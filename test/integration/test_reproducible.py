@@ -6,6 +6,7 @@ documents, which NumPy adds up here."""
 import numpy as np
 import pytest
 
+from breadth import convolutions, stencils, structured, tosa
 from conftest import BUILD, FULL
 from random_chains import Chain
 from test_lane_columns import layer_norm_product, rms_product, swiglu
@@ -133,3 +134,30 @@ def test_random_chains_have_the_same_bits(tool, tmp_path):
             np.testing.assert_array_equal(each, got[0], err_msg=f"chain {seed}")
         wrong = ~(np.abs(got[0] - chain.expected) <= 4e-6 * chain.most + 1e-6)
         assert not wrong.any(), f"chain {seed}: {got[0][wrong]}, expected {chain.expected[wrong]}"
+
+
+#: Sums over several loops, in f64, of dynamic sizes, on top of what the result held: each was in another order somewhere.
+SUMS = {"linalg.matmul-f64", "linalg.mmt4d-f32", "linalg.reduce-add-[0, 1, 2]-True", "linalg.conv_1d_nwc_wcf",
+        "linalg.conv_2d_nchw_fchw"}
+PROGRAMS = {case.name: case for module in (structured, convolutions, stencils, tosa) for case in module.cases() if not case.long}
+
+
+@pytest.mark.parametrize("name", [name for i, name in enumerate(PROGRAMS) if FULL or name in SUMS or i % 150 == 0])
+def test_operations_have_the_same_bits(tool, tmp_path, name):
+    case = PROGRAMS[name]
+    (tmp_path / "p.mlir").write_text(case.text)
+    arguments, got = [], []
+    for i, tensor in enumerate(case.inputs):
+        tensor.save(tensor.path(tmp_path, f"in{i}"))
+        arguments += ["--input", tensor.path(tmp_path, f"in{i}")]
+    paths = [tensor.path(tmp_path, f"out{i}") for i, tensor in enumerate(case.outputs)]
+    for path in paths:
+        arguments += ["--output", path]
+    for target in [*HOSTS, [*HOSTS[1], "--threads", "2"], *OTHERS[:2]]:
+        tool("tw-run", tmp_path / "p.mlir", "--fp=reproducible", *target, *arguments)
+        got.append([path.read_bytes() for path in paths])
+    assert all(each == got[0] for each in got)
+
+
+def test_names_are_those_of_programs():
+    assert SUMS <= set(PROGRAMS)

@@ -12,6 +12,7 @@
 
 #include "core/CostModel/Schedules/LaneDimensions.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Settings.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "core/CostModel/Machine/Sectors.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
@@ -82,6 +83,11 @@ std::optional<TiledDimensions> tilewright::tiledDimensions(const Contraction &c)
   TiledDimensions best;
   auto shorter = [&](unsigned a, unsigned b) { return extent(a) < extent(b); };
   best.k = *llvm::max_element(shareable, shorter);
+  if (isa<FloatType>(c.accumulator) && !Settings::of(c.c.op).mayReassociate()) {
+    if (!llvm::is_contained(shareable, c.k.back())) // steps along another one would change the order of the sum
+      return std::nullopt;
+    shareable.assign(1, best.k = c.k.back());
+  }
   for (unsigned dim : shareable)
     if ((isContiguousAlong(c.a.access, dim) || isContiguousAlong(c.b.access, dim)) && extent(dim) >= leastContiguous)
       best.k = dim;

@@ -30,8 +30,8 @@ struct TiledDimensions {
 };
 
 /// k: the longest one that both operands have, or a contiguous one that is not tiny. m and n: those whose tiles, over
-/// the whole nest, move the fewest sectors; of equal ones the longest. nullopt: no dimension of the sum is in both
-/// operands. `c` has dimensions m and n.
+/// the whole nest, move the fewest sectors; of equal ones the longest. Where sums keep their order k is the innermost one.
+/// nullopt: no such dimension of the sum is in both operands. `c` has dimensions m and n.
 std::optional<TiledDimensions> tiledDimensions(const Contraction &c);
 
 /// Exchanges A and B, m and n, where the result is contiguous along m: C^T = B^T A^T. Rows of tiles are rows of the

@@ -360,10 +360,20 @@ void NestVectorizer::chooseSteps() {
     if (accumulations.size() != nest.stores.size() ||
         llvm::any_of(accumulations, [](const Accumulation &a) { return a.overLanes; }))
       return;
-    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;)
-      if (dim != laneLoop && nest.tripCounts[dim].value_or(2) >= 2 &&
-          llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(dim); }))
-        take(dim, model.outerReductionSteps());
+    auto isReduced = [&](unsigned dim) {
+      return dim != laneLoop && nest.tripCounts[dim].value_or(2) >= 2 &&
+             llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(dim); });
+    };
+    for (unsigned dim = nest.depth(); dim-- > 0 && !jamLoop;) {
+      if (!isReduced(dim))
+        continue;
+      int64_t steps = model.outerReductionSteps();
+      // Steps that are left over come behind all others, also of the sums around: that is another order.
+      if (!mayReassociate && llvm::any_of(llvm::seq(dim), isReduced))
+        while (steps > 1 && nest.tripCounts[dim].value_or(1) % steps != 0)
+          --steps;
+      take(dim, steps);
+    }
     return;
   }
 
