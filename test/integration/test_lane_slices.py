@@ -151,11 +151,15 @@ def test_what_was_there_is_added_once(chip, kind, wide, slices, fp, tool, tmp_pa
 @pytest.mark.parametrize("chip, kind, fp", [("nvidia:A10", "f16", "strict"), ("amd:MI300X", "f64", "strict"), ("amd:RX9070", "f32", "default"),
                                             ("nvidia:H100", "f32", "default")])
 def test_where_no_slices_may_be(chip, kind, fp, tool, tmp_path):
-    """Floats that keep their order, and units of one step of k: refused with a remark, and right all the same."""
+    """Floats that keep their order, which few units do, and units of one step of k: refused with a remark, and right all the
+    same."""
     run(tool, tmp_path, chip, sliced(product(kind, 33, 40, 96), 2), f"--fp={fp}")
     done = subprocess.run([BUILD / "bin" / "tw-compile", tmp_path / "program.mlir", "--target", chip, f"--fp={fp}", "-o",
                            tmp_path / "program.ll"], capture_output=True, text=True)
-    assert done.returncode == 0 and "the forced plan (subgroups_k = 2) is none that units of the chip can take" in done.stderr
+    reason = "the forced plan (subgroups_k = 2) is none that units of the chip can take"
+    if (kind, fp) == ("f16", "strict"):
+        reason = "adds several products at once, which --fp=strict forbids"
+    assert done.returncode == 0 and reason in done.stderr
 
 
 #: Programs whose kernels must keep everything in registers, with several rounds among them.

@@ -29,8 +29,8 @@ struct TiledDimensions {
   unsigned m = 0, n = 0, k = 0;
 };
 
-/// k: the longest one that both operands have, or a contiguous one that is not tiny. m and n: those whose tiles, over
-/// the whole nest, move the fewest sectors; of equal ones the longest. Where sums keep their order k is the innermost one.
+/// k: the longest one that both operands have, or a contiguous one that is not tiny; where sums keep their order, the
+/// innermost one. m and n: those whose tiles, over the whole nest, move the fewest sectors; of equal ones the longest.
 /// nullopt: no such dimension of the sum is in both operands. `c` has dimensions m and n.
 std::optional<TiledDimensions> tiledDimensions(const Contraction &c);
 
