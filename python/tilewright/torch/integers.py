@@ -68,7 +68,8 @@ class Operand:
     def _moved(self, zero, by):
         if zero is None:
             return by
-        return zero + by if is_number(zero) else self.writer.call(aten.add.Tensor, zero, by)
+        # 32 bits: 128 more than an i8 is none.
+        return zero + by if is_number(zero) else self.writer.call(aten.add.Tensor, as_i32(self.writer, zero), by)
 
     def _placed(self, value):
         """A zero point or scale with the rank of the integers after the views."""

@@ -424,7 +424,8 @@ def npu():
 
 
 def units_of(text, target, plugins=()):
-    """The units that the contractions of a program use, as tw-compile --explain=json says it."""
+    """The units that the contractions of a program use, as tw-compile --explain=json says it, and how many steps follow in the same
+    kernel; a tile program, of a product and sums for its zero points, has them all."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "program.mlir"
         source.write_text(text)
@@ -433,7 +434,7 @@ def units_of(text, target, plugins=()):
         command = [compiler, *(f"--load-target={p}" for p in plugins), source, "--target", target, "-o", source.with_suffix("." + output),
                    "--explain=json"]
         decisions = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return [(d["choice"]["unit"], d["fused_steps"]) for d in decisions if d["decision"] == "contraction"]
+    return [(d["choice"]["unit"], d.get("fused_steps", 1)) for d in decisions if d["decision"] in ("contraction", "tile-program")]
 
 
 def texts(monkeypatch):
