@@ -192,6 +192,15 @@ def test_rows_of_both_products_are_copied_once(tool, tmp_path, chip):
     assert memory["read_bytes"] == tiles * (plan["tile"] + 2 * plan["columns"]) * k * 2
 
 
+def test_tiles_that_do_not_fit_end_no_search(tool, tmp_path):
+    """No tile has registers for all columns of a long row; those of some columns are looked at with many rows all the same."""
+    (tmp_path / "p.mlir").write_text(swiglu(2048, 512, 4096, 0, "f16"))
+    said = json.loads(tool("tw-compile", tmp_path / "p.mlir", "--target", "nvidia:H200", "-o", tmp_path / "p.ll", "--explain=json"))
+    chain = next(each for each in said if each["decision"] == "schedule-chain")
+    assert any("registers" in reason for reason in chain["refused"])
+    assert {16, 256} <= {each["tile"] for each in chain["candidates"] if each["tile"] and each["columns"]}
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("norm", [rms_product, layer_norm_product])
 def test_norm_before_a_product(tool, tmp_path, chip, norm):

@@ -77,8 +77,8 @@ struct WeightedGroup {
   TileRuns runs;
 };
 
-/// Whether tiles of a range can be written, and computed.
-enum class TileForm { None, NoUnit, Some };
+/// Whether tiles of a range can be written, are a program of rows, and have a unit that computes their contractions.
+enum class TileForm { None, NoProgram, NoUnit, Some };
 
 class ChainScheduler {
 public:
@@ -127,7 +127,7 @@ TileForm ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, double &seco
   seconds = std::numeric_limits<double>::infinity();
   FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
   if (failed(program))
-    return TileForm::Some;
+    return TileForm::NoProgram;
   auto plan = planTileProgram(*program, tilewright::tilesOf(tiles), times.chip, *times.blocks, freedom, reason);
   if (plan)
     seconds = plan->seconds;
@@ -402,14 +402,14 @@ double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) cons
     std::string reason;
     const TileForm form = secondsOf(range, tiling, reason);
     range.lacksUnit |= form == TileForm::NoUnit;
-    range.mayFit |= form == TileForm::Some;
-    if (form != TileForm::Some)
+    range.mayFit |= form == TileForm::Some || form == TileForm::NoProgram;
+    if (form == TileForm::None || form == TileForm::NoUnit)
       refused = hasSteps;
     if (form != TileForm::Some || !std::isfinite(tiling.seconds)) {
       if (!reason.empty() && !llvm::is_contained(range.refusals, reason))
         range.refusals.push_back(reason);
-      else if (!reason.empty())
-        refused = hasSteps; // what says no size is so of the others, too
+      else if (form == TileForm::NoProgram)
+        refused = hasSteps; // two tiles for the same reason, which says no size: others, too
       continue;
     }
     range.considered.push_back(tiling);

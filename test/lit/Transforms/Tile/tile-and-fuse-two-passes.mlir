@@ -62,8 +62,8 @@ func.func @rounded(%x: memref<4x24xf32>, %w: memref<24x8xf16>, %o: memref<4x8xf1
 
 // -----
 
-// What each step computes is read behind the sums that it is for: no place divides these nests into two passes.
-func.func @kept(%x: memref<4x24xf32>, %o: memref<4x24xf32>, %l: memref<4xf32>) {
+// One sum alone: nothing is left for a second pass.
+func.func @alone(%x: memref<4x24xf32>, %o: memref<4x24xf32>, %l: memref<4xf32>) {
   %zero = arith.constant 0.0 : f32
   // expected-error@+1 {{the schedule computes reductions in steps, but}}
   affine.for %i = 0 to 4 {
