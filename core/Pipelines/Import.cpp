@@ -65,7 +65,8 @@ void tilewright::buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps());
   pm.addNestedPass<func::FuncOp>(createPromoteAccumulators());
-  pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps()); // fills that the promotion made
+  pm.addNestedPass<func::FuncOp>(createSplitPhases());
+  pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps()); // fills that these two made
   computeFloat8InSingle(pm);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -72,6 +72,23 @@ int64_t tripsOf(const Contraction &c, std::optional<unsigned> dim, ArrayRef<unsi
   return trips;
 }
 
+SmallVector<unsigned> inMemoryOrder(const Access &access, ArrayRef<unsigned> taps) {
+  SmallVector<unsigned> order(taps);
+  auto apart = [&](unsigned dim) { return std::abs(access.stride(dim).value_or(0)); };
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return apart(a) > apart(b); });
+  return order;
+}
+
+bool isOneRun(const Access &access, unsigned k, ArrayRef<unsigned> taps, function_ref<int64_t(unsigned)> extentOf) {
+  int64_t together = 1;
+  for (unsigned tap : llvm::reverse(taps)) {
+    if (extentOf(tap) != 1 && access.stride(tap) != together)
+      return false;
+    together *= extentOf(tap);
+  }
+  return access.stride(k) == together;
+}
+
 int64_t interleaveOf(const UnitOperand &operand, bool freeIsColumn) {
   int64_t k = freeIsColumn ? operand.rows : operand.cols;
   if (operand.residence == Residence::BroadcastScalar)

@@ -92,6 +92,14 @@ struct PackedFragments {
   bool readsAlongK() const { return hasLongGroups() || transposesWords(); }
 };
 
+/// `taps` as they lie in `access`, those furthest apart first.
+llvm::SmallVector<unsigned> inMemoryOrder(const Access &access, llvm::ArrayRef<unsigned> taps);
+
+/// Whether the elements along k, and for each of them those of all `taps` (as inMemoryOrder() has them), lie side by
+/// side.
+bool isOneRun(const Access &access, unsigned k, llvm::ArrayRef<unsigned> taps,
+              llvm::function_ref<int64_t(unsigned)> extentOf);
+
 /// How a copy closes gaps: a row of a panel, `width` free elements that run through segments of `columns`, is written
 /// segment by segment, each as vectors that may reach into the next one, which is written after it.
 struct WindowCopy {

@@ -221,6 +221,7 @@ private:
   double rowClocks(const ContractionPlan &p, const Extents &x) const;
   double panelRun(const ContractionPlan &p, const Extents &x) const;
   double packedRun(const ContractionPlan &p, const Extents &x) const;
+  bool packsAlongK(const ContractionPlan &p) const;
   bool stagesVectors(const ContractionPlan &p) const;
   /// Clocks of an element that a packing copy reads and writes by itself, before it takes vectors of them.
   double stagedElement() const { return std::max(1 / machine.loadsPerClock, 1 / machine.storesPerClock); }

@@ -85,11 +85,21 @@ double Planner::packedRun(const ContractionPlan &p, const Extents &x) const {
   return panelRun(p, x) * (p.laneBlock > 0 ? std::min<double>(p.laneBlock, x.panels) : x.panels);
 }
 
+/// Whether the copy of the vector operand reads vectors along k where it lies, or along k and the taps of each element.
+bool Planner::packsAlongK(const ContractionPlan &p) const {
+  const Access &access = p.vectorOperand(c).access;
+  if (strideOf(access, p.kDim) == 1)
+    return true;
+  SmallVector<unsigned> taps = llvm::filter_to_vector(c.k, [&](unsigned dim) { return dim != p.kDim; });
+  return p.tapsInside && p.unit->k == 1 && !p.windows &&
+         isOneRun(access, p.kDim, inMemoryOrder(access, taps), [&](unsigned dim) { return trips(dim); });
+}
+
 /// Whether the copy of the vector operand reads rows in the order of memory into a buffer where k is contiguous.
 bool Planner::stagesVectors(const ContractionPlan &p) const {
   const Access &access = p.vectorOperand(c).access;
   int64_t bits = bitWidth(p.unit->b.element);
-  return strideOf(access, *p.laneDim) != 1 && strideOf(access, p.kDim) != 1 &&
+  return strideOf(access, *p.laneDim) != 1 && !packsAlongK(p) &&
          PackedFragments{p.unit->n, interleaveOf(p.unit->b, /*freeIsColumn=*/true), p.unit->k, bits}.readsAlongK();
 }
 
@@ -112,7 +122,7 @@ double Planner::withVectors(const ContractionPlan &p, const Extents &x, double t
     return prefetched ? beside(total, first) : std::max(total, first) + 0.5 * std::min(total, first);
   // Read with latency exposed, shuffled if transposed or interleaved, written to the cache that holds a panel.
   double group = interleaveOf(unit.b, /*freeIsColumn=*/true), pieceBytes = x.registerBytes * group / unit.k;
-  bool transposed = strideOf(v.access, *p.laneDim) != 1, gathers = transposed && strideOf(v.access, p.kDim) != 1;
+  bool transposed = strideOf(v.access, *p.laneDim) != 1, gathers = transposed && !packsAlongK(p);
   double perVector = (transposed ? 1 : group) * crossing(p) / machine.loadsPerClock + 1 / machine.storesPerClock +
                      (transposed ? std::log2(unit.n) : group - 1) / machine.shufflesPerClock;
   if (p.windows && std::abs(strideOf(v.access, p.kDim).value_or(0)) != 1)

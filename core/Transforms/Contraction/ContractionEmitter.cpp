@@ -293,7 +293,7 @@ PackRequest ContractionNest::packRequest(const ContractionOperand &operand, cons
   request.operand = &operand;
   request.producer = task.producerOf(operand);
   request.kDim = p.kDim;
-  request.otherK = otherK;
+  request.otherK = p.tapsInside ? inMemoryOrder(operand.access, otherK) : otherK;
   request.kStep = unit.k;
   request.first = section.first;
   request.kBegin = k.begin;

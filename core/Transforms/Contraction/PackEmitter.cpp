@@ -9,12 +9,11 @@
 //   lanes contiguous       vectors along the free dimension, groups interleaved; panel by panel, or row by row
 //   lanes contiguous, but for gaps between rows    segment by segment, each over the end of the one before
 //   lanes contiguous, groups as long as a vector   groups interleaved to words, square blocks of them transposed
-//   k contiguous           square blocks transposed in registers
+//   k contiguous           square blocks transposed in registers; so are k and taps that are one run (weights o,c,p,q)
 //   k contiguous, groups as long as a vector       vectors along k
 //   k contiguous, scalars  vectors along k into rows; free dimension contiguous, scalars: a panel's width at once
 //   neither contiguous     a vector's rows are read in the order of memory into a buffer where k is contiguous, and
-//   copied
-//                          from there as above (weights o,c,p,q: the taps p,q lie together, k = c)
+//                          copied from there as above (weights o,c,p,q in pairs of c: the taps p,q lie together)
 //   otherwise              element by element; so is what a dynamic length has beyond whole groups and blocks of them
 //
 //===----------------------------------------------------------------------===//
@@ -59,15 +58,16 @@ private:
   void storeVector(Value value, ArrayRef<AffineExpr> position);
   /// In the panel that is being written.
   SmallVector<AffineExpr> packedPosition(AffineExpr outer, AffineExpr within) {
-    return buffer.position(space, panel, outer, within);
+    return run ? SmallVector<AffineExpr>{panel, outer, within} : buffer.position(space, panel, outer, within);
   }
 
   void copyLanes(AffineExpr base);
   void copySegments(AffineExpr base);
   void copySegment(AffineExpr base, AffineExpr group, int64_t segment, int64_t existing);
   bool copiesSegments();
+  int64_t extentOf(unsigned dim) { return cast<AffineConstantExpr>(space.extent(dim)).getValue(); }
   /// Of the free dimension, known where it goes on in others.
-  int64_t columns() { return cast<AffineConstantExpr>(space.extent(r.freeDim)).getValue(); }
+  int64_t columns() { return extentOf(r.freeDim); }
   Value loadApart(int64_t width, int64_t apart, AffineExpr valid);
   void copyRowsOfPanels();
   void copyTransposed(AffineExpr base);
@@ -96,8 +96,9 @@ private:
   const PackRequest &r;
   const Access &access;
   PackedBuffer buffer;
-  AffineExpr panel;            // local
-  Value staged;                // rows of one vector of the panel, along k; null: the source has them so
+  AffineExpr panel; // local
+  int64_t run = 0;  // taps of each element of k that lie with it in one run, in the source and in panels; 0: none
+  Value staged;     // rows of one vector of the panel, along k; null: the source has them so
   SmallVector<unsigned> order; // k and the other reduction dimensions, as they follow each other in the source
 };
 
@@ -115,13 +116,17 @@ PackedBuffer Packer::pack() {
 
   PackedFragments fragments{r.vector, r.group, r.kStep, wide(r.element)};
   bool canTranspose = fragments.transposesWords(), longGroups = fragments.hasLongGroups();
+  if (canTranspose && buffer.tapsInside && r.group == 1 && r.kStep == 1 && !r.producer && !r.windows &&
+      isa<AffineConstantExpr>(r.kLength) &&
+      isOneRun(access, r.kDim, r.otherK, [&](unsigned tap) { return extentOf(tap); }))
+    run = buffer.taps;
   int64_t perWord = 32 / wide(r.element);
   bool squareWords = longGroups && (perWord == 2 || perWord == 4) && r.group == r.vector * perWord &&
                      wide(r.element) == wide(r.operand->element);
   bool lanes = r.vector > 0 && lanesContiguous && !longGroups && !r.windows;
-  if (!lanesContiguous && !kContiguous && !segments && !r.producer && fragments.readsAlongK())
+  if (!lanesContiguous && !kContiguous && !run && !segments && !r.producer && fragments.readsAlongK())
     allocateStage();
-  bool alongK = kContiguous || staged;
+  bool alongK = kContiguous || staged || run;
   // Several panels side by side are written row by row: long runs of the source are what hardware prefetchers follow.
   // (A unit that reads one group a step has its panels packed one by one, right before their use.)
   auto panels = dyn_cast<AffineConstantExpr>(r.capacity ? constant(r.capacity) : count);
@@ -157,7 +162,7 @@ PackedBuffer Packer::pack() {
 }
 
 void Packer::overOtherK(unsigned which, function_ref<void()> body) {
-  if (which == r.otherK.size())
+  if (which == r.otherK.size() || run)
     return body();
   space.loop(constant(0), {space.extent(r.otherK[which])}, [&](AffineExpr iv) {
     space.at[r.otherK[which]] = iv;
@@ -165,9 +170,14 @@ void Packer::overOtherK(unsigned which, function_ref<void()> body) {
   });
 }
 
+/// Moves to free element `free` and element `k` of the block of k; of a run, its taps count.
 void Packer::place(AffineExpr free, AffineExpr k) {
   if (r.freeDim != ~0u)
     space.moveTo(free, r.freeDim, r.outerFree);
+  for (unsigned dim : run ? llvm::reverse(r.otherK) : llvm::reverse(ArrayRef<unsigned>())) {
+    space.at[dim] = k % space.extent(dim);
+    k = k.floorDiv(space.extent(dim));
+  }
   space.at[r.kDim] = r.kBegin + k;
 }
 
@@ -384,8 +394,8 @@ void Packer::copyTransposed(AffineExpr base) {
       storeVector(row, packedPosition(block * lanes + i, constant(lane * r.group)));
     }
   };
-  AffineExpr blocks = r.kLength.floorDiv(span);
-  auto size = dyn_cast<AffineConstantExpr>(r.kLength);
+  AffineExpr all = run ? r.kLength * run : r.kLength, blocks = all.floorDiv(span);
+  auto size = dyn_cast<AffineConstantExpr>(all);
   int64_t length = size ? size.getValue() : 0, groups = llvm::alignTo(length, r.kStep) / r.group;
   overVectors(base, [&](int64_t lane) {
     space.loop(constant(0), {blocks}, [&](AffineExpr block) { blockAt(block, lane, span, lanes); });
@@ -425,7 +435,7 @@ void Packer::allocateStage() {
   staged = space.allocate(shape, r.operand->element);
   order.assign(r.otherK.begin(), r.otherK.end());
   order.push_back(r.kDim);
-  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return std::abs(strideOf(a)) > std::abs(strideOf(b)); });
+  order = inMemoryOrder(access, order);
 }
 
 SmallVector<AffineExpr> Packer::stagedPosition(AffineExpr row, AffineExpr k) {

@@ -30,14 +30,14 @@ struct PackRequest {
   llvm::ArrayRef<unsigned> outerFree;        // dimensions in which it goes on where it ends, innermost first
   bool windows = false;                      // with gaps in the source
   unsigned kDim = 0;
-  llvm::ArrayRef<unsigned> otherK; // further reduction dimensions, packed whole
-  bool tapsInside = false;         // they lie inside of k
-  int64_t width = 1;               // elements of the free dimension in a panel
-  int64_t vector = 0;              // lanes that are read at once; 0: read as scalars
-  int64_t group = 1;               // elements of k that lie together
-  int64_t kStep = 1;               // elements of k that a unit reads at once: k is filled up to a multiple with zeros
-  mlir::AffineExpr first;          // position of panel 0 in the free dimension
-  mlir::AffineExpr begin;          // first panel to pack ...
+  llvm::SmallVector<unsigned> otherK; // further reduction dimensions, packed whole
+  bool tapsInside = false;            // they lie inside of k
+  int64_t width = 1;                  // elements of the free dimension in a panel
+  int64_t vector = 0;                 // lanes that are read at once; 0: read as scalars
+  int64_t group = 1;                  // elements of k that lie together
+  int64_t kStep = 1;      // elements of k that a unit reads at once: k is filled up to a multiple with zeros
+  mlir::AffineExpr first; // position of panel 0 in the free dimension
+  mlir::AffineExpr begin; // first panel to pack ...
   llvm::SmallVector<mlir::AffineExpr> ends; // ... up to the smallest of these
   int64_t capacity = 0;                     // panels in the buffer; 0: ends[0] - begin
   mlir::AffineExpr kBegin, kLength;

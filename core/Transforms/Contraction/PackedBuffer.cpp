@@ -20,10 +20,16 @@ void PackedBuffer::allocate(IterationSpace &space, Type element, AffineExpr pane
   auto constant = [&](int64_t value) { return getAffineConstantExpr(value, space.builder.getContext()); };
   AffineExpr groups = paddedK.floorDiv(group);
   SmallVector<AffineExpr> shape{panels};
+  if (tapsInside) {
+    taps = 1;
+    for (unsigned dim : otherK)
+      taps *= cast<AffineConstantExpr>(space.extent(dim)).getValue();
+    shape.append({(groups + slack) * taps, constant(width * group)});
+    memref = space.allocate(shape, element);
+    return;
+  }
   if (rows)
     shape.push_back(constant(width));
-  else if (tapsInside)
-    shape.push_back(groups + slack);
   for (unsigned dim : otherK)
     shape.push_back(space.extent(dim));
   if (rows) {
@@ -31,21 +37,25 @@ void PackedBuffer::allocate(IterationSpace &space, Type element, AffineExpr pane
     int64_t line = std::max<int64_t>(512 / element.getIntOrFloatBitWidth(), 1);
     shape.push_back(paddedK.ceilDiv(line) * line + line);
   } else {
-    if (!tapsInside)
-      shape.push_back(groups + slack);
-    shape.push_back(constant(width * group));
+    shape.append({groups + slack, constant(width * group)});
   }
   memref = space.allocate(shape, element);
 }
 
 SmallVector<AffineExpr> PackedBuffer::position(const IterationSpace &space, AffineExpr panel, AffineExpr outer,
                                                AffineExpr within) const {
+  if (tapsInside) {
+    AffineExpr row = outer;
+    for (unsigned dim : otherK)
+      row = row * space.extent(dim) + space.at[dim];
+    return {panel, row, within};
+  }
   SmallVector<AffineExpr> result{panel};
-  if (rows || tapsInside)
+  if (rows)
     result.push_back(outer);
   for (unsigned dim : otherK)
     result.push_back(space.at[dim]);
-  if (!rows && !tapsInside)
+  if (!rows)
     result.push_back(outer);
   result.push_back(within);
   return result;
@@ -68,8 +78,9 @@ Value loadPacked(IterationSpace &space, const PackedBuffer &buffer, tile::Fragme
   } else {
     position = buffer.position(space, panel, step * (kStep / buffer.group),
                                getAffineConstantExpr(offset * buffer.group, context));
-    elements.append(buffer.otherK.size(), none);
-    elements.insert(buffer.tapsInside ? elements.begin() + 1 : elements.end(), k.floorDiv(buffer.group));
+    if (!buffer.tapsInside)
+      elements.append(buffer.otherK.size(), none);
+    elements.push_back(k.floorDiv(buffer.group) * buffer.taps);
     elements.push_back(free * buffer.group + k % buffer.group);
   }
   auto [map, operands] = space.map(position);

@@ -30,7 +30,8 @@ struct PackedBuffer {
   mlir::Value memref;
   bool rows = false;                  // the second form
   int64_t group = 1;                  // elements of k that lie together
-  bool tapsInside = false;            // the other reduction dimensions run inside of k
+  bool tapsInside = false;            // the other reduction dimensions run inside of k, in one dimension with it
+  int64_t taps = 1;                   // their positions, where they do
   int64_t slack = 0;                  // groups of k at the end into which a copy may reach
   llvm::SmallVector<unsigned> otherK; // further reduction dimensions, each with its whole extent
   explicit operator bool() const { return bool(memref); }

@@ -37,6 +37,7 @@ public:
 
 private:
   std::optional<Order> wantedOrder(Value array) const;
+  bool keepsRows(Value array, const Order &order) const;
   void permute(Value array, const Order &order);
   void sortLoops();
 
@@ -140,6 +141,20 @@ std::optional<Order> ArrayOrders::wantedOrder(Value array) const {
   return wanted;
 }
 
+/// Whether the innermost dimension of `array` in `order` moves with a loop of each contraction: one that touches every
+/// other element alone, such as a phase of a transposed convolution, would have vectors of no neighbours.
+bool ArrayOrders::keepsRows(Value array, const Order &order) const {
+  auto type = cast<MemRefType>(array.getType());
+  const auto *innermost =
+      llvm::find_if(llvm::reverse(order), [&](unsigned dim) { return type.getDimSize(dim) != 1; }).base() - 1;
+  return llvm::none_of(nests, [&](const auto &each) {
+    return !isElementwise(each.second) &&
+           llvm::any_of(llvm::concat<const Access>(each.second.loads, each.second.stores), [&](const Access &access) {
+             return access.memref == array && access.map.getResult(*innermost).isSymbolicOrConstant();
+           });
+  });
+}
+
 /// Replaces `array` by one whose dimension i is its dimension order[i].
 void ArrayOrders::permute(Value array, const Order &order) {
   auto alloc = array.getDefiningOp<memref::AllocOp>();
@@ -208,7 +223,7 @@ void ArrayOrders::run() {
     decides = false;
     for (Value array : llvm::make_early_inc_range(SmallVector<Value>(open.begin(), open.end()))) {
       std::optional<Order> order = wantedOrder(array);
-      if (!order)
+      if (!order || !keepsRows(array, *order))
         continue;
       open.remove(array);
       decides = true;

@@ -121,6 +121,25 @@ def PromoteAccumulators : Pass<"promote-accumulators", "::mlir::func::FuncOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
+def SplitPhases : Pass<"split-phases", "::mlir::func::FuncOp"> {
+  let summary = "Sum over the elements of arrays with zeros in between, phase by phase";
+  let description = [{
+    A transposed convolution with stride s multiplies an array whose elements stand s apart, with zeros in between, and so does the
+    gradient of a convolution with a stride. A result at position p meets elements at every s-th tap alone; which taps these are
+    follows from p mod s, its phase. Each combination of phases becomes a sum over its own taps, into every s-th result. Where all phases
+    read the same elements (as many taps as a multiple of s), they are a loop of one sum. Not with `--fp=strict`, since 0 times
+    infinity counts there, and not in references.
+
+    ```mlir
+    %d = tensor.insert_slice %x into %zeros[1] [8] [2] : tensor<8xf32> into tensor<17xf32>
+    %r[p] += %d[p + k] * %w[k]             // p < 16, k < 2: 32 products, 16 of them by zero
+    // becomes
+    %r2[q, r] += %x[q] * %w[1 - r]         // q < 8, r < 2: 16 products; %r2 is %r, expanded
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "Fuse element-wise operations on tensors where no work is duplicated";
   let description = [{

@@ -29,45 +29,39 @@ def plus(*sizes):
     return total if isinstance(total, int) else plain(total)
 
 
-def convolve(c, x, weight, stride, dilation, groups, outputs, type, taps_first=False):
+def convolve(c, x, weight, stride, dilation, groups, outputs, type, taps_first=False, transposed=False):
     """x (n, g * ic, positions), weight (g * oc, ic, taps) -> (n, g * oc, outputs) without padding. `taps_first`: the weight is
-    (g * oc, taps, ic), and sums run in this order, so that units which take several summed elements at once find them side by side."""
+    (g * oc, taps, ic), and sums run in this order, so that units which take several summed elements at once find them side by side.
+    `transposed`: the weight is (g * ic, oc, taps), and the last tap meets the first position."""
     spatial, batch = len(stride), x.shape[0]
-    in_each, taps = (weight.shape[-1], weight.shape[1:-1]) if taps_first else (weight.shape[1], weight.shape[2:])
-    out_each = weight.shape[0] // groups
+    if taps_first:
+        out_each, taps, in_each = weight.shape[0] // groups, weight.shape[1:-1], weight.shape[-1]
+    else:
+        first, second, *taps = weight.shape
+        in_each, out_each = (first // groups, second) if transposed else (second, first // groups)
     depthwise = groups > 1 and out_each == 1 and in_each == 1
     lead = ["d0", "d1"] if groups == 1 or depthwise else ["d0", "d1", "d2"]
     if len(lead) == 3:
         x = c.f.view(x, (batch, groups, in_each, *x.shape[2:]))
-        weight = c.f.view(weight, (groups, out_each, *weight.shape[1:]))
+        weight = c.f.view(weight, (groups, weight.shape[0] // groups, *weight.shape[1:]))
     first_out, summed = len(lead), len(lead) + spatial
     loops = summed + spatial + (not depthwise)
     first_tap = summed if taps_first or depthwise else summed + 1
     channels = [] if depthwise else [f"d{loops - 1}" if taps_first else f"d{summed}"]
-    positions = [f"d{first_out + i} * {stride[i]} + d{first_tap + i} * {dilation[i]}" for i in range(spatial)]
+    positions = []
+    for i in range(spatial):
+        tap = f"d{first_tap + i} * {dilation[i]}"
+        positions.append(f"d{first_out + i} * {stride[i]} + " + (f"{(taps[i] - 1) * dilation[i]} - {tap}" if transposed else tap))
     tap_dims = [f"d{first_tap + i}" for i in range(spatial)]
-    summed_dims = [*tap_dims, *channels] if taps_first else [*channels, *tap_dims]
     if depthwise:
         weight = c.f.view(weight, (groups, *taps))
     x_map = [*lead[:-1], *channels, *positions] if not depthwise else ["d0", "d1", *positions]
-    w_map = [*lead[1:], *summed_dims]
+    outer = lead[1:] if not transposed or depthwise else [*lead[1:-1], *channels, lead[-1]]
+    inner = [*tap_dims, *channels] if taps_first else tap_dims if transposed else [*channels, *tap_dims]
     shape = (batch, *((groups, out_each) if len(lead) == 3 else (groups * out_each,)), *outputs)
     out_map = lead + [f"d{first_out + i}" for i in range(spatial)]
-    y = contract(c, x, weight, loops, x_map, w_map, out_map, shape, type, range(summed, loops))
+    y = contract(c, x, weight, loops, x_map, [*outer, *inner], out_map, shape, type, range(summed, loops))
     return c.f.view(y, (batch, groups * out_each, *outputs))
-
-
-def flipped_taps(c, weight, groups):
-    """A weight (ic, oc / g, taps) of a transposed convolution as that of a plain one: (oc, ic / g, reversed taps)."""
-    each = weight.shape[0] // groups
-    shape = (groups * weight.shape[1], each, *weight.shape[2:])
-    split = c.f.view(weight, (groups, each, *weight.shape[1:]))
-    spatial = weight.rank - 2
-    access = ["d0", "d2", "d1"] + [f"{weight.shape[2 + i] - 1} - d{3 + i}" for i in range(spatial)]
-    target = (groups, weight.shape[1], each, *weight.shape[2:])
-    loops = [f"d{i}" for i in range(3 + spatial)]
-    flipped = c.f.generic(3 + spatial, [(split, access)], [(c.f.empty(target, weight.type), loops)], lambda s, a, _: a)
-    return c.f.view(flipped, shape)
 
 
 def spread(c, x, stride, low, outputs):
@@ -100,13 +94,12 @@ def spread(c, x, stride, low, outputs):
 
 
 def transposed_convolve(c, x, weight, stride, padding, dilation, groups, outputs, type):
-    """What a convolution's gradient with respect to its input is: x spread by the stride, correlated with reversed taps."""
-    taps = weight.shape[2:]
-    reach = [d * (k - 1) for d, k in zip(dilation, taps)]
+    """What a convolution's gradient with respect to its input is: x spread by the stride, summed up with reversed taps."""
+    reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     low = [r - p for r, p in zip(reach, padding)]
     needed = [plus(o, r) for o, r in zip(outputs, reach)]
     wide = spread(c, x, stride, low, needed)
-    return convolve(c, wide, flipped_taps(c, weight, groups), [1] * len(taps), dilation, groups, outputs, type)
+    return convolve(c, wide, weight, [1] * len(reach), dilation, groups, outputs, type, transposed=True)
 
 
 def listed(value, count):

@@ -168,3 +168,33 @@ func.func private @strided_weights(%X: memref<9x9x64xi8>, %W: memref<32x64x3x3xi
   return
 }
 }
+
+// -----
+
+// The same weights in f32 for images by planes: channels and taps of a filter are one run, 40 * 9 elements. Blocks of 16
+// of its elements are transposed where they lie, 22 whole ones and one of 8; panels hold them in the same order.
+// CHECK-LABEL: func.func private @runs_of_taps
+// CHECK:       %[[PANELS:.*]] = memref.alloc() {{.*}} : memref<1x360x16xf32>
+// CHECK-NOT:   memref.alloc
+// CHECK:       affine.for %[[BLOCK:.*]] = 0 to 22 {
+// CHECK-COUNT-16: affine.vector_load %{{.*}}[{{.*}}, ((%[[BLOCK]] * 16) floordiv 3) floordiv 3, {{.*}}] : memref<32x40x3x3xf32>, vector<16xf32>
+// CHECK-COUNT-16: affine.vector_store %{{.*}}, %[[PANELS]][0, %[[BLOCK]] * 16{{.*}}, 0]
+// CHECK:       vector.maskedload
+// CHECK:       affine.vector_store %{{.*}}, %[[PANELS]][0, 352, 0]
+// CHECK-NOT:   affine.vector_store %{{.*}}, %[[PANELS]][0, 360, 0]
+module attributes {tilewright.target = "cpu:zen4", tilewright.force = "lanes_on=n,vectors=1,pack_vectors=1,k_block=0,pack_scalars=0"} {
+func.func private @runs_of_taps(%X: memref<40x9x9xf32>, %W: memref<32x40x3x3xf32>, %Y: memref<32x7x7xf32>) attributes {tilewright.kernel} {
+  %z = arith.constant 0.0 : f32
+  affine.for %o = 0 to 32 { affine.for %h = 0 to 7 { affine.for %w = 0 to 7 { affine.store %z, %Y[%o, %h, %w] : memref<32x7x7xf32> } } }
+  affine.for %o = 0 to 32 { affine.for %h = 0 to 7 { affine.for %w = 0 to 7 {
+  affine.for %c = 0 to 40 { affine.for %p = 0 to 3 { affine.for %q = 0 to 3 {
+    %a = affine.load %X[%c, %h + %p, %w + %q] : memref<40x9x9xf32>
+    %b = affine.load %W[%o, %c, %p, %q] : memref<32x40x3x3xf32>
+    %y = affine.load %Y[%o, %h, %w] : memref<32x7x7xf32>
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %y, %m : f32
+    affine.store %s, %Y[%o, %h, %w] : memref<32x7x7xf32>
+  } } } } } }
+  return
+}
+}

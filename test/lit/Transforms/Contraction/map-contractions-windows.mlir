@@ -3,9 +3,9 @@
 //
 // RUN: tw-opt %s -map-contractions=force=lane_dims=2,vectors=2,rows=4,k_block=0,pack_scalars=0 | FileCheck %s
 
-// Groups of k, with those behind the end into which the last row may reach, then the taps, then two vectors.
+// Groups of k, with those behind the end into which the last row may reach, each with its taps, then two vectors.
 // CHECK-LABEL: func.func private @planes
-// CHECK: %[[PANEL:.*]] = memref.alloc() {{.*}}: memref<1x9x3x3x32xf32>
+// CHECK: %[[PANEL:.*]] = memref.alloc() {{.*}}: memref<1x81x32xf32>
 // CHECK: affine.for %[[C:.*]] = 0 to 8
 // CHECK-NEXT: affine.for %[[P:.*]] = 0 to 3
 // CHECK-NEXT: affine.for %[[Q:.*]] = 0 to 3
@@ -15,10 +15,10 @@
 // The taps inside of the channels.
 // CHECK: affine.for %[[C:.*]] = 0 to 8 iter_args
 // CHECK-NEXT: affine.for %[[P:.*]] = 0 to 3 iter_args
-// CHECK: tile.load %[[PANEL]][0, %[[C]], %[[P]], 0, 0]
+// CHECK: tile.load %[[PANEL]][0, %[[C]] * 9 + %[[P]] * 3, 0]
 // CHECK: tile.load %{{.*}}[%{{.*}}, %[[C]], %[[P]], 0]
 // CHECK: tile.mma
-// CHECK: tile.load %[[PANEL]][0, %[[C]], %[[P]], 2, 16]
+// CHECK: tile.load %[[PANEL]][0, %[[C]] * 9 + %[[P]] * 3 + 2, 16]
 // Stored where position 16 of 49 is, in the third row.
 // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, 2, 2] elements
 module attributes {tilewright.target = "cpu:zen4"} {

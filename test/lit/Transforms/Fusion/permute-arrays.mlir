@@ -126,3 +126,36 @@ func.func @stays(%x: memref<8x32xf32>, %y: memref<32x16xf32>, %z: memref<8x16xf3
   }
   return
 }
+
+// -----
+
+// A stack of two phases stays as it is: interleaved, each sum would touch every other element.
+// CHECK-LABEL: func.func @phases
+// CHECK: memref.alloc() : memref<2x4x8xf32>
+func.func @phases(%x: memref<4x8xf32>, %w: memref<4x4x2xf32>, %z: memref<4x8x2xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %stack = memref.alloc() : memref<2x4x8xf32>
+  affine.for %o = 0 to 4 { affine.for %i = 0 to 8 { affine.store %zero, %stack[0, %o, %i] : memref<2x4x8xf32> } }
+  affine.for %o = 0 to 4 { affine.for %i = 0 to 8 { affine.for %c = 0 to 4 {
+    %a = affine.load %x[%c, %i] : memref<4x8xf32>
+    %b = affine.load %w[%c, %o, 0] : memref<4x4x2xf32>
+    %s = affine.load %stack[0, %o, %i] : memref<2x4x8xf32>
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %m : f32
+    affine.store %t, %stack[0, %o, %i] : memref<2x4x8xf32>
+  } } }
+  affine.for %o = 0 to 4 { affine.for %i = 0 to 8 { affine.store %zero, %stack[1, %o, %i] : memref<2x4x8xf32> } }
+  affine.for %o = 0 to 4 { affine.for %i = 0 to 8 { affine.for %c = 0 to 4 {
+    %a = affine.load %x[%c, %i] : memref<4x8xf32>
+    %b = affine.load %w[%c, %o, 1] : memref<4x4x2xf32>
+    %s = affine.load %stack[1, %o, %i] : memref<2x4x8xf32>
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %m : f32
+    affine.store %t, %stack[1, %o, %i] : memref<2x4x8xf32>
+  } } }
+  affine.for %o = 0 to 4 { affine.for %i = 0 to 8 { affine.for %r = 0 to 2 {
+    %v = affine.load %stack[%r, %o, %i] : memref<2x4x8xf32>
+    affine.store %v, %z[%o, %i, %r] : memref<4x8x2xf32>
+  } } }
+  return
+}
