@@ -53,6 +53,12 @@ static bool findBeginning(Stencil &stencil) {
   return false;
 }
 
+bool Stencil::isAlongLanes(const Access &load) const {
+  constexpr int64_t mostStep = 4; // of a strided window
+  unsigned row = space.back();
+  return !load.dims().test(row) || std::abs(load.stride(row).value_or(INT64_MAX)) <= mostStep;
+}
+
 std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
   auto nest = analyzeNest(root);
   if (failed(nest) || nest->stores.size() != 1 || nest->stores.front().map.getNumResults() == 0)

@@ -35,6 +35,9 @@ struct Stencil {
 
   const Access &store() const { return nest.stores.front(); }
   mlir::Value target() const { return store().memref; }
+  /// Whether neighbouring lanes read neighbouring elements of `load`, or the same one: along the innermost dimension of
+  /// the result it goes in small steps.
+  bool isAlongLanes(const Access &load) const;
 };
 
 /// The stencil at `root`; nothing if it is none, its sizes are not constants, it leaves out elements of its buffer, or

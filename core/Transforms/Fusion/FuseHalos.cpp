@@ -49,14 +49,8 @@ bool isWindow(const Stencil &stencil) {
   });
 }
 
-/// Whether neighbouring lanes would read neighbouring elements: along the innermost dimension of the result all loads
-/// go in small steps.
 bool isAlongLanes(const Stencil &stencil) {
-  constexpr int64_t mostStep = 4; // of a strided window
-  unsigned row = stencil.space.back();
-  return llvm::all_of(stencil.nest.loads, [&](const Access &load) {
-    return !load.dims().test(row) || std::abs(load.stride(row).value_or(INT64_MAX)) <= mostStep;
-  });
+  return llvm::all_of(stencil.nest.loads, [&](const Access &load) { return stencil.isAlongLanes(load); });
 }
 
 /// Whether the stencil may be written anew where nests run as launches or are scheduled between two memories.

@@ -83,6 +83,9 @@ def PermuteArrays : Pass<"permute-arrays", "::mlir::func::FuncOp"> {
     %sum[n, o, y, x] += %padded[n, c, y + p, x + q] * %w[..]  ->  %sum[n, y, x, o]
     affine.store %sum[n, o, y, x], %z[n, y, x, o]                 the epilogue of the contraction
     ```
+
+    A contraction with vectors along its batch (a depthwise convolution) needs all of its arrays to end with the same dimension of
+    it: its temporaries change together, its loops follow, and a smaller operand of another order is copied.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
 }

@@ -9,6 +9,11 @@
 /// Gives temporaries around contractions the order of dimensions of the arrays
 /// that element-wise nests copy them from or to.
 ///
+/// A contraction without reuse on one side (a depthwise convolution) has vectors
+/// along a dimension of its batch, so all of its arrays have to end with the same
+/// one: its temporaries change their order together, its loops follow them, and a
+/// smaller operand in another order, the filter, is copied.
+///
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Contraction.h"
@@ -38,15 +43,35 @@ public:
 private:
   std::optional<Order> wantedOrder(Value array) const;
   bool keepsRows(Value array, const Order &order) const;
+  bool batchesAgree(Value array, const Order &order) const;
   void permute(Value array, const Order &order);
-  void sortLoops();
+  void sortLoops(Operation *root);
+  void copyOperands(Operation *root);
 
   func::FuncOp function;
   llvm::MapVector<AffineForOp, Nest> nests;     // by their outermost loops
   llvm::SmallSetVector<Value, 8> open;          // temporaries whose order nothing has decided
-  llvm::SmallSetVector<Operation *, 8> changed; // outermost loops of element-wise nests that touch a permuted one
+  llvm::SmallSetVector<Operation *, 8> changed; // outermost loops of nests that touch a permuted one and follow it
 };
 } // namespace
+
+/// Whether `nest` is a contraction whose vectors run along its batch, since one side has no dimension of its own.
+static bool isOfBatch(const Nest &nest) {
+  FailureOr<Contraction> contraction = recognizeContraction(nest);
+  return succeeded(contraction) && !contraction->batch.empty() && (contraction->m.empty() || contraction->n.empty());
+}
+
+/// The loop along whose positions the elements of the innermost dimension of `access` in `order` lie, where it is one.
+static std::optional<unsigned> innermostLoop(const Access &access, const Order &order) {
+  auto type = cast<MemRefType>(access.memref.getType());
+  for (unsigned dim : llvm::reverse(order)) {
+    if (type.getDimSize(dim) == 1)
+      continue;
+    auto index = dyn_cast<AffineDimExpr>(access.map.getResult(dim));
+    return index ? std::optional(index.getPosition()) : std::nullopt;
+  }
+  return std::nullopt;
+}
 
 static bool isElementwise(const Nest &nest) {
   return nest.stores.size() == 1 &&
@@ -103,8 +128,8 @@ ArrayOrders::ArrayOrders(func::FuncOp function) : function(function) {
                      if (!isa<AffineLoadOp, AffineStoreOp>(user) || !root || nest == nests.end())
                        return false;
                      FailureOr<Contraction> contraction = recognizeContraction(nest->second);
-                     // Without reuse on both sides vectors run along the one order that a plain nest has.
-                     bool contracts = succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
+                     bool contracts = succeeded(contraction) && ((!contraction->m.empty() && !contraction->n.empty()) ||
+                                                                 !contraction->batch.empty());
                      ofContraction |= contracts;
                      return contracts || isElementwise(nest->second);
                    });
@@ -155,6 +180,36 @@ bool ArrayOrders::keepsRows(Value array, const Order &order) const {
   });
 }
 
+/// Whether in each contraction with vectors along its batch all arrays can end with the dimension that `array` ends
+/// with in `order`.
+bool ArrayOrders::batchesAgree(Value array, const Order &order) const {
+  auto sizeOf = [](Value memref) { return cast<MemRefType>(memref.getType()).getNumElements(); };
+  for (const auto &[root, nest] : nests) {
+    auto accesses = llvm::to_vector(llvm::concat<const Access>(nest.loads, nest.stores));
+    const Access *own = llvm::find_if(accesses, [&](const Access &access) { return access.memref == array; });
+    if (own == accesses.end() || !isOfBatch(nest))
+      continue;
+    std::optional<unsigned> lanes = innermostLoop(*own, order);
+    if (!lanes || !llvm::is_contained(recognizeContraction(nest)->batch, *lanes))
+      return false;
+    for (const Access &other : accesses) {
+      if (other.memref == array || other.stride(*lanes) == 1)
+        continue;
+      if (open.contains(other.memref)) {
+        std::optional<Order> wanted = wantedOrder(other.memref);
+        if (!wanted || innermostLoop(other, *wanted) != lanes)
+          return false;
+        continue;
+      }
+      auto type = cast<MemRefType>(other.memref.getType());
+      if (other.isStore || !type.hasStaticShape() || !type.getLayout().isIdentity() ||
+          sizeOf(other.memref) > sizeOf(array))
+        return false;
+    }
+  }
+  return true;
+}
+
 /// Replaces `array` by one whose dimension i is its dimension order[i].
 void ArrayOrders::permute(Value array, const Order &order) {
   auto alloc = array.getDefiningOp<memref::AllocOp>();
@@ -192,30 +247,82 @@ void ArrayOrders::permute(Value array, const Order &order) {
     if (!touches)
       continue;
     nest = *analyzeNest(root);
-    if (isElementwise(nest))
+    if (isElementwise(nest) || isOfBatch(nest))
       changed.insert(root);
   }
 }
 
-/// Loops of element-wise nests follow each other as the dimensions of what is stored.
-void ArrayOrders::sortLoops() {
-  for (Operation *root : changed) {
-    Nest &nest = nests.find(cast<AffineForOp>(root))->second;
-    auto loops = loopsOf(nest.stores.front());
-    if (!loops)
-      continue;
-    SmallVector<unsigned> place(nest.depth(), ~0u);
-    unsigned next = 0;
+/// The loops of the nest at `root` follow each other as the dimensions of what is stored; those that sum come last.
+void ArrayOrders::sortLoops(Operation *root) {
+  Nest &nest = nests.find(cast<AffineForOp>(root))->second;
+  auto loops = loopsOf(nest.stores.front());
+  if (!loops)
+    return;
+  SmallVector<unsigned> place(nest.depth(), ~0u);
+  unsigned next = 0;
+  auto placeOthers = [&] {
     for (unsigned dim = 0; dim < nest.depth(); ++dim)
       if (!llvm::is_contained(*loops, dim))
         place[dim] = next++;
-    for (unsigned loop : *loops)
-      if (loop != ~0u)
-        place[loop] = next++;
-    SmallVector<AffineForOp, 6> band(nest.loops);
-    if (next == nest.depth())
-      permuteLoops(band, place);
+  };
+  if (!isOfBatch(nest))
+    placeOthers();
+  for (unsigned loop : *loops)
+    if (loop != ~0u)
+      place[loop] = next++;
+  if (isOfBatch(nest))
+    placeOthers();
+  SmallVector<AffineForOp, 6> band(nest.loops);
+  if (next == nest.depth())
+    permuteLoops(band, place);
+}
+
+/// Copies operands of the nest at `root`, a contraction with vectors along its batch, that end with another dimension
+/// than its result.
+void ArrayOrders::copyOperands(Operation *root) {
+  Nest &nest = nests.find(cast<AffineForOp>(root))->second;
+  const Access result = nest.stores.front();
+  auto inOrder = llvm::to_vector(llvm::seq<unsigned>(0, result.map.getNumResults()));
+  std::optional<unsigned> lanes = innermostLoop(result, inOrder);
+  for (const Access &access : nest.loads) {
+    if (!lanes || access.memref == result.memref || access.stride(*lanes) == 1 || !access.dims().test(*lanes))
+      continue;
+    auto type = cast<MemRefType>(access.memref.getType());
+    Order order;
+    for (unsigned dim = 0; dim < type.getRank(); ++dim)
+      if (!access.map.getResult(dim).isFunctionOfDim(*lanes))
+        order.push_back(dim);
+    for (unsigned dim = 0; dim < type.getRank(); ++dim)
+      if (access.map.getResult(dim).isFunctionOfDim(*lanes))
+        order.push_back(dim);
+    auto inNewOrder = [&](auto values) {
+      return llvm::map_to_vector(order, [&](unsigned dim) { return values[dim]; });
+    };
+    OpBuilder builder(root);
+    Location loc = access.op->getLoc();
+    Value copy =
+        memref::AllocOp::create(builder, loc, MemRefType::get(inNewOrder(type.getShape()), type.getElementType()),
+                                builder.getI64IntegerAttr(64));
+    SmallVector<Value> at(type.getRank());
+    OpBuilder::InsertionGuard guard(builder);
+    for (unsigned dim : order) {
+      auto loop = AffineForOp::create(builder, loc, 0, type.getDimSize(dim));
+      at[dim] = loop.getInductionVar();
+      builder.setInsertionPointToStart(loop.getBody());
+    }
+    Value element = AffineLoadOp::create(builder, loc, access.memref, at);
+    AffineStoreOp::create(builder, loc, element, copy, inNewOrder(ArrayRef<Value>(at)));
+    auto load = cast<AffineLoadOp>(access.op);
+    AffineMap map = load.getAffineMap();
+    builder.setInsertionPoint(load);
+    auto now = AffineLoadOp::create(
+        builder, loc, copy,
+        AffineMap::get(map.getNumDims(), map.getNumSymbols(), inNewOrder(map.getResults()), map.getContext()),
+        load.getMapOperands());
+    load.replaceAllUsesWith(now.getResult());
+    load.erase();
   }
+  nest = *analyzeNest(nest.root());
 }
 
 void ArrayOrders::run() {
@@ -223,7 +330,7 @@ void ArrayOrders::run() {
     decides = false;
     for (Value array : llvm::make_early_inc_range(SmallVector<Value>(open.begin(), open.end()))) {
       std::optional<Order> order = wantedOrder(array);
-      if (!order || !keepsRows(array, *order))
+      if (!order || !keepsRows(array, *order) || !batchesAgree(array, *order))
         continue;
       open.remove(array);
       decides = true;
@@ -231,7 +338,11 @@ void ArrayOrders::run() {
         permute(array, *order);
     }
   }
-  sortLoops();
+  for (Operation *root : changed) {
+    if (isOfBatch(nests.find(cast<AffineForOp>(root))->second))
+      copyOperands(root);
+    sortLoops(root);
+  }
 }
 
 namespace {

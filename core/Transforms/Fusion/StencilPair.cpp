@@ -71,7 +71,10 @@ static StencilWork work(const Stencil &stencil, Value without, int64_t lanes, co
       continue;
     bool isShifted =
         llvm::any_of(stencil.taps, [&](unsigned tap) { return load.stride(tap).value_or(1) % lanes != 0; });
-    work.loads += (isShifted ? 1 + model.lineCrossings() : 1) * static_cast<double>(stencil.points);
+    double each = isShifted ? 1 + model.lineCrossings() : 1;
+    if (!stencil.isAlongLanes(load)) // an element at a time
+      each = static_cast<double>(lanes);
+    work.loads += each * static_cast<double>(stencil.points);
   }
   return work;
 }

@@ -336,6 +336,38 @@ static bool readsNextRow(const Nest &nest, unsigned dim, unsigned lane) {
   return false;
 }
 
+/// Bytes that all iterations of loop `dim` read for one iteration of the lanes; each element once, though iterations of
+/// `dim` share it.
+static int64_t bytesOfLane(const Nest &nest, unsigned dim, unsigned lane) {
+  struct Rows {
+    int64_t first, last, step;
+  };
+  llvm::MapVector<std::pair<Value, Attribute>, Rows> rows; // by array and the indices that `dim` does not move
+  for (const Access &load : nest.loads) {
+    if (!load.dims().test(lane) || load.stride(lane) != 1)
+      continue;
+    MLIRContext *context = load.map.getContext();
+    SmallVector<AffineExpr> others(load.map.getResults());
+    Rows own{0, 0, 0};
+    for (AffineExpr &index : others)
+      if (std::optional<int64_t> step = linearCoefficient(index, dim); step && *step != 0) {
+        SmallVector<AffineExpr> zeros(load.map.getNumDims(), getAffineConstantExpr(0, context));
+        auto offset = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(index.replaceDims(zeros), 0, 0));
+        own.first = own.last = offset ? offset.getValue() : 0;
+        own.step = std::abs(*step);
+        index = getAffineConstantExpr(0, context);
+      }
+    auto key = AffineMapAttr::get(AffineMap::get(load.map.getNumDims(), load.map.getNumSymbols(), others, context));
+    Rows &all = rows.insert({{load.memref, key}, own}).first->second;
+    all = {std::min(all.first, own.first), std::max(all.last, own.last), own.step};
+  }
+  int64_t bytes = 0;
+  for (const auto &[key, each] : rows)
+    bytes += (each.step * (nest.tripCounts[dim].value_or(1) - 1) + each.last - each.first + 1) *
+             elementBytes(elementOf(key.first));
+  return bytes;
+}
+
 /// Arithmetic of one vector of iterations, in instructions; products that are added cost nothing of their own.
 double NestVectorizer::arithmetic() const {
   double sum = 0;
@@ -444,6 +476,17 @@ void NestVectorizer::chooseSteps() {
       jamDistance = distance;
       unroll = std::max<int64_t>(unroll / jam, 1);
       shared.assign(same.begin(), same.end());
+      // Neighbours use what they share while it is in a register, and their sums do not wait for each other.
+      interleaved = readsNextRow(nest, dim, laneLoop);
+      const int64_t trips = *nest.tripCounts[laneLoop], each = bytesOfLane(nest, dim, laneLoop);
+      if (!interleaved || streamed || model.staysNear(trips * each))
+        continue;
+      // What the next iterations read again stays near where lanes are taken in blocks.
+      int64_t most = lanes;
+      while (model.staysNear((most + lanes) * each))
+        most += lanes;
+      laneBlock = llvm::alignTo(llvm::divideCeil(trips, llvm::divideCeil(trips, most)), lanes);
+      unroll = std::min(unroll, laneBlock / lanes);
     }
 }
 

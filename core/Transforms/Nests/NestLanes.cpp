@@ -260,67 +260,87 @@ Value NestVectorizer::emitNumbers(OpBuilder &b, AffineApplyOp apply, const Step 
   return arith::AddIOp::create(b, loc, vector::BroadcastOp::create(b, loc, type, first), distances);
 }
 
-void NestVectorizer::emitLanes(OpBuilder &b, const Step &step, Value base, Value mask, bool aligned, IRMapping values,
-                               MutableArrayRef<Value> sums) {
-  SmallVector<Value> ivs = step.ivs;
-  ivs[laneLoop] = base;
-  auto sumOf = [&](const Accumulation &accumulation) -> Value & { return sums[&accumulation - accumulations.data()]; };
+/// The body of the nest for each of `steps`; where they are interleaved, operation by operation.
+void NestVectorizer::emitLanes(OpBuilder &b, ArrayRef<Step> steps, Value base, Value mask, bool aligned,
+                               MutableArrayRef<IRMapping> values, MutableArrayRef<Value> sums) {
   Value laneIv = nest.loops[laneLoop]->getRegion(0).front().getArgument(0);
   auto needsLaneIv = [&](Operation &op) {
     return !isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op) && llvm::is_contained(op.getOperands(), laneIv);
   };
   if (llvm::any_of(*nest.body, needsLaneIv)) {
     VectorType type = vectorOf(b.getIndexType());
-    values.map(laneIv, arith::AddIOp::create(b, loc, vector::BroadcastOp::create(b, loc, type, base),
-                                             vector::StepOp::create(b, loc, type))
-                           .getResult());
+    Value numbers = arith::AddIOp::create(b, loc, vector::BroadcastOp::create(b, loc, type, base),
+                                          vector::StepOp::create(b, loc, type));
+    for (IRMapping &each : values)
+      each.map(laneIv, numbers);
+  }
+  auto emit = [&](Operation &op, size_t step) {
+    if (varying.contains(&op))
+      emitOperation(b, op, steps[step], base, mask, aligned, values[step], sums);
+  };
+  if (!interleaved) {
+    for (size_t step = 0; step < steps.size(); ++step)
+      for (Operation &op : nest.body->without_terminator())
+        emit(op, step);
+    return;
   }
   for (Operation &op : nest.body->without_terminator()) {
-    if (!varying.contains(&op))
-      continue;
-    if (auto apply = dyn_cast<AffineApplyOp>(op)) {
-      if (isData(apply))
-        values.map(apply.getResult(), emitNumbers(b, apply, step, base));
-      continue;
-    }
-    if (auto load = dyn_cast<AffineLoadOp>(op)) {
-      if (const Accumulation *accumulation = accumulationOf(&op)) {
-        values.map(load.getResult(), sumOf(*accumulation));
-        continue;
-      }
-      if (!values.contains(load.getResult()))
-        values.map(load.getResult(), emitLoad(b, load, step, base, mask));
-      continue;
-    }
-    if (auto store = dyn_cast<AffineStoreOp>(op)) {
-      Value value = vectorValue(store.getValueToStore(), step, values);
-      if (const Accumulation *accumulation = accumulationOf(&op)) {
-        if (mask && accumulation->overLanes)
-          value = arith::SelectOp::create(b, loc, mask, value, sumOf(*accumulation));
-        sumOf(*accumulation) = value;
-        continue;
-      }
-      const Access &access = *accessOf(&op);
-      SmallVector<Value> at = indices(b, access, ivs);
-      if (mask)
-        vector::MaskedStoreOp::create(b, loc, access.memref, at, mask, value);
-      else if (aligned && &access == streamed)
-        vector::StoreOp::create(b, loc, value, access.memref, at, /*nontemporal=*/true,
-                                llvm::MaybeAlign(model.lineBytes()));
+    emit(op, 0);
+    auto load = dyn_cast<AffineLoadOp>(op);
+    bool isShared = load && llvm::is_contained(shared, load) && values.front().contains(load.getResult());
+    for (size_t step = 1; step < steps.size(); ++step)
+      if (isShared)
+        values[step].map(load.getResult(), values.front().lookup(load.getResult()));
       else
-        vector::StoreOp::create(b, loc, value, access.memref, at);
-      continue;
-    }
-    OperationState state(loc, op.getName());
-    for (Value operand : op.getOperands())
-      state.addOperands(vectorValue(operand, step, values));
-    for (Type type : op.getResultTypes())
-      state.addTypes(vectorOf(type));
-    state.addAttributes(op.getAttrs());
-    Operation *created = b.create(state);
-    for (auto [from, to] : llvm::zip_equal(op.getResults(), created->getResults()))
-      values.map(from, to);
+        emit(op, step);
   }
+}
+
+void NestVectorizer::emitOperation(OpBuilder &b, Operation &op, const Step &step, Value base, Value mask, bool aligned,
+                                   IRMapping &values, MutableArrayRef<Value> sums) {
+  auto sumOf = [&](const Accumulation &accumulation) -> Value & { return sums[&accumulation - accumulations.data()]; };
+  if (auto apply = dyn_cast<AffineApplyOp>(op)) {
+    if (isData(apply))
+      values.map(apply.getResult(), emitNumbers(b, apply, step, base));
+    return;
+  }
+  if (auto load = dyn_cast<AffineLoadOp>(op)) {
+    if (const Accumulation *accumulation = accumulationOf(&op))
+      values.map(load.getResult(), sumOf(*accumulation));
+    else if (!values.contains(load.getResult()))
+      values.map(load.getResult(), emitLoad(b, load, step, base, mask));
+    return;
+  }
+  if (auto store = dyn_cast<AffineStoreOp>(op)) {
+    Value value = vectorValue(store.getValueToStore(), step, values);
+    if (const Accumulation *accumulation = accumulationOf(&op)) {
+      if (mask && accumulation->overLanes)
+        value = arith::SelectOp::create(b, loc, mask, value, sumOf(*accumulation));
+      sumOf(*accumulation) = value;
+      return;
+    }
+    const Access &access = *accessOf(&op);
+    SmallVector<Value> ivs = step.ivs;
+    ivs[laneLoop] = base;
+    SmallVector<Value> at = indices(b, access, ivs);
+    if (mask)
+      vector::MaskedStoreOp::create(b, loc, access.memref, at, mask, value);
+    else if (aligned && &access == streamed)
+      vector::StoreOp::create(b, loc, value, access.memref, at, /*nontemporal=*/true,
+                              llvm::MaybeAlign(model.lineBytes()));
+    else
+      vector::StoreOp::create(b, loc, value, access.memref, at);
+    return;
+  }
+  OperationState state(loc, op.getName());
+  for (Value operand : op.getOperands())
+    state.addOperands(vectorValue(operand, step, values));
+  for (Type type : op.getResultTypes())
+    state.addTypes(vectorOf(type));
+  state.addAttributes(op.getAttrs());
+  Operation *created = b.create(state);
+  for (auto [from, to] : llvm::zip_equal(op.getResults(), created->getResults()))
+    values.map(from, to);
 }
 
 void NestVectorizer::emitPrefetches(OpBuilder &b, const Step &step, Value base) {
@@ -357,13 +377,12 @@ void NestVectorizer::emitBlock(OpBuilder &b, ArrayRef<Step> steps, Value base, V
   if (!mask)
     emitPrefetches(b, steps.front(), base);
   IRMapping common;
-  for (AffineLoadOp load : shared)
+  for (AffineLoadOp load : interleaved ? ArrayRef<AffineLoadOp>() : ArrayRef<AffineLoadOp>(shared))
     common.map(load.getResult(), emitLoad(b, load, steps.front(), base, mask));
   SmallVector<IRMapping> values(steps.size(), common);
   if (!turned.empty())
     emitTurned(b, steps, base, limit, values);
-  for (auto [step, mapped] : llvm::zip_equal(steps, values))
-    emitLanes(b, step, base, mask, aligned, mapped, all);
+  emitLanes(b, steps, base, mask, aligned, values, all);
   for (auto [accumulation, sum] : llvm::zip_equal(accumulations, all)) {
     if (accumulation.overLanes)
       continue;

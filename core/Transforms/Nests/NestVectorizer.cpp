@@ -60,9 +60,13 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   auto index = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
   Value zero = index(0), trips = rangeEnd ? rangeEnd : laneTrips(b);
   Value begin = rangeBegin ? rangeBegin : zero;
-  // With bounds known here, the end of each part is a constant.
-  bool isOpen = streamed || rangeBegin || !nest.tripCounts[laneLoop];
-  std::optional<int64_t> known = isOpen ? std::nullopt : nest.tripCounts[laneLoop];
+  // With a number of iterations known here, the end of each part is a constant behind the begin.
+  std::optional<int64_t> known = streamed ? std::nullopt : nest.tripCounts[laneLoop];
+  if (known && rangeBegin)
+    known = laneBlock && *known % laneBlock == 0 && ranges == 1 ? std::optional(laneBlock) : std::nullopt;
+  auto behindBegin = [&](int64_t count) -> Value {
+    return rangeBegin ? arith::AddIOp::create(b, loc, begin, index(count)).getResult() : index(count);
+  };
   SmallVector<unsigned> kept; // accumulations in registers
   for (unsigned i = 0; i < accumulations.size(); ++i)
     if (accumulations[i].overLanes)
@@ -132,7 +136,7 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   // Main part: full vectors, `unroll` at a time; then single vectors; then one masked vector.
   auto roundedEnd = [&](int64_t step) -> Value {
     if (known)
-      return index(*known / step * step);
+      return behindBegin(*known / step * step);
     Value left = arith::SubIOp::create(b, loc, trips, from);
     Value rest = arith::RemUIOp::create(b, loc, left, index(step));
     return arith::SubIOp::create(b, loc, trips, rest);
@@ -164,7 +168,7 @@ void NestVectorizer::emitRow(OpBuilder &b, ArrayRef<Step> steps) {
   }
   if (!known || *known % lanes != 0) {
     if (known) {
-      sums = masked(b, index(*known / lanes * lanes), index(*known % lanes), sums);
+      sums = masked(b, behindBegin(*known / lanes * lanes), index(*known % lanes), sums);
     } else {
       Value left = arith::SubIOp::create(b, loc, trips, position);
       Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, left, zero);
@@ -261,10 +265,15 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
       b.setInsertionPointToStart(loop.getBody());
       ivs[dim] = loop.getInductionVar();
     };
+    if (laneBlock && interleaved) { // around all rows, which each block of lanes walks while it stays near
+      AffineForOp blocks = emitLaneBlocks(b);
+      if (keepsApart(laneLoop))
+        outermost.push_back(blocks);
+    }
     for (unsigned dim = 0; dim < nest.depth(); ++dim)
       if (dim != laneLoop && (dim != jamLoop || !isInnermost))
         enter(dim);
-    if (laneBlock) {
+    if (laneBlock && !interleaved) {
       AffineForOp blocks = emitLaneBlocks(b);
       if (nest.depth() == 2 && keepsApart(laneLoop))
         outermost.push_back(blocks);
@@ -300,7 +309,10 @@ SmallVector<AffineForOp> NestVectorizer::rewrite() {
     AffineExpr count = jamDistance > 1 ? b.getAffineConstantExpr(jamDistance) : trips.floorDiv(jam);
     emitOuter(jam, mapOf(zero), mapOf(count), operands);
     std::optional<int64_t> known = nest.tripCounts[*jamLoop];
-    if (turned.empty()) {
+    if (interleaved && known && jamDistance == 1) { // what is left goes on together, too
+      if (*known % jam != 0)
+        emitOuter(*known % jam, mapOf(zero), mapOf(zero + 1), operands, *known / jam * jam);
+    } else if (turned.empty()) {
       if (jam > 1 && (!known || *known != (jamDistance > 1 ? jamDistance : *known / jam) * jam))
         emitOuter(1, mapOf(count * jam), mapOf(trips), operands);
     } else if (known) {

@@ -91,6 +91,8 @@ public:
   int64_t width() const { return lanes; }
   int64_t copies() const { return unroll; }
   int64_t steps() const { return jam; }
+  /// Iterations of the lanes that other loops run over at once; 0: all.
+  int64_t lanesAtOnce() const { return laneBlock; }
   bool streams() const { return streamed != nullptr; }
   /// Loads that a square of registers turns.
   int64_t turns() const { return static_cast<int64_t>(turned.size()); }
@@ -137,11 +139,13 @@ private:
   mlir::Value emitDeinterleaved(mlir::OpBuilder &b, const Access &load, mlir::VectorType type,
                                 llvm::ArrayRef<mlir::Value> at, int64_t stride, mlir::Value mask,
                                 mlir::Value filler) const;
-  /// One vector of iterations of one step. `values` holds the vectors of the loads that all steps share; `sums` one
-  /// vector for each accumulation, read and replaced.
   mlir::Value emitNumbers(mlir::OpBuilder &b, mlir::affine::AffineApplyOp apply, const Step &step, mlir::Value base);
-  void emitLanes(mlir::OpBuilder &b, const Step &step, mlir::Value base, mlir::Value mask, bool aligned,
-                 mlir::IRMapping values, llvm::MutableArrayRef<mlir::Value> sums);
+  /// One vector of iterations of all steps. `values`, one a step, holds the vectors of the loads that they share;
+  /// `sums` one vector for each accumulation, read and replaced.
+  void emitLanes(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, bool aligned,
+                 llvm::MutableArrayRef<mlir::IRMapping> values, llvm::MutableArrayRef<mlir::Value> sums);
+  void emitOperation(mlir::OpBuilder &b, mlir::Operation &op, const Step &step, mlir::Value base, mlir::Value mask,
+                     bool aligned, mlir::IRMapping &values, llvm::MutableArrayRef<mlir::Value> sums);
   /// One vector of iterations of all `steps`; where lanes are masked, `limit` is the last iteration that runs.
   void emitBlock(mlir::OpBuilder &b, llvm::ArrayRef<Step> steps, mlir::Value base, mlir::Value mask, mlir::Value limit,
                  bool aligned, llvm::MutableArrayRef<mlir::Value> sums);
@@ -168,7 +172,8 @@ private:
   llvm::SmallVector<const Access *, 2> turned;             // loads that lie along the jammed loop
   int64_t lanes = 1, unroll = 1, jam = 1; // elements of a vector, vectors of a step, steps taken at once
   int64_t jamDistance = 1;                // between the steps
-  int64_t laneBlock = 0;                  // iterations of the lanes that the jammed loop runs over at once; 0: all
+  bool interleaved = false;               // steps go on together, operation by operation
+  int64_t laneBlock = 0;                  // iterations of the lanes that other loops run over at once; 0: all
   const Access *streamed = nullptr;       // the store that goes past the caches
   llvm::SmallVector<std::pair<Access, mlir::Value>, 0> prefetched;
   int64_t ranges = 1;               // of the lanes' iterations, over cores

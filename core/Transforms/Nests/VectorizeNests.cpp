@@ -320,6 +320,7 @@ struct VectorizeNests : tilewright::impl::VectorizeNestsBase<VectorizeNests> {
                                                              {"lanes", vectorizer.width()},
                                                              {"vectors", vectorizer.copies()},
                                                              {"rows_at_once", vectorizer.steps()},
+                                                             {"lane_block", vectorizer.lanesAtOnce()},
                                                              {"turned_loads", vectorizer.turns()},
                                                              {"streaming_store", vectorizer.streams()},
                                                              {"prefetch_next_row", prefetch && prefetch->nest == loop},

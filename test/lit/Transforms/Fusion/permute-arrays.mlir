@@ -159,3 +159,71 @@ func.func @phases(%x: memref<4x8xf32>, %w: memref<4x4x2xf32>, %z: memref<4x8x2xf
   } } }
   return
 }
+
+// -----
+
+// A depthwise convolution of a channels-last image: image, sums and loops end with the channels, and so does a copy of the
+// filter, which is smaller.
+// CHECK-LABEL: func.func @depthwise
+// CHECK-DAG: %[[PADDED:.*]] = memref.alloc() : memref<6x6x8xf32>
+// CHECK-DAG: %[[SUM:.*]] = memref.alloc() : memref<4x4x8xf32>
+// CHECK: %[[FILTER:.*]] = memref.alloc() {{.*}} : memref<3x3x8xf32>
+// CHECK: affine.load %arg1[%[[C:.*]], %[[P:.*]], %[[Q:.*]]] : memref<8x3x3xf32>
+// CHECK-NEXT: affine.store %{{.*}}, %[[FILTER]][%[[P]], %[[Q]], %[[C]]]
+// CHECK: affine.for %[[Y:.*]] = 0 to 4
+// CHECK-NEXT: affine.for %[[X:.*]] = 0 to 4
+// CHECK-NEXT: affine.for %[[C:.*]] = 0 to 8
+// CHECK-NEXT: affine.for %[[P:.*]] = 0 to 3
+// CHECK-NEXT: affine.for %[[Q:.*]] = 0 to 3
+// CHECK: affine.load %[[PADDED]][%[[Y]] + %[[P]], %[[X]] + %[[Q]], %[[C]]]
+// CHECK: affine.load %[[FILTER]][%[[P]], %[[Q]], %[[C]]]
+// CHECK: affine.store %{{.*}}, %[[SUM]][%[[Y]], %[[X]], %[[C]]]
+func.func @depthwise(%x: memref<4x4x8xf32>, %w: memref<8x3x3xf32>, %z: memref<4x4x8xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %padded = memref.alloc() : memref<8x6x6xf32>
+  %sum = memref.alloc() : memref<8x4x4xf32>
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 6 { affine.for %j = 0 to 6 { affine.store %zero, %padded[%c, %i, %j] : memref<8x6x6xf32> } } }
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 4 { affine.for %j = 0 to 4 {
+    %v = affine.load %x[%i, %j, %c] : memref<4x4x8xf32>
+    affine.store %v, %padded[%c, %i + 1, %j + 1] : memref<8x6x6xf32>
+  } } }
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 4 { affine.for %j = 0 to 4 { affine.store %zero, %sum[%c, %i, %j] : memref<8x4x4xf32> } } }
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 4 { affine.for %j = 0 to 4 { affine.for %p = 0 to 3 { affine.for %q = 0 to 3 {
+    %a = affine.load %padded[%c, %i + %p, %j + %q] : memref<8x6x6xf32>
+    %b = affine.load %w[%c, %p, %q] : memref<8x3x3xf32>
+    %s = affine.load %sum[%c, %i, %j] : memref<8x4x4xf32>
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %m : f32
+    affine.store %t, %sum[%c, %i, %j] : memref<8x4x4xf32>
+  } } } } }
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 4 { affine.for %j = 0 to 4 {
+    %v = affine.load %sum[%c, %i, %j] : memref<8x4x4xf32>
+    affine.store %v, %z[%i, %j, %c] : memref<4x4x8xf32>
+  } } }
+  return
+}
+
+// -----
+
+// Where the results go to planes, nothing ends with the channels.
+// CHECK-LABEL: func.func @to_planes
+// CHECK: memref.alloc() : memref<8x6x6xf32>
+func.func @to_planes(%x: memref<4x4x8xf32>, %w: memref<8x3x3xf32>, %z: memref<8x4x4xf32>) attributes {tilewright.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %padded = memref.alloc() : memref<8x6x6xf32>
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 6 { affine.for %j = 0 to 6 { affine.store %zero, %padded[%c, %i, %j] : memref<8x6x6xf32> } } }
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 4 { affine.for %j = 0 to 4 {
+    %v = affine.load %x[%i, %j, %c] : memref<4x4x8xf32>
+    affine.store %v, %padded[%c, %i + 1, %j + 1] : memref<8x6x6xf32>
+  } } }
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 4 { affine.for %j = 0 to 4 { affine.store %zero, %z[%c, %i, %j] : memref<8x4x4xf32> } } }
+  affine.for %c = 0 to 8 { affine.for %i = 0 to 4 { affine.for %j = 0 to 4 { affine.for %p = 0 to 3 { affine.for %q = 0 to 3 {
+    %a = affine.load %padded[%c, %i + %p, %j + %q] : memref<8x6x6xf32>
+    %b = affine.load %w[%c, %p, %q] : memref<8x3x3xf32>
+    %s = affine.load %z[%c, %i, %j] : memref<8x4x4xf32>
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %s, %m : f32
+    affine.store %t, %z[%c, %i, %j] : memref<8x4x4xf32>
+  } } } } }
+  return
+}

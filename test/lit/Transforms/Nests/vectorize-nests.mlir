@@ -638,3 +638,45 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 }
+
+// -----
+
+// Neighbours that share rows go on together, and what all of them read is loaded once for them: four, and the two that
+// are left over. A pass over all of them reads more than stays near, so columns are taken in three equal blocks.
+// CHECK-LABEL: func.func private @shared_by_neighbours
+// CHECK:         affine.for %[[BLOCK:.*]] = 0 to 3 {
+// CHECK:           %[[BEGIN:.*]] = arith.muli %[[BLOCK]], %c256
+// CHECK:           affine.for %{{.*}} = 0 to 3 {
+// CHECK:             %[[END:.*]] = arith.addi %[[BEGIN]], %c256
+// CHECK:             scf.for %[[C:.*]] = %[[BEGIN]] to %[[END]] step %c8
+// CHECK-COUNT-4:       vector.load %arg0[{{.*}}, %[[C]]]
+// CHECK-NEXT:          vector.load %arg1[%c0, %[[C]]]
+// CHECK-COUNT-4:       arith.mulf
+// CHECK-NEXT:          arith.addi
+// CHECK-NEXT:          vector.load %arg0[{{.*}}, %[[C]]]
+// CHECK-NEXT:          vector.load %arg1[%c1, %[[C]]]
+// CHECK-COUNT-4:       arith.mulf
+// CHECK-COUNT-4:       arith.addf
+// CHECK-COUNT-4:       vector.store
+// CHECK-NOT:         vector.maskedstore
+// CHECK:           affine.for %{{.*}} = 0 to 1 {
+// CHECK-COUNT-2:       vector.store
+// CHECK-NOT:         vector.store
+// CHECK:           return
+module attributes {tilewright.target = "cpu:x86-64-v3"} {
+  func.func private @shared_by_neighbours(%x: memref<16x768xf32>, %w: memref<3x768xf32>, %y: memref<14x768xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 14 {
+      affine.for %c = 0 to 768 {
+        %a = affine.load %x[%i, %c] : memref<16x768xf32>
+        %u = affine.load %w[0, %c] : memref<3x768xf32>
+        %p = arith.mulf %a, %u : f32
+        %b = affine.load %x[%i + 1, %c] : memref<16x768xf32>
+        %v = affine.load %w[1, %c] : memref<3x768xf32>
+        %q = arith.mulf %b, %v : f32
+        %s = arith.addf %p, %q : f32
+        affine.store %s, %y[%i, %c] : memref<14x768xf32>
+      }
+    }
+    return
+  }
+}
