@@ -119,3 +119,41 @@ func.func @f(%at: memref<1000xi32>, %t: {whole}, %c: {whole}) {{
 """)
     [kernel] = kernels(emulate(tool, path, chip))
     assert (kernel["blocks"] > 1) == parallel
+
+
+def test_unsharp_mask_is_one_launch(tool, tmp_path):
+    """Two blurs and what sharpens: each element of the result from the 25 of the image that it needs."""
+    image, wide, result = "tensor<2x20x36xf32>", "tensor<2x20x32xf32>", "tensor<2x16x32xf32>"
+
+    def blur(name, source, kind, axis, to):
+        index = ["c", "y", "x"]
+        index[axis] += " + k"
+        return f"""
+  %e{name} = tensor.empty() : {to}
+  %f{name} = linalg.fill ins(%z : f32) outs(%e{name} : {to}) -> {to}
+  %{name} = linalg.generic {{indexing_maps = [affine_map<(c, y, x, k) -> ({", ".join(index)})>, affine_map<(c, y, x, k) -> (k)>,
+      affine_map<(c, y, x, k) -> (c, y, x)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}}
+      ins({source}, %taps : {kind}, tensor<5xf32>) outs(%f{name} : {to}) {{
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  }} -> {to}"""
+    path = tmp_path / "unsharp.mlir"
+    path.write_text(f"""#id = affine_map<(c, y, x) -> (c, y, x)>
+func.func @f(%image: {image}, %taps: tensor<5xf32>) -> {result} {{
+  %z = arith.constant 0.0 : f32
+  %two = arith.constant 2.0 : f32{blur("across", "%image", image, 2, wide)}{blur("down", "%across", wide, 1, result)}
+  %middle = tensor.extract_slice %image[0, 2, 2] [2, 16, 32] [1, 1, 1] : {image} to {result}
+  %r = linalg.generic {{indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}}
+      ins(%middle, %down : {result}, {result}) outs(%edown : {result}) {{
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %d = arith.mulf %p, %two : f32
+    %s = arith.subf %d, %q : f32
+    linalg.yield %s : f32
+  }} -> {result}
+  return %r : {result}
+}}
+""")
+    for chip in CHIPS:
+        assert len(kernels(emulate(tool, path, chip))) == 1

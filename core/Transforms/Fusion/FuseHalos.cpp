@@ -49,6 +49,16 @@ bool isWindow(const Stencil &stencil) {
   });
 }
 
+/// Whether an element is made of several elements of an array: by taps of a window, or written out. An element-wise
+/// nest behind it is no part of a program of rows.
+bool readsNeighbours(const Stencil &stencil) {
+  if (stencil.points > 1)
+    return isWindow(stencil);
+  llvm::SmallDenseSet<Value> arrays;
+  return llvm::any_of(stencil.nest.loads, [&](const Access &load) { return !arrays.insert(load.memref).second; });
+}
+
+/// Whether neighbouring lanes would read neighbouring elements of all arrays.
 bool isAlongLanes(const Stencil &stencil) {
   return llvm::all_of(stencil.nest.loads, [&](const Access &load) { return stencil.isAlongLanes(load); });
 }
@@ -73,7 +83,8 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
             (isProduct(first) || isProduct(second) || !isAlongLanes(first) || !isAlongLanes(second)))
           continue;
         StencilPair pair(first, second);
-        if (!seen.insert({first.nest.root(), second.nest.root()}).second || !pair.isLegal())
+        if (!seen.insert({first.nest.root(), second.nest.root()}).second ||
+            !pair.isLegal(/*elementwise=*/model.onLanes() && readsNeighbours(first)))
           continue;
         HaloAnswer answer = pair.compare(model, threads);
         bool slides = answer.slid < answer.fused && answer.slid < answer.apart;

@@ -79,7 +79,7 @@ static StencilWork work(const Stencil &stencil, Value without, int64_t lanes, co
   return work;
 }
 
-bool StencilPair::isLegal() {
+bool StencilPair::isLegal(bool elementwise) {
   if (!first->target().getDefiningOp<memref::AllocOp>() || first->target() == second.target())
     return false;
   Block *block = second.nest.root()->getBlock();
@@ -97,7 +97,7 @@ bool StencilPair::isLegal() {
       return false;
   operations = first->points * static_cast<int64_t>(first->nest.body->getOperations().size());
   operations *= rowsRead(1);
-  return rowsRead(1) > 1 && (operations <= mostOperations || findWindow());
+  return (rowsRead(1) > 1 || elementwise) && (operations <= mostOperations || findWindow());
 }
 
 bool StencilPair::isWrittenBetween(Value memref) const {

@@ -36,8 +36,8 @@ public:
   explicit StencilPair(Stencil alone) : second(std::move(alone)) {}
 
   /// Whether the first may be computed where it is read: nobody else needs its buffer, it may move behind what stands
-  /// between, and the second reads several elements for one of its own.
-  bool isLegal();
+  /// between, and the second reads several elements for one of its own, or, if `elementwise`, one.
+  bool isLegal(bool elementwise);
   /// Times of the forms; those that cannot be written take forever.
   HaloAnswer compare(const PassModel &model, int64_t threads);
   /// Writes one nest in the place of the second, and erases both.

@@ -354,3 +354,37 @@ func.func private @cores(%in: memref<258x256xf32>, %out: memref<256x256xf32>) at
   return
 }
 }
+
+// -----
+
+// Where each nest is a launch, what reads a stencil element by element takes it in; the other array is read beside it.
+// CHECK-LABEL: func.func private @sharpen
+// CHECK-NOT:     memref.alloc
+// CHECK:         affine.for %[[I:.*]] = 0 to 62
+// CHECK-COUNT-3:   affine.load %arg0
+// CHECK:           arith.subf
+// CHECK:           affine.store %{{.*}}, %arg1[%[[I]], %{{.*}}]
+// CHECK-NOT:     affine.for
+// CHECK:         return
+module attributes {tilewright.target = "nvidia:H200"} {
+  func.func private @sharpen(%x: memref<64x256xf32>, %y: memref<62x256xf32>) attributes {tilewright.kernel} {
+    %t = memref.alloc() : memref<62x256xf32>
+    affine.for %i = 0 to 62 {
+      affine.for %j = 0 to 256 {
+        %a = affine.load %x[%i, %j] : memref<64x256xf32>
+        %b = affine.load %x[%i + 2, %j] : memref<64x256xf32>
+        %s = arith.addf %a, %b : f32
+        affine.store %s, %t[%i, %j] : memref<62x256xf32>
+      }
+    }
+    affine.for %i = 0 to 62 {
+      affine.for %j = 0 to 256 {
+        %m = affine.load %x[%i + 1, %j] : memref<64x256xf32>
+        %s = affine.load %t[%i, %j] : memref<62x256xf32>
+        %d = arith.subf %m, %s : f32
+        affine.store %d, %y[%i, %j] : memref<62x256xf32>
+      }
+    }
+    return
+  }
+}
