@@ -15,6 +15,7 @@
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/Machine/NativeCode.h"
 #include "core/Pipelines/HalfConversions.h"
+#include "core/Pipelines/LargeConstants.h"
 #include "core/Pipelines/ModuleParts.h"
 #include "tilewright/Compiler.h"
 #include "tilewright/TargetDescription.h"
@@ -197,9 +198,6 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine, bool fo
   storeSingleLanes(module);
 }
 
-/// Constants of at least so many bytes are bytes for LLVM.
-static constexpr size_t largeConstantBytes = 1 << 16;
-
 /// Large constants as arrays of bytes over the same memory: LLVM copies these as a whole into the object file, and
 /// numbers one by one.
 static void constantsAsBytes(mlir::ModuleOp module, const llvm::TargetMachine &machine) {
@@ -210,25 +208,14 @@ static void constantsAsBytes(mlir::ModuleOp module, const llvm::TargetMachine &m
   mlir::Type byte = mlir::IntegerType::get(module.getContext(), 8);
   unsigned count = 0;
   for (auto global : module.getOps<mlir::LLVM::GlobalOp>()) {
-    auto value = llvm::dyn_cast_or_null<mlir::ElementsAttr>(global.getValueOrNull());
-    if (!value || value.isSplat())
+    llvm::ArrayRef<char> bytes = largeConstant(global);
+    if (bytes.empty())
       continue;
-    mlir::Type element = value.getElementType();
-    if (!element.isIntOrFloat() || !llvm::is_contained({8u, 16u, 32u, 64u}, element.getIntOrFloatBitWidth()))
-      continue;
-    llvm::ArrayRef<char> bytes;
-    if (auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(value)) {
-      bytes = dense.getRawData();
-    } else if (auto resource = llvm::dyn_cast<mlir::DenseResourceElementsAttr>(value)) {
-      if (mlir::AsmResourceBlob *blob = resource.getRawHandle().getBlob())
-        bytes = blob->getData();
-    }
-    size_t size = value.getNumElements() * (element.getIntOrFloatBitWidth() / 8);
-    if (bytes.size() != size || size < largeConstantBytes)
-      continue;
+    const int64_t size = bytes.size();
+    mlir::Type element = llvm::cast<mlir::ElementsAttr>(*global.getValue()).getElementType();
     const uint64_t alignment =
         std::max<uint64_t>(global.getAlignment().value_or(0), element.getIntOrFloatBitWidth() / 8);
-    auto type = mlir::RankedTensorType::get({static_cast<int64_t>(size)}, byte);
+    auto type = mlir::RankedTensorType::get({size}, byte);
     mlir::AsmResourceBlob blob =
         mlir::UnmanagedAsmResourceBlob::allocateInferAlign(bytes); // the context keeps the memory
     global.setValueAttr(mlir::DenseResourceElementsAttr::get(type, "bytes" + std::to_string(count++), std::move(blob)));

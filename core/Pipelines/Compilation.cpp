@@ -78,10 +78,13 @@ llvm::Error tilewright::checkOutput(llvm::StringRef name, const Output &output) 
 }
 
 /// Code of a processor from a module after stage 5.
-static llvm::Expected<std::string> code(mlir::ModuleOp module, const Output &output) {
+static llvm::Expected<Artifact> code(mlir::ModuleOp module, const Output &output) {
   auto generator = CodeGenerator::create(module);
   if (!generator)
     return generator.takeError();
+  LargeConstants constants;
+  if (output.kind != "ll")
+    constants = LargeConstants::reserve(module, (*generator)->machine());
   // Constants may be hundreds of megabytes: each form of the program goes when the next one is there.
   auto context = std::make_unique<llvm::LLVMContext>();
   auto code = (*generator)->translate(module, *context);
@@ -91,7 +94,7 @@ static llvm::Expected<std::string> code(mlir::ModuleOp module, const Output &out
     std::string text;
     llvm::raw_string_ostream os(text);
     (*code)->print(os, nullptr);
-    return text;
+    return Artifact{std::move(text), 0, {}};
   }
   auto object = (*generator)->object(**code);
   code->reset();
@@ -99,8 +102,9 @@ static llvm::Expected<std::string> code(mlir::ModuleOp module, const Output &out
   if (!object)
     return object.takeError();
   if (output.kind == "o")
-    return (*object)->getBuffer().str();
-  return linkSharedLibrary((*object)->getBuffer(), output.file, (*generator)->machine(), needsThreads(module));
+    return objectFile((*object)->getBuffer(), std::move(constants));
+  return linkSharedLibrary((*object)->getBuffer(), std::move(constants), output.file, (*generator)->machine(),
+                           needsThreads(module));
 }
 
 llvm::Expected<Compilation> tilewright::compileProgram(mlir::ModuleOp module, llvm::StringRef function,
@@ -136,11 +140,17 @@ llvm::Expected<Compilation> tilewright::compileProgram(mlir::ModuleOp module, ll
     result.header = cHeader(result.signatures, output.header, options.target, form == ProgramForm::Source);
   if (output.kind.empty())
     return result;
+  if (form == ProgramForm::Functions) {
+    auto artifact = code(module, output);
+    if (!artifact)
+      return artifact.takeError();
+    result.artifact = std::move(*artifact);
+    return result;
+  }
   auto artifact = form == ProgramForm::Launches ? launchesAs(output.kind, module)
-                  : form == ProgramForm::Source ? (output.kind == "c" ? sourceInC : sourceInLLVM)(module)
-                                                : code(module, output);
+                                                : (output.kind == "c" ? sourceInC : sourceInLLVM)(module);
   if (!artifact)
     return artifact.takeError();
-  result.artifact = std::move(*artifact);
+  result.artifact.bytes = std::move(*artifact);
   return result;
 }

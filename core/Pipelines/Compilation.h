@@ -15,7 +15,7 @@
 #define TILEWRIGHT_CORE_PIPELINES_COMPILATION_H
 
 #include "core/Analysis/Signature.h"
-#include "tilewright/Compiler.h"
+#include "core/Pipelines/LargeConstants.h"
 
 namespace tilewright {
 
@@ -46,7 +46,8 @@ llvm::Error checkOutput(llvm::StringRef target, const Output &output);
 
 struct Compilation {
   std::vector<Signature> signatures; // of the public functions; they live as long as the context
-  std::string artifact, header;
+  Artifact artifact;                 // its constants live as long as the context
+  std::string header;
 };
 
 /// All stages and code generation; consumes `module`. `function`: the one meant; empty: the public ones. Failures of

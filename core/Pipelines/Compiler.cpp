@@ -16,6 +16,7 @@
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/Pipelines/Guard.h"
+#include "core/Pipelines/LargeLiterals.h"
 #include "core/Pipelines/PassObserver.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Cores.h"
@@ -49,6 +50,8 @@ static InFlightDiagnostic fileError(MLIRContext &context, llvm::StringRef path) 
   return emitError(FileLineColLoc::get(&context, path, 0, 0));
 }
 
+static bool isBytecode(llvm::StringRef text) { return text.starts_with("ML\xefR"); }
+
 OwningOpRef<ModuleOp> tilewright::parseProgram(llvm::StringRef path, llvm::SourceMgr &sources, MLIRContext &context) {
   bool isDirectory = false;
   if (path != "-" && !llvm::sys::fs::is_directory(path, isDirectory) && isDirectory) {
@@ -63,26 +66,50 @@ OwningOpRef<ModuleOp> tilewright::parseProgram(llvm::StringRef path, llvm::Sourc
   return parseProgram(std::move(*buffer), sources, context);
 }
 
-OwningOpRef<ModuleOp> tilewright::parseProgram(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::SourceMgr &sources,
-                                               MLIRContext &context) {
+/// Parses bytecode, or text without its large literals.
+static OwningOpRef<ModuleOp> parse(std::unique_ptr<llvm::MemoryBuffer> buffer, LargeLiterals &literals,
+                                   llvm::SourceMgr &sources, MLIRContext &context) {
   const std::string path = buffer->getBufferIdentifier().str();
   llvm::StringRef text = buffer->getBuffer();
-  bool bytecode = text.starts_with("ML\xefR");
-  if (text.trim().empty()) {
+  if (!isBytecode(text) && text.trim().empty()) {
     fileError(context, path) << "is empty; expected MLIR text with a function";
     return {};
   }
-  if (!bytecode && text.contains('\0')) {
+  if (!isBytecode(text) && text.contains('\0')) {
     fileError(context, path) << "is binary; expected MLIR text or MLIR bytecode";
     return {};
   }
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  // Resources of bytecode stay where they are: the caller keeps `sources`.
+  std::shared_ptr<llvm::SourceMgr> kept(&sources, [](llvm::SourceMgr *) {});
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(kept, &context);
+  if (module && failed(literals.bind(*module)))
+    return {};
   if (module && module->getBody()->empty()) {
     fileError(context, path) << "has no function; expected at least one public func.func";
     return {};
   }
   return module;
+}
+
+OwningOpRef<ModuleOp> tilewright::parseProgram(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::SourceMgr &sources,
+                                               MLIRContext &context) {
+  LargeLiterals literals;
+  const bool isMapped = buffer->getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap;
+  if (auto text = literals.take(buffer->getBuffer(), isMapped))
+    buffer = llvm::MemoryBuffer::getMemBufferCopy(*text, buffer->getBufferIdentifier());
+  return parse(std::move(buffer), literals, sources, context);
+}
+
+OwningOpRef<ModuleOp> tilewright::parseProgramText(llvm::StringRef text, llvm::StringRef name, llvm::SourceMgr &sources,
+                                                   MLIRContext &context) {
+  LargeLiterals literals;
+  if (auto rest = literals.take(text, /*isMapped=*/false))
+    return parse(llvm::MemoryBuffer::getMemBufferCopy(*rest, name), literals, sources, context);
+  // Bytecode aligns what it has by the beginning of its memory.
+  auto copy = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(text.size(), name, llvm::Align(64));
+  llvm::copy(text, copy->getBufferStart());
+  return parse(std::move(copy), literals, sources, context);
 }
 
 FailureOr<std::string> tilewright::selectFunction(ModuleOp module, llvm::StringRef name) {

@@ -10,20 +10,25 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "tilewright/Compiler.h"
+#include "core/Pipelines/LargeConstants.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
+
+using namespace tilewright;
+
+/// Writes what a file shall have.
+using Contents = llvm::function_ref<void(llvm::raw_ostream &)>;
 
 static llvm::Error cannotWrite(llvm::StringRef path, std::error_code error) {
   return llvm::createStringError(error, "cannot write '%s': %s", path.str().c_str(), error.message().c_str());
 }
 
 /// Writes and closes; every byte has arrived or an error says why not.
-static llvm::Error writeTo(int descriptor, llvm::StringRef path, llvm::StringRef contents) {
+static llvm::Error writeTo(int descriptor, llvm::StringRef path, Contents contents) {
   llvm::raw_fd_ostream os(descriptor, /*shouldClose=*/true);
-  os << contents;
+  contents(os);
   os.close();
   if (!os.has_error())
     return llvm::Error::success();
@@ -32,9 +37,9 @@ static llvm::Error writeTo(int descriptor, llvm::StringRef path, llvm::StringRef
   return cannotWrite(path, error);
 }
 
-llvm::Error tilewright::writeFile(llvm::StringRef path, llvm::StringRef contents) {
+static llvm::Error writeWhole(llvm::StringRef path, Contents contents) {
   if (path == "-") {
-    llvm::outs() << contents;
+    contents(llvm::outs());
     llvm::outs().flush();
     return llvm::Error::success();
   }
@@ -62,4 +67,12 @@ llvm::Error tilewright::writeFile(llvm::StringRef path, llvm::StringRef contents
     (void)llvm::sys::fs::remove(temporary);
   llvm::sys::DontRemoveFileOnSignal(temporary);
   return result;
+}
+
+llvm::Error tilewright::writeFile(llvm::StringRef path, llvm::StringRef contents) {
+  return writeWhole(path, [&](llvm::raw_ostream &os) { os << contents; });
+}
+
+llvm::Error tilewright::writeFile(llvm::StringRef path, const Artifact &artifact) {
+  return writeWhole(path, [&](llvm::raw_ostream &os) { artifact.write(os); });
 }

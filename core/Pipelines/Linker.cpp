@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/Pipelines/LargeConstants.h"
 #include "core/Pipelines/OpenMP.h"
 #include "tilewright/Compiler.h"
 
@@ -49,33 +50,9 @@ static llvm::Expected<std::string> findLibrary(const llvm::Triple &triple, llvm:
                                  name.str().c_str(), llvm::join(directories, ", ").c_str());
 }
 
-/// A file's bytes, read and not mapped, so that they are in memory once.
-static llvm::Expected<std::string> contentsOf(llvm::StringRef path) {
-  auto failed = [&](std::error_code error) {
-    return llvm::createStringError(error, "cannot read what was linked: %s", error.message().c_str());
-  };
-  auto file = llvm::sys::fs::openNativeFileForRead(path);
-  if (!file)
-    return failed(llvm::errorToErrorCode(file.takeError()));
-  auto close = llvm::make_scope_exit([&] { (void)llvm::sys::fs::closeFile(*file); });
-  llvm::sys::fs::file_status status;
-  if (std::error_code error = llvm::sys::fs::status(*file, status))
-    return failed(error);
-  std::string bytes(status.getSize(), '\0');
-  for (size_t done = 0; done < bytes.size();) {
-    auto count = llvm::sys::fs::readNativeFile(*file, llvm::MutableArrayRef(bytes.data() + done, bytes.size() - done));
-    if (!count)
-      return failed(llvm::errorToErrorCode(count.takeError()));
-    if (*count == 0)
-      return failed(std::make_error_code(std::errc::io_error));
-    done += *count;
-  }
-  return bytes;
-}
-
 /// What lld makes of the bytes of an object file and these arguments; an error says that `what` cannot be linked.
-static llvm::Expected<std::string> linkObject(llvm::StringRef object, llvm::ArrayRef<std::string> arguments,
-                                              const std::string &what) {
+static llvm::Expected<Artifact> linkObject(llvm::StringRef object, LargeConstants constants,
+                                           llvm::ArrayRef<std::string> arguments, const std::string &what) {
   Stopwatch stopwatch("link");
   llvm::SmallString<128> input, output;
   for (auto [suffix, file] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
@@ -98,11 +75,12 @@ static llvm::Expected<std::string> linkObject(llvm::StringRef object, llvm::Arra
   lock.unlock();
   if (result.retCode != 0)
     return llvm::createStringError("cannot link " + what + ": " + llvm::StringRef(messages).trim());
-  return contentsOf(output);
+  return linkedFile(output, std::move(constants));
 }
 
-llvm::Expected<std::string> tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef soname,
-                                                          llvm::TargetMachine &machine, bool needsThreads) {
+llvm::Expected<Artifact> tilewright::linkSharedLibrary(llvm::StringRef object, LargeConstants constants,
+                                                       llvm::StringRef soname, llvm::TargetMachine &machine,
+                                                       bool needsThreads) {
   const llvm::Triple &triple = machine.getTargetTriple();
   if (!triple.isOSBinFormatELF())
     return llvm::createStringError("shared libraries for '%s' cannot be linked; write an object file (.o)",
@@ -122,9 +100,25 @@ llvm::Expected<std::string> tilewright::linkSharedLibrary(llvm::StringRef object
       return library.takeError();
     arguments.push_back(*library);
   }
-  return linkObject(object, arguments, ("'" + soname + "'").str());
+  if (constants.parts.empty())
+    return linkObject(object, {}, arguments, ("'" + soname + "'").str());
+  auto reserved = reservedObject(object);
+  if (!reserved)
+    return reserved.takeError();
+  return linkObject(*reserved, std::move(constants), arguments, ("'" + soname + "'").str());
+}
+
+llvm::Expected<std::string> tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef soname,
+                                                          llvm::TargetMachine &machine, bool needsThreads) {
+  auto library = linkSharedLibrary(object, {}, soname, machine, needsThreads);
+  if (!library)
+    return library.takeError();
+  return std::move(library->bytes);
 }
 
 llvm::Expected<std::string> tilewright::linkDeviceObject(llvm::StringRef object) {
-  return linkObject(object, {}, "the device code");
+  auto library = linkObject(object, {}, {}, "the device code");
+  if (!library)
+    return library.takeError();
+  return std::move(library->bytes);
 }

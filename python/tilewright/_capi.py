@@ -9,7 +9,7 @@ import functools
 import json
 import threading
 import weakref
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 from . import _sdk
 from .errors import CallError, CompileError, CompilerCrash, Diagnostic, OptionError
@@ -131,14 +131,22 @@ class Compiled:
     diagnostics: list[Diagnostic]
 
 
-def compile(text: bytes, name: str, options: Mapping[str, Any]) -> Compiled:
+def compile(text: bytes, name: str, options: Mapping[str, Any],
+            keep: Optional[Callable[[memoryview, list[dict]], Any]] = None) -> Compiled:
+    """Compiles; `keep` gets the artifact's memory, which is there for the length of the call, with the signatures, and then the
+    result has no copy of it."""
     lib = library()
     with _Options(options) as chosen, _Result() as result:
         result.check(lib.twc_compile(chosen, name.encode(), text, len(text), ctypes.byref(result.address)))
         size = ctypes.c_size_t()
         artifact = lib.twc_result_artifact(result.address, ctypes.byref(size))
-        return Compiled(ctypes.string_at(artifact, size.value) if artifact else b"",
-                        json.loads(lib.twc_result_signatures(result.address)),
+        signatures = json.loads(lib.twc_result_signatures(result.address))
+        contents = b""
+        if artifact and keep is not None:
+            keep(memoryview((ctypes.c_char * size.value).from_address(artifact)).cast("B"), signatures)
+        elif artifact:
+            contents = ctypes.string_at(artifact, size.value)
+        return Compiled(contents, signatures,
                         _text(lib.twc_result_header(result.address)),
                         _text(lib.twc_result_explanation(result.address)), result.diagnostics())
 

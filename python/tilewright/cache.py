@@ -15,7 +15,7 @@ import os
 import pathlib
 import secrets
 import struct
-from typing import Any, Callable, Iterator, Mapping, Optional
+from typing import Any, Callable, Iterator, Mapping, Optional, Union
 
 from .errors import CacheError
 
@@ -64,7 +64,7 @@ class Cache:
         except (OSError, ValueError):
             return None
 
-    def put(self, name: str, facts: Mapping[str, Any], artifact: bytes) -> pathlib.Path:
+    def put(self, name: str, facts: Mapping[str, Any], artifact: Union[bytes, memoryview]) -> pathlib.Path:
         """Keeps an entry; the file that has it."""
         text = json.dumps(facts).encode()
         digest = hashlib.sha256(artifact)

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _capi, _sdk
 from .artifact import Artifact
@@ -53,16 +53,20 @@ def _shared_worker() -> Worker:
     return _worker
 
 
-def _compile(text: bytes, name: str, options: dict, in_process: bool) -> _capi.Compiled:
-    """In this process, or in the worker where the caller or an earlier crash says so."""
+def _compile(text: bytes, name: str, options: dict, in_process: bool,
+             keep: Callable[[Union[bytes, memoryview], list[dict]], None]) -> _capi.Compiled:
+    """In this process, or in the worker where the caller or an earlier crash says so. `keep` gets the artifact and the
+    signatures."""
     global _crashed
     if in_process and not _crashed:
         try:
-            return _capi.compile(text, name, options)
+            return _capi.compile(text, name, options, keep)
         except CompilerCrash:
             _crashed = True
             raise
-    return _shared_worker().compile(text, name, options)
+    compiled = _shared_worker().compile(text, name, options)
+    keep(compiled.artifact, compiled.signatures)
+    return compiled
 
 
 def build(text: Union[str, bytes], *, target: str = "cpu:host", function: Optional[str] = None, fp: str = "default",
@@ -89,16 +93,19 @@ def build(text: Union[str, bytes], *, target: str = "cpu:host", function: Option
             kept, artifact.path, artifact.size = entry
             artifact.signature = Signature(kept["signature"])
             return artifact
-    compiled = _compile(source, name, {**options, "output": kind, "soname": "libtilewright-program.so"}, in_process)
-    if len(compiled.signatures) != 1:
-        names = ", ".join(one["entry"] for one in compiled.signatures)
-        raise OptionError(f"{name} has {len(compiled.signatures)} public functions ({names}); name one with function=")
-    artifact.signature, artifact.diagnostics = Signature(compiled.signatures[0]), compiled.diagnostics
-    artifact.size = len(compiled.artifact)
-    if store is None:
-        artifact.contents = compiled.artifact
-    else:
-        artifact.path = store.put(identity, {"signature": artifact.signature.manifest}, compiled.artifact)
+
+    def keep(contents: Union[bytes, memoryview], signatures: list[dict]) -> None:
+        if len(signatures) != 1:
+            names = ", ".join(one["entry"] for one in signatures)
+            raise OptionError(f"{name} has {len(signatures)} public functions ({names}); name one with function=")
+        artifact.signature, artifact.size = Signature(signatures[0]), len(contents)
+        if store is None:
+            artifact.contents = bytes(contents)
+        else:
+            artifact.path = store.put(identity, {"signature": artifact.signature.manifest}, contents)
+
+    artifact.diagnostics = _compile(source, name, {**options, "output": kind, "soname": "libtilewright-program.so"},
+                                    in_process, keep).diagnostics
     return artifact
 
 

@@ -143,26 +143,48 @@ def overhead(samples):
         statistics.median(o / t for o, t in zip(times["inductor"], times["tilewright"]))
 
 
-def first_call(kind, name, environment):
-    """Seconds from the model to its first result, in a process of its own."""
+def first_call(kind, name, environment, freeze=False):
+    """Seconds from the model to its first result, in a process of its own; with them, of compiled code, the processor seconds that are not
+    PyTorch's: the import of `tilewright.torch`, its tables, and from the graph that AOTAutograd hands over to a function that can be called."""
     program = f"""
 import sys, time; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
-import torch_networks as t, torch
+import torch, torch._dynamo.backends.common, torch_networks as t
+torch._dynamo.list_backends()
 model, values = t.build({name!r}, 1)
-call = t.contender({kind!r}, model, False)
+start = time.process_time()
+ours = 0.0
+if {kind == "tilewright"}:
+    import tilewright.torch
+    ours += time.process_time() - start
+    backend = sys.modules["tilewright.torch.backend"]
+    def timed(place, name):
+        inner = getattr(place, name)
+        def call(*arguments):
+            global ours
+            start = time.process_time()
+            result = inner(*arguments)
+            ours += time.process_time() - start
+            return result
+        setattr(place, name, call)
+    timed(backend.decompositions, "table")
+    timed(backend, "compile_inference")
+call = t.contender({kind!r}, model, {freeze})
 with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
-    start = time.perf_counter(); call(*values); print(time.perf_counter() - start)
+    start = time.perf_counter(); call(*values); print(time.perf_counter() - start, ours)
 """
-    return float(subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True).stdout)
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return tuple(map(float, run.stdout.split()))
 
 
-def first_calls(names):
-    """By network: seconds of the first call in two processes, the first with an empty cache, the second with what that has left."""
+def first_calls(names, freeze=False):
+    """By network: seconds of the first call in two processes, the first with an empty cache, the second with what that has left; before
+    Inductor's two, what of Tilewright's second is not PyTorch's."""
     rows = []
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, **{k: os.path.join(folder, v) for k, v in CACHES.items()}}
-            rows.append((name, *[first_call(kind, name, environment) for kind in CONTENDERS[:2] for _ in range(2)]))
+            (cold, _), (warm, ours), *others = [first_call(kind, name, environment, freeze) for kind in CONTENDERS[:2] for _ in range(2)]
+            rows.append((name, cold, warm, ours, *(seconds for seconds, _ in others)))
     return rows
 
 
@@ -209,9 +231,11 @@ def page(rows, calls, firsts, options):
         lines += ["", "## Cost of a call", "", "A function of three 16 x 16 tensors and one result, one thread, in microseconds: " +
                   ", ".join(f"{k} {microseconds[k]:.1f}" for k in CONTENDERS) + f". Ratio to Inductor: {ratio:.2f}."]
     if firsts:
-        lines += ["", "## First call", "", "Seconds from the model to its first result, batch 1: with empty caches, and in a second process.", "",
-                  "| network | Tilewright | from the cache | Inductor | from the cache |", "|---|---|---|---|---|"]
-        lines += [f"| {name} | " + " | ".join(f"{s:.1f}" for s in seconds) + " |" for name, *seconds in firsts]
+        lines += ["", "## First call", "", "Seconds from the model to its first result, batch 1: with empty caches, and in a second process. Most of a "
+                  "second process is PyTorch's: Dynamo's and AOTAutograd's tracing. *Own*: processor seconds of the import of `tilewright.torch`, its "
+                  "tables, writing the text, looking it up and loading the code.", "",
+                  "| network | Tilewright | from the cache | own | Inductor | from the cache |", "|---|---|---|---|---|---|"]
+        lines += [f"| {name} | {cold:.1f} | {warm:.1f} | {ours:.2f} | {other:.1f} | {again:.1f} |" for name, cold, warm, ours, other, again in firsts]
     return "\n".join(lines) + "\n"
 
 
@@ -246,7 +270,7 @@ def main():
                 for threads in options.threads:
                     rows.append(measure(name, batch, threads, options.samples, options.freeze, options.int8))
                     print(rows[-1], flush=True)
-    text = page(rows, calls, first_calls(firsts), options)
+    text = page(rows, calls, first_calls(firsts, options.freeze), options)
     print(text)
     if options.write:
         PAGE.write_text(text + (BY_HAND + PAGE.read_text().split(BY_HAND)[1] if BY_HAND in PAGE.read_text() else ""))

@@ -168,7 +168,7 @@ twc_status twc_compile(const twc_options *options, const char *name, const void 
     job.setSignatures(compiled->signatures);
     result->header = std::move(compiled->header);
     if (!output->kind.empty())
-      result->artifact = std::move(compiled->artifact);
+      result->artifact = std::move(compiled->artifact).whole();
     return llvm::Error::success();
   });
   return finish(std::move(result), wanted);

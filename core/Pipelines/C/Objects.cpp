@@ -12,6 +12,7 @@
 
 #include "core/Pipelines/C/Objects.h"
 #include "core/Pipelines/Guard.h"
+#include "core/Pipelines/LargeLiterals.h"
 #include "core/Transforms/Host/SignatureManifest.h"
 #include "tilewright/Pipeline.h"
 #include "tilewright/Target.h"
@@ -109,7 +110,7 @@ Job::Job(const twc_options &options, std::string name, twc_result &result)
 }
 
 mlir::ModuleOp Job::read(llvm::StringRef text) {
-  module = parseProgram(llvm::MemoryBuffer::getMemBufferCopy(text, name), sources, context);
+  module = parseProgramText(text, name, sources, context);
   return module.get();
 }
 

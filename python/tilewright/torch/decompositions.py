@@ -1,11 +1,12 @@
 """Which operations AOTAutograd takes apart before the importer sees the graph: those of the core ATen table, and others that PyTorch
-has a decomposition of and the importer has no emitter; but not what the importer writes as a whole."""
+has a decomposition of and the importer has no emitter; but not what the importer writes as a whole. Composite operations are not in the
+table: PyTorch's dispatcher takes them apart by their own kernels."""
 
 import functools
 
 import torch
 from torch.ao.quantization.fx import _decomposed as quantised
-from torch._decomp import core_aten_decompositions, decomposition_table
+from torch._decomp import decomposition_table
 
 from . import registry
 
@@ -120,11 +121,17 @@ ATTENTIONS = {
 }
 
 
+def is_composite(overload):
+    """An operation whose kernel calls others, for tensors of every kind. `core_aten_decompositions()` lists that kernel as its decomposition,
+    after a search of a tenth of a second through all operations of PyTorch."""
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return isinstance(overload, torch._ops.OpOverload) and (key in overload.py_kernels or overload.has_kernel_for_dispatch_key(key))
+
+
 @functools.lru_cache(None)
 def table():
     registry.load()
-    result = dict(decomposition_table)
-    result.update(core_aten_decompositions())
+    result = {overload: decomposition for overload, decomposition in decomposition_table.items() if not is_composite(overload)}
     result.update(of_quantised())
     for packet in WRITING:
         for overload in packet.overloads():

@@ -127,6 +127,7 @@ def reaches(source, constant, made):
 
 def fold_norms(graph, constant):
     """A batch norm after a convolution becomes another weight and bias of the convolution."""
+    known = {}  # what an operation makes of tensors of these forms: asking PyTorch for it takes most of the time here
     for norm in list(graph.nodes):
         if norm.op != "call_function" or norm.target not in NORMS:
             continue
@@ -137,7 +138,10 @@ def fold_norms(graph, constant):
         def write(target, *args):
             node = graph.call_function(target, args)
             values = [a.meta["val"] if isinstance(a, torch.fx.Node) else a for a in args]
-            node.meta["val"] = target(*values)
+            key = target, *map(form_of, values)
+            if key not in known:
+                known[key] = target(*values)
+            node.meta["val"] = known[key]
             constant.add(node)
             return node
         x, weight, bias, *rest = conv.args
@@ -156,6 +160,11 @@ def fold_norms(graph, constant):
             user.replace_all_uses_with(conv)
             graph.erase_node(user)
         graph.erase_node(norm)
+
+
+def form_of(value):
+    """What the form of a result depends on."""
+    return (value.dtype, value.device, str(value.shape), str(value.stride())) if is_tensor(value) else str(value)
 
 
 def foldable(conv, norm, operands, constant):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import tilewright.torch
-from tilewright.torch import program
+from tilewright.torch import decompositions, program, registry
 from tilewright.torch.options import Options, read
 
 backend = sys.modules["tilewright.torch.backend"]  # the package has a function of this name
@@ -30,6 +30,16 @@ def equal_outside(got, want):
 
 def test_the_name_is_known():
     assert "tilewright" in torch._dynamo.list_backends()
+
+
+def test_operations_are_taken_apart_as_by_the_core_table():
+    """Those that have a kernel of others are the dispatcher's; all others of the core table are in ours, or are written by an emitter."""
+    core = torch._decomp.core_aten_decompositions()
+    table = decompositions.table()
+    for overload in core:
+        assert decompositions.is_composite(overload) or overload in table or registry.emitter_of(overload) or \
+            overload.overloadpacket in decompositions.WRITING, overload
+    assert not any(map(decompositions.is_composite, table))
 
 
 def test_views_of_one_result_share_memory():

@@ -3,13 +3,14 @@ most twice that of eager; one compilation for several batches."""
 
 import copy
 import functools
+import sys
 
 import pytest
 import torch
 from torch import nn
 
 import tilewright.torch  # noqa: F401 (registers the back end)
-from settings import FULL
+from settings import FULL, SOURCE
 from networks import LARGE, NETWORKS
 
 
@@ -114,6 +115,16 @@ def test_full_size(name):
 
 RECURRENT = {"gru": nn.GRU, "lstm": nn.LSTM, "tanh": nn.RNN, "relu": functools.partial(nn.RNN, nonlinearity="relu")}
 TWO_LAYERS = {"num_layers": 2, "bidirectional": True, "batch_first": True}
+
+
+@pytest.mark.skipif(not FULL, reason="a minute")
+@pytest.mark.parametrize("name", ["resnet50", "bert_base"])
+def test_second_process(name):
+    """From the cache, what is not PyTorch's takes at most half a second."""
+    sys.path.append(str(SOURCE / "test/benchmark"))
+    import torch_networks
+    (_, _, _, own, _, _), = torch_networks.first_calls([name], freeze=True)
+    assert own <= 0.5
 
 
 def results_of(y):
