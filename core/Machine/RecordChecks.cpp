@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/RecordChecks.h"
+#include "core/Machine/RecordTypes.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -72,6 +73,7 @@ static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand 
         formatv("the layout of field '{0}' disagrees with the unit's shape {1} x {2} x {3}: {4}; change the "
                 "bases of the layout or the shape until every position is held equally often",
                 field, unit.m, unit.n, unit.k, llvm::toString(cover.takeError())));
+  llvm::append_range(messages, checkTypes(field, operand));
   bool lanes = operand.residence == Residence::LaneRegisters;
   if (!lanes && operand.layout.numLanes() != 1)
     messages.push_back(formatv("the layout of field '{0}' has {1} lanes, but its residence belongs to one thread",

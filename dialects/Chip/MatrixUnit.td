@@ -171,7 +171,7 @@ class OpaqueRegister<RegisterBank bank_, list<int> masks_, int rows_, int rowByt
   list<int> masks = masks_;        // granules that each numbered register occupies
   int rows = rows_;                // extents of the register
   int rowBytes = rowBytes_;
-  string valueType = "";           // unnumbered: LLVM's type
+  string valueType = "";           // unnumbered: its type, "<512 x i1>" or "vector<512xi1>"
   Slices slices = Whole;
   Emission zero = None;
   Emission fill = None;            // vector or memory -> register
@@ -190,7 +190,7 @@ class InAccumulator<string memory_> : Residence<"Accumulator", RowMajor> { let m
 class Operand<Elem element_, Residence residence_> {
   Elem element = element_;
   Residence residence = residence_;
-  string storage = ""; // LLVM type to carry it in where its own does not work, e.g. "i16" for bf16
+  string storage = ""; // LLVM type of one element of the vector that carries it where its own does not work: "i16" for bf16
 }
 
 //===----------------------------------------------------------------------===//

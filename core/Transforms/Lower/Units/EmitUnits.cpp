@@ -13,6 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/RecordTypes.h"
 #include "core/Transforms/Lower/Units/UnitEmission.h"
 #include "core/Transforms/Lower/Units/UnitRegisters.h"
 #include "core/Transforms/Passes.h"
@@ -76,11 +77,11 @@ static FailureOr<Value> emitUnit(UnitEmitter &emitter, const MatrixUnit &unit) {
     if (role == "A" || role == "B" || role == "C") {
       const UnitOperand &operand = *operands[role[0] - 'A'];
       Value value = call.getArgOperands()[role[0] - 'A'];
-      Type storage = operand.storage.empty() ? Type() : parseType(operand.storage, call.getContext());
+      Type storage = parseRecordType(operand.storage, *call.getContext());
       if (operand.scalable)
         return toScalable(emitter, value, scale, storage);
       // The type that its record carries it in, where the emission does not say one.
-      if (!storage || wanted || operand.residence != Residence::LaneRegisters)
+      if (!storage || wanted || operand.opaque)
         return value;
       int64_t count = UnitEmitter::bitsOf(value.getType()) / UnitEmitter::bitsOf(storage);
       return castTo(emitter.builder, emitter.loc, value, VectorType::get(count, storage));
