@@ -48,7 +48,6 @@ def llvm : Outer<"<512 x i1>", "half">;
 def members : Outer<"{ <4 x float>, <4 x float>, <4 x float>, <4 x float> }", "i32">;
 def named : Outer<"struct<(vector<8xi32>, vector<8xi32>)>", "f16">;
 def array : Outer<"array<4 x vector<4xf32>>">;
-def unknown : Outer<"x86_amx">;
 def targets : Outer<"target(\"acme.sums\", 4)">;
 #endif
 
