@@ -13,6 +13,8 @@ function(tilewright_target_tables target td)
     set(generator Tilewright::tw-tblgen)
   endif()
   cmake_path(ABSOLUTE_PATH td BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  # Functions that records ship (IrFunction).
+  file(GLOB functions CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.ll ${CMAKE_CURRENT_SOURCE_DIR}/*.mlir)
   foreach(output Chips.inc:-gen-tables reference.md:-gen-reference reference.h:-gen-c-header)
     string(REPLACE ":" ";" output ${output})
     list(GET output 0 file)
@@ -21,7 +23,7 @@ function(tilewright_target_tables target td)
     add_custom_command(OUTPUT ${path}
       COMMAND ${generator} ${mode} -target=${target} -namespace=${ARG_NAMESPACE} -I ${TILEWRIGHT_INCLUDE_TD} ${td}
         -I ${CMAKE_CURRENT_SOURCE_DIR} -o ${path} -d ${path}.d
-      DEPENDS ${generator} ${td} DEPFILE ${path}.d COMMENT "Records of target ${target}: ${file}" VERBATIM)
+      DEPENDS ${generator} ${td} ${functions} DEPFILE ${path}.d COMMENT "Records of target ${target}: ${file}" VERBATIM)
   endforeach()
   add_custom_target(tilewright-${target}-tables
     DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/Chips.inc ${CMAKE_CURRENT_BINARY_DIR}/reference.md

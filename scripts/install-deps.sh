@@ -18,7 +18,7 @@ build_packages=(
 packaging_packages=(doxygen dpkg-dev file)
 test_packages=(libclang-rt-22-dev clang-format-22 clang-tidy-22 libbenchmark-dev graphviz "${packaging_packages[@]}")
 # Used where they can be had; tests and benchmarks that need one say so and are skipped without it.
-optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libopenblas-dev libblis-dev libdnnl-dev libxsmm-dev
+optional_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6-dev-ppc64el-cross libopenblas-dev libblis-dev libdnnl-dev libxsmm-dev
   chromium verilator)
 # Every module pinned: the same tests everywhere.
 python_modules=(numpy==1.26.4 ml_dtypes==0.5.1 pytest==8.3.4 pytest-xdist==3.6.1 wheel==0.45.1)

@@ -11,12 +11,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Conformance/Units.h"
+#include "core/Machine/RecordTypes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 #include "tilewright/UnitModel.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -150,8 +152,11 @@ std::string conformance::whyNoProgram(const MatrixUnit &unit) {
       return "an operand lies in a memory of the chip: programs show it";
     if (operand->scalable)
       return "its vectors have no fixed length";
-    if (operand->opaque && (!operand->opaque->masks.empty() || operand->opaque->slices != Slices::Whole))
+    if (operand->opaque && !operand->opaque->masks.empty())
       return "its registers are numbered: programs show it";
+    if (operand->opaque && (operand->opaque->fill.name.empty() ||
+                            operand->opaque->rows * operand->opaque->rowBytes != fragmentBytes(*operand)))
+      return "its registers cannot be filled from the bytes of one operand: programs show it";
   }
   if (!unit.states.empty())
     return "it needs the state " + unit.states.front().name + " around it: programs show it";
@@ -167,6 +172,14 @@ static std::string vectorOf(ElementKind kind, int64_t count) {
   return llvm::formatv("vector<{0}x{1}>", count, element);
 }
 
+/// The function that moves a register of `operand` from or to memory: "fill" or "store".
+static std::string moveOf(const UnitOperand &operand, llvm::StringRef move) {
+  std::string element = vectorOf(operand.element, 1);
+  return ("tilewright.register." + operand.opaque->name + "." + move + "." +
+          llvm::StringRef(element).split('x').second.drop_back())
+      .str();
+}
+
 llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit &unit, llvm::StringRef target,
                                                                MLIRContext &context) {
   if (isOfGroup(unit))
@@ -180,14 +193,27 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   // A broadcast operand is a whole vector for the instruction: its group of k once for each column.
   bool broadcast = unit.a.residence == Residence::BroadcastScalar;
   int64_t countA = broadcast ? unit.b.layout.numElements() : unit.a.layout.numElements();
-  std::string a = vectorOf(unit.a.element, countA), b = vectorOf(unit.b.element, unit.b.layout.numElements()),
-              c = vectorOf(unit.c.element, unit.c.layout.numElements());
-  std::string types = llvm::formatv("({0}, {1}, {2}) -> {2}", a, b, c);
+  // Operands in registers of a class are filled from memory and stored to it, as programs do.
+  auto typeOf = [&](const UnitOperand &operand, int64_t count) {
+    std::string type = vectorOf(operand.element, count);
+    if (operand.opaque)
+      llvm::raw_string_ostream(type = "") << parseRecordType(operand.opaque->valueType, context);
+    return type;
+  };
+  std::string a = typeOf(unit.a, countA), b = typeOf(unit.b, unit.b.layout.numElements()),
+              c = typeOf(unit.c, unit.c.layout.numElements()), types = llvm::formatv("({0}, {1}, {2}) -> {2}", a, b, c);
   std::string space = lanes ? "<1>" : "", text;
   llvm::raw_string_ostream os(text);
-  os << "module attributes {tilewright.target = \"" << target << "\"} {\n  llvm.func @tilewright.unit." << unit.name
-     << types << "\n  llvm.func @" << unitEntry << "(%a: !llvm.ptr" << space << ", %b: !llvm.ptr" << space
-     << ", %c: !llvm.ptr" << space << (lanes ? ")" : ") -> i32")
+  os << "module attributes {tilewright.target = \"" << target << "\"} {\n";
+  llvm::StringSet<> declared;
+  for (const auto &[operand, type] : {std::pair(&unit.a, &a), std::pair(&unit.b, &b), std::pair(&unit.c, &c)}) {
+    if (operand->opaque && declared.insert(moveOf(*operand, "fill")).second)
+      os << "  llvm.func @" << moveOf(*operand, "fill") << "(!llvm.ptr, i64) -> " << *type << "\n";
+    if (operand->opaque && operand == &unit.c)
+      os << "  llvm.func @" << moveOf(*operand, "store") << "(" << *type << ", !llvm.ptr, i64)\n";
+  }
+  os << "  llvm.func @tilewright.unit." << unit.name << types << "\n  llvm.func @" << unitEntry << "(%a: !llvm.ptr"
+     << space << ", %b: !llvm.ptr" << space << ", %c: !llvm.ptr" << space << (lanes ? ")" : ") -> i32")
      << " {\n    %lane = llvm.mlir.constant(0 : i32) : i32\n";
   auto pointer = [&](const char *name, const UnitOperand &operand) {
     // Fragments lie lane after lane; an operand on fewer lanes repeats.
@@ -202,8 +228,13 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   // integer (ptxas 13.0).
   auto alignment = [](const UnitOperand &operand) { return std::max<int64_t>(1, bitWidth(operand.element) / 8); };
   auto load = [&](const char *name, const std::string &type, const UnitOperand &operand) {
-    os << llvm::formatv("    %{0}v = llvm.load %{0}p {{alignment = {3} : i64} : !llvm.ptr{1} -> {2}\n", name, space,
-                        type, alignment(operand));
+    if (operand.opaque)
+      os << llvm::formatv("    %{0}r = llvm.mlir.constant({1} : i64) : i64\n    %{0}v = llvm.call @{2}(%{0}p, %{0}r) : "
+                          "(!llvm.ptr, i64) -> {3}\n",
+                          name, operand.opaque->rowBytes, moveOf(operand, "fill"), type);
+    else
+      os << llvm::formatv("    %{0}v = llvm.load %{0}p {{alignment = {3} : i64} : !llvm.ptr{1} -> {2}\n", name, space,
+                          type, alignment(operand));
   };
   pointer("a", unit.a);
   pointer("b", unit.b);
@@ -224,10 +255,13 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::unitProgram(const MatrixUnit 
   }
   load("b", b, unit.b);
   load("c", c, unit.c);
-  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv) : " << types
-     << llvm::formatv("\n    llvm.store %d, %cp {{alignment = {2} : i64} : {0}, !llvm.ptr{1}\n", c, space,
-                      alignment(unit.c))
-     << (lanes ? "    llvm.return" : "    %ok = llvm.mlir.constant(0 : i32) : i32\n    llvm.return %ok : i32")
+  os << "    %d = llvm.call @tilewright.unit." << unit.name << "(%av, %bv, %cv) : " << types << "\n";
+  if (unit.c.opaque)
+    os << llvm::formatv("    llvm.call @{0}(%d, %cp, %cr) : ({1}, !llvm.ptr, i64) -> ()\n", moveOf(unit.c, "store"), c);
+  else
+    os << llvm::formatv("    llvm.store %d, %cp {{alignment = {2} : i64} : {0}, !llvm.ptr{1}\n", c, space,
+                        alignment(unit.c));
+  os << (lanes ? "    llvm.return" : "    %ok = llvm.mlir.constant(0 : i32) : i32\n    llvm.return %ok : i32")
      << "\n  }\n}\n";
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context, "unit.mlir");
   if (!module)

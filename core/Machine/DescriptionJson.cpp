@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/ChipFields.h"
+#include "core/Machine/IrFunction.h"
 #include "tilewright/MachineGraph.h"
 #include "tilewright/Target.h"
 
@@ -40,7 +41,7 @@ static const char *word(UnitInit init) {
   return words[static_cast<int>(init)];
 }
 
-static json::Array strings(const std::vector<std::string> &texts) {
+static json::Array strings(llvm::ArrayRef<std::string> texts) {
   json::Array result;
   for (const std::string &text : texts)
     result.push_back(text);
@@ -86,19 +87,19 @@ static json::Object describe(const MatrixUnit &unit) {
   json::Array states;
   for (const State &state : unit.states)
     states.push_back(state.name);
-  json::Object result = withFields(
-      unit,
-      json::Object{{"name", unit.name},
-                   {"a", describe(unit.a)},
-                   {"b", describe(unit.b)},
-                   {"c", describe(unit.c)},
-                   {"operationsPerClock", unit.flopsPerClock()},
-                   {"source", unit.source},
-                   {"features", strings(unit.features)},
-                   {"states", std::move(states)},
-                   {"init", word(unit.init)},
-                   {"completion", word(unit.completion)},
-                   {"emission", json::Object{{"name", unit.emit.name}, {"arguments", strings(unit.emit.arguments)}}}});
+  json::Object result =
+      withFields(unit, json::Object{{"name", unit.name},
+                                    {"a", describe(unit.a)},
+                                    {"b", describe(unit.b)},
+                                    {"c", describe(unit.c)},
+                                    {"operationsPerClock", unit.flopsPerClock()},
+                                    {"source", unit.source},
+                                    {"features", strings(unit.features)},
+                                    {"states", std::move(states)},
+                                    {"init", word(unit.init)},
+                                    {"completion", word(unit.completion)},
+                                    {"emission", json::Object{{"name", unit.emit.name},
+                                                              {"arguments", strings(writtenArguments(unit.emit))}}}});
   if (!unit.scopeLevel.empty())
     result["scope"] = json::Object{{"level", unit.scopeLevel}, {"count", unit.scopeCount}};
   if (unit.stationary)

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/CopyPaths.h"
+#include "core/Machine/IrFunction.h"
 #include "core/Machine/LaneWords.h"
 #include "core/Machine/RecordChecks.h"
 #include "tilewright/MachineGraph.h"
@@ -157,7 +158,7 @@ void tilewright::checkTwice(const ChipTable &chip, Messages &messages) {
       messages.push_back(formatv("field 'units' has the unit '{0}' twice", unit.name));
       continue;
     }
-    if (unit.emit.kind != EmissionKind::ExternalCall)
+    if (unit.emit.kind != EmissionKind::ExternalCall || shippedText(unit.emit))
       continue;
     auto [other, isNew] = calls.try_emplace(unit.emit.name, unit.name);
     if (!isNew)

@@ -13,6 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Machine/RecordChecks.h"
+#include "core/Machine/IrFunction.h"
+#include "core/Machine/RecordTypes.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -28,11 +30,18 @@ using Messages = std::vector<std::string>;
 
 /// True for an argument role that the language knows.
 static bool isRole(llvm::StringRef role) {
+  // Parts of an operand: "A.1".
+  static const llvm::StringSet<> ofParts = {"A", "B", "C", "Vec", "Tile"};
+  auto [whole, part] = role.split('.');
+  unsigned index;
+  if (ofParts.contains(whole) && !part.getAsInteger(10, index))
+    return true;
   static const llvm::StringSet<> roles = {"A",        "B",         "C",      "TileA",  "TileB",  "TileC",
                                           "Tile",     "Slice",     "ValidM", "ValidN", "ValidK", "ValidRow",
                                           "AllTrue",  "Zero",      "Vec",    "Ptr",    "Stride", "Rows",
                                           "RowBytes", "MaskUnion", "DescA",  "DescB",  "UseC"};
-  if (roles.contains(role) || role.starts_with("constraints:")) // of inline assembly
+  // Constraints of inline assembly, the order of a result's members.
+  if (roles.contains(role) || role.starts_with("constraints:") || role.starts_with("result:"))
     return true;
   auto [type, value] = role.split(':');
   std::string bytes;
@@ -44,7 +53,7 @@ static bool isRole(llvm::StringRef role) {
 }
 
 static void checkRoles(llvm::StringRef field, const Emission &emission, Messages &messages) {
-  for (const std::string &role : emission.arguments) {
+  for (const std::string &role : writtenArguments(emission)) {
     if (!isRole(role))
       messages.push_back(formatv("field '{0}' has the unknown argument role '{1}'", field, role));
   }
@@ -53,7 +62,7 @@ static void checkRoles(llvm::StringRef field, const Emission &emission, Messages
 /// Whether `emission` takes the operand named `letter`, as a value, a tile number or a descriptor.
 static bool takes(const Emission &emission, char letter) {
   for (llvm::StringRef role : emission.arguments) {
-    if (role == llvm::StringRef(&letter, 1) || role == std::string("Tile") + letter ||
+    if (role.split('.').first == llvm::StringRef(&letter, 1) || role == std::string("Tile") + letter ||
         role == std::string("Desc") + letter)
       return true;
   }
@@ -72,6 +81,7 @@ static void checkOperand(const MatrixUnit &unit, char letter, const UnitOperand 
         formatv("the layout of field '{0}' disagrees with the unit's shape {1} x {2} x {3}: {4}; change the "
                 "bases of the layout or the shape until every position is held equally often",
                 field, unit.m, unit.n, unit.k, llvm::toString(cover.takeError())));
+  llvm::append_range(messages, checkTypes(field, operand));
   bool lanes = operand.residence == Residence::LaneRegisters;
   if (!lanes && operand.layout.numLanes() != 1)
     messages.push_back(formatv("the layout of field '{0}' has {1} lanes, but its residence belongs to one thread",

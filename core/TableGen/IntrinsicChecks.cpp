@@ -30,6 +30,14 @@ static int64_t bitsOf(const UnitOperand &operand, const UnitOperand &other) {
   return shape.rows * shape.cols * bitWidth(operand.element);
 }
 
+/// As a record writes it.
+static std::string typeName(llvm::Type &type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  type.print(os);
+  return text;
+}
+
 std::vector<std::string> tablegen::checkIntrinsic(const MatrixUnit &unit) {
   std::vector<std::string> messages;
   if (unit.emit.kind != EmissionKind::LlvmIntrinsic)
@@ -47,7 +55,9 @@ std::vector<std::string> tablegen::checkIntrinsic(const MatrixUnit &unit) {
     return type->getParamType(parameter)->getPrimitiveSizeInBits().getKnownMinValue();
   };
   unsigned next = 0; // parameter
-  for (const std::string &role : unit.emit.arguments) {
+  for (llvm::StringRef role : unit.emit.arguments) {
+    if (role.starts_with("result:")) // says how the result lies, and is no argument
+      continue;
     unsigned first = next++;
     if (first >= type->getNumParams())
       continue;
@@ -58,9 +68,10 @@ std::vector<std::string> tablegen::checkIntrinsic(const MatrixUnit &unit) {
     const char *field = isA ? "a" : isB ? "b" : "c";
     if (operand.residence == Residence::OpaqueRegister || operand.scalable)
       continue;
-    // Registers of lanes are given one by one: as many parameters as their bits fill.
+    // Several registers are given one by one: as many parameters as their bits fill.
     int64_t bits = bitsOf(operand, isA ? unit.b : unit.a), taken = width(first);
-    while (operand.residence == Residence::LaneRegisters && taken < bits && next < type->getNumParams() && width(next))
+    while (operand.residence != Residence::BroadcastScalar && taken < bits && next < type->getNumParams() &&
+           width(next) == width(first) && width(first))
       taken += width(next++);
     llvm::Type *scalar = type->getParamType(first)->getScalarType();
     if (width(first) && bits != taken)
@@ -68,9 +79,10 @@ std::vector<std::string> tablegen::checkIntrinsic(const MatrixUnit &unit) {
                                  bits, unit.emit.name, taken));
     bool packed = operand.residence == Residence::LaneRegisters && scalar->isIntegerTy(); // registers are plain bits
     if (width(first) && isFloat(operand.element) != scalar->isFloatingPointTy() && operand.storage.empty() && !packed)
-      messages.push_back(formatv("field '{0}' holds {1}, but the argument of '{2}' in field 'emit' holds {3}", field,
-                                 elementName(operand.element), unit.emit.name,
-                                 isFloat(operand.element) ? "integers" : "floats"));
+      messages.push_back(formatv("field '{0}' holds {1}, but the argument of '{2}' in field 'emit' holds {3}; if these "
+                                 "are the same bits, say so by the operand's 'storage', such as \"{4}\"",
+                                 field, elementName(operand.element), unit.emit.name,
+                                 isFloat(operand.element) ? "integers" : "floats", typeName(*scalar)));
   }
   if (type->getNumParams() != next)
     messages.push_back(formatv("field 'emit' gives '{0}' {1} arguments, LLVM's intrinsic has {2}", unit.emit.name, next,

@@ -11,7 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/TableGen/RecordFields.h"
+#include "core/Machine/IrFunction.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/TableGen/Error.h"
 
 using namespace tilewright;
@@ -112,5 +117,24 @@ Emission RecordFields::emission(const Record &record) {
                     .Default(EmissionKind::ExternalCall);
   result.name = record.getValueAsString("name").str();
   result.arguments = strings(record, "arguments");
+  if (record.getValueAsString("kind") == "IrFunction")
+    result.arguments.insert(result.arguments.begin(), shippedText(record));
   return result;
+}
+
+std::string RecordFields::shippedText(const Record &record) {
+  std::string file = record.getValueAsString("file").str(), path;
+  unsigned buffer = llvm::SrcMgr.FindBufferContainingLoc(record.getLoc().front());
+  llvm::SmallString<128> beside(llvm::SrcMgr.getMemoryBuffer(buffer)->getBufferIdentifier());
+  llvm::sys::path::remove_filename(beside);
+  llvm::sys::path::append(beside, file);
+  auto text = llvm::MemoryBuffer::getFile(beside, /*IsText=*/true);
+  if (!text)
+    text = llvm::SrcMgr.OpenIncludeFile(file, path);
+  if (!text)
+    error(record, "the file '" + file + "' of an IrFunction stands neither beside this one nor in a folder of -I");
+  else if (!llvm::StringRef(file).ends_with(".ll") && !llvm::StringRef(file).ends_with(".mlir"))
+    error(record,
+          "the file '" + file + "' of an IrFunction is neither LLVM IR (.ll) nor MLIR (.mlir); its name says which");
+  return (irTextPrefix + file + "\n" + (text ? (*text)->getBuffer() : "")).str();
 }

@@ -46,6 +46,10 @@ protected:
   MemoryRole role(const Record &record);
   /// What `record`, an Emission, stands for.
   Emission emission(const Record &record);
+
+private:
+  /// The argument that holds the file of `record`, an IrFunction (core/Machine/IrFunction.h).
+  std::string shippedText(const Record &record);
 };
 
 } // namespace tilewright::tablegen

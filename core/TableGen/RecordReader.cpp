@@ -195,6 +195,9 @@ MatrixUnit Reader::unit(const Record &record) {
     error(record, "unit '" + record.getName() + "': " + message);
   for (const std::string &message : checkIntrinsic(result))
     error(record, "unit '" + record.getName() + "': " + message);
+  if (!failed)
+    for (const std::string &message : checkEmissions(result))
+      error(record, "unit '" + record.getName() + "': " + message);
   return result;
 }
 

@@ -39,7 +39,10 @@ std::optional<Records> readRecords(const llvm::RecordKeeper &keeper, llvm::Strin
 
 /// Disagreements between the emission of a unit and LLVM's signature of the intrinsic that it names.
 std::vector<std::string> checkIntrinsic(const MatrixUnit &unit);
-/// The same of an instruction of lanes.
+/// What the compiler would refuse of the emissions of a unit, of the moves of its registers, and of its states, whose
+/// fields agree otherwise.
+std::vector<std::string> checkEmissions(const MatrixUnit &unit);
+/// The same as checkIntrinsic of an instruction of lanes.
 std::vector<std::string> checkIntrinsic(const LaneInstruction &instruction);
 
 // The back ends.

@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/IrFunction.h"
 #include "core/TableGen/RecordReader.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -89,7 +90,7 @@ static void writeUnit(const MatrixUnit &unit, llvm::StringRef origin, raw_ostrea
     os << "Needs `" << llvm::join(unit.features, "`, `") << "`. ";
   for (const State &state : unit.states)
     os << "Runs inside the state `" << state.name << "` (" << number(state.cost) << " clocks to enter and leave). ";
-  os << "Emitted as `" << unit.emit.name << "` (" << llvm::join(unit.emit.arguments, ", ") << "). Issue "
+  os << "Emitted as `" << unit.emit.name << "` (" << llvm::join(writtenArguments(unit.emit), ", ") << "). Issue "
      << number(unit.issue) << ", latency " << number(unit.latency) << " clocks (" << unit.source
      << "), unless the chip says otherwise.\n\n| operand | shape | element | lives in | layout bases (row, column) |\n"
         "|---|---|---|---|---|\n";

@@ -91,11 +91,13 @@ def i1 : Elem<"I1">;
 ///   "Slice"                  row or column of a tile register
 ///   "ValidM" "ValidN" "ValidK" "ValidRow"  valid prefix, a count or the target's predicate
 ///   "AllTrue" "Zero"         constant predicate; zero of the result type
-///   "Vec" "Ptr" "Stride"     a vector, an address, a row stride in bytes
+///   "Vec" "Ptr" "Stride"     a vector, an address, a row stride in bytes; "Vec.0" "Vec.1": of these rows
 ///   "Rows" "RowBytes"        extents of a tile register
 ///   "MaskUnion"              union of the granule masks of the registers concerned
 ///   "i8:7" "i16:7" "i32:7" "i64:7" "i1:0"  a constant
 ///   "data:0140"              the address of constant bytes, two hexadecimal digits each
+/// An operand of several registers is given in order, register by register; "A.1" "A.0" gives its parts in another one (equal
+/// parts of a vector, members of a structure), and "result:1,0" does so for the members of a result that is a structure.
 class Emission<string kind_, string name_, list<string> arguments_> {
   string kind = kind_;
   string name = name_;
@@ -106,6 +108,11 @@ class LlvmIntrinsic<string name_, list<string> arguments_> : Emission<"LlvmIntri
 /// `name` is the assembly in LLVM's notation, the result $0; a last argument "constraints:=x,x,..." has its constraints.
 class InlineAsm<string name_, list<string> arguments_> : Emission<"InlineAsm", name_, arguments_>;
 class ExternalCall<string name_, list<string> arguments_> : Emission<"ExternalCall", name_, arguments_>;
+/// The function `name` of `file`, which stands beside this one: LLVM IR (.ll) or MLIR (.mlir), straight-line code. Its
+/// operations stand in place of a call. For units, and for the moves of registers and the states that they need.
+class IrFunction<string file_, string name_, list<string> arguments_> : Emission<"IrFunction", name_, arguments_> {
+  string file = file_;
+}
 /// No such emission.
 def None : Emission<"MlirOp", "", []>;
 
@@ -171,7 +178,7 @@ class OpaqueRegister<RegisterBank bank_, list<int> masks_, int rows_, int rowByt
   list<int> masks = masks_;        // granules that each numbered register occupies
   int rows = rows_;                // extents of the register
   int rowBytes = rowBytes_;
-  string valueType = "";           // unnumbered: LLVM's type
+  string valueType = "";           // unnumbered: its type, "<512 x i1>" or "vector<512xi1>"
   Slices slices = Whole;
   Emission zero = None;
   Emission fill = None;            // vector or memory -> register
@@ -190,7 +197,7 @@ class InAccumulator<string memory_> : Residence<"Accumulator", RowMajor> { let m
 class Operand<Elem element_, Residence residence_> {
   Elem element = element_;
   Residence residence = residence_;
-  string storage = ""; // LLVM type to carry it in where its own does not work, e.g. "i16" for bf16
+  string storage = ""; // LLVM type of one element of the vector that carries it where its own does not work: "i16" for bf16
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,7 +12,7 @@
 
 #include "core/Transforms/Lower/Units/UnitRegisters.h"
 #include "core/Machine/NativeCode.h"
-#include "mlir/AsmParser/AsmParser.h"
+#include "core/Machine/RecordTypes.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -81,10 +81,10 @@ Type tilewright::registerValueType(Location loc, tile::FragmentType type, const 
   }
   if (!registers->masks.empty())
     return IntegerType::get(type.getContext(), 32);
-  Type value = parseType("!llvm." + registers->valueType, type.getContext());
+  Type value = parseRecordType(registers->valueType, *type.getContext());
   if (!value)
     emitError(loc) << "registers \"" << registers->name << "\" are values of the type \"" << registers->valueType
-                   << "\", which LLVM does not have";
+                   << "\", which neither LLVM nor MLIR reads";
   return value;
 }
 

@@ -1,0 +1,89 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions unlike all others of the tree, by records alone (test/plugins/power): accumulators that are vectors of bits, read
+as four vectors, operands that are pairs of registers, and moves and products that are functions beside the records. On this
+machine, by the functional models, and under the emulator of the processor."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, FULL, SOURCE
+
+RECORDS = SOURCE / "test/plugins/power"
+PLUGIN = BUILD / "test/plugins/power/libtilewright-target-power.so"
+SYSROOT = pathlib.Path("/usr/powerpc64le-linux-gnu")
+
+
+def conformance(tool, chip, *options):
+    """The report of a run in which nothing failed; its cases by name."""
+    report = json.loads(tool("tw-conformance", f"--load-target={PLUGIN}", "--target", f"power:{chip}", "--json", *options))
+    bad = [(case["name"], case.get("message")) for case in report["cases"] if case["status"] in ("failed", "refused")]
+    assert not bad and report["passed"] > 0
+    return {case["name"]: case for case in report["cases"]}
+
+
+def test_functions_run_against_the_model_of_their_unit(tool):
+    """Every unit is filled, computed and read by what its records ship, on this machine; programs of all families use them."""
+    cases = conformance(tool, "here", "--device", "host", *([] if FULL else ["--filter=unit/*", "--filter=contraction/matmul/*f*/33x47x29/*"]))
+    units = [case for name, case in cases.items() if name.startswith("unit/")]
+    assert len(units) == 12 and all(case["status"] == "passed" for case in units)
+
+
+@pytest.mark.parametrize("chip", ("here", "power10", "calls"))
+def test_models_stand_for_functions(tool, chip):
+    """With --device model no function of a record goes to the code generator of the host, whatever it calls."""
+    cases = conformance(tool, chip, "--device", "model", *([] if FULL else ["--filter=contraction/matmul/*f*/7x13x5/*"]))
+    assert any(case["status"] == "passed" for case in cases.values())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The device of examples/arm-sme, for this processor."""
+    if not shutil.which("qemu-ppc64le") or not (SYSROOT / "lib/crt1.o").exists():
+        pytest.skip("needs the packages qemu-user and libc6-dev-ppc64el-cross")
+    path, lib = tmp_path_factory.mktemp("power") / "device", SYSROOT / "lib"
+    subprocess.run(["/usr/lib/llvm-22/bin/clang", "--target=powerpc64le-linux-gnu", "-O1", "-isystem", SYSROOT / "include", "-c",
+                    SOURCE / "examples/arm-sme/device/server.c", "-o", f"{path}.o"], check=True)
+    subprocess.run(["/usr/lib/llvm-22/bin/ld.lld", "-dynamic-linker", "/lib64/ld64.so.2", lib / "crt1.o", lib / "crti.o",
+                    f"{path}.o", "-L", lib, "-lc", lib / "crtn.o", "-o", path], check=True)
+    return path
+
+
+def test_instructions_under_the_emulator_of_the_processor(tool, server):
+    some = ["--filter=unit/*", "--filter=contraction/matmul/*/nn", "--filter=epilogue/*"]
+    cases = conformance(tool, "power10", "--device", f"exec:qemu-ppc64le -L {SYSROOT} -cpu power10 {server}",
+                        *([] if FULL else some))
+    run = [name for name, case in cases.items() if re.match(r"unit/.*/run$", name) and case["status"] == "passed"]
+    assert len(run) == 8
+
+
+def test_programs_use_the_unit(tool, tmp_path):
+    """Accumulators stay in registers: set to zero once, no function is called, and results leave by one intrinsic."""
+    source = tmp_path / "product.mlir"
+    source.write_text("""func.func @product(%A: tensor<24x40xf64>, %B: tensor<40x32xf64>) -> tensor<24x32xf64> {
+  %zero = arith.constant 0.0 : f64
+  %empty = tensor.empty() : tensor<24x32xf64>
+  %init = linalg.fill ins(%zero : f64) outs(%empty : tensor<24x32xf64>) -> tensor<24x32xf64>
+  %r = linalg.matmul ins(%A, %B : tensor<24x40xf64>, tensor<40x32xf64>) outs(%init : tensor<24x32xf64>) -> tensor<24x32xf64>
+  return %r : tensor<24x32xf64>
+}
+""")
+    tool("tw-compile", source, f"--load-target={PLUGIN}", "--target=power:power10", "-o", tmp_path / "product.o")
+    code = subprocess.run(["/usr/lib/llvm-22/bin/llvm-objdump", "-d", "--mcpu=pwr10", tmp_path / "product.o"],
+                          capture_output=True, text=True, check=True).stdout
+    assert {"xvf64gerpp", "xxsetaccz", "xxmfacc"} <= set(re.findall(r"\b(xvf64gerpp|xxsetaccz|xxmfacc|update_f64)\b", code))
+    assert "update_f64" not in code
+
+
+def test_records_and_functions_are_short():
+    """At most 15 lines a record, 20 lines a function."""
+    records = re.findall(r"^(?:class|def) .*?(?:;$|^\})", (RECORDS / "MatrixUnits.td").read_text(), re.M | re.S)
+    functions = [each for name in ("update.ll", "rows.ll", "rows.mlir")
+                 for each in re.findall(r"^(?:define|llvm\.func) .*?^\}", (RECORDS / name).read_text(), re.M | re.S)]
+    assert len(records) > 10 and max(len(each.splitlines()) for each in records) <= 15
+    assert len(functions) > 8 and max(len(each.splitlines()) for each in functions) <= 20
