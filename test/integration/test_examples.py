@@ -96,6 +96,15 @@ def swiglu(random):
     return [x, gate, up, down], wide(h.astype(half)) @ wide(down)
 
 
+def depthwise_pointwise(random):
+    half = numpy.float16
+    image, filters = normal(random, 64, 30, 30, kind=half), normal(random, 64, 3, 3, scale=1 / 3, kind=half)
+    weights = normal(random, 128, 64, scale=1 / 8, kind=half)
+    sums = sum(wide(filters)[:, p, q, None, None] * wide(image)[:, p : p + 28, q : q + 28] for p in range(3) for q in range(3))
+    middle = wide(numpy.maximum(sums, 0).astype(half))
+    return [image, filters, weights], numpy.einsum("oc,cyx->oyx", wide(weights), middle)
+
+
 def gemm_f8(random):
     a, b = normal(random, 128, 256, kind=float8), normal(random, 192, 256, kind=float8)
     scales, bias = random.uniform(0.5, 1, 192).astype(numpy.float32), normal(random, 192)
@@ -128,6 +137,7 @@ CASES = {
     "blur": (blur, 1e-6),
     "gemm-bias-gelu": (gemm_bias_gelu, 1 / 16 + 1e-3),  # half of the step between 128 and 256
     "swiglu": (swiglu, 4e-3),
+    "depthwise-pointwise": (depthwise_pointwise, 4e-3),
     "gemm-f8": (gemm_f8, 8 + 1e-3),  # half of the step between 128 and 256
     "transformer-block": (transformer_block, 2e-5),
 }
