@@ -7,12 +7,13 @@
 ///
 /// \file
 /// A unit that a group of subgroups issues reads A and B in the scratchpad, where
-/// lanes put them line by line:
+/// lanes put them line by line, or A in registers:
 ///
 ///   copy A, B | fence before engines | barrier | fence of registers | unit | commit | wait | store C
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/Conformance/Units.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "tilewright/LaneOps.h"
@@ -31,7 +32,10 @@ static int64_t lineBytes(const MatrixUnit &unit, const UnitOperand &operand) {
 
 /// Bytes of an operand's tile in the scratchpad: rows of A, columns of B.
 static int64_t tileBytes(const MatrixUnit &unit, bool isA) {
-  return llvm::alignTo((isA ? unit.m : unit.n) * lineBytes(unit, isA ? unit.a : unit.b), tileAlign);
+  const UnitOperand &operand = isA ? unit.a : unit.b;
+  if (operand.residence == Residence::LaneRegisters)
+    return 0;
+  return llvm::alignTo((isA ? unit.m : unit.n) * lineBytes(unit, operand), tileAlign);
 }
 
 bool conformance::isOfGroup(const MatrixUnit &unit) {
@@ -40,8 +44,8 @@ bool conformance::isOfGroup(const MatrixUnit &unit) {
            bitWidth(operand.element) % 8 == 0 && lines % linesOfGroup == 0 &&
            llvm::is_contained({16, 32, 64, 128}, lineBytes(unit, operand));
   };
-  return unit.scopeCount > 1 && inLines(unit.a, unit.m) && inLines(unit.b, unit.n) &&
-         unit.c.residence == Residence::LaneRegisters;
+  return unit.scopeCount > 1 && (unit.a.residence == Residence::LaneRegisters || inLines(unit.a, unit.m)) &&
+         inLines(unit.b, unit.n) && unit.c.residence == Residence::LaneRegisters;
 }
 
 int64_t conformance::unitScratchpadBytes(const MatrixUnit &unit) {
@@ -122,8 +126,12 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
   auto registers = VectorType::get(unit.c.layout.numElements(), element);
   b.setInsertionPointToEnd(module->getBody());
   Type i64 = b.getI64Type();
-  auto callee = LLVM::LLVMFuncOp::create(b, loc, "tilewright.unit." + unit.name,
-                                         LLVM::LLVMFunctionType::get(registers, {i64, i64, i64, i64, registers}));
+  const bool describesA = unit.a.residence == Residence::Scratchpad;
+  SmallVector<Type> types{i64, i64, i64, i64, registers};
+  if (!describesA)
+    types = {VectorType::get(unit.a.layout.numElements(), elementType(unit.a.element, &context)), i64, i64, registers};
+  auto callee =
+      LLVM::LLVMFuncOp::create(b, loc, "tilewright.unit." + unit.name, LLVM::LLVMFunctionType::get(registers, types));
   auto none = LLVM::LLVMVoidType::get(&context);
   auto function =
       LLVM::LLVMFuncOp::create(b, loc, unitEntry, LLVM::LLVMFunctionType::get(none, {global, global, global}));
@@ -132,15 +140,23 @@ llvm::Expected<OwningOpRef<ModuleOp>> conformance::groupUnitProgram(const Matrix
   Writer writer{b, loc, function, unit, ops.threadId(b, loc)};
   Value tileA = ops.scratchpad(b, loc, *module, unitScratchpadBytes(unit));
   Value tileB = writer.plus(tileA, writer.i32(tileBytes(unit, true)));
-  writer.copy(true, entry->getArgument(0), tileA);
+  if (describesA)
+    writer.copy(true, entry->getArgument(0), tileA);
   writer.copy(false, entry->getArgument(1), tileB);
   ops.fenceEngines(b, loc);
   ops.barrier(b, loc);
-  int64_t bytes = unit.c.layout.numElements() * bitWidth(unit.c.element) / 8;
-  Value place = writer.plus(entry->getArgument(2), LLVM::MulOp::create(b, loc, writer.lane, writer.i32(bytes)));
+  auto ofLane = [&](unsigned argument, const UnitOperand &operand) {
+    int64_t bytes = operand.layout.numElements() * bitWidth(operand.element) / 8;
+    return writer.plus(entry->getArgument(argument), LLVM::MulOp::create(b, loc, writer.lane, writer.i32(bytes)));
+  };
+  Value place = ofLane(2, unit.c);
   Value c = writer.load(place, registers);
   SmallVector<Value> operands;
   for (bool isA : {true, false}) {
+    if (isA && !describesA) {
+      operands.push_back(writer.load(ofLane(0, unit.a), cast<VectorType>(types.front())));
+      continue;
+    }
     ScratchpadTile tile;
     tile.lineBytes = lineBytes(unit, isA ? unit.a : unit.b);
     tile.groupBytes = tile.blockBytes = linesOfGroup * tile.lineBytes;

@@ -314,7 +314,7 @@ void tilewright::issueUnit(Lane &lane, uint32_t site, char *frame) {
   Machine &machine = *lane.machine;
   int number = machine.kernels->sites[site].unit;
   const UnitRunner &runner = machine.kernels->units[number];
-  if (runner.inMemory(0) && runner.lanes > 1) {
+  if ((runner.inMemory(0) || runner.inMemory(1)) && runner.lanes > 1) {
     uint32_t own = lane.number - lane.block->lanes.front()->number;
     machine.unitIssues[number] += own % runner.lanes == 0;
     return issueGroupUnit(lane, site, runner, frame);

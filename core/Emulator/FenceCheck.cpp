@@ -15,6 +15,7 @@
 #include "core/Emulator/Barriers.h"
 #include "core/Emulator/ForwardFlow.h"
 #include "core/Emulator/Rewriter.h"
+#include "core/Machine/UnitOperands.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -86,8 +87,7 @@ Step FenceCheck::stepOfCall(LLVM::CallOp call, StringRef primitive) {
     return Step::Use;
   if (primitive == "unit") {
     const MatrixUnit &unit = kernels.impl->units[site().unit].unit;
-    bool reads = unit.a.residence == Residence::Scratchpad || unit.b.residence == Residence::Scratchpad;
-    return unit.scopeCount > 1 && reads ? Step::Use : Step::Nothing;
+    return unit.scopeCount > 1 && readsScratchpad(unit) ? Step::Use : Step::Nothing;
   }
   return Step::Nothing;
 }

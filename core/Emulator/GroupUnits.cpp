@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Such a unit reads matrices that descriptors give and writes registers while
-/// the lanes go on. Until a wait gives them back, the registers are kept here and
+/// Such a unit reads matrices that descriptors give, or A from registers, and
+/// writes registers while the lanes go on. Until a wait gives them back, the registers are kept here and
 /// the lanes hold NaN with a number instead:
 ///
 ///   %1 = unit(a, b, %0)      accumulator 7 = {%0; a * b}     lanes hold NaN 7
@@ -79,9 +79,21 @@ static bool readMatrix(Lane &lane, uint32_t site, const MatrixUnit &unit, int op
 
 void GroupIssue::run(Accumulator &sums) const {
   llvm::SmallVector<char *, 128> frames;
-  for (int64_t lane = 0; lane < runner->lanes; ++lane)
-    frames.push_back(sums.registers.data() + lane * runner->registerBytes(2) - runner->registerOffset(2));
   const MatrixUnit &unit = runner->unit;
+  // Of each lane A, where it comes from registers, then C.
+  const int64_t bytes = runner->registerBytes(2), frameBytes = runner->registerOffset(2) + bytes;
+  std::vector<char> together;
+  if (!registers.empty()) {
+    together.resize(frameBytes * runner->lanes);
+    for (int64_t lane = 0; lane < runner->lanes; ++lane) {
+      char *frame = together.data() + lane * frameBytes;
+      std::memcpy(frame, registers.data() + lane * runner->registerBytes(0), runner->registerBytes(0));
+      std::memcpy(frame + runner->registerOffset(2), sums.registers.data() + lane * bytes, bytes);
+    }
+  }
+  for (int64_t lane = 0; lane < runner->lanes; ++lane)
+    frames.push_back(registers.empty() ? sums.registers.data() + lane * bytes - runner->registerOffset(2)
+                                       : together.data() + lane * frameBytes);
   runner->run(
       frames,
       [&](int operand, int64_t row, int64_t col) {
@@ -90,6 +102,8 @@ void GroupIssue::run(Accumulator &sums) const {
         return operands[operand].at(rowIsLine ? row : col, rowIsLine ? col : row, bytes);
       },
       /*useC=*/true);
+  for (int64_t lane = 0; lane < runner->lanes && !registers.empty(); ++lane)
+    std::memcpy(sums.registers.data() + lane * bytes, frames[lane] + runner->registerOffset(2), bytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,11 +168,19 @@ void tilewright::issueGroupUnit(Lane &lane, uint32_t site, const UnitRunner &run
       EngineQueue &queue = each->engines[unitEngine];
       issue.stamp = ++queue.issued;
       queue.lastSite = site;
-      if (std::memcmp(frameOf(each) + runner.memoryOffset(0), frameOf(&first) + runner.memoryOffset(0),
-                      2 * sizeof(MemoryOperand)) != 0)
-        return misuse("the lanes of the group give different descriptors");
+      for (int i = 0; i < 2; ++i)
+        if (runner.inMemory(i) && std::memcmp(frameOf(each) + runner.memoryOffset(i),
+                                              frameOf(&first) + runner.memoryOffset(i), sizeof(MemoryOperand)) != 0)
+          return misuse("the lanes of the group give different descriptors");
     }
     for (int i = 0; i < 2; ++i) {
+      if (!runner.inMemory(i)) {
+        const int64_t bytes = runner.registerBytes(i);
+        issue.registers.resize(bytes * lanes.size());
+        for (auto [lane, each] : llvm::enumerate(lanes))
+          std::memcpy(issue.registers.data() + lane * bytes, frameOf(each) + runner.registerOffset(i), bytes);
+        continue;
+      }
       MemoryOperand given;
       std::memcpy(&given, frameOf(&first) + runner.memoryOffset(i), sizeof(given));
       if (given.form == MemoryOperand::Rows || !machine.kernels->table.tiledMatrix)

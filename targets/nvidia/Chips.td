@@ -80,7 +80,10 @@ defvar HopperUnits = [
     wgmma_m64n96k32_e4m3_e5m2_f32, wgmma_m64n128k32_e4m3_e5m2_f32, wgmma_m64n192k32_e4m3_e5m2_f32,
     wgmma_m64n256k32_e4m3_e5m2_f32, wgmma_m64n16k32_e5m2_e4m3_f32, wgmma_m64n32k32_e5m2_e4m3_f32,
     wgmma_m64n64k32_e5m2_e4m3_f32, wgmma_m64n96k32_e5m2_e4m3_f32, wgmma_m64n128k32_e5m2_e4m3_f32,
-    wgmma_m64n192k32_e5m2_e4m3_f32, wgmma_m64n256k32_e5m2_e4m3_f32] # AdaUnits;
+    wgmma_m64n192k32_e5m2_e4m3_f32, wgmma_m64n256k32_e5m2_e4m3_f32, wgmma_m64n16k16_f16_f32_a,
+    wgmma_m64n32k16_f16_f32_a, wgmma_m64n64k16_f16_f32_a, wgmma_m64n128k16_f16_f32_a, wgmma_m64n256k16_f16_f32_a,
+    wgmma_m64n16k16_bf16_f32_a, wgmma_m64n32k16_bf16_f32_a, wgmma_m64n64k16_bf16_f32_a, wgmma_m64n128k16_bf16_f32_a,
+    wgmma_m64n256k16_bf16_f32_a] # AdaUnits;
 
 /// Costs of the units of one chip, clocks of one quarter of a multiprocessor for 4096 operations of f16 into f32
 /// (16 x 8 x 16), into f16, of tf32 (16 x 8 x 8, half of them), 8192 of i8 (16 x 8 x 32) and of 8-bit floats, 512 of f64.

@@ -165,6 +165,8 @@ public:
                  Value c) const override {
     MLIRContext *context = builder.getContext();
     auto vector = cast<VectorType>(c.getType());
+    if (isa<VectorType>(a.getType()))
+      return emitOfRegisters(builder, loc, unit, a, b, bKInner, c);
     auto type =
         LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(vector.getNumElements(), vector.getElementType()));
     Value registers = LLVM::PoisonOp::create(builder, loc, type);
@@ -259,6 +261,46 @@ private:
       result = LLVM::InsertElementOp::create(
           builder, loc, result, LLVM::ExtractValueOp::create(builder, loc, fields, next++), i32(builder, loc, i));
     return result;
+  }
+
+  /// A from registers, which the op of the dialect does not have.
+  static Value emitOfRegisters(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, Value b, bool bKInner,
+                               Value c) {
+    auto sums = cast<VectorType>(c.getType()), own = cast<VectorType>(a.getType());
+    const int64_t count = sums.getNumElements(), words = own.getNumElements() * own.getElementTypeBitWidth() / 32;
+    SmallVector<Value> operands;
+    for (int64_t i = 0; i < count; ++i)
+      operands.push_back(LLVM::ExtractElementOp::create(builder, loc, c, i32(builder, loc, i)));
+    Value packed = LLVM::BitcastOp::create(builder, loc, VectorType::get(words, builder.getI32Type()), a);
+    for (int64_t i = 0; i < words; ++i)
+      operands.push_back(LLVM::ExtractElementOp::create(builder, loc, packed, i32(builder, loc, i)));
+    operands.push_back(b);
+    std::string results, constraints, ties;
+    for (int64_t i = 0; i < count; ++i) {
+      results += (i ? ",$" : "$") + std::to_string(i);
+      constraints += "=f,";
+      ties += "," + std::to_string(i);
+    }
+    std::string given;
+    for (int64_t i = 0; i < words; ++i)
+      given += (i ? ",$" : "$") + std::to_string(2 * count + i);
+    const char *element = unit.a.element == ElementKind::F16 ? "f16" : "bf16";
+    std::string shape = "m" + std::to_string(unit.m) + "n" + std::to_string(unit.n) + "k" + std::to_string(unit.k);
+    std::string text = "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned." + shape + ".f32." +
+                       element + "." + element + " {" + results + "}, {" + given + "}, $" +
+                       std::to_string(2 * count + words) + ", p, 1, 1, " + (bKInner ? "0" : "1") + "; }";
+    constraints += StringRef(ties).drop_front().str();
+    for (int64_t i = 0; i < words; ++i)
+      constraints += ",r";
+    constraints += ",l";
+    Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(count, sums.getElementType()));
+    Value result =
+        LLVM::InlineAsmOp::create(builder, loc, TypeRange(type), operands, text, constraints,
+                                  /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                  LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+            .getResult(0);
+    int64_t next = 0;
+    return vectorOf(builder, loc, result, sums, next);
   }
 
   bool copies;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Named INSTRUCTION_SHAPE_ELEMENTS. In an `mma` of 32 lanes, lane l = 4 g + t:
+// Named INSTRUCTION_SHAPE_ELEMENTS, and _a where a group's unit takes A from registers. In an `mma` of 32 lanes, lane l = 4 g + t:
 // row g of A and C (and g + 8), column g of B, and of k or the columns of C the
 // elements that one 32-bit register of lane t holds:
 //
@@ -113,6 +113,15 @@ class Wgmma<int n, Elem ea, Elem eb, Elem sum, int width> : MatrixUnit<64, n, !d
   let completion = WaitGroup;
   let emit = MlirOp<"nvvm.wgmma.mma_async", ["C", "DescA", "DescB", "UseC"]>;
 }
+/// A comes from registers, as C would give it in 16 bits: rows of a quarter, two columns in each.
+class WgmmaOfRegisters<int n, Elem e> : Wgmma<n, e, e, f32, 16> {
+  let a = Operand<e, InRegisters<Layout<[[0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [16, 0], [32, 0]],
+                                        [[0, 1], [8, 0], [0, 8]]>>>;
+  let emit = InlineAsm<"wgmma.mma_async.sync.aligned", ["C", "A", "DescB", "UseC"]>;
+}
+foreach n = [16, 32, 64, 128, 256] in
+  foreach e = [f16, bf16] in
+    def wgmma_m64n # n # k16_ # e # _f32_a : WgmmaOfRegisters<n, e>;
 foreach n = [16, 32, 64, 96, 128, 192, 256] in {
   foreach e = [f16, bf16] in
     def wgmma_m64n # n # k16_ # e # _f32 : Wgmma<n, e, e, f32, 16>;

@@ -4,10 +4,12 @@
 chains that must stay apart."""
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
 
+from lanes import PTXAS
 from test_chains import attention, attention_in_float64, narrow, two_products
 from test_masks import in_float64, inputs, masked_attention
 
@@ -141,3 +143,49 @@ def test_two_products_in_a_row(tool, tmp_path, chip):
     """Whatever the model takes is right."""
     (tmp_path / "p.mlir").write_text(two_products(64, 64, 64, 64))
     tool("tw-run", tmp_path / "p.mlir", "--target", chip, "--device", "emulator", "--verify")
+
+
+def chosen(tool, path, chip="nvidia:H200"):
+    return next(each for each in decisions(tool, path, chip) if each["decision"] == "tile-program")["choice"]
+
+
+@pytest.mark.parametrize("tokens, features, rows", [(192, 80, 64), (200, 128, 64), (128, 32, 64), (16, 64, 16)])
+def test_units_of_a_group_of_subgroups(tool, tmp_path, tokens, features, rows):
+    """Keys and values in lines that the unit reads, weights from registers; fewer rows than half a unit's take another unit."""
+    arrays = inputs(2, tokens, features, np.float16, keys=192)
+    text = masked_attention(2, tokens, features, "none", "f16", 192, narrow_result=True)
+    got, kernels = run(tool, tmp_path, text, "nvidia:H200", arrays)
+    np.testing.assert_allclose(got, in_float64(*arrays, "none"), rtol=4e-3, atol=4e-3)
+    plan = chosen(tool, tmp_path / "p.mlir")
+    assert plan["subgroups_of_unit"] == (4 if rows == 64 else 1) and (plan["unit"].endswith("_a")) == (rows == 64)
+    kernel, = kernels
+    assert next(each for each in kernel["memories"] if each["memory"] != "global")["conflict_cycles"] == 0
+
+
+@pytest.mark.parametrize("mask, share", [("none", 0.70), ("causal", 0.60)])
+def test_modelled_share_of_the_matrix_unit(tool, tmp_path, mask, share):
+    """Of the clocks that the plan expects, those in which the unit multiplies what counts, where blocks fill the chip."""
+    heads, tokens, features = 33, 8192, 128
+    path = program(tmp_path, heads, tokens, features, "f16")
+    if mask != "none":
+        path.write_text(masked_attention(heads, tokens, features, mask, "f16", narrow_result=True))
+    plan = chosen(tool, path)
+    products = 2 * heads * tokens * features * (tokens if mask == "none" else (tokens + 1) / 2)
+    records = json.loads(tool("tw-targets", "nvidia:H200", "--json"))
+    unit = next(each for each in records["units"] if each["name"] == plan["unit"])
+    blocks = next(each for each in records["levels"] if each["name"] == "grid")["count"]
+    clocks = products / (unit["m"] * unit["n"] * unit["k"]) * unit["issue"] / blocks
+    assert clocks / (plan["seconds"] * records["clockMHz"] * 1e6) >= share
+
+
+@pytest.mark.skipif(not PTXAS, reason="ptxas is not installed")
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_units_of_a_group_stay_asynchronous(tool, tmp_path, element):
+    """No spill, and no message that ptxas puts units one after the other (C75xx)."""
+    path, ptx = program(tmp_path, 8, 4096, 128, element), tmp_path / "p.ptx"
+    tool("tw-compile", path, "--target", "nvidia:H200", "-o", ptx)
+    assert "wgmma.mma_async" in ptx.read_text() and "mma.sync" not in ptx.read_text()
+    done = subprocess.run([PTXAS, "-v", "--gpu-name=sm_90a", str(ptx), "-o", str(tmp_path / "p.cubin")], capture_output=True,
+                          text=True)
+    assert done.returncode == 0 and "C75" not in done.stderr, done.stderr
+    assert "bytes spill" in done.stderr and " 0 bytes spill stores, 0 bytes spill loads" in done.stderr, done.stderr

@@ -16,6 +16,7 @@
 #include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
 #include "core/CostModel/Time/StepModel.h"
+#include "core/Machine/UnitOperands.h"
 #include "tilewright/MachineGraph.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -28,8 +29,10 @@ using namespace tilewright;
 
 llvm::json::Object TileProgramPlan::toJSON() const {
   return llvm::json::Object{{"unit", unit->name},
+                            {"unit_of_moving_rows", unitFor(/*rowsMove=*/true).name},
                             {"rows_are_columns", transposed},
-                            {"subgroups", subgroups},
+                            {"subgroups", allSubgroups()},
+                            {"subgroups_of_unit", unit->scopeCount},
                             {"units_per_subgroup", unitRows},
                             {"stages", stages},
                             {"loads_ahead", loadsAhead},
@@ -41,6 +44,8 @@ llvm::json::Object TileProgramPlan::toJSON() const {
 }
 
 int64_t TileProgramPlan::columnsTogether(int64_t units) const {
+  if (unit->b.residence == Residence::Scratchpad)
+    return 1;
   int64_t bytes = unit->b.layout.numElements() * bitWidth(unit->b.element) / 8;
   return !transposed && units % 2 == 0 && 2 * bytes <= mostAccessBytes ? 2 : 1;
 }
@@ -88,6 +93,42 @@ static bool convertsInLanes(const Layout &from, const Layout &to, int64_t rows, 
   return true;
 }
 
+bool tilewright::computesInGroups(const MatrixUnit &unit, const Contraction &c, const LaneHierarchy &hierarchy,
+                                  const NumericFreedom &freedom) {
+  const int64_t lanes = unit.scopeCount * hierarchy.lanes;
+  auto inRegisters = [&](const UnitOperand &operand) {
+    return operand.residence == Residence::LaneRegisters && operand.layout.numLanes() == lanes;
+  };
+  auto inScratchpad = [&](const UnitOperand &operand) {
+    return operand.residence == Residence::Scratchpad && operand.memory == hierarchy.scratchpad;
+  };
+  return unit.scopeLevel == hierarchy.subgroup && unit.scopeCount > 1 && unit.completion == Completion::WaitGroup &&
+         unit.init != UnitInit::NoAccumulate && unit.states.empty() && inScratchpad(unit.b) && inRegisters(unit.c) &&
+         (inRegisters(unit.a) || inScratchpad(unit.a)) && takesElements(unit, c, freedom);
+}
+
+/// The tile of an operand that `own` reads in the scratchpad, `free` x `depth` elements: lines as wide as the unit
+/// knows them and the operand fills, along the dimension in which the array is contiguous; nullopt: it takes none.
+/// `isA`: its free dimension has the rows of a matrix. `unitFree`: those of one instruction.
+static std::optional<StagedTile> linesOf(const UnitOperand &own, bool isA, int64_t unitFree, bool inK, int64_t free,
+                                         int64_t depth) {
+  StagedTile tile;
+  tile.kInner = inK;
+  if (!llvm::is_contained(own.majors, inK == isA ? "row" : "column"))
+    return std::nullopt;
+  const int64_t bytes = bitWidth(own.element) / 8, most = (inK ? depth : std::min(free, unitFree)) * bytes;
+  for (StringRef arrangement : own.arrangements)
+    if (int64_t line; arrangement.consume_front("swizzle.") && !arrangement.getAsInteger(10, line) &&
+                      most % line == 0 && line / bytes > tile.line)
+      tile.line = line / bytes;
+  if (tile.line == 0)
+    return std::nullopt;
+  tile.swizzleBits = llvm::Log2_64(tile.line * bytes / mostAccessBytes);
+  tile.swizzleBase = llvm::Log2_64(mostAccessBytes);
+  tile.swizzleShift = 3; // lines of a group of eight
+  return tile;
+}
+
 namespace {
 /// Prices the candidates of one program.
 class TileProgramPlanner {
@@ -95,14 +136,28 @@ public:
   TileProgramPlanner(const TileProgram &program, int64_t blocks, const TargetDescription &chip,
                      const LaneHierarchy &hierarchy, const NumericFreedom &freedom)
       : program(program), blocks(blocks), chip(chip), hierarchy(hierarchy), freedom(freedom),
-        shared(*chip.memory(hierarchy.scratchpad)) {}
+        shared(*chip.memory(hierarchy.scratchpad)) {
+    for (const auto &[op, statement] : program.statements)
+      if (statement.kind == TileStatement::Kind::Contraction)
+        contractions.try_emplace(op, tilewright::oriented(statement, false), tilewright::oriented(statement, true));
+  }
 
   /// Whether the unit computes all contractions of the program so.
   bool computes(const MatrixUnit &unit, bool transposed) const;
+  /// The units of a group of subgroups that compute the program with the fewest clocks, of those the largest: in the
+  /// fields of the plan. False where there are none.
+  bool findGroupUnits(TileProgramPlan &plan) const;
   /// Fills in what `plan` takes; false where it does not fit.
   bool price(TileProgramPlan &plan, std::string &reason) const;
 
 private:
+  const Contraction &oriented(Operation *root, bool transposed) const {
+    const auto &both = contractions.find(root)->second;
+    return transposed ? both.second : both.first;
+  }
+  bool copiesAhead() const;
+  bool splitsInLanes(const MatrixUnit &unit) const;
+  std::optional<StagedTile> linesOf(const TileProgramPlan &plan, Operation *root, bool isRows) const;
   int64_t registersOf(const TileProgramPlan &plan) const;
   int64_t words(const TileProgramPlan &plan, const TileArray &array, int64_t columns) const;
   int64_t loadedWords(const TileProgramPlan &plan, const TileStatement &statement, const Access &load) const;
@@ -111,6 +166,8 @@ private:
     double products = 0, instructions = 0, reads = 0, loaded = 0; // of a subgroup: clocks, instructions, bytes
     double copied = 0;                                            // bytes of a block
     double waits = 0;                                             // for what lanes load where they use it
+    double fragments = 0;                                         // of `reads`, those that lanes do
+    double awaited = 0;                                           // clocks until units that are awaited are done
   };
   void addNest(const TileProgramPlan &plan, const TileStatement &statement, const TileSteps *steps, Part &part) const;
   void addContraction(TileProgramPlan &plan, Operation *root, const TileStatement &statement, Part &part) const;
@@ -131,22 +188,32 @@ private:
         : contraction(std::move(given)), tiles(contraction, chip, hierarchy) {}
   };
   mutable std::map<std::pair<Operation *, bool>, std::unique_ptr<StagedSides>> sidesOf;
+  /// Of each contraction, A's rows those of the unit's matrices: as they are, and transposed.
+  llvm::DenseMap<Operation *, std::pair<Contraction, Contraction>> contractions;
 };
 } // namespace
+
+/// Whether copies can run ahead: they say of one dimension what is behind the last step.
+bool TileProgramPlanner::copiesAhead() const {
+  for (const auto &[op, statement] : program.statements) {
+    if (statement.kind != TileStatement::Kind::Contraction)
+      continue;
+    const TileSteps *steps = program.stepsAround(op);
+    if (steps && steps->most > 1 && !llvm::isPowerOf2_64(statement.columns()) &&
+        !llvm::isPowerOf2_64(statement.depth()))
+      return false;
+    if (program.rowsMove(op) && steps->most > 1 && statement.hasFewerRows() && !llvm::isPowerOf2_64(statement.depth()))
+      return false;
+  }
+  return true;
+}
 
 bool TileProgramPlanner::computes(const MatrixUnit &unit, bool transposed) const {
   int64_t columns = transposed ? unit.m : unit.n;
   for (const auto &[op, statement] : program.statements) {
     if (statement.kind != TileStatement::Kind::Contraction)
       continue;
-    if (!computesOnLanes(unit, oriented(statement, transposed), hierarchy, freedom))
-      return false;
-    // Copies that run ahead say of one dimension what is behind the last step.
-    const TileSteps *steps = program.stepsAround(op);
-    if (steps && steps->most > 1 && !llvm::isPowerOf2_64(statement.columns()) &&
-        !llvm::isPowerOf2_64(statement.depth()))
-      return false;
-    if (program.rowsMove(op) && steps->most > 1 && statement.hasFewerRows() && !llvm::isPowerOf2_64(statement.depth()))
+    if (!computesOnLanes(unit, oriented(op, transposed), hierarchy, freedom))
       return false;
     if (!program.local(statement.ofRows().access.memref))
       continue;
@@ -158,7 +225,73 @@ bool TileProgramPlanner::computes(const MatrixUnit &unit, bool transposed) const
     if (!convertsInLanes(sums, own.layout, own.rows, own.cols))
       return false;
   }
-  return true;
+  return copiesAhead();
+}
+
+/// Whether the sums of one unit, rounded, are operands of `unit` side by side in the registers of each lane, and lanes
+/// combine their columns within a subgroup.
+bool TileProgramPlanner::splitsInLanes(const MatrixUnit &unit) const {
+  const int64_t count = unit.n / unit.k;
+  if (!llvm::isPowerOf2_64(unit.n) || unit.n % unit.k != 0)
+    return false;
+  for (int64_t lane = hierarchy.lanes; lane < unit.c.layout.numLanes(); lane *= 2)
+    if (unit.c.layout.at(lane, 0).col != unit.c.layout.at(0, 0).col)
+      return false;
+  return unit.a.residence == Residence::Scratchpad ||
+         convertsInLanes(unit.c.layout, sideBySide(unit.a.layout, unit.k, count), unit.m, unit.n);
+}
+
+/// How a side of contraction `root` lies for a unit that reads it in the scratchpad; nullopt: not at all.
+std::optional<StagedTile> TileProgramPlanner::linesOf(const TileProgramPlan &plan, Operation *root, bool isRows) const {
+  const TileStatement &statement = program.statements.find(root)->second;
+  const MatrixUnit &unit = plan.unitFor(program.rowsMove(root));
+  const Access &access = (isRows ? statement.ofRows() : statement.ofColumns()).access;
+  const std::optional<unsigned> free = isRows ? statement.row : statement.col;
+  const bool inK = isContiguousAlong(access, statement.k);
+  if (!free || (!inK && !isContiguousAlong(access, *free)))
+    return std::nullopt;
+  return ::linesOf(isRows ? unit.a : unit.b, isRows, isRows ? unit.m : unit.n, inK,
+                   isRows ? plan.rowsOfStage() : plan.stagedColumns(statement), plan.stagedDepth(statement));
+}
+
+bool TileProgramPlanner::findGroupUnits(TileProgramPlan &plan) const {
+  // Units of the same sums, those with A in registers before those without.
+  auto pairOf = [&](const MatrixUnit &unit) {
+    TileProgramPlan result;
+    result.unit = &unit;
+    for (const MatrixUnit &other : chip.units())
+      if (unit.a.residence == Residence::LaneRegisters && other.a.residence == Residence::Scratchpad &&
+          other.b.residence == Residence::Scratchpad && other.m == unit.m && other.n == unit.n && other.k == unit.k &&
+          other.a.element == unit.a.element && other.b.element == unit.b.element && other.c.element == unit.c.element &&
+          other.c.layout == unit.c.layout)
+        result.ofMoving = &other;
+    return result;
+  };
+  double fewest = std::numeric_limits<double>::infinity();
+  for (const MatrixUnit &unit : chip.units()) {
+    if (unit.scopeCount == 1)
+      continue;
+    const TileProgramPlan candidate = pairOf(unit);
+    double clocks = 0;
+    for (const auto &[op, statement] : program.statements) {
+      if (statement.kind != TileStatement::Kind::Contraction)
+        continue;
+      const bool rowsMove = program.rowsMove(op);
+      const MatrixUnit &own = candidate.unitFor(rowsMove);
+      const Residence needed = rowsMove ? Residence::Scratchpad : Residence::LaneRegisters;
+      const bool isFit = computesInGroups(own, oriented(op, /*transposed=*/false), hierarchy, freedom) &&
+                         own.a.residence == needed && linesOf(candidate, op, /*isRows=*/false) &&
+                         (!rowsMove || linesOf(candidate, op, /*isRows=*/true));
+      clocks += isFit ? double(candidate.unitsOf(statement) * candidate.depthOf(statement)) * own.issue
+                      : std::numeric_limits<double>::infinity();
+    }
+    if (std::isfinite(clocks) && (clocks < fewest || (clocks == fewest && unit.n > plan.unit->n)) &&
+        splitsInLanes(unit)) {
+      fewest = clocks;
+      plan = candidate;
+    }
+  }
+  return std::isfinite(fewest) && copiesAhead();
 }
 
 /// Registers of a lane for so many columns of `array`, for all rows of its subgroup.
@@ -205,9 +338,12 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
       }
     if (statement.kind != TileStatement::Kind::Contraction)
       continue;
-    const UnitOperand &rows = plan.transposed ? plan.unit->b : plan.unit->a;
-    const UnitOperand &columns = plan.transposed ? plan.unit->a : plan.unit->b;
+    const MatrixUnit &unit = plan.unitFor(program.rowsMove(each.first));
+    const UnitOperand &rows = plan.transposed ? unit.b : unit.a;
+    const UnitOperand &columns = plan.transposed ? unit.a : unit.b;
     auto registers = [](const UnitOperand &operand) {
+      if (operand.residence == Residence::Scratchpad)
+        return int64_t(0);
       return std::max<int64_t>(1, operand.layout.numElements() * bitWidth(operand.element) / 32);
     };
     const bool rowsMove = program.rowsMove(each.first);
@@ -279,7 +415,7 @@ void TileProgramPlanner::addNest(const TileProgramPlan &plan, const TileStatemen
                                  Part &part) const {
   const double rows = double(plan.unitRows * plan.rowsOfUnit());
   const double columns = statement.col ? double(plan.unitsOf(statement) * plan.columnsOfUnit()) : 1;
-  const double elements = rows * columns / hierarchy.lanes;
+  const double elements = rows * columns / double(hierarchy.lanes * plan.unit->scopeCount);
   for (Operation &each : statement.nest.body->without_terminator())
     if (!isa<AffineLoadOp, AffineStoreOp>(each))
       part.instructions += elements * double(instructionsOf(&each));
@@ -300,10 +436,13 @@ void TileProgramPlanner::addContraction(TileProgramPlan &plan, Operation *root, 
                                         Part &part) const {
   const TileSteps *steps = program.stepsAround(root);
   const double products = double(plan.unitRows * plan.unitsOf(statement) * plan.depthOf(statement));
-  part.products += products * plan.unit->issue;
-  part.instructions += products;
+  const MatrixUnit &unit = plan.unitFor(program.rowsMove(root));
+  part.products += products * unit.issue;
+  part.instructions += products * (readsScratchpad(unit) ? 2 : 1); // where it finds its operand
+  if (unit.completion != Completion::AtOnce)
+    part.awaited += unit.latency - unit.issue;
   LaneContractionPlan whole;
-  whole.unit = plan.unit;
+  whole.unit = &unit;
   const unsigned row = statement.row.value_or(statement.nest.depth());
   whole.mDim = plan.transposed ? *statement.col : row;
   whole.nDim = plan.transposed ? row : *statement.col;
@@ -324,18 +463,26 @@ void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool is
   const TileStatement &statement = program.statements.find(root)->second;
   std::unique_ptr<StagedSides> &known = sidesOf[{root, plan.transposed}];
   if (!known)
-    known = std::make_unique<StagedSides>(oriented(statement, plan.transposed), chip, hierarchy);
+    known = std::make_unique<StagedSides>(oriented(root, plan.transposed), chip, hierarchy);
   StagedTiles &tiles = known->tiles;
   const bool isA = isRows != plan.transposed;
   StagedOperand operand = tiles.operand(whole, isA);
   StagedTile tile;
-  const double meets = tiles.arrange(operand, tile);
+  const UnitOperand &own = isA ? whole.unit->a : whole.unit->b;
+  const bool isDescribed = own.residence == Residence::Scratchpad;
+  if (isDescribed)
+    tile = *linesOf(plan, root, isRows);
+  const double meets = isDescribed ? 1 : tiles.arrange(operand, tile);
   tile.over = false;
   const int64_t along = plan.unitsOf(statement), units = plan.depthOf(statement);
-  const double loads = double((isRows ? plan.unitRows : along) * units);
-  part.reads +=
-      loads * double(loadedElements(isA ? plan.unit->a : plan.unit->b)) * double(tiles.elementBytes()) * meets;
-  part.instructions += loads / double(isRows ? 1 : plan.columnsTogether(along));
+  // Each instruction reads what is described; fragments are loaded once for all units that take them.
+  const double loads = double(isDescribed ? plan.unitRows * along * units : (isRows ? plan.unitRows : along) * units);
+  const double reads = loads * double(loadedElements(own)) * double(tiles.elementBytes()) * meets;
+  part.reads += reads;
+  if (!isDescribed) {
+    part.fragments += reads;
+    part.instructions += loads / double(isRows ? 1 : plan.columnsTogether(along));
+  }
   (isRows ? plan.stagedRows : plan.staged).insert({root, tile});
   Operation *first = isRows ? program.firstWithRowsOf(root) : program.firstWithColumnsOf(root);
   if (first != root && program.stepsAround(first) == program.stepsAround(root))
@@ -345,7 +492,7 @@ void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool is
   const int64_t bytes = free * whole.depth * elementBytes(read.element);
   part.copied += double(bytes) * meets;
   // Lanes copy pieces, each with what its address and its check take.
-  const double pieces = double(bytes) / double(plan.subgroups * hierarchy.lanes *
+  const double pieces = double(bytes) / double(plan.allSubgroups() * hierarchy.lanes *
                                                (tile.direct || hasCopyEngine(chip) ? operand.use.pieceBytes : 4));
   part.instructions += std::ceil(pieces) * (3 + chip.number(Number::AddressInstructions).value_or(1));
   if (first == root) // others use its buffer
@@ -359,14 +506,15 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   const double issueSlots = chip.number(Number::Issue).value_or(1);
   const double perUnit = std::max(1.0, std::ceil(active / hierarchy.blocks));
   StepLoad load;
-  load.units = part.products * plan.subgroups / issueSlots * perUnit;
-  load.issue = part.instructions * plan.subgroups / issueSlots * perUnit;
+  const double slots = std::min(issueSlots, double(plan.unit->scopeCount)); // that a unit's instruction takes
+  load.units = part.products * plan.subgroups * slots / issueSlots * perUnit;
+  load.issue = part.instructions * plan.allSubgroups() / issueSlots * perUnit;
   load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
   load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
   StepChain chain;
-  chain.products = part.products + part.instructions + part.waits * near.latency;
+  chain.products = part.products + part.instructions + part.awaited + part.waits * near.latency;
   chain.product = plan.unit->issue;
-  chain.scratchpadRead = part.reads / shared.bytesPerClock;
+  chain.scratchpadRead = part.fragments / shared.bytesPerClock;
   chain.scratchpadLatency = shared.latency;
   chain.memoryLatency = near.latency;
   chain.ahead = double(plan.stages - 1);
@@ -376,7 +524,7 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
 bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const {
   const MachineGraph &graph = chip.graph();
   plan.registers = registersOf(plan);
-  int64_t threads = plan.subgroups * hierarchy.lanes;
+  int64_t threads = plan.allSubgroups() * hierarchy.lanes;
   int64_t limit = registersOfLane(chip, 0, threads);
   if (plan.registers > limit) {
     reason = "a lane needs " + std::to_string(plan.registers) + " registers, but has " + std::to_string(limit);
@@ -407,7 +555,7 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
       int64_t(chip.number(Number::ResidentThreads).value_or(double(graph.registerPool()->entries)));
   plan.blocksAtATime =
       std::max<int64_t>(1, std::min({shared.bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                                     blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.subgroups),
+                                     blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.allSubgroups()),
                                      threadsAtATime / threads}));
   double atATime = double(hierarchy.blocks) * plan.blocksAtATime, active = std::min(double(blocks), atATime);
   double ofTile = 0;
@@ -430,9 +578,10 @@ bool tilewright::hasUnit(const TileProgram &program, const TargetDescription &ch
   if (hierarchy.scratchpad.empty())
     return false;
   TileProgramPlanner planner(program, /*blocks=*/1, chip, hierarchy, freedom);
-  return llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
-    return planner.computes(unit, /*transposed=*/false) || planner.computes(unit, /*transposed=*/true);
-  });
+  TileProgramPlan ofGroups;
+  return planner.findGroupUnits(ofGroups) || llvm::any_of(chip.units(), [&](const MatrixUnit &unit) {
+           return planner.computes(unit, /*transposed=*/false) || planner.computes(unit, /*transposed=*/true);
+         });
 }
 
 std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &program, int64_t blocks,
@@ -447,34 +596,40 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
   TileProgramPlanner planner(program, blocks, chip, hierarchy, freedom);
   const bool hasLoads =
       llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.loadsOfSteps(steps.loop).empty(); });
+  SmallVector<TileProgramPlan> candidates;
   for (const MatrixUnit &unit : chip.units())
-    for (bool transposed : {false, true}) {
-      TileProgramPlan plan;
-      plan.unit = &unit;
-      plan.transposed = transposed;
-      if (!planner.computes(unit, transposed))
-        continue;
-      int64_t units = llvm::divideCeil(program.rows, plan.rowsOfUnit());
-      for (plan.unitRows = 1; plan.unitRows <= units; plan.unitRows *= 2) {
-        plan.subgroups = units / plan.unitRows;
-        if (units % plan.unitRows != 0 || plan.subgroups > hierarchy.subgroups)
-          continue;
-        for (plan.stages = 2; plan.stages <= 3; ++plan.stages)
-          for (bool loadsAhead : {false, true}) {
-            if (loadsAhead && !hasLoads)
-              continue;
-            TileProgramPlan each = plan;
-            each.loadsAhead = loadsAhead;
-            std::string shortage;
-            if (planner.price(each, shortage)) {
-              if (!best || each.seconds < best->seconds)
-                best = each;
-            } else if (each.registers < fewest) {
-              fewest = each.registers;
-              reason = shortage;
-            }
-          }
+    for (bool transposed : {false, true})
+      if (planner.computes(unit, transposed)) {
+        candidates.emplace_back();
+        candidates.back().unit = &unit;
+        candidates.back().transposed = transposed;
       }
+  // A unit most of whose rows are missing computes what another one does in fewer of them.
+  TileProgramPlan ofGroups;
+  if (planner.findGroupUnits(ofGroups) && (candidates.empty() || 2 * program.rows > ofGroups.rowsOfUnit()))
+    candidates.push_back(ofGroups);
+  for (TileProgramPlan &plan : candidates) {
+    int64_t units = llvm::divideCeil(program.rows, plan.rowsOfUnit());
+    for (plan.unitRows = 1; plan.unitRows <= units; plan.unitRows *= 2) {
+      plan.subgroups = units / plan.unitRows;
+      if (units % plan.unitRows != 0 || plan.allSubgroups() > hierarchy.subgroups)
+        continue;
+      for (plan.stages = 2; plan.stages <= 3; ++plan.stages)
+        for (bool loadsAhead : {false, true}) {
+          if (loadsAhead && !hasLoads)
+            continue;
+          TileProgramPlan each = plan;
+          each.loadsAhead = loadsAhead;
+          std::string shortage;
+          if (planner.price(each, shortage)) {
+            if (!best || each.seconds < best->seconds)
+              best = each;
+          } else if (each.registers < fewest) {
+            fewest = each.registers;
+            reason = shortage;
+          }
+        }
     }
+  }
   return best;
 }

@@ -14,6 +14,9 @@
 ///   clocks of a step = max(units, instructions, scratchpad, L2)     of all blocks of a multiprocessor (StepModel.h)
 ///   of one subgroup  = its products, then its instructions           which only other subgroups overlap
 ///
+/// A member of the block is a subgroup, or a group of them that issues a unit together. Such a unit reads columns in
+/// the scratchpad, in lines that it knows, and rows in registers or there.
+///
 /// Where rows are *transposed* they are columns of the unit's matrices: s' = k q'. Then a sum may have the layout of an
 /// operand where s = q k' has not.
 ///
@@ -29,10 +32,11 @@
 namespace tilewright {
 
 struct TileProgramPlan {
-  const MatrixUnit *unit = nullptr;
+  const MatrixUnit *unit = nullptr;                      // rows come from registers, if any do
+  const MatrixUnit *ofMoving = nullptr;                  // .. from the scratchpad: those that differ between steps
   bool transposed = false;                               // rows are columns of the unit's matrices
-  int64_t subgroups = 1;                                 // of a block
-  int64_t unitRows = 1;                                  // units of a subgroup along the rows
+  int64_t subgroups = 1;                                 // members of a block
+  int64_t unitRows = 1;                                  // units of a member along the rows
   int64_t stages = 2;                                    // of the buffers that steps fill
   llvm::MapVector<mlir::Operation *, StagedTile> staged; // of each contraction whose columns come from global memory
   llvm::MapVector<mlir::Operation *, StagedTile> stagedRows; // .. whose rows differ between steps
@@ -40,6 +44,10 @@ struct TileProgramPlan {
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1;
   double stepClocks = 0, seconds = 0;
 
+  /// The unit of a contraction by whether its rows differ between steps.
+  const MatrixUnit &unitFor(bool rowsMove) const { return rowsMove && ofMoving ? *ofMoving : *unit; }
+  /// Subgroups of all members.
+  int64_t allSubgroups() const { return subgroups * unit->scopeCount; }
   /// Rows and columns of one fragment, as the program counts them.
   int64_t rowsOfUnit() const { return transposed ? unit->n : unit->m; }
   int64_t columnsOfUnit() const { return transposed ? unit->m : unit->n; }
@@ -85,6 +93,11 @@ struct TileProgramPlan {
 Contraction oriented(const TileStatement &statement, bool transposed);
 /// The layout of what a row of a fragment of `layout` has once.
 Layout layoutOfRows(const Layout &layout, bool transposed);
+
+/// Whether a group of subgroups issues `unit` on columns in the scratchpad and rows in registers or there, so that
+/// lanes can fill the one and await the other.
+bool computesInGroups(const MatrixUnit &unit, const Contraction &contraction, const LaneHierarchy &hierarchy,
+                      const NumericFreedom &freedom);
 
 /// Whether a unit of the chip computes all contractions of the program, whatever its tiles are.
 bool hasUnit(const TileProgram &program, const TargetDescription &chip, const LaneHierarchy &hierarchy,

@@ -20,7 +20,7 @@ using namespace tilewright;
 void StagedBuffer::allocate(OpBuilder &builder, Location loc, int64_t stages, StringRef memory) {
   SmallVector<int64_t> shape{stages, tile.kInner ? free : depth, tile.kInner ? depth : free};
   if (inBlocks())
-    shape = {stages, free / tile.line, depth, tile.line};
+    shape = {stages, blocks(), tile.kInner ? free : depth, tile.line};
   auto type = MemRefType::get(shape, operand.element, AffineMap(), builder.getStringAttr(memory));
   tile::ArrangementAttr arrangement;
   if (tile.swizzleBits || tile.padding)
@@ -33,11 +33,13 @@ Value StagedBuffer::copy(IterationSpace &space, StagedPlace at, int64_t block) c
   OpBuilder &builder = space.builder;
   AffineExpr zero = builder.getAffineConstantExpr(0), first = builder.getAffineDimExpr(0),
              second = builder.getAffineDimExpr(1);
-  int64_t width = free;
+  int64_t width = free, length = depth;
   SmallVector<AffineExpr> place{at.stage, zero, zero}, into{zero, first, second};
   if (inBlocks()) {
-    at.free = at.free + block * tile.line;
-    width = tile.line;
+    (tile.kInner ? at.k : at.free) = (tile.kInner ? at.k : at.free) + block * tile.line;
+    if (AffineExpr &inner = tile.kInner ? at.kLeft : at.freeLeft)
+      inner = inner - block * tile.line;
+    (tile.kInner ? length : width) = tile.line;
     place.insert(place.begin() + 1, builder.getAffineConstantExpr(block));
     into.insert(into.begin(), zero);
   }
@@ -53,7 +55,7 @@ Value StagedBuffer::copy(IterationSpace &space, StagedPlace at, int64_t block) c
   SmallVector<int64_t> shape(2);
   SmallVector<AffineExpr> left(2);
   shape[freePlace] = width;
-  shape[kPlace] = depth;
+  shape[kPlace] = length;
   left[freePlace] = at.freeLeft ? at.freeLeft : space.extent(freeDim) - at.free;
   left[kPlace] = at.kLeft ? at.kLeft : space.extent(kDim) - at.k;
   AffineMap validMap;
@@ -97,7 +99,7 @@ Value StagedBuffer::load(IterationSpace &space, tile::FragmentType type, AffineE
   bool straight = isA == tile.kInner; // rows of the fragment are rows of the buffer
   SmallVector<AffineExpr> from{zero, straight ? first : second, straight ? second : first};
   if (inBlocks()) {
-    place = {stage, row.floorDiv(tile.line), k, zero};
+    place = {stage, place[2].floorDiv(tile.line), place[1], tile.kInner ? k % tile.line : zero};
     AffineExpr inner = from[2];
     from = {zero, inner.floorDiv(tile.line), from[1], inner % tile.line};
   }

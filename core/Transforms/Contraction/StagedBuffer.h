@@ -22,9 +22,9 @@ namespace tilewright {
 
 /// Where one copy stands.
 struct StagedPlace {
-  mlir::AffineExpr free, k, stage;      // position of the free dimension and of the sum; stage that is filled
-  bool freeEnds = false, kEnds = false; // the copy lies inside along it
-  bool wholeVectors = false;            // vectors at the end may go over the end of a row, into the next one
+  mlir::AffineExpr free, k, stage;            // position of the free dimension and of the sum; stage that is filled
+  bool freeEnds = false, kEnds = false;       // the copy lies inside along it
+  bool wholeVectors = false;                  // vectors at the end may go over the end of a row, into the next one
   mlir::AffineExpr freeLeft = {}, kLeft = {}; // elements along it that exist; null: those up to the loop's end
 };
 
@@ -39,9 +39,10 @@ public:
   }
 
   void allocate(mlir::OpBuilder &builder, mlir::Location loc, int64_t stages, mlir::StringRef memory);
-  /// The tile lies in blocks of lines along the free dimension; how many there are.
-  bool inBlocks() const { return tile.line && !tile.kInner; }
-  int64_t blocks() const { return inBlocks() ? free / tile.line : 1; }
+  /// The tile lies in blocks of lines, along k where rows of k lie together, else along the free dimension; how many
+  /// there are.
+  bool inBlocks() const { return tile.line && (!tile.kInner || depth > tile.line); }
+  int64_t blocks() const { return inBlocks() ? (tile.kInner ? depth : free) / tile.line : 1; }
   /// The copy of block `block` of one stage, its token.
   mlir::Value copy(IterationSpace &space, StagedPlace place, int64_t block = 0) const;
   /// The fragment from position `row` of the free dimension and `k` on, both inside of the stage.

@@ -550,7 +550,9 @@ bool ChainScheduler::isForUnits(const NestRange &range) {
         std::swap(turned.a, turned.b);
         for (auto [i, unit] : llvm::enumerate(all))
           entry->second[i] = computesOnLanes(unit, *sum, *times.blocks, freedom) ||
-                             computesOnLanes(unit, turned, *times.blocks, freedom);
+                             computesOnLanes(unit, turned, *times.blocks, freedom) ||
+                             computesInGroups(unit, *sum, *times.blocks, freedom) ||
+                             computesInGroups(unit, turned, *times.blocks, freedom);
       }
     common &= entry->second;
   }

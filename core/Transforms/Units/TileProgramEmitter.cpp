@@ -96,13 +96,14 @@ SmallVector<const TileStatement *> TileProgramWriter::contractionsOf(Block &bloc
 
 void TileProgramWriter::contraction(const TileStatement &statement) {
   const bool rowsMove = program.rowsMove(rootOf(statement));
-  Staged &own = stagedOf({&statement}), *ofRows = rowsMove ? &stagedOf({&statement, /*isRows=*/true}) : nullptr;
+  Staged &ofColumns = stagedOf({&statement}), *ofRows = rowsMove ? &stagedOf({&statement, /*isRows=*/true}) : nullptr;
   Fragments rows = rowsMove ? Fragments() : rowsOf(statement);
   Fragments &sums = held[statement.sum->c.memref];
-  const tile::FragmentType type = operandType(p.transposed ? unit.a : unit.b, statement.ofColumns());
-  const tile::FragmentType rowType = operandType(p.transposed ? unit.b : unit.a, statement.ofRows());
+  const MatrixUnit &own = p.unitFor(rowsMove);
+  const tile::FragmentType type = operandType(p.transposed ? own.a : own.b, statement.ofColumns());
+  const tile::FragmentType rowType = operandType(p.transposed ? own.b : own.a, statement.ofRows());
   const int64_t depth = p.depthOf(statement), along = p.unitsOf(statement), together = p.columnsTogether(along);
-  auto name = builder.getStringAttr(unit.name);
+  auto name = builder.getStringAttr(own.name);
   auto stageOf = [&](const Staged &buffer, Place &place) {
     return buffer.stages > 1 ? place.space.define(step) % buffer.stages : constant(0);
   };
@@ -118,8 +119,9 @@ void TileProgramWriter::contraction(const TileStatement &statement) {
       }
     for (int64_t first = 0; first < along; first += together) {
       Place place(*this, statement);
-      Value loaded = own.buffer->load(place.space, together == 1 ? type : tile::JoinOp::typeOf(type, together),
-                                      stageOf(own, place), constant(first * p.columnsOfUnit()), constant(k * unit.k));
+      Value loaded =
+          ofColumns.buffer->load(place.space, together == 1 ? type : tile::JoinOp::typeOf(type, together),
+                                 stageOf(ofColumns, place), constant(first * p.columnsOfUnit()), constant(k * unit.k));
       Fragments others{loaded};
       if (together > 1)
         others = llvm::to_vector_of<Value>(

@@ -373,8 +373,19 @@ TileProgramWriter::Fragments TileProgramWriter::rowsOf(const TileStatement &stat
     return result;
   }
   ArrayRef<Value> sums = held[operand.access.memref];
-  int64_t together = unit.k / p.columnsOfUnit();
+  const int64_t together = unit.k / p.columnsOfUnit(), parts = p.columnsOfUnit() / unit.k;
   TypedAttr zero = builder.getZeroAttr(cast<tile::FragmentType>(sums.front().getType()).getElementType());
+  if (parts > 1) { // the sums of one unit are several operands side by side
+    const int64_t units = llvm::divideCeil(depth, parts), all = int64_t(sums.size()) / p.unitRows;
+    for (int64_t row = 0; row < p.unitRows; ++row)
+      for (int64_t i = 0; i < units; ++i) {
+        Value whole = withoutMissing(statement, statement.k, sums[row * all + i], i, zero);
+        whole = tile::ConvertOp::create(builder, loc, tile::JoinOp::typeOf(type, parts), whole);
+        auto split = tile::SplitOp::create(builder, loc, SmallVector<Type>(parts, type), whole);
+        llvm::append_range(result, split.getParts().take_front(std::min(parts, depth - i * parts)));
+      }
+    return result;
+  }
   for (int64_t row = 0; row < p.unitRows; ++row)
     for (int64_t k = 0; k < depth; ++k) {
       Fragments parts;

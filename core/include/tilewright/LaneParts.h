@@ -237,7 +237,7 @@ public:
                                                    mlir::ValueRange accumulators) const {
     return accumulators;
   }
-  /// Stage 6: the instruction of `unit` on described matrices; `c` is a vector of registers. Null: not such a unit.
+  /// Stage 6: `unit` on described matrices, or on `a` in registers; `c` is a vector of registers. Null: no such unit.
   virtual mlir::Value emitUnit(mlir::OpBuilder &builder, mlir::Location loc, const MatrixUnit &unit, mlir::Value a,
                                bool aKInner, mlir::Value b, bool bKInner, mlir::Value c) const {
     return {};

@@ -14,6 +14,7 @@
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "core/Emulator/FenceCheck.h"
 #include "core/Machine/ModuleTarget.h"
+#include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/LaneOps.h"
 #include "tilewright/MachineGraph.h"
@@ -32,11 +33,8 @@ using namespace tilewright;
 
 /// Whether something of the chip uses a memory that the lanes of a block write, by a way of its own.
 static bool hasFencedEngines(const TargetDescription &chip) {
-  auto readsScratchpad = [](const MatrixUnit &unit) {
-    return unit.scopeCount > 1 &&
-           (unit.a.residence == Residence::Scratchpad || unit.b.residence == Residence::Scratchpad);
-  };
-  return chip.graph().blockMemory() && (tileEngine(chip) || llvm::any_of(chip.units(), readsScratchpad));
+  auto isOfGroup = [](const MatrixUnit &unit) { return unit.scopeCount > 1 && readsScratchpad(unit); };
+  return chip.graph().blockMemory() && (tileEngine(chip) || llvm::any_of(chip.units(), isOfGroup));
 }
 
 namespace {

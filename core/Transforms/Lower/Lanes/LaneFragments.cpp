@@ -89,12 +89,14 @@ Value LaneWriter::laneOfSubgroup() {
 
 LogicalResult LaneWriter::load(tile::LoadOp op) {
   // A matrix that units read in the scratchpad is described where it is multiplied.
-  auto isRead = [&](Operation *user) {
-    auto mma = dyn_cast<tile::MmaOp>(user);
+  auto isRead = [&](OpOperand &use) {
+    auto mma = dyn_cast<tile::MmaOp>(use.getOwner());
     const MatrixUnit *unit = mma ? target.unit(mma.getUnit()) : nullptr;
-    return unit && unit->a.residence == Residence::Scratchpad && mma.getC() != op.getResult();
+    if (!unit || unit->scopeCount == 1 || use.get() == mma.getC())
+      return false;
+    return (use.get() == mma.getA() ? unit->a : unit->b).residence == Residence::Scratchpad;
   };
-  if (ring && llvm::all_of(op->getUsers(), isRead))
+  if (!op->use_empty() && llvm::all_of(op->getUses(), isRead))
     return success();
   if (leavesInParts(op))
     return success();
@@ -251,6 +253,15 @@ LogicalResult LaneWriter::reduce(tile::ReduceOp op) {
   FailureOr<Distribution> distribution = distributionOf(op, op.getInput().getType());
   if (failed(distribution))
     return failure();
+  // Lanes shuffle within a subgroup, of which a group of several has more.
+  const size_t bits = llvm::Log2_64(hierarchy.lanes);
+  if (distribution->bits.size() > bits) {
+    const unsigned along = op.getDimension() == 1 ? 1 : 0;
+    if (llvm::any_of(ArrayRef(distribution->bits).drop_front(bits), [&](const Point &bit) { return bit[along] != 0; }))
+      return op.emitOpError() << "combines elements of several members of level \"" << hierarchy.subgroup
+                              << "\", which lanes do not exchange; go through a scratchpad";
+    distribution->number = laneOfSubgroup();
+  }
   FailureOr<Value> result = emitReduce(context, op, value(op.getInput()), *distribution, values);
   if (failed(result))
     return failure();

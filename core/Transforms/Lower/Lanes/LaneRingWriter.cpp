@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The two roles of a launch with a multi-stage buffer, units that read its stages, and results
-/// that leave through the scratchpad.
+/// The two roles of a launch with a multi-stage buffer, when its units are done, and results that
+/// leave through the scratchpad.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -251,38 +251,6 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
       return op.emitOpError() << "leaves by an engine, which the chip's operations lack";
   }
   return true;
-}
-
-LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
-  SmallVector<Value> operands;
-  auto valueOf = [&](Value old) { return value(old); };
-  for (bool isA : {true, false}) {
-    auto load = (isA ? op.getA() : op.getB()).getDefiningOp<tile::LoadOp>();
-    if (!load || !ring)
-      return op.emitOpError() << "multiplies by unit " << op.getUnit() << ", which reads " << (isA ? "a" : "b")
-                              << " in the scratchpad: it must be a tile.load from a stage of a multi-stage buffer";
-    FailureOr<LaneArray> array = arrayOf(load, load.getMemref());
-    if (failed(array))
-      return failure();
-    auto described = describeOperand(context, load, *array, isA, position->slot, valueOf);
-    if (failed(described))
-      return failure();
-    Value along = arith::ConstantIntOp::create(builder, context.loc, described->second ? 1 : 0, 64);
-    operands.append({described->first, along});
-  }
-  operands.push_back(value(op.getC()));
-  Type result = operands.back().getType();
-  std::string name = ("tilewright.unit." + op.getUnit()).str();
-  if (!module.lookupSymbol(name)) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(module.getBody());
-    func::FuncOp::create(builder, op.getLoc(), name,
-                         builder.getFunctionType(SmallVector<Type>(ValueRange(operands).getTypes()), {result}))
-        .setPrivate();
-  }
-  values.map(op.getResult(),
-             func::CallOp::create(builder, op.getLoc(), name, TypeRange(result), operands).getResult(0));
-  return success();
 }
 
 /// The units of a step form a group; when only that one is under way, the stage before it is free.

@@ -119,7 +119,8 @@ inline constexpr int64_t storeBytes = 8192; // 64 rows of 128 bytes
 mlir::FailureOr<TileCopy> asTile(LaneContext &context, tile::StoreOp op, const LaneArray &array, int64_t line,
                                  llvm::function_ref<mlir::Value(mlir::Value)> value);
 
-/// Where a unit finds the matrix that `load` reads: the descriptor (i64), and whether its lines run along k.
+/// Where a unit finds the matrix that `load` reads: the descriptor (i64), and whether its lines run along k. `slot`:
+/// the stage (i32) in place of the one that the load names; null: that one.
 mlir::FailureOr<std::pair<mlir::Value, bool>> describeOperand(LaneContext &context, tile::LoadOp load,
                                                               const LaneArray &array, bool isA, mlir::Value slot,
                                                               llvm::function_ref<mlir::Value(mlir::Value)> value);

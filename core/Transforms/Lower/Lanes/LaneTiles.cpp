@@ -271,8 +271,10 @@ FailureOr<std::pair<Value, bool>> tilewright::describeOperand(LaneContext &conte
   AffineMap map = load.getMap();
   SmallVector<Value> operands = llvm::map_to_vector(load.getMapOperands(), value);
   int64_t constant = 0;
-  Value offset = arith::MulIOp::create(context.builder, context.loc, slot, context.i32(strides[0] * bytes));
-  for (unsigned d = 1; d < strides.size(); ++d) {
+  Value offset;
+  if (slot)
+    offset = arith::MulIOp::create(context.builder, context.loc, slot, context.i32(strides[0] * bytes));
+  for (unsigned d = slot ? 1 : 0; d < strides.size(); ++d) {
     AffineExpr expr = simplifyAffineExpr(map.getResult(d), map.getNumDims(), map.getNumSymbols());
     if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
       constant += number.getValue() * strides[d] * bytes;
@@ -287,7 +289,7 @@ FailureOr<std::pair<Value, bool>> tilewright::describeOperand(LaneContext &conte
       return refuse("does not begin at a multiple of 16 bytes");
     Value place = context.toI32(expand(context, expr, map, operands));
     place = arith::MulIOp::create(context.builder, context.loc, place, context.i32(strides[d] * bytes));
-    offset = arith::AddIOp::create(context.builder, context.loc, offset, place);
+    offset = offset ? arith::AddIOp::create(context.builder, context.loc, offset, place).getResult() : place;
   }
   if (constant % 16)
     return refuse("does not begin at a multiple of 16 bytes");

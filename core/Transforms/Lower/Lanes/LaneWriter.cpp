@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Lower/Lanes/LaneWriter.h"
+#include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Host/LaunchArrays.h"
 #include "core/Transforms/Lower/Vectors/TileRegionLowering.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -82,8 +83,10 @@ LogicalResult LaneWriter::lower(Block &block) {
         (around == hierarchy.grid || around == hierarchy.cluster) &&
         (hierarchy.cluster.empty() || levelOf(&op) != hierarchy.cluster))
       return split(&op);
+    if (awaitsUnits(op))
+      finishUnits();
     if (barriers.needs(&op))
-      context.ops.barrier(builder, context.loc);
+      barrier();
     if (op.hasAttr(arrivedAttr))
       context.ops.awaitFragments(builder, context.loc);
     if (op.hasAttr(behindLoadsAttr))
@@ -91,9 +94,10 @@ LogicalResult LaneWriter::lower(Block &block) {
     if (failed(lower(op)))
       return failure();
     if (barriers.needsBehind(&op))
-      context.ops.barrier(builder, context.loc);
+      barrier();
     context.loc = before;
   }
+  finishUnits();
   return success();
 }
 
@@ -141,7 +145,7 @@ LogicalResult LaneWriter::lower(Operation &op) {
   if (auto each = dyn_cast<tile::MapOp>(op))
     return map(each);
   if (auto each = dyn_cast<tile::MmaOp>(op)) {
-    if (const MatrixUnit *unit = target.unit(each.getUnit()); unit && unit->a.residence == Residence::Scratchpad)
+    if (const MatrixUnit *unit = target.unit(each.getUnit()); unit && readsScratchpad(*unit))
       return groupUnit(each, *unit);
     FailureOr<Value> result =
         callUnit(builder, each, target, module, value(each.getA()), value(each.getB()), value(each.getC()));

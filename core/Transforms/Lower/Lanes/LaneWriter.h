@@ -7,7 +7,8 @@
 ///
 /// \file
 /// Walks the body of a launch once and writes what one lane does; multi-stage buffers twice,
-/// for the lanes that copy and for the others (LaneRingWriter.cpp).
+/// for the lanes that copy and for the others (LaneRingWriter.cpp). Units that work beside the
+/// lanes are in LaneUnits.cpp.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -74,6 +75,9 @@ private:
   mlir::Value describedBy(const TileMap &map, mlir::Location loc);
   mlir::FailureOr<bool> storeTiles(tile::StoreOp op, const LaneArray &array, const Distribution &distribution);
   mlir::LogicalResult groupUnit(tile::MmaOp op, const MatrixUnit &unit);
+  bool awaitsUnits(mlir::Operation &op) const;
+  void finishUnits();
+  void barrier();
   void endStep(mlir::scf::ForOp op, llvm::SmallVectorImpl<mlir::Value> &yielded, mlir::Value iv);
 
   mlir::Value value(mlir::Value old) { return values.lookupOrDefault(old); }
@@ -122,6 +126,7 @@ private:
   int64_t sharedUsed = 0;
   std::optional<LaneRing> ring;
   std::optional<RingPosition> position;
+  llvm::SmallVector<mlir::Value> running; // results of units under way, as the program has them; none in a ring
   Role role = Role::All;
   llvm::SmallVector<TileMap> maps;
 };

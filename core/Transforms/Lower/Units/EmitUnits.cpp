@@ -13,6 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Machine/UnitOperands.h"
 #include "core/Transforms/Lower/Units/RecordEmission.h"
 #include "core/Transforms/Lower/Units/UnitRegisters.h"
 #include "core/Transforms/Passes.h"
@@ -67,7 +68,8 @@ static void setAttributes(LLVM::LLVMFuncOp function, ArrayRef<State> states) {
     }
 }
 
-/// A unit on described matrices (descriptor and whether lines run along k, for A and B, then C): the target's own op.
+/// A unit on described matrices (descriptor and whether lines run along k, for A and B, then C; registers for an A that
+/// lies there): the target's own op.
 static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit) {
   auto ops = laneOpsOf(call);
   if (!ops)
@@ -75,11 +77,16 @@ static FailureOr<Value> emitDescribed(LLVM::CallOp call, const MatrixUnit &unit)
   auto isOne = [&](unsigned i) { return matchPattern(call.getArgOperands()[i], m_One()); };
   OpBuilder builder(call);
   auto operands = call.getArgOperands();
+  const bool describesA = unit.a.residence == Residence::Scratchpad;
+  const unsigned b = describesA ? 2 : 1;
   Value result;
-  if (operands.size() == 5)
-    result = (*ops)->emitUnit(builder, call.getLoc(), unit, operands[0], isOne(1), operands[2], isOne(3), operands[4]);
+  if (operands.size() == b + 3)
+    result = (*ops)->emitUnit(builder, call.getLoc(), unit, operands[0], !describesA || isOne(1), operands[b],
+                              isOne(b + 1), operands[b + 2]);
   if (!result)
-    return call.emitError() << "unit " << unit.name << " cannot be emitted: expected descriptors of A and B, each with "
+    return call.emitError() << "unit " << unit.name << " cannot be emitted: expected "
+                            << (describesA ? "descriptors of A and B, each with "
+                                           : "registers of A, the descriptor of B with ")
                             << "its order, C, and an operation of the target for it";
   return result;
 }
@@ -103,7 +110,7 @@ struct EmitUnits : tilewright::impl::EmitUnitsBase<EmitUnits> {
       if (!unit)
         return call.emitError() << "chip " << chip << " has no unit \"" << name << "\"";
       setAttributes(call->getParentOfType<LLVM::LLVMFuncOp>(), unit->states);
-      if (unit->a.residence == Residence::Scratchpad)
+      if (readsScratchpad(*unit))
         return emitDescribed(call, *unit);
       UnitEmitter emitter(call, name, functions);
       return emitUnit(emitter, *unit);

@@ -1,0 +1,95 @@
+//===- LaneUnits.cpp - Units that read the scratchpad themselves ----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Such a unit goes on beside the lanes of its group. Where a role of the
+/// block fills its stages, the multi-stage buffer says when it is done (LaneRingWriter.cpp);
+/// else its results are awaited before their first use:
+///
+///   %c = tile.mma %a, %b, %c     fence; unit
+///   %d = tile.mma %a, %e, %d     unit
+///   tile.map %c                  commit; wait; ..
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Lower/Lanes/LaneWriter.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+/// All lanes of the block meet, and units and engines see what they wrote.
+void LaneWriter::barrier() {
+  if (shape.groupLanes && !ring)
+    context.ops.fenceEngines(builder, context.loc);
+  context.ops.barrier(builder, context.loc);
+}
+
+/// Whether `op` must come after the units that are under way.
+bool LaneWriter::awaitsUnits(Operation &op) const {
+  if (running.empty())
+    return false;
+  auto isRunning = [&](Value value) { return llvm::is_contained(running, value); };
+  if (auto mma = dyn_cast<tile::MmaOp>(op))
+    return barriers.needs(&op) || isRunning(mma.getA()) || isRunning(mma.getB());
+  return barriers.needs(&op) || llvm::any_of(op.getOperands(), isRunning) ||
+         !(isa<tile::LoadOp>(op) || isMemoryEffectFree(&op));
+}
+
+/// Awaits the units that are under way, and takes their results.
+void LaneWriter::finishUnits() {
+  if (running.empty())
+    return;
+  context.ops.commitUnits(builder, context.loc);
+  SmallVector<Value> results = context.ops.waitUnits(builder, context.loc, 0, valuesOf(running));
+  for (auto [old, result] : llvm::zip(running, results))
+    values.map(old, result);
+  running.clear();
+}
+
+LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
+  SmallVector<Value> operands;
+  auto valueOf = [&](Value old) { return value(old); };
+  if (!ring && running.empty())
+    context.ops.beginUnits(builder, context.loc);
+  for (bool isA : {true, false}) {
+    if ((isA ? unit.a : unit.b).residence != Residence::Scratchpad) {
+      operands.push_back(value(isA ? op.getA() : op.getB()));
+      continue;
+    }
+    auto load = (isA ? op.getA() : op.getB()).getDefiningOp<tile::LoadOp>();
+    if (!load || unit.completion != Completion::WaitGroup)
+      return op.emitOpError()
+             << "multiplies by unit " << op.getUnit() << ", which reads " << (isA ? "a" : "b")
+             << " in the scratchpad: it must be a tile.load from there, and the unit be awaited by groups";
+    FailureOr<LaneArray> array = arrayOf(load, load.getMemref());
+    if (failed(array))
+      return failure();
+    auto described = describeOperand(context, load, *array, isA, position ? position->slot : Value(), valueOf);
+    if (failed(described))
+      return failure();
+    Value along = arith::ConstantIntOp::create(builder, context.loc, described->second ? 1 : 0, 64);
+    operands.append({described->first, along});
+  }
+  operands.push_back(value(op.getC()));
+  Type result = operands.back().getType();
+  std::string name = ("tilewright.unit." + op.getUnit()).str();
+  if (!module.lookupSymbol(name)) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    func::FuncOp::create(builder, op.getLoc(), name,
+                         builder.getFunctionType(SmallVector<Type>(ValueRange(operands).getTypes()), {result}))
+        .setPrivate();
+  }
+  values.map(op.getResult(),
+             func::CallOp::create(builder, op.getLoc(), name, TypeRange(result), operands).getResult(0));
+  if (ring)
+    return success();
+  llvm::erase(running, op.getC());
+  running.push_back(op.getResult());
+  return success();
+}
