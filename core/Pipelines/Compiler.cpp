@@ -18,6 +18,7 @@
 #include "core/Pipelines/Guard.h"
 #include "core/Pipelines/LargeLiterals.h"
 #include "core/Pipelines/PassObserver.h"
+#include "core/Pipelines/ProgramGlobals.h"
 #include "core/Transforms/Passes.h"
 #include "tilewright/Cores.h"
 #include "tilewright/MachineGraph.h"
@@ -32,6 +33,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -66,6 +68,24 @@ OwningOpRef<ModuleOp> tilewright::parseProgram(llvm::StringRef path, llvm::Sourc
   return parseProgram(std::move(*buffer), sources, context);
 }
 
+/// Says of an operation of another dialect what would be right, where MLIR's parser lists the dialects that it has
+/// read.
+static LogicalResult explainUnknown(Diagnostic &diagnostic) {
+  const std::string message = diagnostic.str();
+  static const llvm::Regex custom("^Dialect `[^']*' not found for custom op '([^']*)'");
+  SmallVector<llvm::StringRef> parts;
+  if (!custom.match(message, &parts))
+    return failure();
+  const std::string name = parts[1].str();
+  InFlightDiagnostic error =
+      emitError(diagnostic.getLocation(), "unsupported operation: '")
+      << name << "'; programs are made of func, linalg, tensor, arith, math, scf and tosa operations, or of "
+      << "affine loops on memrefs: convert operations of other dialects first";
+  if (llvm::StringRef(name).contains("scan"))
+    error << " (a scan is an scf.for that carries the sum)";
+  return success();
+}
+
 /// Parses bytecode, or text without its large literals.
 static OwningOpRef<ModuleOp> parse(std::unique_ptr<llvm::MemoryBuffer> buffer, LargeLiterals &literals,
                                    llvm::SourceMgr &sources, MLIRContext &context) {
@@ -82,8 +102,12 @@ static OwningOpRef<ModuleOp> parse(std::unique_ptr<llvm::MemoryBuffer> buffer, L
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   // Resources of bytecode stay where they are: the caller keeps `sources`.
   std::shared_ptr<llvm::SourceMgr> kept(&sources, [](llvm::SourceMgr *) {});
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(kept, &context);
-  if (module && failed(literals.bind(*module)))
+  OwningOpRef<ModuleOp> module;
+  {
+    ScopedDiagnosticHandler handler(&context, explainUnknown);
+    module = parseSourceFile<ModuleOp>(kept, &context);
+  }
+  if (module && (failed(literals.bind(*module)) || failed(inlineProgramGlobals(*module))))
     return {};
   if (module && module->getBody()->empty()) {
     fileError(context, path) << "has no function; expected at least one public func.func";

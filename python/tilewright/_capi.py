@@ -7,9 +7,10 @@ import ctypes
 import dataclasses
 import functools
 import json
+import os
 import threading
 import weakref
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, BinaryIO, Callable, Mapping, Optional, Sequence
 
 from . import _sdk
 from .errors import CallError, CompileError, CompilerCrash, Diagnostic, OptionError
@@ -32,6 +33,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "twc_options_set": (ctypes.c_int, (_pointer, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_pointer))),
     "twc_compile": (ctypes.c_int, (_pointer, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(_pointer))),
     "twc_result_artifact": (_pointer, (_pointer, ctypes.POINTER(ctypes.c_size_t))),
+    "twc_result_write": (ctypes.c_int, (_pointer, ctypes.c_int)),
     "twc_result_signatures": (ctypes.c_char_p, (_pointer,)),
     "twc_result_header": (ctypes.c_char_p, (_pointer,)),
     "twc_result_explanation": (ctypes.c_char_p, (_pointer,)),
@@ -132,23 +134,29 @@ class Compiled:
 
 
 def compile(text: bytes, name: str, options: Mapping[str, Any],
-            keep: Optional[Callable[[memoryview, list[dict]], Any]] = None) -> Compiled:
-    """Compiles; `keep` gets the artifact's memory, which is there for the length of the call, with the signatures, and then the
-    result has no copy of it."""
+            keep: Optional[Callable[[Callable[[BinaryIO], None], list[dict]], Any]] = None) -> Compiled:
+    """Compiles. `keep` gets what writes the artifact to a file, which works for the length of the call, and the signatures; then the
+    result has no copy of the artifact, which may have constants of many megabytes."""
     lib = library()
     with _Options(options) as chosen, _Result() as result:
         result.check(lib.twc_compile(chosen, name.encode(), text, len(text), ctypes.byref(result.address)))
-        size = ctypes.c_size_t()
-        artifact = lib.twc_result_artifact(result.address, ctypes.byref(size))
         signatures = json.loads(lib.twc_result_signatures(result.address))
         contents = b""
-        if artifact and keep is not None:
-            keep(memoryview((ctypes.c_char * size.value).from_address(artifact)).cast("B"), signatures)
-        elif artifact:
-            contents = ctypes.string_at(artifact, size.value)
-        return Compiled(contents, signatures,
-                        _text(lib.twc_result_header(result.address)),
+        if keep is not None:
+            keep(functools.partial(_write, result), signatures)
+        else:
+            size = ctypes.c_size_t()
+            artifact = lib.twc_result_artifact(result.address, ctypes.byref(size))
+            contents = ctypes.string_at(artifact, size.value) if artifact else b""
+        return Compiled(contents, signatures, _text(lib.twc_result_header(result.address)),
                         _text(lib.twc_result_explanation(result.address)), result.diagnostics())
+
+
+def _write(result: _Result, file: BinaryIO) -> None:
+    file.flush()
+    error = library().twc_result_write(result.address, file.fileno())
+    if error:
+        raise OSError(error, os.strerror(error))
 
 
 def describe(target: str, plugins: Sequence[str] = ()) -> str:

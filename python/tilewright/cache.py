@@ -15,7 +15,7 @@ import os
 import pathlib
 import secrets
 import struct
-from typing import Any, Callable, Iterator, Mapping, Optional, Union
+from typing import Any, BinaryIO, Callable, Iterator, Mapping, Optional
 
 from .errors import CacheError
 
@@ -64,27 +64,29 @@ class Cache:
         except (OSError, ValueError):
             return None
 
-    def put(self, name: str, facts: Mapping[str, Any], artifact: Union[bytes, memoryview]) -> pathlib.Path:
-        """Keeps an entry; the file that has it."""
-        text = json.dumps(facts).encode()
-        digest = hashlib.sha256(artifact)
-        digest.update(text)
-        path = self._path(name)
-        write_atomically(path, [artifact, text, _TRAILER.pack(digest.digest(), len(artifact), _MAGIC)],
-                         "set TILEWRIGHT_CACHE_DIR to another directory, or compile with cache=False")
-        return path
+    def put(self, name: str, facts: Mapping[str, Any], write: Callable[[BinaryIO], Any]) -> tuple[pathlib.Path, int]:
+        """Keeps an entry, whose artifact `write` writes; the file that has it, and the bytes of the artifact. It is read for its
+        checksum in pieces, since it may be larger than one likes to hold."""
+        text, path = json.dumps(facts).encode(), self._path(name)
+        hint = "set TILEWRIGHT_CACHE_DIR to another directory, or compile with cache=False"
+        with whole_file(path, lambda why: CacheError(f"cannot write {path}: {why}; {hint}"), folders=True) as file:
+            write(file)
+            file.flush()
+            digest, size = hashlib.sha256(), 0
+            with open(file.name, "rb") as written:
+                while piece := written.read(1 << 20):
+                    digest.update(piece)
+                    size += len(piece)
+            digest.update(text)
+            file.seek(size)
+            file.write(text)
+            file.write(_TRAILER.pack(digest.digest(), size, _MAGIC))
+        return path, size
 
     def clear(self) -> None:
         """Removes all entries."""
         for path in self.directory.glob("[0-9a-f][0-9a-f]/*"):
             path.unlink(missing_ok=True)
-
-
-def write_atomically(path: pathlib.Path, parts: list, hint: str) -> None:
-    """Writes a file completely or not at all; the error says why and what helps."""
-    with whole_file(path, lambda why: CacheError(f"cannot write {path}: {why}; {hint}"), folders=True) as file:
-        for part in parts:
-            file.write(part)
 
 
 @contextlib.contextmanager

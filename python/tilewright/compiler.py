@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, BinaryIO, Callable, Optional, Sequence, Union
 
 from . import _capi, _sdk
 from .artifact import Artifact
@@ -54,9 +54,9 @@ def _shared_worker() -> Worker:
 
 
 def _compile(text: bytes, name: str, options: dict, in_process: bool,
-             keep: Callable[[Union[bytes, memoryview], list[dict]], None]) -> _capi.Compiled:
-    """In this process, or in the worker where the caller or an earlier crash says so. `keep` gets the artifact and the
-    signatures."""
+             keep: Optional[Callable[[Callable[[BinaryIO], Any], list[dict]], None]]) -> _capi.Compiled:
+    """In this process, or in the worker where the caller or an earlier crash says so. `keep` gets what writes the artifact to a
+    file, and the signatures; without it the artifact is in the result."""
     global _crashed
     if in_process and not _crashed:
         try:
@@ -65,7 +65,8 @@ def _compile(text: bytes, name: str, options: dict, in_process: bool,
             _crashed = True
             raise
     compiled = _shared_worker().compile(text, name, options)
-    keep(compiled.artifact, compiled.signatures)
+    if keep is not None:
+        keep(lambda file: file.write(compiled.artifact), compiled.signatures)
     return compiled
 
 
@@ -94,18 +95,22 @@ def build(text: Union[str, bytes], *, target: str = "cpu:host", function: Option
             artifact.signature = Signature(kept["signature"])
             return artifact
 
-    def keep(contents: Union[bytes, memoryview], signatures: list[dict]) -> None:
+    def sign(signatures: list[dict]) -> None:
         if len(signatures) != 1:
             names = ", ".join(one["entry"] for one in signatures)
             raise OptionError(f"{name} has {len(signatures)} public functions ({names}); name one with function=")
-        artifact.signature, artifact.size = Signature(signatures[0]), len(contents)
-        if store is None:
-            artifact.contents = bytes(contents)
-        else:
-            artifact.path = store.put(identity, {"signature": artifact.signature.manifest}, contents)
+        artifact.signature = Signature(signatures[0])
 
-    artifact.diagnostics = _compile(source, name, {**options, "output": kind, "soname": "libtilewright-program.so"},
-                                    in_process, keep).diagnostics
+    def keep(write: Callable[[BinaryIO], Any], signatures: list[dict]) -> None:
+        sign(signatures)
+        artifact.path, artifact.size = store.put(identity, {"signature": artifact.signature.manifest}, write)  # type: ignore[union-attr]
+
+    compiled = _compile(source, name, {**options, "output": kind, "soname": "libtilewright-program.so"}, in_process,
+                        None if store is None else keep)
+    artifact.diagnostics = compiled.diagnostics
+    if store is None:
+        sign(compiled.signatures)
+        artifact.contents, artifact.size = compiled.artifact, len(compiled.artifact)
     return artifact
 
 

@@ -25,6 +25,7 @@ func.func @add(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
 
 #: compile FILE NAME=VALUE ..: options, then what came of it, one line each.
 PROGRAM = r"""
+#define _POSIX_C_SOURCE 200809L
 #include "tilewright/tilewright_compiler.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -114,9 +115,22 @@ int main(int argc, char **argv) {
       printf("thread %d: %s\n", i, (const char *)failure), ++failures;
   }
   twc_status status = twc_compile(options, argv[1], text, length, &result);
+  FILE *written = tmpfile(), *full = fopen("/dev/full", "wb");
+  int error = twc_result_write(result, fileno(written)), refused = twc_result_write(result, fileno(full));
   size_t bytes;
   const void *artifact = twc_result_artifact(result, &bytes);
+  rewind(written);
+  char *again = malloc(bytes + 1);
+  int same = fread(again, 1, bytes + 1, written) == bytes && memcmp(again, artifact ? artifact : again, bytes) == 0;
+  rewind(written);
+  error += twc_result_write(result, fileno(written)); /* the same afterwards */
+  rewind(written);
+  same += fread(again, 1, bytes + 1, written) == bytes && memcmp(again, artifact ? artifact : again, bytes) == 0;
+  free(again);
+  fclose(written);
+  fclose(full);
   print_messages(result);
+  printf("written %d, the same %d, a full disk %d\n", error, same, refused);
   printf("status %d of %s, artifact %s\n", twc_result_status(result), twc_version(), artifact ? "there" : "none");
   printf("signatures %s\n", twc_result_signatures(result));
   printf("header %zu, explanation %zu\n", strlen(twc_result_header(result)), strlen(twc_result_explanation(result)));
@@ -153,6 +167,16 @@ def test_a_library(application):
     assert "status 0 of 0.1.0, artifact there" in text and "begins with ELF" in text
     assert '"entry":"add"' in text and '"shape":[{"size":0}]' in text
     assert "header 0" not in text and "explanation 0" not in text
+
+
+def test_an_artifact_is_written(application):
+    """With a large constant, which lies in the compiler's memory, without one, and without code."""
+    digits = bytes(i * 7 % 251 for i in range(80000)).hex().upper()
+    large = ("func.func @f() -> tensor<20000xi32> {\n" f'  %c = arith.constant dense<"0x{digits}"> : tensor<20000xi32>\n'
+             "  return %c : tensor<20000xi32>\n}\n")
+    for text, options in ((ADD, ()), (large, ()), (large, ("output=o",)), (large, ("output=ll",))):
+        assert "written 0, the same 2, a full disk 28" in application(text, *options)
+    assert "written 0, the same 2, a full disk 0" in application(ADD, "output=none")
 
 
 @pytest.mark.parametrize("target, kind, begin", [

@@ -102,7 +102,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
             "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
             "from tilewright.cache import Cache\n"
             "try:\n"
-            "    Cache(sys.argv[2]).put('ab' * 32, {}, compiled.bytes)\n"
+            "    Cache(sys.argv[2]).put('ab' * 32, {}, lambda file: file.write(compiled.bytes))\n"
             "except tilewright.CacheError as error:\n"
             "    print(error)\n")
     result = subprocess.run([sys.executable, "-c", code, str(pathlib.Path(__file__).parent), str(tmp_path)],

@@ -153,7 +153,7 @@ twc_status twc_compile(const twc_options *options, const char *name, const void 
     result->add(output.takeError());
     return finish(std::move(result), wanted);
   }
-  runJob(*options, name, *result, [&](Job &job) -> llvm::Error {
+  std::unique_ptr<Job> job = runJob(*options, name, *result, [&](Job &job) -> llvm::Error {
     mlir::ModuleOp module = job.read(llvm::StringRef(static_cast<const char *>(text), bytes));
     if (!module)
       return llvm::make_error<Reported>();
@@ -168,9 +168,11 @@ twc_status twc_compile(const twc_options *options, const char *name, const void 
     job.setSignatures(compiled->signatures);
     result->header = std::move(compiled->header);
     if (!output->kind.empty())
-      result->artifact = std::move(compiled->artifact).whole();
+      result->artifact = std::move(compiled->artifact);
     return llvm::Error::success();
   });
+  if (job && result->artifact && !result->artifact->constants.parts.empty())
+    result->program = std::move(job);
   return finish(std::move(result), wanted);
 }
 
@@ -178,10 +180,28 @@ twc_status twc_compile(const twc_options *options, const char *name, const void 
 
 twc_status twc_result_status(const twc_result *result) { return result->status; }
 
-const void *twc_result_artifact(const twc_result *result, size_t *bytes) {
+const void *twc_result_artifact(const twc_result *known, size_t *bytes) {
+  auto *result = const_cast<twc_result *>(known); // it says the same afterwards
+  std::lock_guard lock(*result->joining);
+  if (result->program) {
+    result->artifact = Artifact{std::move(*result->artifact).whole(), 0, {}};
+    result->program.reset();
+  }
   if (bytes)
-    *bytes = result->artifact ? result->artifact->size() : 0;
-  return result->artifact ? result->artifact->data() : nullptr;
+    *bytes = result->artifact ? result->artifact->bytes.size() : 0;
+  return result->artifact ? result->artifact->bytes.data() : nullptr;
+}
+
+int twc_result_write(const twc_result *known, int descriptor) {
+  auto *result = const_cast<twc_result *>(known);
+  std::lock_guard lock(*result->joining);
+  llvm::raw_fd_ostream os(descriptor, /*shouldClose=*/false);
+  if (result->artifact)
+    result->artifact->write(os);
+  os.flush();
+  std::error_code error = os.error();
+  os.clear_error();
+  return error.value();
 }
 
 const char *twc_result_signatures(const twc_result *result) { return result->signatures.c_str(); }

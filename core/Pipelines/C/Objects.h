@@ -20,9 +20,14 @@
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/SourceMgr.h"
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace tilewright {
+struct Job;
+}
 
 struct twc_options {
   std::string target = "cpu:host";
@@ -43,7 +48,10 @@ struct twc_result {
   };
   twc_status status = TWC_OK;
   std::vector<Message> messages;
-  std::optional<std::string> artifact;
+  /// Large constants of the artifact lie in the memory of `program`, until somebody asks for the artifact in one piece.
+  std::optional<tilewright::Artifact> artifact;
+  std::shared_ptr<tilewright::Job> program;
+  std::shared_ptr<std::mutex> joining = std::make_shared<std::mutex>();
   std::string signatures = "[]", header, explanation;
 
   void add(mlir::Diagnostic &diagnostic);
