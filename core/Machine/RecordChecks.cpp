@@ -195,6 +195,27 @@ static int64_t lanesOf(const ChipTable &chip, const MatrixUnit &unit) {
 
 static int64_t bitsOf(const UnitOperand &operand) { return operand.rows * operand.cols * bitWidth(operand.element); }
 
+/// A bank of the name of a memory: `memory` is the file of vectors, and the registers of the bank cover some of its.
+static void checkBank(const Memory *memory, const Memory *file, const MatrixUnit &unit, const char *field,
+                      const OpaqueRegister &registers, Messages &messages) {
+  if (!memory)
+    return;
+  int64_t bytes = registers.rows * registers.rowBytes;
+  std::string what = formatv("unit '{0}': field '{1}' lies in the bank '{2}'", unit.name, field, registers.bank);
+  if (memory != file)
+    messages.push_back(formatv("{0}, which has the name of a memory, but not that of the file of vectors; only from "
+                               "that can a bank take its registers: give the bank another name",
+                               what));
+  else if (registers.granules > file->entries)
+    messages.push_back(formatv("{0}, which takes {1} registers out of the file of its name, but that has {2} entries; "
+                               "make the number of the bank's granules smaller",
+                               what, registers.granules, file->entries));
+  else if (file->entryBytes && bytes % file->entryBytes != 0)
+    messages.push_back(formatv("{0}, whose registers lie in the file of its name, but the {1} bytes of '{2}' are not "
+                               "whole registers of {3} bytes",
+                               what, bytes, registers.name, file->entryBytes));
+}
+
 /// Where the operands of `unit` lie: the memories exist and are of the right kind, and all that lies in one of them, or
 /// in one register file, fits.
 static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messages &messages) {
@@ -220,6 +241,9 @@ static void checkResidences(const ChipTable &chip, const MatrixUnit &unit, Messa
     if (operand->residence == Residence::LaneRegisters) // at least one register each
       add(memoryOfRole(chip, MemoryRole::LaneRegisters), field,
           llvm::alignTo(operand->layout.numElements() * bitWidth(operand->element), 32));
+    if (operand->opaque)
+      checkBank(named(operand->opaque->bank), memoryOfRole(chip, MemoryRole::VectorRegisters), unit, field,
+                *operand->opaque, messages);
     bool scratchpad = operand->residence == Residence::Scratchpad;
     if (!scratchpad && operand->residence != Residence::Accumulator)
       continue;

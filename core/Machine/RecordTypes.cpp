@@ -67,7 +67,7 @@ static void checkValueType(const OpaqueRegister &opaque, StringRef field, MLIRCo
   if (!type) {
     messages.push_back(formatv(
         "the register '{0}' of field '{1}' has the 'valueType' \"{2}\", which is no type; write one of {3} bits "
-        "as LLVM IR does, such as \"<{3} x i1>\" or \"x86_amx\", or as MLIR does, such as \"vector<{3}xi1>\"",
+        "as LLVM IR does, such as \"<{3} x i1>\", or as MLIR does, such as \"vector<{3}xi1>\"",
         opaque.name, field, opaque.valueType, held));
   } else if (int64_t bits = bitsOfType(type); bits != 0 && bits != held) {
     messages.push_back(formatv("the register '{0}' of field '{1}' has the 'valueType' \"{2}\" of {3} bits, but its "

@@ -165,13 +165,13 @@ void Trial::tryRegister(const std::string &field, const UnitOperand &operand) {
   SmallVector<Type> number(numbered ? ArrayRef(value) : ArrayRef<Type>());
   SmallVector<Type> place = number, stored{value, pointer, stride};
   place.append({pointer, stride});
-  auto named = [&](const char *move) -> std::string {
+  auto fieldOf = [&](const char *move) -> std::string {
     return formatv("{0}' of the register '{1}' of field '{2}", move, registers.name, field);
   };
-  attempt(named("zero"), registers.zero, number, numbered ? none : value, moves("zero"));
-  attempt(named("fill"), registers.fill, place, numbered ? none : value, moves("fill." + element));
+  attempt(fieldOf("zero"), registers.zero, number, numbered ? none : value, moves("zero"));
+  attempt(fieldOf("fill"), registers.fill, place, numbered ? none : value, moves("fill." + element));
   bool reads = registers.store.name.empty();
-  attempt(named(reads ? "read" : "store"), reads ? registers.read : registers.store, stored, none,
+  attempt(fieldOf(reads ? "read" : "store"), reads ? registers.read : registers.store, stored, none,
           moves("store." + element));
 }
 

@@ -135,7 +135,8 @@ class State {
 }
 def Stateless : State { let cost = Cycles<0>; let source = Cited<"nothing to enter">; }
 
-/// Registers that alias at the grain of `granules`: tiles of different widths share granules.
+/// Registers that alias at the grain of `granules`: tiles of different widths share granules. A bank of the name of the chip's
+/// file of vectors lies in it: `granules` of its registers can be covered, and plans count both.
 class RegisterBank<string bankName_, int granules_> {
   string bankName = bankName_;
   int granules = granules_;

@@ -31,7 +31,7 @@ def test_functions_run_against_the_model_of_their_unit(tool):
     """Every unit is filled, computed and read by what its records ship, on this machine; programs of all families use them."""
     cases = conformance(tool, "here", "--device", "host", *([] if FULL else ["--filter=unit/*", "--filter=contraction/matmul/*f*/33x47x29/*"]))
     units = [case for name, case in cases.items() if name.startswith("unit/")]
-    assert len(units) == 12 and all(case["status"] == "passed" for case in units)
+    assert len(units) == 15 and all(case["status"] == "passed" for case in units)
 
 
 @pytest.mark.parametrize("chip", ("here", "power10", "calls"))
@@ -62,22 +62,63 @@ def test_instructions_under_the_emulator_of_the_processor(tool, server):
     assert len(run) == 8
 
 
+def product(folder, kind, sums):
+    """A program with one product of 24 x 32 x 40."""
+    path = folder / f"{kind}.mlir"
+    path.write_text(f"""func.func @product(%A: tensor<24x40x{kind}>, %B: tensor<40x32x{kind}>) -> tensor<24x32x{sums}> {{
+  %zero = arith.constant 0.0 : {sums}
+  %empty = tensor.empty() : tensor<24x32x{sums}>
+  %init = linalg.fill ins(%zero : {sums}) outs(%empty : tensor<24x32x{sums}>) -> tensor<24x32x{sums}>
+  %r = linalg.matmul ins(%A, %B : tensor<24x40x{kind}>, tensor<40x32x{kind}>)
+      outs(%init : tensor<24x32x{sums}>) -> tensor<24x32x{sums}>
+  return %r : tensor<24x32x{sums}>
+}}
+""")
+    return path
+
+
+def candidates(tool, folder, chip, kind, sums):
+    """What --explain=json says of the plans of that product."""
+    text = tool("tw-compile", product(folder, kind, sums), f"--load-target={PLUGIN}", f"--target=power:{chip}", "--explain=json",
+                "-o", folder / "product.ll")
+    found = []
+
+    def visit(value):
+        if isinstance(value, dict):
+            found.extend([value] if "vectors" in value and "rows" in value else [])
+            value = list(value.values())
+        for each in value if isinstance(value, list) else ():
+            visit(each)
+
+    visit(json.loads(text))
+    return found
+
+
 def test_programs_use_the_unit(tool, tmp_path):
     """Accumulators stay in registers: set to zero once, no function is called, and results leave by one intrinsic."""
-    source = tmp_path / "product.mlir"
-    source.write_text("""func.func @product(%A: tensor<24x40xf64>, %B: tensor<40x32xf64>) -> tensor<24x32xf64> {
-  %zero = arith.constant 0.0 : f64
-  %empty = tensor.empty() : tensor<24x32xf64>
-  %init = linalg.fill ins(%zero : f64) outs(%empty : tensor<24x32xf64>) -> tensor<24x32xf64>
-  %r = linalg.matmul ins(%A, %B : tensor<24x40xf64>, tensor<40x32xf64>) outs(%init : tensor<24x32xf64>) -> tensor<24x32xf64>
-  return %r : tensor<24x32xf64>
-}
-""")
-    tool("tw-compile", source, f"--load-target={PLUGIN}", "--target=power:power10", "-o", tmp_path / "product.o")
+    tool("tw-compile", product(tmp_path, "f64", "f64"), f"--load-target={PLUGIN}", "--target=power:power10", "-o",
+         tmp_path / "product.o")
     code = subprocess.run(["/usr/lib/llvm-22/bin/llvm-objdump", "-d", "--mcpu=pwr10", tmp_path / "product.o"],
                           capture_output=True, text=True, check=True).stdout
-    assert {"xvf64gerpp", "xxsetaccz", "xxmfacc"} <= set(re.findall(r"\b(xvf64gerpp|xxsetaccz|xxmfacc|update_f64)\b", code))
-    assert "update_f64" not in code
+    assert all(instruction in code for instruction in ("xvf64gerpp", "xxsetaccz", "xxmfacc")) and "update_f64" not in code
+
+
+def test_accumulators_share_the_file_of_vectors(tool, tmp_path):
+    """An accumulator covers four registers of the file: plans count them beside those of the operands."""
+    def registers(chip):
+        plans = candidates(tool, tmp_path, chip, "f32", "f32")
+        assert len(plans) > 4 and all(plan["unit"] == "power.xvf32gerpp" for plan in plans)
+        assert max(plan["rows"] * plan["vectors"] for plan in plans) <= 8
+        return max(4 * plan["rows"] * plan["vectors"] + plan["vectors"] + 1 for plan in plans)
+
+    assert registers("narrow") <= 36 < registers("power10") <= 64
+
+
+def test_registers_that_move_whole_rows_are_packed(tool, tmp_path):
+    """The register of A holds four rows of two elements side by side, as no row-major array does."""
+    plans = [plan for plan in candidates(tool, tmp_path, "here", "f16", "f32") if plan["unit"] == "power.outer_factors"]
+    assert plans and all(plan["pack_scalars"] for plan in plans)
+    tool("tw-run", product(tmp_path, "f16", "f32"), f"--load-target={PLUGIN}", "--target=power:here", "--verify")
 
 
 def test_records_and_functions_are_short():

@@ -13,6 +13,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Schedules/ContractionPlanner.h"
+#include "tilewright/MachineGraph.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -188,6 +189,11 @@ bool Planner::fitBlock(ContractionPlan &p) {
   }
   auto whole = [&](const Access &access, const UnitOperand &operand, unsigned freeDim, int64_t extent, int64_t freeStep,
                    bool freeIsColumn) {
+    // Registers that move by whole rows: what lies side by side in one does so in the array.
+    int64_t contiguous = unit.k == 1 ? freeStep : unit.k;
+    if (operand.opaque && operand.opaque->rowBytes * 8 > contiguous * bitWidth(operand.element) &&
+        operand.rows * operand.cols > contiguous)
+      return false;
     bool inOrder = unit.k == 1 ? strideOf(access, freeDim) == 1
                                : interleaveOf(operand, freeIsColumn) == unit.k && strideOf(access, p.kDim) == 1;
     bool wholeLast = splitDim != freeDim || lastPiece % freeStep == 0;
@@ -200,25 +206,39 @@ bool Planner::fitBlock(ContractionPlan &p) {
 }
 
 /// Whether a register tile leaves room for a column of B's fragments and one of A's, each in the registers that its
-/// record names.
+/// record names. A bank of the name of the file of vectors lies in it: its registers cover some of the file's.
 bool Planner::fitsRegisters(const MatrixUnit &unit, int64_t rows, int64_t vectors) const {
+  const Memory *file = target.graph().vectorRegisters();
+  auto bankOf = [](const UnitOperand &operand) {
+    return operand.opaque ? StringRef(operand.opaque->bank) : StringRef();
+  };
+  auto liesInFile = [&](const UnitOperand &operand) {
+    return !operand.opaque || (file && file->name == operand.opaque->bank);
+  };
+  // Registers of the file that one fragment takes.
+  auto each = [&](const UnitOperand &operand) -> int64_t {
+    int64_t bytes = operand.opaque ? operand.opaque->rows * operand.opaque->rowBytes
+                                   : llvm::divideCeil(operand.layout.numElements() * bitWidth(operand.element), 8);
+    return std::max<int64_t>(llvm::divideCeil(bytes, std::max<int64_t>(machine.registerBytes, 1)), 1);
+  };
   struct Use {
     const UnitOperand *operand;
     int64_t count;
   };
   Use uses[] = {{&unit.c, rows * vectors}, {&unit.b, vectors}, {&unit.a, 1}};
-  auto fileOf = [](const UnitOperand &operand) {
-    return operand.opaque ? StringRef(operand.opaque->bank) : StringRef();
-  };
-  return llvm::all_of(uses, [&](const Use &use) {
-    int64_t have = machine.registers, need = 0;
-    if (const OpaqueRegister *opaque = use.operand->opaque.get())
-      have = opaque->masks.empty() ? opaque->granules : opaque->masks.size();
-    for (const Use &other : uses)
-      if (fileOf(*other.operand) == fileOf(*use.operand))
-        need += other.count;
-    return need <= have;
-  });
+  int64_t inFile = 0;
+  for (const Use &use : uses)
+    inFile += liesInFile(*use.operand) ? use.count * each(*use.operand) : 0;
+  return inFile <= machine.registers && llvm::all_of(uses, [&](const Use &use) {
+           const OpaqueRegister *opaque = use.operand->opaque.get();
+           if (!opaque)
+             return true;
+           int64_t need = 0, have = opaque->masks.empty() ? opaque->granules : opaque->masks.size();
+           for (const Use &other : uses)
+             if (bankOf(*other.operand) == bankOf(*use.operand))
+               need += other.count * (liesInFile(*use.operand) && opaque->masks.empty() ? each(*other.operand) : 1);
+           return need <= have;
+         });
 }
 
 /// The cheapest narrower unit of the same kind that holds the lanes of a partial last vector.

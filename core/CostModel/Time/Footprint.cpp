@@ -79,8 +79,10 @@ json::Object tilewright::traffic(const Contraction &c, const ContractionPlan &pl
       footprints.push_back(json::Object{{"memory", memory->name}, {"what", what}, {"bytes", bytes}});
   };
   auto whole = [](double value) { return static_cast<int64_t>(value); };
-  if (!plan.unit->c.opaque) // tile registers are no part of the register file
-    add(registerFile(chip), formatv("{0} x {1} sums and a step's operands", whole(rows), whole(columns)),
+  // Registers of a bank are no part of the file of vectors, unless it has that file's name.
+  const Memory *file = registerFile(chip);
+  if (const OpaqueRegister *sums = plan.unit->c.opaque.get(); !sums || (file && file->name == sums->bank))
+    add(file, formatv("{0} x {1} sums and a step's operands", whole(rows), whole(columns)),
         rows * columns * sumBytes + columns * step * vectorBytes + step * scalarBytes);
   // Each larger tile lies in the nearest cache that holds it; of several in one cache the largest is named.
   double panel = k * columns * vectorBytes, held = 0;

@@ -54,7 +54,7 @@ def targets : Outer<"target(\"acme.sums\", 4)">;
 #ifdef NOTYPE
 def faulty : Outer<"vector<512xbit>">;
 #endif
-// NOTYPE: type-errors.td:[[@LINE-2]]:5: error: unit 'faulty': the register 'anonymous_{{[0-9]+}}' of field 'c' has the 'valueType' "vector<512xbit>", which is no type; write one of 512 bits as LLVM IR does, such as "<512 x i1>" or "x86_amx", or as MLIR does, such as "vector<512xi1>"
+// NOTYPE: type-errors.td:[[@LINE-2]]:5: error: unit 'faulty': the register 'anonymous_{{[0-9]+}}' of field 'c' has the 'valueType' "vector<512xbit>", which is no type; write one of 512 bits as LLVM IR does, such as "<512 x i1>", or as MLIR does, such as "vector<512xi1>"
 
 #ifdef FEWBITS
 def faulty : Outer<"<256 x i1>">;

@@ -1,7 +1,8 @@
 // Rank-k updates of a 4 x 4 accumulator (4 x 2 of f64).
 include "dialects/Chip/MatrixUnit.td"
 
-def SumBank : RegisterBank<"accumulators", 8>;
+// Eight accumulators, each over four registers of the lower half of the file.
+def SumBank : RegisterBank<"vector", 32>;
 // Words of registers are numbered from the most significant one on, elements of vectors from the least: the first row is the
 // last register. The intrinsic that takes an accumulator apart knows this, the one that makes it does not.
 def Accumulator : OpaqueRegister<SumBank, [], /*rows*/ 4, /*bytes a row*/ 16> {
@@ -76,6 +77,17 @@ def RowsWide : OpaqueRegister<SumBank, [], 4, 16> {
 }
 def outer_bf16 : Update<4, 1, bf16, bf16, f32, RowsWide, "i16"> {
   let emit = IrFunction<"rows.ll", "update_bf16", ["C", "A", "B"]>;
+}
+// A is a register of its own, which holds four rows side by side: no array has them so, and A is packed.
+def FactorBank : RegisterBank<"factors", 4>;
+def Factors : OpaqueRegister<FactorBank, [], 1, 16> {
+  let valueType = "<8 x i16>";
+  let zero = IrFunction<"rows.ll", "zero_factors", []>;
+  let fill = IrFunction<"rows.ll", "fill_factors", ["Vec"]>;
+}
+def outer_factors : Update<4, 2, f16, f16, f32, RowsWide, "i16"> {
+  let a = Operand<f16, Factors>;
+  let emit = IrFunction<"rows.ll", "update_factors", ["C", "A", "B"]>;
 }
 // The same by a function of a library.
 def called_bf16 : Update<4, 2, bf16, bf16, f32, RowsF32, "i16"> {

@@ -80,5 +80,28 @@ define <16 x float> @update_bf16(<16 x float> %c, <4 x i16> %a, <4 x i16> %b) {
   %d = call <16 x float> @llvm.fma.v16f32(<16 x float> %ra, <16 x float> %rb, <16 x float> %c)
   ret <16 x float> %d
 }
+; A register of f16 as integers; two products a sum.
+define <8 x i16> @zero_factors() {
+  ret <8 x i16> zeroinitializer
+}
+define <8 x i16> @fill_factors(<8 x i16> %v) {
+  ret <8 x i16> %v
+}
+define <16 x float> @update_factors(<16 x float> %c, <8 x i16> %a, <8 x half> %b) {
+  %h = bitcast <8 x i16> %a to <8 x half>
+  %fa = fpext <8 x half> %h to <8 x float>
+  %fb = fpext <8 x half> %b to <8 x float>
+  %a0 = shufflevector <8 x float> %fa, <8 x float> poison, <16 x i32> <i32 0, i32 0, i32 0, i32 0, i32 2, i32 2, i32 2, i32 2,
+    i32 4, i32 4, i32 4, i32 4, i32 6, i32 6, i32 6, i32 6>
+  %b0 = shufflevector <8 x float> %fb, <8 x float> poison, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 0, i32 2, i32 4, i32 6,
+    i32 0, i32 2, i32 4, i32 6, i32 0, i32 2, i32 4, i32 6>
+  %d = call <16 x float> @llvm.fma.v16f32(<16 x float> %a0, <16 x float> %b0, <16 x float> %c)
+  %a1 = shufflevector <8 x float> %fa, <8 x float> poison, <16 x i32> <i32 1, i32 1, i32 1, i32 1, i32 3, i32 3, i32 3, i32 3,
+    i32 5, i32 5, i32 5, i32 5, i32 7, i32 7, i32 7, i32 7>
+  %b1 = shufflevector <8 x float> %fb, <8 x float> poison, <16 x i32> <i32 1, i32 3, i32 5, i32 7, i32 1, i32 3, i32 5, i32 7,
+    i32 1, i32 3, i32 5, i32 7, i32 1, i32 3, i32 5, i32 7>
+  %e = call <16 x float> @llvm.fma.v16f32(<16 x float> %a1, <16 x float> %b1, <16 x float> %d)
+  ret <16 x float> %e
+}
 declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
 declare <4 x float> @llvm.fma.v4f32(<4 x float>, <4 x float>, <4 x float>)
