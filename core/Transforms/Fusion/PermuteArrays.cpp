@@ -170,12 +170,16 @@ std::optional<Order> ArrayOrders::wantedOrder(Value array) const {
 /// other element alone, such as a phase of a transposed convolution, would have vectors of no neighbours.
 bool ArrayOrders::keepsRows(Value array, const Order &order) const {
   auto type = cast<MemRefType>(array.getType());
-  const auto *innermost =
-      llvm::find_if(llvm::reverse(order), [&](unsigned dim) { return type.getDimSize(dim) != 1; }).base() - 1;
+  auto longDims = llvm::make_filter_range(order, [&](unsigned dim) { return type.getDimSize(dim) != 1; });
+  if (longDims.empty())
+    return true;
+  unsigned innermost = 0;
+  for (unsigned dim : longDims)
+    innermost = dim;
   return llvm::none_of(nests, [&](const auto &each) {
     return !isElementwise(each.second) &&
            llvm::any_of(llvm::concat<const Access>(each.second.loads, each.second.stores), [&](const Access &access) {
-             return access.memref == array && access.map.getResult(*innermost).isSymbolicOrConstant();
+             return access.memref == array && access.map.getResult(innermost).isSymbolicOrConstant();
            });
   });
 }
