@@ -27,8 +27,14 @@ using llvm::formatv;
 
 using Messages = std::vector<std::string>;
 
+/// What is said of an IrFunction where only one instruction can stand.
+static constexpr const char *noFunctionHere =
+    "is an IrFunction, which units, the moves of their registers and states take; name an ExternalCall or an op";
+
 void tilewright::checkEngine(const CopyEngine &engine, Messages &messages) {
   auto add = [&](const std::string &what) { messages.push_back(formatv("copy engine '{0}': {1}", engine.name, what)); };
+  if (shippedText(engine.emit))
+    add(formatv("field 'emit' {0}", noFunctionHere));
   if (engine.alignBytes < 1 || !llvm::isPowerOf2_64(engine.alignBytes))
     add(formatv("field 'alignBytes' is {0}; it must be a power of two, 1 for any address", engine.alignBytes));
   else if (engine.burstBytes > 0 && engine.burstBytes % engine.alignBytes != 0)
@@ -87,6 +93,10 @@ void tilewright::checkLaneInstructions(const ChipTable &chip, Messages &messages
       add("is nothing that a lane does by a record; the words are " + llvm::join(words, ", "));
       continue;
     }
+    if (shippedText(instruction.emit)) {
+      add(noFunctionHere);
+      continue;
+    }
     if (!seen.insert(instruction.does).second)
       add("stands twice");
     if (instruction.emit.name.empty())
@@ -118,6 +128,8 @@ void tilewright::checkVectorOp(const VectorOp &op, Messages &messages) {
   auto add = [&](const std::string &what) {
     messages.push_back(formatv("vector operation '{0}': {1}", op.name, what));
   };
+  if (shippedText(op.emit))
+    add(formatv("field 'emit' {0}", noFunctionHere));
   // The kinds that UseVectorOps knows: another would be a record without a use.
   if (op.kind != "requantize")
     add(formatv(

@@ -22,6 +22,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <array>
 
 using namespace tilewright;
 using llvm::formatv;
@@ -169,6 +170,12 @@ Messages tilewright::checkUnit(const MatrixUnit &unit) {
         formatv("field 'stationary' is '{0}', but field 'load' does not say how many clocks it takes to load "
                 "that operand; give it, or leave 'stationary' out",
                 std::string(1, unit.stationary)));
+  bool inMemory = llvm::any_of(std::array{&unit.a, &unit.b, &unit.c}, [](const UnitOperand *operand) {
+    return operand->residence == Residence::Scratchpad || operand->residence == Residence::Accumulator;
+  });
+  if (shippedText(unit.emit) && inMemory)
+    messages.push_back("field 'emit' is an IrFunction, but operands lie in a memory: such a unit is a command of the "
+                       "core; name an ExternalCall, or an op of the target");
   if (unit.emit.kind == EmissionKind::ExternalCall &&
       llvm::any_of(unit.emit.name, [](char c) { return !llvm::isAlnum(c) && c != '_' && c != '.' && c != '$'; }))
     messages.push_back(formatv("field 'emit' calls '{0}', which is no name of a function", unit.emit.name));

@@ -96,11 +96,13 @@ void ContractionNest::registerTile(const Section &rowSection, AffineExpr row, co
   auto rowsOf = [&](unsigned fragment) { return validRowsOf(fragment / tileVectors); };
   auto colsOf = [&](unsigned fragment) { return validColsOf(fragment % tileVectors); };
   // Fragments in registers of their own move whole: where C's rows do not lie so, it goes through a small buffer.
-  bool opaque = bool(unit.c.opaque);
-  bool moves = opaque && !tileValidRows && !tileValid && p.rowDim && p.laneDim && c.c.stride(laneDim) == 1;
+  // So it does where they cannot be filled.
+  bool opaque = bool(unit.c.opaque), needsC = !(k.first && task.zeroInit);
+  bool fills = opaque && !unit.c.opaque->fill.name.empty();
+  bool moves =
+      opaque && (fills || !needsC) && !tileValidRows && !tileValid && p.rowDim && p.laneDim && c.c.stride(laneDim) == 1;
 
   // Where C is prefetched while the k loop runs, it is added after it.
-  bool needsC = !(k.first && task.zeroInit);
   bool addsC = needsC && (opaque ? !moves : p.prefetchResult && task.mayReassociate);
   SmallVector<Value> accumulators(tileRows * tileVectors);
   forFragments([&](unsigned i) {

@@ -33,6 +33,9 @@
 // RUN: not tw-tblgen -check -target=test -D INTRINSIC -I %source %s 2>&1 | FileCheck %s --check-prefix=INTRINSIC
 // RUN: not tw-tblgen -check -target=test -D OVERLOADED -I %source %s 2>&1 | FileCheck %s --check-prefix=OVERLOADED
 // RUN: not tw-tblgen -check -target=test -D OP -I %source %s 2>&1 | FileCheck %s --check-prefix=OP
+// RUN: not tw-tblgen -check -target=test -D SCRATCHPAD -I %source %s 2>&1 | FileCheck %s --check-prefix=SCRATCHPAD
+// RUN: not tw-tblgen -check -target=test -D ENGINE -I %source %s 2>&1 | FileCheck %s --check-prefix=ENGINE
+// RUN: not tw-tblgen -check -target=test -D LANE -I %source %s 2>&1 | FileCheck %s --check-prefix=LANE
 
 include "dialects/Chip/Chip.td"
 
@@ -168,3 +171,38 @@ def faulty : Outer<LlvmIntrinsic<"llvm.fma", ["A", "B", "C"]>>;
 def faulty : Outer<MlirOp<"llvm.intr.fmuladd", ["A", "B", "C"]>>;
 #endif
 // OP: error: unit 'faulty': field 'emit' 'llvm.intr.fmuladd' op operand #2 must be floating point LLVM type or LLVM dialect-compatible vector of floating point LLVM type, but got '!llvm.struct<(vector<8xf32>, vector<8xf32>)>'
+
+#ifdef SCRATCHPAD
+def faulty : Outer<IrFunction<"Inputs/functions.ll", "add", ["A", "B", "C"]>> {
+  let a = Operand<f32, InScratchpad<"scratchpad", ["row"], []>>;
+}
+#endif
+// SCRATCHPAD: error: unit 'faulty': field 'emit' is an IrFunction, but operands lie in a memory: such a unit is a command of the core; name an ExternalCall, or an op of the target
+
+#ifdef ENGINE
+def In : CopyEngine<"global", "scratchpad"> {
+  let bandwidth = PerClock<8>;
+  let latency = Cycles<10>;
+  let source = Guess<"a test">;
+  let emit = IrFunction<"Inputs/functions.ll", "zero", ["Ptr"]>;
+}
+def OtherChip : Chip<"other"> {
+  let clockMHz = 1000;
+  let levels = [Level<"core", Parallel, 1>];
+  let memories = [
+    Memory<"global", "core", 1073741824, PerClock<8>, Cycles<100>, Guess<"a test">>,
+    Scratchpad<"scratchpad", "core", 65536, PerClock<8>, Cycles<2>, 4, 16, Guess<"a test">>
+  ];
+  let copies = [In];
+}
+#endif
+// ENGINE: error: chip 'OtherChip': copy engine 'In': field 'emit' is an IrFunction, which units, the moves of their registers and states take; name an ExternalCall or an op
+
+#ifdef LANE
+def OtherChip : Chip<"other"> {
+  let clockMHz = 1000;
+  let levels = [Level<"core", Parallel, 1>, Level<"lane", Lockstep, 8>];
+  let laneInstructions = [LaneInstruction<"barrier", IrFunction<"Inputs/functions.ll", "nothing", []>>];
+}
+#endif
+// LANE: error: chip 'OtherChip': field 'laneInstructions': 'barrier' is an IrFunction, which units, the moves of their registers and states take; name an ExternalCall or an op

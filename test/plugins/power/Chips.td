@@ -46,3 +46,7 @@ def Calls : Variant<"calls", Here> {
   let summary = "the same, with products by a function of a library";
   let units = [called_bf16, xvmaddasp];
 }
+def Out : Variant<"out", Here> {
+  let summary = "the same, with accumulators that cannot be filled";
+  let units = [outer_out, xvmaddasp];
+}

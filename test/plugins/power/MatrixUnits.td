@@ -65,6 +65,14 @@ def RowsF64 : Rows<"<2 x double>"> {
 def outer_f32 : Update<4, 1, f32, f32, f32, RowsF32> {
   let emit = IrFunction<"rows.ll", "update_f32", ["C", "A", "B"]>;
 }
+// Sums that only leave.
+def RowsOut : Rows<"<4 x float>"> {
+  let zero = IrFunction<"rows.ll", "zero_f32", []>;
+  let store = IrFunction<"rows.mlir", "store_f32", ["Tile", "Ptr", "Stride"]>;
+}
+def outer_out : Update<4, 1, f32, f32, f32, RowsOut> {
+  let emit = IrFunction<"rows.ll", "update_f32", ["C", "A", "B"]>;
+}
 def outer_f64 : Update<2, 1, f64, f64, f64, RowsF64> {
   let emit = IrFunction<"rows.mlir", "update_f64", ["C", "A", "B"]>;
 }
