@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 #include "targets/nvidia/Chips.h"
 #include "tilewright/Residency.h"
 #include "tilewright/TargetDescription.h"
@@ -165,8 +166,11 @@ public:
                  Value c) const override {
     MLIRContext *context = builder.getContext();
     auto vector = cast<VectorType>(c.getType());
+    const bool readsC = !matchPattern(c, m_AnyZeroFloat()) && !matchPattern(c, m_Zero());
+    if (!readsC) // registers need not be cleared
+      c = LLVM::PoisonOp::create(builder, loc, vector);
     if (isa<VectorType>(a.getType()))
-      return emitOfRegisters(builder, loc, unit, a, b, bKInner, c);
+      return emitOfRegisters(builder, loc, unit, a, b, bKInner, c, readsC);
     auto type =
         LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(vector.getNumElements(), vector.getElementType()));
     Value registers = LLVM::PoisonOp::create(builder, loc, type);
@@ -209,7 +213,8 @@ public:
                                                                        : NVVM::MMAIntOverflow::wrapped);
     Value result = NVVM::WgmmaMmaAsyncOp::create(
         builder, loc, type, registers, a, b, NVVM::MMAShapeAttr::get(context, unit.m, unit.n, unit.k), element(unit.a),
-        element(unit.b), element(unit.c), NVVM::WGMMAScaleOutAttr::get(context, NVVM::WGMMAScaleOut::one), one, one,
+        element(unit.b), element(unit.c),
+        NVVM::WGMMAScaleOutAttr::get(context, readsC ? NVVM::WGMMAScaleOut::one : NVVM::WGMMAScaleOut::zero), one, one,
         layout(aKInner), layout(!bKInner), overflow);
     int64_t next = 0;
     return vectorOf(builder, loc, result, vector, next);
@@ -265,7 +270,7 @@ private:
 
   /// A from registers, which the op of the dialect does not have.
   static Value emitOfRegisters(OpBuilder &builder, Location loc, const MatrixUnit &unit, Value a, Value b, bool bKInner,
-                               Value c) {
+                               Value c, bool readsC) {
     auto sums = cast<VectorType>(c.getType()), own = cast<VectorType>(a.getType());
     const int64_t count = sums.getNumElements(), words = own.getNumElements() * own.getElementTypeBitWidth() / 32;
     SmallVector<Value> operands;
@@ -286,9 +291,10 @@ private:
       given += (i ? ",$" : "$") + std::to_string(2 * count + i);
     const char *element = unit.a.element == ElementKind::F16 ? "f16" : "bf16";
     std::string shape = "m" + std::to_string(unit.m) + "n" + std::to_string(unit.n) + "k" + std::to_string(unit.k);
-    std::string text = "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned." + shape + ".f32." +
-                       element + "." + element + " {" + results + "}, {" + given + "}, $" +
-                       std::to_string(2 * count + words) + ", p, 1, 1, " + (bKInner ? "0" : "1") + "; }";
+    std::string text = std::string("{ .reg .pred p; setp.ne.b32 p, ") + (readsC ? "1" : "0") +
+                       ", 0; wgmma.mma_async.sync.aligned." + shape + ".f32." + element + "." + element + " {" +
+                       results + "}, {" + given + "}, $" + std::to_string(2 * count + words) + ", p, 1, 1, " +
+                       (bKInner ? "0" : "1") + "; }";
     constraints += StringRef(ties).drop_front().str();
     for (int64_t i = 0; i < words; ++i)
       constraints += ",r";

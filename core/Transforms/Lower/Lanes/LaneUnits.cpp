@@ -54,8 +54,17 @@ void LaneWriter::finishUnits() {
 LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
   SmallVector<Value> operands;
   auto valueOf = [&](Value old) { return value(old); };
-  if (!ring && running.empty())
+  // Registers that lanes write behind the last fence need another one.
+  auto isWritten = [&](Value value) {
+    Operation *made = value.getDefiningOp();
+    return made && made->getBlock() == op->getBlock() && fenced->getBlock() == op->getBlock() &&
+           fenced->isBeforeInBlock(made) && !llvm::is_contained(running, value);
+  };
+  const bool takesA = unit.a.residence != Residence::Scratchpad;
+  if (!ring && (running.empty() || isWritten(op.getC()) || (takesA && isWritten(op.getA())))) {
     context.ops.beginUnits(builder, context.loc);
+    fenced = op;
+  }
   for (bool isA : {true, false}) {
     if ((isA ? unit.a : unit.b).residence != Residence::Scratchpad) {
       operands.push_back(value(isA ? op.getA() : op.getB()));

@@ -127,6 +127,7 @@ private:
   std::optional<LaneRing> ring;
   std::optional<RingPosition> position;
   llvm::SmallVector<mlir::Value> running; // results of units under way, as the program has them; none in a ring
+  mlir::Operation *fenced = nullptr;      // unit that the last fence of registers stands before
   Role role = Role::All;
   llvm::SmallVector<TileMap> maps;
 };

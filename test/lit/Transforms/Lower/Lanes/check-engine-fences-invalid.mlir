@@ -281,3 +281,21 @@ llvm.func @other(%a: i64, %b: i64, %k: i64, %sum: vector<8xf32>, %out: !llvm.ptr
 // expected-error @below {{the module has no attribute 'tilewright.target'; give one such as "target:chip"}}
 module {
 }
+
+// -----
+
+// An operand that the unit takes from registers is written behind the fence.
+module attributes {tilewright.target = "nvidia:H100"} {
+llvm.func @tilewright.primitive.fence_units()
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32_a(vector<8xf16>, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @operand(%a: vector<8xf16>, %b: i64, %k: i64, %sum: vector<8xf32>, %out: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  llvm.call @tilewright.primitive.fence_units() : () -> ()
+  %0 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32_a(%a, %b, %k, %sum) : (vector<8xf16>, i64, i64, vector<8xf32>) -> vector<8xf32>
+  // expected-note @below {{'llvm.fadd' is the access}}
+  %1 = llvm.fadd %a, %a : vector<8xf16>
+  // expected-error @below {{kernel operand: 'nvidia.wgmma_m64n16k16_f16_f32_a' takes registers from lanes without a fence: a fence of units' registers is missing after an access by lanes}}
+  %2 = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32_a(%1, %b, %k, %0) : (vector<8xf16>, i64, i64, vector<8xf32>) -> vector<8xf32>
+  llvm.store %2, %out : vector<8xf32>, !llvm.ptr<1>
+  llvm.return
+}
+}

@@ -91,3 +91,41 @@ func.func private @described(%A: memref<64x64xf16>, %B: memref<16x64xf16>, %C: m
   return
 }
 }
+
+// -----
+
+#rows = #tile.layout<lanes = [0, 2, 0, 4, 1, 0, 2, 0, 4, 0, 16, 0, 32, 0], elements = [0, 1, 8, 0, 0, 8]>
+#sums = #tile.layout<lanes = [0, 2, 0, 4, 1, 0, 2, 0, 4, 0, 16, 0, 32, 0], elements = [0, 1, 8, 0], repeats = [2, 0, 8]>
+#square = #tile.layout<elements = [0, 1, 0, 2, 0, 4, 0, 8, 1, 0, 2, 0, 4, 0, 8, 0]>
+!a = !tile.fragment<64x16xf16, #rows>
+!b = !tile.fragment<16x16xf16, #square>
+!c = !tile.fragment<64x16xf32, #sums>
+
+// What lanes load between two units is fenced, too.
+// CHECK-LABEL: func.func private @between
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK: call @tilewright.unit
+// CHECK-NOT: wait_group
+// CHECK: llvm.load
+// CHECK: nvvm.wgmma.fence.aligned
+// CHECK: call @tilewright.unit
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+module attributes {tilewright.target = "nvidia:H200"} {
+func.func private @between(%A: memref<64x32xf16>, %B: memref<16x16xf16>, %C: memref<64x16xf32>) attributes {tilewright.launch = {threads = 128 : i64, shared = 1024 : i64, group = 128 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %s = tile.alloc() {arrangement = #tile.arrangement<swizzleBits = 1, swizzleBase = 4, swizzleShift = 3>} : memref<1x16x16xf16, "shared">
+    tile.parallel (%w) to (1) level "block" {
+      %t = tile.copy %B[0, 0] elements affine_map<(r, c) -> (r, c)> to %s[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [16, 16] : memref<16x16xf16>, memref<1x16x16xf16, "shared">
+      tile.wait %t
+      %zero = tile.zero : !c
+      %b = tile.load %s[0, 0, 0] elements affine_map<(r, c) -> (0, c, r)> : memref<1x16x16xf16, "shared"> -> !b
+      %a = tile.load %A[0, 0] elements affine_map<(r, c) -> (r, c)> : memref<64x32xf16> -> !a
+      %d = tile.mma %a, %b, %zero {unit = "nvidia.wgmma_m64n16k16_f16_f32_a"} : !a, !b, !c
+      %h = tile.load %A[0, 16] elements affine_map<(r, c) -> (r, c)> : memref<64x32xf16> -> !a
+      %e = tile.mma %h, %b, %d {unit = "nvidia.wgmma_m64n16k16_f16_f32_a"} : !a, !b, !c
+      tile.store %e, %C[0, 0] elements affine_map<(r, c) -> (r, c)> : !c, memref<64x16xf32>
+    }
+  }
+  return
+}
+}

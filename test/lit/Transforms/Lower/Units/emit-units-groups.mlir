@@ -16,6 +16,25 @@ llvm.func @registers(%a: vector<8xf16>, %b: i64, %c: vector<8xf32>) -> vector<8x
 
 // -----
 
+// Sums that begin with zero are not read.
+// CHECK-LABEL: llvm.func @fresh
+// CHECK: llvm.inline_asm has_side_effects "{ .reg .pred p; setp.ne.b32 p, 0, 0; wgmma
+// CHECK: nvvm.wgmma.mma_async {{.*}}, D[<f32>, <zero>]
+module attributes {tilewright.target = "nvidia:H200"} {
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32_a(vector<8xf16>, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+llvm.func @fresh(%a: vector<8xf16>, %b: i64) -> vector<8xf32> {
+  %alongFree = llvm.mlir.constant(0 : i64) : i64
+  %zero = llvm.mlir.constant(dense<0.0> : vector<8xf32>) : vector<8xf32>
+  %c = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32_a(%a, %b, %alongFree, %zero) : (vector<8xf16>, i64, i64, vector<8xf32>) -> vector<8xf32>
+  %d = llvm.call @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32(%b, %alongFree, %b, %alongFree, %zero) : (i64, i64, i64, i64, vector<8xf32>) -> vector<8xf32>
+  %e = llvm.fadd %c, %d : vector<8xf32>
+  llvm.return %e : vector<8xf32>
+}
+}
+
+// -----
+
 module attributes {tilewright.target = "nvidia:H200"} {
 llvm.func @tilewright.unit.nvidia.wgmma_m64n16k16_f16_f32_a(vector<8xf16>, i64, vector<8xf32>) -> vector<8xf32>
 llvm.func @no_order(%a: vector<8xf16>, %b: i64, %c: vector<8xf32>) -> vector<8xf32> {
