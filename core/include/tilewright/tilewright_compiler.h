@@ -101,9 +101,9 @@ TW_API twc_status twc_compile(const twc_options *options, const char *name, cons
 TW_API twc_status twc_result_status(const twc_result *result);
 /* The artifact; null where there is none. It lives as long as the result, as all below. */
 TW_API const void *twc_result_artifact(const twc_result *result, size_t *bytes);
-/* Writes the artifact to an open file, with large constants from where the compiler has them: asked for before
-   twc_result_artifact, it costs no copy of them in memory. 0, or the errno of what the system refuses; then a part of
-   it may have been written. */
+/* Writes the artifact to an open file, with large constants from where the compiler has them: called before
+   twc_result_artifact, it makes no copy of them in memory. 0, or the errno of what the system refuses; then a part may
+   have been written. */
 TW_API int twc_result_write(const twc_result *result, int descriptor);
 /* The public functions as JSON: an array of manifests as in artifacts (docs/runtime.md), those of functions of the host
    without steps. Of interest are "entry", "sizes" and "arguments": [{"type": "f32", "bytes": 4, "shape": [{"size": 0},
