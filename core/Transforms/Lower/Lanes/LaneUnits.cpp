@@ -35,7 +35,8 @@ bool LaneWriter::awaitsUnits(Operation &op) const {
     return false;
   auto isRunning = [&](Value value) { return llvm::is_contained(running, value); };
   if (auto mma = dyn_cast<tile::MmaOp>(op))
-    return barriers.needs(&op) || isRunning(mma.getA()) || isRunning(mma.getB());
+    return barriers.needs(&op) || isRunning(mma.getA()) || isRunning(mma.getB()) ||
+           (isRunning(mma.getC()) && !mma.getC().hasOneUse());
   return barriers.needs(&op) || llvm::any_of(op.getOperands(), isRunning) ||
          !(isa<tile::LoadOp>(op) || isMemoryEffectFree(&op));
 }
