@@ -13,6 +13,7 @@
 #include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/Barriers.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace tilewright;
 using llvm::formatv;
@@ -32,6 +33,8 @@ void tilewright::advance(Lane &lane) {
     cycles += (lane.blockCounts[i] - lane.costed[i]) * blocks[i].cycles;
     lane.costed[i] = lane.blockCounts[i];
   }
+  cycles += lane.accessClocks;
+  lane.accessClocks = 0;
   lane.now += cycles;
   machine.engineCounters[numEngines].busyCycles += cycles;
   machine.record(lane, numEngines, lane.now, cycles, 0);
@@ -66,6 +69,89 @@ double tilewright::occupy(Lane &lane, unsigned engine, double cycles, uint64_t b
   queue.freeAt = std::max(queue.freeAt, lane.now) + cycles;
   machine.record(lane, engine, queue.freeAt, cycles, bytes);
   return queue.lastEnd = queue.freeAt;
+}
+
+void tilewright::dropHeld(Lane &lane, const char *address, int64_t bytes) {
+  HeldOperand &held = lane.engines[static_cast<unsigned>(Engine::Unit)].held;
+  auto begin = reinterpret_cast<uint64_t>(address);
+  if (held.unit && begin + bytes > held.address && begin < held.address + held.rows * held.pitch)
+    held = {};
+}
+
+void tilewright::issueClocks(Lane &lane, const UnitRunner &runner, uint32_t stamp, const MemoryOperand *operands) {
+  const Machine &machine = *lane.machine;
+  const MatrixUnit &unit = runner.unit;
+  EngineQueue &queue = lane.engines[static_cast<unsigned>(Engine::Unit)];
+  UnitClocks issued{stamp, lane.now, unit.issue, std::max(0.0, unit.latency - unit.issue), {}};
+  auto streamOf = [&](int i) {
+    const UnitOperand &operand = i == 0 ? unit.a : unit.b;
+    const auto offset = static_cast<int64_t>(operands[i].address - reinterpret_cast<uint64_t>(lane.block->scratchpad));
+    return RowStream{offset, operands[i].pitch, operand.rows, operand.cols * bitWidth(operand.element) / 8};
+  };
+  bool loads = false;
+  if (unit.stationary) {
+    const int i = unit.stationary == 'A' ? 0 : 1;
+    HeldOperand &held = queue.held;
+    loads = held.address != operands[i].address || held.pitch != operands[i].pitch || held.unit != &runner;
+    held = {operands[i].address, operands[i].pitch, i == 0 ? unit.a.rows : unit.b.rows, &runner};
+    issued.clocks += loads ? unit.loadStationary : 0;
+  }
+  if (machine.kernels->scratchpad && unit.a.memory == machine.kernels->scratchpad->name &&
+      unit.b.memory == unit.a.memory)
+    issued.traffic = trafficOf(unit, streamOf(0), streamOf(1), loads);
+  queue.uncounted.push_back(issued);
+}
+
+/// The banks that a copy engine holds at `clock`.
+static uint64_t banksAt(const EngineBeats &beats, double clock, const Memory &memory) {
+  if (clock < beats.begin || clock >= beats.end)
+    return 0;
+  const double perRow = beatsOf(1, beats.rows.rowBytes, beats.bytesPerClock, beats.alignBytes);
+  const auto beat = static_cast<int64_t>(clock - beats.begin), row = static_cast<int64_t>(beat / perRow);
+  const auto offset = static_cast<int64_t>((beat - row * perRow) * beats.bytesPerClock);
+  const auto bytes = std::min<int64_t>(std::max(1.0, beats.bytesPerClock), beats.rows.rowBytes - offset);
+  return banksOf(beats.rows.address + row * beats.rows.pitch + offset, bytes, memory);
+}
+
+void tilewright::countUnits(Lane &lane, uint32_t stamp) {
+  const Machine &machine = *lane.machine;
+  constexpr unsigned e = static_cast<unsigned>(Engine::Unit);
+  EngineQueue &queue = lane.engines[e];
+  EngineQueue *copies[] = {&lane.engines[static_cast<unsigned>(Engine::Copy)],
+                           &lane.engines[static_cast<unsigned>(Engine::Store)]};
+  size_t commit =
+      llvm::find_if(queue.commitEnds, [](double end) { return std::isnan(end); }) - queue.commitEnds.begin();
+  auto finishCommits = [&](uint32_t before) { // those of commands older than `before`
+    for (; commit < queue.commits.size() && queue.commits[commit] < before; ++commit)
+      queue.commitEnds[commit] = queue.lastEnd;
+  };
+  while (!queue.uncounted.empty() && queue.uncounted.front().stamp <= stamp) {
+    UnitClocks unit = queue.uncounted.front();
+    queue.uncounted.pop_front();
+    finishCommits(unit.stamp);
+    const double begin = std::max(queue.freeAt, unit.ready);
+    for (EngineQueue *copy : copies)
+      while (!copy->beats.empty() && copy->beats.front().end <= begin)
+        copy->beats.pop_front();
+    double waits = 0;
+    if (machine.kernels->scratchpad)
+      waits = bankWaits(unit.traffic, *machine.kernels->scratchpad, [&](int64_t clock) {
+        uint64_t banks = 0;
+        for (EngineQueue *copy : copies)
+          for (const EngineBeats &beats : copy->beats) {
+            if (beats.begin > begin + clock)
+              break;
+            banks |= banksAt(beats, begin + clock, *machine.kernels->scratchpad);
+          }
+        return banks;
+      });
+    queue.freeAt = begin + unit.clocks + waits;
+    // What follows may begin now; the results are there later.
+    queue.lastEnd = queue.freeAt + unit.latency;
+    lane.machine->engineCounters[e].busyCycles += unit.clocks + waits;
+    lane.machine->record(lane, e, queue.freeAt, unit.clocks + waits, 0);
+  }
+  finishCommits(queue.uncounted.empty() ? ~0u : queue.uncounted.front().stamp);
 }
 
 //===----------------------------------------------------------------------===//
@@ -141,9 +227,24 @@ void tilewright::copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer tr
                        transfer.rowBytes, rate.burstBytes)
             .str();
       });
-    cycles = rate.latency + bytes / rate.bytesPerClock;
+    cycles = rate.latency + (transfer.elementBytes
+                                 ? bytes / rate.bytesPerClock
+                                 : beatsOf(transfer.rows, transfer.rowBytes, rate.bytesPerClock, rate.alignBytes));
   }
-  occupy(lane, e, cycles, bytes);
+  const double end = occupy(lane, e, cycles, bytes);
+  if (machine.timed && engine == Engine::Copy)
+    for (uint32_t row = 0; row < written.rows; ++row)
+      dropHeld(lane, transfer.to + row * transfer.toPitch, written.rowBytes);
+  if (machine.timed && !machine.kernels->units.empty() && !transfer.elementBytes) {
+    const EngineRate &rate = machine.kernels->rates[e];
+    const char *near = engine == Engine::Copy ? transfer.to : transfer.from;
+    const int64_t pitch = engine == Engine::Copy ? transfer.toPitch : transfer.fromPitch;
+    queue.beats.push_back({end - cycles + rate.latency,
+                           end,
+                           {near - lane.block->scratchpad, pitch, transfer.rows, transfer.rowBytes},
+                           rate.bytesPerClock,
+                           rate.alignBytes});
+  }
   if (machine.mode.late & (1u << e))
     queue.copies.push_back(transfer);
   else
@@ -153,7 +254,7 @@ void tilewright::copyAsync(Lane &lane, uint32_t site, Engine engine, Transfer tr
 void tilewright::commit(Lane &lane, Engine engine) {
   EngineQueue &queue = lane.engines[static_cast<unsigned>(engine)];
   queue.commits.push_back(queue.issued);
-  queue.commitEnds.push_back(queue.lastEnd);
+  queue.commitEnds.push_back(queue.uncounted.empty() ? queue.lastEnd : std::nan(""));
 }
 
 void tilewright::wait(Lane &lane, uint32_t site, Engine engine, int32_t pending) {
@@ -172,6 +273,8 @@ void tilewright::wait(Lane &lane, uint32_t site, Engine engine, int32_t pending)
   lane.order.waited[e] = std::max(lane.order.waited[e], stamp);
   if (machine.timed) {
     advance(lane);
+    if (engine == Engine::Unit)
+      countUnits(lane, stamp);
     waitUntil(lane, queue.commitEnds[finished - 1]);
   }
   queue.commits.erase(queue.commits.begin(), queue.commits.begin() + finished);

@@ -33,6 +33,13 @@ void land(Cluster &cluster, const TensorTransfer &transfer);
 /// What a block leaves unfinished.
 void drain(Lane &lane);
 
+/// Bytes of the scratchpad have been written: a unit that holds them as its stationary operand loads it again.
+void dropHeld(Lane &lane, const char *address, int64_t bytes);
+/// An instruction of a unit on operands at these rows: counted when it is waited for, or when the lane ends.
+void issueClocks(Lane &lane, const UnitRunner &runner, uint32_t stamp, const MemoryOperand *operands);
+/// Counts the unit's instructions up to `stamp`.
+void countUnits(Lane &lane, uint32_t stamp);
+
 /// Raises the lane's clock by the instructions executed since the last call, where the core's engines have clocks.
 void advance(Lane &lane);
 /// The core goes on at `end` of its clocks, or now where that has passed.

@@ -282,15 +282,15 @@ static void issueInMemory(Lane &lane, uint32_t site, const UnitRunner &runner, c
                           [&](int operand, int64_t row, int64_t col) { return issue.at(operand, row, col); });
   if (!atOnce)
     ++lane.order.clock;
-  double cycles = unit.issue;
-  if (unit.stationary) {
-    uint64_t held = issue.operands[unit.stationary == 'A' ? 0 : 1].address;
-    cycles += held == queue.stationary ? 0 : unit.loadStationary;
-    queue.stationary = held;
+  ++machine.engineCounters[e].commands;
+  if (machine.timed) {
+    advance(lane);
+    issueClocks(lane, runner, clock, issue.operands);
+    if (atOnce) {
+      countUnits(lane, clock);
+      waitUntil(lane, queue.lastEnd);
+    }
   }
-  double end = occupy(lane, e, cycles, 0);
-  if (atOnce && machine.timed)
-    waitUntil(lane, end);
   if (!fits)
     return;
   if (!atOnce && (machine.mode.late & (1u << e)))

@@ -61,6 +61,8 @@ static void readChip(EmulatedKernels::Impl &kernels) {
   kernels.timed = !chip.graph().lanesAreThreads();
   if (!kernels.timed)
     kernels.subgroupSize = chip.graph().lockstepLevel()->count;
+  else
+    kernels.coreAccess = CoreAccess(chip);
   if (!kernels.global || !kernels.scratchpad)
     return;
   auto take = [](EngineRate &rate, const CopyEngine *engine) {

@@ -31,8 +31,8 @@ static Class classOf(Operation *op) {
   if (isa<LLVM::FAddOp, LLVM::FSubOp, LLVM::FMulOp, LLVM::FDivOp, LLVM::FNegOp, LLVM::FCmpOp, LLVM::FMAOp,
           LLVM::FMulAddOp, LLVM::MaxNumOp, LLVM::MinNumOp, LLVM::MaximumOp, LLVM::MinimumOp, LLVM::FAbsOp>(op))
     return Float;
-  if (isa<LLVM::FPExtOp, LLVM::FPTruncOp, LLVM::FPToSIOp, LLVM::FPToUIOp, LLVM::SIToFPOp, LLVM::UIToFPOp,
-          LLVM::TruncOp, LLVM::SExtOp, LLVM::ZExtOp>(op))
+  if (isa<LLVM::FPExtOp, LLVM::FPTruncOp, LLVM::FPToSIOp, LLVM::FPToUIOp, LLVM::SIToFPOp, LLVM::UIToFPOp, LLVM::TruncOp,
+          LLVM::SExtOp, LLVM::ZExtOp>(op))
     return Convert;
   if (isa<LLVM::AddOp, LLVM::SubOp, LLVM::MulOp, LLVM::SDivOp, LLVM::UDivOp, LLVM::SRemOp, LLVM::URemOp, LLVM::AndOp,
           LLVM::OrOp, LLVM::XOrOp, LLVM::ShlOp, LLVM::LShrOp, LLVM::AShrOp, LLVM::ICmpOp, LLVM::SelectOp,
@@ -76,7 +76,41 @@ static int64_t bitsOf(Operation *op) {
   return most;
 }
 
-void tilewright::addInstruction(BlockCost &cost, Operation *op, int64_t vectorBytes) {
+/// Whether addresses lie in a global of the scratchpad.
+static bool pointsToScratchpad(Value pointers, const EmulatedKernels::Impl &kernels) {
+  while (Operation *op = pointers.getDefiningOp()) {
+    if (isa<LLVM::AddressOfOp>(op)) {
+      const unsigned space = cast<LLVM::LLVMPointerType>(pointers.getType()).getAddressSpace();
+      return kernels.table.meaning(space) == Space::Scratchpad;
+    }
+    if (!isa<LLVM::GEPOp, LLVM::BitcastOp, LLVM::AddrSpaceCastOp>(op))
+      return false;
+    pointers = op->getOperand(0);
+  }
+  return false;
+}
+
+/// Clocks of a gather or scatter on a core, by its elements; nullopt: it is no such op, or one access.
+static std::optional<double> gatherClocks(Operation *op, const EmulatedKernels::Impl &kernels) {
+  auto gather = dyn_cast<LLVM::masked_gather>(op);
+  auto scatter = dyn_cast<LLVM::masked_scatter>(op);
+  if (!kernels.timed || (!gather && !scatter))
+    return std::nullopt;
+  auto vector = cast<VectorType>(gather ? gather.getType() : scatter.getValue().getType());
+  const int64_t bytes = llvm::divideCeil(vector.getElementTypeBitWidth(), 8), elements = vector.getNumElements();
+  auto single = kernels.coreAccess.elementClocks(bytes);
+  if (pointsToScratchpad(gather ? gather.getPtrs() : scatter.getPtrs(), kernels))
+    return single ? std::optional(elements * *single) : std::nullopt;
+  return elements * kernels.coreAccess.globalClocks(bytes, bool(gather));
+}
+
+void tilewright::addInstruction(BlockCost &cost, Operation *op, int64_t vectorBytes,
+                                const EmulatedKernels::Impl &kernels) {
+  if (auto clocks = gatherClocks(op, kernels)) {
+    cost.instructions[Access] += 1;
+    cost.cycles += *clocks;
+    return;
+  }
   Class kind = classOf(op);
   if (kind == Nothing)
     return;

@@ -24,7 +24,8 @@ namespace tilewright {
 /// Adds `op` to its block: one instruction for each 32 bits of a vector's lane registers (`vectorBytes` = 0), or for
 /// each vector register of `vectorBytes`. Constants, address arithmetic folded into accesses, and moves between values
 /// and aggregates are none; matrix units are counted as units.
-void addInstruction(BlockCost &cost, mlir::Operation *op, int64_t vectorBytes);
+/// Gathers of cores take what `kernels.coreAccess` says of their elements.
+void addInstruction(BlockCost &cost, mlir::Operation *op, int64_t vectorBytes, const EmulatedKernels::Impl &kernels);
 
 } // namespace tilewright
 

@@ -22,7 +22,7 @@ void KernelRewriter::countInstructions(LLVM::LLVMFuncOp function) {
     blockNumbers[&block] = kernels.blocks.size();
     BlockCost cost;
     for (Operation &op : block)
-      addInstruction(cost, &op, kernels.chip->vectorRegisters().second);
+      addInstruction(cost, &op, kernels.chip->vectorRegisters().second, kernels);
     kernels.blocks.push_back(cost);
   }
 }

@@ -15,6 +15,7 @@
 #ifndef TILEWRIGHT_CORE_EMULATOR_KERNELS_H
 #define TILEWRIGHT_CORE_EMULATOR_KERNELS_H
 
+#include "core/CostModel/Machine/CoreAccess.h"
 #include "core/Emulator/Shadow.h"
 #include "core/Emulator/UnitRunner.h"
 #include "tilewright/Emulator.h"
@@ -87,6 +88,7 @@ struct EmulatedKernels::Impl {
   bool timed = false; // lanes are cores: engines have clocks
   EngineRate rates[numEngines];
   EngineRate transposing[numEngines]; // of commands that transpose
+  CoreAccess coreAccess;              // of cores, by loads and stores of their own
   const Memory *scratchpad = nullptr, *global = nullptr;
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };

@@ -77,6 +77,7 @@ static void laneMain(void *argument) {
   Machine &machine = *lane.machine;
   machine.kernel->code(&lane, machine.argumentPointers.data());
   advance(lane);
+  countUnits(lane, ~0u);
   lane.cluster->finish(lane);
 }
 
@@ -118,6 +119,7 @@ void Machine::runCluster(Cluster &cluster) {
       engine = EngineQueue();
     lane.log.clear();
     lane.now = 0;
+    lane.accessClocks = 0;
     lane.costed.clear();
     std::fill_n(lane.blockCounts, blockCount, 0);
     stacks.clear(lane.number);

@@ -23,6 +23,7 @@
 #ifndef TILEWRIGHT_CORE_EMULATOR_MACHINE_H
 #define TILEWRIGHT_CORE_EMULATOR_MACHINE_H
 
+#include "core/CostModel/Machine/BankTraffic.h"
 #include "core/Emulator/CoalescingCounters.h"
 #include "core/Emulator/Fiber.h"
 #include "core/Emulator/Kernels.h"
@@ -99,15 +100,39 @@ struct GroupBarrier {
   uint32_t arrived = 0, site = 0;
 };
 
+/// Clocks in which a copy engine moves a tile, whose rows lie in the scratchpad.
+struct EngineBeats {
+  double begin = 0, end = 0; // clocks of the core
+  RowStream rows;
+  double bytesPerClock = 0;
+  int64_t alignBytes = 1;
+};
+/// An instruction of a unit whose clocks are counted when somebody asks for them: engines that want the same banks may
+/// be commanded after it.
+struct UnitClocks {
+  uint32_t stamp = 0;
+  double ready = 0;               // clocks of the core when it was issued
+  double clocks = 0, latency = 0; // that it is busy; from then on until its results are there
+  UnitTraffic traffic;
+};
+/// The operand that a unit holds, by its place.
+struct HeldOperand {
+  uint64_t address = 0;
+  int64_t pitch = 0, rows = 0;
+  const UnitRunner *unit = nullptr;
+};
+
 /// What one engine does for one lane.
 struct EngineQueue {
   uint32_t issued = 0;          // clock of the last command
   std::vector<Transfer> copies; // not landed yet, oldest first
   std::vector<TensorTransfer> tensors;
   std::vector<UnitIssue> units;
-  uint64_t stationary = 0;       // address of the operand that the unit holds
-  std::vector<uint32_t> commits; // clock at the end of each group that is not known to be finished
-  double freeAt = 0;             // clocks of the core: when it has finished all commands
+  HeldOperand held;
+  std::deque<UnitClocks> uncounted; // oldest first
+  std::deque<EngineBeats> beats;    // that a unit may meet, oldest first
+  std::vector<uint32_t> commits;    // clock at the end of each group that is not known to be finished
+  double freeAt = 0;                // clocks of the core: when it has finished all commands
   std::vector<double> commitEnds;
   double lastEnd = 0;
   std::vector<double> ends; // of the commands that may be in the queue, oldest first
@@ -153,6 +178,7 @@ struct Lane {
   std::vector<Logged> log;
   unsigned lastBuffer = 0;
   double now = 0;               // clocks of the core, where engines have them
+  double accessClocks = 0;      // of accesses, beyond what basic blocks count; not in `now` yet
   std::vector<uint32_t> costed; // block counts that `now` includes
 };
 static_assert(offsetof(Lane, facts) == laneFactsOffset && offsetof(Lane, blockCounts) == laneBlockCountsOffset &&
@@ -305,7 +331,10 @@ struct Machine {
   /// An access of one lane: checked, logged. The address to use instead of `address`.
   void *access(Lane &lane, uint32_t site, void *address);
   /// Bytes [begin, end) after `address`, of a site without a size of its own; gives `address`.
-  void *accessRange(Lane &lane, uint32_t site, char *address, int64_t begin, int64_t end);
+  void *accessRange(Lane &lane, uint32_t site, char *address, int64_t begin, int64_t end, int64_t elementBytes);
+  /// Counts what `count` accesses of `bytes` take beyond what their instructions `counted`, where cores have clocks; a
+  /// write lets the unit load its stationary operand again.
+  void addClocks(Lane &lane, const char *address, int64_t bytes, int64_t count, AccessKind kind, double counted);
   /// The same for `bytes` by (agent, clock) with what `order` knows; false: out of bounds. Not logged.
   bool check(Lane &lane, const Order &order, uint32_t agent, uint32_t clock, uint32_t site, const void *address,
              uint64_t bytes, uint64_t align, AccessKind kind, Space space);

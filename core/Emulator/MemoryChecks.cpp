@@ -15,6 +15,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Emulator/AsyncEngines.h"
 #include "core/Emulator/Machine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
@@ -222,16 +223,39 @@ void *Machine::access(Lane &lane, uint32_t siteIndex, void *address) {
     }
   }
   log(lane, siteIndex, address);
+  if (timed)
+    addClocks(lane, static_cast<char *>(address), site.bytes, 1, site.kind,
+              llvm::divideCeil(site.bytes, std::max<int64_t>(4, kernels->chip->vectorRegisters().second)));
   return address;
 }
 
-void *Machine::accessRange(Lane &lane, uint32_t siteIndex, char *address, int64_t begin, int64_t end) {
+void Machine::addClocks(Lane &lane, const char *address, int64_t bytes, int64_t count, AccessKind kind,
+                        double counted) {
+  const uint64_t inWindow = reinterpret_cast<uint64_t>(address) - reinterpret_cast<uint64_t>(window);
+  if (inWindow >= windowStride * maxBlocksInCluster) {
+    if (!stacks.contains(address))
+      lane.accessClocks += count * kernels->coreAccess.globalClocks(bytes, kind == AccessKind::Read) - counted;
+    return;
+  }
+  lane.accessClocks += count > 1 || counted == 0 ? count - counted : 0;
+  if (kind != AccessKind::Read)
+    dropHeld(lane, address, bytes * count);
+}
+
+void *Machine::accessRange(Lane &lane, uint32_t siteIndex, char *address, int64_t begin, int64_t end,
+                           int64_t elementBytes) {
   const Site &site = kernels->sites[siteIndex];
   if (checks && !check(lane, lane.order, lane.order.self, lane.order.clock, siteIndex, address + begin, end - begin,
                        site.align, site.kind, site.space))
     return site.kind == AccessKind::Read ? poison.data() : trash.data();
   if (counting)
     count(siteIndex, reinterpret_cast<uint64_t>(address + begin), 0u, end - begin);
+  if (timed) {
+    const bool isSingle = kernels->coreAccess.elementClocks(elementBytes).has_value();
+    // Masked loads count as one instruction, masked stores as none.
+    addClocks(lane, address + begin, isSingle ? elementBytes : end - begin, isSingle ? (end - begin) / elementBytes : 1,
+              site.kind, site.kind == AccessKind::Read);
+  }
   return address;
 }
 

@@ -86,7 +86,8 @@ static void tensorAt(Lane *lane, uint32_t site, int32_t store, char *scratchpad,
 /// An access of elements [first, after) by a mask.
 static void *maskedAt(Lane *lane, uint32_t site, char *address, int64_t first, int64_t after, int64_t elementBytes) {
   return after <= first ? address
-                        : lane->machine->accessRange(*lane, site, address, first * elementBytes, after * elementBytes);
+                        : lane->machine->accessRange(*lane, site, address, first * elementBytes, after * elementBytes,
+                                                     elementBytes);
 }
 
 /// LLVM calls it on hosts without an instruction for it; libgcc has it from GCC 13 on.

@@ -131,11 +131,11 @@ void tilewright::checkVectorOp(const VectorOp &op, Messages &messages) {
   if (shippedText(op.emit))
     add(formatv("field 'emit' {0}", noFunctionHere));
   // The kinds that UseVectorOps knows: another would be a record without a use.
-  if (op.kind != "requantize")
-    add(formatv(
-        "field 'kind' is '{0}', which no stage uses; the compiler knows 'requantize'. What is not among them is "
-        "made by a pass of the target (Target::extendPipeline)",
-        op.kind));
+  if (op.kind != "requantize" && op.kind != "gather")
+    add(formatv("field 'kind' is '{0}', which no stage uses; the compiler knows 'requantize' and 'gather'. What is not "
+                "among them is "
+                "made by a pass of the target (Target::extendPipeline)",
+                op.kind));
   if (!llvm::is_contained({"nearest-even", "nearest-away", "down"}, llvm::StringRef(op.rounding)))
     add(formatv("field 'rounding' is '{0}'; it must be 'nearest-even', 'nearest-away' or 'down'", op.rounding));
   if (op.kind == "requantize" && (isFloat(op.to) || bitWidth(op.to) >= bitWidth(op.from)))

@@ -13,6 +13,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Machine/ChipFields.h"
 #include "core/Machine/LaneChecks.h"
+#include "core/Machine/MeasuredRates.h"
 #include "core/Machine/ModuleTarget.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -198,8 +199,17 @@ llvm::Expected<std::shared_ptr<const TargetDescription>> TargetRegistry::describ
   if (!vendor)
     return vendor.takeError();
   auto description = (*vendor)->describe(chip.empty() ? (*vendor)->defaultChip() : chip.str());
-  if (description && targetAndChip.contains('@'))
-    description = changedChip(*description, changes);
+  if (description && targetAndChip.contains('@')) {
+    std::string assignments = changes.str();
+    if (changes == measuredChanges) {
+      auto measured = readMeasured(((*vendor)->name() + ":" + (*description)->chip()).str());
+      if (!measured)
+        return measured.takeError();
+      assignments = std::move(*measured);
+    }
+    if (!assignments.empty() || changes != measuredChanges) // nothing may differ from the records
+      description = changedChip(*description, assignments);
+  }
   if (!description)
     return description;
   if (std::string fault = laneFault(**vendor, **description); !fault.empty())

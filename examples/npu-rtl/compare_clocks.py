@@ -11,6 +11,7 @@ core waited for a bank, as a part of all. The last rows are the median and the l
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-CLOCK_HZ = 1e9
+WAITS = ("core_waits", "copy_in_waits", "copy_out_waits", "array_waits")
 
 
 def run(options, program, device):
@@ -52,7 +53,7 @@ def measure(options, program):
     return (sum(core["clocks"] for cores in launches for core in cores), sum(kernel["cycles"] for kernel in emulated),
             sum(max(core["clocks"] for core in cores) for cores in launches),
             sum(plans) if len(plans) == len(launches) else None,
-            sum(core["bank_conflicts"] for cores in launches for core in cores))
+            sum(core[waits] for cores in launches for core in cores for waits in WAITS))
 
 
 def main():
@@ -62,9 +63,10 @@ def main():
     parser.add_argument("--target", default="accelerator:npu")
     parser.add_argument("--tw-run", default="tw-run")
     parser.add_argument("--tw-compile", default="tw-compile")
+    parser.add_argument("--page", type=Path, help="write the table into this page instead of printing it")
     parser.add_argument("programs", nargs="+", type=Path)
     options = parser.parse_args()
-    print("| program | RTL, all cores | emulator | | RTL, slowest core | plan | | bank conflicts |\n|---|---|---|---|---|---|---|---|")
+    rows = ["| program | RTL, all cores | emulator | | RTL, slowest core | plan | | bank conflicts |", "|---|---|---|---|---|---|---|---|"]
     off, off_plan = [], []
     for program in options.programs:
         rtl, emulated, slowest, plan, conflicts = measure(options, program)
@@ -75,10 +77,18 @@ def main():
             row += f"{plan:,.0f} | {off_plan[-1]:+.1f} % | "
         else:
             row += "- | - | "
-        print(row + f"{100 * conflicts / rtl:.1f} % |", flush=True)
+        rows.append(row + f"{100 * conflicts / rtl:.1f} % |")
     for name, choose in (("median of the sizes", statistics.median), ("largest", max)):
         plans = f"{choose(list(map(abs, off_plan))):.1f} %" if off_plan else "-"
-        print(f"| {name} | | | {choose(list(map(abs, off))):.1f} % | | | {plans} | |")
+        rows.append(f"| {name} | | | {choose(list(map(abs, off))):.1f} % | | | {plans} | |")
+    table = "\n".join(rows) + "\n"
+    if options.page:
+        text, found = re.subn(r"(?m)^\| program \|.*\n(?:\|.*\n)*", lambda _: table, options.page.read_text(), count=1)
+        if not found:
+            sys.exit(f"compare_clocks: {options.page} has no table that begins with '| program |'")
+        options.page.write_text(text)
+    else:
+        print(table, end="")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import kernels
 
 GLOBAL = 0x100000000
 CLOCK_HZ = 1e9
-COUNTERS = ("clocks", "copy_in", "copy_out", "array", "bank_conflicts")
+COUNTERS = ("clocks", "copy_in", "copy_out", "array", "core_waits", "copy_in_waits", "copy_out_waits", "array_waits")
 
 
 class Memory:

@@ -126,7 +126,7 @@ void npu_write_global(uint64_t address, const void *from, uint64_t bytes) {
 }
 void npu_read_global(void *to, uint64_t address, uint64_t bytes) { std::memcpy(to, globalMemory(address), bytes); }
 /// Runs a kernel as core `number`; null, or what went wrong. `counted`: clocks, busy clocks of copies in, of copies out
-/// and of the array, and clocks lost by bank conflicts.
+/// and of the array, and clocks that the core, copies in, copies out and the array waited for a bank.
 const char *npu_run(void (*kernel)(const void *), const void *arguments, int number, uint64_t *counted) {
   failure = nullptr;
   block = number;
@@ -144,7 +144,10 @@ const char *npu_run(void (*kernel)(const void *), const void *arguments, int num
   counted[1] = core->busyIn;
   counted[2] = core->busyOut;
   counted[3] = core->busyUnit;
-  counted[4] = core->conflicts;
+  counted[4] = core->conflictsCore;
+  counted[5] = core->conflictsIn;
+  counted[6] = core->conflictsOut;
+  counted[7] = core->conflictsUnit;
   if (!failure && core->fault)
     failure = "an address outside the chip's memories, or of a memory that the command does not reach";
   return failure;

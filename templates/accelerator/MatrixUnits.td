@@ -16,7 +16,7 @@ class Systolic<Elem factor, Elem sum, int loadCycles, string intrinsic> : Matrix
   let load = Cycles<loadCycles>; // of B into the cells, 128 bytes a clock
   let init = ZeroFlag;
   let completion = WaitGroup;
-  let source = Invented;
+  let source = Cited<"examples/npu-rtl/rtl/npu_core.sv: N = 32, LOAD_BYTES = 128, C 2N clocks after A">;
   let emit = ExternalCall<intrinsic, ["A", "B", "C", "UseC"]>;
 }
 def systolic_i8 : Systolic<i8, i32, 8, "npu_multiply_i8">;
@@ -34,3 +34,14 @@ class Requantize<Elem from, string intrinsic> : VectorOp<"requantize", from, i8,
 }
 def requantize_i32 : Requantize<i32, "npu_requantize_i32">;
 def requantize_f32 : Requantize<f32, "npu_requantize_f32">;
+
+/// Accesses of the scratchpad whose elements a mask or a vector of addresses chooses: one element a clock.
+class Gather<Elem element, int elements> : VectorOp<"gather", element, element, elements> {
+  let issue = Cycles<elements>;
+  let latency = Cycles<elements>;
+  let source = Cited<"examples/npu-rtl/harness.cpp: npu_masked_read, an access for each element">;
+  let emit = None;
+}
+def gather_8 : Gather<i8, 64>;
+def gather_16 : Gather<bf16, 32>;
+def gather_32 : Gather<f32, 16>;

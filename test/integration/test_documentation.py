@@ -11,7 +11,7 @@ from conftest import BUILD, SOURCE
 ACCELERATOR = [f"--load-target={BUILD / 'lib/tilewright/libtilewright-target-accelerator.so'}"]
 LAYER = SOURCE / "templates/accelerator/test/layer.mlir"
 PAGES = {"tw-run": ["tools"], "tw-compile": ["tools"], "tw-targets": ["tools"], "tw-new-target": ["tools"], "tw-tblgen": ["tools"],
-         "tw-conformance": ["conformance"], "tw-explore": ["explore"], "tw-bisect": ["bisect"], "tw-launch": ["runtime"]}
+         "tw-conformance": ["conformance"], "tw-explore": ["explore"], "tw-calibrate": ["calibrate"], "tw-bisect": ["bisect"], "tw-launch": ["runtime"]}
 #: What every command has.
 COMMON = {"help", "help-list", "version"}
 

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/CostModel/Copies/TileCopies.h"
+#include "core/CostModel/Machine/BankTraffic.h"
+#include "core/CostModel/Machine/CoreAccess.h"
 #include "core/Machine/CopyPaths.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -63,8 +65,31 @@ static double rowByCore(int64_t cols, int64_t lanes, RowLength length) {
          (vectors > together ? vectors / together * loopClocks : 0);
 }
 
+/// Clocks that the core's accesses of the array take beyond one each: by vectors, the rest of a row by powers of two,
+/// or by one more vector where the row has one; blocks by their rows; else single elements.
+static double arrayClocks(const TileTransfer &tile, RowLength length, bool in, const TargetDescription &chip) {
+  if (tile.near)
+    return 0;
+  const CoreAccess access(chip);
+  auto beyond = [&](int64_t elements) { return access.globalClocks(elements * tile.elementBytes, in) - 1; };
+  const int64_t lanes = lanesOf(tile.elementBytes, chip);
+  const int64_t block = tile.order == TileOrder::Columns ? transposedBlock(tile.elementBytes, chip) : 1;
+  if (tile.order == TileOrder::Rows) {
+    const int64_t vectors = tile.cols / lanes, rest = tile.cols % lanes;
+    double row = vectors * beyond(lanes);
+    if (rest && vectors && length != RowLength::Whole)
+      row += beyond(lanes);
+    else
+      for (int64_t part = 1; part <= rest; part *= 2)
+        row += rest & part ? beyond(part) : 0;
+    return tile.rows * row;
+  }
+  const int64_t inBlocks = block > 1 ? (tile.rows / block) * (tile.cols / block) * block : 0;
+  return inBlocks * beyond(block) + (tile.rows * tile.cols - inBlocks * block) * beyond(1);
+}
+
 /// Loads and stores of the core.
-static TileCopyPlan byCore(const TileTransfer &tile, RowLength length, const TargetDescription &chip) {
+static TileCopyPlan byCore(const TileTransfer &tile, RowLength length, bool in, const TargetDescription &chip) {
   TileCopyPlan plan;
   int64_t block = tile.order == TileOrder::Columns ? transposedBlock(tile.elementBytes, chip) : 1;
   if (tile.order == TileOrder::Rows) {
@@ -75,12 +100,14 @@ static TileCopyPlan byCore(const TileTransfer &tile, RowLength length, const Tar
   } else {
     plan.coreClocks = double(tile.rows) * tile.cols * elementClocks;
   }
+  plan.coreClocks += arrayClocks(tile, length, in, chip);
   return plan;
 }
 
-static TileCopyPlan byEngine(CopyWay way, const CopyEngine &engine, int64_t commands, int64_t bytes) {
+/// `beats`: clocks in which data goes.
+static TileCopyPlan byEngine(CopyWay way, const CopyEngine &engine, int64_t commands, double beats) {
   TileCopyPlan plan{way, &engine, commands};
-  plan.engineClocks = commands * engine.latency + bytes / engine.bytesPerClock;
+  plan.engineClocks = commands * engine.latency + beats;
   plan.coreClocks = commands * commandClocks;
   // Commands that the queue does not hold keep the core until the engine has taken them.
   if (engine.queueDepth && commands > engine.queueDepth)
@@ -96,7 +123,7 @@ static int64_t bursts(const CopyEngine &engine, int64_t rowBytes) {
 static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, RowLength length, bool in,
                                          const CoreHierarchy &cores, const TargetDescription &chip) {
   if (way == CopyWay::Core) {
-    TileCopyPlan plan = byCore(tile, length, chip);
+    TileCopyPlan plan = byCore(tile, length, in, chip);
     if (!cores.reachesGlobal && !tile.near) // it has no loads and stores there
       plan.coreClocks = std::numeric_limits<double>::infinity();
     return plan;
@@ -115,14 +142,17 @@ static std::optional<TileCopyPlan> count(CopyWay way, const TileTransfer &tile, 
     bool single = tile.elementBytes % engine->alignBytes == 0 &&
                   (engine->burstBytes == 0 || engine->burstBytes >= tile.elementBytes) &&
                   (engine->accessBytes.empty() || llvm::is_contained(engine->accessBytes, tile.elementBytes));
-    return single ? std::optional(byEngine(way, *engine, std::min(tile.rows, tile.cols), bytes)) : std::nullopt;
+    double beats = beatsOf(tile.rows * tile.cols, tile.elementBytes, engine->bytesPerClock, engine->alignBytes);
+    return single ? std::optional(byEngine(way, *engine, std::min(tile.rows, tile.cols), beats)) : std::nullopt;
   }
   if (tile.pitchBits % engine->alignBytes != 0)
     return std::nullopt;
   // A transposing command reads rows of what it comes from: of the array, which are columns of the tile, or of the
   // tile.
   int64_t line = turns && in ? tile.rows : tile.cols, lines = engine->maxRank < 2 ? tile.rows : 1;
-  return byEngine(way, *engine, bursts(*engine, line * tile.elementBytes) * lines, bytes);
+  double beats = turns ? bytes / engine->bytesPerClock
+                       : beatsOf(tile.rows, tile.cols * tile.elementBytes, engine->bytesPerClock, engine->alignBytes);
+  return byEngine(way, *engine, bursts(*engine, line * tile.elementBytes) * lines, beats);
 }
 
 TileCopyPlan tilewright::planTileCopy(const TileTransfer &tile, bool in, const CoreHierarchy &cores,

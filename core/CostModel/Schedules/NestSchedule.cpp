@@ -14,6 +14,7 @@
 #include "core/CostModel/Schedules/NestSchedule.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
+#include "core/CostModel/Machine/CoreAccess.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -26,6 +27,8 @@ using namespace tilewright;
 static constexpr double loopInstructions = 4;
 /// Instructions of one element of a vector that is no run: its address, its load, and its place in the register.
 static constexpr double elementInstructions = 3;
+/// Instructions of a body of which two vectors stand between two tests of the loop, at most (LaneChoice.cpp).
+static constexpr double mostUnrolled = 12;
 /// Instructions of a tile: its loop, and for each array its stage, the test for a next tile, and the wait.
 static constexpr double tileInstructions = 8;
 
@@ -57,7 +60,7 @@ struct Box {
 class Planner {
 public:
   Planner(const NestShape &nest, const CoreHierarchy &cores, const TargetDescription &chip)
-      : nest(nest), cores(cores), chip(chip), align(scratchpadAlignment(cores)) {
+      : nest(nest), cores(cores), chip(chip), access(chip), align(scratchpadAlignment(cores)) {
     for (auto [i, loop] : llvm::enumerate(nest.loops))
       if (loop.isBand)
         band.push_back(i);
@@ -93,7 +96,14 @@ private:
   double tilesOfCore(const NestSchedule &schedule) const;
   std::optional<int64_t> stride(const NestShape::Access &access, int64_t loop) const;
   double accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const;
+  /// The widest element of the accesses in the body of `loop` decides how many a vector has.
+  int64_t widthOf(int64_t loop) const;
+  bool combines(int64_t loop) const;
+  double alongClocks(int64_t loop, double body, const NestSchedule &schedule) const;
+  double acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const;
+  int64_t writtenOut(int64_t loop, int64_t lanes) const;
   double computeClocks(const NestSchedule &schedule) const;
+  double directClocks(const NestShape::Access &each, double times) const;
   void price(NestSchedule &schedule) const;
   void countCopies(NestSchedule &schedule, const NestSchedule::Place &place, double &in, double &out,
                    double &core) const;
@@ -107,6 +117,7 @@ private:
   const NestShape &nest;
   const CoreHierarchy &cores;
   const TargetDescription &chip;
+  CoreAccess access;
   int64_t align;
   int64_t localBytes = 0;
   llvm::SmallVector<int64_t> band;
@@ -234,57 +245,163 @@ std::optional<int64_t> Planner::stride(const NestShape::Access &access, int64_t 
   return sum;
 }
 
+/// Clocks of the accesses of global memory where the core computes on an array where it lies: by vectors along the loop
+/// around the access.
+double Planner::directClocks(const NestShape::Access &each, double times) const {
+  const NestShape::Array &array = nest.arrays[each.array];
+  const bool isLoad = array.isRead;
+  if (each.loop < 0 || stride(each, each.loop) != 1)
+    return times * access.globalClocks(array.elementBytes, isLoad);
+  const int64_t width = std::max<int64_t>(1, chip.vectorRegisters().second / array.elementBytes);
+  return times / width * access.globalClocks(width * array.elementBytes, isLoad);
+}
+
 /// Clocks of the loads and stores of one vector of `width` iterations of `lanes`, for the body of `loop`: one for a
 /// vector that lies side by side and for a scalar, one and the shuffles of a square for one that lies along another
 /// loop of enough iterations, else one for each element.
 double Planner::accessClocks(int64_t loop, int64_t lanes, int64_t width, const NestSchedule &schedule) const {
   double clocks = 0;
-  for (const NestShape::Access &access : nest.accesses) {
-    if (access.loop != loop)
+  for (const NestShape::Access &each : nest.accesses) {
+    if (each.loop != loop)
       continue;
-    std::optional<int64_t> step = stride(access, lanes);
+    std::optional<int64_t> step = stride(each, lanes);
     if (step == 0 || step == 1) {
       clocks += 1;
       continue;
     }
     bool isSquare = false;
     for (int64_t around = loop; around >= 0 && step; around = nest.loops[around].parent)
-      isSquare |= stride(access, around) == 1 && std::min(inTile(around, schedule), inTile(lanes, schedule)) >= width;
-    clocks += isSquare ? 1 + llvm::Log2_64(width) : width * elementInstructions;
+      isSquare |= stride(each, around) == 1 && std::min(inTile(around, schedule), inTile(lanes, schedule)) >= width;
+    // At computed indices it is an instruction of the chip, where it has one.
+    auto gathered = step ? std::nullopt : access.elementClocks(nest.arrays[each.array].elementBytes);
+    clocks += isSquare ? 1 + llvm::Log2_64(width) : width * (gathered ? *gathered : elementInstructions);
   }
   return clocks;
+}
+
+int64_t Planner::widthOf(int64_t loop) const {
+  int64_t widest = 1;
+  for (const NestShape::Access &each : nest.accesses)
+    if (each.loop == loop)
+      widest = std::max(widest, nest.arrays[each.array].elementBytes);
+  return std::max<int64_t>(1, chip.vectorRegisters().second / widest);
+}
+
+/// Whether the iterations of `loop` are combined into the same elements, as those of a reduction or the taps of a
+/// window.
+bool Planner::combines(int64_t loop) const {
+  return llvm::any_of(nest.accesses, [&](const NestShape::Access &each) {
+    return each.loop == loop && nest.arrays[each.array].isWritten && stride(each, loop) == 0;
+  });
+}
+
+/// Clocks of all iterations of the innermost loop `loop` in vectors along it. The code of short bodies without
+/// transposed squares has two vectors between two tests of the loop (LaneChoice.cpp), the second with its own index.
+double Planner::alongClocks(int64_t loop, double body, const NestSchedule &schedule) const {
+  const int64_t width = widthOf(loop), iterations = inTile(loop, schedule);
+  const bool sideBySide = llvm::all_of(nest.accesses, [&](const NestShape::Access &each) {
+    auto step = each.loop == loop ? stride(each, loop) : 0;
+    return step == 0 || step == 1;
+  });
+  const int64_t unroll = sideBySide && nest.loops[loop].instructions <= mostUnrolled && iterations >= 2 * width ? 2 : 1;
+  const double around = (loopInstructions + unroll - 1) / unroll;
+  return std::ceil(double(iterations) / width) * (body + around + accessClocks(loop, loop, width, schedule)) +
+         loopInstructions;
+}
+
+/// The outermost loop inside of `lanes` whose iterations are written out together with those of the innermost `loop`:
+/// as the taps of a window, while there is a vector register for each.
+int64_t Planner::writtenOut(int64_t loop, int64_t lanes) const {
+  int64_t taps = trips(loop), outermost = loop;
+  for (int64_t outer = nest.loops[loop].parent; outer >= 0 && outer != lanes; outer = nest.loops[outer].parent) {
+    taps *= trips(outer);
+    const bool isApart = llvm::any_of(nest.accesses, [&](const NestShape::Access &each) {
+      return each.loop == loop && nest.arrays[each.array].isWritten && stride(each, outer) != 0;
+    });
+    if (taps > chip.vectorRegisters().first || isApart)
+      break;
+    outermost = outer;
+  }
+  return outermost;
+}
+
+/// The same for all iterations of `loop` and of the loop `lanes` around it, in vectors along the latter. Iterations
+/// that are combined are written out (unroll-taps), as many as there are vector registers: what they are combined into
+/// stays in a register; what does not move along the lanes is loaded and broadcast once for all vectors.
+double Planner::acrossClocks(int64_t loop, int64_t lanes, double body, const NestSchedule &schedule) const {
+  const int64_t width = widthOf(loop), iterations = inTile(loop, schedule);
+  const double vectors = std::ceil(double(inTile(lanes, schedule)) / width);
+  if (!combines(loop))
+    return vectors * iterations * (body + loopInstructions + accessClocks(loop, lanes, width, schedule));
+  const int64_t written = std::clamp<int64_t>(chip.vectorRegisters().first, 1, std::max<int64_t>(1, iterations));
+  double turns = std::ceil(double(iterations) / written), around = 1;
+  for (int64_t outer = nest.loops[loop].parent; outer >= 0 && nest.isUnder(outer, writtenOut(loop, lanes));
+       outer = nest.loops[outer].parent)
+    around *= inTile(outer, schedule);
+  double each = accessClocks(loop, lanes, width, schedule), once = turns > 1 ? turns * loopInstructions : 0;
+  double broadcasts = 0;
+  for (const NestShape::Access &access : nest.accesses) {
+    if (access.loop != loop)
+      continue;
+    std::optional<int64_t> step = stride(access, lanes);
+    if (step == 0) {
+      each -= 1;
+      broadcasts += 2.0 * iterations * (turns > 1 ? vectors : 1);
+    } else if (step == 1 && stride(access, loop) == 0) {
+      each -= 1;
+      once += turns / around;
+    }
+  }
+  return vectors * (iterations * (body + each) + once) + broadcasts;
 }
 
 /// Clocks of the core for all of the nest in one tile: vectors of the best loop around each innermost body, everything
 /// else one by one.
 double Planner::computeClocks(const NestSchedule &schedule) const {
-  int64_t vectorBytes = chip.vectorRegisters().second;
-  double clocks = 0;
-  for (auto [i, loop] : llvm::enumerate(nest.loops)) {
+  const bool hasVectors = chip.vectorRegisters().second >= 4;
+  llvm::SmallVector<int64_t> widths(nest.loops.size(), 1); // iterations of each loop that are elements of one vector
+  llvm::SmallVector<bool> isWrittenOut(nest.loops.size()); // a loop that the code does not have
+  auto turnsOf = [&](int64_t loop) { return std::ceil(double(inTile(loop, schedule)) / widths[loop]); };
+  auto timesOf = [&](int64_t loop) {
     double times = 1;
-    for (int64_t around = loop.parent; around >= 0; around = nest.loops[around].parent)
-      times *= inTile(around, schedule);
-    int64_t iterations = inTile(i, schedule);
-    if (!loop.isInnermost || vectorBytes < 4) {
-      clocks += times * (iterations * (loop.instructions + loopInstructions) + loopInstructions);
+    for (int64_t around = nest.loops[loop].parent; around >= 0; around = nest.loops[around].parent)
+      times *= turnsOf(around);
+    return times;
+  };
+  auto bodiesIn = [&](int64_t loop) {
+    return llvm::count_if(llvm::seq<int64_t>(0, nest.loops.size()),
+                          [&](int64_t each) { return nest.loops[each].isInnermost && nest.isUnder(each, loop); });
+  };
+  double clocks = 0;
+  // Bodies choose their lanes before the loops around them are counted.
+  for (int64_t i = nest.loops.size() - 1; i >= 0; --i) {
+    const NestShape::Loop &loop = nest.loops[i];
+    if (isWrittenOut[i])
+      continue;
+    if (!loop.isInnermost || !hasVectors) {
+      clocks += timesOf(i) * (turnsOf(i) * (loop.instructions + loopInstructions) + loopInstructions);
       continue;
     }
-    int64_t accesses = llvm::count_if(nest.accesses, [&](const auto &access) { return access.loop == int64_t(i); });
-    int64_t widest = 1;
-    for (const NestShape::Access &access : nest.accesses)
-      if (access.loop == int64_t(i))
-        widest = std::max(widest, nest.arrays[access.array].elementBytes);
-    int64_t width = std::max<int64_t>(1, vectorBytes / widest);
-    double arithmetic = std::max(0.0, loop.instructions - accesses) + loopInstructions;
-    double best = iterations * (arithmetic + accesses);
+    const int64_t accesses = llvm::count_if(nest.accesses, [&](const auto &access) { return access.loop == i; });
+    const double body = std::max(0.0, loop.instructions - accesses), times = timesOf(i);
+    const double single = inTile(i, schedule) * (body + loopInstructions + accesses) + loopInstructions;
+    double best = times * std::min(single, alongClocks(i, body, schedule));
+    int64_t chosen = i;
     // The lanes may be iterations of a loop around, of the band or not.
-    for (int64_t lanes = i; lanes >= 0; lanes = nest.loops[lanes].parent) {
-      double vectors = std::ceil(double(inTile(lanes, schedule)) / width), others = double(iterations);
-      if (lanes != int64_t(i))
-        vectors *= others / inTile(lanes, schedule); // of the other loops' iterations, for each of this loop
-      best = std::min(best, vectors * (arithmetic + accessClocks(i, lanes, width, schedule)));
+    for (int64_t lanes = loop.parent; lanes >= 0; lanes = nest.loops[lanes].parent) {
+      const double here = times / std::max(1.0, turnsOf(lanes)) * acrossClocks(i, lanes, body, schedule);
+      if (here < best) {
+        best = here;
+        chosen = lanes;
+      }
     }
-    clocks += times * (best + loopInstructions);
+    if (chosen != i && combines(i) && bodiesIn(chosen) == 1) {
+      widths[chosen] = widthOf(i);
+      for (int64_t outer = loop.parent; outer >= 0 && nest.isUnder(outer, writtenOut(i, chosen));
+           outer = nest.loops[outer].parent)
+        isWrittenOut[outer] = true;
+    }
+    clocks += best;
   }
   return clocks;
 }
@@ -301,21 +418,13 @@ void Planner::price(NestSchedule &schedule) const {
     countCopies(schedule, place, isBeside ? besideIn : apartIn, isBeside ? besideOut : apartOut, commands);
   }
   // What is not placed the core reads and writes where it lies.
-  const CopyEngine *way = nullptr;
-  for (const CopyEngine &engine : chip.copies()) {
-    const Memory *to = chip.memory(engine.to);
-    if (engine.from == cores.global->name && to && to->kind == MemoryKind::RegisterFile)
-      way = &engine;
-  }
-  for (const NestShape::Access &access : nest.accesses) {
-    const NestShape::Array &array = nest.arrays[access.array];
-    if (placed[access.array] || array.localBytes)
+  for (const NestShape::Access &each : nest.accesses) {
+    if (placed[each.array] || nest.arrays[each.array].localBytes)
       continue;
     double times = tiles;
-    for (int64_t loop = access.loop; loop >= 0; loop = nest.loops[loop].parent)
+    for (int64_t loop = each.loop; loop >= 0; loop = nest.loops[loop].parent)
       times *= inTile(loop, schedule);
-    if (way && way->bytesPerClock > 0)
-      schedule.coreClocks += times * array.elementBytes / way->bytesPerClock;
+    schedule.coreClocks += directClocks(each, times);
   }
   schedule.coreClocks += commands;
   schedule.inClocks = apartIn + besideIn;

@@ -15,6 +15,7 @@
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
+#include "core/CostModel/Machine/BankTraffic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -180,6 +181,8 @@ struct Judge {
     }
     return planTileCopies(tile, allRows, allCols, in, in, cores, chip);
   }
+  double bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPlan &copyA, const TileCopyPlan &copyB,
+                   double othersClocks, const CopyEngine *others) const;
   int64_t rounded(int64_t bytes) const { return llvm::alignTo(bytes, align); }
   bool judge(ScratchpadContractionPlan &plan, bool forced) const;
 };
@@ -266,9 +269,47 @@ static double issueOf(const MatrixUnit &unit, int64_t um, int64_t un, int64_t uk
   return std::max(clocks, issueClocks);
 }
 
+/// Clocks of a step that the unit waits for banks which copies hold: those of A and B, and others of `othersClocks` a
+/// step by `others`, run beside it.
+double Judge::bankWaits(const ScratchpadContractionPlan &plan, const TileCopyPlan &copyA, const TileCopyPlan &copyB,
+                        double othersClocks, const CopyEngine *others) const {
+  const MatrixUnit &unit = *plan.unit;
+  if (unit.a.memory != cores.scratchpad->name || unit.b.memory != cores.scratchpad->name)
+    return 0;
+  const int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element);
+  const RowStream a{0, plan.tileK * bytesA, unit.m, unit.k * bytesA},
+      b{0, plan.tileN * bytesB, unit.k, unit.n * bytesB};
+  const double all = plan.tileM / unit.m * (plan.tileN / unit.n) * (plan.tileK / unit.k);
+  const bool loads = unit.stationary != 0;
+  const double clocks = plan.unitClocks / all;
+  double beside = 0, waits = 0;
+  auto add = [&](double data, const CopyEngine *engine) {
+    if (!engine || data <= 0)
+      return;
+    const double share = waitingShare(trafficOf(unit, a, b, loads), clocks, engine->bytesPerClock, *cores.scratchpad);
+    // The unit works for as long as its own clocks and these waits: what is copied after that meets nobody.
+    const double together = std::max(0.0, std::min(data, plan.unitClocks / (1 - share) - beside));
+    beside += together;
+    waits += share * together;
+  };
+  for (const TileCopyPlan *copy : {&copyA, &copyB})
+    if (copy->engine)
+      add(copy->engineClocks - copy->commands * copy->engine->latency, copy->engine);
+  add(othersClocks, others);
+  return waits;
+}
+
 /// Fills in times and bytes of `plan`; false where it does not fit and need not.
 bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   const MatrixUnit &unit = *plan.unit;
+  // Of cores with one tile each the slowest has a whole one: tiles at the edges are others'.
+  const int64_t allTiles = outer * llvm::divideCeil(m, plan.tileM) * llvm::divideCeil(n, plan.tileN);
+  if (allTiles <= share.cores && (m > plan.tileM || n > plan.tileN)) {
+    Judge slowest = *this;
+    slowest.m = std::min(m, plan.tileM);
+    slowest.n = std::min(n, plan.tileN);
+    return slowest.judge(plan, forced);
+  }
   int64_t bytesA = elementBytes(unit.a.element), bytesB = elementBytes(unit.b.element),
           bytesC = elementBytes(unit.c.element);
   int64_t steps = llvm::divideCeil(k, plan.tileK) * otherK;
@@ -334,11 +375,20 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
   plan.unitClocks = um * un * uk * unit.issue + loads * unit.loadStationary;
   double in = copyA.engineClocks + copyB.engineClocks, moved = copyA.coreClocks + copyB.coreClocks;
   double out = 0, tailIn = 0, issue = issueOf(unit, um, un, uk), core = issue + ringClocks + moved;
+  double others = 0; // clocks of a slice in which data of the tail goes
+  const CopyEngine *othersEngine = nullptr;
+  auto addOther = [&](const TileCopyPlan &copy) {
+    if (!copy.engine)
+      return;
+    othersEngine = copy.engine;
+    others += std::max(0.0, copy.engineClocks - copy.commands * copy.engine->latency);
+  };
   for (const auto &operand : tail.loads) {
     if (inPlace(operand))
       continue;
     TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, true);
     tailIn += copy.engineClocks;
+    addOther(copy);
     slice += copy.coreClocks;
   }
   for (const auto &operand : tail.stores) {
@@ -346,17 +396,22 @@ bool Judge::judge(ScratchpadContractionPlan &plan, bool forced) const {
       continue;
     TileCopyPlan copy = tailCopy(operand, rows, plan.tileN, false);
     out += copy.engineClocks;
+    addOther(copy);
     slice += copy.coreClocks;
   }
-  plan.copyClocks = in + tailIn;
-  plan.coreClocks = core + slice;
+  // Slices of the last tile follow the unit's work.
   int64_t tiles = outer * llvm::divideCeil(m, plan.tileM) * llvm::divideCeil(n, plan.tileN);
   int64_t own = llvm::divideCeil(tiles, share.cores);
+  double slicesInSteps = double(plan.slices) * (own - 1) / (double(own) * steps);
+  plan.unitClocks += bankWaits(plan, copyA, copyB, others * slicesInSteps, othersEngine);
+  plan.copyClocks = in + tailIn;
+  plan.coreClocks = core + slice;
   double clearing = cleared > 0 ? 2 * plan.tileM * (columns * (cleared + loopClocks) + loopClocks) : 0;
   double byCore = (copyA.engine ? 0 : copyA.coreClocks) + (copyB.engine ? 0 : copyB.coreClocks);
   Ring ring{plan.unitClocks, in,  tailIn, core - moved, issue,       moved,      byCore,
             slice,           out, own,    steps,        plan.slices, plan.stages};
-  plan.clocks = clearing + ring.clocks();
+  // The last results are there after the unit's latency.
+  plan.clocks = clearing + ring.clocks() + std::max(0.0, unit.latency - unit.issue);
   if (!std::isfinite(plan.clocks)) // no engine moves one of the tiles, and the core cannot
     return false;
   plan.busy = own * steps * plan.unitClocks / plan.clocks;

@@ -209,8 +209,8 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
     lanePlan = planLaneContraction({c, NumericFreedom::of(Settings::of(root)), options.overrides, pitches, results},
                                    target, *lanes, reason, isListed ? &consideredLanes : nullptr);
   else if (cores)
-    corePlan = planScratchpadContraction(c, target, *cores, shareOf(c, *cores), tailShapeOf(task, *cores), options,
-                                         reason, isListed ? &consideredTiles : nullptr);
+    corePlan = planScratchpadContraction(c, target, *cores, shareOf(c, *cores), tailShapeOf(task, *cores, target),
+                                         options, reason, isListed ? &consideredTiles : nullptr);
   else
     plan = planContraction(c, target, asked, reason);
   if (!plan && !lanePlan && !corePlan) {
@@ -281,7 +281,7 @@ void rewrite(Contraction &c, const TargetDescription &target, const PlanOptions 
   } else if (corePlan) {
     emitScratchpadContraction(builder, root.getLoc(), task, *corePlan, *cores);
     if (auto level = dyn_cast<tile::ParallelOp>(root->getPrevNode()))
-      if (auto prediction = predictLaunch(*corePlan, c, tailShapeOf(task, *cores), shareOf(c, *cores)))
+      if (auto prediction = predictLaunch(*corePlan, c, tailShapeOf(task, *cores, target), shareOf(c, *cores)))
         level->setAttr(predictedAttr, toAttribute(*prediction, root.getContext()));
   } else {
     emitContraction(builder, root.getLoc(), task);

@@ -14,6 +14,7 @@
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
 #include "core/Transforms/Contraction/ScratchpadContractionNest.h"
+#include "core/Transforms/Lower/Engines/Requantisation.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -44,7 +45,27 @@ void collectTail(const ContractionTask &task, SmallVectorImpl<TailBuffer> &loads
   }
 }
 
-TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores) {
+/// The ops of the chain that ends in `op` and becomes one instruction of the vector unit (use-vector-ops); empty: none.
+static llvm::SmallPtrSet<Operation *, 8> requantisationOf(arith::FPToSIOp op, const TargetDescription &chip) {
+  llvm::SmallPtrSet<Operation *, 8> ops;
+  Requantisation chain;
+  if (!findRequantisation(op, chip, chain))
+    return ops;
+  SmallVector<Operation *> open{op};
+  while (!open.empty()) {
+    Operation *each = open.pop_back_val();
+    if (!ops.insert(each).second)
+      continue;
+    for (Value operand : each->getOperands())
+      if (Operation *from = operand.getDefiningOp();
+          from && !llvm::is_contained({chain.from, chain.scale, chain.zeroPoint}, operand) &&
+          from->getBlock() == op->getBlock())
+        open.push_back(from);
+  }
+  return ops;
+}
+
+TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores, const TargetDescription &chip) {
   SmallVector<TailBuffer> loads, stores;
   collectTail(task, loads, stores);
   const Contraction &c = task.contraction;
@@ -65,10 +86,15 @@ TailShape tailShapeOf(const ContractionTask &task, const CoreHierarchy &cores) {
       to->push_back({bytes, differs(each.access, c.m), differs(each.access, c.n), order,
                      pitchBitsOf(each.access, c.nest, bytes), isNear(each.access.memref, cores)});
     }
-  for (const EpilogueStep &step : task.epilogue)
+  for (const EpilogueStep &step : task.epilogue) {
+    llvm::SmallPtrSet<Operation *, 8> inOne;
+    for (arith::FPToSIOp op : step.nest.body->getOps<arith::FPToSIOp>())
+      for (Operation *each : requantisationOf(op, chip))
+        shape.operations += inOne.insert(each).second && each == op; // one instruction for all
     for (Operation &op : step.nest.body->without_terminator())
-      if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>())
+      if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() && !inOne.contains(&op))
         shape.operations += coreInstructionsOf(&op);
+  }
   return shape;
 }
 

@@ -10,7 +10,8 @@ module npu_core #(
     parameter int GLOBAL_WORDS = 2097152,
     parameter int BANKS = 16,                 // word w lies in bank w mod BANKS
     parameter int QUEUE = 8,                  // commands of a DMA engine, of the array
-    parameter int DMA_BYTES = 32, DMA_LATENCY = 100,
+    parameter int DMA_BYTES = 32, DMA_LATENCY = 100,             // copies in; bytes of a row each clock
+    parameter int OUT_BYTES = DMA_BYTES, OUT_LATENCY = DMA_LATENCY, // copies out
     parameter int CORE_BYTES = 8, CORE_LATENCY = 100, // the core's own accesses to global memory
     parameter int LOAD_BYTES = 128            // of B for each clock
 ) (
@@ -25,7 +26,8 @@ module npu_core #(
     output logic done,
     output logic [511:0] result,
     output logic fault,                       // an address outside the memories
-    output logic [63:0] clocks, busyIn, busyOut, busyUnit, conflicts
+    output logic [63:0] clocks, busyIn, busyOut, busyUnit,
+    output logic [63:0] conflictsCore, conflictsIn, conflictsOut, conflictsUnit // clocks that each waited for a bank
 );
   localparam logic [7:0] ISSUE = 0, LOAD = 1, STORE = 2, COPY_IN = 3, COPY_OUT = 4, MULTIPLY = 5, COMMIT = 6, WAIT = 7,
                          REQUANTIZE = 8;
@@ -139,7 +141,8 @@ module npu_core #(
       for (int e = 0; e < 2; e++) begin row[e] = 0; offset[e] = 0; latency[e] = 0; end
       for (int d = 0; d <= ARRAY_CLOCKS; d++) under[d] = '0;
       spent = 0; started = 0; loadedRows = 0; enteredRows = 0; loading = 0; streaming = 0; held = 0; set = 0; idle = 1000;
-      fault <= 0; clocks <= 0; busyIn <= 0; busyOut <= 0; busyUnit <= 0; conflicts <= 0;
+      fault <= 0; clocks <= 0; busyIn <= 0; busyOut <= 0; busyUnit <= 0;
+      conflictsCore <= 0; conflictsIn <= 0; conflictsOut <= 0; conflictsUnit <= 0;
       arrayActive <= 0;
     end else begin
       clocks <= clocks + 1;
@@ -178,7 +181,7 @@ module npu_core #(
               end
               1: begin
                 wanted = banksOf(to, int'(bytes));
-                if ((wanted & takenAccumulator) != 0) conflicts <= conflicts + 1;
+                if ((wanted & takenAccumulator) != 0) conflictsCore <= conflictsCore + 1;
                 else begin
                   if (op == LOAD) result <= read(to);
                   else write(to, data0, int'(bytes));
@@ -239,23 +242,25 @@ module npu_core #(
         int q;
         Descriptor d;
         logic [63:0] source, target;
-        int size;
+        int size, beat;
         q = e == 0 ? 0 : 2;
+        beat = e == 0 ? DMA_BYTES : OUT_BYTES;
         d = queue[e][completed[q] % QUEUE];
         if (issued[q] != completed[q]) begin
           if (e == 0) busyIn <= busyIn + 1; else busyOut <= busyOut + 1;
-          if (latency[e] < DMA_LATENCY) latency[e] = latency[e] + 1;
+          if (latency[e] < (e == 0 ? DMA_LATENCY : OUT_LATENCY)) latency[e] = latency[e] + 1;
           else begin
             if (d.rows != 0 && d.bytes != 0) begin
               size = d.element != 0 ? int'(d.element)
-                     : int'(d.bytes - offset[e] < DMA_BYTES ? d.bytes - offset[e] : DMA_BYTES);
+                     : int'(d.bytes - offset[e] < beat ? d.bytes - offset[e] : beat);
               source = d.from + 64'(row[e]) * d.fromPitch + 64'(offset[e]);
               target = d.element != 0 ? d.to + 64'(offset[e] / d.element) * d.toPitch + 64'(row[e] * d.element)
                                       : d.to + 64'(row[e]) * d.toPitch + 64'(offset[e]);
               if (space(source) == 3 || space(target) == 3) fault <= 1;
               wanted = banksOf(e == 0 ? target : source, size);
-              if ((wanted & taken) != 0) conflicts <= conflicts + 1;
-              else begin
+              if ((wanted & taken) != 0) begin
+                if (e == 0) conflictsIn <= conflictsIn + 1; else conflictsOut <= conflictsOut + 1;
+              end else begin
                 taken = taken | wanted;
                 write(target, read(source), size);
                 if (e == 0) touched(target, size);
@@ -302,7 +307,7 @@ module npu_core #(
               if ((wanted & taken) != 0
                   || ((wanted & mine) != 0 && (address >> 6) != ((address - p.bPitch) >> 6))) begin
                 blocked = 1;
-                conflicts <= conflicts + 1;
+                conflictsUnit <= conflictsUnit + 1;
               end else begin
                 mine = mine | wanted;
                 loadRows[loadedRows] <= 1;
@@ -315,7 +320,7 @@ module npu_core #(
           if (loadedRows == N) begin loading = 0; streaming = 1; loadedRows = 0; end
         end else begin
           wanted = banksOf(p.a + 64'(enteredRows) * p.aPitch, rowBytes);
-          if ((wanted & taken) != 0) conflicts <= conflicts + 1;
+          if ((wanted & taken) != 0) conflictsUnit <= conflictsUnit + 1;
           else begin
             taken = taken | wanted;
             enters <= 1;

@@ -1,0 +1,93 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tw-calibrate: fields of records that kernels measure, on emulators and RTL whose numbers were changed."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, FULL, SOURCE
+from test_bring_up import matches
+
+PLUGIN = BUILD / "lib/tilewright/libtilewright-target-accelerator.so"
+CHIP = [f"--load-target={PLUGIN}", "--target", "accelerator:npu"]
+EXAMPLE = SOURCE / "examples/npu-rtl"
+PAGE = SOURCE / "docs/calibrate.md"
+
+
+def fields(tool, device, *arguments):
+    report = json.loads(tool("tw-calibrate", *CHIP, "--device", device, "--json", *arguments))
+    return {field["field"]: field for field in report["fields"]}, report["programs"]
+
+
+def check(found, changed):
+    for path, value in changed.items():
+        assert abs(found[path]["measured"] - value) <= 0.05 * value, found[path]
+    other = [path for path, field in found.items() if field["differs"] and path not in changed]
+    assert not other, other
+
+
+def test_session_of_the_page(tmp_path):
+    shutil.copy(SOURCE / "templates/accelerator/test/layer.mlir", tmp_path / "layer.mlir")
+    body = PAGE.read_text().split("## A session")[1].split("\n## ")[0]
+    blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", body, flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    for commands, expected in blocks:
+        script = (f"set -euo pipefail\nexport PATH={BUILD}/bin:$PATH TILEWRIGHT_TARGET_PATH={PLUGIN.parent} "
+                  f"TILEWRIGHT_MEASURED={tmp_path}/measured\n{commands}")
+        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=300)
+        assert done.returncode == 0, commands + done.stdout
+        assert not matches(expected, done.stdout), f"{commands}\n{done.stdout}"
+
+
+def test_an_emulator_with_the_records_numbers_agrees(tool):
+    found, programs = fields(tool, "emulator", EXAMPLE / "programs/gemm-i8-64.mlir")
+    assert len(found) >= 20
+    check(found, {})
+    assert programs[0]["explained_by"] == "" and programs[0]["calibrated_seconds"] == programs[0]["predicted_seconds"]
+
+
+def test_changed_numbers_of_an_emulator_are_found(tool):
+    changed = {"copies.DmaIn.latency": 150, "copies.DmaIn.bytesPerClock": 16, "copies.DmaIn.queueDepth": 4,
+               "copies.DmaOut.latency": 60, "copies.DmaOut.bytesPerClock": 64, "copies.LoadStore.latency": 40,
+               "copies.LoadStore.bytesPerClock": 16, "units.systolic_i8.loadStationary": 16, "units.systolic_i8.issue": 40,
+               "units.systolic_bf16.latency": 120, "memories.scratchpad.banks": 8}
+    found, _ = fields(tool, "emulator@" + ",".join(f"{path}={value}" for path, value in changed.items()))
+    check(found, changed)
+
+
+@pytest.mark.skipif(not FULL or not shutil.which("verilator"), reason="long: full mode, where verilator is installed")
+def test_changed_parameters_of_the_rtl_are_found(tool, tmp_path):
+    parameters = {"DMA_BYTES": 16, "DMA_LATENCY": 150, "OUT_BYTES": 64, "OUT_LATENCY": 60, "CORE_BYTES": 16, "CORE_LATENCY": 40,
+                  "LOAD_BYTES": 64, "BANKS": 8, "QUEUE": 4}
+    subprocess.run([EXAMPLE / "build.sh", tmp_path, *(f"-G{name}={value}" for name, value in parameters.items())], check=True)
+    device = f"exec:{sys.executable} {EXAMPLE / 'device.py'} {tmp_path / 'libnpu.so'}"
+    found, programs = fields(tool, device, EXAMPLE / "programs/gemm-i8-odd.mlir")
+    check(found, {"copies.DmaIn.bytesPerClock": 16, "copies.DmaIn.latency": 150, "copies.DmaIn.queueDepth": 4,
+                  "copies.DmaOut.bytesPerClock": 64, "copies.DmaOut.latency": 60, "copies.DmaOut.queueDepth": 4,
+                  "copies.LoadStore.bytesPerClock": 16, "copies.LoadStore.latency": 40,
+                  "units.systolic_i8.loadStationary": 16, "units.systolic_bf16.loadStationary": 32,
+                  "memories.scratchpad.banks": 8})
+    assert programs[0]["explained_by"] == "copies.LoadStore.latency"
+
+
+@pytest.mark.parametrize("options, message", [
+    (["--device", "emulator@copies.DmaIn.latncy=1"], "did you mean 'latency'?"),
+    (["--device", "board"], "unknown device 'board'; expected host, emulator, emulator@PATH=VALUE,.. or exec:PROG"),
+    (["--device", "emulator@clockMHz=900", "x.mlir"], "an emulator with other numbers runs kernels and no programs"),
+    (["--device", "exec:true", "--timeout", "0"], "--timeout expects a positive number of seconds"),
+])
+def test_messages(options, message):
+    done = subprocess.run([BUILD / "bin/tw-calibrate", *CHIP, *options], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+
+
+def test_a_chip_that_was_not_measured(tmp_path):
+    done = subprocess.run([BUILD / "bin/tw-targets", f"--load-target={PLUGIN}", "accelerator:npu@measured"], capture_output=True,
+                          text=True, timeout=300, env={"TILEWRIGHT_MEASURED": str(tmp_path)})
+    assert done.returncode == 1 and "tw-calibrate --target accelerator:npu --save writes it" in done.stderr, done.stderr
