@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Analysis/ElementType.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/Transforms/Lower/LLVM/Descriptor.h"
 #include "core/Transforms/Passes.h"
@@ -209,7 +210,7 @@ struct PlanScratchpad : tilewright::impl::PlanScratchpadBase<PlanScratchpad> {
                          << "\"";
         return WalkResult::interrupt();
       }
-      Buffer buffer{op, int64_t(llvm::divideCeil(type.getNumElements() * type.getElementTypeBitWidth(), 8))};
+      Buffer buffer{op, type.getNumElements() * elementBytes(type.getElementType())};
       findLifetime(buffer);
       own[memory].buffers.push_back(buffer);
       return WalkResult::advance();

@@ -94,3 +94,18 @@ module attributes {tilewright.target = "accelerator:npu"} {
     return
   }
 }
+
+// -----
+
+module attributes {tilewright.target = "accelerator:npu"} {
+  // An element of i1 is a byte.
+  // CHECK: llvm.mlir.global internal @tilewright_scratchpad({{.*}}) {{.*}} : !llvm.array<48 x i8>
+  func.func private @launch() attributes {tilewright.launch = {shared = 0 : i64, threads = 1 : i64}} {
+    tile.parallel (%core) to (4) level "core" {
+      %false = arith.constant false
+      %a = tile.alloc() : memref<48xi1, "scratchpad">
+      tile.fill %a, %false : memref<48xi1, "scratchpad">, i1
+    }
+    return
+  }
+}
