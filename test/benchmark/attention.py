@@ -143,7 +143,7 @@ def main():
         print(rows[-1], file=sys.stderr, flush=True)
     text = section(torch, options, rows, ratios)
     if options.write:
-        sections.write(PAGE, INTRODUCTION, options.threads, text)
+        sections.write(PAGE, INTRODUCTION, text, options.threads)
     else:
         print(text)
 

@@ -183,7 +183,7 @@ def main():
         raise SystemExit(f"no layer's row contains '{options.only}'")
     text = section(torch, options, rows, ratios)
     if options.write:
-        sections.write(PAGE, INTRODUCTION, options.threads, text)
+        sections.write(PAGE, INTRODUCTION, text, options.threads)
     else:
         print(text)
 

@@ -13,10 +13,12 @@ def processor():
     return f"{found.get('model name', 'unknown')} (family {found.get('cpu family')}, model {found.get('model')})"
 
 
-def write(page, introduction, threads, section):
-    """Puts `section` under the heading of this host and number of threads; `introduction` is what stands before all sections."""
-    heading = f"## {processor()}, {threads} {'core' if threads == 1 else 'cores'}"
+def write(page, introduction, section, threads=None):
+    """Puts `section` under the heading of this host (and number of threads); `introduction` is what stands before all sections."""
+    cores = f", {threads} {'core' if threads == 1 else 'cores'}" if threads else ""
+    heading = f"## {processor()}{cores}"
     parts = re.split(r"(?m)^(?=## )", page.read_text() if page.exists() else "")[1:]
     sections = {part.split("\n", 1)[0]: part.strip() for part in parts}
-    sections[heading] = f"{heading}\n\nMeasured on {datetime.date.today()}. {section.strip()}"
+    sections = {heading: f"{heading}\n\nMeasured on {datetime.date.today()}. {section.strip()}",
+                **{name: text for name, text in sections.items() if name != heading}}
     page.write_text("\n\n".join([introduction.strip(), *sections.values()]) + "\n")
