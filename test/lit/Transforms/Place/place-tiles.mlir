@@ -182,3 +182,22 @@ module attributes {tilewright.target = "cpu:zen4"} {
     return
   }
 }
+
+// -----
+
+module attributes {tilewright.target = "accelerator:npu"} {
+  // Every second element of rows of seven: the box has what lies between, too. The last tile has one row.
+  // CHECK-LABEL: func.func private @every_second
+  // CHECK: tile.copy %arg0[symbol(%{{.*}}) * 14] {{.*}} shape [14] : memref<35xf32>, memref<14xf32, "scratchpad">
+  // CHECK: tile.copy %arg0[28] {{.*}} shape [14] valid(7) : memref<35xf32>, memref<14xf32, "scratchpad">
+  func.func private @every_second(%x: memref<35xf32>, %y: memref<5x4xf32>) attributes {tilewright.kernel} {
+    affine.for %i = 0 to 5 {
+      affine.for %j = 0 to 4 {
+        %v = affine.load %x[%i * 7 + %j * 2] : memref<35xf32>
+        affine.store %v, %y[%i, %j] : memref<5x4xf32>
+      }
+    } {tile.schedule = #tile.schedule<level = "core", members = 3, loops = [<loop = 0, tile = 2, spread = true>],
+       placements = [<array = 0, at = 0, memory = "scratchpad">, <array = 1, at = 0, memory = "scratchpad">]>}
+    return
+  }
+}
