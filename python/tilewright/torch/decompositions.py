@@ -121,6 +121,10 @@ ATTENTIONS = {
 }
 
 
+#: Operations of processors without another decomposition than the kernel that calls others.
+BY_OTHERS = (torch.ops.aten.native_channel_shuffle.default, )
+
+
 def is_composite(overload):
     """An operation whose only kernel calls others, for tensors of every kind. `core_aten_decompositions()` lists that kernel as its
     decomposition, after a search of a tenth of a second through all operations of PyTorch. Those that have a kernel of their own for processors
@@ -134,6 +138,7 @@ def is_composite(overload):
 def table():
     registry.load()
     result = {overload: decomposition for overload, decomposition in decomposition_table.items() if not is_composite(overload)}
+    result.update({overload: overload.decompose for overload in BY_OTHERS})
     result.update(of_quantised())
     for packet in WRITING:
         for overload in packet.overloads():
