@@ -124,8 +124,8 @@ static unsigned elementBytes(llvm::StringRef after) {
   return !element.getAsInteger(10, width) && llvm::is_contained({8u, 16u, 32u, 64u}, width) ? width / 8 : 0;
 }
 
-std::string LargeLiterals::placeholder(llvm::StringRef digits, llvm::StringRef before, llvm::StringRef after,
-                                       bool isMapped) {
+std::string LargeLiterals::substitute(llvm::StringRef digits, llvm::StringRef before, llvm::StringRef after,
+                                      bool isMapped) {
   const std::string number = std::to_string(literals.size());
   if (before.ends_with("dense<\"0x")) {
     const unsigned bytes = elementBytes(after.drop_front());
@@ -169,7 +169,7 @@ std::optional<std::string> LargeLiterals::take(llvm::StringRef text, bool isMapp
     llvm::StringRef digits = text.slice(quote + 1, end);
     if (digits.size() < 2 * largeConstantBytes || !digits.consume_front("0x"))
       continue;
-    std::string other = placeholder(digits, text.take_front(quote + 3), text.drop_front(end), isMapped);
+    std::string other = substitute(digits, text.take_front(quote + 3), text.drop_front(end), isMapped);
     if (other.empty())
       continue;
     const bool isElements = llvm::StringRef(other).starts_with("dense");

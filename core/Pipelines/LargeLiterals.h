@@ -45,7 +45,7 @@ private:
     mlir::AsmResourceBlob blob;
     bool isBound = false;
   };
-  std::string placeholder(llvm::StringRef digits, llvm::StringRef before, llvm::StringRef after, bool isMapped);
+  std::string substitute(llvm::StringRef digits, llvm::StringRef before, llvm::StringRef after, bool isMapped);
 
   std::vector<Literal> literals;
 };

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from conftest import BUILD, FULL, SOURCE
-from test_bring_up import matches
+from page_sessions import run_session
 
 PLANTED = BUILD / "test/plugins/planted/libtilewright-target-planted.so"
 ACCELERATOR = BUILD / "lib/tilewright/libtilewright-target-accelerator.so"
@@ -107,17 +107,7 @@ def test_mistake_of_the_device_is_none_of_a_pass(tmp_path):
 def test_session_of_the_page(tmp_path):
     shutil.copy(SOURCE / "examples/c-program/mlp.mlir", tmp_path / "mlp.mlir")
     (tmp_path / "planted.so").symlink_to(PLANTED)
-    body = PAGE.read_text().split("## A session")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```sh\n(.*?)^```\n\n```text\n(.*?)^```", body, flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
-    script = f"set -euo pipefail\nexport PATH={BUILD}/bin:$PATH"
-    for commands, expected in blocks:
-        script += f"\n{commands.strip()}"
-        done = subprocess.run(["bash", "-c", f"{script}\n"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=300)
-        assert done.returncode == 0, commands + done.stdout
-        assert not matches(expected, done.stdout), f"{commands}\n{done.stdout}"
-        script = "\n".join(line for line in script.splitlines() if line.startswith(("set ", "export ")))
+    run_session(PAGE, tmp_path, 4)
 
 
 @pytest.mark.parametrize("arguments, message", [

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from conftest import FULL, SOURCE
+from page_sessions import matches
 from kit import COMPILERS, prefix  # noqa: F401  (a fixture)
 
 PAGE = SOURCE / "docs/bring-up.md"
@@ -26,22 +27,6 @@ def milestones(walk):
         blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", body, flags=re.MULTILINE | re.DOTALL)
         assert blocks, f"{title}: no commands"
         yield title, int(promise.group(1)), int(promise.group(2)), blocks
-
-
-def matches(expected, output):
-    """Each line of `expected` occurs, in order; `...` stands for anything."""
-    at = 0
-    squeezed = re.sub(r"[ \t]+", " ", output)
-    for line in expected.splitlines():
-        words = re.sub(r"[ \t]+", " ", line.strip())
-        if words in ("", "..."):
-            continue
-        pattern = ".*".join(re.escape(part) for part in words.split("..."))
-        found = re.compile(pattern).search(squeezed, at)
-        if not found:
-            return f"'{words}' is not in the output"
-        at = found.end()
-    return None
 
 
 #: Lines of a scratchpad chip that runs GEMM + bias + ReLU: all, and those that the scaffolder did not write.

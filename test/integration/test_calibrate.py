@@ -3,7 +3,6 @@
 """tw-calibrate: fields of records that kernels measure, on emulators and RTL whose numbers were changed."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import sys
 import pytest
 
 from conftest import BUILD, FULL, SOURCE
-from test_bring_up import matches
+from page_sessions import run_session
 
 PLUGIN = BUILD / "lib/tilewright/libtilewright-target-accelerator.so"
 CHIP = [f"--load-target={PLUGIN}", "--target", "accelerator:npu"]
@@ -33,16 +32,7 @@ def check(found, changed):
 
 def test_session_of_the_page(tmp_path):
     shutil.copy(SOURCE / "templates/accelerator/test/layer.mlir", tmp_path / "layer.mlir")
-    body = PAGE.read_text().split("## A session")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", body, flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 3
-    for commands, expected in blocks:
-        script = (f"set -euo pipefail\nexport PATH={BUILD}/bin:$PATH TILEWRIGHT_TARGET_PATH={PLUGIN.parent} "
-                  f"TILEWRIGHT_MEASURED={tmp_path}/measured\n{commands}")
-        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=300)
-        assert done.returncode == 0, commands + done.stdout
-        assert not matches(expected, done.stdout), f"{commands}\n{done.stdout}"
+    run_session(PAGE, tmp_path, 3, TILEWRIGHT_TARGET_PATH=PLUGIN.parent, TILEWRIGHT_MEASURED=tmp_path / "measured")
 
 
 def test_an_emulator_with_the_records_numbers_agrees(tool):

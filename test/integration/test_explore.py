@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from conftest import BUILD, SOURCE
-from test_bring_up import matches
+from page_sessions import run_session
 
 sys.path.insert(0, str(SOURCE / "test/benchmark"))
 import networks  # noqa: E402
@@ -36,15 +36,7 @@ def refusal(*arguments):
 def test_session_of_the_page(tmp_path):
     shutil.copy(LAYER, tmp_path / "layer.mlir")
     shutil.copy(GEMM, tmp_path / "gemm.mlir")
-    body = PAGE.read_text().split("## A session")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", body, flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
-    for commands, expected in blocks:
-        script = f"set -euo pipefail\nexport PATH={BUILD}/bin:$PATH TILEWRIGHT_TARGET_PATH={PLUGIN.parent}\n{commands}"
-        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=300)
-        assert done.returncode == 0, commands + done.stdout
-        assert not matches(expected, done.stdout), f"{commands}\n{done.stdout}"
+    run_session(PAGE, tmp_path, 4, TILEWRIGHT_TARGET_PATH=PLUGIN.parent)
     assert (tmp_path / "explore.html").stat().st_size > 10_000
 
 

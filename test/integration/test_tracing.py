@@ -12,7 +12,7 @@ import pytest
 
 from artifacts import DRIVERS, LAUNCH, artifact, program
 from conftest import BUILD, SANITIZERS, SOURCE
-from test_bring_up import matches
+from page_sessions import run_session
 
 PLUGIN = BUILD / "lib/tilewright/libtilewright-target-accelerator.so"
 NPU = [f"--load-target={PLUGIN}", "--target=accelerator:npu"]
@@ -353,13 +353,4 @@ def test_c_program_listens(tmp_path):
 def test_session_of_the_page(tmp_path):
     shutil.copy(LAYER, tmp_path / "layer.mlir")
     shutil.copy(SOURCE / "examples/mlp-f32.mlir", tmp_path / "mlp.mlir")
-    body = PAGE.read_text().split("## A session")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", body, flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4
-    for commands, expected in blocks:
-        script = (f"set -euo pipefail\nexport PATH={BUILD}/bin:$PATH TILEWRIGHT_TARGET_PATH={PLUGIN.parent} "
-                  f"TILEWRIGHT={SOURCE} CC=clang-22\n{commands}")
-        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=300)
-        assert done.returncode == 0, commands + done.stdout
-        assert not matches(expected, done.stdout), f"{commands}\n{done.stdout}"
+    run_session(PAGE, tmp_path, 4, TILEWRIGHT_TARGET_PATH=PLUGIN.parent, TILEWRIGHT=SOURCE, CC="clang-22")

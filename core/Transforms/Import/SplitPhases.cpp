@@ -459,20 +459,13 @@ Value PhasedSum::oneByOne(RewriterBase &b, Value elements) {
   if (!filledWith(init)) // else each phase fills its own part
     stack = linalg::TransposeOp::create(b, loc, interleaved, stack, order)->getResult(0);
 
-  SmallVector<size_t> numbers(axes.size(), 0);
-  for (bool isLast = false; !isLast;) {
+  SmallVector<int64_t> phaseCounts =
+      llvm::map_to_vector(axes, [](const Axis &axis) { return int64_t(axis.phases.size()); });
+  for (int64_t each = 0; each < computeProduct(phaseCounts); ++each) {
     SmallVector<Phase> phases;
-    for (auto [axis, number] : llvm::zip_equal(axes, numbers))
+    for (auto [axis, number] : llvm::zip_equal(axes, delinearize(each, computeSuffixProduct(phaseCounts))))
       phases.push_back(axis.phases[number]);
     stack = addPhase(b, elements, phases, stack);
-    isLast = true;
-    for (auto [axis, number] : llvm::zip_equal(axes, numbers)) {
-      if (++number < axis.phases.size()) {
-        isLast = false;
-        break;
-      }
-      number = 0;
-    }
   }
   Value results = tensor::EmptyOp::create(b, loc, sizes, element);
   results = linalg::TransposeOp::create(b, loc, stack, results, invertPermutationVector(order))->getResult(0);
