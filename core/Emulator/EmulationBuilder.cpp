@@ -199,6 +199,16 @@ Value EmulationBuilder::combine(Combine kind, Value value) {
   return loadInternal(builder, loc(), builder.getI32Type(), memory);
 }
 
+Value EmulationBuilder::exp2(Value x) {
+  auto f32 = [&](float value) -> Value {
+    return LLVM::ConstantOp::create(builder, loc(), builder.getF32Type(), builder.getF32FloatAttr(value));
+  };
+  Value power = LLVM::Exp2Op::create(builder, loc(), x);
+  Value vanishes =
+      LLVM::FCmpOp::create(builder, loc(), LLVM::FCmpPredicate::olt, power, f32(std::numeric_limits<float>::min()));
+  return LLVM::SelectOp::create(builder, loc(), vanishes, f32(0), power);
+}
+
 Value EmulationBuilder::first(Value value) { return shuffle(Shuffle::Index, value, constant(32, 0)); }
 
 Value EmulationBuilder::elect() {

@@ -239,6 +239,8 @@ static void doWord(StringRef word, EmulationBuilder &b, ArrayRef<Value> v) {
     b.phaseInit(v[0], v[1]);
   else if (word == "first")
     b.replace(b.first(v[0]));
+  else if (word == "exp2")
+    b.replace(b.exp2(v[0]));
   else if (word.starts_with("commit_"))
     b.commit(engineOf(word));
   else

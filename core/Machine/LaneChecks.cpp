@@ -122,7 +122,8 @@ std::string Trial::fault(const LaneInstruction &record) {
       return fault;
   SmallVector<Value> given;
   if (word.hasResult && word.operands)
-    given.push_back(LLVM::PoisonOp::create(builder, loc, builder.getI32Type()));
+    given.push_back(
+        LLVM::PoisonOp::create(builder, loc, word.isFloat ? Type(builder.getF32Type()) : builder.getI32Type()));
   else if (word.operands == 2)
     given.push_back(LLVM::PoisonOp::create(builder, loc, LLVM::LLVMPointerType::get(&context, scratchpadSpace)));
   Block &block = *builder.getInsertionBlock();

@@ -25,6 +25,7 @@ struct LaneWord {
   bool hasResult = false; // of the type of the first operand; without one, i32
   bool isHint = false;    // without effect on values and memory
   int32_t sample = 1;     // of the last operand, with which a check makes the instruction
+  bool isFloat = false;   // the first operand and the result are f32
 };
 
 inline constexpr LaneWord laneWords[] = {
@@ -34,6 +35,7 @@ inline constexpr LaneWord laneWords[] = {
     {"block_z", 0, true},
     {"block_in_cluster", 0, true},
     {"first", 1, true},
+    {"exp2", 1, true, false, 1, true},
     {"barrier", 0},
     {"cluster_arrive", 0},
     {"cluster_wait", 0},

@@ -58,6 +58,7 @@ defvar Instructions = [
   LaneInstruction<"block_x", MlirOp<"rocdl.workgroup.id.x", []>>,
   LaneInstruction<"block_y", MlirOp<"rocdl.workgroup.id.y", []>>,
   LaneInstruction<"block_z", MlirOp<"rocdl.workgroup.id.z", []>>,
+  LaneInstruction<"exp2", LlvmIntrinsic<"llvm.amdgcn.exp2", ["$0"]>>,
   LaneInstruction<"first", MlirOp<"rocdl.readfirstlane", ["$0"]>>,
   LaneInstruction<"keep_order", MlirOp<"rocdl.sched.barrier", ["mask=0 : i32"]>>
 ];

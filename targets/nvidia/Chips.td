@@ -126,6 +126,7 @@ defvar Instructions = [
   LaneInstruction<"block_y", MlirOp<"nvvm.read.ptx.sreg.ctaid.y", []>>,
   LaneInstruction<"block_z", MlirOp<"nvvm.read.ptx.sreg.ctaid.z", []>>,
   LaneInstruction<"block_in_cluster", MlirOp<"nvvm.read.ptx.sreg.cluster.ctarank", []>>,
+  LaneInstruction<"exp2", LlvmIntrinsic<"llvm.nvvm.ex2.approx.ftz", ["$0"]>>,
   LaneInstruction<"barrier", MlirOp<"nvvm.barrier0", []>>,
   LaneInstruction<"cluster_arrive", MlirOp<"nvvm.cluster.arrive", []>>,
   LaneInstruction<"cluster_wait", MlirOp<"nvvm.cluster.wait", []>>,

@@ -115,20 +115,20 @@ def rows_of(shape, inputs, output, chooser):
 
 
 def attentions(shape, inputs, output, chooser):
-    """Rows of soft-max(q k^T) v of some heads; arrays heads x tokens x features."""
+    """Rows of soft-max(q k^T) v of some heads, over all keys or those up to the query's; arrays heads x tokens x features."""
     tokens, result = shape["m"], []
     for place in sampled(shape["heads"] * tokens, 16 if numpy else 4, chooser):
         head = place // tokens * tokens
-        query = inputs[0].row(place)
+        query, keys = inputs[0].row(place), place % tokens + 1 if shape["causal"] else tokens
         if numpy:
-            k, v = (each.numpy()[place // tokens].astype(numpy.float64) for each in inputs[1:])
+            k, v = (each.numpy()[place // tokens][:keys].astype(numpy.float64) for each in inputs[1:])
             scores = k @ numpy.array(query, numpy.float64)
             powers = numpy.exp(scores - scores.max())
             expected = (powers @ v / powers.sum()).tolist()
         else:
-            scores = [math.fsum(x * y for x, y in zip(query, inputs[1].row(head + j))) for j in range(tokens)]
+            scores = [math.fsum(x * y for x, y in zip(query, inputs[1].row(head + j))) for j in range(keys)]
             powers = [math.exp(x - max(scores)) for x in scores]
-            values = [inputs[2].row(head + j) for j in range(tokens)]
+            values = [inputs[2].row(head + j) for j in range(keys)]
             expected = [math.fsum(p * v[f] for p, v in zip(powers, values)) / math.fsum(powers) for f in range(shape["n"])]
         result += zip(output.row(place), expected)
     return result

@@ -50,7 +50,7 @@ def seconds(work):
     return begin.elapsed_time(end) * 1e-3
 
 
-def attention(inputs):
+def attention(inputs, causal):
     """scaled_dot_product_attention by each of PyTorch's kernels that take these arrays; the fastest is called."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     q, k, v = (x.unsqueeze(0) for x in inputs)
@@ -58,7 +58,7 @@ def attention(inputs):
     def by(backend):
         def call():
             with sdpa_kernel(backend):
-                return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=1.0)
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=1.0, is_causal=causal)
         return call
 
     times = {}
@@ -71,7 +71,7 @@ def attention(inputs):
         except RuntimeError:  # not built in, or not for these arrays
             pass
     best = min(times, key=times.get)
-    print(f"attention {tuple(q.shape)}: {best}")
+    print(f"attention {tuple(q.shape)}{', causal' if causal else ''}: {best}")
     return by(best)
 
 
@@ -99,7 +99,7 @@ def calls(shape, inputs, compiler=True):
         x, gain, bias = inputs
         def plain(): return functional.layer_norm(x, (shape["n"],), gain, bias)
     elif kind == "attention":
-        plain = attention(inputs)
+        plain = attention(inputs, shape["causal"])
     else:
         (x,) = inputs
         def plain(): return x + 1

@@ -26,8 +26,9 @@ CONVOLUTIONS = [(64, 56, 64, 64, 3, 1), (64, 28, 128, 128, 3, 1), (64, 14, 256, 
                 (64, 56, 64, 256, 1, 1), (64, 56, 128, 128, 3, 2)]
 
 
-#: Heads (of all sequences together), tokens, features of a head: 16 K tokens of a model of 2048 features.
-ATTENTIONS = [(16 * 16384 // tokens * 128 // features, tokens, features) for features in (64, 128) for tokens in (1024, 4096)]
+#: Heads (of all sequences together), tokens, features of a head, whether causal: 16 K tokens of a model of 2048 features.
+ATTENTIONS = [(2048 // features * 16384 // tokens, tokens, features, causal) for features in (64, 128)
+              for tokens in (1024, 4096, 16384) for causal in (False, True)]
 
 
 def gemm(shape):
@@ -95,10 +96,22 @@ def increment(shape):
 
 
 def attention(shape):
-    """soft-max(q k^T) v, arrays heads x tokens x features; sums and soft-max in f32, the powers rounded to the type of the inputs."""
+    """soft-max(q k^T) v, arrays heads x tokens x features; sums and soft-max in f32, the powers rounded to the type of the inputs.
+    Causal: of the keys up to the query's own number."""
     h, m, n, t = (shape[key] for key in ("heads", "m", "n", "type"))
     x, s, p = f"tensor<{h}x{m}x{n}x{t}>", f"tensor<{h}x{m}x{m}xf32>", f"tensor<{h}x{m}x{m}x{t}>"
     wide = f"tensor<{h}x{m}x{n}xf32>"
+    masked = "" if not shape["causal"] else f"""
+  %none = arith.constant 0xFF800000 : f32
+  %masked = linalg.generic {{indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel"]}}
+      ins(%scores : {s}) outs(%es : {s}) {{
+    ^bb0(%a: f32, %b: f32):
+      %i = linalg.index 1 : index
+      %j = linalg.index 2 : index
+      %c = arith.cmpi sle, %j, %i : index
+      %r = arith.select %c, %a, %none : f32
+      linalg.yield %r : f32
+  }} -> {s}"""
     return f"""#same = affine_map<(b, i, j) -> (b, i, j)>
 func.func @compute(%Q: {x}, %K: {x}, %V: {x}) -> {x} {{
   %zero = arith.constant 0.0 : f32
@@ -114,8 +127,8 @@ func.func @compute(%Q: {x}, %K: {x}, %V: {x}) -> {x} {{
       %m = arith.mulf %aw, %bw : f32
       %r = arith.addf %c, %m : f32
       linalg.yield %r : f32
-  }} -> {s}
-  %soft = linalg.softmax dimension(2) ins(%scores : {s}) outs(%es : {s}) -> {s}
+  }} -> {s}{masked}
+  %soft = linalg.softmax dimension(2) ins(%{'masked' if masked else 'scores'} : {s}) outs(%es : {s}) -> {s}
   %ep = tensor.empty() : {p}
   %narrow = linalg.generic {{indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel"]}}
       ins(%soft : {s}) outs(%ep : {p}) {{
@@ -154,9 +167,9 @@ def shapes(small):
     def rows(kind, m, n):
         return {"name": f"{kind}-f32-{m}x{n}", "kind": kind, "type": "f32", "m": m, "n": n}
 
-    def heads(t, count, tokens, features):
-        return {"name": f"attention-{t}-{count}x{tokens}x{features}", "kind": "attention", "type": t, "heads": count, "m": tokens,
-                "n": features}
+    def heads(t, count, tokens, features, causal=False):
+        return {"name": f"attention-{t}-{count}x{tokens}x{features}{'-causal' if causal else ''}", "kind": "attention", "type": t,
+                "heads": count, "m": tokens, "n": features, "causal": causal}
 
     def images(t, n, h, c, f, taps, stride):
         out = (h + 2 * (taps // 2) - taps) // stride + 1
@@ -167,7 +180,7 @@ def shapes(small):
     if small:
         return [product("gemm", "f16", 64, 128, 64), product("gemm-bias-relu", "bf16", 128, 64, 64),
                 images("f16", 1, 6, 16, 16, 3, 1), rows("softmax", 8, 64), rows("layernorm", 8, 64),
-                heads("f16", 2, 64, 32)]
+                heads("f16", 2, 64, 32), heads("f16", 2, 64, 32, causal=True)]
     squares = [product("gemm", t, size, size, size) for t in ("f16", "bf16") for size in (4096, 8192)]
     models = [product("gemm", t, *shape) for t in ("f16", "bf16") for shape in MODEL_SHAPES]
     convolutions = [images(t, *shape) for t in ("f16", "bf16") for shape in CONVOLUTIONS]

@@ -44,7 +44,8 @@ def work(shape):
     if shape["kind"] == "conv":
         return 2.0 * shape["results"] * shape["terms"], "Tflop/s"
     if shape["kind"] == "attention":
-        return 4.0 * shape["heads"] * shape["m"] * shape["m"] * shape["n"], "Tflop/s"
+        keys = (shape["m"] + 1) / 2 if shape["causal"] else shape["m"]  # of a query, on average
+        return 4.0 * shape["heads"] * shape["m"] * keys * shape["n"], "Tflop/s"
     m, n = shape["m"], shape["n"]
     return (2.0 * m * n * shape["k"], "Tflop/s") if "k" in shape else (8.0 * m * n, "TB/s")
 

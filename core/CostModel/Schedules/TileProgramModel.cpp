@@ -136,7 +136,9 @@ public:
   TileProgramPlanner(const TileProgram &program, int64_t blocks, const TargetDescription &chip,
                      const LaneHierarchy &hierarchy, const NumericFreedom &freedom)
       : program(program), blocks(blocks), chip(chip), hierarchy(hierarchy), freedom(freedom),
-        shared(*chip.memory(hierarchy.scratchpad)) {
+        shared(*chip.memory(hierarchy.scratchpad)),
+        hasShortPowers(
+            llvm::any_of(chip.laneInstructions(), [](const LaneInstruction &each) { return each.does == "exp2"; })) {
     for (const auto &[op, statement] : program.statements)
       if (statement.kind == TileStatement::Kind::Contraction)
         contractions.try_emplace(op, tilewright::oriented(statement, false), tilewright::oriented(statement, true));
@@ -168,7 +170,9 @@ private:
     double waits = 0;                                             // for what lanes load where they use it
     double fragments = 0;                                         // of `reads`, those that lanes do
     double awaited = 0;                                           // clocks until units that are awaited are done
+    double powers = 0;                                            // instructions for 2^x, of `instructions`
   };
+  void addOperation(Operation *op, double elements, Part &part) const;
   void addNest(const TileProgramPlan &plan, const TileStatement &statement, const TileSteps *steps, Part &part) const;
   void addContraction(TileProgramPlan &plan, Operation *root, const TileStatement &statement, Part &part) const;
   void addSide(TileProgramPlan &plan, Operation *root, bool isRows, const LaneContractionPlan &whole, Part &part) const;
@@ -180,6 +184,7 @@ private:
   const LaneHierarchy &hierarchy;
   const NumericFreedom &freedom;
   const Memory &shared;
+  const bool hasShortPowers;
   /// Contractions with sides that are staged, by their nest and by whether rows are transposed.
   struct StagedSides {
     Contraction contraction;
@@ -410,6 +415,20 @@ static double clocksOfArrays(const TileProgram &program, const Memory &global) {
   return bytes / global.bytesPerClock;
 }
 
+/// `op` for `elements` of each lane. An exponential in steps is one instruction where the chip has it for lanes, two
+/// with the factor of its exponent; they share units that are slower than issue slots.
+void TileProgramPlanner::addOperation(Operation *op, double elements, Part &part) const {
+  const bool isExp = isa<math::ExpOp>(op);
+  if ((isExp || isa<math::Exp2Op>(op)) && hasShortPowers && op->getResult(0).getType().isF32() &&
+      bitEnumContainsAll(cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr().getValue(),
+                         arith::FastMathFlags::afn)) {
+    part.instructions += elements * (isExp ? 2 : 1);
+    part.powers += elements;
+    return;
+  }
+  part.instructions += elements * double(instructionsOf(op));
+}
+
 /// A map or a reduction, on the fragments of one subgroup.
 void TileProgramPlanner::addNest(const TileProgramPlan &plan, const TileStatement &statement, const TileSteps *steps,
                                  Part &part) const {
@@ -418,7 +437,7 @@ void TileProgramPlanner::addNest(const TileProgramPlan &plan, const TileStatemen
   const double elements = rows * columns / double(hierarchy.lanes * plan.unit->scopeCount);
   for (Operation &each : statement.nest.body->without_terminator())
     if (!isa<AffineLoadOp, AffineStoreOp>(each))
-      part.instructions += elements * double(instructionsOf(&each));
+      addOperation(&each, elements, part);
   auto isGlobal = [&](const Access &access) { return !program.local(access.memref); };
   for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores)) {
     if (!isGlobal(access))
@@ -509,10 +528,13 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   const double slots = std::min(issueSlots, double(plan.unit->scopeCount)); // that a unit's instruction takes
   load.units = part.products * plan.subgroups * slots / issueSlots * perUnit;
   load.issue = part.instructions * plan.allSubgroups() / issueSlots * perUnit;
+  const double powers = part.powers / chip.number(Number::Exp2F32).value_or(issueSlots);
+  load.powers = powers * plan.allSubgroups() * perUnit;
   load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
   load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
   StepChain chain;
-  chain.products = part.products + part.instructions + part.awaited + part.waits * near.latency;
+  chain.products =
+      part.products + std::max(part.instructions, powers * issueSlots) + part.awaited + part.waits * near.latency;
   chain.product = plan.unit->issue;
   chain.scratchpadRead = part.fragments / shared.bytesPerClock;
   chain.scratchpadLatency = shared.latency;

@@ -33,9 +33,9 @@ namespace tilewright {
 /// What all blocks of a multiprocessor ask for one step of each, clocks of the resource. L2 and global memory: of the
 /// whole chip, for all blocks that run.
 struct StepLoad {
-  double units = 0, issue = 0, scratchpad = 0, l2 = 0, global = 0;
+  double units = 0, issue = 0, powers = 0, scratchpad = 0, l2 = 0, global = 0; // powers: instructions for 2^x
   /// Of the busiest resource: no step is shorter.
-  double most() const { return std::max({units, issue, scratchpad, l2, global, 1.0}); }
+  double most() const { return std::max({units, issue, powers, scratchpad, l2, global, 1.0}); }
 };
 
 /// One step of one subgroup, alone.

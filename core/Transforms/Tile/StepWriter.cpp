@@ -166,6 +166,23 @@ Value StepWriter::emitLoad(OpBuilder &builder, const Term *term) {
   return AffineLoadOp::create(builder, loc, term->value, map, operands);
 }
 
+/// Whether `term` is an exponential at a base of the steps. One of the terms is 1 then, and what is lost of others is
+/// of their own size: only sums at the base and roundings of their terms read it (`SeparablePairs.h`), whose own error
+/// is larger, so that the chip's shortest form of the function will do (`afn`).
+bool StepWriter::standsAtBase(const Term *term) const {
+  if (term->name != math::ExpOp::getOperationName() && term->name != math::Exp2Op::getOperationName())
+    return false;
+  SmallVector<const Term *> open(term->operands.begin(), term->operands.end());
+  while (!open.empty()) {
+    const Term *each = open.pop_back_val();
+    if (each->kind == Term::Kind::Load && each->writer >= 0 && chain.statements[each->writer].isState &&
+        bases.contains(each->writer))
+      return true;
+    open.append(each->operands.begin(), each->operands.end());
+  }
+  return false;
+}
+
 Value StepWriter::emit(OpBuilder &builder, const Term *term) {
   if (Value known = emitted.lookup(term))
     return known;
@@ -192,6 +209,11 @@ Value StepWriter::emit(OpBuilder &builder, const Term *term) {
     for (const Term *operand : term->operands)
       operands.push_back(emit(builder, operand));
     OperationState state(loc, term->name, operands, term->type, cast<DictionaryAttr>(term->attribute).getValue());
+    if (inStep && standsAtBase(term))
+      state.attributes.set("fastmath", arith::FastMathFlagsAttr::get(
+                                           builder.getContext(),
+                                           cast<arith::FastMathFlagsAttr>(state.attributes.get("fastmath")).getValue() |
+                                               arith::FastMathFlags::afn));
     value = builder.create(state)->getResult(0);
     break;
   }

@@ -66,6 +66,7 @@ protected:
   std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> indices(mlir::AffineMap map);
   std::pair<mlir::AffineMap, llvm::SmallVector<mlir::Value>> placeIn(const StepArray &array);
   virtual mlir::Value emit(mlir::OpBuilder &builder, const Term *term);
+  bool standsAtBase(const Term *term) const;
   virtual mlir::Value emitLoad(mlir::OpBuilder &builder, const Term *term);
   mlir::Value constant(mlir::TypedAttr value);
   mlir::Value exponential(mlir::OpBuilder &builder, const ReductionBase &base, mlir::Value from, mlir::Value to);

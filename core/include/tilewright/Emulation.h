@@ -155,6 +155,8 @@ public:
   mlir::Value vote(Vote kind, mlir::Value predicate);
   /// i32 -> i32 over all lanes.
   mlir::Value combine(Combine kind, mlir::Value value);
+  /// 2^x of an f32; what is below the smallest normal number is 0.
+  mlir::Value exp2(mlir::Value x);
   /// The value of the first lane.
   mlir::Value first(mlir::Value value);
   /// i1: true in the first lane.

@@ -168,10 +168,14 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
     return reciprocal ? e.div(e.constant(1), result) : result;
   }
 
+  template <typename Exponential> static bool mayBeShort(Exponential op, const MathExpansion &e) {
+    return e.hasShortExp() && bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
+  }
+
   Value expand(Operation *op, MathExpansion &e, ValueRange v, OpBuilder &b) {
     return llvm::TypeSwitch<Operation *, Value>(op)
-        .Case([&](math::ExpOp) { return e.exp(v[0]); })
-        .Case([&](math::Exp2Op) { return e.exp2(v[0]); })
+        .Case([&](math::ExpOp exp) { return mayBeShort(exp, e) ? e.shortExp(v[0]) : e.exp(v[0]); })
+        .Case([&](math::Exp2Op exp) { return mayBeShort(exp, e) ? e.shortExp2(v[0]) : e.exp2(v[0]); })
         .Case([&](math::ExpM1Op) { return e.expm1(v[0]); })
         .Case([&](math::LogOp) { return e.log(v[0]); })
         .Case([&](math::Log2Op) { return e.log(v[0], 2); })
@@ -221,6 +225,9 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
       has.scale = (*target)->number(Number::LdexpF32).has_value();
       has.exp2 = !isReproducible && (*target)->number(Number::NativeExp2F32).has_value();
       has.maximum = (*target)->number(Number::NativeMaxF32).has_value();
+      for (const LaneInstruction &instruction : (*target)->laneInstructions())
+        if (instruction.does == "exp2" && !isReproducible)
+          has.shortExp2 = instruction;
       // What a vector unit does in one instruction is taken before its parts are expanded.
       if (auto module = dyn_cast<ModuleOp>(getOperation()))
         useVectorOps(module, **target);

@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Lower/Math/MathExpansion.h"
+#include "core/Machine/LaneChecks.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include <cmath>
 #include <limits>
@@ -52,6 +54,9 @@ static constexpr double log2e = 1.44269504088896340735992468100;
 MathExpansion::MathExpansion(OpBuilder &builder, Location loc, Type type, const MathInstructions &has)
     : b(builder), loc(loc), type(type), hasScale(has.scale), hasExp2(has.exp2 && getElementTypeOrSelf(type).isF32()),
       hasMaximum(has.maximum && getElementTypeOrSelf(type).isF32()) {
+  auto shape = dyn_cast<VectorType>(type);
+  const bool isPlain = !shape || (shape.getRank() == 1 && !shape.isScalable());
+  shortExp2Record = isPlain && getElementTypeOrSelf(type).isF32() && has.shortExp2 ? &*has.shortExp2 : nullptr;
   isDouble = getElementTypeOrSelf(type).isF64();
   mantissa = isDouble ? 52 : 23;
   bias = isDouble ? 1023 : 127;
@@ -201,6 +206,19 @@ Value MathExpansion::expByExp2(Value x, Value correction) {
   if (correction)
     rest = fma(correction, constant(log2e), rest);
   return mul(intrinsic("llvm.exp2", t), fma(rest, constant(ln2), constant(1.0)));
+}
+
+Value MathExpansion::shortExp(Value x) { return shortExp2(mul(x, constant(log2e))); }
+
+Value MathExpansion::shortExp2(Value x) {
+  auto one = [&](Value element) { return makeByRecord(b, loc, *shortExp2Record, element, std::nullopt); };
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return one(x);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < vector.getNumElements(); ++i)
+    elements.push_back(one(vector::ExtractOp::create(b, loc, x, i)));
+  return vector::FromElementsOp::create(b, loc, vector, elements);
 }
 
 Value MathExpansion::exp(Value x, Value correction) {

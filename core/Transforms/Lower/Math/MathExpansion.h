@@ -27,14 +27,17 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "tilewright/TargetDescription.h"
+#include <optional>
 
 namespace tilewright {
 
 /// What a chip does in one instruction, by its numbers.
 struct MathInstructions {
-  bool scale = false;   // multiplies by a power of two
-  bool exp2 = false;    // 2^x of an f32, to two units in the last place
-  bool maximum = false; // the larger or smaller of two f32, NaN where one is
+  bool scale = false;                       // multiplies by a power of two
+  bool exp2 = false;                        // 2^x of an f32, to two units in the last place
+  std::optional<LaneInstruction> shortExp2; // the same, where denormal results may be 0
+  bool maximum = false;                     // the larger or smaller of two f32, NaN where one is
 };
 
 /// Builds expansions of one type: f32, f64 or a vector of one.
@@ -45,6 +48,12 @@ public:
   /// e^(x + correction); the correction, if there is one, is small against x.
   mlir::Value exp(mlir::Value x, mlir::Value correction = {});
   mlir::Value exp2(mlir::Value x);
+  /// Whether the chip has an instruction for the two below.
+  bool hasShortExp() const { return shortExp2Record; }
+  /// e^x and 2^x by one instruction, of x log2(e) as it is rounded: each is wrong by a part of 2^-24 |x| more, and what
+  /// is below the smallest normal number may be 0. For values that only sums and roundings of their own size read.
+  mlir::Value shortExp(mlir::Value x);
+  mlir::Value shortExp2(mlir::Value x);
   mlir::Value expm1(mlir::Value x);
   /// Logarithm to base e, 2 or 10.
   mlir::Value log(mlir::Value x, int base = 0);
@@ -139,6 +148,7 @@ private:
   mlir::Location loc;
   mlir::Type type, integerType;
   bool isDouble, hasScale, hasExp2, hasMaximum;
+  const LaneInstruction *shortExp2Record;
   int mantissa, bias;
 };
 
