@@ -154,7 +154,12 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "subgroups_n",
                                             "subgroups_k",
                                             "rasterisation_rows",
-                                            "transpose_before"};
+                                            "transpose_before",
+                                            "chain_rows",
+                                            "chain_step",
+                                            "chain_parts",
+                                            "chain_stages",
+                                            "chain_products_ahead"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);
@@ -177,6 +182,18 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
     overrides.emplace_back(name.str(), number);
   }
   return overrides;
+}
+
+std::vector<std::pair<std::string, int64_t>> forcedOfChains(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto text = module ? module->getAttrOfType<StringAttr>(forceAttr) : StringAttr();
+  auto fields = parsePlanOverrides(text ? text.getValue() : StringRef());
+  if (!fields) { // `map-contractions` tells it
+    llvm::consumeError(fields.takeError());
+    return {};
+  }
+  llvm::erase_if(*fields, [](const auto &field) { return !StringRef(field.first).starts_with("chain_"); });
+  return *fields;
 }
 
 int64_t planField(const ContractionPlan &p, StringRef name) {

@@ -113,6 +113,12 @@ struct WindowCopy {
 /// considered, so that what the chip or the operands forbid stays forbidden.
 llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(llvm::StringRef text);
 
+/// The module attribute with the fields that are forced.
+inline constexpr llvm::StringLiteral forceAttr = "tilewright.force";
+/// Those of it that say how chains of nests are tiled: `chain_rows`, `chain_step` and `chain_parts` of the tiles,
+/// `chain_stages` and `chain_products_ahead` of their programs.
+std::vector<std::pair<std::string, int64_t>> forcedOfChains(mlir::Operation *op);
+
 struct PlanOptions {
   int64_t threads = 1;
   bool mayReassociate = true; // false: sums keep the order of the program (units with one step of k only)

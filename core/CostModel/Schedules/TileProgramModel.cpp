@@ -36,6 +36,7 @@ llvm::json::Object TileProgramPlan::toJSON() const {
                             {"units_per_subgroup", unitRows},
                             {"stages", stages},
                             {"loads_ahead", loadsAhead},
+                            {"products_ahead", productsAhead},
                             {"registers", registers},
                             {"scratchpad_bytes", sharedBytes},
                             {"blocks_at_a_time", blocksAtATime},
@@ -170,6 +171,7 @@ private:
     double waits = 0;                                             // for what lanes load where they use it
     double fragments = 0;                                         // of `reads`, those that lanes do
     double awaited = 0;                                           // clocks until units that are awaited are done
+    double ahead = 0;                                             // of `products`, those of the next step
     double powers = 0;                                            // instructions for 2^x, of `instructions`
   };
   void addOperation(Operation *op, double elements, Part &part) const;
@@ -368,6 +370,12 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
   };
   for (const TileSteps &steps : program.steps) {
     AffineForOp loop = steps.loop;
+    llvm::SmallSetVector<Value, 4> ofNext;
+    for (Operation *op : plan.aheadIn(program, steps))
+      for (const Access &store : program.statements.find(op)->second.nest.stores)
+        if (ofNext.insert(store.memref))
+          live.push_back(
+              inAllOf(loop, words(plan, *program.local(store.memref), program.local(store.memref)->columns), {}));
     if (plan.loadsAheadIn(steps))
       for (auto [statement, load] : program.loadsOfSteps(loop))
         live.push_back(inAllOf(loop, loadedWords(plan, *statement, *load), {}));
@@ -401,6 +409,21 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
   for (const auto &[steps, words] : operands)
     mostOperands = std::max(mostOperands, words);
   return most + mostOperands + fragments + otherRegisters;
+}
+
+int64_t TileProgramPlan::stagesOf(const TileProgram &program, Operation *root, bool isRows) const {
+  auto firstOf = [&](Operation *op) { return isRows ? program.firstWithRowsOf(op) : program.firstWithColumnsOf(op); };
+  for (const auto &[op, statement] : program.statements) {
+    const TileSteps *around = program.stepsAround(op);
+    if (statement.kind != TileStatement::Kind::Contraction || !around || around->most == 1 ||
+        firstOf(op) != firstOf(root))
+      continue;
+    AffineForOp loop = around->loop;
+    if (isRows ? program.rowsMove(op)
+               : llvm::is_contained(statement.ofColumns().access.symbols, loop.getInductionVar()))
+      return stages;
+  }
+  return 1;
 }
 
 /// Clocks in which the backing memory moves each array that others see once; of dynamic sizes nothing is known.
@@ -457,6 +480,8 @@ void TileProgramPlanner::addContraction(TileProgramPlan &plan, Operation *root, 
   const double products = double(plan.unitRows * plan.unitsOf(statement) * plan.depthOf(statement));
   const MatrixUnit &unit = plan.unitFor(program.rowsMove(root));
   part.products += products * unit.issue;
+  if (steps && llvm::is_contained(plan.aheadIn(program, *steps), root))
+    part.ahead += products * unit.issue;
   part.instructions += products * (readsScratchpad(unit) ? 2 : 1); // where it finds its operand
   if (unit.completion != Completion::AtOnce)
     part.awaited += unit.latency - unit.issue;
@@ -470,7 +495,6 @@ void TileProgramPlanner::addContraction(TileProgramPlan &plan, Operation *root, 
   (plan.transposed ? whole.tilesN : whole.tilesM) = plan.unitRows;
   (plan.transposed ? whole.tilesM : whole.tilesN) = plan.stagedColumns(statement) / plan.columnsOfUnit();
   whole.depth = plan.stagedDepth(statement);
-  whole.stages = steps && steps->most > 1 ? plan.stages : 1;
   addSide(plan, root, /*isRows=*/false, whole, part);
   if (program.rowsMove(root))
     addSide(plan, root, /*isRows=*/true, whole, part);
@@ -486,6 +510,7 @@ void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool is
   StagedTiles &tiles = known->tiles;
   const bool isA = isRows != plan.transposed;
   StagedOperand operand = tiles.operand(whole, isA);
+  const int64_t stages = plan.stagesOf(program, root, isRows);
   StagedTile tile;
   const UnitOperand &own = isA ? whole.unit->a : whole.unit->b;
   const bool isDescribed = own.residence == Residence::Scratchpad;
@@ -515,7 +540,7 @@ void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool is
                                                (tile.direct || hasCopyEngine(chip) ? operand.use.pieceBytes : 4));
   part.instructions += std::ceil(pieces) * (3 + chip.number(Number::AddressInstructions).value_or(1));
   if (first == root) // others use its buffer
-    plan.sharedBytes += whole.stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
+    plan.sharedBytes += stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
 }
 
 /// Clocks of one step of the `active` blocks that run at a time.
@@ -533,8 +558,12 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
   load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
   StepChain chain;
-  chain.products =
-      part.products + std::max(part.instructions, powers * issueSlots) + part.awaited + part.waits * near.latency;
+  // Members of a block meet at each step, so their units and their instructions follow each other.
+  const double ofSlot = std::max(1.0, plan.allSubgroups() / issueSlots); // subgroups that share an issue slot
+  const double ofUnit = std::max(1.0, plan.subgroups * slots / issueSlots);
+  const double units = part.products * ofUnit, ahead = part.ahead * ofUnit;
+  const double issue = std::max(part.instructions, powers * issueSlots) * ofSlot;
+  chain.products = std::max(ahead, issue) + units - ahead + part.awaited + part.waits * near.latency;
   chain.product = plan.unit->issue;
   chain.scratchpadRead = part.fragments / shared.bytesPerClock;
   chain.scratchpadLatency = shared.latency;
@@ -585,6 +614,8 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
   for (const auto &[steps, part] : parts) {
     double clocks = stepClocks(plan, part, active);
     ofTile += (steps ? steps->mean : 1) * clocks;
+    ofTile += part.ahead * plan.subgroups * double(plan.unit->scopeCount) /
+              chip.number(Number::Issue).value_or(1); // the first step's, which nothing is beside
     if (steps)
       plan.stepClocks = std::max(plan.stepClocks, clocks);
   }
@@ -609,7 +640,8 @@ bool tilewright::hasUnit(const TileProgram &program, const TargetDescription &ch
 std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &program, int64_t blocks,
                                                            const TargetDescription &chip,
                                                            const LaneHierarchy &hierarchy,
-                                                           const NumericFreedom &freedom, std::string &reason) {
+                                                           const NumericFreedom &freedom, LanePlanOverrides overrides,
+                                                           std::string &reason) {
   std::optional<TileProgramPlan> best;
   int64_t fewest = std::numeric_limits<int64_t>::max(); // registers of a plan that does not fit
   reason = "no unit of the chip computes its contractions";
@@ -618,6 +650,8 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
   TileProgramPlanner planner(program, blocks, chip, hierarchy, freedom);
   const bool hasLoads =
       llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.loadsOfSteps(steps.loop).empty(); });
+  const bool hasBeginning =
+      llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.beginningOf(steps.loop).empty(); });
   SmallVector<TileProgramPlan> candidates;
   for (const MatrixUnit &unit : chip.units())
     for (bool transposed : {false, true})
@@ -636,21 +670,26 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
       plan.subgroups = units / plan.unitRows;
       if (units % plan.unitRows != 0 || plan.allSubgroups() > hierarchy.subgroups)
         continue;
-      for (plan.stages = 2; plan.stages <= 3; ++plan.stages)
-        for (bool loadsAhead : {false, true}) {
-          if (loadsAhead && !hasLoads)
-            continue;
-          TileProgramPlan each = plan;
-          each.loadsAhead = loadsAhead;
-          std::string shortage;
-          if (planner.price(each, shortage)) {
-            if (!best || each.seconds < best->seconds)
-              best = each;
-          } else if (each.registers < fewest) {
-            fewest = each.registers;
-            reason = shortage;
+      for (plan.stages = 2; plan.stages <= 4; ++plan.stages)
+        for (bool loadsAhead : {false, true})
+          for (bool productsAhead : {false, true}) {
+            if ((loadsAhead && !hasLoads) || (productsAhead && (!hasBeginning || plan.stages < 3)))
+              continue;
+            if (forcedValue(overrides, "chain_stages").value_or(plan.stages) != plan.stages ||
+                forcedValue(overrides, "chain_products_ahead").value_or(productsAhead) != int64_t(productsAhead))
+              continue;
+            TileProgramPlan each = plan;
+            each.loadsAhead = loadsAhead;
+            each.productsAhead = productsAhead;
+            std::string shortage;
+            if (planner.price(each, shortage)) {
+              if (!best || each.seconds < best->seconds)
+                best = each;
+            } else if (each.registers < fewest) {
+              fewest = each.registers;
+              reason = shortage;
+            }
           }
-        }
     }
   }
   return best;

@@ -12,7 +12,11 @@
 /// registers. Operands without rows come through multi-stage buffers of the block.
 ///
 ///   clocks of a step = max(units, instructions, scratchpad, L2)     of all blocks of a multiprocessor (StepModel.h)
-///   of one subgroup  = its products, then its instructions           which only other subgroups overlap
+///   of one block     = products of its members, then their instructions, which only other blocks overlap: its members
+///   meet
+///                      at each step, so that they do the same at the same time
+///
+/// What steps begin with may be computed one step ahead, beside the instructions of this one.
 ///
 /// A member of the block is a subgroup, or a group of them that issues a unit together. Such a unit reads columns in
 /// the scratchpad, in lines that it knows, and rows in registers or there.
@@ -40,7 +44,8 @@ struct TileProgramPlan {
   int64_t stages = 2;                                    // of the buffers that steps fill
   llvm::MapVector<mlir::Operation *, StagedTile> staged; // of each contraction whose columns come from global memory
   llvm::MapVector<mlir::Operation *, StagedTile> stagedRows; // .. whose rows differ between steps
-  bool loadsAhead = false; // lanes load what nests other than contractions read one step ahead
+  bool loadsAhead = false;    // lanes load what nests other than contractions read one step ahead
+  bool productsAhead = false; // what steps begin with up to a contraction is computed one step ahead
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1;
   double stepClocks = 0, seconds = 0;
 
@@ -86,6 +91,12 @@ struct TileProgramPlan {
     mlir::affine::AffineForOp loop = steps.loop;
     return loadsAhead && loop.hasConstantBounds() && steps.most > 1;
   }
+  /// Stages of the buffer of the columns of contraction `root` (or its rows): those of all steps that it serves.
+  int64_t stagesOf(const TileProgram &program, mlir::Operation *root, bool isRows) const;
+  /// Statements of `steps` that are computed one step ahead; none: none are.
+  llvm::SmallVector<mlir::Operation *> aheadIn(const TileProgram &program, const TileSteps &steps) const {
+    return productsAhead && steps.most > 1 ? program.beginningOf(steps.loop) : llvm::SmallVector<mlir::Operation *>();
+  }
   llvm::json::Object toJSON() const;
 };
 
@@ -103,11 +114,12 @@ bool computesInGroups(const MatrixUnit &unit, const Contraction &contraction, co
 bool hasUnit(const TileProgram &program, const TargetDescription &chip, const LaneHierarchy &hierarchy,
              const NumericFreedom &freedom);
 
-/// The plan with the smallest modelled time for `blocks` tiles; nullopt and `reason` where no unit computes the
-/// contractions, or registers or the block's memory have no room.
+/// The plan with the smallest modelled time for `blocks` tiles, of those that agree with `overrides`; nullopt and
+/// `reason` where no unit computes the contractions, or registers or the block's memory have no room.
 std::optional<TileProgramPlan> planTileProgram(const TileProgram &program, int64_t blocks,
                                                const TargetDescription &chip, const LaneHierarchy &hierarchy,
-                                               const NumericFreedom &freedom, std::string &reason);
+                                               const NumericFreedom &freedom, LanePlanOverrides overrides,
+                                               std::string &reason);
 
 } // namespace tilewright
 

@@ -317,7 +317,7 @@ void MapContractions::runOnOperation() {
   // The option, or where the whole compiler runs, the module's attribute.
   std::string fields = force;
   if (auto module = getOperation()->getParentOfType<ModuleOp>(); module && fields.empty())
-    if (auto attribute = module->getAttrOfType<StringAttr>("tilewright.force"))
+    if (auto attribute = module->getAttrOfType<StringAttr>(forceAttr))
       fields = attribute.str();
   // All functions see the same fields; the first one says what is wrong with them.
   auto refuse = [&](const Twine &message) {
@@ -335,7 +335,7 @@ void MapContractions::runOnOperation() {
       options.fuseProducers = value != 0;
     else if (name == "transpose_before")
       options.turnBefore = value;
-    else
+    else if (!StringRef(name).starts_with("chain_"))
       options.overrides.emplace_back(name, value);
   if (options.turnBefore && (*options.turnBefore < 0 || *options.turnBefore > turnsA + turnsB))
     return refuse("plan field 'transpose_before' is " + Twine(*options.turnBefore) +

@@ -33,6 +33,7 @@
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/TileSets.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/CostModel/Schedules/ScratchpadContractionModel.h"
 #include "core/CostModel/Schedules/TileProgramModel.h"
 #include "core/Transforms/Passes.h"
@@ -84,7 +85,8 @@ class ChainScheduler {
 public:
   ChainScheduler(func::FuncOp kernel, const TargetDescription &chip)
       : kernel(kernel), times(chip), level(*chip.graph().parallelLevel()),
-        freedom(NumericFreedom::of(Settings::of(kernel))), near(chip.graph().threadMemory()) {
+        freedom(NumericFreedom::of(Settings::of(kernel))), forced(forcedOfChains(kernel)),
+        near(chip.graph().threadMemory()) {
     Settings settings = Settings::of(kernel);
     times.options.threads = times.cores ? times.cores->cores : settings.threads;
     times.options.mayReassociate = settings.mayReassociate();
@@ -116,6 +118,7 @@ private:
   NestTimes times;
   const Level &level;
   NumericFreedom freedom;
+  std::vector<std::pair<std::string, int64_t>> forced;
   llvm::DenseMap<Operation *, AffineForOp> originals;      // of nests with assumed sizes
   llvm::DenseMap<Operation *, llvm::SmallBitVector> units; // of the chip, those that take a nest's elements
   const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
@@ -128,7 +131,7 @@ TileForm ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, double &seco
   FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
   if (failed(program))
     return TileForm::NoProgram;
-  auto plan = planTileProgram(*program, tilewright::tilesOf(tiles), times.chip, *times.blocks, freedom, reason);
+  auto plan = planTileProgram(*program, tilewright::tilesOf(tiles), times.chip, *times.blocks, freedom, forced, reason);
   if (plan)
     seconds = plan->seconds;
   return plan || hasUnit(*program, times.chip, *times.blocks, freedom) ? TileForm::Some : TileForm::NoUnit;
@@ -452,6 +455,11 @@ bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) con
 /// what the first one has summed up.
 void ChainScheduler::price(NestRange &range) const {
   std::vector<Tiling> tilings = tilingsOf(range, times, near, isAssumed());
+  llvm::erase_if(tilings, [&](const Tiling &each) {
+    return forcedValue(forced, "chain_rows").value_or(each.tile) != each.tile ||
+           forcedValue(forced, "chain_step").value_or(each.step) != each.step ||
+           forcedValue(forced, "chain_parts").value_or(each.parts) != each.parts;
+  });
   if (!times.blocks) {
     price(range, tilings);
     return;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Settings.h"
+#include "core/CostModel/Schedules/ContractionModel.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Units/TileProgramEmitter.h"
 #include "core/Transforms/Utils/RequireTarget.h"
@@ -49,7 +50,8 @@ struct MapToUnits : tilewright::impl::MapToUnitsBase<MapToUnits> {
       return tile.emitError() << "the schedule's tiles cannot be computed on fragments: " << reason;
     const int64_t blocks = tilesOf(tile);
     std::optional<TileProgramPlan> plan =
-        planTileProgram(*program, blocks, chip, hierarchy, NumericFreedom::of(Settings::of(getOperation())), reason);
+        planTileProgram(*program, blocks, chip, hierarchy, NumericFreedom::of(Settings::of(getOperation())),
+                        forcedOfChains(tile), reason);
     if (!plan)
       return tile.emitError() << "the schedule's tiles cannot be computed on fragments: " << reason;
     if (DecisionLog *log = DecisionLog::of(&getContext()))

@@ -77,7 +77,16 @@ private:
                              mlir::TypedAttr other);
   void write(mlir::Operation &op);
   llvm::SmallVector<mlir::Value> handedOn(mlir::affine::AffineForOp loop);
+  /// What a loop over steps carries: values, then tokens of copies, so many for each of the steps that are under way.
+  struct Carried {
+    size_t values, tokensOfStep;
+    int64_t distance; // steps from a copy to its use
+  };
   void steps(mlir::affine::AffineForOp loop);
+  void writeStep(const StepRange &range, mlir::affine::AffineForOp over, llvm::ArrayRef<mlir::Value> arrays,
+                 llvm::ArrayRef<std::pair<const TileStatement *, const Access *>> loads,
+                 llvm::ArrayRef<mlir::Operation *> beginning, llvm::ArrayRef<Side> moving, const Carried &carried);
+  llvm::SmallVector<mlir::Value> computedAhead(llvm::ArrayRef<mlir::Operation *> ahead) const;
   void statement(const TileStatement &statement);
   Fragments loaded(const TileStatement &statement, const Access &load);
   void map(const TileStatement &statement);
@@ -95,7 +104,7 @@ private:
   mlir::Value reduceColumns(mlir::Operation *how, mlir::Value fragment);
   Fragments rowsOf(const TileStatement &statement);
   bool isInvariant(const TileStatement &statement, mlir::affine::AffineForOp loop) const;
-  void stage(Side side, int64_t stages);
+  void stage(Side side);
   mlir::Operation *firstWith(Side side) const {
     mlir::Operation *root = rootOf(*side.statement);
     return side.isRows ? program.firstWithRowsOf(root) : program.firstWithColumnsOf(root);
@@ -108,7 +117,7 @@ private:
   llvm::SmallVector<mlir::Value> loadAhead(mlir::affine::AffineForOp loop, LoadsOfSteps loads, mlir::Value at);
   void take(mlir::affine::AffineForOp loop, llvm::ArrayRef<mlir::Value> arrays, LoadsOfSteps loads,
             mlir::ValueRange given);
-  llvm::SmallVector<Side> stageSides(mlir::affine::AffineForOp loop, int64_t stages);
+  llvm::SmallVector<Side> stageSides(mlir::affine::AffineForOp loop);
   mlir::Value boundOf(mlir::affine::AffineForOp loop, bool isLower);
   Number numberOf(const TileStatement &statement, mlir::Value value, int64_t row, int64_t column);
   mlir::Value accessed(const TileStatement &statement, const Access &access, tile::FragmentType type, int64_t row,
@@ -122,6 +131,7 @@ private:
   mlir::OpBuilder builder;
   mlir::Location loc;
   mlir::Value subgroup, step;        // the one that is written, null: outside of steps
+  int64_t ahead = 0;                 // steps between `step` and that whose stages are read
   mlir::Operation *behind = nullptr; // the end of the tile's body: buffers stand there, before the loop over subgroups
   mlir::IRMapping values;            // steps
   llvm::DenseMap<mlir::Value, Fragments> held;
