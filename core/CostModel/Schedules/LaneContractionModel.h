@@ -202,6 +202,13 @@ bool hasCopyEngine(const TargetDescription &chip);
 const CopyEngine *subgroupEngine(const TargetDescription &chip);
 /// The engine that copies tiles of arrays there and tells a barrier of the bytes that have come; null: none.
 const CopyEngine *tileEngine(const TargetDescription &chip);
+/// Scratchpad bytes in which results of a group leave, two buffers of 64 lines of 128 bytes; and those for the barriers
+/// of a multi-stage buffer.
+inline constexpr int64_t resultBytes = 16384, barrierBytes = 1024;
+/// Whether lines of tiles that `engine` cuts out of the array of `operand` run along k (or along `free`); nullopt: it
+/// cuts none, since dimensions move the array otherwise than one by one, or rows begin where the engine reads none.
+std::optional<bool> engineLinesAlongK(const ContractionOperand &operand, unsigned free, unsigned k,
+                                      const CopyEngine &engine);
 
 } // namespace tilewright
 

@@ -22,6 +22,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -35,6 +36,7 @@ llvm::json::Object TileProgramPlan::toJSON() const {
                             {"subgroups_of_unit", unit->scopeCount},
                             {"units_per_subgroup", unitRows},
                             {"stages", stages},
+                            {"engine", engine},
                             {"loads_ahead", loadsAhead},
                             {"products_ahead", productsAhead},
                             {"registers", registers},
@@ -150,6 +152,7 @@ public:
   /// The units of a group of subgroups that compute the program with the fewest clocks, of those the largest: in the
   /// fields of the plan. False where there are none.
   bool findGroupUnits(TileProgramPlan &plan) const;
+  void addForms(const TileProgramPlan &plan, SmallVectorImpl<TileProgramPlan> &forms) const;
   /// Fills in what `plan` takes; false where it does not fit.
   bool price(TileProgramPlan &plan, std::string &reason) const;
 
@@ -179,6 +182,8 @@ private:
   void addContraction(TileProgramPlan &plan, Operation *root, const TileStatement &statement, Part &part) const;
   void addSide(TileProgramPlan &plan, Operation *root, bool isRows, const LaneContractionPlan &whole, Part &part) const;
   double stepClocks(const TileProgramPlan &plan, const Part &part, double active) const;
+  bool feeds(const CopyEngine &engine, const TileProgramPlan &plan) const;
+  int64_t registersOfLane(const TileProgramPlan &plan) const;
 
   const TileProgram &program;
   int64_t blocks;
@@ -233,6 +238,33 @@ bool TileProgramPlanner::computes(const MatrixUnit &unit, bool transposed) const
       return false;
   }
   return copiesAhead();
+}
+
+/// Whether `engine` can fill all buffers of the program, of which each loop over steps fills the same: boxes of arrays,
+/// which end nowhere but where steps and tiles do.
+bool TileProgramPlanner::feeds(const CopyEngine &engine, const TileProgramPlan &plan) const {
+  std::map<const TileSteps *, std::set<std::pair<Operation *, bool>>> filled;
+  for (const auto &[root, statement] : program.statements) {
+    if (statement.kind != TileStatement::Kind::Contraction)
+      continue;
+    const TileSteps *steps = program.stepsAround(root);
+    for (bool isRows : {false, true}) {
+      if (isRows && !program.rowsMove(root))
+        continue;
+      const ContractionOperand &operand = isRows ? statement.ofRows() : statement.ofColumns();
+      if (!steps || !llvm::is_contained(operand.access.symbols, AffineForOp(steps->loop).getInductionVar()) ||
+          !engineLinesAlongK(operand, isRows ? *statement.row : *statement.col, statement.k, engine))
+        return false;
+      const bool isWhole = isRows
+                               ? !statement.hasFewerRows() && plan.rowsOfStage() == statement.rows()
+                               : !statement.hasFewerColumns() && plan.stagedColumns(statement) == statement.columns();
+      if (!isWhole || statement.hasFewerSummands() || plan.stagedDepth(statement) != statement.depth())
+        return false;
+      filled[steps].insert({isRows ? program.firstWithRowsOf(root) : program.firstWithColumnsOf(root), isRows});
+    }
+  }
+  return !filled.empty() && filled.size() == program.steps.size() &&
+         llvm::all_of(filled, [&](const auto &each) { return each.second == filled.begin()->second; });
 }
 
 /// Whether the sums of one unit, rounded, are operands of `unit` side by side in the registers of each lane, and lanes
@@ -535,9 +567,11 @@ void TileProgramPlanner::addSide(TileProgramPlan &plan, Operation *root, bool is
   const int64_t free = isRows ? plan.rowsOfStage() : plan.stagedColumns(statement);
   const int64_t bytes = free * whole.depth * elementBytes(read.element);
   part.copied += double(bytes) * meets;
-  // Lanes copy pieces, each with what its address and its check take.
-  const double pieces = double(bytes) / double(plan.allSubgroups() * hierarchy.lanes *
-                                               (tile.direct || hasCopyEngine(chip) ? operand.use.pieceBytes : 4));
+  // Lanes copy pieces, each with what its address and its check take; of boxes one lane of a role of its own.
+  const double pieces = !plan.engine.empty()
+                            ? 0
+                            : double(bytes) / double(plan.allSubgroups() * hierarchy.lanes *
+                                                     (tile.direct || hasCopyEngine(chip) ? operand.use.pieceBytes : 4));
   part.instructions += std::ceil(pieces) * (3 + chip.number(Number::AddressInstructions).value_or(1));
   if (first == root) // others use its buffer
     plan.sharedBytes += stages * (bytes + operand.use.rows * tile.padding * tiles.elementBytes());
@@ -558,9 +592,12 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
   load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
   StepChain chain;
-  // Members of a block meet at each step, so their units and their instructions follow each other.
-  const double ofSlot = std::max(1.0, plan.allSubgroups() / issueSlots); // subgroups that share an issue slot
-  const double ofUnit = std::max(1.0, plan.subgroups * slots / issueSlots);
+  // Members of a block that fill buffers together meet at each step, so their units and their instructions follow each
+  // other.
+  const bool meet = plan.engine.empty();
+  const double ofSlot =
+      meet ? std::max(1.0, plan.allSubgroups() / issueSlots) : 1; // subgroups that share an issue slot
+  const double ofUnit = meet ? std::max(1.0, plan.subgroups * slots / issueSlots) : 1;
   const double units = part.products * ofUnit, ahead = part.ahead * ofUnit;
   const double issue = std::max(part.instructions, powers * issueSlots) * ofSlot;
   chain.products = std::max(ahead, issue) + units - ahead + part.awaited + part.waits * near.latency;
@@ -575,8 +612,9 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
 bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const {
   const MachineGraph &graph = chip.graph();
   plan.registers = registersOf(plan);
-  int64_t threads = plan.allSubgroups() * hierarchy.lanes;
-  int64_t limit = registersOfLane(chip, 0, threads);
+  const int64_t groupLanes = plan.unit->scopeCount * hierarchy.lanes;
+  const int64_t threads = plan.allSubgroups() * hierarchy.lanes + (plan.engine.empty() ? 0 : groupLanes);
+  const int64_t limit = registersOfLane(plan);
   if (plan.registers > limit) {
     reason = "a lane needs " + std::to_string(plan.registers) + " registers, but has " + std::to_string(limit);
     return false;
@@ -597,6 +635,8 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
     }
     addContraction(plan, op, statement, parts[steps]);
   }
+  if (!plan.engine.empty()) // barrier objects, and what results leave through
+    plan.sharedBytes += barrierBytes + plan.subgroups * resultBytes;
   if (plan.sharedBytes > shared.bytes) {
     reason = "a block needs " + std::to_string(plan.sharedBytes) + " bytes of its memory, which has " +
              std::to_string(shared.bytes);
@@ -604,10 +644,11 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
   }
   int64_t threadsAtATime =
       int64_t(chip.number(Number::ResidentThreads).value_or(double(graph.registerPool()->entries)));
-  plan.blocksAtATime =
-      std::max<int64_t>(1, std::min({shared.bytes / std::max<int64_t>(plan.sharedBytes, 1),
-                                     blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.allSubgroups()),
-                                     threadsAtATime / threads}));
+  plan.blocksAtATime = std::max<int64_t>(
+      1, std::min({shared.bytes / std::max<int64_t>(plan.sharedBytes, 1),
+                   plan.engine.empty() ? blocksInRegisters(chip, plan.registers, hierarchy.lanes, plan.allSubgroups())
+                                       : 1, // its registers are shared out anew
+                   threadsAtATime / threads}));
   double atATime = double(hierarchy.blocks) * plan.blocksAtATime, active = std::min(double(blocks), atATime);
   double ofTile = 0;
   plan.stepClocks = 0;
@@ -637,6 +678,40 @@ bool tilewright::hasUnit(const TileProgram &program, const TargetDescription &ch
          });
 }
 
+/// Registers that a lane may have: a role that starts copies leaves most of its own to the others.
+int64_t TileProgramPlanner::registersOfLane(const TileProgramPlan &plan) const {
+  if (plan.engine.empty())
+    return tilewright::registersOfLane(chip, 0, plan.allSubgroups() * hierarchy.lanes);
+  return groupRegisters(chip, plan.unit->scopeCount * hierarchy.lanes, plan.subgroups);
+}
+
+/// The ways in which members of `plan` may be fed and steps be put in order.
+void TileProgramPlanner::addForms(const TileProgramPlan &plan, SmallVectorImpl<TileProgramPlan> &forms) const {
+  const bool hasLoads =
+      llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.loadsOfSteps(steps.loop).empty(); });
+  const bool hasBeginning =
+      llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.beginningOf(steps.loop).empty(); });
+  for (int64_t stages = 2; stages <= 4; ++stages)
+    for (bool loadsAhead : {false, true})
+      for (bool productsAhead : {false, true}) {
+        if ((loadsAhead && !hasLoads) || (productsAhead && (!hasBeginning || stages < 3)))
+          continue;
+        forms.push_back(plan);
+        forms.back().stages = stages;
+        forms.back().loadsAhead = loadsAhead;
+        forms.back().productsAhead = productsAhead;
+      }
+  const CopyEngine *engine = tileEngine(chip);
+  if (!engine || plan.unit->completion != Completion::WaitGroup || !feeds(*engine, plan) ||
+      plan.allSubgroups() + plan.unit->scopeCount > hierarchy.subgroups)
+    return;
+  for (int64_t stages = 2; stages <= 4; ++stages) {
+    forms.push_back(plan);
+    forms.back().stages = stages;
+    forms.back().engine = engine->name;
+  }
+}
+
 std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &program, int64_t blocks,
                                                            const TargetDescription &chip,
                                                            const LaneHierarchy &hierarchy,
@@ -648,10 +723,6 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
   if (hierarchy.scratchpad.empty())
     return best;
   TileProgramPlanner planner(program, blocks, chip, hierarchy, freedom);
-  const bool hasLoads =
-      llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.loadsOfSteps(steps.loop).empty(); });
-  const bool hasBeginning =
-      llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.beginningOf(steps.loop).empty(); });
   SmallVector<TileProgramPlan> candidates;
   for (const MatrixUnit &unit : chip.units())
     for (bool transposed : {false, true})
@@ -670,26 +741,23 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
       plan.subgroups = units / plan.unitRows;
       if (units % plan.unitRows != 0 || plan.allSubgroups() > hierarchy.subgroups)
         continue;
-      for (plan.stages = 2; plan.stages <= 4; ++plan.stages)
-        for (bool loadsAhead : {false, true})
-          for (bool productsAhead : {false, true}) {
-            if ((loadsAhead && !hasLoads) || (productsAhead && (!hasBeginning || plan.stages < 3)))
-              continue;
-            if (forcedValue(overrides, "chain_stages").value_or(plan.stages) != plan.stages ||
-                forcedValue(overrides, "chain_products_ahead").value_or(productsAhead) != int64_t(productsAhead))
-              continue;
-            TileProgramPlan each = plan;
-            each.loadsAhead = loadsAhead;
-            each.productsAhead = productsAhead;
-            std::string shortage;
-            if (planner.price(each, shortage)) {
-              if (!best || each.seconds < best->seconds)
-                best = each;
-            } else if (each.registers < fewest) {
-              fewest = each.registers;
-              reason = shortage;
-            }
-          }
+      SmallVector<TileProgramPlan> forms;
+      planner.addForms(plan, forms);
+      for (TileProgramPlan &each : forms) {
+        if (forcedValue(overrides, "chain_stages").value_or(each.stages) != each.stages ||
+            forcedValue(overrides, "chain_products_ahead").value_or(each.productsAhead) !=
+                int64_t(each.productsAhead) ||
+            forcedValue(overrides, "chain_engine").value_or(!each.engine.empty()) != int64_t(!each.engine.empty()))
+          continue;
+        std::string shortage;
+        if (planner.price(each, shortage)) {
+          if (!best || each.seconds < best->seconds)
+            best = each;
+        } else if (each.registers < fewest) {
+          fewest = each.registers;
+          reason = shortage;
+        }
+      }
     }
   }
   return best;

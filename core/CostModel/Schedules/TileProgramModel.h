@@ -46,6 +46,7 @@ struct TileProgramPlan {
   llvm::MapVector<mlir::Operation *, StagedTile> stagedRows; // .. whose rows differ between steps
   bool loadsAhead = false;    // lanes load what nests other than contractions read one step ahead
   bool productsAhead = false; // what steps begin with up to a contraction is computed one step ahead
+  std::string engine;         // that a role of the block fills the buffers by; empty: all lanes fill them
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1;
   double stepClocks = 0, seconds = 0;
 

@@ -37,16 +37,12 @@ constexpr int64_t lineBytes = 128;
 constexpr int64_t mostStages = 8;
 /// Rows or columns of C that a block's tile has at most.
 constexpr int64_t largestTile = 256;
-/// Scratchpad bytes in which results of a group leave: two buffers of 64 lines.
-constexpr int64_t resultBytes = 2 * 64 * lineBytes;
-/// Scratchpad bytes for the barriers of the stages.
-constexpr int64_t barrierBytes = 1024;
 } // namespace
 
-/// How the engine can cut tiles out of an operand: lines along k or along `free`; nullopt: it cannot. `depth`: BK.
-static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOperand &operand, unsigned free,
-                                       unsigned k, const CopyEngine &engine, int64_t depth, int64_t elementBytes) {
+std::optional<bool> tilewright::engineLinesAlongK(const ContractionOperand &operand, unsigned free, unsigned k,
+                                                  const CopyEngine &engine) {
   const Access &access = operand.access;
+  const int64_t elementBytes = tilewright::elementBytes(operand.element);
   auto type = cast<MemRefType>(access.memref.getType());
   int64_t rank = type.getRank();
   if (!type.getLayout().isIdentity() || rank < 2 || rank > engine.maxRank ||
@@ -76,8 +72,24 @@ static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOp
     if (pitch % engine.alignBytes)
       return std::nullopt;
   }
+  return kPlace == rank - 1;
+}
+
+/// How the engine can cut tiles out of an operand: lines along k or along `free`; nullopt: it cannot. `depth`: BK.
+static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOperand &operand, unsigned free,
+                                       unsigned k, const CopyEngine &engine, int64_t depth) {
+  std::optional<bool> alongK = engineLinesAlongK(operand, free, k, engine);
+  if (!alongK)
+    return std::nullopt;
+  const Access &access = operand.access;
+  auto type = cast<MemRefType>(access.memref.getType());
+  auto placeOf = [&](unsigned dim) {
+    return llvm::find_if(access.map.getResults(), [&](AffineExpr each) { return each.isFunctionOfDim(dim); }) -
+           access.map.getResults().begin();
+  };
   // Tiles end where the iterations end: those are one range of the array that the launch knows, or no tile goes beyond.
-  for (auto [dim, place] : {std::pair(free, freePlace), {k, kPlace}}) {
+  for (unsigned dim : {free, k}) {
+    const auto place = placeOf(dim);
     std::optional<int64_t> extent = c.nest.tripCounts[dim];
     AffineExpr start = simplifyAffineExpr(access.map.getResult(place) - getAffineDimExpr(dim, type.getContext()),
                                           access.map.getNumDims(), access.map.getNumSymbols());
@@ -93,7 +105,7 @@ static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOp
     if (!isRange && (!extent || *extent % (dim == k ? depth : largestTile)))
       return std::nullopt;
   }
-  return kPlace == rank - 1;
+  return alongK;
 }
 
 int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_t groups) {
@@ -120,8 +132,8 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
   if (c.b.element.getIntOrFloatBitWidth() != c.a.element.getIntOrFloatBitWidth())
     return std::nullopt;
   int64_t line = lineBytes / elementBytes, depth = line;
-  auto aInK = linesAlongK(c, c.a, base.mDim, base.kDim, *engine, depth, elementBytes);
-  auto bInK = linesAlongK(c, c.b, base.nDim, base.kDim, *engine, depth, elementBytes);
+  auto aInK = linesAlongK(c, c.a, base.mDim, base.kDim, *engine, depth);
+  auto bInK = linesAlongK(c, c.b, base.nDim, base.kDim, *engine, depth);
   if (!aInK || !bInK)
     return std::nullopt;
   const auto [m, n, k, outer, otherK] = ContractionExtents(c, base, question.parts);

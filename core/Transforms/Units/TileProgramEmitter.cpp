@@ -42,7 +42,7 @@ void TileProgramWriter::stage(Side side) {
   const StagedTile &tile = (isRows ? p.stagedRows : p.staged).find(root)->second;
   own.buffer = std::make_unique<StagedBuffer>(
       *own.operand, tile, isRows != p.transposed, isRows ? *statement->row : *statement->col, statement->k,
-      isRows ? p.rowsOfStage() : p.stagedColumns(*statement), p.stagedDepth(*statement));
+      isRows ? p.rowsOfStage() : p.stagedColumns(*statement), p.stagedDepth(*statement), p.engine);
   OpBuilder before(behind);
   own.buffer->allocate(before, loc, own.stages, hierarchy.scratchpad);
 }
@@ -266,7 +266,8 @@ SmallVector<Value> TileProgramWriter::computedAhead(ArrayRef<Operation *> ahead)
 ///     the step                                       next = the beginning of %j + 1;  the rest of the step, of s
 void TileProgramWriter::steps(AffineForOp loop) {
   const TileSteps &own = *llvm::find_if(program.steps, [&](const TileSteps &each) { return each.loop == loop; });
-  const int64_t distance = mostTrips(loop).value_or(2) > 1 ? p.stages - 1 : 0;
+  // An engine's copies run ahead by themselves.
+  const int64_t distance = mostTrips(loop).value_or(2) > 1 && p.engine.empty() ? p.stages - 1 : 0;
   const StepRange range{loop, boundOf(loop, /*isLower=*/true), boundOf(loop, /*isLower=*/false)};
   const SmallVector<Operation *> beginning = p.aheadIn(program, own);
   const SmallVector<Side> moving = stageSides(loop);

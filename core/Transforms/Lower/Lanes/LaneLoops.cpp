@@ -155,7 +155,7 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   SmallVector<Value> yielded;
   for (unsigned i : carried)
     yielded.push_back(value(op.getBody()->getTerminator()->getOperand(i)));
-  if (ring && op == ring->loop)
+  if (ring && ring->isStep(op))
     endStep(op, yielded, loop.getInductionVar());
   if (inRing)
     yielded.append({position->slot, position->parity});
@@ -166,7 +166,7 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
     return success();
   position->slot = loop.getResults().drop_back().back();
   position->parity = loop.getResults().back();
-  if (op != ring->loop)
+  if (!ring->isStep(op) || !ring->defers)
     return success();
   // All units are done before their results are used and the last stage is given back.
   builder.setInsertionPointAfter(loop);

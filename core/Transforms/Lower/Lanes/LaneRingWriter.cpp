@@ -32,7 +32,7 @@ LogicalResult LaneWriter::split(Operation *first) {
     sharedUsed += 2 * groups * storeBytes;
   }
   if (!shared || sharedUsed + phaseBytes(ring->stages) > shape.sharedBytes)
-    return ring->loop.emitOpError()
+    return ring->steps.front().wait.emitOpError()
            << "has a multi-stage buffer, but the launch has no place for its barrier objects in the scratchpad";
   Value phases = elementBehind(builder, context.loc, shared, builder.getI8Type(), sharedUsed);
   position.emplace(context, *ring, phases);
@@ -96,7 +96,7 @@ LogicalResult LaneWriter::copies(Operation *first) {
       values.map(loop.getInductionVar(), own.getInductionVar());
       position->slot = own.getRegionIterArg(0);
       position->parity = own.getRegionIterArg(1);
-      bool isStep = loop == ring->loop;
+      const bool isStep = ring->isStep(loop);
       if (isStep)
         position->fill();
       if (failed(copies(&loop.getBody()->front())))
@@ -229,7 +229,7 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
     if (failed(line))
       return failure();
     // Two buffers in turn: the one before last must have left, and at the start of a round all of the last round.
-    bool again = ring->loop->getParentOfType<scf::ForOp>() != nullptr;
+    bool again = scf::ForOp(ring->steps.front().loop)->getParentOfType<scf::ForOp>() != nullptr;
     if (stored >= 2 || (stored == 0 && again)) {
       byFirst([&] { context.ops.waitStores(builder, context.loc, stored ? 1 : 0); });
       context.ops.groupBarrier(builder, context.loc, barrier, shape.groupLanes);
@@ -253,9 +253,15 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
   return true;
 }
 
-/// The units of a step form a group; when only that one is under way, the stage before it is free.
+/// The units of a step form a group; when only that one is under way, the stage before it is free. Where the step
+/// itself has awaited them, its own is.
 void LaneWriter::endStep(scf::ForOp op, SmallVectorImpl<Value> &yielded, Value iv) {
   context.loc = op.getLoc();
+  if (!ring->defers) {
+    position->release(lane);
+    position->advance();
+    return;
+  }
   context.ops.commitUnits(builder, context.loc);
   SmallVector<unsigned> sums;
   SmallVector<Value> accumulators;

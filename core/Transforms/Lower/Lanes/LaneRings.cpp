@@ -20,9 +20,17 @@ using namespace tilewright;
 
 //===-- Analysis ----------------------------------------------------------===//
 
+/// Whether nothing in the step but units reads what units add up.
+static bool addsUpOnly(scf::ForOp loop) {
+  return llvm::all_of(loop.getBody()->getOps<tile::MmaOp>(), [](tile::MmaOp mma) {
+    return llvm::all_of(mma->getUsers(), [](Operation *user) { return isa<tile::MmaOp, scf::YieldOp>(user); });
+  });
+}
+
 FailureOr<std::optional<LaneRing>> tilewright::findRing(func::FuncOp launch) {
   LaneRing ring;
   LogicalResult result = success();
+  SmallVector<Value> buffers;
   launch.walk([&](tile::CopyOp copy) {
     auto engine = copy->getAttrOfType<StringAttr>(engineAttr);
     if (!engine || failed(result))
@@ -30,31 +38,46 @@ FailureOr<std::optional<LaneRing>> tilewright::findRing(func::FuncOp launch) {
     auto loop = dyn_cast<scf::ForOp>(copy->getParentOp());
     auto wait = copy.getToken().hasOneUse() ? dyn_cast<tile::WaitOp>(*copy.getToken().user_begin()) : tile::WaitOp();
     auto type = cast<MemRefType>(copy.getDestination().getType());
-    if (!loop || !wait || wait->getBlock() != copy->getBlock() || (ring.wait && ring.wait != wait) ||
-        (ring.loop && type.getDimSize(0) != ring.stages)) {
+    auto steps = llvm::find_if(ring.steps, [&](const LaneRing::Steps &each) { return each.loop == loop; });
+    if (!loop || !wait || wait->getBlock() != copy->getBlock() || (steps != ring.steps.end() && steps->wait != wait) ||
+        (!ring.steps.empty() && type.getDimSize(0) != ring.stages)) {
       result = copy.emitOpError()
                << "names the engine \"" << engine.getValue()
-               << "\", but is no part of a multi-stage buffer: one loop of the launch whose iterations copy into "
+               << "\", but is no part of a multi-stage buffer: loops of the launch whose iterations copy into "
                   "a stage, wait once and read it";
       return;
     }
-    ring.loop = loop;
-    ring.wait = wait;
+    if (steps == ring.steps.end()) {
+      ring.steps.push_back({loop, wait});
+      steps = std::prev(ring.steps.end());
+      ring.defers &= addsUpOnly(loop);
+    }
     ring.stages = type.getDimSize(0);
     int64_t bytes = elementBytes(type.getElementType());
     for (int64_t extent : copy.getShape())
       bytes *= extent;
-    ring.stageBytes += bytes;
-    // What reads the stage does so after the wait, in the same iteration.
-    for (Operation *user : copy.getDestination().getUsers()) {
-      auto load = dyn_cast<tile::LoadOp>(user);
-      if (succeeded(result) && load && (load->getBlock() != copy->getBlock() || load->isBeforeInBlock(wait)))
-        result = load.emitOpError() << "reads a stage of a multi-stage buffer elsewhere than after its wait";
-    }
+    steps->bytes += bytes;
+    buffers.push_back(copy.getDestination());
   });
   if (failed(result))
     return failure();
-  return ring.loop ? std::optional(ring) : std::nullopt;
+  if (ring.steps.empty())
+    return std::optional<LaneRing>();
+  for (const LaneRing::Steps &each : ring.steps)
+    if (each.bytes != ring.stageBytes())
+      return scf::ForOp(each.loop).emitOpError()
+             << "copies " << each.bytes << " bytes a step into a multi-stage buffer whose other steps copy "
+             << ring.stageBytes();
+  // What reads the stage does so after the wait, in the same iteration.
+  for (Value buffer : buffers)
+    for (Operation *user : buffer.getUsers())
+      if (auto load = dyn_cast<tile::LoadOp>(user))
+        if (llvm::none_of(ring.steps, [&](const LaneRing::Steps &each) {
+              tile::WaitOp wait = each.wait;
+              return load->getBlock() == wait->getBlock() && wait->isBeforeInBlock(load);
+            }))
+          return load.emitOpError() << "reads a stage of a multi-stage buffer elsewhere than after its wait";
+  return std::optional(ring);
 }
 
 void tilewright::addRoles(tile::ParallelOp grid, const LaneHierarchy &hierarchy, LaunchShape &shape) {
@@ -121,12 +144,12 @@ void RingPosition::start(bool copies) {
 
 void RingPosition::fill() {
   context.ops.awaitPhase(context.builder, context.loc, object(slot, ring.stages), parity);
-  context.ops.arrivePhase(context.builder, context.loc, full(), ring.stageBytes);
+  context.ops.arrivePhase(context.builder, context.loc, full(), ring.stageBytes());
 }
 
 void RingPosition::awaitFull() { context.ops.awaitPhase(context.builder, context.loc, full(), parity); }
 
-void RingPosition::releasePrevious(Value lane, Value condition) {
+void RingPosition::releaseStage(Value lane, Value condition, llvm::function_ref<Value()> stage) {
   OpBuilder &builder = context.builder;
   Location loc = context.loc;
   Value releases = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, context.i32(0));
@@ -134,12 +157,23 @@ void RingPosition::releasePrevious(Value lane, Value condition) {
     releases = arith::AndIOp::create(builder, loc, releases, condition);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(scf::IfOp::create(builder, loc, releases).thenBlock());
-  Value isZero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slot, context.i32(0));
-  Value before = arith::SubIOp::create(builder, loc, slot, context.i32(1));
-  Value previous = arith::SelectOp::create(builder, loc, isZero, context.i32(ring.stages - 1), before);
-  Value empty = object(previous, ring.stages);
+  Value empty = object(stage(), ring.stages);
   for (int64_t block = 0; block < cluster; ++block) // each block's copies come to all
     context.ops.arrivePhase(builder, loc, empty, 0, cluster > 1 ? context.i32(block) : Value());
+}
+
+void RingPosition::release(Value lane) {
+  releaseStage(lane, {}, [&] { return slot; });
+}
+
+void RingPosition::releasePrevious(Value lane, Value condition) {
+  releaseStage(lane, condition, [&]() -> Value {
+    OpBuilder &builder = context.builder;
+    Location loc = context.loc;
+    Value isZero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slot, context.i32(0));
+    Value before = arith::SubIOp::create(builder, loc, slot, context.i32(1));
+    return arith::SelectOp::create(builder, loc, isZero, context.i32(ring.stages - 1), before);
+  });
 }
 
 void RingPosition::advance() {

@@ -7,8 +7,8 @@
 ///
 /// \file
 /// A loop whose iterations copy tiles into stage `%k mod S` of buffers, wait and
-/// read them is a multi-stage buffer. Its sequential meaning has one order; the engine that the
-/// copies name lets them run ahead as far as stages are free:
+/// read them is a multi-stage buffer; several such loops may follow each other. Its sequential meaning has one order;
+/// the engine that the copies name lets them run ahead as far as stages are free:
 ///
 ///   affine.for %k {                     the first lanes: copies          the others, in groups: everything else
 ///     %t = tile.copy -> %k mod S        for { await empty[s]             for { await full[s]
@@ -21,6 +21,8 @@
 ///   stage      0    1    2    3      A barrier object a stage and direction: `full` ends when its bytes have come,
 ///   `empty` copies   [k+3][k+4][k+1][k+2]    when every group has released it, at the last wait that covers its reads.
 ///   Stage and units                ^ k         parity run on through the loops around.
+///
+/// Where a step goes on with what its units have added up, they are awaited in it, and its stage is free at its end.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -35,11 +37,25 @@ namespace tilewright {
 
 /// The multi-stage buffer of a launch.
 struct LaneRing {
-  mlir::scf::ForOp loop; // one step an iteration
-  tile::WaitOp wait;
+  /// A loop, one step an iteration, and where a step waits. Several loops take turns.
+  struct Steps {
+    mlir::scf::ForOp loop;
+    tile::WaitOp wait;
+    int64_t bytes = 0; // that the copies of a step bring
+  };
+  llvm::SmallVector<Steps, 1> steps;
   int64_t stages = 0;
-  int64_t stageBytes = 0; // that the copies of a step bring
-  bool isAround(mlir::Operation *op) const { return op->isAncestor(loop); }
+  bool defers = true; // nothing in a step but units reads what they add up: they are awaited one step later
+  int64_t stageBytes() const { return steps.front().bytes; }
+  bool isAround(mlir::Operation *op) const {
+    return llvm::any_of(steps, [&](const Steps &each) { return op->isAncestor(mlir::scf::ForOp(each.loop)); });
+  }
+  bool isStep(mlir::Operation *op) const {
+    return llvm::any_of(steps, [&](const Steps &each) { return op == mlir::scf::ForOp(each.loop); });
+  }
+  bool isWait(mlir::Operation *op) const {
+    return llvm::any_of(steps, [&](const Steps &each) { return op == tile::WaitOp(each.wait); });
+  }
 };
 
 /// Finds it; nullopt where no copy names an engine. Failure with a diagnostic where such a copy is not part of a
@@ -68,8 +84,9 @@ public:
   void fill();
   /// Other roles: waits for what has been copied.
   void awaitFull();
-  /// The group's first lane releases the stage before this one, in all blocks of its cluster, where `condition` (i1,
-  /// null: always) holds.
+  /// The group's first lane releases this stage, or the one before it, in all blocks of its cluster; the latter where
+  /// `condition` (i1, null: always) holds.
+  void release(mlir::Value lane);
   void releasePrevious(mlir::Value lane, mlir::Value condition);
   void advance();
 
@@ -79,6 +96,7 @@ public:
 
 private:
   mlir::Value object(mlir::Value stage, int64_t first) const;
+  void releaseStage(mlir::Value lane, mlir::Value condition, llvm::function_ref<mlir::Value()> stage);
 
   LaneContext &context;
   const LaneRing &ring;

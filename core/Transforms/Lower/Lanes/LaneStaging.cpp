@@ -144,9 +144,10 @@ LogicalResult LaneWriter::copy(tile::CopyOp op) {
 }
 
 LogicalResult LaneWriter::wait(tile::WaitOp op) {
-  if (ring && op == ring->wait) {
+  if (ring && ring->isWait(op)) {
     position->awaitFull();
-    context.ops.beginUnits(builder, op.getLoc());
+    if (ring->defers)
+      context.ops.beginUnits(builder, op.getLoc());
     return success();
   }
   bool engine = false;

@@ -62,7 +62,8 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
            fenced->isBeforeInBlock(made) && !llvm::is_contained(running, value);
   };
   const bool takesA = unit.a.residence != Residence::Scratchpad;
-  if (!ring && (running.empty() || isWritten(op.getC()) || (takesA && isWritten(op.getA())))) {
+  const bool isDeferred = ring && ring->defers;
+  if (!isDeferred && (running.empty() || isWritten(op.getC()) || (takesA && isWritten(op.getA())))) {
     context.ops.beginUnits(builder, context.loc);
     fenced = op;
   }
@@ -97,7 +98,7 @@ LogicalResult LaneWriter::groupUnit(tile::MmaOp op, const MatrixUnit &unit) {
   }
   values.map(op.getResult(),
              func::CallOp::create(builder, op.getLoc(), name, TypeRange(result), operands).getResult(0));
-  if (ring)
+  if (isDeferred)
     return success();
   llvm::erase(running, op.getC());
   running.push_back(op.getResult());
