@@ -436,43 +436,6 @@ bool TileProgram::replaces(const TileStatement &statement, Value memref) {
   return llvm::any_of(statement.nest.stores, touches) && llvm::none_of(statement.nest.loads, touches);
 }
 
-SmallVector<Operation *> TileProgram::beginningOf(AffineForOp loop) const {
-  const SmallVector<Value> carried = handedOn(loop);
-  llvm::SmallSetVector<Value, 4> computed;
-  SmallVector<Operation *> result;
-  for (Operation &op : loop.getBody()->without_terminator()) {
-    if (isa<memref::AllocOp, memref::DeallocOp>(op))
-      continue;
-    auto found = statements.find(&op);
-    if (found == statements.end())
-      return {};
-    const TileStatement &own = found->second;
-    for (const Access &store : own.nest.stores) {
-      if (!local(store.memref) || llvm::is_contained(carried, store.memref))
-        return {};
-      computed.insert(store.memref);
-    }
-    for (const Access &load : own.nest.loads) {
-      const bool isStaged = own.kind == TileStatement::Kind::Contraction && !local(load.memref);
-      const bool isOwn = local(load.memref) && computed.contains(load.memref);
-      if (!isStaged && !isOwn)
-        return {};
-    }
-    const bool usesNumber =
-        op.walk([&](Operation *each) {
-            return !isa<AffineLoadOp>(each) && llvm::is_contained(each->getOperands(), loop.getInductionVar())
-                       ? WalkResult::interrupt()
-                       : WalkResult::advance();
-          }).wasInterrupted();
-    if (usesNumber)
-      return {};
-    result.push_back(&op);
-    if (own.kind == TileStatement::Kind::Contraction)
-      return result;
-  }
-  return {};
-}
-
 SmallVector<Value> TileProgram::handedOn(AffineForOp loop) const {
   llvm::SmallSetVector<Value, 8> result;
   auto isInside = [&](Operation *op) { return AffineForOp(loop)->isAncestor(op); };

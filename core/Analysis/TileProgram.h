@@ -98,10 +98,6 @@ struct TileProgram {
   /// that others see, which differ between steps. In order, each once.
   llvm::SmallVector<std::pair<const TileStatement *, const Access *>>
   loadsOfSteps(mlir::affine::AffineForOp loop) const;
-  /// What the steps of `loop` begin with up to a first contraction, if none of it reads what a step hands on or
-  /// computes with the number of the step: it may be computed one step ahead. Statements, by their nests; empty: there
-  /// are none.
-  llvm::SmallVector<mlir::Operation *> beginningOf(mlir::affine::AffineForOp loop) const;
   /// Whether `statement` gives `memref` new values, whatever it held before.
   static bool replaces(const TileStatement &statement, mlir::Value memref);
 

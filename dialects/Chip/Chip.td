@@ -239,6 +239,7 @@ class Variant<string name_, Chip like> : Chip<name_> {
   let near_bytes = like.near_bytes;
   let second_bytes = like.second_bytes;
   let issue = like.issue;
+  let subgroup_issue = like.subgroup_issue;
   let resident_threads = like.resident_threads;
   let launch = like.launch;
   let drain = like.drain;

@@ -14,6 +14,7 @@ QUESTIONS = {
     "raster": "rows of tiles that go first (threadblock rasterisation): reads of L2 and of memory",
     "persistent": "persistent clusters of blocks: all multiprocessors, or those of whole quarters",
     "split": "a long sum of one tile, split over blocks (default) or not (--fp=strict)",
+    "narrow": "16 rows against 8192 x 8192 weights: columns of a tile, whose rows lie apart in memory",
     "units": "products by units of one subgroup (mma.sync) against those of a group",
     "rates": "bytes a second of memory (1 GiB) and of L2 (16 MiB)",
 }
@@ -51,6 +52,8 @@ def experiments(small):
         product("persistent", str(persistent), size, size, size, f"{tile},cluster=2,persistent_blocks={persistent}")
     for fp in ("default", "strict"):
         product("split", fp, 256, 256, 4096 if small else 65536, words=[f"--fp={fp}"])
+    for columns in (64,) if small else (64, 128, 256):
+        product("narrow", str(columns), 16, size, size, f"group=4,block_n={columns}")
     product("units", "subgroup", size, size, size, "group=1")
     product("units", "group", size, size, size, "group=4")
     for mebibytes in (1,) if small else (16, 1024):

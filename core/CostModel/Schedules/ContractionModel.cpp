@@ -159,8 +159,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "chain_step",
                                             "chain_parts",
                                             "chain_stages",
-                                            "chain_engine",
-                                            "chain_products_ahead"};
+                                            "chain_engine"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);

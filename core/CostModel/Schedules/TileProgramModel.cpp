@@ -38,7 +38,6 @@ llvm::json::Object TileProgramPlan::toJSON() const {
                             {"stages", stages},
                             {"engine", engine},
                             {"loads_ahead", loadsAhead},
-                            {"products_ahead", productsAhead},
                             {"registers", registers},
                             {"scratchpad_bytes", sharedBytes},
                             {"blocks_at_a_time", blocksAtATime},
@@ -174,7 +173,6 @@ private:
     double waits = 0;                                             // for what lanes load where they use it
     double fragments = 0;                                         // of `reads`, those that lanes do
     double awaited = 0;                                           // clocks until units that are awaited are done
-    double ahead = 0;                                             // of `products`, those of the next step
     double powers = 0;                                            // instructions for 2^x, of `instructions`
   };
   void addOperation(Operation *op, double elements, Part &part) const;
@@ -402,12 +400,6 @@ int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
   };
   for (const TileSteps &steps : program.steps) {
     AffineForOp loop = steps.loop;
-    llvm::SmallSetVector<Value, 4> ofNext;
-    for (Operation *op : plan.aheadIn(program, steps))
-      for (const Access &store : program.statements.find(op)->second.nest.stores)
-        if (ofNext.insert(store.memref))
-          live.push_back(
-              inAllOf(loop, words(plan, *program.local(store.memref), program.local(store.memref)->columns), {}));
     if (plan.loadsAheadIn(steps))
       for (auto [statement, load] : program.loadsOfSteps(loop))
         live.push_back(inAllOf(loop, loadedWords(plan, *statement, *load), {}));
@@ -508,13 +500,9 @@ void TileProgramPlanner::addNest(const TileProgramPlan &plan, const TileStatemen
 
 void TileProgramPlanner::addContraction(TileProgramPlan &plan, Operation *root, const TileStatement &statement,
                                         Part &part) const {
-  const TileSteps *steps = program.stepsAround(root);
   const double products = double(plan.unitRows * plan.unitsOf(statement) * plan.depthOf(statement));
   const MatrixUnit &unit = plan.unitFor(program.rowsMove(root));
   part.products += products * unit.issue;
-  if (steps && llvm::is_contained(plan.aheadIn(program, *steps), root))
-    part.ahead += products * unit.issue;
-  part.instructions += products * (readsScratchpad(unit) ? 2 : 1); // where it finds its operand
   if (unit.completion != Completion::AtOnce)
     part.awaited += unit.latency - unit.issue;
   LaneContractionPlan whole;
@@ -592,15 +580,12 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
   load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
   StepChain chain;
-  // Members of a block that fill buffers together meet at each step, so their units and their instructions follow each
-  // other.
-  const bool meet = plan.engine.empty();
-  const double ofSlot =
-      meet ? std::max(1.0, plan.allSubgroups() / issueSlots) : 1; // subgroups that share an issue slot
-  const double ofUnit = meet ? std::max(1.0, plan.subgroups * slots / issueSlots) : 1;
-  const double units = part.products * ofUnit, ahead = part.ahead * ofUnit;
-  const double issue = std::max(part.instructions, powers * issueSlots) * ofSlot;
-  chain.products = std::max(ahead, issue) + units - ahead + part.awaited + part.waits * near.latency;
+  // Subgroups of an issue slot, those of all blocks at a time.
+  const double members = std::max(1.0, plan.allSubgroups() / issueSlots) * perUnit;
+  const double gap = 1 / chip.number(Number::SubgroupIssue).value_or(1);
+  chain.products = std::max(part.products, load.units) +
+                   std::max(part.instructions * std::max(members, gap), powers * issueSlots * members) + part.awaited +
+                   part.waits * near.latency;
   chain.product = plan.unit->issue;
   chain.scratchpadRead = part.fragments / shared.bytesPerClock;
   chain.scratchpadLatency = shared.latency;
@@ -655,8 +640,6 @@ bool TileProgramPlanner::price(TileProgramPlan &plan, std::string &reason) const
   for (const auto &[steps, part] : parts) {
     double clocks = stepClocks(plan, part, active);
     ofTile += (steps ? steps->mean : 1) * clocks;
-    ofTile += part.ahead * plan.subgroups * double(plan.unit->scopeCount) /
-              chip.number(Number::Issue).value_or(1); // the first step's, which nothing is beside
     if (steps)
       plan.stepClocks = std::max(plan.stepClocks, clocks);
   }
@@ -689,23 +672,19 @@ int64_t TileProgramPlanner::registersOfLane(const TileProgramPlan &plan) const {
 void TileProgramPlanner::addForms(const TileProgramPlan &plan, SmallVectorImpl<TileProgramPlan> &forms) const {
   const bool hasLoads =
       llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.loadsOfSteps(steps.loop).empty(); });
-  const bool hasBeginning =
-      llvm::any_of(program.steps, [&](const TileSteps &steps) { return !program.beginningOf(steps.loop).empty(); });
-  for (int64_t stages = 2; stages <= 4; ++stages)
-    for (bool loadsAhead : {false, true})
-      for (bool productsAhead : {false, true}) {
-        if ((loadsAhead && !hasLoads) || (productsAhead && (!hasBeginning || stages < 3)))
-          continue;
-        forms.push_back(plan);
-        forms.back().stages = stages;
-        forms.back().loadsAhead = loadsAhead;
-        forms.back().productsAhead = productsAhead;
-      }
+  for (int64_t stages = 2; stages <= 3; ++stages)
+    for (bool loadsAhead : {false, true}) {
+      if (loadsAhead && !hasLoads)
+        continue;
+      forms.push_back(plan);
+      forms.back().stages = stages;
+      forms.back().loadsAhead = loadsAhead;
+    }
   const CopyEngine *engine = tileEngine(chip);
   if (!engine || plan.unit->completion != Completion::WaitGroup || !feeds(*engine, plan) ||
       plan.allSubgroups() + plan.unit->scopeCount > hierarchy.subgroups)
     return;
-  for (int64_t stages = 2; stages <= 4; ++stages) {
+  for (int64_t stages = 4; stages >= 2; --stages) { // what more of them hide is not in the model
     forms.push_back(plan);
     forms.back().stages = stages;
     forms.back().engine = engine->name;
@@ -745,8 +724,6 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
       planner.addForms(plan, forms);
       for (TileProgramPlan &each : forms) {
         if (forcedValue(overrides, "chain_stages").value_or(each.stages) != each.stages ||
-            forcedValue(overrides, "chain_products_ahead").value_or(each.productsAhead) !=
-                int64_t(each.productsAhead) ||
             forcedValue(overrides, "chain_engine").value_or(!each.engine.empty()) != int64_t(!each.engine.empty()))
           continue;
         std::string shortage;

@@ -12,11 +12,10 @@
 /// registers. Operands without rows come through multi-stage buffers of the block.
 ///
 ///   clocks of a step = max(units, instructions, scratchpad, L2)     of all blocks of a multiprocessor (StepModel.h)
-///   of one block     = products of its members, then their instructions, which only other blocks overlap: its members
-///   meet
-///                      at each step, so that they do the same at the same time
+///   of one block     = products of all, then instructions of all    as measured: the one hides none of the other
 ///
-/// What steps begin with may be computed one step ahead, beside the instructions of this one.
+/// A subgroup does not issue in every clock, since its instructions wait for each other: a few of them on an issue slot
+/// take as long as one alone.
 ///
 /// A member of the block is a subgroup, or a group of them that issues a unit together. Such a unit reads columns in
 /// the scratchpad, in lines that it knows, and rows in registers or there.
@@ -44,9 +43,8 @@ struct TileProgramPlan {
   int64_t stages = 2;                                    // of the buffers that steps fill
   llvm::MapVector<mlir::Operation *, StagedTile> staged; // of each contraction whose columns come from global memory
   llvm::MapVector<mlir::Operation *, StagedTile> stagedRows; // .. whose rows differ between steps
-  bool loadsAhead = false;    // lanes load what nests other than contractions read one step ahead
-  bool productsAhead = false; // what steps begin with up to a contraction is computed one step ahead
-  std::string engine;         // that a role of the block fills the buffers by; empty: all lanes fill them
+  bool loadsAhead = false; // lanes load what nests other than contractions read one step ahead
+  std::string engine;      // that a role of the block fills the buffers by; empty: all lanes fill them
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1;
   double stepClocks = 0, seconds = 0;
 
@@ -94,10 +92,6 @@ struct TileProgramPlan {
   }
   /// Stages of the buffer of the columns of contraction `root` (or its rows): those of all steps that it serves.
   int64_t stagesOf(const TileProgram &program, mlir::Operation *root, bool isRows) const;
-  /// Statements of `steps` that are computed one step ahead; none: none are.
-  llvm::SmallVector<mlir::Operation *> aheadIn(const TileProgram &program, const TileSteps &steps) const {
-    return productsAhead && steps.most > 1 ? program.beginningOf(steps.loop) : llvm::SmallVector<mlir::Operation *>();
-  }
   llvm::json::Object toJSON() const;
 };
 

@@ -417,7 +417,9 @@ double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) cons
     }
     range.considered.push_back(tiling);
     fastest = std::min(fastest, tiling.seconds);
-    if (tiling.seconds < (1 - leastGain) * range.apart && (!range.best || tiling.seconds < range.best->seconds))
+    // What is forced need not pay.
+    const bool gains = !forced.empty() || tiling.seconds < (1 - leastGain) * range.apart;
+    if (gains && (!range.best || tiling.seconds < range.best->seconds))
       range.best = tiling;
   }
   return fastest;

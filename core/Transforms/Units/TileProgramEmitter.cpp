@@ -105,7 +105,7 @@ void TileProgramWriter::contraction(const TileStatement &statement) {
   const int64_t depth = p.depthOf(statement), along = p.unitsOf(statement), together = p.columnsTogether(along);
   auto name = builder.getStringAttr(own.name);
   auto stageOf = [&](const Staged &buffer, Place &place) {
-    return buffer.stages > 1 ? (place.space.define(step) + ahead) % buffer.stages : constant(0);
+    return buffer.stages > 1 ? place.space.define(step) % buffer.stages : constant(0);
   };
   for (int64_t k = 0; k < depth; ++k) {
     Fragments mine;
@@ -248,52 +248,23 @@ void TileProgramWriter::take(AffineForOp loop, ArrayRef<Value> arrays, LoadsOfSt
 }
 
 /// The steps of `loop`: copies run ahead of the products by all stages but the one that is read, loads by one step.
-/// What the statements `ahead` of steps compute and the rest of a step reads.
-SmallVector<Value> TileProgramWriter::computedAhead(ArrayRef<Operation *> ahead) const {
-  llvm::SmallSetVector<Value, 4> arrays;
-  for (Operation *op : ahead)
-    for (const Access &store : program.statements.find(op)->second.nest.stores)
-      arrays.insert(store.memref);
-  return arrays.takeVector();
-}
-
-/// The loop over steps. Tokens of copies, and perhaps loads and the beginning of the next step, are carried:
-///
-///   copies of `distance` steps                     copies of `distance` steps; wait for the first; s = its beginning
-///   for %j (tokens) {                              for %j (s, tokens) {
-///     wait for those of %j                           wait for those of %j + 1
-///     copies of %j + distance                        copies of %j + distance
-///     the step                                       next = the beginning of %j + 1;  the rest of the step, of s
+/// The steps of `loop`: copies run ahead of the products by all stages but the one that is read, loads by one step.
 void TileProgramWriter::steps(AffineForOp loop) {
-  const TileSteps &own = *llvm::find_if(program.steps, [&](const TileSteps &each) { return each.loop == loop; });
   // An engine's copies run ahead by themselves.
-  const int64_t distance = mostTrips(loop).value_or(2) > 1 && p.engine.empty() ? p.stages - 1 : 0;
+  const int64_t ahead = mostTrips(loop).value_or(2) > 1 && p.engine.empty() ? p.stages - 1 : 0;
   const StepRange range{loop, boundOf(loop, /*isLower=*/true), boundOf(loop, /*isLower=*/false)};
-  const SmallVector<Operation *> beginning = p.aheadIn(program, own);
   const SmallVector<Side> moving = stageSides(loop);
-  SmallVector<Value> arrays = handedOn(loop);
+  const SmallVector<Value> arrays = handedOn(loop);
   const auto loads = loadsAheadOf(loop);
-  SmallVector<Value> tokens;
-  for (int64_t first = 0; first < distance; ++first)
-    for (Side each : moving)
-      llvm::append_range(tokens, copy(each, &range, range.first, first));
-  const size_t each = distance ? tokens.size() / distance : 0; // tokens of a step
-  if (!beginning.empty()) {
-    step = range.first;
-    if (each)
-      tile::WaitOp::create(builder, loc, ArrayRef(tokens).take_front(each));
-    tokens.erase(tokens.begin(), tokens.begin() + each);
-    for (Operation *op : beginning)
-      write(*op);
-    step = {};
-    llvm::append_range(arrays, computedAhead(beginning));
-  }
   SmallVector<Value> carried;
   for (Value memref : arrays)
     llvm::append_range(carried, held[memref]);
   llvm::append_range(carried, loadAhead(loop, loads, range.first));
   const size_t kept = carried.size();
-  llvm::append_range(carried, tokens);
+  for (int64_t first = 0; first < ahead; ++first)
+    for (Side each : moving)
+      llvm::append_range(carried, copy(each, &range, range.first, first));
+  const size_t each = ahead ? (carried.size() - kept) / ahead : 0; // tokens of a step
   auto mapped = [&](ValueRange operands) {
     return llvm::map_to_vector(operands, [&](Value operand) { return values.lookupOrDefault(operand); });
   };
@@ -302,61 +273,36 @@ void TileProgramWriter::steps(AffineForOp loop) {
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(over.getBody());
-    writeStep(range, over, arrays, loads, beginning, moving, {kept, each, distance});
+    ValueRange given = over.getRegionIterArgs();
+    step = over.getInductionVar();
+    values.map(loop.getInductionVar(), step);
+    take(loop, arrays, loads, given);
+    if (each)
+      tile::WaitOp::create(builder, loc, given.slice(kept, each));
+    SmallVector<Value> next, tokens(given.drop_front(kept + each));
+    for (Side side : moving)
+      llvm::append_range(tokens, copy(side, &range, step, ahead));
+    if (!ahead && !tokens.empty())
+      tile::WaitOp::create(builder, loc, std::exchange(tokens, {}));
+    SmallVector<Value> nextLoads;
+    if (!loads.empty()) { // behind the last step what is there already
+      AffineExpr more = builder.getAffineDimExpr(0) + 1, last = builder.getAffineSymbolExpr(0) - 1;
+      AffineMap map = AffineMap::get(1, 1, {more, last}, builder.getContext());
+      nextLoads = loadAhead(loop, loads, AffineMinOp::create(builder, loc, map, ValueRange{step, range.end}));
+    }
+    for (Operation &op : loop.getBody()->without_terminator())
+      write(op);
+    for (Value memref : arrays)
+      llvm::append_range(next, held[memref]);
+    llvm::append_range(next, nextLoads);
+    llvm::append_range(next, tokens);
+    AffineYieldOp::create(builder, loc, next);
+    step = {};
   }
   take(loop, arrays, loads, over.getResults());
   loadedAhead.clear();
-  if (over.getNumResults() > kept) // nothing may be under way when the block ends
+  if (each) // nothing may be under way when the block ends
     tile::WaitOp::create(builder, loc, over.getResults().drop_front(kept));
-}
-
-void TileProgramWriter::writeStep(const StepRange &range, AffineForOp over, ArrayRef<Value> arrays, LoadsOfSteps loads,
-                                  ArrayRef<Operation *> beginning, ArrayRef<Side> moving, const Carried &carried) {
-  AffineForOp loop = range.loop;
-  ValueRange given = over.getRegionIterArgs();
-  step = over.getInductionVar();
-  values.map(loop.getInductionVar(), step);
-  take(loop, arrays, loads, given);
-  SmallVector<Value> tokens(given.drop_front(carried.values));
-  const size_t each = carried.tokensOfStep;
-  if (each) {
-    tile::WaitOp::create(builder, loc, ArrayRef(tokens).take_front(each));
-    tokens.erase(tokens.begin(), tokens.begin() + each);
-  }
-  for (Side side : moving)
-    llvm::append_range(tokens, copy(side, &range, step, carried.distance));
-  if (!carried.distance && !tokens.empty())
-    tile::WaitOp::create(builder, loc, std::exchange(tokens, {}));
-  SmallVector<Value> nextLoads;
-  if (!loads.empty()) { // behind the last step what is there already
-    AffineExpr more = builder.getAffineDimExpr(0) + 1, last = builder.getAffineSymbolExpr(0) - 1;
-    AffineMap map = AffineMap::get(1, 1, {more, last}, builder.getContext());
-    nextLoads = loadAhead(loop, loads, AffineMinOp::create(builder, loc, map, ValueRange{step, range.end}));
-  }
-  llvm::MapVector<Value, Fragments> ofNext;
-  if (!beginning.empty()) { // behind the last step of zeros, which nobody reads
-    const SmallVector<Value> computed = computedAhead(beginning);
-    for (Value memref : computed)
-      ofNext[memref] = held[memref];
-    ahead = 1;
-    for (Operation *op : beginning)
-      write(*op);
-    ahead = 0;
-    for (auto &[memref, fragments] : ofNext)
-      std::swap(fragments, held[memref]);
-  }
-  for (Operation &op : loop.getBody()->without_terminator())
-    if (!llvm::is_contained(beginning, &op))
-      write(op);
-  for (auto &[memref, fragments] : ofNext)
-    held[memref] = fragments;
-  SmallVector<Value> next;
-  for (Value memref : arrays)
-    llvm::append_range(next, held[memref]);
-  llvm::append_range(next, nextLoads);
-  llvm::append_range(next, tokens);
-  AffineYieldOp::create(builder, loc, next);
-  step = {};
 }
 
 void TileProgramWriter::write(Operation &op) {

@@ -77,16 +77,7 @@ private:
                              mlir::TypedAttr other);
   void write(mlir::Operation &op);
   llvm::SmallVector<mlir::Value> handedOn(mlir::affine::AffineForOp loop);
-  /// What a loop over steps carries: values, then tokens of copies, so many for each of the steps that are under way.
-  struct Carried {
-    size_t values, tokensOfStep;
-    int64_t distance; // steps from a copy to its use
-  };
   void steps(mlir::affine::AffineForOp loop);
-  void writeStep(const StepRange &range, mlir::affine::AffineForOp over, llvm::ArrayRef<mlir::Value> arrays,
-                 llvm::ArrayRef<std::pair<const TileStatement *, const Access *>> loads,
-                 llvm::ArrayRef<mlir::Operation *> beginning, llvm::ArrayRef<Side> moving, const Carried &carried);
-  llvm::SmallVector<mlir::Value> computedAhead(llvm::ArrayRef<mlir::Operation *> ahead) const;
   void statement(const TileStatement &statement);
   Fragments loaded(const TileStatement &statement, const Access &load);
   void map(const TileStatement &statement);
@@ -131,7 +122,6 @@ private:
   mlir::OpBuilder builder;
   mlir::Location loc;
   mlir::Value subgroup, step;        // the one that is written, null: outside of steps
-  int64_t ahead = 0;                 // steps between `step` and that whose stages are read
   mlir::Operation *behind = nullptr; // the end of the tile's body: buffers stand there, before the loop over subgroups
   mlir::IRMapping values;            // steps
   llvm::DenseMap<mlir::Value, Fragments> held;

@@ -6,7 +6,7 @@ module attributes {tilewright.target = "nvidia:H100"} {
 func.func private @alone(%A: memref<64x64xf16>) attributes {tilewright.launch = {threads = 256 : i64, shared = 20480 : i64, copiers = 128 : i64, group = 128 : i64}} {
   tile.parallel (%g) to (1) level "grid" {
     %sa = tile.alloc() : memref<1x64x64xf16, "shared">
-    // expected-error @+1 {{names the engine "TmaLoad", but is no part of a multi-stage buffer: one loop of the launch whose iterations copy into a stage, wait once and read it}}
+    // expected-error @+1 {{names the engine "TmaLoad", but is no part of a multi-stage buffer: loops of the launch whose iterations copy into a stage, wait once and read it}}
     %t = tile.copy %A[0, 0] elements affine_map<(r, c) -> (r, c)> to %sa[0, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 64] {engine = "TmaLoad"} : memref<64x64xf16>, memref<1x64x64xf16, "shared">
     tile.wait %t
   }
@@ -78,6 +78,28 @@ func.func private @two_ends(%A: memref<64x256xf16>) attributes {tilewright.launc
       affine.for %k = 0 to 4 {
         // expected-error @+1 {{cannot be left to the engine "TmaLoad": it is bounded by the array where `valid` ends too}}
         %t = tile.copy %A[0, %k * 64 - 1] elements affine_map<(r, c) -> (r, c)> to %sa[%k mod 2, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 64] valid(64, %k * -64 + 200) {bounded = array<i64: 1>, engine = "TmaLoad"} : memref<64x256xf16>, memref<2x64x64xf16, "shared">
+        tile.wait %t
+      }
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tilewright.target = "nvidia:H100"} {
+func.func private @other_bytes(%A: memref<64x256xf16>) attributes {tilewright.launch = {threads = 256 : i64, shared = 20480 : i64, copiers = 128 : i64, group = 128 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %sa = tile.alloc() : memref<2x64x64xf16, "shared">
+    tile.parallel (%w) to (1) level "block" {
+      affine.for %k = 0 to 2 {
+        %t = tile.copy %A[0, %k * 64] elements affine_map<(r, c) -> (r, c)> to %sa[%k mod 2, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 64] {engine = "TmaLoad"} : memref<64x256xf16>, memref<2x64x64xf16, "shared">
+        tile.wait %t
+      }
+      // expected-error @+1 {{copies 4096 bytes a step into a multi-stage buffer whose other steps copy 8192}}
+      affine.for %k = 2 to 4 {
+        %t = tile.copy %A[0, %k * 64] elements affine_map<(r, c) -> (r, c)> to %sa[%k mod 2, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [32, 64] {engine = "TmaLoad"} : memref<64x256xf16>, memref<2x64x64xf16, "shared">
         tile.wait %t
       }
     }
