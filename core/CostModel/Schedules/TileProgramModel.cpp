@@ -10,11 +10,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/CostModel/Schedules/TileProgramModel.h"
 #include "core/Analysis/ElementType.h"
 #include "core/Analysis/Instructions.h"
-#include "core/CostModel/Copies/StagedTiles.h"
 #include "core/CostModel/Schedules/LaneRegisters.h"
+#include "core/CostModel/Schedules/TileProgramPlanner.h"
 #include "core/CostModel/Time/StepModel.h"
 #include "core/Machine/UnitOperands.h"
 #include "tilewright/MachineGraph.h"
@@ -130,78 +129,6 @@ static std::optional<StagedTile> linesOf(const UnitOperand &own, bool isA, int64
   tile.swizzleShift = 3; // lines of a group of eight
   return tile;
 }
-
-namespace {
-/// Prices the candidates of one program.
-class TileProgramPlanner {
-public:
-  TileProgramPlanner(const TileProgram &program, int64_t blocks, const TargetDescription &chip,
-                     const LaneHierarchy &hierarchy, const NumericFreedom &freedom)
-      : program(program), blocks(blocks), chip(chip), hierarchy(hierarchy), freedom(freedom),
-        shared(*chip.memory(hierarchy.scratchpad)),
-        hasShortPowers(
-            llvm::any_of(chip.laneInstructions(), [](const LaneInstruction &each) { return each.does == "exp2"; })) {
-    for (const auto &[op, statement] : program.statements)
-      if (statement.kind == TileStatement::Kind::Contraction)
-        contractions.try_emplace(op, tilewright::oriented(statement, false), tilewright::oriented(statement, true));
-  }
-
-  /// Whether the unit computes all contractions of the program so.
-  bool computes(const MatrixUnit &unit, bool transposed) const;
-  /// The units of a group of subgroups that compute the program with the fewest clocks, of those the largest: in the
-  /// fields of the plan. False where there are none.
-  bool findGroupUnits(TileProgramPlan &plan) const;
-  void addForms(const TileProgramPlan &plan, SmallVectorImpl<TileProgramPlan> &forms) const;
-  /// Fills in what `plan` takes; false where it does not fit.
-  bool price(TileProgramPlan &plan, std::string &reason) const;
-
-private:
-  const Contraction &oriented(Operation *root, bool transposed) const {
-    const auto &both = contractions.find(root)->second;
-    return transposed ? both.second : both.first;
-  }
-  bool copiesAhead() const;
-  bool splitsInLanes(const MatrixUnit &unit) const;
-  std::optional<StagedTile> linesOf(const TileProgramPlan &plan, Operation *root, bool isRows) const;
-  int64_t registersOf(const TileProgramPlan &plan) const;
-  int64_t words(const TileProgramPlan &plan, const TileArray &array, int64_t columns) const;
-  int64_t loadedWords(const TileProgramPlan &plan, const TileStatement &statement, const Access &load) const;
-  /// What the nests of one loop over steps ask for, those outside of steps once.
-  struct Part {
-    double products = 0, instructions = 0, reads = 0, loaded = 0; // of a subgroup: clocks, instructions, bytes
-    double copied = 0;                                            // bytes of a block
-    double waits = 0;                                             // for what lanes load where they use it
-    double fragments = 0;                                         // of `reads`, those that lanes do
-    double awaited = 0;                                           // clocks until units that are awaited are done
-    double powers = 0;                                            // instructions for 2^x, of `instructions`
-  };
-  void addOperation(Operation *op, double elements, Part &part) const;
-  void addNest(const TileProgramPlan &plan, const TileStatement &statement, const TileSteps *steps, Part &part) const;
-  void addContraction(TileProgramPlan &plan, Operation *root, const TileStatement &statement, Part &part) const;
-  void addSide(TileProgramPlan &plan, Operation *root, bool isRows, const LaneContractionPlan &whole, Part &part) const;
-  double stepClocks(const TileProgramPlan &plan, const Part &part, double active) const;
-  bool feeds(const CopyEngine &engine, const TileProgramPlan &plan) const;
-  int64_t registersOfLane(const TileProgramPlan &plan) const;
-
-  const TileProgram &program;
-  int64_t blocks;
-  const TargetDescription &chip;
-  const LaneHierarchy &hierarchy;
-  const NumericFreedom &freedom;
-  const Memory &shared;
-  const bool hasShortPowers;
-  /// Contractions with sides that are staged, by their nest and by whether rows are transposed.
-  struct StagedSides {
-    Contraction contraction;
-    StagedTiles tiles;
-    StagedSides(Contraction given, const TargetDescription &chip, const LaneHierarchy &hierarchy)
-        : contraction(std::move(given)), tiles(contraction, chip, hierarchy) {}
-  };
-  mutable std::map<std::pair<Operation *, bool>, std::unique_ptr<StagedSides>> sidesOf;
-  /// Of each contraction, A's rows those of the unit's matrices: as they are, and transposed.
-  llvm::DenseMap<Operation *, std::pair<Contraction, Contraction>> contractions;
-};
-} // namespace
 
 /// Whether copies can run ahead: they say of one dimension what is behind the last step.
 bool TileProgramPlanner::copiesAhead() const {
@@ -329,110 +256,6 @@ bool TileProgramPlanner::findGroupUnits(TileProgramPlan &plan) const {
     }
   }
   return std::isfinite(fewest) && copiesAhead();
-}
-
-/// Registers of a lane for so many columns of `array`, for all rows of its subgroup.
-int64_t TileProgramPlanner::words(const TileProgramPlan &plan, const TileArray &array, int64_t columns) const {
-  int64_t each = array.columns == 1 ? layoutOfRows(plan.unit->c.layout, plan.transposed).numElements()
-                                    : plan.unitsAlong(columns, array.isOperand) * plan.unit->c.layout.numElements();
-  return llvm::divideCeil(plan.unitRows * each * elementBytes(array.element), 4);
-}
-
-/// Registers of a lane for the fragments of a load.
-int64_t TileProgramPlanner::loadedWords(const TileProgramPlan &plan, const TileStatement &statement,
-                                        const Access &load) const {
-  const Layout &sums = plan.unit->c.layout;
-  const int64_t each =
-      statement.col ? plan.unitsOf(statement) * sums.numElements() : layoutOfRows(sums, plan.transposed).numElements();
-  return llvm::divideCeil(plan.unitRows * each * elementBytes(cast<MemRefType>(load.memref.getType()).getElementType()),
-                          4);
-}
-
-/// The most registers that are in use at one statement.
-int64_t TileProgramPlanner::registersOf(const TileProgramPlan &plan) const {
-  SmallVector<std::pair<Operation *, const TileStatement *>> order;
-  for (const auto &[op, statement] : program.statements)
-    order.push_back({op, &statement});
-  struct Live {
-    size_t first, last;
-    int64_t words;
-    Value memref;
-  };
-  SmallVector<Live> live;
-  llvm::DenseMap<Value, size_t> current; // in `live`: new values live anew
-  int64_t fragments = 0;
-  std::map<const TileSteps *, int64_t> operands; // rows that are loaded before steps
-  for (auto [i, each] : llvm::enumerate(order)) {
-    const TileStatement &statement = *each.second;
-    for (const Access &access : llvm::concat<const Access>(statement.nest.loads, statement.nest.stores))
-      if (const TileArray *array = program.local(access.memref)) {
-        auto [found, isNew] = current.try_emplace(access.memref, live.size());
-        if (isNew || TileProgram::replaces(statement, access.memref)) {
-          found->second = live.size();
-          live.push_back({i, i, words(plan, *array, array->columns), access.memref});
-        }
-        live[found->second].last = i;
-      }
-    if (statement.kind != TileStatement::Kind::Contraction)
-      continue;
-    const MatrixUnit &unit = plan.unitFor(program.rowsMove(each.first));
-    const UnitOperand &rows = plan.transposed ? unit.b : unit.a;
-    const UnitOperand &columns = plan.transposed ? unit.a : unit.b;
-    auto registers = [](const UnitOperand &operand) {
-      if (operand.residence == Residence::Scratchpad)
-        return int64_t(0);
-      return std::max<int64_t>(1, operand.layout.numElements() * bitWidth(operand.element) / 32);
-    };
-    const bool rowsMove = program.rowsMove(each.first);
-    fragments = std::max(fragments, 2 * registers(columns) + (rowsMove ? 2 * plan.unitRows * registers(rows) : 0));
-    if (!rowsMove && !program.local(statement.ofRows().access.memref))
-      operands[program.stepsAround(each.first)] += plan.unitRows * plan.depthOf(statement) * registers(rows);
-  }
-  // What steps hand to each other lives in all of them.
-  auto inAllOf = [&](AffineForOp loop, int64_t words, Value memref) {
-    Live all{order.size(), 0, words, memref};
-    for (auto [i, each] : llvm::enumerate(order))
-      if (loop->isAncestor(each.first)) {
-        all.first = std::min(all.first, i);
-        all.last = i;
-      }
-    return all;
-  };
-  for (const TileSteps &steps : program.steps) {
-    AffineForOp loop = steps.loop;
-    if (plan.loadsAheadIn(steps))
-      for (auto [statement, load] : program.loadsOfSteps(loop))
-        live.push_back(inAllOf(loop, loadedWords(plan, *statement, *load), {}));
-    for (Value memref : program.handedOn(loop)) {
-      Live all = inAllOf(loop, words(plan, *program.local(memref), program.local(memref)->columns), memref);
-      // Where it lives already, it needs no other registers.
-      for (Live &own : live)
-        if (own.words && own.memref == memref && own.first <= all.last && all.first <= own.last) {
-          all.first = std::min(own.first, all.first);
-          all.last = std::max(own.last, all.last);
-          own.words = 0;
-        }
-      live.push_back(all);
-    }
-  }
-  int64_t most = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    int64_t sum = 0, born = 0, dies = 0;
-    for (const Live &own : live)
-      if (own.first <= i && i <= own.last) {
-        sum += own.words;
-        born += own.first == i ? own.words : 0;
-        dies += own.last == i && own.first != i ? own.words : 0;
-      }
-    // Fragment by fragment, what a map computes takes the place of what it reads for the last time.
-    if (order[i].second->kind == TileStatement::Kind::Map)
-      sum -= std::min(born, dies);
-    most = std::max(most, sum);
-  }
-  int64_t mostOperands = 0;
-  for (const auto &[steps, words] : operands)
-    mostOperands = std::max(mostOperands, words);
-  return most + mostOperands + fragments + otherRegisters;
 }
 
 int64_t TileProgramPlan::stagesOf(const TileProgram &program, Operation *root, bool isRows) const {
