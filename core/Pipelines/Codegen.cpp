@@ -224,8 +224,9 @@ static void constantsAsBytes(mlir::ModuleOp module, const llvm::TargetMachine &m
   }
 }
 
-llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::ModuleOp source,
-                                                                       llvm::LLVMContext &context) {
+/// LLVM IR of a module after stage 5 as it is translated, with what LLVM has to know of the chip.
+llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::plainTranslation(mlir::ModuleOp source,
+                                                                              llvm::LLVMContext &context) {
   std::unique_ptr<llvm::Module> module;
   {
     Stopwatch stopwatch("translation to LLVM IR");
@@ -249,21 +250,38 @@ llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::Mod
     for (llvm::StringRef name : {"memcpy", "memset", "memmove"})
       function.addFnAttr(("no-builtin-" + name).str());
   }
+  return module;
+}
 
-  const bool forSpeed = !source->hasAttr(referenceAttr);
+/// Whether the program is to be fast; else it runs once.
+static bool isForSpeed(mlir::ModuleOp source) { return !source->hasAttr(referenceAttr); }
+
+static llvm::CodeGenOptLevel codegenLevel(mlir::ModuleOp source) {
+  return isForSpeed(source) ? llvm::CodeGenOptLevel::Aggressive : llvm::CodeGenOptLevel::None;
+}
+
+llvm::Error CodeGenerator::optimiseParts(mlir::ModuleOp source, ModuleParts &parts) const {
   mlir::TimingScope *timing = Stopwatch::running();
-  ModuleParts parts(*module);
-  llvm::Error error = parts.forEach([&](llvm::Module &part) -> llvm::Error {
+  return parts.forEach([&](llvm::Module &part) -> llvm::Error {
     Stopwatch stopwatch("LLVM optimisation", timing);
     std::unique_ptr<llvm::TargetMachine> machine = newMachine();
-    optimise(part, *machine, forSpeed);
+    optimise(part, *machine, isForSpeed(source));
     return llvm::Error::success();
   });
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>> CodeGenerator::translate(mlir::ModuleOp source,
+                                                                       llvm::LLVMContext &context) {
+  auto module = plainTranslation(source, context);
+  if (!module)
+    return module.takeError();
+  ModuleParts parts(**module);
+  llvm::Error error = optimiseParts(source, parts);
   if (!error)
     error = parts.join();
   if (error)
     return error;
-  targetMachine->setOptLevel(forSpeed ? llvm::CodeGenOptLevel::Aggressive : llvm::CodeGenOptLevel::None);
+  targetMachine->setOptLevel(codegenLevel(source));
   return module;
 }
 
@@ -293,17 +311,18 @@ static bool addCodegenPasses(llvm::TargetMachine &machine, llvm::legacy::PassMan
   return false;
 }
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::Module &module) {
-  Stopwatch stopwatch("LLVM code generation");
+/// An object file of a module, by a machine of one thread.
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> objectOf(llvm::Module &module,
+                                                                    llvm::TargetMachine &machine) {
   countWork("instructions", module.getInstructionCount());
   llvm::SmallVector<char, 0> bytes;
   auto generate = [&](llvm::Module &source) -> llvm::Error {
     bytes.clear();
     llvm::raw_svector_ostream os(bytes);
     llvm::legacy::PassManager passes;
-    if (addCodegenPasses(*targetMachine, passes, os))
+    if (addCodegenPasses(machine, passes, os))
       return llvm::createStringError("LLVM cannot write object files for '%s'",
-                                     targetMachine->getTargetTriple().str().c_str());
+                                     machine.getTargetTriple().str().c_str());
     passes.run(source);
     return llvm::Error::success();
   };
@@ -319,6 +338,29 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::
   }
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), "tilewright.o",
                                                          /*RequiresNullTerminator=*/false);
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> CodeGenerator::object(llvm::Module &module) {
+  Stopwatch stopwatch("LLVM code generation");
+  return objectOf(module, *targetMachine);
+}
+
+llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>> CodeGenerator::objects(mlir::ModuleOp source) {
+  // Constants may be hundreds of megabytes: each form of the program goes when the next one is there.
+  llvm::LLVMContext context;
+  auto module = plainTranslation(source, context);
+  if (!module)
+    return module.takeError();
+  ModuleParts parts(**module);
+  if (llvm::Error error = optimiseParts(source, parts))
+    return std::move(error);
+  mlir::TimingScope *timing = Stopwatch::running();
+  return parts.mapEach([&](llvm::Module &part) {
+    Stopwatch stopwatch("LLVM code generation", timing);
+    std::unique_ptr<llvm::TargetMachine> machine = newMachine();
+    machine->setOptLevel(codegenLevel(source));
+    return objectOf(part, *machine);
+  });
 }
 
 llvm::Expected<std::string> CodeGenerator::assembly(llvm::Module &module) {

@@ -85,6 +85,13 @@ static llvm::Expected<Artifact> code(mlir::ModuleOp module, const Output &output
   LargeConstants constants;
   if (output.kind != "ll")
     constants = LargeConstants::reserve(module, (*generator)->machine());
+  if (output.kind == "so") {
+    auto objects = (*generator)->objects(module);
+    if (!objects)
+      return objects.takeError();
+    return linkSharedLibrary(*objects, std::move(constants), output.file, (*generator)->machine(),
+                             needsThreads(module));
+  }
   // Constants may be hundreds of megabytes: each form of the program goes when the next one is there.
   auto context = std::make_unique<llvm::LLVMContext>();
   auto code = (*generator)->translate(module, *context);
@@ -101,10 +108,7 @@ static llvm::Expected<Artifact> code(mlir::ModuleOp module, const Output &output
   context.reset();
   if (!object)
     return object.takeError();
-  if (output.kind == "o")
-    return objectFile((*object)->getBuffer(), std::move(constants));
-  return linkSharedLibrary((*object)->getBuffer(), std::move(constants), output.file, (*generator)->machine(),
-                           needsThreads(module));
+  return objectFile((*object)->getBuffer(), std::move(constants));
 }
 
 llvm::Expected<Compilation> tilewright::compileProgram(mlir::ModuleOp module, llvm::StringRef function,

@@ -15,6 +15,7 @@
 #include "core/Analysis/Settings.h"
 #include "core/Analysis/Signature.h"
 #include "core/CostModel/Explain/Stopwatch.h"
+#include "core/CostModel/Schedules/KnownPlans.h"
 #include "core/Pipelines/Guard.h"
 #include "core/Pipelines/LargeLiterals.h"
 #include "core/Pipelines/PassObserver.h"
@@ -169,16 +170,22 @@ static std::string reproducerText(ModuleOp input, PassManager &pm) {
   return text;
 }
 
+/// Runs one pipeline in this thread. Networks repeat their products, and several passes ask for the plan of one.
+static LogicalResult runPasses(ModuleOp module, PassManager &pm) {
+  KnownPlans plans;
+  return pm.run(module);
+}
+
 /// Runs one pipeline so that a crash inside becomes a diagnostic with a reproducer.
 static LogicalResult runGuarded(ModuleOp module, PassManager &pm, unsigned stage, const CompileOptions &options) {
   if (options.reproducer.empty())
-    return pm.run(module);
+    return runPasses(module, pm);
   OwningOpRef<ModuleOp> before;
   LogicalResult result = failure();
   // Copying and printing are guarded too: what the stage before left may be what crashes.
   auto run = [&] {
     before = module.clone();
-    result = pm.run(module);
+    result = runPasses(module, pm);
   };
   if (finishes(run))
     return result;

@@ -67,8 +67,9 @@ llvm::Expected<std::string> reservedObject(llvm::StringRef object);
 /// The file at `path` that was linked of such an object, with these contents of its reserved section.
 llvm::Expected<Artifact> linkedFile(llvm::StringRef path, LargeConstants constants);
 
-/// As `linkSharedLibrary` of Compiler.h.
-llvm::Expected<Artifact> linkSharedLibrary(llvm::StringRef object, LargeConstants constants, llvm::StringRef soname,
+/// As `linkSharedLibrary` of Compiler.h, of objects of which the first has the reserved section.
+llvm::Expected<Artifact> linkSharedLibrary(llvm::ArrayRef<std::unique_ptr<llvm::MemoryBuffer>> objects,
+                                           LargeConstants constants, llvm::StringRef soname,
                                            llvm::TargetMachine &machine, bool needsThreads);
 /// As `writeFile` of Compiler.h.
 llvm::Error writeFile(llvm::StringRef path, const Artifact &artifact);

@@ -19,7 +19,9 @@
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Base64.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Target/TargetMachine.h"
@@ -27,8 +29,37 @@
 
 using namespace tilewright;
 
-/// The artifact (core/Runtime/C/Artifact.h): a line with the lengths, the manifests, the images one after the other.
-/// `architecture`: what the images are for, in the words of LLVM's back end.
+/// Data, and each constant in it, begins at a multiple of so many bytes; shorter constants are text.
+static constexpr size_t dataAlignment = 64;
+
+/// Takes the constants out of manifests: their bytes are `data`, each once.
+static void separateConstants(llvm::json::Array &programs, std::string &data) {
+  llvm::StringMap<int64_t> known;
+  for (llvm::json::Value &program : programs) {
+    llvm::json::Array *constants = program.getAsObject()->getArray("constants");
+    if (!constants)
+      continue;
+    for (llvm::json::Value &each : *constants) {
+      llvm::json::Object &constant = *each.getAsObject();
+      std::vector<char> bytes;
+      llvm::cantFail(llvm::decodeBase64(*constant.getString("data"), bytes));
+      if (bytes.size() < dataAlignment)
+        continue;
+      auto [entry, isNew] = known.try_emplace(llvm::StringRef(bytes.data(), bytes.size()));
+      if (isNew) {
+        data.resize(llvm::alignTo(data.size(), dataAlignment));
+        entry->second = data.size();
+        data.append(bytes.begin(), bytes.end());
+      }
+      constant.erase("data");
+      constant["at"] = entry->second;
+      constant["stored"] = int64_t(bytes.size());
+    }
+  }
+}
+
+/// The artifact (core/Runtime/C/Artifact.h): a line with the lengths, the manifests, the images one after the other,
+/// the constants. `architecture`: what the images are for, in the words of LLVM's back end.
 static std::string container(llvm::StringRef target, llvm::StringRef architecture, mlir::ArrayAttr manifests,
                              llvm::ArrayRef<std::pair<std::string, std::string>> images) {
   llvm::json::Array programs, kinds;
@@ -36,15 +67,23 @@ static std::string container(llvm::StringRef target, llvm::StringRef architectur
     programs.push_back(llvm::cantFail(llvm::json::parse(mlir::cast<mlir::StringAttr>(manifest).getValue())));
   for (const auto &[kind, code] : images)
     kinds.push_back(llvm::json::Object{{"kind", kind}, {"bytes", int64_t(code.size())}});
-  std::string header = llvm::formatv("{0}", llvm::json::Value(llvm::json::Object{{"format", 1},
-                                                                                 {"target", target},
-                                                                                 {"architecture", architecture},
-                                                                                 {"programs", std::move(programs)},
-                                                                                 {"images", std::move(kinds)}}));
-  std::string file = llvm::formatv("TILEWRIGHT 1 {0}\n{1}\n", header.size(), header);
+  std::string data;
+  separateConstants(programs, data);
+  const int format = data.empty() ? 1 : 5;
+  llvm::json::Object header{{"format", format},
+                            {"target", target},
+                            {"architecture", architecture},
+                            {"programs", std::move(programs)},
+                            {"images", std::move(kinds)}};
+  if (!data.empty())
+    header["data"] = llvm::json::Object{{"bytes", int64_t(data.size())}};
+  std::string text = llvm::formatv("{0}", llvm::json::Value(std::move(header)));
+  std::string file = llvm::formatv("TILEWRIGHT {0} {1}\n{2}\n", format, text.size(), text);
   for (const auto &[kind, code] : images)
     file += code;
-  return file;
+  if (!data.empty())
+    file.resize(llvm::alignTo(file.size(), dataAlignment));
+  return file + data;
 }
 
 llvm::Expected<std::unique_ptr<LaunchCode>> LaunchCode::create(mlir::ModuleOp module) {

@@ -50,21 +50,28 @@ static llvm::Expected<std::string> findLibrary(const llvm::Triple &triple, llvm:
                                  name.str().c_str(), llvm::join(directories, ", ").c_str());
 }
 
-/// What lld makes of the bytes of an object file and these arguments; an error says that `what` cannot be linked.
-static llvm::Expected<Artifact> linkObject(llvm::StringRef object, LargeConstants constants,
-                                           llvm::ArrayRef<std::string> arguments, const std::string &what) {
+/// What lld makes of the bytes of object files and these arguments; an error says that `what` cannot be linked.
+static llvm::Expected<Artifact> linkObjects(llvm::ArrayRef<llvm::StringRef> objects, LargeConstants constants,
+                                            llvm::ArrayRef<std::string> arguments, const std::string &what) {
   Stopwatch stopwatch("link");
-  llvm::SmallString<128> input, output;
-  for (auto [suffix, file] : {std::pair<const char *, llvm::SmallString<128> *>("o", &input), {"so", &output}})
-    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", suffix, *file))
-      return llvm::createStringError(error, "cannot create a temporary file: %s", error.message().c_str());
+  std::vector<std::string> files; // what is linked, then objects
   auto cleanUp = llvm::make_scope_exit([&] {
-    (void)llvm::sys::fs::remove(input);
-    (void)llvm::sys::fs::remove(output);
+    for (const std::string &file : files)
+      (void)llvm::sys::fs::remove(file);
   });
-  if (llvm::Error error = writeFile(input, object))
-    return error;
-  std::vector<const char *> pointers = {"ld.lld", "-shared", "-o", output.c_str(), input.c_str()};
+  for (size_t i = 0; i <= objects.size(); ++i) {
+    llvm::SmallString<128> file;
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile("tilewright", i == 0 ? "so" : "o", file))
+      return llvm::createStringError(error, "cannot create a temporary file: %s", error.message().c_str());
+    files.push_back(file.str().str());
+    if (i == 0)
+      continue;
+    if (llvm::Error error = writeFile(file, objects[i - 1]))
+      return error;
+  }
+  std::vector<const char *> pointers = {"ld.lld", "-shared", "-o"};
+  for (const std::string &file : files)
+    pointers.push_back(file.c_str());
   for (const std::string &argument : arguments)
     pointers.push_back(argument.c_str());
   std::string messages;
@@ -75,12 +82,12 @@ static llvm::Expected<Artifact> linkObject(llvm::StringRef object, LargeConstant
   lock.unlock();
   if (result.retCode != 0)
     return llvm::createStringError("cannot link " + what + ": " + llvm::StringRef(messages).trim());
-  return linkedFile(output, std::move(constants));
+  return linkedFile(files.front(), std::move(constants));
 }
 
-llvm::Expected<Artifact> tilewright::linkSharedLibrary(llvm::StringRef object, LargeConstants constants,
-                                                       llvm::StringRef soname, llvm::TargetMachine &machine,
-                                                       bool needsThreads) {
+llvm::Expected<Artifact> tilewright::linkSharedLibrary(llvm::ArrayRef<std::unique_ptr<llvm::MemoryBuffer>> objects,
+                                                       LargeConstants constants, llvm::StringRef soname,
+                                                       llvm::TargetMachine &machine, bool needsThreads) {
   const llvm::Triple &triple = machine.getTargetTriple();
   if (!triple.isOSBinFormatELF())
     return llvm::createStringError("shared libraries for '%s' cannot be linked; write an object file (.o)",
@@ -100,24 +107,31 @@ llvm::Expected<Artifact> tilewright::linkSharedLibrary(llvm::StringRef object, L
       return library.takeError();
     arguments.push_back(*library);
   }
-  if (constants.parts.empty())
-    return linkObject(object, {}, arguments, ("'" + soname + "'").str());
-  auto reserved = reservedObject(object);
-  if (!reserved)
-    return reserved.takeError();
-  return linkObject(*reserved, std::move(constants), arguments, ("'" + soname + "'").str());
+  std::vector<llvm::StringRef> bytes;
+  for (const std::unique_ptr<llvm::MemoryBuffer> &object : objects)
+    bytes.push_back(object->getBuffer());
+  std::string reserved;
+  if (!constants.parts.empty()) {
+    auto first = reservedObject(bytes.front());
+    if (!first)
+      return first.takeError();
+    reserved = std::move(*first);
+    bytes.front() = reserved;
+  }
+  return linkObjects(bytes, std::move(constants), arguments, ("'" + soname + "'").str());
 }
 
 llvm::Expected<std::string> tilewright::linkSharedLibrary(llvm::StringRef object, llvm::StringRef soname,
                                                           llvm::TargetMachine &machine, bool needsThreads) {
-  auto library = linkSharedLibrary(object, {}, soname, machine, needsThreads);
+  auto library = linkSharedLibrary(llvm::MemoryBuffer::getMemBuffer(object, "", /*RequiresNullTerminator=*/false), {},
+                                   soname, machine, needsThreads);
   if (!library)
     return library.takeError();
   return std::move(library->bytes);
 }
 
 llvm::Expected<std::string> tilewright::linkDeviceObject(llvm::StringRef object) {
-  auto library = linkObject(object, {}, {}, "the device code");
+  auto library = linkObjects(object, {}, {}, "the device code");
   if (!library)
     return library.takeError();
   return std::move(library->bytes);

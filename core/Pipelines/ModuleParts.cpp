@@ -101,9 +101,9 @@ ModuleParts::ModuleParts(llvm::Module &module) : module(module) {
       function->deleteBody();
 }
 
-llvm::Error ModuleParts::forEach(llvm::function_ref<llvm::Error(llvm::Module &)> work) {
+llvm::Error ModuleParts::run(llvm::function_ref<llvm::Error(llvm::Module &, size_t)> work, bool comesBack) {
   if (parts.empty())
-    return work(module);
+    return work(module, 0);
   std::vector<std::string> errors(parts.size() + 1);
   auto keep = [&](size_t index, llvm::Error error) {
     if (error)
@@ -116,15 +116,34 @@ llvm::Error ModuleParts::forEach(llvm::function_ref<llvm::Error(llvm::Module &)>
       auto part = read(bitcode, context);
       if (!part)
         return keep(index + 1, part.takeError());
-      keep(index + 1, work(**part));
-      bitcode = bitcodeOf(**part);
+      keep(index + 1, work(**part, index + 1));
+      bitcode = comesBack ? bitcodeOf(**part) : std::string();
     });
-  keep(0, work(module));
+  keep(0, work(module, 0));
   pool.wait();
   for (const std::string &error : errors)
     if (!error.empty())
       return llvm::createStringError(error);
   return llvm::Error::success();
+}
+
+llvm::Error ModuleParts::forEach(llvm::function_ref<llvm::Error(llvm::Module &)> work) {
+  return run([&](llvm::Module &part, size_t) { return work(part); }, /*comesBack=*/true);
+}
+
+llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
+ModuleParts::mapEach(llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>(llvm::Module &)> work) {
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> made(parts.size() + 1);
+  auto keep = [&](llvm::Module &part, size_t index) -> llvm::Error {
+    auto one = work(part);
+    if (!one)
+      return one.takeError();
+    made[index] = std::move(*one);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = run(keep, /*comesBack=*/false))
+    return std::move(error);
+  return made;
 }
 
 llvm::Error ModuleParts::join() {

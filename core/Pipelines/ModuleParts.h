@@ -23,6 +23,7 @@
 #include "llvm/IR/GlobalValue.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 namespace tilewright {
 
@@ -36,8 +37,14 @@ public:
   llvm::Error forEach(llvm::function_ref<llvm::Error(llvm::Module &)> work);
   /// Puts the functions back; names have the linkage that they had.
   llvm::Error join();
+  /// In place of `join`, where each part becomes a file of its own: an element of the result is what `work` makes of a
+  /// part, that of part 0 first. Names that parts share are hidden ones, for a linker.
+  llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
+  mapEach(llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>(llvm::Module &)> work);
 
 private:
+  llvm::Error run(llvm::function_ref<llvm::Error(llvm::Module &, size_t)> work, bool comesBack);
+
   llvm::Module &module;
   std::vector<std::string> parts;                                              // as bitcode, beyond part 0
   std::vector<std::string> order;                                              // the functions of the module

@@ -71,9 +71,10 @@ NOTES = """
 1. *Equal kernels are one.* `share-kernels` compares them before planning and, nest by nest, before code generation
    ([stages.md](stages.md)): twelve equal layers are planned and compiled as one.
 2. *LLVM works on all processors.* Functions of 250 instructions and more leave their module, in parts of about 1000
-   instructions; each part is optimised on a thread of its own and comes back to its place (`core/Pipelines/ModuleParts.h`).
-   Which function is in which part depends on the program alone, so the bytes do not depend on the number of processors.
-   Code generation has one thread.
+   instructions; each part is optimised on a thread of its own (`core/Pipelines/ModuleParts.h`). Which function is in which
+   part depends on the program alone, so the bytes do not depend on the number of processors. For a shared library the code
+   of each part is generated side by side too, and the linker puts the parts together. For an object file they come back to
+   their place, and one thread generates their code.
 3. *Code is generated once.* A target that gives assembly and an object file or a cubin makes the second of the first.
 4. *Long loops stay loops.* LLVM asks for the cost of each instruction of a loop before it decides that the loop is too
    long to be unrolled, and for those of an inner loop again for each loop around it. Loops of more than 600 instructions
@@ -81,7 +82,9 @@ NOTES = """
    sums of rows are one loop over rows with a loop for each sum, and unrolled they would be one block, in which LLVM's
    time grows with the square of the length.
 5. *Candidates are left early.* The time that a plan of a contraction on CPUs takes in its register tiles is a lower bound;
-   what its operands take is asked only where the bound is below the best plan so far.
+   what its operands take is asked only where the bound is below the best plan so far. Within a stage a question that was
+   asked before has the answer of then (`core/CostModel/Schedules/KnownPlans.h`): equal products, and passes that plan the
+   same one, cost one search.
 6. *Redundant operations go first.* On SIMT targets each access computes its address; one elimination of common
    subexpressions before canonicalisation leaves it a fifth of the operations.
 

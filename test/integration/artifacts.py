@@ -8,12 +8,16 @@ DRIVERS = BUILD / "test" / "driver"
 LAUNCH = BUILD / "bin" / "tw-launch"
 
 
-def artifact(path, programs, images=(("cubin", b"cubin code"),), target="nvidia:H100", architecture="sm_90a", format=2):
-    """Writes an artifact as core/Runtime/C/Artifact.h describes it."""
+def artifact(path, programs, images=(("cubin", b"cubin code"),), target="nvidia:H100", architecture="sm_90a", format=2,
+             data=None):
+    """Writes an artifact as core/Runtime/C/Artifact.h describes it; `data`: what constants refer to, in format 5."""
+    format = format if data is None else 5
     header = json.dumps({
         "format": format, "target": target, "architecture": architecture, "programs": programs,
-        "images": [{"kind": kind, "bytes": len(code)} for kind, code in images]}).encode()
-    path.write_bytes(b"TILEWRIGHT %d %d\n" % (format, len(header)) + header + b"\n" + b"".join(code for _, code in images))
+        "images": [{"kind": kind, "bytes": len(code)} for kind, code in images],
+        **({} if data is None else {"data": {"bytes": len(data)}})}).encode()
+    contents = b"TILEWRIGHT %d %d\n" % (format, len(header)) + header + b"\n" + b"".join(code for _, code in images)
+    path.write_bytes(contents if data is None else contents + bytes(-len(contents) % 64) + data)
     return path
 
 

@@ -1,6 +1,7 @@
 """tw-launch and the runtime library, without a device: artifacts written by hand or by tw-compile go through drivers that
 the build makes for tests (test/driver), which run kernels as functions of the host, log every call, and fail on request."""
 
+import base64
 import json
 import os
 import re
@@ -104,11 +105,12 @@ def test_random_inputs_are_those_of_tw_run(launch, tool, tmp_path):
         assert a.dtype == b.dtype and (a == b).all()
 
 
-def test_steps_constants_tensor_maps_and_clusters(launch, tmp_path):
+def steps_program(constant):
+    """y = 2 x, then a constant of four numbers as often as a counter says, over memory that each turn allocates."""
     n = {"size": 0}
     array = {"type": "f32", "bytes": 4, "shape": [n], "written": False, "result": False}
     counter = {"type": "i32", "bytes": 4, "shape": [1], "written": True, "result": False}
-    steps = [  # y = 2 x, then the constant as often as the counter says, over memory that each turn allocates
+    steps = [
         {"launch": "twice", "threads": 32, "grid": [1, 1, 1], "arguments": [{"buffer": 0}, {"buffer": 1}, {"value": n}]},
         {"while": ["<", 0, {"variable": 0}],
          "before": [{"read": 0, "buffer": 2, "offset": 0, "bytes": 4}],
@@ -116,12 +118,19 @@ def test_steps_constants_tensor_maps_and_clusters(launch, tmp_path):
                 {"launch": "add_constant", "threads": 32, "grid": [1, 1, 1],
                  "arguments": [{"buffer": 3}, {"buffer": 1}, {"value": n}]},
                 {"launch": "count_down", "threads": 32, "grid": [1, 1, 1], "arguments": [{"buffer": 2}]}]}]
-    data = numpy.array([1, 2, 3, 4], numpy.float32).tobytes()
-    import base64
-    path = artifact(tmp_path / "steps.tw", [program(
-        format=2, entry="steps", variables=1, buffers=5, temporaries=[],
-        arguments=[array, {**array, "written": True, "result": True}, counter], launches=[], steps=steps,
-        constants=[{"buffer": 3, "bytes": 16, "data": base64.b64encode(data).decode()}])])
+    return program(format=2, entry="steps", variables=1, buffers=5, temporaries=[],
+                   arguments=[array, {**array, "written": True, "result": True}, counter], launches=[], steps=steps,
+                   constants=[{"buffer": 3, "bytes": 16, **constant}])
+
+
+NUMBERS = numpy.array([1, 2, 3, 4], numpy.float32).tobytes()
+
+
+@pytest.mark.parametrize("constant, data", [
+    ({"data": base64.b64encode(NUMBERS).decode()}, None), ({"at": 64}, bytes(64) + NUMBERS),
+    ({"at": 0, "stored": 16}, NUMBERS + bytes(1 << 20))], ids=["text", "data", "much data"])
+def test_steps_and_constants(launch, tmp_path, constant, data):
+    path = artifact(tmp_path / "steps.tw", [steps_program(constant)], data=data)
     x = numpy.arange(8, dtype=numpy.float32)
     numpy.save(tmp_path / "x.npy", x)
     numpy.save(tmp_path / "n.npy", numpy.array([3], numpy.int32))
@@ -132,6 +141,58 @@ def test_steps_constants_tensor_maps_and_clusters(launch, tmp_path):
     # Memory of a turn is used again by the next: one allocation, beside three arguments and the constant.
     assert sum(line.startswith("cuMemAlloc") for line in launch.log()) == 5
 
+
+def test_constants_that_the_data_lacks(launch, tmp_path):
+    path = tmp_path / "bad.tw"
+    start = f"'{path}' cannot be loaded: the manifest of program 'steps' has a constant "
+    for constant, what in [({"at": 16}, "that lies outside of the artifact's data"),
+                           ({"at": 2**62, "stored": 2**62}, "that lies outside of the artifact's data"),
+                           ({"at": 0, "stored": -1}, "that lies outside of the artifact's data"),
+                           ({"at": 0, "stored": 3}, "whose bytes are no multiple of its data"),
+                           ({}, "without 'buffer', 'bytes' or 'data'")]:
+        artifact(path, [steps_program(constant)], data=NUMBERS)
+        assert launch(path, expect=1) == start + what
+    whole = artifact(path, [steps_program({"at": 0})], data=NUMBERS).read_bytes()
+    for contents, what in [(whole[:-1], "it ends inside the data of its constants"),
+                           (whole[:-17], "it ends inside the data of its constants"),
+                           (whole + b"x", "bytes follow the data of its constants")]:
+        path.write_bytes(contents)
+        assert launch(path, expect=1) == f"'{path}' is no intact artifact: {what}"
+
+
+WEIGHTS = """
+func.func @first(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {{
+  %w = arith.constant dense<{weights}> : tensor<64x64xf32>
+  %zero = arith.constant dense<0.0> : tensor<4x64xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<4x64xf32>, tensor<64x64xf32>) outs(%zero : tensor<4x64xf32>) -> tensor<4x64xf32>
+  return %y : tensor<4x64xf32>
+}}
+func.func @second(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {{
+  %w = arith.constant dense<{weights}> : tensor<64x64xf32>
+  %zero = arith.constant dense<0.0> : tensor<8x64xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x64xf32>) outs(%zero : tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %y : tensor<8x64xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("chip", ["nvidia:A100", "amd:MI300X"])
+def test_constants_lie_in_the_artifact_once_and_aligned(chip, tmp_path):
+    weights = numpy.arange(64 * 64, dtype=numpy.float32).tobytes()
+    (tmp_path / "w.mlir").write_text(WEIGHTS.format(weights=f'"0x{weights.hex()}"'))
+    subprocess.run([BUILD / "bin/tw-compile", tmp_path / "w.mlir", "--target", chip, "-o", tmp_path / "w.tw"], check=True,
+                   capture_output=True, timeout=120)
+    whole = (tmp_path / "w.tw").read_bytes()
+    assert whole.startswith(b"TILEWRIGHT 5 ") and whole.count(weights) == 1 and whole.index(weights) % 64 == 0
+    header = json.loads(whole.split(b"\n", 2)[1])
+    assert header["data"] == {"bytes": len(weights)}
+    assert [[(one["at"], one["bytes"], one["stored"]) for one in each["constants"] if "at" in one]
+            for each in header["programs"]] == [[(0, len(weights), len(weights))]] * 2
+
+
+def test_tensor_maps_and_clusters(launch, tmp_path):
+    n = {"size": 0}
+    numpy.save(tmp_path / "x.npy", numpy.arange(8, dtype=numpy.float32))
     tensor = {"array": 0, "type": "f16", "bytes": 2, "sizes": [64, n], "pitches": [128], "box": [64, 8], "swizzle": 128}
     path = artifact(tmp_path / "map.tw", [program(temporaries=[], launches=[
         {"kernel": "read_map", "threads": 128, "cluster": 2, "scratchpad": 100, "grid": [4, 1, 1],
@@ -218,7 +279,7 @@ def damaged_artifacts():
     good = json.dumps({"format": 2, "target": "nvidia:H100", "programs": [], "images": []})
     yield b"", "is no artifact: it does not begin with 'TILEWRIGHT '; tw-compile -o NAME.tw writes one"
     yield b"\x7fELF....", "is no artifact: it does not begin with 'TILEWRIGHT '; tw-compile -o NAME.tw writes one"
-    yield (b"TILEWRIGHT 5 10\n", "has format 5; this library (0.1.0) reads formats up to 4: take a newer one, or compile "
+    yield (b"TILEWRIGHT 6 10\n", "has format 6; this library (0.1.0) reads formats up to 5: take a newer one, or compile "
                                  "again")
     yield b"TILEWRIGHT x 10\n", "is no intact artifact: it ends inside its header"
     yield b"TILEWRIGHT 1 100\n{}", "is no intact artifact: it ends inside its header"

@@ -13,11 +13,17 @@
 #include "core/Runtime/C/Artifact.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const char magic[] = "TILEWRIGHT ";
+
+/* Data, and each constant in it, begins at a multiple of so many bytes. */
+enum { data_alignment = 64 };
 
 static tw_status damaged(tw_error *error, const char *what) {
   return tw_fail(error, TW_BAD_FILE, "is no intact artifact: %s", what);
@@ -44,14 +50,15 @@ static tw_status read_programs(tw_artifact *artifact, const tw_json *programs, t
   for (const tw_json *one = programs->first; one; one = one->next) {
     tw_error inner;
     tw_status status = tw_program_read(&artifact->arena, one, &artifact->kernels, &artifact->num_kernels,
-                                       &artifact->programs[artifact->num_programs++], &inner);
+                                       &artifact->data, &artifact->programs[artifact->num_programs++], &inner);
     if (status)
       return tw_fail(error, status, "cannot be loaded: %s", inner.message);
   }
   return TW_OK;
 }
 
-static tw_status read_images(tw_artifact *artifact, const tw_json *images, const char *architecture, const char *at,
+/* Reads the images, the first of which begins at *at; that moves behind the last one. */
+static tw_status read_images(tw_artifact *artifact, const tw_json *images, const char *architecture, const char **at,
                              const char *end, tw_error *error) {
   artifact->images = tw_arena_take(&artifact->arena, (images->count + 1) * sizeof(*artifact->images));
   if (!artifact->images)
@@ -62,18 +69,44 @@ static tw_status read_images(tw_artifact *artifact, const tw_json *images, const
     image->kind = tw_json_text(one, "kind");
     if (!image->kind || count < 0)
       return damaged(error, "an image has no kind or no size");
-    if (count > end - at)
+    if (count > end - *at)
       return damaged(error, "it ends inside the code");
     char *copy = tw_arena_take(&artifact->arena, (size_t)count + 1);
     if (!copy)
       return no_memory(error);
-    memcpy(copy, at, (size_t)count);
+    memcpy(copy, *at, (size_t)count);
     image->bytes = copy;
     image->count = (size_t)count;
     image->architecture = architecture;
-    at += count;
+    *at += count;
   }
-  return at == end ? TW_OK : damaged(error, "bytes follow the code");
+  return TW_OK;
+}
+
+/* Finds the data after the images, `used` bytes from the beginning, and copies it unless the file stays mapped. */
+static tw_status read_data(tw_artifact *artifact, const tw_json *data, const char *bytes, size_t used, size_t count,
+                           tw_error *error) {
+  if (!data)
+    return used == count ? TW_OK : damaged(error, "bytes follow the code");
+  const int64_t size = tw_json_integer(data, "bytes", -1);
+  const size_t begin = (used + data_alignment - 1) / data_alignment * data_alignment;
+  if (size < 0)
+    return damaged(error, "its data has no size");
+  if (begin > count || (uint64_t)size > count - begin)
+    return damaged(error, "it ends inside the data of its constants");
+  if ((uint64_t)size < count - begin)
+    return damaged(error, "bytes follow the data of its constants");
+  artifact->data.count = (uint64_t)size;
+  artifact->data.bytes = bytes + begin;
+  if (artifact->mapped)
+    return TW_OK;
+  char *copy = tw_arena_take(&artifact->arena, (size_t)size + data_alignment);
+  if (!copy)
+    return no_memory(error);
+  copy += data_alignment - (uintptr_t)copy % data_alignment;
+  memcpy(copy, bytes + begin, (size_t)size);
+  artifact->data.bytes = copy;
+  return TW_OK;
 }
 
 static tw_status parse(tw_artifact *artifact, const char *bytes, size_t count, tw_error *error) {
@@ -101,21 +134,44 @@ static tw_status parse(tw_artifact *artifact, const char *bytes, size_t count, t
   artifact->target = tw_json_text(header, "target");
   if (!artifact->target || !programs || !images || at == end || *at++ != '\n')
     return damaged(error, "its header lacks 'target', 'programs' or 'images'");
-  tw_status status = read_programs(artifact, programs, error);
-  return status ? status : read_images(artifact, images, architecture ? architecture : "", at, end, error);
+  tw_status status = read_images(artifact, images, architecture ? architecture : "", &at, end, error);
+  if (!status)
+    status = read_data(artifact, tw_json_get(header, "data", TW_OBJECT), bytes, (size_t)(at - bytes), count, error);
+  return status ? status : read_programs(artifact, programs, error);
 }
 
-tw_status tw_artifact_parse(const void *bytes, size_t count, tw_artifact **artifact, tw_error *error) {
+/* Reads `bytes`. `is_mapped`: they are a mapping, which the artifact keeps if it refers to it. */
+static tw_status make(const void *bytes, size_t count, int is_mapped, tw_artifact **artifact, tw_error *error) {
   tw_artifact *result = calloc(1, sizeof(*result));
   *artifact = NULL;
   if (!result)
     return no_memory(error);
+  result->mapped = is_mapped ? (void *)bytes : NULL;
   tw_status status = parse(result, bytes, count, error);
+  if (!status && result->data.count)
+    result->mapped_bytes = count;
+  else
+    result->mapped = NULL; /* stays the caller's */
   if (status)
     tw_artifact_close(result);
   else
     *artifact = result;
   return status;
+}
+
+tw_status tw_artifact_parse(const void *bytes, size_t count, tw_artifact **artifact, tw_error *error) {
+  return make(bytes, count, 0, artifact, error);
+}
+
+/* A file in memory without reading it; null where it is none that can be mapped. */
+static void *map_file(const char *path, size_t *count) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  off_t size = file < 0 ? -1 : lseek(file, 0, SEEK_END);
+  *count = size > 0 ? (size_t)size : 0;
+  void *bytes = size > 0 ? mmap(NULL, *count, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+  if (file >= 0)
+    close(file);
+  return bytes == MAP_FAILED ? NULL : bytes;
 }
 
 /* All bytes of a file; null with `error`. */
@@ -151,19 +207,25 @@ static char *read_file(const char *path, size_t *count, tw_error *error) {
 
 tw_status tw_artifact_open(const char *path, tw_artifact **artifact, tw_error *error) {
   size_t count;
-  char *bytes = read_file(path, &count, error);
+  void *mapped = map_file(path, &count);
+  char *bytes = mapped ? mapped : read_file(path, &count, error);
   *artifact = NULL;
   if (!bytes)
     return TW_BAD_FILE;
   tw_error inner;
-  tw_status status = tw_artifact_parse(bytes, count, artifact, &inner);
-  free(bytes);
+  tw_status status = make(bytes, count, mapped != NULL, artifact, &inner);
+  if (!mapped)
+    free(bytes);
+  else if (status || !(*artifact)->mapped)
+    munmap(mapped, count);
   return status ? tw_fail(error, status, "'%s' %s", path, inner.message) : TW_OK;
 }
 
 void tw_artifact_close(tw_artifact *artifact) {
   if (!artifact)
     return;
+  if (artifact->mapped)
+    munmap(artifact->mapped, artifact->mapped_bytes);
   tw_arena_free(&artifact->arena);
   free(artifact);
 }

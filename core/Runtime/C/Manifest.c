@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { newest_format = 4 };
+enum { newest_format = 5 };
 
 int tw_newest_format(void) { return newest_format; }
 const char *tw_version(void) { return TILEWRIGHT_VERSION; }
@@ -51,12 +51,8 @@ static int sextet(char c) {
   return found ? (int)(found - digits) : -1;
 }
 
-static tw_status read_constant(tw_reader *r, const tw_json *json, void *result) {
-  tw_constant *constant = result;
-  const char *text = tw_json_text(json, "data");
-  constant->bytes = tw_json_integer(json, "bytes", -1);
-  if (!text || constant->bytes < 0 || !tw_read_buffer(r, json, &constant->buffer))
-    return tw_read_malformed(r, "has a constant without 'buffer', 'bytes' or 'data'");
+/* The bytes of a constant as text (base64). */
+static tw_status read_text(tw_reader *r, const char *text, tw_constant *constant) {
   char *data = tw_arena_take(r->arena, strlen(text) / 4 * 3 + 3);
   if (!data)
     return tw_read_no_memory(r);
@@ -69,9 +65,34 @@ static tw_status read_constant(tw_reader *r, const tw_json *json, void *result) 
   }
   if (*text && *text != '=')
     return tw_read_malformed(r, "has a constant whose data is not base64");
+  constant->data = data;
+  return TW_OK;
+}
+
+/* The bytes of a constant among those of the artifact. */
+static tw_status find_data(tw_reader *r, int64_t at, int64_t stored, tw_constant *constant) {
+  if (!r->data)
+    return tw_read_malformed(r, "has a constant whose data only an artifact holds");
+  if (stored < 0 || (uint64_t)at > r->data->count || (uint64_t)stored > r->data->count - (uint64_t)at)
+    return tw_read_malformed(r, "has a constant that lies outside of the artifact's data");
+  constant->data = r->data->bytes + at;
+  constant->period = (size_t)stored;
+  return TW_OK;
+}
+
+static tw_status read_constant(tw_reader *r, const tw_json *json, void *result) {
+  tw_constant *constant = result;
+  const char *text = tw_json_text(json, "data");
+  int64_t at = tw_json_integer(json, "at", -1);
+  constant->bytes = tw_json_integer(json, "bytes", -1);
+  if ((!text && at < 0) || constant->bytes < 0 || !tw_read_buffer(r, json, &constant->buffer))
+    return tw_read_malformed(r, "has a constant without 'buffer', 'bytes' or 'data'");
+  tw_status status = text ? read_text(r, text, constant)
+                          : find_data(r, at, tw_json_integer(json, "stored", constant->bytes), constant);
+  if (status)
+    return status;
   if (constant->bytes > 0 && (constant->period == 0 || (uint64_t)constant->bytes % constant->period != 0))
     return tw_read_malformed(r, "has a constant whose bytes are no multiple of its data");
-  constant->data = data;
   constant->shared = tw_json_text(json, "shared");
   return TW_OK;
 }
@@ -94,8 +115,8 @@ static void *room(tw_reader *r, const tw_json *list, size_t size, size_t *count)
 }
 
 tw_status tw_program_read(tw_arena *arena, const tw_json *manifest, const char ***kernels, size_t *num_kernels,
-                          tw_program *program, tw_error *error) {
-  tw_reader r = {arena, program, kernels, num_kernels, error};
+                          const tw_data *data, tw_program *program, tw_error *error) {
+  tw_reader r = {arena, program, kernels, num_kernels, data, error};
   const int64_t most = 1 << 20;
   int64_t format = tw_json_integer(manifest, "format", 0), sizes = tw_json_integer(manifest, "sizes", -1),
           variables = tw_json_integer(manifest, "variables", 0);
@@ -160,7 +181,7 @@ tw_status tw_program_parse(const char *manifest, size_t count, tw_program **prog
   if (!owned)
     return tw_fail(error, TW_NO_MEMORY, "no memory for the manifest of a program");
   const tw_json *json = tw_json_parse(&owned->arena, manifest, count, problem, sizeof(problem));
-  tw_status status = json ? tw_program_read(&owned->arena, json, &kernels, &num_kernels, &owned->program, error)
+  tw_status status = json ? tw_program_read(&owned->arena, json, &kernels, &num_kernels, NULL, &owned->program, error)
                           : tw_fail(error, TW_BAD_FILE, "the manifest of a program cannot be read: %s", problem);
   if (status)
     tw_program_free(&owned->program);

@@ -19,6 +19,7 @@ typedef struct tw_reader {
   tw_program *program;
   const char ***kernels;
   size_t *num_kernels;
+  const tw_data *data; /* null: the manifest has all its constants itself */
   tw_error *error;
 } tw_reader;
 

@@ -314,7 +314,8 @@ static tw_status load(tw_function *function, const tw_json *facts, const char *t
   const char **kernels = NULL;
   size_t num_kernels = 0;
   tw_zip_member code;
-  tw_status status = tw_program_read(&function->arena, signature, &kernels, &num_kernels, &function->program, error);
+  tw_status status =
+      tw_program_read(&function->arena, signature, &kernels, &num_kernels, NULL, &function->program, error);
   if (!status)
     status = find_code(function->package, facts, "so", target, &code, error);
   if (!status)

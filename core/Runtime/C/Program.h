@@ -139,9 +139,15 @@ tw_status tw_too_large(const tw_program *program, tw_error *error);
 /* Calls `visit` for each launch of the program, nested ones too. */
 void tw_program_visit(const tw_step *steps, void (*visit)(void *context, const tw_step *launch), void *context);
 
+/* Bytes of constants beside the manifests; programs refer to them. */
+typedef struct tw_data {
+  const char *bytes;
+  uint64_t count;
+} tw_data;
+
 /* Reads one manifest into `arena`. Kernels that `kernels` (of `num_kernels`, grown by the call, in `arena`) has already
-   keep their number. */
+   keep their number. `data`: that of the artifact; null for a manifest alone. */
 tw_status tw_program_read(tw_arena *arena, const tw_json *manifest, const char ***kernels, size_t *num_kernels,
-                          tw_program *program, tw_error *error);
+                          const tw_data *data, tw_program *program, tw_error *error);
 
 #endif /* TILEWRIGHT_CORE_RUNTIME_C_PROGRAM_H */

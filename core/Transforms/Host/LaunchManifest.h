@@ -9,6 +9,7 @@
 /// The public function of a program whose work is launches, as data for a
 /// loader that has no compiler.
 ///
+/// An artifact has the data of constants beside its manifests (core/Runtime/C/Artifact.h).
 /// Buffers are numbered in one list, the arguments first. Variables are 64-bit
 /// integers of the host.
 ///

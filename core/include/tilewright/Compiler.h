@@ -95,6 +95,8 @@ mlir::FailureOr<std::string> selectFunction(mlir::ModuleOp module, llvm::StringR
 /// Runs the stages `first` to `last` and checks each one's contract. A crash inside a stage becomes a diagnostic.
 mlir::LogicalResult runStages(mlir::ModuleOp module, unsigned first, unsigned last, const CompileOptions &options);
 
+class ModuleParts;
+
 /// LLVM's part: from the LLVM dialect to an object file for one chip.
 class CodeGenerator {
 public:
@@ -106,6 +108,9 @@ public:
   llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::LLVMContext &context);
   /// An object file, position independent.
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> object(llvm::Module &module);
+  /// Object files that are linked together: the code of `translate` and `object`, optimised and generated in parts side
+  /// by side on the processors of the machine. The first one has all that the program shows and its constants.
+  llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>> objects(mlir::ModuleOp module);
   /// The text of the chip's assembly language. A copy of the module that was written last has the same text: a target
   /// that makes several kinds of code of it has it generated once.
   llvm::Expected<std::string> assembly(llvm::Module &module);
@@ -116,6 +121,8 @@ public:
 private:
   CodeGenerator();
   std::unique_ptr<llvm::TargetMachine> newMachine() const; // for another thread
+  llvm::Expected<std::unique_ptr<llvm::Module>> plainTranslation(mlir::ModuleOp module, llvm::LLVMContext &context);
+  llvm::Error optimiseParts(mlir::ModuleOp module, ModuleParts &parts) const;
 
   std::unique_ptr<llvm::TargetMachine> targetMachine;
   int64_t vectorBytes = 0;

@@ -67,6 +67,7 @@ typedef struct tw_artifact tw_artifact;
 /* One program of an artifact; it lives as long as the artifact. */
 typedef struct tw_program tw_program;
 
+/* Large constants stay in the file, which is mapped: it may not change while the artifact is open. */
 TW_API tw_status tw_artifact_open(const char *path, tw_artifact **artifact, tw_error *error);
 /* The same from memory, which is copied. */
 TW_API tw_status tw_artifact_parse(const void *bytes, size_t count, tw_artifact **artifact, tw_error *error);
