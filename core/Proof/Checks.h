@@ -23,6 +23,9 @@ void checkBounds(Program &program, Proof &proof);
 /// Written.cpp: coverage of results, and parallel iterations that write one element.
 void checkWritten(Program &program, Proof &proof);
 
+/// Order.cpp: asynchronous operations are awaited, in both directions.
+void checkOrder(Program &program, Proof &proof);
+
 /// As messages name an access: "writes argument 2".
 std::string describe(const Program &program, const Access &access);
 /// A finding of `answer`, which is not Never.

@@ -48,12 +48,8 @@ struct Step {
   Variable first = 0;      // of the variables of this loop
   unsigned group = 0;      // iterations of one parallel operation have one group
   llvm::StringRef level{}; // of a parallel operation
-};
-
-/// Completion of something asynchronous: the wait that names its token, so many iterations of the loop later.
-struct Completion {
-  mlir::Operation *wait = nullptr;
-  unsigned distance = 0;
+  mlir::Operation *op = nullptr;
+  Linear lower; // the first iteration
 };
 
 struct Access {
@@ -76,6 +72,13 @@ struct Wait {
   std::vector<Step> time;
 };
 
+/// A condition that chooses one of two tokens: of a branch that yields them, or of a selection.
+struct Choice {
+  mlir::Operation *op = nullptr;
+  std::vector<Step> time; // the loops around it
+  Truth condition;
+};
+
 /// Something that the checker does not understand, so that nothing about it is proved.
 struct Gap {
   mlir::Location location;
@@ -95,6 +98,9 @@ public:
   std::vector<Array> arrays;
   std::vector<Access> accesses;
   std::vector<Wait> waits;
+  /// Each loop, as the last step of a time.
+  std::vector<std::vector<Step>> loops;
+  std::vector<Choice> choices;
   std::vector<Gap> gaps;
   /// What holds for all runs: sizes that the entry compares.
   Conditions facts;

@@ -22,7 +22,7 @@ using namespace tilewright;
 using namespace tilewright::proof;
 
 llvm::StringRef tilewright::proof::nameOf(Property property) {
-  static constexpr const char *names[] = {"bounds", "written"};
+  static constexpr const char *names[] = {"bounds", "written", "awaited", "free"};
   return names[static_cast<int>(property)];
 }
 
@@ -48,7 +48,7 @@ void tilewright::proof::report(Proof &proof, Property property, const Access &ac
   bool isDisproved = answer.kind == Answer::Some && answer.isReal && isExact;
   std::string reason = answer.reason;
   if (reason.empty() && !isExact)
-    reason = "it depends on a condition that is not affine";
+    reason = "it depends on a condition or a token that is not followed";
   std::string text = message;
   if (isDisproved && !answer.values.empty())
     text += ", where " + answer.values;
@@ -69,6 +69,7 @@ Proof tilewright::proof::prove(mlir::ModuleOp module) {
       proof.findings.push_back({property, Verdict::Unproved, gap.location, gap.reason});
   checkBounds(program, proof);
   checkWritten(program, proof);
+  checkOrder(program, proof);
   proof.quick = program.space.quick;
   proof.solved = program.space.slow;
   proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -94,7 +95,8 @@ llvm::json::Object tilewright::proof::toJson(const Proof &proof) {
 }
 
 void tilewright::proof::print(const Proof &proof, llvm::raw_ostream &os) {
-  static constexpr const char *subjects[] = {"accesses in their arrays", "results written"};
+  static constexpr const char *subjects[] = {"accesses in their arrays", "results written", "pairs of operations",
+                                             "pairs of operations"};
   os << "proof of " << proof.program << "\n";
   for (auto [i, property] : llvm::enumerate(properties))
     os << llvm::formatv("  {0,-8} {1,-11} {2} {3}\n", nameOf(property), nameOf(proof.verdictOf(property)),

@@ -11,6 +11,8 @@
 ///
 ///   bounds   every access lies in its array
 ///   written  every element of a result is written, by one parallel iteration
+///   awaited  what a copy or product writes is touched by nothing before it was awaited
+///   free     what a copy or product reads is written by nothing before it was awaited
 ///
 /// What cannot be proved is a finding with its reason; nothing is passed over.
 ///
@@ -26,8 +28,8 @@
 
 namespace tilewright::proof {
 
-enum class Property { Bounds, Written };
-inline constexpr Property properties[] = {Property::Bounds, Property::Written};
+enum class Property { Bounds, Written, Awaited, Free };
+inline constexpr Property properties[] = {Property::Bounds, Property::Written, Property::Awaited, Property::Free};
 llvm::StringRef nameOf(Property property);
 
 enum class Verdict { Proved, Unproved, Disproved };
@@ -43,7 +45,7 @@ struct Finding {
 
 struct Proof {
   std::string program;
-  /// How many accesses, or arrays, each property was asked of.
+  /// How many accesses, arrays or pairs of operations each property was asked of.
   size_t asked[std::size(properties)] = {};
   std::vector<Finding> findings;
   double seconds = 0;

@@ -13,6 +13,7 @@
 #include "core/Proof/Reader.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -143,6 +144,8 @@ void Reader::readIf(Operation *op, const Truth &condition, Region &yes, Region &
     for (Value each : region.front().getTerminator()->getOperands())
       values.push_back(each.getType().isIntOrIndex() && !each.getType().isInteger(1) ? numberOf(each) : Linear());
   };
+  if (llvm::any_of(op->getResultTypes(), [](Type type) { return isa<tile::TokenType>(type); }))
+    program.choices.push_back({op, time, condition});
   within(condition, [&] { read(yes); });
   within(!condition, [&] { read(no); });
   for (auto [i, result] : llvm::enumerate(op->getResults()))
@@ -158,7 +161,7 @@ void Reader::readLoop(Operation *op, ArrayRef<Range> ranges, llvm::StringRef lev
   ++clock;
   for (auto [i, range] : llvm::enumerate(ranges)) {
     std::string name = level.empty() ? "i" + std::to_string(depth + i) : level.str() + " " + std::to_string(i);
-    Linear lower = range.step == 1 && range.lower.size() > 1 ? Linear() : space.extreme(range.lower, false);
+    Linear lower = space.extreme(range.lower, false);
     Variable counter = space.add(name, Space::Kind::Iteration);
     Linear index = Linear::of(counter);
     if (range.step != 1) {
@@ -174,8 +177,10 @@ void Reader::readLoop(Operation *op, ArrayRef<Range> ranges, llvm::StringRef lev
           conditions.all.push_back(each - from + -1);
     }
     numbers[range.index] = index;
-    time.push_back({clock, Linear::of(counter), !level.empty(), first, group, level});
+    time.push_back(
+        {clock, Linear::of(counter), !level.empty(), first, group, level, op, range.step == 1 ? lower : Linear()});
   }
+  program.loops.push_back(time);
   for (Value each : body.getArguments())
     if (each.getType().isIntOrIndex() && !numbers.contains(each))
       numbers[each] = fresh("carried", "a value that a loop carries");
@@ -191,7 +196,7 @@ void Reader::readUnknownRegions(Operation *op) {
   Variable counter = space.add("run", Space::Kind::Opaque, "how often this runs follows from data");
   bool wasExact = isExact;
   isExact = false;
-  time.push_back({++clock, Linear::of(counter), false, counter, ++groups, {}});
+  time.push_back({++clock, Linear::of(counter), false, counter, ++groups, {}, op, {}});
   for (Region &region : op->getRegions())
     for (Block &block : region) {
       for (Value each : block.getArguments()) {
@@ -272,7 +277,7 @@ void Reader::readOperation(Operation *op) {
     return;
   if (auto wait = dyn_cast<tile::WaitOp>(op)) {
     std::vector<Step> now = time;
-    now.push_back({clock, std::nullopt, false, 0, 0, {}});
+    now.push_back({clock, std::nullopt, false, 0, 0, {}, op, {}});
     program.waits.push_back({op, std::move(now)});
     return;
   }
@@ -281,6 +286,8 @@ void Reader::readOperation(Operation *op) {
       conditions.addEqual(numberOf(same.getProduced()), numberOf(same.getGiven()));
     return;
   }
+  if (auto select = dyn_cast<arith::SelectOp>(op); select && isa<tile::TokenType>(select.getType()))
+    program.choices.push_back({op, time, truthOf(select.getCondition())});
   // Regions of values (tile.map, tile.reduce) touch nothing.
   if (op->getNumRegions() && !isa<tile::MapOp, tile::ReduceOp>(op))
     readUnknownRegions(op);

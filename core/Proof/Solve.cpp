@@ -30,7 +30,7 @@ using namespace tilewright::proof;
 /// Steps that isl may take for one question: some milliseconds.
 static constexpr unsigned long operationsOfQuestion = 100000;
 /// Choices, multiplied over the clauses, that one question may have.
-static constexpr size_t mostChoices = 256;
+static constexpr size_t mostChoices = 4096;
 
 Space::Space() : ctx(isl_ctx_alloc()) { isl_options_set_on_error(ctx, ISL_ON_ERROR_CONTINUE); }
 Space::~Space() { isl_ctx_free(ctx); }

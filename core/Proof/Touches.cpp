@@ -37,7 +37,7 @@ void Reader::touch(Operation *op, Touch touch) {
   llvm::erase_if(access.conditions.all, [](const Linear &each) { return each.isConstant() && each.constant() >= 0; });
   access.isExact = isExact && touch.isExact;
   access.time = time;
-  access.time.push_back({clock, std::nullopt, false, 0, 0, {}});
+  access.time.push_back({clock, std::nullopt, false, 0, 0, {}, op, {}});
   access.token = touch.token;
   program.accesses.push_back(std::move(access));
 }

@@ -120,7 +120,7 @@ static Answer::Kind isCovered(Program &program, const Array &array, llvm::ArrayR
     written = isl_set_empty(isl_set_get_space(elements));
   Answer::Kind result = Answer::Unknown;
   if (!elements || !written) {
-    why = unknown;
+    why = unknown.empty() ? "too large: more cases than are looked at" : unknown;
   } else if (isl_bool isSubset = isl_set_is_subset(elements, written); isSubset == isl_bool_true) {
     result = Answer::Never;
   } else if (isSubset == isl_bool_error) {

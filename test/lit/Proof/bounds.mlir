@@ -100,7 +100,9 @@ module {
 module {
   func.func private @elsewhere(memref<8xf32>)
   func.func @calls(%a: memref<8xf32>) {
-    // expected-warning @+2 {{bounds: not proved: calls 'elsewhere', whose accesses are not known}}
+    // expected-warning @+4 {{bounds: not proved: calls 'elsewhere', whose accesses are not known}}
+    // expected-warning @+3 {{awaited: not proved: calls 'elsewhere', whose accesses are not known}}
+    // expected-warning @+2 {{free: not proved: calls 'elsewhere', whose accesses are not known}}
     // expected-warning @+1 {{written: not proved: calls 'elsewhere', whose accesses are not known}}
     call @elsewhere(%a) : (memref<8xf32>) -> ()
     return
