@@ -179,20 +179,30 @@ std::string describe(const Verdict &verdict, const std::vector<int64_t> &shape) 
 // Programs
 //===----------------------------------------------------------------------===//
 
+/// The path of a file of a case in `directory`, which is created.
+static llvm::Expected<std::string> fileOf(llvm::StringRef directory, const Case &one, llvm::StringRef suffix) {
+  if (std::error_code error = llvm::sys::fs::create_directories(directory))
+    return llvm::createStringError(error, "cannot create '%s': %s", directory.str().c_str(), error.message().c_str());
+  std::string stem = one.name();
+  std::replace(stem.begin(), stem.end(), '/', '_');
+  llvm::SmallString<128> path(directory);
+  llvm::sys::path::append(path, stem + suffix);
+  return path.str().str();
+}
+
+llvm::Error tilewright::conformance::keepProgram(llvm::StringRef directory, const Case &one) {
+  if (directory.empty() || !one.program)
+    return llvm::Error::success();
+  auto path = fileOf(directory, one, ".mlir");
+  return path ? writeFile(*path, one.program->text) : path.takeError();
+}
+
 /// Writes the program and one set of its arrays.
 static llvm::Error keepFiles(const std::string &directory, const Case &one, Values values, const Arrays &inputs,
                              const Array &output, const Expected &expected) {
-  if (std::error_code error = llvm::sys::fs::create_directories(directory))
-    return llvm::createStringError(error, "cannot create '%s': %s", directory.c_str(), error.message().c_str());
-  std::string stem = one.name();
-  std::replace(stem.begin(), stem.end(), '/', '_');
-  auto path = [&](const std::string &suffix) {
-    llvm::SmallString<128> path(directory);
-    llvm::sys::path::append(path, stem + suffix);
-    return path.str().str();
-  };
-  if (llvm::Error error = writeFile(path(".mlir"), one.program->text))
+  if (llvm::Error error = keepProgram(directory, one))
     return error;
+  auto path = [&](const std::string &suffix) { return llvm::cantFail(fileOf(directory, one, suffix)); };
   std::string kind = std::string(".") + nameOf(values);
   auto extension = [](const Array &array) { return array.type() == ElementType::BF16 ? ".bf16.npy" : ".npy"; };
   for (size_t i = 0; i < inputs.size(); ++i)

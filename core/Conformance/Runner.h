@@ -66,6 +66,9 @@ private:
   bool timed = false;
 };
 
+/// Writes the program of a case into `directory`, as NAME.mlir with `_` for `/`; nothing where either is missing.
+llvm::Error keepProgram(llvm::StringRef directory, const Case &one);
+
 } // namespace tilewright::conformance
 
 #endif // TILEWRIGHT_CORE_CONFORMANCE_RUNNER_H

@@ -16,6 +16,7 @@
 #include "core/Pages/ExplainPage.h"
 #include "core/Pipelines/Compilation.h"
 #include "core/Tools/Command.h"
+#include "core/Tools/Prove.h"
 #include "tilewright/Explain.h"
 #include "tilewright/Target.h"
 
@@ -37,6 +38,7 @@ struct Arguments {
   cl::opt<std::string> headerFile{"header", cl::desc("C header to write"), cl::value_desc("H.h"), cl::cat(category)};
   cl::opt<std::string> explain{"explain", cl::desc("Print the decisions of the cost models: text, json or html"),
                                cl::ValueOptional, cl::init(""), cl::cat(category)};
+  ProveOption prove{category};
   cl::opt<std::string> dumpStages{"dump-stages", cl::desc("Directory for the IR after each stage"),
                                   cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<std::string> time{
@@ -54,8 +56,12 @@ static int run(const Arguments &arguments) {
   if (form != "" && form != "text" && form != "json" && form != "html")
     return fail("unknown form '" + form + "' of --explain; expected text, json or html");
   const std::string outputFile = arguments.outputFile, headerFile = arguments.headerFile;
-  if (outputFile.empty() && !wantsExplanation && arguments.dumpStages.empty() && headerFile.empty())
-    return fail("nothing to write; name an output with -o OUT.{o,so,ll}, or use --header, --explain or --dump-stages");
+  Prover prover(arguments.prove);
+  if (llvm::Error error = prover.check())
+    return fail(std::move(error));
+  if (outputFile.empty() && !wantsExplanation && !prover && arguments.dumpStages.empty() && headerFile.empty())
+    return fail("nothing to write; name an output with -o OUT.{o,so,ll}, or use --header, --explain, --prove or "
+                "--dump-stages");
   llvm::StringRef extension = llvm::sys::path::extension(outputFile);
   extension.consume_front(".");
   // Names of the process's options: linking resets those.
@@ -79,6 +85,7 @@ static int run(const Arguments &arguments) {
   if (wantsExplanation)
     log.emplace(&source.context());
   options.afterStage = [&](unsigned stage, mlir::ModuleOp now) {
+    prover.afterStage(stage, now, log ? &*log : nullptr);
     if (form == "html" && (stage == 2 || stage == 3)) {
       llvm::raw_string_ostream os(stage == 2 ? explanation.before : explanation.after);
       now.print(os);
@@ -99,6 +106,8 @@ static int run(const Arguments &arguments) {
   auto compiled = compileProgram(module, program.functionName, options, output);
   if (!compiled)
     return fail(compiled.takeError());
+  if (llvm::Error error = prover.verdict())
+    return fail(std::move(error));
   // The code first: where it cannot be had, no header of it is left.
   if (!outputFile.empty())
     if (llvm::Error error = writeFile(outputFile, compiled->artifact))

@@ -106,8 +106,11 @@ int main(int argc, char **argv) {
   if (chosen.empty())
     return fail("no case has a name that --filter means; see --list");
   if (arguments.list) {
-    for (const Case *one : chosen)
+    for (const Case *one : chosen) {
       llvm::outs() << one->name() << "\n";
+      if (llvm::Error error = keepProgram(arguments.keep, *one))
+        return fail(std::move(error));
+    }
     return finish(0);
   }
 

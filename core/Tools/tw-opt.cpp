@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "core/Proof/Proof.h"
 #include "core/Tools/Command.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -46,6 +47,7 @@ int main(int argc, char **argv) {
   registerAllDialects(registry);
   mlir::registerAllPasses();
   registerAllPasses();
+  proof::registerProvePass();
   registerLinkedTargets();
   if (llvm::Error error = TargetRegistry::get().loadSearchPath())
     llvm::errs() << "tw-opt: warning: " << llvm::toString(std::move(error)) << "\n";
