@@ -60,7 +60,7 @@ bool Stencil::isAlongLanes(const Access &load) const {
 }
 
 std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
-  auto nest = analyzeNest(root);
+  auto nest = analyzeNest(root, GuardedReads::Allowed);
   if (failed(nest) || nest->stores.size() != 1 || nest->stores.front().map.getNumResults() == 0)
     return std::nullopt;
   auto space = wholeBuffer(*nest);
@@ -85,7 +85,7 @@ std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
   for (const Access &load : stencil.nest.loads) {
     if (load.memref != stencil.target())
       continue;
-    if (load.map != stencil.store().map)
+    if (load.map != stencil.store().map || load.op->getBlock() != stencil.nest.body)
       return std::nullopt;
     ++sums;
   }
@@ -93,7 +93,7 @@ std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
     return std::nullopt;
   for (AffineForOp loop : stencil.nest.loops)
     for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
+      if (!isa<AffineLoadOp, AffineStoreOp, AffineIfOp>(user))
         return std::nullopt;
   if (!stencil.taps.empty() && !findBeginning(stencil))
     return std::nullopt;

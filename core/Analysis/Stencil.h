@@ -14,7 +14,8 @@
 ///   for y: for x: t[y, x] = 0
 ///   for y: for x: for k < 5: t[y, x] += w[k] * image[y, x + k]
 ///
-/// A nest without taps (t[y, x] = f(a[y, x], a[y + 1, x])) is one as well.
+/// A nest without taps (t[y, x] = f(a[y, x], a[y + 1, x])) is one as well. Reads may
+/// be guarded (Guards.h).
 ///
 //===----------------------------------------------------------------------===//
 
