@@ -129,13 +129,16 @@ std::optional<BoundedRead> tilewright::boundedRead(AffineIfOp test) {
     auto isSame = [&](AffineExpr other) {
       return simplifyAffineExpr(own - other, values.size(), 0) == getAffineConstantExpr(0, test.getContext());
     };
-    const auto *index = llvm::find_if(indices, [&](AffineExpr each) {
-      const int64_t size = type.getDimSize(&each - indices.data());
-      return isSame(each) || (!ShapedType::isDynamic(size) && isSame(size - 1 - each));
-    });
-    if (index == indices.end())
+    bool isFound = false;
+    for (auto [d, index] : llvm::enumerate(indices)) {
+      const int64_t size = type.getDimSize(d);
+      if (isFound || !(isSame(index) || (!ShapedType::isDynamic(size) && isSame(size - 1 - index))))
+        continue;
+      compared.set(d);
+      isFound = true;
+    }
+    if (!isFound)
       return std::nullopt;
-    compared.set(index - indices.begin());
   }
   llvm::append_range(result.dimensions, compared.set_bits());
   return result;

@@ -80,7 +80,7 @@ std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
     if (stencil.points > mostPoints)
       return std::nullopt;
   }
-  // Its own buffer is read as the running sum alone; indices occur in accesses alone.
+  // Its own buffer is read as the running sum alone.
   unsigned sums = 0;
   for (const Access &load : stencil.nest.loads) {
     if (load.memref != stencil.target())
@@ -93,8 +93,7 @@ std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
     return std::nullopt;
   for (AffineForOp loop : stencil.nest.loops)
     for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp, AffineIfOp>(user))
-        return std::nullopt;
+      stencil.usesIndices |= !isa<AffineLoadOp, AffineStoreOp, AffineIfOp>(user);
   if (!stencil.taps.empty() && !findBeginning(stencil))
     return std::nullopt;
   return stencil;

@@ -33,6 +33,7 @@ struct Stencil {
   llvm::SmallVector<unsigned> space; // for each dimension of the buffer, the loop that indexes it
   llvm::SmallVector<unsigned> taps;  // the other loops, outermost first
   int64_t points = 1;                // iterations of the taps
+  bool usesIndices = false;          // the body computes with numbers of iterations
 
   const Access &store() const { return nest.stores.front(); }
   mlir::Value target() const { return store().memref; }

@@ -2,6 +2,7 @@
 
 import pytest
 
+from conftest import SOURCE
 from lanes import emulate, kernels
 
 CHIPS = ["nvidia:H200", "amd:MI300X"]
@@ -148,3 +149,16 @@ def test_blurs_with_a_border_are_one_launch(border, chip, tool, tmp_path):
     path = tmp_path / "program.mlir"
     path.write_text(stencil(border))
     assert len(kernels(emulate(tool, path, chip))) == 1
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_padded_depthwise_before_pointwise_is_one_launch(chip, tool, tmp_path):
+    """The example with zeros around its image: fragments are loaded behind guards."""
+    _, pad = padded("%inside", "%none", "f16", [64, 28, 28], [0, 1, 1], [0, 1, 1])
+    text = (SOURCE / "examples/depthwise-pointwise.mlir").read_text()
+    text = text.replace("%image: tensor<64x30x30xf16>", "%inside: tensor<64x28x28xf16>")
+    text = text.replace("  %zero =", f"  %none = arith.constant 0.0 : f16\n  %image = {pad}\n  %zero =", 1)
+    path = tmp_path / "program.mlir"
+    path.write_text(text)
+    (kernel,) = kernels(emulate(tool, path, chip))
+    assert kernel["units"]

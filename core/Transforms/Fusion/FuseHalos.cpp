@@ -89,7 +89,8 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
   bool fuseOne(Block &block, const PassModel &model, int64_t threads) {
     SmallVector<Stencil, 0> stencils;
     for (auto loop : block.getOps<AffineForOp>())
-      if (std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints))
+      if (std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints);
+          stencil && !(stencil->usesIndices && model.onCaches()))
         stencils.push_back(std::move(*stencil));
     for (const Stencil &second : stencils)
       for (const Stencil &first : stencils) {

@@ -320,6 +320,15 @@ void StencilPair::clone(OpBuilder &b, const Stencil &stencil, Block &block, Arra
     } else if (auto test = dyn_cast<AffineIfOp>(op)) {
       cloneTest(b, stencil, test, loops, mapping, sum, readFirst);
     } else {
+      for (auto [value, loop] : llvm::zip(loops, stencil.nest.loops)) {
+        Value variable = AffineForOp(loop).getInductionVar();
+        if (llvm::is_contained(op.getOperands(), variable)) { // a number that the body computes with
+          AffineMap map = AffineMap::get(ivs.size(), 0, value);
+          SmallVector<Value> operands(ivs);
+          canonicalizeMapAndOperands(&map, &operands);
+          mapping.map(variable, AffineApplyOp::create(b, op.getLoc(), map, operands).getResult());
+        }
+      }
       b.clone(op, mapping);
     }
   }
