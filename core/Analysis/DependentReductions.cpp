@@ -14,6 +14,7 @@
 
 #include "core/Analysis/DependentReductions.h"
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/Guards.h"
 #include "core/Analysis/LoopTrips.h"
 #include "core/Analysis/SeparablePairs.h"
 #include "dialects/Tile/TileDialect.h"
@@ -301,7 +302,7 @@ LogicalResult ChainReader::readLoops(ArrayRef<Operation *> ops) {
     raw.root = op;
     SmallVector<Operation *> touching;
     if (auto loop = dyn_cast<AffineForOp>(op)) {
-      FailureOr<Nest> nest = analyzeNest(loop);
+      FailureOr<Nest> nest = analyzeNest(loop, GuardedReads::Allowed);
       if (failed(nest))
         return refuse("a nest is not perfect and rectangular, or has other effects than affine accesses");
       if (nest->stores.size() != 1)
@@ -509,6 +510,13 @@ const Term *ChainReader::termOf(Value value, const RawStatement &raw) {
     term.kind = Term::Kind::Outer;
     term.value = value;
     return values[value] = chain.intern(std::move(term));
+  }
+  if (auto test = dyn_cast<AffineIfOp>(op)) { // an array with zeros around it, of none that the chain writes
+    std::optional<BoundedRead> read = boundedRead(test);
+    if (!read || writers.contains(read->load.getMemRef()))
+      return nullptr;
+    term.attribute = DenseI64ArrayAttr::get(op->getContext(), read->dimensions);
+    op = read->load;
   }
   if (isa<AffineLoadOp>(op)) {
     const RawAccess &access = accesses[op];

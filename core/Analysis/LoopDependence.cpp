@@ -12,6 +12,7 @@
 
 #include "core/Analysis/LoopDependence.h"
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/Guards.h"
 #include "mlir/Dialect/Affine/Analysis/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -104,6 +105,8 @@ std::optional<SmallVector<LinearAccess, 0>> accessesBelow(Operation *root, Small
                    loop.getUpperBoundMap().getNumResults() == 1;
       return plain ? WalkResult::advance() : WalkResult::interrupt();
     }
+    if (auto test = dyn_cast<AffineIfOp>(op); test && isGuardedRead(test)) // what may be read
+      return WalkResult::advance();
     if (op->getNumRegions() != 0)
       return WalkResult::interrupt();
     return isMemoryEffectFree(op) || isa<memref::AllocOp, memref::AllocaOp>(op) ? WalkResult::advance()
@@ -181,7 +184,10 @@ bool meetInDifferentIterations(const LinearAccess &a, AffineForOp p, const Linea
 }
 
 bool canMerge(AffineForOp p, AffineForOp q) {
-  if (!equalTripCounts(p, q))
+  auto hasTests = [](AffineForOp loop) {
+    return loop->walk([](AffineIfOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  };
+  if (!equalTripCounts(p, q) || hasTests(p) || hasTests(q)) // values are forwarded within one block
     return false;
   auto first = accessesBelow(p), second = accessesBelow(q);
   if (!first || !second)

@@ -46,9 +46,10 @@ struct LinearAccess {
 /// The access of an affine.load or affine.store.
 LinearAccess linearAccess(mlir::Operation *op);
 
-/// All accesses below `root`; nullopt if something below it touches memory in another way, or is a loop that is not
-/// an affine.for from 0 in steps of 1. Where `gathered` is given, elements may be read at indices that are computed
-/// (memref.load): those reads are left out, and the arrays, behind their views, are added to it.
+/// All accesses below `root`, guarded reads (Guards.h) among them; nullopt if something below it touches memory in
+/// another way, or is a loop that is not an affine.for from 0 in steps of 1. Where `gathered` is given, elements may be
+/// read at indices that are computed (memref.load): those reads are left out, and the arrays, behind their views, are
+/// added to it.
 std::optional<llvm::SmallVector<LinearAccess, 0>> accessesBelow(mlir::Operation *root,
                                                                 llvm::SmallVectorImpl<mlir::Value> *gathered = nullptr);
 

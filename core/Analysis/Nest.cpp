@@ -12,6 +12,7 @@
 
 #include "core/Analysis/Nest.h"
 #include "core/Analysis/AffineAccess.h"
+#include "core/Analysis/Guards.h"
 #include "mlir/Dialect/Affine/Analysis/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -142,6 +143,28 @@ std::optional<int64_t> Access::stride(unsigned dim) const {
   return total;
 }
 
+AffineExpr overLoops(AffineExpr expr, unsigned numDims, ValueRange operands, ArrayRef<AffineForOp> loops,
+                     SmallVectorImpl<Value> &symbols) {
+  MLIRContext *context = expr.getContext();
+  SmallVector<AffineExpr> dims, others;
+  for (auto [i, value] : llvm::enumerate(operands)) {
+    AffineExpr own;
+    for (auto [d, loop] : llvm::enumerate(loops))
+      if (value == AffineForOp(loop).getInductionVar())
+        own = getAffineDimExpr(d, context);
+    if (!own) {
+      if (AffineForOp(loops.front())->isAncestor(value.getParentRegion()->getParentOp()))
+        return nullptr;
+      auto found = llvm::find(symbols, value);
+      own = getAffineSymbolExpr(found - symbols.begin(), context);
+      if (found == symbols.end())
+        symbols.push_back(value);
+    }
+    (i < numDims ? dims : others).push_back(own);
+  }
+  return expr.replaceDimsAndSymbols(dims, others);
+}
+
 /// The access of `op` over `ivs` as dimensions; failure if it depends on a value inside the nest that is no
 /// induction variable of it.
 static FailureOr<Access> readAccess(Operation *op, ArrayRef<AffineForOp> loops) {
@@ -151,33 +174,41 @@ static FailureOr<Access> readAccess(Operation *op, ArrayRef<AffineForOp> loops) 
   access.memref = memref;
   access.isStore = isStore;
   canonicalizeMapAndOperands(&map, &operands);
-
-  MLIRContext *context = op->getContext();
-  SmallVector<AffineExpr> dimReplacements, symbolReplacements;
-  auto replacement = [&](Value value) -> AffineExpr {
-    for (auto [i, loop] : llvm::enumerate(loops))
-      if (value == AffineForOp(loop).getInductionVar())
-        return getAffineDimExpr(i, context);
-    if (loops.front()->isAncestor(value.getParentRegion()->getParentOp()))
-      return nullptr;
-    auto found = llvm::find(access.symbols, value);
-    unsigned position = found - access.symbols.begin();
-    if (found == access.symbols.end())
-      access.symbols.push_back(value);
-    return getAffineSymbolExpr(position, context);
-  };
-  for (unsigned i = 0; i < map.getNumInputs(); ++i) {
-    AffineExpr expr = replacement(operands[i]);
-    if (!expr)
+  SmallVector<AffineExpr> indices;
+  for (AffineExpr index : map.getResults()) {
+    indices.push_back(overLoops(index, map.getNumDims(), operands, loops, access.symbols));
+    if (!indices.back())
       return failure();
-    (i < map.getNumDims() ? dimReplacements : symbolReplacements).push_back(expr);
   }
-  access.map = simplifyAffineMap(
-      map.replaceDimsAndSymbols(dimReplacements, symbolReplacements, loops.size(), access.symbols.size()));
+  access.map = simplifyAffineMap(AffineMap::get(loops.size(), access.symbols.size(), indices, op->getContext()));
   return access;
 }
 
-FailureOr<Nest> analyzeNest(AffineForOp root) {
+/// Appends the reads below `test` to `loads`; failure if it is no guarded read, or a test or an index follows another
+/// value inside the nest than the loops.
+static LogicalResult readGuarded(AffineIfOp test, ArrayRef<AffineForOp> loops, SmallVectorImpl<Access> &loads) {
+  if (!isGuardedRead(test))
+    return failure();
+  return success(!test->walk([&](Operation *op) {
+                        if (auto inner = dyn_cast<AffineIfOp>(op)) {
+                          SmallVector<Value> symbols, operands;
+                          IntegerSet set = composedGuard(inner, operands);
+                          AffineExpr any = getAffineConstantExpr(0, op->getContext());
+                          return overLoops(any, set.getNumDims(), operands, loops, symbols) ? WalkResult::advance()
+                                                                                            : WalkResult::interrupt();
+                        }
+                        if (!isa<AffineLoadOp>(op))
+                          return WalkResult::advance();
+                        FailureOr<Access> access = readAccess(op, loops);
+                        if (failed(access))
+                          return WalkResult::interrupt();
+                        loads.push_back(*access);
+                        return WalkResult::advance();
+                      })
+                      .wasInterrupted());
+}
+
+FailureOr<Nest> analyzeNest(AffineForOp root, GuardedReads guarded) {
   Nest nest;
   for (AffineForOp loop = root;;) {
     if (loop.getNumIterOperands() != 0 || !loop.hasConstantLowerBound() || loop.getConstantLowerBound() != 0 ||
@@ -208,6 +239,11 @@ FailureOr<Nest> analyzeNest(AffineForOp root) {
       if (failed(access))
         return failure();
       (access->isStore ? nest.stores : nest.loads).push_back(*access);
+      continue;
+    }
+    if (auto test = dyn_cast<AffineIfOp>(op); test && guarded == GuardedReads::Allowed) {
+      if (failed(readGuarded(test, nest.loops, nest.loads)))
+        return failure();
       continue;
     }
     if (op.getNumRegions() != 0 || !isMemoryEffectFree(&op))

@@ -72,9 +72,18 @@ struct Nest {
   unsigned depth() const { return loops.size(); }
 };
 
+/// Whether a nest may have reads that only some iterations do (Guards.h); then they are among its loads.
+enum class GuardedReads { Refused, Allowed };
+
 /// Summarises the nest at `root`; failure if it is not perfect, not rectangular (bounds may be symbols), has
 /// iter_args, accesses that are not scalar affine, or other side effects in its body.
-mlir::FailureOr<Nest> analyzeNest(mlir::affine::AffineForOp root);
+mlir::FailureOr<Nest> analyzeNest(mlir::affine::AffineForOp root, GuardedReads guarded = GuardedReads::Refused);
+
+/// `expr`, over `numDims` dimensions and then symbols that are `operands`, over the loops of `nest` as dimensions; null
+/// where an operand is another value inside the nest. Operands outside of it are appended to `symbols`, each once.
+mlir::AffineExpr overLoops(mlir::AffineExpr expr, unsigned numDims, mlir::ValueRange operands,
+                           llvm::ArrayRef<mlir::affine::AffineForOp> loops,
+                           llvm::SmallVectorImpl<mlir::Value> &symbols);
 
 /// The dimensions of `map`, if each of its results is a symbol expression, or one dimension beside such a one, and no
 /// dimension occurs twice: then different values of these dimensions are different elements. Else nullopt.

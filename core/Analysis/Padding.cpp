@@ -11,9 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/Padding.h"
+#include "core/Analysis/AffineAccess.h"
 #include "core/Analysis/Buffers.h"
+#include "core/Analysis/Guards.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 #include <map>
 
 using namespace mlir;
@@ -30,14 +33,14 @@ Access PaddedArray::onSource(const Access &read) const {
   return result;
 }
 
-/// Whether the only store of `nest` writes +0 to each element of its buffer.
-static bool fillsWithZero(const Nest &nest) {
+/// The constant that the only store of `nest` writes to each element of its buffer; null if it does anything else.
+static TypedAttr filledWith(const Nest &nest) {
   if (nest.stores.size() != 1 || !nest.loads.empty())
-    return false;
+    return {};
   const Access &store = nest.stores.front();
-  Value value = cast<AffineStoreOp>(store.op).getValueToStore();
-  if (!matchPattern(value, m_PosZeroFloat()) && !matchPattern(value, m_Zero()))
-    return false;
+  Attribute value;
+  if (!matchPattern(cast<AffineStoreOp>(store.op).getValueToStore(), m_Constant(&value)))
+    return {};
   ArrayRef<int64_t> sizes = cast<MemRefType>(store.memref.getType()).getShape();
   llvm::SmallBitVector used(nest.depth());
   for (auto [index, size] : llvm::zip(store.map.getResults(), sizes)) {
@@ -45,13 +48,21 @@ static bool fillsWithZero(const Nest &nest) {
     if (!dim && size == 1 && index == getAffineConstantExpr(0, index.getContext()))
       continue;
     if (!dim || used.test(dim.getPosition()))
-      return false;
+      return {};
     // What is not filled of a buffer of unknown size is not defined.
     if (!ShapedType::isDynamic(size) && nest.tripCounts[dim.getPosition()] != size)
-      return false;
+      return {};
     used.set(dim.getPosition());
   }
-  return true;
+  return dyn_cast<TypedAttr>(value);
+}
+
+/// Whether `value` is +0.
+static bool isZero(TypedAttr value) {
+  if (auto number = dyn_cast<FloatAttr>(value))
+    return number.getValue().isPosZero();
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getValue().isZero();
 }
 
 /// The value that ends `loop`; null if it is no value alone.
@@ -153,8 +164,26 @@ static bool staysAsItIs(Value array, Operation *after, Operation *last) {
   });
 }
 
+/// Whether all accesses of `nest` to the buffer are to what is inside of it, of constant sizes.
+static bool staysInside(AffineForOp nest, const PaddedArray &array) {
+  return !nest->walk([&](Operation *op) {
+                if (!llvm::is_contained(op->getOperands(), array.buffer))
+                  return WalkResult::advance();
+                if (!isa<AffineLoadOp, AffineStoreOp>(op))
+                  return WalkResult::interrupt();
+                AffineAccess access = affineAccess(op);
+                for (auto [index, low, size] : llvm::zip(access.map.getResults(), array.low, array.sizes)) {
+                  auto bounds = boundsOf(index, access.map.getNumDims(), access.operands);
+                  if (!bounds || ShapedType::isDynamic(size) || bounds->first < low || bounds->second >= low + size)
+                    return WalkResult::interrupt();
+                }
+                return WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
 std::optional<PaddedArray> tilewright::findPadding(Value buffer, Operation *reader, std::string *reason,
-                                                   bool mayCompute) {
+                                                   bool mayCompute, Around around) {
   auto refuse = [&](StringRef why) -> std::optional<PaddedArray> {
     if (reason)
       *reason = why;
@@ -166,30 +195,39 @@ std::optional<PaddedArray> tilewright::findPadding(Value buffer, Operation *read
     return refuse("it is no buffer");
   PaddedArray result;
   result.buffer = buffer;
-  SmallVector<Operation *, 2> writers;
+  llvm::SmallSetVector<Operation *, 4> found;
   for (Operation *user : buffer.getUsers()) {
     if (isa<AffineLoadOp, memref::DimOp, memref::DeallocOp>(user))
       continue;
     if (!isa<AffineStoreOp>(user))
       return refuse("it is used by more than loads and stores");
-    writers.push_back(reader->getBlock()->findAncestorOpInBlock(*user));
+    found.insert(reader->getBlock()->findAncestorOpInBlock(*user));
   }
-  if (writers.size() != 2 || writers[0] == writers[1] || !writers[0] || !writers[1])
+  SmallVector<Operation *> writers = found.takeVector();
+  if (writers.size() < 2 || (writers.size() > 2 && !mayCompute) || !llvm::all_of(writers, llvm::IsaPred<AffineForOp>))
     return refuse("it is not written by two nests");
-  if (writers[1]->isBeforeInBlock(writers[0]))
-    std::swap(writers[0], writers[1]);
+  llvm::sort(writers, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   result.fill = dyn_cast<AffineForOp>(writers[0]);
   result.copy = dyn_cast<AffineForOp>(writers[1]);
-  if (!result.fill || !result.copy || !writers[1]->isBeforeInBlock(reader))
+  if (!result.fill || !result.copy || !writers.back()->isBeforeInBlock(reader))
     return refuse("it is not written by two nests before it is read");
   FailureOr<Nest> fill = analyzeNest(result.fill), copy = analyzeNest(result.copy);
-  if (failed(fill) || failed(copy) || !fillsWithZero(*fill))
-    return refuse("it is not filled with zeros first");
+  if (succeeded(fill))
+    result.around = filledWith(*fill);
+  if (failed(copy) || !result.around || (around == Around::Zero && !isZero(result.around)))
+    return refuse(around == Around::Zero ? "it is not filled with zeros first"
+                                         : "it is not filled with a constant first");
   auto isInside = [&](const Access &access) { return access.memref == buffer; };
   auto store = llvm::find_if(copy->stores, isInside);
   if (!writesBox(*copy, *store, result))
     return refuse("its inside is not written element by element");
-  result.source = copiedArray(*copy, *store, result.low, result.sizes);
+  for (Operation *other : ArrayRef(writers).drop_front(2)) {
+    result.others.push_back(cast<AffineForOp>(other));
+    if (!staysInside(result.others.back(), result))
+      return refuse("what is around its inside is written twice");
+  }
+  if (result.others.empty())
+    result.source = copiedArray(*copy, *store, result.low, result.sizes);
   if (result.source == buffer || llvm::any_of(copy->loads, isInside))
     return refuse("its inside is computed from itself");
   if (!result.source && !mayCompute)

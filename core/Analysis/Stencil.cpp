@@ -60,7 +60,7 @@ bool Stencil::isAlongLanes(const Access &load) const {
 }
 
 std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
-  auto nest = analyzeNest(root);
+  auto nest = analyzeNest(root, GuardedReads::Allowed);
   if (failed(nest) || nest->stores.size() != 1 || nest->stores.front().map.getNumResults() == 0)
     return std::nullopt;
   auto space = wholeBuffer(*nest);
@@ -80,12 +80,12 @@ std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
     if (stencil.points > mostPoints)
       return std::nullopt;
   }
-  // Its own buffer is read as the running sum alone; indices occur in accesses alone.
+  // Its own buffer is read as the running sum alone.
   unsigned sums = 0;
   for (const Access &load : stencil.nest.loads) {
     if (load.memref != stencil.target())
       continue;
-    if (load.map != stencil.store().map)
+    if (load.map != stencil.store().map || load.op->getBlock() != stencil.nest.body)
       return std::nullopt;
     ++sums;
   }
@@ -93,8 +93,7 @@ std::optional<Stencil> recognizeStencil(AffineForOp root, int64_t mostPoints) {
     return std::nullopt;
   for (AffineForOp loop : stencil.nest.loops)
     for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return std::nullopt;
+      stencil.usesIndices |= !isa<AffineLoadOp, AffineStoreOp, AffineIfOp>(user);
   if (!stencil.taps.empty() && !findBeginning(stencil))
     return std::nullopt;
   return stencil;

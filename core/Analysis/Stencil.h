@@ -14,7 +14,8 @@
 ///   for y: for x: t[y, x] = 0
 ///   for y: for x: for k < 5: t[y, x] += w[k] * image[y, x + k]
 ///
-/// A nest without taps (t[y, x] = f(a[y, x], a[y + 1, x])) is one as well.
+/// A nest without taps (t[y, x] = f(a[y, x], a[y + 1, x])) is one as well. Reads may
+/// be guarded (Guards.h).
 ///
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +33,7 @@ struct Stencil {
   llvm::SmallVector<unsigned> space; // for each dimension of the buffer, the loop that indexes it
   llvm::SmallVector<unsigned> taps;  // the other loops, outermost first
   int64_t points = 1;                // iterations of the taps
+  bool usesIndices = false;          // the body computes with numbers of iterations
 
   const Access &store() const { return nest.stores.front(); }
   mlir::Value target() const { return store().memref; }

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/TileProgram.h"
+#include "core/Analysis/Guards.h"
 #include "core/Analysis/LoopTrips.h"
 #include "core/CostModel/Machine/AssumedSizes.h"
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
@@ -131,7 +132,7 @@ LogicalResult TileAnalysis::collect(Block &block) {
       return refuse("'" + op.getName().getStringRef() + "' stands in a tile beside its nests");
     TileStatement statement;
     const bool isOverSteps = loop->hasAttr(tile::atAttr); // also of one nest
-    if (FailureOr<Nest> nest = analyzeNest(loop); !isOverSteps && succeeded(nest)) {
+    if (FailureOr<Nest> nest = analyzeNest(loop, GuardedReads::Allowed); !isOverSteps && succeeded(nest)) {
       statement.nest = *nest;
       for (AffineForOp each : nest->loops) {
         std::optional<int64_t> trips = mostTrips(each);
@@ -275,8 +276,13 @@ LogicalResult TileAnalysis::classify(TileStatement &statement) {
     if (!statement.combine)
       return refuse("a nest of a tile goes over columns and is no reduction of them");
   }
+  for (auto test : nest.body->getOps<AffineIfOp>()) {
+    std::optional<BoundedRead> read = boundedRead(test);
+    if (!read || isLocal(read->load.getMemRef()))
+      return refuse("a nest of a tile reads behind a guard what is no array with zeros around it");
+  }
   for (Operation &op : nest.body->without_terminator())
-    if (!isa<AffineLoadOp, AffineStoreOp, AffineApplyOp>(op) &&
+    if (!isa<AffineLoadOp, AffineStoreOp, AffineApplyOp, AffineIfOp>(op) &&
         (op.getNumRegions() || !OpTrait::hasElementwiseMappableTraits(&op) || !isMemoryEffectFree(&op)))
       return refuse("'" + op.getName().getStringRef() + "' in a nest of a tile is not element by element");
   for (auto apply : nest.body->getOps<AffineApplyOp>())

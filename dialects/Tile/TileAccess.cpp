@@ -110,6 +110,13 @@ std::pair<std::optional<int64_t>, std::optional<int64_t>> LoadOp::constantValid(
 }
 
 LogicalResult LoadOp::verify() {
+  int64_t last = -1;
+  for (int64_t d : getBounded()) {
+    if (d <= last || d >= getMemRefType().getRank())
+      return emitOpError() << "`bounded` names dimensions of the memref, of which there are "
+                           << getMemRefType().getRank() << ", each at most once and in order; got " << getBoundedAttr();
+    last = d;
+  }
   return verifyAccess(*this, getMemRefType(), getType(), getMap(), getMapOperands().size(), getElements(),
                       getValidMap(), getValidOperands().size());
 }

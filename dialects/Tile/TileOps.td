@@ -168,13 +168,17 @@ def Tile_LoadOp : Tile_AccessOp<"load"> {
        : memref<64x?xf32> -> !tile.fragment<1x16xf32, #row16>
     ```
 
+    `bounded` names dimensions of the memref along which elements may lie outside, before its begin or behind its end, as
+    that of `tile.copy` does; such elements are not read and are zero. It is for lanes.
+
     `lower-tile-to-vector` makes of it, in this order of preference: one scalar load and a broadcast (all elements
     have one address), one `vector.load` (consecutive addresses), `vector.maskedload` (consecutive, `valid` in the way),
     a small vector load broadcast as one integer (a group of elements repeated), a `vector.load` per run of at
     least four consecutive addresses, scalar loads and inserts.
   }];
   let arguments = (ins Arg<AnyMemRef, "source", [MemRead]>:$memref, Variadic<Index>:$mapOperands, AffineMapAttr:$map,
-                       AffineMapAttr:$elements, OptionalAttr<AffineMapAttr>:$validMap, Variadic<Index>:$validOperands);
+                       AffineMapAttr:$elements, OptionalAttr<AffineMapAttr>:$validMap, Variadic<Index>:$validOperands,
+                       DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$bounded);
   let results = (outs Tile_FragmentType:$result);
   let builders = [
     OpBuilder<(ins "FragmentType":$type, "::mlir::Value":$memref, "::mlir::AffineMap":$map,

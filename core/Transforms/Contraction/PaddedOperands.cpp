@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/MachineGraph.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -48,8 +47,7 @@ void PaddedOperands::eraseBuffers() const {
   }
 }
 
-/// Nests that read the buffer.
-static llvm::SmallSetVector<Operation *, 4> readersOf(Value buffer) {
+llvm::SmallSetVector<Operation *, 4> tilewright::readersOf(Value buffer) {
   llvm::SmallSetVector<Operation *, 4> readers;
   for (Operation *user : buffer.getUsers())
     if (isa<AffineLoadOp>(user))
@@ -130,14 +128,20 @@ static AffineForOp loopTo(OpBuilder &builder, Location loc, int64_t size, Value 
   return loop;
 }
 
-/// Makes `store` one to `memref`, whose places differ from those before by `shift` times `low`.
-static void moveStore(AffineStoreOp store, Value memref, ArrayRef<int64_t> low, int64_t shift) {
-  AffineMap map = store.getAffineMap();
-  SmallVector<AffineExpr> places;
-  for (auto [place, first] : llvm::zip(map.getResults(), low))
-    places.push_back(simplifyAffineExpr(place + shift * first, map.getNumDims(), map.getNumSymbols()));
-  store.getMemrefMutable().assign(memref);
-  store.setMap(AffineMap::get(map.getNumDims(), map.getNumSymbols(), places, map.getContext()));
+/// Makes `access`, a load or a store, one to `memref`, whose places differ from those before by `shift` times `low`.
+static void moveAccess(Operation *access, Value memref, ArrayRef<int64_t> low, int64_t shift) {
+  auto move = [&](auto op) {
+    AffineMap map = op.getAffineMap();
+    SmallVector<AffineExpr> places;
+    for (auto [place, first] : llvm::zip(map.getResults(), low))
+      places.push_back(simplifyAffineExpr(place + shift * first, map.getNumDims(), map.getNumSymbols()));
+    op.getMemrefMutable().assign(memref);
+    op.setMap(AffineMap::get(map.getNumDims(), map.getNumSymbols(), places, map.getContext()));
+  };
+  if (auto load = dyn_cast<AffineLoadOp>(access))
+    move(load);
+  else
+    move(cast<AffineStoreOp>(access));
 }
 
 /// Copies `inside`, a buffer of the sizes of the array's inside, into `buffer`, where the builder stands.
@@ -182,6 +186,26 @@ Value tilewright::padArray(OpBuilder &builder, const PaddedArray &array, Value i
   return buffer;
 }
 
+SeparatedInside tilewright::separateInside(const PaddedArray &array) {
+  SeparatedInside result;
+  auto buffer = array.buffer.getDefiningOp<memref::AllocOp>();
+  auto computes = [&](Operation *user) {
+    return AffineForOp(array.copy)->isAncestor(user) ||
+           llvm::any_of(array.others, [&](AffineForOp other) { return other->isAncestor(user); });
+  };
+  llvm::copy_if(buffer->getUsers(), std::back_inserter(result.accesses), computes);
+  OpBuilder b(array.copy);
+  auto type = MemRefType::get(array.sizes, buffer.getType().getElementType());
+  auto extents = llvm::to_vector(array.extents);
+  llvm::erase(extents, nullptr);
+  result.inside = memref::AllocOp::create(b, AffineForOp(array.copy).getLoc(), type, extents);
+  for (Operation *access : result.accesses)
+    moveAccess(access, result.inside, array.low, -1);
+  b.setInsertionPointAfter(array.others.empty() ? array.copy : array.others.back());
+  result.copy = copyInside(b, array, result.inside, buffer);
+  return result;
+}
+
 void tilewright::separateInsides(func::FuncOp function, const PaddingOptions &options) {
   SmallVector<memref::AllocOp> buffers;
   function.walk([&](memref::AllocOp buffer) { buffers.push_back(buffer); });
@@ -192,22 +216,12 @@ void tilewright::separateInsides(func::FuncOp function, const PaddingOptions &op
     std::optional<PaddedArray> array = findPadding(buffer, readers.front(), nullptr, /*mayCompute=*/true);
     if (!array || array->source || array->dimensions.empty())
       continue;
-    AffineStoreOp store;
-    for (Operation *user : buffer->getUsers())
-      if (auto found = dyn_cast<AffineStoreOp>(user); found && array->copy->isAncestor(found))
-        store = found;
-    OpBuilder b(array->copy);
-    auto type = MemRefType::get(array->sizes, buffer.getType().getElementType());
-    auto extents = llvm::to_vector(array->extents);
-    llvm::erase(extents, nullptr);
-    auto inside = memref::AllocOp::create(b, store.getLoc(), type, extents);
-    moveStore(store, inside, array->low, -1);
-    b.setInsertionPointAfter(array->copy);
-    AffineForOp copy = copyInside(b, *array, inside, buffer);
+    SeparatedInside own = separateInside(*array);
     if (llvm::all_of(readers, [&](Operation *reader) { return readsPast(reader, buffer, options); }))
       continue;
-    moveStore(store, buffer, array->low, 1);
-    copy.erase();
-    inside.erase();
+    for (Operation *access : own.accesses)
+      moveAccess(access, buffer, array->low, 1);
+    own.copy.erase();
+    own.inside.getDefiningOp()->erase();
   }
 }

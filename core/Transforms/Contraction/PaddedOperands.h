@@ -33,6 +33,7 @@
 #include "core/Analysis/Padding.h"
 #include "core/CostModel/Schedules/LaneContractionModel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace tilewright {
 
@@ -63,6 +64,19 @@ PaddedOperands findPaddedOperands(const Contraction &c, const PaddingOptions &op
 /// Writes a buffer like `array.buffer`, of the elements of `inside`, before the builder's place: zeros, and in them
 /// `inside`, which has the sizes of the array's inside. The buffer.
 mlir::Value padArray(mlir::OpBuilder &builder, const PaddedArray &array, mlir::Value inside);
+
+/// A buffer of its own for what is computed into a padded one, with a copy from there into it.
+struct SeparatedInside {
+  llvm::SmallVector<mlir::Operation *, 2> accesses; // to what is computed
+  mlir::Value inside;
+  mlir::affine::AffineForOp copy;
+};
+
+/// Separates what `array`, without `source`, has inside.
+SeparatedInside separateInside(const PaddedArray &array);
+
+/// Nests that read the buffer, or null for another operation that does.
+llvm::SmallSetVector<mlir::Operation *, 4> readersOf(mlir::Value buffer);
 
 /// Gives what is computed into padded buffers of `function` buffers of their own, with copies behind, where all that
 /// read one are contractions that then read past it.

@@ -17,6 +17,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "dialects/Tile/TileDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tilewright/Explain.h"
 
 namespace tilewright {
@@ -31,8 +32,8 @@ using namespace tilewright;
 namespace {
 
 /// Whether a unit may compute the nest: it has a dimension of the result for each of two operands.
-bool isProduct(const Stencil &stencil) {
-  FailureOr<Contraction> contraction = recognizeContraction(stencil.nest);
+bool isProduct(const Nest &nest) {
+  FailureOr<Contraction> contraction = recognizeContraction(nest);
   return succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
 }
 
@@ -58,20 +59,38 @@ bool readsNeighbours(const Stencil &stencil) {
   return llvm::any_of(stencil.nest.loads, [&](const Access &load) { return !arrays.insert(load.memref).second; });
 }
 
+/// Whether the stencil is element-wise and reads what a nest that a unit may compute has summed up: it is computed on
+/// the sums then, once for each element.
+bool followsProduct(const Stencil &stencil) {
+  if (!stencil.taps.empty())
+    return false;
+  return llvm::any_of(stencil.nest.loads, [&](const Access &load) {
+    return load.memref.getDefiningOp<memref::AllocOp>() && llvm::any_of(load.memref.getUsers(), [&](Operation *user) {
+             Operation *top = stencil.nest.root()->getBlock()->findAncestorOpInBlock(*user);
+             auto writer = isa<AffineStoreOp>(user) ? dyn_cast_or_null<AffineForOp>(top) : AffineForOp();
+             FailureOr<Nest> nest = writer ? analyzeNest(writer) : FailureOr<Nest>(failure());
+             return succeeded(nest) && isProduct(*nest);
+           });
+  });
+}
+
 /// Whether neighbouring lanes would read neighbouring elements of all arrays.
 bool isAlongLanes(const Stencil &stencil) {
   return llvm::all_of(stencil.nest.loads, [&](const Access &load) { return stencil.isAlongLanes(load); });
 }
 
 /// Whether the stencil may be written anew where nests run as launches or are scheduled between two memories.
-bool isForAnyChip(const Stencil &stencil) { return !isProduct(stencil) && isWindow(stencil) && isAlongLanes(stencil); }
+bool isForAnyChip(const Stencil &stencil) {
+  return !isProduct(stencil.nest) && isWindow(stencil) && isAlongLanes(stencil);
+}
 
 struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
   /// Fuses one pair of `block`, if any is worth it.
   bool fuseOne(Block &block, const PassModel &model, int64_t threads) {
     SmallVector<Stencil, 0> stencils;
     for (auto loop : block.getOps<AffineForOp>())
-      if (std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints))
+      if (std::optional<Stencil> stencil = recognizeStencil(loop, mostStencilPoints);
+          stencil && !(stencil->usesIndices && model.onCaches()))
         stencils.push_back(std::move(*stencil));
     for (const Stencil &second : stencils)
       for (const Stencil &first : stencils) {
@@ -79,8 +98,8 @@ struct FuseHalos : tilewright::impl::FuseHalosBase<FuseHalos> {
             !first.nest.root()->isBeforeInBlock(second.nest.root()))
           continue;
         // Of caches the model sees products as the cores compute them.
-        if (!model.onCaches() &&
-            (isProduct(first) || isProduct(second) || !isAlongLanes(first) || !isAlongLanes(second)))
+        if (!model.onCaches() && (isProduct(first.nest) || isProduct(second.nest) || followsProduct(first) ||
+                                  !isAlongLanes(first) || !isAlongLanes(second)))
           continue;
         StencilPair pair(first, second);
         if (!seen.insert({first.nest.root(), second.nest.root()}).second ||

@@ -15,6 +15,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ReadThroughPadding : Pass<"read-through-padding", "::mlir::func::FuncOp"> {
+  let summary = "Read arrays without the constants around them that a padded buffer has";
+  let description = [{
+    A nest that reads a buffer with a constant around an array reads the array where its indices are inside, and takes
+    the constant elsewhere, if that is faster than writing the buffer: the comparisons of all reads take less time than
+    the nests that fill the buffer and copy the array into it, shared by all that read it. Comparisons that hold for all
+    iterations are left out. The buffer is gone when nobody reads it.
+
+    ```mlir
+    P = -inf;  P[y + 1] = x[y];  out[y] = max(P[y], P[y + 1], P[y + 2])
+    // becomes
+    out[y] = max(affine.if (y - 1 >= 0) { x[y - 1] } else { -inf }, x[y], affine.if (26 - y >= 0) { x[y + 1] } else { -inf })
+    ```
+
+    What is computed into the buffer gets an array of its own first, so that it can be the epilogue of a contraction or be
+    fused. Nests that a matrix unit may compute are left to `map-contractions`, whose copies pad.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def FuseHalos : Pass<"fuse-halos", "::mlir::func::FuncOp"> {
   let summary = "Compute a stencil where another one reads it";
   let description = [{

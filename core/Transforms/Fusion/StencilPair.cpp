@@ -11,6 +11,7 @@
 
 #include "core/Transforms/Fusion/StencilPair.h"
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Guards.h"
 #include "core/Analysis/Instructions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -64,6 +65,8 @@ static StencilWork work(const Stencil &stencil, Value without, int64_t lanes, co
     bool isFused = isa<arith::MulFOp>(op) && op.hasOneUse() && isa<arith::AddFOp, arith::SubFOp>(*op.user_begin());
     work.arithmetic += isFused ? 0 : instructionsOf(&op);
   }
+  for (auto test : stencil.nest.body->getOps<AffineIfOp>())
+    work.arithmetic += test.getIntegerSet().getNumConstraints();
   work.arithmetic *= static_cast<double>(stencil.points);
   const unsigned rows = stencil.space.back();
   for (const Access &load : stencil.nest.loads) {
@@ -229,7 +232,10 @@ void StencilPair::fuse() {
   for (unsigned loop : second.space)
     element.push_back(ofLoop[loop]);
   Value value = compute(b, second, element, [&](OpBuilder &at, const Element &read) -> Value {
-    auto known = llvm::find_if(computed, [&](const auto &entry) { return entry.first == read; });
+    auto known = llvm::find_if(computed, [&](auto entry) { // not on the side of a guarded read
+      Block *own = entry.second.getParentBlock(), *here = at.getBlock();
+      return entry.first == read && (own == here || own->findAncestorOpInBlock(*here->getParentOp()));
+    });
     if (known != computed.end())
       return known->second;
     Value fresh = compute(at, *first, read, nullptr);
@@ -296,18 +302,68 @@ Value StencilPair::compute(OpBuilder &b, const Stencil &stencil, const Element &
     sum = arith::ConstantOp::create(b, stencil.nest.root().getLoc(), stencil.beginning);
   forEachTap(stencil, element, [&](ArrayRef<AffineExpr> loops) {
     IRMapping mapping;
-    for (Operation &op : stencil.nest.body->without_terminator()) {
-      if (auto store = dyn_cast<AffineStoreOp>(op)) {
-        sum = mapping.lookupOrDefault(store.getValueToStore());
-      } else if (isa<AffineLoadOp>(op)) {
-        const Access *load = llvm::find_if(stencil.nest.loads, [&](const Access &a) { return a.op == &op; });
-        mapping.map(op.getResult(0), read(b, stencil, *load, loops, sum, readFirst));
-      } else {
-        b.clone(op, mapping);
-      }
-    }
+    clone(b, stencil, *stencil.nest.body, loops, mapping, sum, readFirst);
   });
   return sum;
+}
+
+/// Writes what `block` does, the body of the stencil or one side of a guarded read, where its loops have the values
+/// `loops`.
+void StencilPair::clone(OpBuilder &b, const Stencil &stencil, Block &block, ArrayRef<AffineExpr> loops,
+                        IRMapping &mapping, Value &sum, Read readFirst) {
+  for (Operation &op : block.without_terminator()) {
+    if (auto store = dyn_cast<AffineStoreOp>(op)) {
+      sum = mapping.lookupOrDefault(store.getValueToStore());
+    } else if (isa<AffineLoadOp>(op)) {
+      const Access *load = llvm::find_if(stencil.nest.loads, [&](const Access &a) { return a.op == &op; });
+      mapping.map(op.getResult(0), read(b, stencil, *load, loops, sum, readFirst));
+    } else if (auto test = dyn_cast<AffineIfOp>(op)) {
+      cloneTest(b, stencil, test, loops, mapping, sum, readFirst);
+    } else {
+      for (auto [value, loop] : llvm::zip(loops, stencil.nest.loops)) {
+        Value variable = AffineForOp(loop).getInductionVar();
+        if (llvm::is_contained(op.getOperands(), variable)) { // a number that the body computes with
+          AffineMap map = AffineMap::get(ivs.size(), 0, value);
+          SmallVector<Value> operands(ivs);
+          canonicalizeMapAndOperands(&map, &operands);
+          mapping.map(variable, AffineApplyOp::create(b, op.getLoc(), map, operands).getResult());
+        }
+      }
+      b.clone(op, mapping);
+    }
+  }
+}
+
+/// A guarded read: one side alone where its guard always or never holds at `loops`.
+void StencilPair::cloneTest(OpBuilder &b, const Stencil &stencil, AffineIfOp test, ArrayRef<AffineExpr> loops,
+                            IRMapping &mapping, Value &sum, Read readFirst) {
+  SmallVector<Value> operands, symbols;
+  IntegerSet set = composedGuard(test, operands);
+  SmallVector<AffineExpr> constraints;
+  for (AffineExpr constraint : set.getConstraints()) {
+    AffineExpr own = overLoops(constraint, set.getNumDims(), operands, stencil.nest.loops, symbols);
+    constraints.push_back(own.replaceDims(loops));
+  }
+  operands.assign(ivs.begin(), ivs.end());
+  operands.append(symbols);
+  set = IntegerSet::get(ivs.size(), symbols.size(), constraints, set.getEqFlags());
+  const GuardForm form = simplifyGuard(set, operands);
+  auto yielded = [&](OpBuilder &at, Block &side) {
+    clone(at, stencil, side, loops, mapping, sum, readFirst);
+    return llvm::map_to_vector(side.getTerminator()->getOperands(),
+                               [&](Value each) { return mapping.lookupOrDefault(each); });
+  };
+  if (form != GuardForm::Some) {
+    mapping.map(test.getResults(), yielded(b, form == GuardForm::Always ? *test.getThenBlock() : *test.getElseBlock()));
+    return;
+  }
+  auto fresh = AffineIfOp::create(b, test.getLoc(), test.getResultTypes(), set, operands, /*withElseRegion=*/true);
+  for (auto [from, to] :
+       {std::pair(test.getThenBlock(), fresh.getThenBlock()), std::pair(test.getElseBlock(), fresh.getElseBlock())}) {
+    OpBuilder side = OpBuilder::atBlockEnd(to);
+    AffineYieldOp::create(side, test.getLoc(), yielded(side, *from));
+  }
+  mapping.map(test.getResults(), fresh.getResults());
 }
 
 /// What a load gives: the running sum, an element of the first stencil, or memory.

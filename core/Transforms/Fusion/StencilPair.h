@@ -23,6 +23,7 @@
 
 #include "core/Analysis/Stencil.h"
 #include "core/CostModel/Schedules/HaloModel.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace tilewright {
 
@@ -53,6 +54,10 @@ private:
   int64_t rowsRead(int64_t rows) const;
   bool findWindow();
   mlir::Value compute(mlir::OpBuilder &b, const Stencil &stencil, const Element &element, Read readFirst);
+  void clone(mlir::OpBuilder &b, const Stencil &stencil, mlir::Block &block, llvm::ArrayRef<mlir::AffineExpr> loops,
+             mlir::IRMapping &mapping, mlir::Value &sum, Read readFirst);
+  void cloneTest(mlir::OpBuilder &b, const Stencil &stencil, mlir::affine::AffineIfOp test,
+                 llvm::ArrayRef<mlir::AffineExpr> loops, mlir::IRMapping &mapping, mlir::Value &sum, Read readFirst);
   mlir::Value read(mlir::OpBuilder &b, const Stencil &stencil, const Access &load,
                    llvm::ArrayRef<mlir::AffineExpr> loops, mlir::Value sum, Read readFirst);
   void eraseNests();

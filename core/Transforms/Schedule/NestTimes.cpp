@@ -59,7 +59,7 @@ struct Touched {
 static Touched touchedBy(ArrayRef<Operation *> ops, const PassModel &model, int64_t instructionsOf(Operation *)) {
   Touched pass;
   for (Operation *op : ops) {
-    FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op));
+    FailureOr<Nest> nest = analyzeNest(cast<AffineForOp>(op), GuardedReads::Allowed);
     if (failed(nest))
       continue;
     double iterations = 1, instructions = 0;

@@ -587,7 +587,7 @@ bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contr
 bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
   std::vector<Nest> analysed;
   bool isStatic = llvm::all_of(nests, [&](AffineForOp root) {
-    FailureOr<Nest> nest = analyzeNest(root);
+    FailureOr<Nest> nest = analyzeNest(root, times.blocks ? GuardedReads::Allowed : GuardedReads::Refused);
     if (failed(nest) || !llvm::all_of(nest->tripCounts, [](auto trips) { return trips.value_or(0) > 0; }))
       return false;
     analysed.push_back(std::move(*nest));

@@ -160,7 +160,7 @@ void SliceWriter::write(Operation *before) {
 }
 
 static LogicalResult pullSlice(Block &tile, AffineForOp producer, Operation *before, std::string &reason) {
-  FailureOr<Nest> nest = analyzeNest(producer);
+  FailureOr<Nest> nest = analyzeNest(producer, GuardedReads::Allowed);
   if (failed(nest)) {
     reason = "a nest before it is not perfect, or has other effects than affine accesses";
     return failure();

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Transforms/Tile/StepWriter.h"
+#include "core/Analysis/Guards.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -151,6 +152,26 @@ Value StepWriter::constant(TypedAttr value) {
   return known;
 }
 
+/// An element of `memref`, of constant sizes, or zero where an index of `dimensions` is outside of it.
+static Value boundedLoad(OpBuilder &builder, Location loc, Value memref, AffineMap map, ValueRange operands,
+                         ArrayRef<int64_t> dimensions) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<AffineExpr> constraints;
+  for (int64_t d : dimensions)
+    llvm::append_values(constraints, map.getResult(d), type.getDimSize(d) - 1 - map.getResult(d));
+  IntegerSet guard =
+      IntegerSet::get(map.getNumDims(), map.getNumSymbols(), constraints, SmallVector<bool>(constraints.size(), false));
+  SmallVector<Value> guarded(operands);
+  if (simplifyGuard(guard, guarded) == GuardForm::Always)
+    return AffineLoadOp::create(builder, loc, memref, map, operands);
+  auto test = AffineIfOp::create(builder, loc, type.getElementType(), guard, guarded, /*withElseRegion=*/true);
+  OpBuilder inside = test.getThenBodyBuilder(), outside = test.getElseBodyBuilder();
+  AffineYieldOp::create(inside, loc, AffineLoadOp::create(inside, loc, memref, map, operands).getResult());
+  Value zero = arith::ConstantOp::create(outside, loc, outside.getZeroAttr(type.getElementType()));
+  AffineYieldOp::create(outside, loc, zero);
+  return test.getResult(0);
+}
+
 Value StepWriter::emitLoad(OpBuilder &builder, const Term *term) {
   if (inStep && term->writer >= 0) {
     const ReductionStatement &from = chain.statements[term->writer];
@@ -163,6 +184,8 @@ Value StepWriter::emitLoad(OpBuilder &builder, const Term *term) {
       return load(builder, bases[term->writer].base);
   }
   auto [map, operands] = indices(term->map);
+  if (auto bounded = dyn_cast_or_null<DenseI64ArrayAttr>(term->attribute))
+    return boundedLoad(builder, loc, term->value, map, operands, bounded.asArrayRef());
   return AffineLoadOp::create(builder, loc, term->value, map, operands);
 }
 

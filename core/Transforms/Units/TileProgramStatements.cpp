@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Analysis/ElementType.h"
+#include "core/Analysis/Guards.h"
 #include "core/Transforms/Units/TileProgramWriter.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -88,6 +89,13 @@ AffineMap TileProgramWriter::elementsOf(const Access &access, const TileStatemen
   return AffineMap::get(2, 0, results, context);
 }
 
+/// The dimensions along which a read may be outside of its array; null: none.
+static DenseI64ArrayAttr boundedOf(const Access &access) {
+  auto test = dyn_cast<AffineIfOp>(access.op->getParentOp());
+  std::optional<BoundedRead> read = test ? boundedRead(test) : std::nullopt;
+  return read ? DenseI64ArrayAttr::get(access.op->getContext(), read->dimensions) : DenseI64ArrayAttr();
+}
+
 /// A global array: the fragment that is loaded, or stored where `stored` is one.
 Value TileProgramWriter::accessed(const TileStatement &statement, const Access &access, tile::FragmentType type,
                                   int64_t row, int64_t column, Value stored) {
@@ -100,7 +108,7 @@ Value TileProgramWriter::accessed(const TileStatement &statement, const Access &
   AffineMapAttr valid = validOf(place, statement, along, p.hasFewerColumns(statement), validOperands);
   if (!stored)
     return tile::LoadOp::create(builder, loc, type, access.memref, operands, AffineMapAttr::get(map), elements, valid,
-                                validOperands);
+                                validOperands, boundedOf(access));
   tile::StoreOp::create(builder, loc, stored, access.memref, operands, AffineMapAttr::get(map), elements, valid,
                         validOperands, UnitAttr());
   return {};
@@ -214,14 +222,15 @@ SmallVector<Value> TileProgramWriter::compute(const TileStatement &statement, Ar
   SmallVector<Value> open(results);
   while (!open.empty()) {
     Operation *op = open.pop_back_val().getDefiningOp();
-    if (op && op->getBlock() == statement.nest.body && needed.insert(op))
+    if (op && op->getBlock() == statement.nest.body && needed.insert(op) && !isa<AffineIfOp>(op))
       llvm::append_range(open, op->getOperands());
   }
+  auto isRead = [](Operation *op) { return isa<AffineLoadOp, AffineIfOp>(op); };
   SmallVector<Value> inputs, loaded;
   for (const Access &load : statement.nest.loads)
-    if (needed.contains(load.op)) {
+    if (Operation *giver = statement.nest.body->findAncestorOpInBlock(*load.op); needed.contains(giver)) {
       inputs.push_back(argument(statement, load, row, column));
-      loaded.push_back(load.op->getResult(0));
+      loaded.push_back(giver->getResult(0));
     }
   // Numbers of iterations are of 32 bits in lanes.
   SmallVector<Number> numbers;
@@ -231,7 +240,7 @@ SmallVector<Value> TileProgramWriter::compute(const TileStatement &statement, Ar
   for (Operation *op : needed) {
     if (isa<AffineApplyOp>(op))
       numbers.push_back(numberOf(statement, op->getResult(0), row, column));
-    else if (!isa<AffineLoadOp>(op))
+    else if (!isRead(op))
       for (Value operand : op->getOperands())
         if (isLoop(operand))
           numbers.push_back(numberOf(statement, operand, row, column));
@@ -248,7 +257,7 @@ SmallVector<Value> TileProgramWriter::compute(const TileStatement &statement, Ar
   SmallVector<Type> types;
   for (Value result : results)
     types.push_back(typeOf(result.getType(), statement.col.has_value()));
-  auto isPlain = [&](Value result) { return isa_and_nonnull<AffineLoadOp>(result.getDefiningOp()); };
+  auto isPlain = [&](Value result) { return result.getDefiningOp() && isRead(result.getDefiningOp()); };
   if (llvm::all_of(results, isPlain)) {
     SmallVector<Value> same;
     for (Value result : results)
@@ -283,7 +292,7 @@ SmallVector<Value> TileProgramWriter::compute(const TileStatement &statement, Ar
           mapping.map(each.value, arith::IndexCastOp::create(inner, where, inner.getIndexType(), number).getResult());
         }
         for (Operation &op : statement.nest.body->without_terminator())
-          if (needed.contains(&op) && !isa<AffineLoadOp, AffineApplyOp>(op))
+          if (needed.contains(&op) && !isRead(&op) && !isa<AffineApplyOp>(op))
             inner.clone(op, mapping);
         tile::YieldOp::create(inner, where,
                               llvm::map_to_vector(results, [&](Value each) { return mapping.lookupOrDefault(each); }));

@@ -99,6 +99,8 @@ private:
 };
 } // namespace
 
+PassWork tilewright::passWork(Operation *root, const PassModel &model) { return Census(root, model).work(); }
+
 void tilewright::logNestTime(Operation *root, const TargetDescription &chip, int64_t threads) {
   DecisionLog *log = DecisionLog::of(root->getContext());
   // Nests that a product packs its operands and fills its result with are part of it: its plan has their time.

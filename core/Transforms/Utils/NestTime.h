@@ -19,10 +19,15 @@
 #ifndef TILEWRIGHT_CORE_TRANSFORMS_UTILS_NESTTIME_H
 #define TILEWRIGHT_CORE_TRANSFORMS_UTILS_NESTTIME_H
 
+#include "core/CostModel/Machine/PassModel.h"
 #include "mlir/IR/Operation.h"
 #include "tilewright/TargetDescription.h"
 
 namespace tilewright {
+
+/// What the loops at `root` move and compute. Different elements count once, arrays that live inside of `root` not at
+/// all. Dynamic extents count as `assumedRowExtent`.
+PassWork passWork(mlir::Operation *root, const PassModel &model);
 
 /// Writes the modelled time of the loops at `root`, shared by `threads`, into the log of decisions, if somebody
 /// listens; not of the nests of a product that is planned, which has their time. Different elements count once, arrays

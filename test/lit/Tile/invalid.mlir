@@ -233,6 +233,14 @@ func.func @copy_bounded(%m: memref<8x8xf32>, %p: memref<8xf32>) {
 
 // -----
 
+func.func @load_bounded(%m: memref<8x8xf32>) {
+  // expected-error@+1 {{`bounded` names dimensions of the memref, of which there are 2, each at most once and in order; got array<i64: 1, 0>}}
+  %f = tile.load %m[0, 0] elements affine_map<(r, c) -> (r, c)> {bounded = array<i64: 1, 0>} : memref<8x8xf32> -> !tile.fragment<1x1xf32, #tile.layout<>>
+  return
+}
+
+// -----
+
 func.func @copy_clipped_and_bounded(%m: memref<8x8xf32>, %p: memref<8xf32>) {
   // expected-error@+1 {{is `clipped` and `bounded`; points outside of the source are either left alone or zero}}
   %t = tile.copy %m[0, 0] elements affine_map<(p) -> (p, 0)> to %p[0] elements affine_map<(p) -> (p)> shape [8] {bounded = array<i64: 0>, clipped} : memref<8x8xf32>, memref<8xf32>

@@ -120,6 +120,15 @@ FailureOr<Value> LaneWriter::loadSome(tile::LoadOp op, ArrayRef<int64_t> element
   if (failed(access))
     return op.emitOpError() << "has an element map that is not linear over the lanes";
   ValidExtents valid = extentsOf(op.getValidMap(), op.getValidOperands(), op.constantValid(), op.getType());
+  for (int64_t d : op.getBounded()) {
+    FailureOr<ValidExtent> index =
+        indexExtent(context, *array, d, op.getMap(), valuesOf(op.getMapOperands()), op.getElements());
+    if (failed(index))
+      return op.emitOpError() << "is bounded in dimension " << d
+                              << " of the array, along which its element map is not linear; lanes check sums of "
+                                 "constant steps";
+    valid.push_back(*index);
+  }
   auto type = VectorType::get(int64_t(elements.size()), op.getType().getElementType());
   if (std::optional<LaneExchange> exchange = exchangeFor(op.getType(), *array, *access, part, op.getElements())) {
     part = exchanged(part, *exchange);

@@ -133,12 +133,11 @@ private:
     Location loc = op.getLoc();
     Value result = define(op.getResult());
     FragmentBuffers::forEach(rewriter, loc, op.getType(), [&](OpBuilder &at, ValueRange point) {
-      auto element = [&](OpBuilder &inner) {
-        return read(inner, loc, op.getMemref(),
-                    subscriptsAt(inner, loc, op.getMap(), op.getMapOperands(), op.getElements(), point));
-      };
-      Value value;
-      if (Value inside = isValidAt(at, loc, op.getValidMap(), op.getValidOperands(), point)) {
+      SmallVector<Value> from = subscriptsAt(at, loc, op.getMap(), op.getMapOperands(), op.getElements(), point);
+      auto element = [&](OpBuilder &inner) { return read(inner, loc, op.getMemref(), from); };
+      Value value, inside = isValidAt(at, loc, op.getValidMap(), op.getValidOperands(), point);
+      inside = isWithin(at, loc, op.getMemref(), from, op.getBounded(), inside);
+      if (inside) {
         Attribute zero = at.getZeroAttr(op.getType().getElementType());
         value =
             scf::IfOp::create(

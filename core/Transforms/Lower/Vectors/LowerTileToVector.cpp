@@ -143,6 +143,8 @@ struct SplitLowering : OpConversionPattern<tile::SplitOp> {
 struct LoadLowering : ChipPattern<tile::LoadOp> {
   using ChipPattern::ChipPattern;
   LogicalResult matchAndRewrite(tile::LoadOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (!op.getBounded().empty())
+      return op.emitOpError() << "is bounded by its array, which loads of lanes alone check";
     FailureOr<Value> value =
         op.getType().isOpaque() ? lowerRegisterLoad(rewriter, op, *target, module) : lowerLoad(rewriter, op);
     if (failed(value))

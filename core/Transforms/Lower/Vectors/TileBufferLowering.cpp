@@ -90,6 +90,16 @@ void tilewright::lowerFill(RewriterBase &rewriter, tile::FillOp op) {
   rewriter.eraseOp(op);
 }
 
+Value tilewright::isWithin(OpBuilder &builder, Location loc, Value memref, ValueRange indices,
+                           ArrayRef<int64_t> dimensions, Value inside) {
+  for (int64_t d : dimensions) { // not negative and below the size: one comparison without sign
+    Value size = getValueOrCreateConstantIndexOp(builder, loc, memref::getMixedSize(builder, loc, memref, d));
+    Value here = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, indices[d], size);
+    inside = inside ? arith::AndIOp::create(builder, loc, inside, here).getResult() : here;
+  }
+  return inside;
+}
+
 void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> extents = getAsIndexOpFoldResult(builder.getContext(), op.getShape());
@@ -99,11 +109,7 @@ void tilewright::emitCopyAsLoops(OpBuilder &builder, tile::CopyOp op) {
         subscriptsAt(at, loc, op.getSourceMap(), op.getSourceOperands(), op.getSourceElements(), point);
     auto read = [&](OpBuilder &inner) -> Value { return memref::LoadOp::create(inner, loc, op.getSource(), from); };
     Value value, inside = isValidAt(at, loc, op.getValidMap(), op.getValidOperands(), point);
-    for (int64_t d : op.getBounded()) { // not negative and below the size: one comparison without sign
-      Value size = getValueOrCreateConstantIndexOp(at, loc, memref::getMixedSize(at, loc, op.getSource(), d));
-      Value here = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ult, from[d], size);
-      inside = inside ? arith::AndIOp::create(at, loc, inside, here).getResult() : here;
-    }
+    inside = isWithin(at, loc, op.getSource(), from, op.getBounded(), inside);
     auto write = [&](OpBuilder &inner, Value value) {
       memref::StoreOp::create(inner, loc, value, op.getDestination(),
                               subscriptsAt(inner, loc, op.getDestinationMap(), op.getDestinationOperands(),

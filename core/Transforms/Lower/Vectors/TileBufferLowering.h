@@ -37,6 +37,11 @@ mlir::SmallVector<mlir::Value> subscriptsAt(mlir::OpBuilder &builder, mlir::Loca
 mlir::Value isValidAt(mlir::OpBuilder &builder, mlir::Location loc, std::optional<mlir::AffineMap> valid,
                       mlir::ValueRange operands, mlir::ValueRange point);
 
+/// `inside`, or where that is null nothing, and whether `indices` of `memref` are inside of it along `dimensions`; null
+/// where neither says anything.
+mlir::Value isWithin(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memref, mlir::ValueRange indices,
+                     llvm::ArrayRef<int64_t> dimensions, mlir::Value inside);
+
 /// Replaces the buffer by an aligned memref.alloc that is freed at the end of its block.
 void lowerAlloc(mlir::RewriterBase &rewriter, tile::AllocOp op);
 void lowerFill(mlir::RewriterBase &rewriter, tile::FillOp op);

@@ -192,3 +192,29 @@ func.func private @ends(%A: memref<64x31xf16>)
   return
 }
 }
+
+// -----
+
+#h = #tile.layout<lanes = [0, 1, 0, 2, 0, 4, 0, 8, 0, 16]>
+module attributes {tilewright.target = "nvidia:A100"} {
+
+// A load of fragments: the lane's own index is compared, and what is outside is zero.
+//
+// CHECK-LABEL: func.func private @load
+// CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1>
+// CHECK: %[[IN:.*]] = arith.cmpi ult, %{{.*}}, %c40 : index
+// CHECK: scf.if %[[IN]]
+// CHECK-NEXT: llvm.load
+// CHECK: else
+// CHECK-NEXT: scf.yield %cst
+func.func private @load(%x: memref<40xf32>, %y: memref<13x32xf32>)
+    attributes {tilewright.launch = {threads = 32 : i64, shared = 0 : i64}} {
+  tile.parallel (%g) to (13) level "grid" {
+    tile.parallel (%b) to (1) level "block" {
+      %f = tile.load %x[%g * 4 - 3] elements affine_map<(r, c) -> (c)> {bounded = array<i64: 0>} : memref<40xf32> -> !tile.fragment<1x32xf32, #h>
+      tile.store %f, %y[%g, 0] elements affine_map<(r, c) -> (0, c)> : !tile.fragment<1x32xf32, #h>, memref<13x32xf32>
+    }
+  }
+  return
+}
+}

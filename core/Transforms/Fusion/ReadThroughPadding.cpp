@@ -1,0 +1,139 @@
+//===- ReadThroughPadding.cpp - Arrays read without what is around --------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Nests that no unit computes read the array that a padded buffer has inside, each element behind a guard. Those that
+/// contractions read are map-contractions' own.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Analysis/Contraction.h"
+#include "core/Analysis/ElementType.h"
+#include "core/Analysis/Guards.h"
+#include "core/Transforms/Contraction/PaddedOperands.h"
+#include "core/Transforms/Passes.h"
+#include "core/Transforms/Utils/NestPass.h"
+#include "core/Transforms/Utils/NestTime.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "tilewright/Explain.h"
+
+namespace tilewright {
+#define GEN_PASS_DEF_READTHROUGHPADDING
+#include "core/Transforms/Passes.h.inc"
+} // namespace tilewright
+
+using namespace mlir;
+using namespace mlir::affine;
+using namespace tilewright;
+
+/// Whether a unit may compute the nest: it has a dimension of the result for each of two operands.
+static bool isProduct(AffineForOp root) {
+  FailureOr<Nest> nest = analyzeNest(root);
+  FailureOr<Contraction> contraction =
+      succeeded(nest) ? recognizeContraction(*nest) : FailureOr<Contraction>(failure());
+  return succeeded(contraction) && !contraction->m.empty() && !contraction->n.empty();
+}
+
+/// The buffer's reads below `root`.
+static SmallVector<AffineLoadOp> readsBelow(AffineForOp root, Value buffer) {
+  SmallVector<AffineLoadOp> reads;
+  root->walk([&](AffineLoadOp load) {
+    if (load.getMemRef() == buffer)
+      reads.push_back(load);
+  });
+  return reads;
+}
+
+/// Iterations of the loops around `op`, up to `root`; dynamic ones count as one.
+static double iterationsOf(Operation *op, AffineForOp root) {
+  double iterations = 1;
+  for (auto loop = op->getParentOfType<AffineForOp>(); loop && root->isAncestor(loop);
+       loop = loop->getParentOfType<AffineForOp>())
+    if (loop.hasConstantBounds())
+      iterations *= double(loop.getConstantUpperBound() - loop.getConstantLowerBound());
+  return iterations;
+}
+
+namespace {
+struct ReadThroughPadding : tilewright::impl::ReadThroughPaddingBase<ReadThroughPadding> {
+  /// Reads the array where `reader` reads the padded buffer, if that is faster. `sharers`: nests that read the buffer.
+  bool readThrough(AffineForOp reader, const PaddedArray &array, const PassModel &model, size_t sharers) const {
+    SmallVector<AffineLoadOp> reads = readsBelow(reader, array.buffer);
+    PassWork buffered = passWork(reader, model), guarded = buffered;
+    const unsigned bits = elementOf(array.buffer).getIntOrFloatBitWidth();
+    unsigned tests = 0;
+    for (AffineLoadOp read : reads) {
+      const unsigned own = countTests(read, array);
+      tests += own;
+      guarded.arithmetic += own * iterationsOf(read, reader) / double(model.lanes(bits));
+    }
+    double writing = model.seconds(passWork(AffineForOp(array.fill), model)) +
+                     model.seconds(passWork(AffineForOp(array.copy), model));
+    double through = model.seconds(guarded), apart = model.seconds(buffered) + writing / double(sharers);
+    const bool isFaster = through < apart;
+    if (DecisionLog *log = DecisionLog::of(reader.getContext()))
+      log->add(
+          "read-padding", reader,
+          llvm::json::Object{
+              {"inputs", llvm::json::Object{{"reads", int64_t(reads.size())},
+                                            {"tests", int64_t(tests)},
+                                            {"readers", int64_t(sharers)}}},
+              {"choice", llvm::json::Object{{"form", isFaster ? "guarded reads" : "padded buffer"}}},
+              {"candidates", llvm::json::Array{llvm::json::Object{{"form", "guarded reads"}, {"seconds", through}},
+                                               llvm::json::Object{{"form", "padded buffer"}, {"seconds", apart}}}}});
+    if (isFaster)
+      for (AffineLoadOp read : reads)
+        tilewright::readThrough(read, array);
+    return isFaster;
+  }
+
+  /// Looks at all readers of `buffer`, which is erased if none is left.
+  void visit(memref::AllocOp buffer, const PassModel &model) const {
+    auto readers = readersOf(buffer);
+    for (Operation *user : buffer->getUsers()) // nests that go on with what is inside
+      if (isa<AffineStoreOp>(user))
+        readers.remove(buffer->getBlock()->findAncestorOpInBlock(*user));
+    SmallVector<AffineForOp> nests;
+    for (Operation *reader : readers)
+      if (auto root = dyn_cast_or_null<AffineForOp>(reader); root && !isProduct(root))
+        nests.push_back(root);
+    if (nests.empty())
+      return;
+    auto padding = [&](AffineForOp reader) {
+      return findPadding(buffer, reader, nullptr, /*mayCompute=*/true, Around::Constant);
+    };
+    std::optional<PaddedArray> array = padding(nests.front());
+    if (!array || array->dimensions.empty())
+      return;
+    if (!array->source) {
+      if (nests.size() != readers.size())
+        return;
+      separateInside(*array);
+    }
+    PaddedOperands passed;
+    for (AffineForOp reader : nests)
+      if (std::optional<PaddedArray> own = padding(reader); own && own->source)
+        if (readThrough(reader, *own, model, readers.size()) && passed.passedBy.empty())
+          passed.passedBy.push_back(*own);
+    passed.eraseBuffers();
+  }
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (!function.isExternal() && isScheduled(function))
+      return;
+    LogicalResult done = withMemoryModel(function, [&](const NestContext &context) {
+      PassModel model(context.chip);
+      for (Block &block : function.getBody())
+        for (auto buffer : llvm::to_vector(block.getOps<memref::AllocOp>()))
+          visit(buffer, model);
+    });
+    if (failed(done))
+      signalPassFailure();
+  }
+};
+} // namespace
