@@ -77,6 +77,18 @@ const Term *DependentReductions::operation(StringRef name, ArrayRef<const Term *
   return intern(std::move(term));
 }
 
+const Term *DependentReductions::inlined(const Term *term) {
+  if (!term->isDependent)
+    return term;
+  if (term->kind == Term::Kind::Load && term->writer >= 0) {
+    const ReductionStatement &from = statements[term->writer];
+    const bool isKept = from.isState || from.combine || from.pairs.size() < 2;
+    return isKept || from.place != ReductionStatement::Place::Step ? term : inlined(from.term);
+  }
+  auto operands = llvm::map_to_vector<3>(term->operands, [&](const Term *each) { return inlined(each); });
+  return operands == term->operands ? term : operation(term->name, operands, term->type, term->attribute);
+}
+
 const Term *DependentReductions::constant(TypedAttr value) {
   Term term;
   term.kind = Term::Kind::Constant;

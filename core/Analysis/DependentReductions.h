@@ -168,6 +168,8 @@ public:
   /// The term of an operation; without `attributes` it has none.
   const Term *operation(llvm::StringRef name, llvm::ArrayRef<const Term *> operands, mlir::Type type,
                         mlir::Attribute attributes = {});
+  /// `term` with the functions of arrays of several pairs in place of their elements, which no step keeps as they are.
+  const Term *inlined(const Term *term);
 
   /// In words: `exp(a2[i, j] - a3[i])`.
   std::string text(const Term *term) const;

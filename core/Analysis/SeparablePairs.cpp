@@ -370,7 +370,7 @@ FailureOr<Pairs> PairSplitter::splitExponential(const Term *term) {
       (x->isNegative ? !isMinimum : !isMaximum))
     return refuse("an exponential without a bound: what is subtracted is not the maximum of the exponents");
   SeparablePair pair;
-  pair.g = term;
+  pair.g = chain.inlined(term);
   pair.bases.push_back(baseOf({unsigned(extremum->writer), value, r->g, term->name, isMinimum}));
   pair.isAtMostOne = true;
   return Pairs{pair};

@@ -236,6 +236,37 @@ struct RowLoop {
 };
 } // namespace
 
+/// The loop of the nest that wrote what `read`, of nest `at`, reads where its loop `d` is the index; nullopt: none of
+/// the range did. `at` becomes that nest.
+static std::optional<unsigned> loopOfWriter(const NestRange &range, size_t &at, const Access &read, unsigned d) {
+  auto *position = llvm::find_if(read.map.getResults(), [&](AffineExpr index) { return index.isFunctionOfDim(d); });
+  while (at > 0 && position != read.map.getResults().end()) {
+    const Nest &writer = range.analysed[--at];
+    for (const Access &store : writer.stores)
+      for (unsigned e = 0; e < writer.depth() && store.memref == read.memref; ++e)
+        if (store.map.getResult(position - read.map.getResults().begin()).isFunctionOfDim(e))
+          return e;
+  }
+  return std::nullopt;
+}
+
+/// Whether loop `d` of nest `at` indexes all that it reads, and all that the nests read which compute that.
+static bool indexesAll(const NestRange &range, size_t at, unsigned d) {
+  llvm::SetVector<std::pair<size_t, unsigned>> todo; // nests and loops
+  todo.insert({at, d});
+  for (size_t i = 0; i < todo.size(); ++i) {
+    auto [number, loop] = todo[i];
+    for (const Access &load : range.analysed[number].loads) {
+      if (!load.map.isFunctionOfDim(loop))
+        return false;
+      size_t writer = number;
+      if (std::optional<unsigned> own = loopOfWriter(range, writer, load, loop))
+        todo.insert({writer, *own});
+    }
+  }
+  return true;
+}
+
 /// What loop `d` of the last nest indexes of what the last sum reads.
 static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
   for (size_t at = range.nests.size() - 1;;) {
@@ -260,7 +291,7 @@ static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
       auto isIndexed = [&](const Access &load) { return load.map.isFunctionOfDim(d); };
       const bool isBatch = llvm::all_of(nest.loads, isIndexed);
       if (isRow)
-        return {isBatch ? RowLoop::Batch : RowLoop::Rows, {}};
+        return {isBatch && (withWindows || indexesAll(range, at, d)) ? RowLoop::Batch : RowLoop::Rows, {}};
       if (!isSum || withWindows)
         return {};
       if (isBatch)
@@ -269,18 +300,10 @@ static RowLoop rowLoopOf(const NestRange &range, unsigned d, bool withWindows) {
           llvm::find_if(nest.loads, [&](const Access &load) { return !isWritten(load.memref) && isIndexed(load); });
       return operand == nest.loads.end() ? RowLoop{} : RowLoop{RowLoop::Columns, operand->memref};
     }
-    auto *position = llvm::find_if(read->map.getResults(), [&](AffineExpr index) { return index.isFunctionOfDim(d); });
-    if (position == read->map.getResults().end())
+    if (!read->map.isFunctionOfDim(d))
       return {};
     // On to the nest that wrote it, in its own loop over the same dimension.
-    std::optional<unsigned> loop;
-    while (at > 0 && !loop) {
-      const Nest &writer = range.analysed[--at];
-      for (const Access &store : writer.stores)
-        for (unsigned e = 0; e < writer.depth() && store.memref == read->memref; ++e)
-          if (store.map.getResult(position - read->map.getResults().begin()).isFunctionOfDim(e))
-            loop = e;
-    }
+    std::optional<unsigned> loop = loopOfWriter(range, at, *read, d);
     if (!loop)
       return {RowLoop::Rows, {}};
     d = *loop;

@@ -31,6 +31,9 @@ def ScheduleChains : Pass<"schedule-chains", "::mlir::func::FuncOp"> {
         placements = [<array = 0, at = 5, memory = "l2">, <array = 3, at = 5, memory = "l2">]>}
     ```
 
+    An array that nests read in different orders is in the tiles of none. So a form of the kernel is priced, too, in
+    which each group of readers computes such an array for itself; then nests are copied.
+
     A kernel with a schedule on one of its nests is left as it is.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::tilewright::tile::TileDialect",

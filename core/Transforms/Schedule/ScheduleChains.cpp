@@ -28,28 +28,11 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "core/Analysis/AffineAccess.h"
-#include "core/Analysis/ElementType.h"
-#include "core/Analysis/LoopDependence.h"
-#include "core/Analysis/Settings.h"
-#include "core/Analysis/TileSets.h"
-#include "core/CostModel/Schedules/ContractionModel.h"
-#include "core/CostModel/Schedules/ScratchpadContractionModel.h"
-#include "core/CostModel/Schedules/TileProgramModel.h"
 #include "core/Transforms/Passes.h"
-#include "core/Transforms/Schedule/AssumedKernel.h"
-#include "core/Transforms/Schedule/NestRange.h"
-#include "core/Transforms/Schedule/NestTimes.h"
-#include "core/Transforms/Schedule/TileRuns.h"
-#include "core/Transforms/Schedule/Tilings.h"
-#include "core/Transforms/Tile/PartialReductions.h"
-#include "core/Transforms/Tile/TileNests.h"
+#include "core/Transforms/Schedule/ChainScheduler.h"
+#include "core/Transforms/Schedule/ConsumerGroups.h"
 #include "core/Transforms/Utils/RequireTarget.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tilewright/Explain.h"
-#include "tilewright/MachineGraph.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_SCHEDULECHAINS
@@ -60,631 +43,74 @@ using namespace mlir;
 using namespace mlir::affine;
 using namespace tilewright;
 
-/// A range must be faster in tiles by more than the models err: times of contractions, of small ones above all, are
-/// right to about a tenth.
-static constexpr double leastGain = 0.08;
-/// Nests of a range.
-static constexpr size_t mostNests = 24;
-/// Iterations of a step with which tiles of blocks are compared; how many tiles are looked at with other steps, and how
-/// much these may change the time.
-static constexpr int64_t usualStep = 64;
-static constexpr size_t mostTilesWithSteps = 3;
-static constexpr double mostOfSteps = 1.25;
+/// Whether somebody has decided already.
+static bool isScheduled(func::FuncOp kernel) {
+  return llvm::any_of(kernel.front().getOps<AffineForOp>(),
+                      [](AffineForOp nest) { return nest->hasAttr(tile::scheduleAttr); });
+}
 
 namespace {
-/// Nests that run together, and how often.
-struct WeightedGroup {
-  NestGroup group;
-  TileRuns runs;
-};
-
-/// Whether tiles of a range can be written, are a program of rows, and have a unit that computes their contractions.
-enum class TileForm { None, NoProgram, NoUnit, Some };
-
-class ChainScheduler {
-public:
-  ChainScheduler(func::FuncOp kernel, const TargetDescription &chip)
-      : kernel(kernel), times(chip), level(*chip.graph().parallelLevel()),
-        freedom(NumericFreedom::of(Settings::of(kernel))), forced(forcedOfChains(kernel)),
-        near(chip.graph().threadMemory()) {
-    Settings settings = Settings::of(kernel);
-    times.options.threads = times.cores ? times.cores->cores : settings.threads;
-    times.options.mayReassociate = settings.mayReassociate();
-  }
-  void run();
-
-private:
-  MLIRContext *context() const { return func::FuncOp(kernel).getContext(); }
-  bool isAssumed() const { return !originals.empty(); }
-  bool runSegment(ArrayRef<AffineForOp> nests, bool isLast);
-  void price(NestRange &range) const;
-  double price(NestRange &range, std::vector<Tiling> tilings) const;
-  bool priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) const;
-  TileForm secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const;
-  double secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
-                         AffineForOp innermost) const;
-  std::optional<double> secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const;
-  bool mayGain(const NestRange &range, double apart, int64_t contractions);
-  bool isForUnits(const NestRange &range);
-  TileForm secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const;
-  double secondsBehind(tile::ParallelOp tiles) const;
-  tile::ScheduleAttr scheduleOfParts(Operation *first, size_t count, const Tiling &tiling, std::string &reason) const;
-  SmallVector<AffineForOp> originalsOf(ArrayRef<AffineForOp> nests) const;
-  tile::ScheduleAttr scheduleOf(const NestRange &range, const Tiling &tiling) const;
-  void attach(const NestRange &range) const;
-  void record(const NestRange &range) const;
-
-  func::FuncOp kernel;
-  NestTimes times;
-  const Level &level;
-  NumericFreedom freedom;
-  std::vector<std::pair<std::string, int64_t>> forced;
-  llvm::DenseMap<Operation *, AffineForOp> originals;      // of nests with assumed sizes
-  llvm::DenseMap<Operation *, llvm::SmallBitVector> units; // of the chip, those that take a nest's elements
-  const Memory *near; // that of one core: what it fills itself, or the last cache that it has alone
+/// A form of a kernel, with its schedules.
+struct KernelForm {
+  OwningOpRef<func::FuncOp> copy; // null: the kernel as it is
+  SeparateConsumers consumers{1, 0};
+  std::unique_ptr<ChainScheduler> scheduler;
+  double seconds = 0;
+  int64_t bytes = 0; // in memory
 };
 } // namespace
 
-/// The time of tiles that subgroups of blocks compute on fragments, infinite where these tiles do not.
-TileForm ChainScheduler::secondsOnFragments(tile::ParallelOp tiles, double &seconds, std::string &reason) const {
-  seconds = std::numeric_limits<double>::infinity();
-  FailureOr<TileProgram> program = analyzeTileProgram(tiles, reason);
-  if (failed(program))
-    return TileForm::NoProgram;
-  auto plan = planTileProgram(*program, tilewright::tilesOf(tiles), times.chip, *times.blocks, freedom, forced, reason);
-  if (plan)
-    seconds = plan->seconds;
-  return plan || hasUnit(*program, times.chip, *times.blocks, freedom) ? TileForm::Some : TileForm::NoUnit;
-}
-
-tile::ScheduleAttr ChainScheduler::scheduleOf(const NestRange &range, const Tiling &tiling) const {
-  int64_t first = 0; // loop of the last nest
-  for (AffineForOp nest : ArrayRef(range.nests).drop_back())
-    nest->walk([&](AffineForOp) { ++first; });
-  const SmallVector<int64_t> tiles = tilesOf(range, tiling);
-  unsigned spread = 0;
-  int64_t all = 1;
-  for (int64_t each : tiles)
-    all *= each;
-  for (unsigned d = 0; d <= tiling.loop; ++d) {
-    if (tiles[d] > tiles[spread])
-      spread = d;
-    if (tiles[spread] >= times.options.threads)
-      break;
-  }
-  int64_t members = !times.blocks ? std::min<int64_t>(times.options.threads, tiles[spread]) : isAssumed() ? 0 : all;
-  SmallVector<tile::TiledLoopAttr> loops;
-  for (unsigned d = 0; d <= tiling.loop; ++d)
-    loops.push_back(tile::TiledLoopAttr::get(context(), first + range.cuts[d], d < tiling.loop ? 1 : tiling.tile,
-                                             times.blocks || d == spread));
-  if (tiling.columns)
-    loops.push_back(tile::TiledLoopAttr::get(context(), first + *range.columns, tiling.columns, /*spread=*/true));
-  if (times.blocks) // each block has one tile, and units' registers hold what lies between
-    return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, {}, tiling.step,
-                                   tiling.parts, tiling.passes);
-  llvm::SmallSetVector<Value, 16> arrays;
-  for (AffineForOp nest : range.nests)
-    accessesOf(nest, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
-  SmallVector<tile::PlacementAttr> places;
-  for (auto [i, array] : llvm::enumerate(arrays))
-    if (llvm::is_contained(range.between, array) || llvm::is_contained(tiling.placed, array))
-      places.push_back(tile::PlacementAttr::get(context(), i, first + range.cuts[tiling.loop], near->name, 1));
-  return tile::ScheduleAttr::get(context(), level.name, members, range.nests.size(), loops, places, tiling.step,
-                                 tiling.parts, tiling.passes);
-}
-
-/// The schedule of the parts of `count` nests from `first` on, as far as they are cut like rows are whole; null with a
-/// reason where they have none.
-tile::ScheduleAttr ChainScheduler::scheduleOfParts(Operation *first, size_t count, const Tiling &tiling,
-                                                   std::string &reason) const {
-  // A copy is split to see which loops there are then.
-  OwningOpRef<func::FuncOp> trial = cast<func::FuncOp>(first->getParentOp()->clone());
-  SmallVector<Operation *> ops;
-  Operation *clone = &trial->front().front();
-  for (Operation &op : *first->getBlock()) {
-    if (&op == first)
-      break;
-    clone = clone->getNextNode();
-  }
-  for (; ops.size() < count; clone = clone->getNextNode())
-    ops.push_back(clone);
-  FailureOr<PartialNests> nests = splitReductions(ops, tiling.parts, reason);
-  if (failed(nests))
-    return {};
-  std::vector<Nest> analysed;
-  for (AffineForOp root : nests->parts)
-    analysed.push_back(*analyzeNest(root));
-  CoveredArrays covered;
-  std::optional<NestRange> range = findRange(nests->parts, analysed, 0, /*keepsResults=*/true, covered);
-  if (range)
-    findCuts(*range, /*withWindows=*/false);
-  if (!range || range->cuts.empty()) {
-    reason = "parts of the reductions have no rows";
-    return {};
-  }
-  Tiling ofParts = tiling;
-  ofParts.loop = range->cuts.size() - 1;
-  ofParts.tile = range->hasRows ? tiling.tile : 1;
-  tile::ScheduleAttr schedule = scheduleOf(*range, ofParts);
-  return tile::ScheduleAttr::get(context(), schedule.getLevel(), schedule.getMembers(), count, schedule.getLoops(),
-                                 schedule.getPlacements(), schedule.getStep(), schedule.getParts(),
-                                 schedule.getPasses());
-}
-
-/// The time of the nests behind `tiles`.
-double ChainScheduler::secondsBehind(tile::ParallelOp tiles) const {
-  SmallVector<AffineForOp> nests;
-  for (Operation *op = tiles->getNextNode(); op; op = op->getNextNode())
-    if (auto nest = dyn_cast<AffineForOp>(op))
-      nests.push_back(nest);
-  double seconds = 0;
-  for (const NestGroup &group : times.groupsOf(nests, {}))
-    seconds += group.seconds;
-  return seconds;
-}
-
-/// The part of `memref` that the operations of `tile` touch, in bytes; nullopt where it is no box.
-static std::optional<int64_t> boxBytes(Block &tile, Value memref, int64_t align) {
-  TileSets sets(tile);
-  TileRelation touched = sets.touched(memref, llvm::map_to_vector(tile, [](Operation &op) { return &op; }));
-  std::string reason;
-  auto type = cast<MemRefType>(memref.getType());
-  std::optional<TileBox> box = touched ? sets.box(touched, type, reason) : std::nullopt;
-  if (!box)
-    return std::nullopt;
-  return llvm::alignTo(box->elements() * elementBytes(type.getElementType()), align);
-}
-
-/// The time of tiles whose caches keep what lies between.
-double ChainScheduler::secondsOnCaches(const NestRange &range, const Tiling &tiling, tile::ScheduleAttr schedule,
-                                       AffineForOp innermost) const {
-  const SmallVector<int64_t> counts = tilesOf(range, tiling);
-  const TileRuns tiles = runsOf(schedule, counts);
-  std::vector<WeightedGroup> groups;
-  auto add = [&](Block &block, TileRuns runs) {
-    SmallVector<AffineForOp> nests;
-    for (auto nest : block.getOps<AffineForOp>())
-      if (!nest->hasAttr(tile::atAttr))
-        nests.push_back(nest);
-    for (NestGroup &group : times.groupsOf(nests, {1}))
-      groups.push_back({std::move(group), runs});
+static void record(func::FuncOp kernel, ArrayRef<KernelForm> forms, const KernelForm &choice) {
+  DecisionLog *log = DecisionLog::of(kernel.getContext());
+  if (!log)
+    return;
+  auto describe = [](const KernelForm &form) {
+    return llvm::json::Object{
+        {"groups", int64_t(form.consumers.groups)}, {"seconds", form.seconds}, {"bytes_in_memory", form.bytes}};
   };
-  add(*innermost.getBody(), tiles);
-  double steps = 0; // in all tiles
-  for (auto loop : innermost.getBody()->getOps<AffineForOp>())
-    if (loop->hasAttr(tile::atAttr)) {
-      TileRuns runs = runsOf(schedule, counts, loop);
-      steps += runs.all;
-      add(*loop.getBody(), runs);
-    }
-  double contractions = 0, others = 0, packing = 0;
-  for (const auto &[group, runs] : groups) {
-    (group.isContraction ? contractions : others) += group.seconds * runs.ofBusiest;
-    for (const std::optional<ContractionOperand> &operand : group.packed) {
-      if (!operand || llvm::is_contained(operand->access.symbols, innermost.getInductionVar()))
-        continue;
-      Value memref = operand->access.memref;
-      auto nest = operand->access.op->getParentOfType<AffineForOp>();
-      while (nest->getParentOp() != innermost && !nest->getParentOp()->hasAttr(tile::atAttr))
-        nest = nest->getParentOfType<AffineForOp>();
-      auto trial = innermost->getParentOfType<func::FuncOp>();
-      if (!memref.getDefiningOp() || memref.getDefiningOp()->getParentOp() != trial)
-        packing += times.packSeconds(bytesOf(operand->access, *analyzeNest(nest)), elementBytes(operand->element)) *
-                   (runs.all - runs.all / tiles.all);
-    }
-  }
-  // A contraction is not faster in tiles than whole but for what it moves, and what masks leave out: models differ by
-  // more than that.
-  double pieces =
-      tiling.step ? tiles.all * std::ceil(double(longestSum(range.analysed)) / double(tiling.step)) : tiles.all;
-  double live = tiling.step ? steps / pieces : 1;
-  double whole = live * range.contractions -
-                 (live * range.saved(times.pass.caches(), pieces) - packing) * tiles.ofBusiest / tiles.all;
-  return others + std::max(contractions, whole);
+  llvm::json::Array candidates;
+  for (const KernelForm &form : forms)
+    candidates.push_back(describe(form));
+  log->add("compute-again", kernel,
+           llvm::json::Object{{"choice", describe(choice)}, {"candidates", std::move(candidates)}});
 }
 
-/// The time of one tile whose arrays lie in the scratchpad, and which other arrays shall; nullopt where they do not
-/// fit.
-std::optional<double> ChainScheduler::secondsInScratchpad(Tiling &tiling, AffineForOp innermost) const {
-  Block &tile = *innermost.getBody();
-  int64_t align = scratchpadAlignment(*times.cores);
-  int64_t taken = 0;
-  llvm::SmallSetVector<Value, 16> arrays;
-  for (Operation &op : tile)
-    accessesOf(&op, [&](Operation *, Value memref, bool) { arrays.insert(memref); });
-  for (Value memref : arrays)
-    if (isNear(memref, *times.cores)) {
-      std::optional<int64_t> bytes = boxBytes(tile, memref, align);
-      if (!bytes)
-        return std::nullopt;
-      taken += *bytes;
-    }
-  auto groups = [&] {
-    return times.groupsOf(llvm::to_vector(tile.getOps<AffineForOp>()), {1, near->bytes - taken, tiling.placed});
-  };
-  // What is no contraction works on parts of arrays, if these fit, too.
-  llvm::SmallSetVector<Value, 8> others;
-  for (const NestGroup &group : groups())
-    if (!group.isContraction)
-      for (Operation *op : group.ops)
-        accessesOf(op, [&](Operation *, Value memref, bool) {
-          if (!isNear(memref, *times.cores))
-            others.insert(memref);
-        });
-  for (Value memref : others) {
-    std::optional<int64_t> bytes = boxBytes(tile, memref, align);
-    if (bytes && taken + *bytes <= near->bytes * 3 / 4) {
-      tiling.placed.push_back(memref);
-      taken += *bytes;
-    } else if (!times.cores->reachesGlobal) {
-      return std::nullopt;
-    }
+/// Schedules the kernel, or, where that is faster, the same one whose readers compute anew what they read. Of forms
+/// that differ by less than the models err, the one with the fewest bytes in memory is taken.
+static void scheduleChains(func::FuncOp kernel, const TargetDescription &chip) {
+  const Settings settings = Settings::of(kernel);
+  std::vector<KernelForm> forms(1);
+  for (ConsumerGroups by : {ConsumerGroups::BySum, ConsumerGroups::ByResult}) {
+    OwningOpRef<func::FuncOp> copy = kernel.clone();
+    const SeparateConsumers consumers = separateConsumers(*copy, by);
+    if (consumers.groups > 1 && consumers.groups != forms.back().consumers.groups)
+      forms.push_back({std::move(copy), consumers, nullptr});
   }
-  tiling.bytes = taken;
-  double seconds = 0;
-  for (const NestGroup &group : groups())
-    seconds += group.seconds;
-  return seconds;
-}
-
-/// The nests of the kernel.
-SmallVector<AffineForOp> ChainScheduler::originalsOf(ArrayRef<AffineForOp> nests) const {
-  return llvm::map_to_vector(nests, [&](AffineForOp nest) { return isAssumed() ? originals.lookup(nest) : nest; });
-}
-
-/// Finds the time of the range in such tiles: builds them beside the kernel, and asks what a tile takes;
-/// `tiling.seconds` is infinite where they do not fit.
-TileForm ChainScheduler::secondsOf(const NestRange &range, Tiling &tiling, std::string &reason) const {
-  OpBuilder builder(context());
-  Location loc = func::FuncOp(kernel).getLoc();
-  OwningOpRef<func::FuncOp> trial = func::FuncOp::create(builder, loc, "trial", builder.getFunctionType({}, {}));
-  builder.setInsertionPointToStart(trial->addEntryBlock());
-  IRMapping mapping;
-  const SmallVector<AffineForOp> nests = originalsOf(range.nests);
-  auto isInside = [&](Operation *user) {
-    return llvm::any_of(nests, [&](AffineForOp nest) { return nest->isAncestor(user); });
-  };
-  for (AffineForOp nest : nests)
-    accessesOf(nest, [&](Operation *, Value memref, bool) {
-      auto array = memref.getDefiningOp<memref::AllocOp>();
-      if (!array || mapping.contains(memref) || !llvm::all_of(memref.getUsers(), [&](Operation *user) {
-            return isa<memref::DeallocOp>(user) || isInside(user);
-          }))
-        return;
-      auto copy = cast<memref::AllocOp>(builder.clone(*array));
-      if (MemRefType type = copy.getType(); times.cores)
-        copy.getResult().setType(
-            MemRefType::get(type.getShape(), type.getElementType(), AffineMap(), builder.getStringAttr(near->name)));
-      mapping.map(memref, copy.getResult());
-    });
-  Operation *first = nullptr;
-  for (AffineForOp nest : nests) {
-    Operation *clone = builder.clone(*nest, mapping);
-    first = first ? first : clone;
-  }
-  func::ReturnOp::create(builder, loc);
-  tile::ScheduleAttr schedule =
-      tiling.parts > 1 ? scheduleOfParts(first, range.nests.size(), tiling, reason) : scheduleOf(range, tiling);
-  if (!schedule)
-    return TileForm::None;
-  first->setAttr(tile::scheduleAttr, schedule);
-  FailureOr<tile::ParallelOp> tiles = tileNests(first, reason);
-  if (failed(tiles))
-    return TileForm::None;
-  if (times.blocks) {
-    TileForm form = secondsOnFragments(*tiles, tiling.seconds, reason);
-    if (tiling.parts > 1 && std::isfinite(tiling.seconds))
-      tiling.seconds += secondsBehind(*tiles);
-    return form;
-  }
-  // The body of the first loop over whole tiles.
-  AffineForOp innermost;
-  tiles->walk<WalkOrder::PreOrder>([&](AffineForOp loop) {
-    auto at = loop->getAttrOfType<IntegerAttr>(tile::atAttr);
-    if (at && at.getInt() == schedule.getLoops().back().getLoop())
-      innermost = innermost ? innermost : loop;
-  });
-  if (times.cores) {
-    std::optional<double> seconds = secondsInScratchpad(tiling, innermost);
-    double ofBusiest = runsOf(schedule, tilesOf(range, tiling)).ofBusiest;
-    tiling.seconds = seconds ? *seconds * ofBusiest : std::numeric_limits<double>::infinity();
-    return TileForm::Some;
-  }
-  tiling.seconds = secondsOnCaches(range, tiling, schedule, innermost);
-  return TileForm::Some;
-}
-
-/// Prices tiles; the time of the fastest one, infinite where none has a form.
-double ChainScheduler::price(NestRange &range, std::vector<Tiling> tilings) const {
-  std::optional<bool> refused; // a form, with steps or without: no other tile has another one
+  const bool isOnly = forms.size() == 1;
   double fastest = std::numeric_limits<double>::infinity();
-  for (Tiling &tiling : tilings) {
-    bool hasSteps = tiling.step > 0;
-    if (refused && *refused == hasSteps)
-      continue;
-    std::string reason;
-    const TileForm form = secondsOf(range, tiling, reason);
-    range.lacksUnit |= form == TileForm::NoUnit;
-    range.mayFit |= form == TileForm::Some || form == TileForm::NoProgram;
-    if (form == TileForm::None || form == TileForm::NoUnit)
-      refused = hasSteps;
-    if (form != TileForm::Some || !std::isfinite(tiling.seconds)) {
-      if (!reason.empty() && !llvm::is_contained(range.refusals, reason))
-        range.refusals.push_back(reason);
-      else if (form == TileForm::NoProgram)
-        refused = hasSteps; // two tiles for the same reason, which says no size: others, too
-      continue;
-    }
-    range.considered.push_back(tiling);
-    fastest = std::min(fastest, tiling.seconds);
-    // What is forced need not pay.
-    const bool gains = !forced.empty() || tiling.seconds < (1 - leastGain) * range.apart;
-    if (gains && (!range.best || tiling.seconds < range.best->seconds))
-      range.best = tiling;
+  size_t priced = 0;
+  for (KernelForm &form : forms) {
+    form.scheduler = std::make_unique<ChainScheduler>(form.copy ? *form.copy : kernel, chip, settings);
+    form.seconds = isOnly ? 0 : form.scheduler->secondsApart();
+    form.seconds -= form.scheduler->run();
+    form.bytes = form.scheduler->bytesInMemory();
+    ++priced;
+    const bool keepsAll = form.copy && form.bytes < form.consumers.leastElements; // more groups only compute more
+    const bool isFastest = form.seconds < fastest;
+    fastest = std::min(fastest, form.seconds);
+    if (keepsAll && isFastest)
+      break;
   }
-  return fastest;
-}
-
-/// Prices tiles of blocks: all with steps of a usual size, then other steps of the fastest ones, if any is near enough.
-/// False where none has a form.
-bool ChainScheduler::priceBlocks(NestRange &range, ArrayRef<Tiling> tilings) const {
-  auto distance = [](const Tiling &tiling) { return std::abs(std::log2(double(tiling.step) / usualStep)); };
-  std::vector<Tiling> usual;
-  for (const Tiling &tiling : tilings) {
-    auto same = llvm::find_if(usual, [&](const Tiling &each) { return each.hasTilesOf(tiling); });
-    if (same == usual.end())
-      usual.push_back(tiling);
-    else if (distance(tiling) < distance(*same))
-      *same = tiling;
-  }
-  const size_t before = range.considered.size();
-  const double fastest = price(range, usual);
-  if (std::isfinite(fastest) && fastest > mostOfSteps * range.apart)
-    return true;
-  SmallVector<Tiling> best(ArrayRef(range.considered).drop_front(before));
-  llvm::stable_sort(best, [](const Tiling &a, const Tiling &b) { return a.seconds < b.seconds; });
-  best.truncate(std::min(best.size(), mostTilesWithSteps));
-  std::vector<Tiling> others; // where steps of the usual size fit nowhere, all others
-  for (const Tiling &tiling : tilings)
-    if (llvm::none_of(usual, [&](const Tiling &each) { return each.hasTilesOf(tiling) && each.step == tiling.step; }) &&
-        (best.empty() || llvm::any_of(best, [&](const Tiling &each) { return each.hasTilesOf(tiling); })))
-      others.push_back(tiling);
-  const bool isRefused = best.empty() && !range.mayFit;
-  return (!isRefused && std::isfinite(price(range, others))) || std::isfinite(fastest);
-}
-
-/// Prices tiles that sum in one pass, and, where blocks have none of this form, in two: the second one reads again
-/// what the first one has summed up.
-void ChainScheduler::price(NestRange &range) const {
-  std::vector<Tiling> tilings = tilingsOf(range, times, near, isAssumed());
-  llvm::erase_if(tilings, [&](const Tiling &each) {
-    return forcedValue(forced, "chain_rows").value_or(each.tile) != each.tile ||
-           forcedValue(forced, "chain_step").value_or(each.step) != each.step ||
-           forcedValue(forced, "chain_parts").value_or(each.parts) != each.parts;
-  });
-  if (!times.blocks) {
-    price(range, tilings);
-    return;
-  }
-  if (priceBlocks(range, tilings) || range.lacksUnit)
-    return;
-  llvm::erase_if(tilings, [](const Tiling &tiling) { return tiling.parts > 1; });
-  for (Tiling &tiling : tilings)
-    tiling.passes = 2;
-  priceBlocks(range, tilings);
-}
-
-/// Brings `nests`, all those of a segment, into their order; what computes nothing comes before them.
-static void reorder(ArrayRef<AffineForOp> nests) {
-  AffineForOp first = nests.front(), last = first;
-  for (AffineForOp nest : nests) {
-    first = nest->isBeforeInBlock(first) ? nest : first;
-    last = last->isBeforeInBlock(nest) ? nest : last;
-  }
-  Block::iterator end = std::next(last->getIterator());
-  for (Operation &op : llvm::make_early_inc_range(llvm::make_range(first->getIterator(), end)))
-    if (!isa<AffineForOp>(op))
-      op.moveBefore(first);
-  for (AffineForOp nest : nests)
-    nest->moveBefore(nest->getBlock(), end);
-}
-
-/// Makes the nests neighbours and gives the first its schedule.
-void ChainScheduler::attach(const NestRange &range) const {
-  const SmallVector<AffineForOp> nests = originalsOf(range.nests);
-  AffineForOp first = nests.front();
-  for (Operation *op = first->getNextNode(); op != nests.back();) {
-    Operation *next = op->getNextNode();
-    if (!isa<AffineForOp>(op))
-      op->moveBefore(first);
-    op = next;
-  }
-  std::string reason;
-  first->setAttr(tile::scheduleAttr, range.best->parts > 1 ? scheduleOfParts(first, nests.size(), *range.best, reason)
-                                                           : scheduleOf(range, *range.best));
-  record(range);
-}
-
-/// Says what was chosen for the range, and why other tiles have no form.
-void ChainScheduler::record(const NestRange &range) const {
-  if (DecisionLog *log = DecisionLog::of(context())) {
-    auto describe = [&](const Tiling &tiling) {
-      return llvm::json::Object{{"loop", int64_t(range.cuts[tiling.loop])},
-                                {"tile", tiling.tile},
-                                {"columns", tiling.columns},
-                                {"step", tiling.step},
-                                {"parts", tiling.parts},
-                                {"passes", tiling.passes},
-                                {"bytes", tiling.bytes},
-                                {"seconds", tiling.seconds}};
-    };
-    auto apart = [&] { return llvm::json::Object{{"tile", nullptr}, {"seconds", range.apart}}; };
-    llvm::json::Array candidates{apart()}, refused;
-    for (const std::string &reason : range.refusals)
-      refused.push_back(reason);
-    for (const Tiling &each : range.considered)
-      candidates.push_back(describe(each));
-    log->add("schedule-chain", AffineForOp(range.nests.front()),
-             llvm::json::Object{{"inputs", llvm::json::Object{{"nests", int64_t(range.nests.size())},
-                                                              {"bytes_between", range.bytes},
-                                                              {"near_bytes", near ? near->bytes : 0}}},
-                                {"choice", range.best ? describe(*range.best) : apart()},
-                                {"candidates", std::move(candidates)},
-                                {"refused", std::move(refused)}});
-  }
-}
-
-/// What the contractions of the range take, and move of what lies between its nests.
-static void addContractions(NestRange &range, ArrayRef<NestGroup> groups) {
-  for (const NestGroup &group : groups) {
-    if (!group.isContraction || !llvm::is_contained(range.nests, group.ops.front()))
-      continue;
-    range.contractions += group.seconds;
-    for (Value memref : group.arrays)
-      if (llvm::is_contained(range.between, memref)) {
-        auto type = cast<MemRefType>(memref.getType());
-        range.handedOn.push_back(double(type.getNumElements() * elementBytes(type.getElementType())));
-      }
-  }
-}
-
-/// Whether a unit of subgroups computes all contractions of the range.
-bool ChainScheduler::isForUnits(const NestRange &range) {
-  const ArrayRef<MatrixUnit> all = times.chip.units();
-  llvm::SmallBitVector common(all.size(), true);
-  for (auto [root, nest] : llvm::zip(range.nests, range.analysed)) {
-    auto [entry, isNew] = units.try_emplace(root, all.size(), true);
-    if (isNew)
-      if (FailureOr<Contraction> sum = recognizeContraction(nest); succeeded(sum)) {
-        Contraction turned = *sum;
-        std::swap(turned.a, turned.b);
-        for (auto [i, unit] : llvm::enumerate(all))
-          entry->second[i] = computesOnLanes(unit, *sum, *times.blocks, freedom) ||
-                             computesOnLanes(unit, turned, *times.blocks, freedom) ||
-                             computesInGroups(unit, *sum, *times.blocks, freedom) ||
-                             computesInGroups(unit, turned, *times.blocks, freedom);
-      }
-    common &= entry->second;
-  }
-  return common.any();
-}
-
-/// Whether tiles of the range can save enough of `apart`.
-bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contractions) {
-  if (times.blocks) // arrays between the nests, which fragments keep, and launches
-    return isForUnits(range);
-  if (range.hasMasks && !times.cores) // steps leave out what is masked
-    return contractions > 1;
-  // What fits a cache whole stays there, and at most its way out and in again is saved.
-  if (!times.cores && range.bytes <= near->bytes / 2)
-    return false;
-  double bytes = double(range.bytes);
-  return 2 * times.pass.caches().moveSeconds(bytes, bytes) >= leastGain * apart;
-}
-
-/// Looks at all ranges of `nests`, which stand in a row but for what computes nothing, and takes those that gain most;
-/// false where there are none. `isLast`: then it says why.
-bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
-  std::vector<Nest> analysed;
-  bool isStatic = llvm::all_of(nests, [&](AffineForOp root) {
-    FailureOr<Nest> nest = analyzeNest(root, times.blocks ? GuardedReads::Allowed : GuardedReads::Refused);
-    if (failed(nest) || !llvm::all_of(nest->tripCounts, [](auto trips) { return trips.value_or(0) > 0; }))
-      return false;
-    analysed.push_back(std::move(*nest));
-    return true;
-  });
-  if (nests.size() < 2 || !isStatic)
-    return false;
-  std::vector<NestGroup> groups = times.groupsOf(nests, {times.options.threads, times.cores ? near->bytes : 0, {}});
-  struct Extent {
-    size_t begin, end;
-    bool isContraction;
-    double seconds;
-  };
-  SmallVector<Extent> extents; // of groups, in nests
-  for (const NestGroup &group : groups) {
-    Extent extent{nests.size(), 0, group.isContraction, group.seconds};
-    for (Operation *op : group.ops) {
-      size_t at = llvm::find(nests, op) - nests.begin();
-      extent.begin = std::min(extent.begin, at);
-      extent.end = std::max(extent.end, at + 1);
-    }
-    extents.push_back(extent);
-  }
-  auto cuts = [&](size_t at) {
-    return llvm::any_of(extents, [&](const Extent &each) { return each.begin < at && at < each.end; });
-  };
-  std::vector<NestRange> ranges;
-  CoveredArrays covered;
-  std::optional<NestRange> left; // the largest one that stays apart
-  for (size_t begin = 0; begin < nests.size(); ++begin)
-    for (size_t end = begin + 2; end <= std::min(nests.size(), begin + mostNests); ++end) {
-      if (cuts(begin) || cuts(end))
-        continue;
-      double apart = 0;
-      int64_t inside = 0, contractions = 0;
-      for (const Extent &each : extents)
-        if (begin <= each.begin && each.end <= end) {
-          apart += each.seconds;
-          ++inside;
-          contractions += each.isContraction;
-        }
-      if (inside < 2 || contractions == 0)
-        continue;
-      std::optional<NestRange> range =
-          findRange(nests.slice(begin, end - begin), ArrayRef(analysed).slice(begin, end - begin), apart,
-                    /*keepsResults=*/times.blocks.has_value(), covered);
-      if (range)
-        addContractions(*range, groups);
-      if (!range || !mayGain(*range, apart, contractions))
-        continue;
-      findCuts(*range, /*withWindows=*/!times.blocks);
-      price(*range);
-      if (range->best)
-        ranges.push_back(std::move(*range));
-      else if (!left || left->nests.size() < range->nests.size())
-        left = std::move(range);
-    }
-  if (!ranges.empty())
-    reorder(originalsOf(nests));
-  llvm::stable_sort(ranges, [](const NestRange &a, const NestRange &b) { return a.gain() > b.gain(); });
-  llvm::SmallPtrSet<Operation *, 16> taken;
-  for (const NestRange &range : ranges) {
-    if (llvm::any_of(range.nests, [&](AffineForOp nest) { return taken.contains(nest); }))
-      continue;
-    taken.insert(range.nests.begin(), range.nests.end());
-    attach(range);
-  }
-  if (isLast && left && llvm::none_of(left->nests, [&](AffineForOp nest) { return taken.contains(nest); }))
-    record(*left);
-  return !taken.empty();
-}
-
-void ChainScheduler::run() {
-  if (!near && !times.blocks)
-    for (const Memory *each : times.chip.caches())
-      if (!near || each == times.chip.caches()[1])
-        near = each;
-  if (!near && !times.blocks)
-    return;
-  OwningOpRef<func::FuncOp> assumed;
-  if (times.blocks)
-    assumed = assumeSizes(kernel, originals);
-  SmallVector<SmallVector<AffineForOp>> segments(1);
-  for (Operation &op : assumed ? assumed->front() : kernel.front()) {
-    auto loop = dyn_cast<AffineForOp>(op);
-    if (loop && loop->hasAttr(tile::scheduleAttr))
-      return; // somebody has decided already
-    if (loop)
-      segments.back().push_back(loop);
-    else if (!isMemoryEffectFree(&op) && !isa<memref::AllocOp, memref::AllocaOp>(op))
-      segments.emplace_back();
-  }
-  for (ArrayRef<AffineForOp> segment : segments) {
-    const SmallVector<AffineForOp> early = times.blocks ? withEarlyResults(segment) : llvm::to_vector(segment);
-    if (ArrayRef(early) == segment || !runSegment(early, /*isLast=*/false))
-      runSegment(segment, /*isLast=*/true);
-  }
+  forms.resize(priced);
+  KernelForm *best = nullptr;
+  for (KernelForm &form : forms)
+    if (isOnly || (form.seconds * (1 - leastGain) < fastest && (!best || form.bytes < best->bytes)))
+      best = &form;
+  if (best->copy)
+    kernel.getBody().takeBody((*best->copy).getBody());
+  best->scheduler->writeRecords();
+  if (!isOnly)
+    record(kernel, forms, *best);
 }
 
 namespace {
@@ -695,8 +121,8 @@ struct ScheduleChains : tilewright::impl::ScheduleChainsBase<ScheduleChains> {
     auto chip = requireTarget(getOperation());
     if (failed(chip))
       return signalPassFailure();
-    if ((*chip)->graph().parallelLevel())
-      ChainScheduler(getOperation(), **chip).run();
+    if ((*chip)->graph().parallelLevel() && !isScheduled(getOperation()))
+      scheduleChains(getOperation(), **chip);
   }
 };
 } // namespace

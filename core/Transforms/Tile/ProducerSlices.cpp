@@ -17,6 +17,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <map>
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -32,7 +33,9 @@ struct Range {
 /// The slice of one producer.
 class SliceWriter {
 public:
-  SliceWriter(Block &tile, const Nest &nest) : tile(tile), nest(nest), sets(tile), ranges(nest.depth()) {}
+  /// `reaches`: whether the tile says what it needs of an array.
+  SliceWriter(Block &tile, const Nest &nest, llvm::function_ref<bool(Value)> reaches)
+      : tile(tile), nest(nest), reaches(reaches), sets(tile), ranges(nest.depth()) {}
   LogicalResult bound(std::string &reason);
   void write(Operation *before);
 
@@ -43,6 +46,7 @@ private:
 
   Block &tile;
   const Nest &nest;
+  llvm::function_ref<bool(Value)> reaches;
   TileSets sets;
   SmallVector<Range> ranges;
 };
@@ -99,6 +103,13 @@ LogicalResult SliceWriter::boundBy(const Access &access, std::string &reason) {
       reason = "tiles touch elements that a nest before it does not write, such as padding";
       return failure();
     }
+    const bool isSummed =
+        llvm::none_of(nest.stores, [&](const Access &store) { return store.dims().test(loops.front()); });
+    if (isSummed &&
+        !(sets.isAtMost(relation, range.first, 0) && sets.isAtMost(relation, trips - range.first - range.count, 0))) {
+      reason = "each tile has a part of what a nest with a result of its own sums up";
+      return failure();
+    }
     Range &has = ranges[loops.front()];
     if (has.first && !(has == range)) {
       reason = "a nest before it has several arrays, of which tiles touch different elements";
@@ -110,10 +121,9 @@ LogicalResult SliceWriter::boundBy(const Access &access, std::string &reason) {
 }
 
 LogicalResult SliceWriter::bound(std::string &reason) {
-  auto isKnown = [&](const Access &access) { return touches(tile, access.memref); };
-  const bool isRead = llvm::any_of(nest.stores, isKnown);
+  const bool isRead = llvm::any_of(nest.stores, [&](const Access &store) { return touches(tile, store.memref); });
   for (const Access &access : isRead ? nest.stores : nest.loads)
-    if ((isRead || isKnown(access)) && failed(boundBy(access, reason)))
+    if ((isRead || reaches(access.memref)) && failed(boundBy(access, reason)))
       return failure();
   return success();
 }
@@ -159,13 +169,14 @@ void SliceWriter::write(Operation *before) {
     builder.clone(op, mapping);
 }
 
-static LogicalResult pullSlice(Block &tile, AffineForOp producer, Operation *before, std::string &reason) {
+static LogicalResult pullSlice(Block &tile, AffineForOp producer, Operation *before,
+                               llvm::function_ref<bool(Value)> reaches, std::string &reason) {
   FailureOr<Nest> nest = analyzeNest(producer, GuardedReads::Allowed);
   if (failed(nest)) {
     reason = "a nest before it is not perfect, or has other effects than affine accesses";
     return failure();
   }
-  SliceWriter writer(tile, *nest);
+  SliceWriter writer(tile, *nest, reaches);
   if (failed(writer.bound(reason)))
     return failure();
   writer.write(before);
@@ -180,31 +191,51 @@ static Operation *frontOf(Block &tile) {
   return front;
 }
 
+/// Whether operations of `tile` write `memref`.
+static bool isWrittenIn(Block &tile, Value memref) {
+  return llvm::any_of(memref.getUsers(),
+                      [&](Operation *user) { return isa<AffineStoreOp>(user) && tile.findAncestorOpInBlock(*user); });
+}
+
+/// Whether the tile reads what the nest writes, or the nest an array of which `reaches` says that the tile has it.
+static bool isReached(AffineForOp nest, Block &tile, llvm::function_ref<bool(Value)> reaches) {
+  WalkResult walk = nest->walk([&](Operation *op) {
+    auto load = dyn_cast<AffineLoadOp>(op);
+    auto store = dyn_cast<AffineStoreOp>(op);
+    const bool isKnown = (load && reaches(load.getMemRef())) || (store && touches(tile, store.getMemRef()));
+    return isKnown ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walk.wasInterrupted();
+}
+
 LogicalResult tilewright::pullSlices(Block &tile, ArrayRef<AffineForOp> producers, std::string &reason) {
-  auto isReached = [&](AffineForOp producer) {
-    return producer
-        ->walk([&](Operation *op) {
-          bool isKnown = isa<AffineLoadOp, AffineStoreOp>(op) && touches(tile, affineAccess(op).memref);
-          return isKnown ? WalkResult::interrupt() : WalkResult::advance();
-        })
-        .wasInterrupted();
-  };
-  // What only reads waits until what it reads is there; its place is known before.
-  SmallVector<std::pair<AffineForOp, Operation *>> waiting;
-  for (AffineForOp producer : llvm::reverse(producers)) {
-    waiting.push_back({producer, frontOf(tile)});
+  // What only reads waits until what it reads is there. Slices stand in the order of the nests.
+  SmallVector<size_t> waiting;
+  std::map<size_t, Operation *> fronts{{producers.size(), frontOf(tile)}}; // the first operation of each slice
+  auto pullReached = [&](llvm::function_ref<bool(Value)> reaches) {
     for (size_t i = 0; i < waiting.size();) {
-      auto [next, before] = waiting[i];
-      if (!isReached(next)) {
+      const size_t next = waiting[i];
+      if (!isReached(producers[next], tile, reaches)) {
         ++i;
         continue;
       }
-      if (failed(pullSlice(tile, next, before, reason)))
+      Operation *before = fronts.upper_bound(next)->second, *last = before->getPrevNode();
+      if (failed(pullSlice(tile, producers[next], before, reaches, reason)))
         return failure();
+      fronts[next] = last ? last->getNextNode() : &tile.front();
       waiting.erase(waiting.begin() + i);
       i = 0;
     }
+    return success();
+  };
+  for (size_t number = producers.size(); number-- > 0;) {
+    waiting.push_back(number);
+    if (failed(pullReached([&](Value memref) { return isWrittenIn(tile, memref); })))
+      return failure();
   }
+  // A nest that reads inputs alone computes what belongs to those that the tile reads, too.
+  if (failed(pullReached([&](Value memref) { return touches(tile, memref); })))
+    return failure();
   if (waiting.empty())
     return success();
   reason = "a nest before it has a result of its own, and reads nothing that others of the tile compute";

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace mlir::affine;
@@ -55,7 +56,8 @@ void tilewright::keepResults(tile::ParallelOp tiles) {
   Block &tile = tiles.getBody().front();
   struct Uses {
     SmallVector<Operation *> accesses; // in order
-    bool isRead = false, isWritten = false;
+    bool isRead = false;
+    llvm::SmallPtrSet<Operation *, 2> writers; // nests
   };
   llvm::MapVector<Value, Uses> arrays;
   tile.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -65,13 +67,15 @@ void tilewright::keepResults(tile::ParallelOp tiles) {
       return;
     Uses &uses = arrays[load ? load.getMemRef() : store.getMemRef()];
     uses.accesses.push_back(op);
-    (load ? uses.isRead : uses.isWritten) = true;
+    uses.isRead |= bool(load);
+    if (store)
+      uses.writers.insert(tile.findAncestorOpInBlock(*op));
   });
   for (auto &[memref, uses] : arrays) {
     const bool isOwn = memref.getDefiningOp<memref::AllocOp>() && llvm::all_of(memref.getUsers(), [&](Operation *user) {
                          return isa<memref::DeallocOp>(user) || tiles->isProperAncestor(user);
                        });
-    if (isOwn || !uses.isRead || !uses.isWritten)
+    if (isOwn || uses.writers.size() + uses.isRead < 2 || uses.writers.empty())
       continue;
     AffineForOp first = nestIn(tile, uses.accesses.front());
     FailureOr<Nest> nest = first ? analyzeNest(first) : FailureOr<Nest>(failure());

@@ -26,8 +26,9 @@
 namespace tilewright {
 
 /// Gives each result of `tiles`, whose members have one tile each, an array of the tile where nests load it beside
-/// storing it. It is filled first where the first nest that touches it adds to what the array held. A result whose
-/// first nest stands in a loop over steps, or accesses it differently from iteration to iteration, stays as it is.
+/// storing it, or several nests store it. It is filled first where the first nest that touches it adds to what the
+/// array held. A result whose first nest stands in a loop over steps, or accesses it differently from iteration to
+/// iteration, stays as it is.
 void keepResults(tile::ParallelOp tiles);
 
 } // namespace tilewright

@@ -92,8 +92,9 @@ class Layer(nn.Module):
         return self.second(x + self.down(gelu(self.up(x))))
 
 
-def compiled_text(function, inputs, dynamic=False, training=False):
-    """The program that the back end writes, in training that of the forward pass, and what it gives on the host."""
+def compiled_text(function, inputs, dynamic=False, training=False, backward=False):
+    """The program that the back end writes, in training that of the forward pass or of the `backward` one, and what it gives on the
+    host, there the gradients."""
     backend = sys.modules["tilewright.torch.backend"]
     texts, write = [], backend.stage_text
 
@@ -106,10 +107,12 @@ def compiled_text(function, inputs, dynamic=False, training=False):
         torch.compiler.reset()
         with torch.set_grad_enabled(training):
             got = torch.compile(function, backend="tilewright", dynamic=None if dynamic else False, options={"strict": True})(*inputs)
+            if backward:
+                got = torch.autograd.grad(got, inputs, torch.linspace(-1, 1, got.numel()).view(got.shape).to(got.dtype))
     finally:
         backend.stage_text = write
     assert training or len(texts) == 1
-    return texts[0], got
+    return texts[-1 if backward else 0], got
 
 
 def launches(tmp_path, text, chip, sizes=(), verify=True):
@@ -158,6 +161,28 @@ def test_what_training_keeps_is_no_launch_of_its_own(tmp_path, causal):
     assert "math.log" in text and "tensor<1x128x2xf32>" in text.split("return ")[-1]
     for chip in ("nvidia:H200", "amd:MI300X"):
         assert launches(tmp_path, text, chip) == 1, chip
+
+
+# Attention, shapes, type. One launch is for the gradients of queries, the other for those of keys and values.
+GRADIENTS = {
+    "causal": (lambda q, k, v: attention(q, k, v, is_causal=True), HEADS, HALF),
+    "197 tokens": (lambda q, k, v: attention(q, k, v), [(1, 1, 197, 64)] * 3, HALF),
+    "more keys": (lambda q, k, v: attention(q, k, v), [(1, 1, 128, 64)] + [(1, 1, 192, 64)] * 2, torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_attention_are_two_launches(tmp_path, name):
+    """Both compute the scores again, and none of their arrays is in memory."""
+    function, shapes, dtype = GRADIENTS[name]
+    inputs = [x.to(dtype).requires_grad_() for x in tensors(*shapes)]
+    text, got = compiled_text(function, inputs, training=True, backward=True)
+    doubles = [x.detach().double().requires_grad_() for x in inputs]
+    out = function(*doubles)
+    for mine, wanted in zip(got, torch.autograd.grad(out, doubles, torch.linspace(-1, 1, out.numel()).view(out.shape).to(dtype).double())):
+        assert (mine.double() - wanted).abs().max() < (4e-3 if dtype is HALF else 3e-2)
+    for chip in ("nvidia:H200", "amd:MI300X"):
+        assert launches(tmp_path, text, chip) == 2, chip
 
 
 # Function, shapes, which dimension of each input is dynamic, and sizes: of no tile, of whole tiles, less than one, none.

@@ -81,12 +81,80 @@ module attributes {tilewright.target = "adder:slow"} {
 
   // CHECK-LABEL: func.func private @forced
   // CHECK: tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 4>]>
-  // CHECK-NOT: tile.schedule
+  // CHECK-NOT: tile.schedule =
   func.func private @forced(%a: memref<16xf32>) attributes {tilewright.kernel} {
     %x = arith.constant 1.0 : f32
     affine.for %i = 0 to 16 {
       affine.store %x, %a[%i] : memref<16xf32>
     } {tile.schedule = #tile.schedule<level = "core", members = 1, loops = [<loop = 0, tile = 4>]>}
+    return
+  }
+}
+
+// -----
+
+// Scores that are read by rows and by columns: each sum has scores of its own, in tiles of its own.
+module attributes {tilewright.target = "nvidia:H200"} {
+  // CHECK-LABEL: func.func private @again
+  // CHECK-DAG: memref.alloc() : memref<16x2048x2048xf32>
+  // CHECK-DAG: memref.alloc() : memref<16x2048x2048xf16>
+  // CHECK-DAG: memref.alloc() : memref<16x2048x2048xf32>
+  // CHECK-DAG: memref.alloc() : memref<16x2048x2048xf16>
+  // CHECK-COUNT-2: tile.schedule = #tile.schedule<level = "grid", members = {{[0-9]+}}, ops = 6,
+  // CHECK-NOT: tile.schedule =
+  func.func private @again(%q: memref<16x2048x64xf16>, %k: memref<16x2048x64xf16>, %a: memref<16x2048x64xf32>, %b: memref<16x2048x64xf32>) attributes {tilewright.kernel} {
+    %zero = arith.constant 0.0 : f32
+    %s = memref.alloc() : memref<16x2048x2048xf32>
+    %p = memref.alloc() : memref<16x2048x2048xf16>
+    %own_a = memref.alloc() : memref<16x2048x64xf32>
+    %own_b = memref.alloc() : memref<16x2048x64xf32>
+    affine.for %h = 0 to 16 { affine.for %i = 0 to 2048 { affine.for %j = 0 to 2048 { affine.store %zero, %s[%h, %i, %j] : memref<16x2048x2048xf32> } } }
+    affine.for %h = 0 to 16 { affine.for %i = 0 to 2048 { affine.for %j = 0 to 2048 { affine.for %d = 0 to 64 {
+      %0 = affine.load %q[%h, %i, %d] : memref<16x2048x64xf16>
+      %1 = affine.load %k[%h, %j, %d] : memref<16x2048x64xf16>
+      %2 = affine.load %s[%h, %i, %j] : memref<16x2048x2048xf32>
+      %3 = arith.extf %0 : f16 to f32
+      %4 = arith.extf %1 : f16 to f32
+      %5 = arith.mulf %3, %4 : f32
+      %6 = arith.addf %2, %5 : f32
+      affine.store %6, %s[%h, %i, %j] : memref<16x2048x2048xf32>
+    } } } }
+    affine.for %h = 0 to 16 { affine.for %i = 0 to 2048 { affine.for %j = 0 to 2048 {
+      %0 = affine.load %s[%h, %i, %j] : memref<16x2048x2048xf32>
+      %1 = math.exp %0 : f32
+      %2 = arith.truncf %1 : f32 to f16
+      affine.store %2, %p[%h, %i, %j] : memref<16x2048x2048xf16>
+    } } }
+    affine.for %h = 0 to 16 { affine.for %i = 0 to 2048 { affine.for %d = 0 to 64 { affine.store %zero, %own_a[%h, %i, %d] : memref<16x2048x64xf32> } } }
+    affine.for %h = 0 to 16 { affine.for %i = 0 to 2048 { affine.for %d = 0 to 64 { affine.for %j = 0 to 2048 {
+      %0 = affine.load %p[%h, %i, %j] : memref<16x2048x2048xf16>
+      %1 = affine.load %k[%h, %j, %d] : memref<16x2048x64xf16>
+      %2 = affine.load %own_a[%h, %i, %d] : memref<16x2048x64xf32>
+      %3 = arith.extf %0 : f16 to f32
+      %4 = arith.extf %1 : f16 to f32
+      %5 = arith.mulf %3, %4 : f32
+      %6 = arith.addf %2, %5 : f32
+      affine.store %6, %own_a[%h, %i, %d] : memref<16x2048x64xf32>
+    } } } }
+    affine.for %h = 0 to 16 { affine.for %i = 0 to 2048 { affine.for %d = 0 to 64 {
+      %0 = affine.load %own_a[%h, %i, %d] : memref<16x2048x64xf32>
+      affine.store %0, %a[%h, %i, %d] : memref<16x2048x64xf32>
+    } } }
+    affine.for %h = 0 to 16 { affine.for %j = 0 to 2048 { affine.for %d = 0 to 64 { affine.store %zero, %own_b[%h, %j, %d] : memref<16x2048x64xf32> } } }
+    affine.for %h = 0 to 16 { affine.for %j = 0 to 2048 { affine.for %d = 0 to 64 { affine.for %i = 0 to 2048 {
+      %0 = affine.load %p[%h, %i, %j] : memref<16x2048x2048xf16>
+      %1 = affine.load %q[%h, %i, %d] : memref<16x2048x64xf16>
+      %2 = affine.load %own_b[%h, %j, %d] : memref<16x2048x64xf32>
+      %3 = arith.extf %0 : f16 to f32
+      %4 = arith.extf %1 : f16 to f32
+      %5 = arith.mulf %3, %4 : f32
+      %6 = arith.addf %2, %5 : f32
+      affine.store %6, %own_b[%h, %j, %d] : memref<16x2048x64xf32>
+    } } } }
+    affine.for %h = 0 to 16 { affine.for %j = 0 to 2048 { affine.for %d = 0 to 64 {
+      %0 = affine.load %own_b[%h, %j, %d] : memref<16x2048x64xf32>
+      affine.store %0, %b[%h, %j, %d] : memref<16x2048x64xf32>
+    } } }
     return
   }
 }

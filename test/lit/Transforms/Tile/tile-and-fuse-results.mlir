@@ -135,3 +135,63 @@ func.func @a_part_of_it(%x: memref<8xf32>, %a: memref<8xf32>, %o: memref<4xf32>)
   }
   return
 }
+
+// -----
+
+// Sums over what the tiles cut: each tile would have a part of them.
+func.func @parts(%x: memref<8x5xf32>, %sums: memref<5xf32>, %o: memref<8x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = memref.alloc() : memref<8x5xf32>
+  // expected-error @below {{each tile has a part of what a nest with a result of its own sums up}}
+  affine.for %i = 0 to 8 { affine.for %j = 0 to 5 {
+    %a = affine.load %x[%i, %j] : memref<8x5xf32>
+    %b = math.exp %a : f32
+    affine.store %b, %e[%i, %j] : memref<8x5xf32>
+  } } {tile.schedule = #tile.schedule<level = "grid", members = 2, ops = 4, loops = [<loop = 5, tile = 4, spread = true>]>}
+  affine.for %j = 0 to 5 { affine.store %zero, %sums[%j] : memref<5xf32> }
+  affine.for %j = 0 to 5 { affine.for %i = 0 to 8 {
+    %a = affine.load %sums[%j] : memref<5xf32>
+    %b = affine.load %e[%i, %j] : memref<8x5xf32>
+    %c = arith.addf %a, %b : f32
+    affine.store %c, %sums[%j] : memref<5xf32>
+  } }
+  affine.for %i = 0 to 8 { affine.for %j = 0 to 5 {
+    %a = affine.load %e[%i, %j] : memref<8x5xf32>
+    %b = arith.addf %a, %a : f32
+    affine.store %b, %o[%i, %j] : memref<8x5xf32>
+  } }
+  return
+}
+
+// -----
+
+// A result that reads an input which the tiles know, and an array that they compute: its rows are those of the array.
+// CHECK-LABEL: func.func @after_input
+// CHECK: tile.parallel (%[[T:.*]]) to (2) level "grid"
+// CHECK:   affine.store %{{.*}}, %[[E:.*]][%{{.*}} + symbol(%[[T]]) * 4]
+// CHECK:   affine.for %[[I:.*]] = 0 to 4 {
+// CHECK-NEXT: affine.for %[[J:.*]] = 0 to 8 {
+// CHECK-NEXT: affine.load %[[E]][%[[I]] + symbol(%[[T]]) * 4]
+// CHECK-NEXT: affine.load %arg0[%[[J]]]
+// CHECK:      affine.store %{{.*}}, %arg1[%[[I]] + symbol(%[[T]]) * 4, %[[J]]]
+func.func @after_input(%x: memref<8xf32>, %p: memref<8x8xf32>, %o: memref<8xf32>) {
+  %e = memref.alloc() : memref<8xf32>
+  affine.for %i = 0 to 8 {
+    %a = affine.load %x[%i] : memref<8xf32>
+    %b = math.exp %a : f32
+    affine.store %b, %e[%i] : memref<8xf32>
+  } {tile.schedule = #tile.schedule<level = "grid", members = 2, ops = 3, loops = [<loop = 3, tile = 4, spread = true>]>}
+  affine.for %i = 0 to 8 { affine.for %j = 0 to 8 {
+    %a = affine.load %e[%i] : memref<8xf32>
+    %b = affine.load %x[%j] : memref<8xf32>
+    %c = arith.mulf %a, %b : f32
+    affine.store %c, %p[%i, %j] : memref<8x8xf32>
+  } }
+  affine.for %i = 0 to 8 {
+    %a = affine.load %x[%i] : memref<8xf32>
+    %b = affine.load %e[%i] : memref<8xf32>
+    %c = arith.addf %a, %b : f32
+    affine.store %c, %o[%i] : memref<8xf32>
+  }
+  return
+}

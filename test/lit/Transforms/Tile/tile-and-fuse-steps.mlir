@@ -277,3 +277,55 @@ func.func @any_number(%x: memref<4x?xf32>, %o: memref<4xf32>, %n: index) {
   }
   return
 }
+
+// -----
+
+// The exponents are an array of their own, which another sum reads, too: steps compute them at the base.
+// CHECK-LABEL: func.func @named_exponents
+// CHECK:        arith.maximumf
+// CHECK:        arith.mulf
+// CHECK:        %[[X:.*]] = affine.load %arg0
+// CHECK-NEXT:   %[[B:.*]] = affine.load %[[BASE:.*]][%{{.*}}]
+// CHECK-NEXT:   %[[D:.*]] = arith.subf %[[X]], %[[B]]
+// CHECK-NEXT:   %[[E:.*]] = math.exp %[[D]]
+// CHECK-NEXT:   arith.addf %{{.*}}, %[[E]]
+func.func @named_exponents(%x: memref<4x8xf32>, %t: memref<4xi64>, %o: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0xFF800000 : f32
+  %m = memref.alloc() : memref<4xf32>
+  %d = memref.alloc() : memref<4x8xf32>
+  %l = memref.alloc() : memref<4xf32>
+  affine.for %i = 0 to 4 { affine.store %none, %m[%i] : memref<4xf32> } {tile.schedule = #tile.schedule<level = "grid", members = 1, ops = 7, step = 4>}
+  affine.for %i = 0 to 4 { affine.for %j = 0 to 8 {
+    %a = affine.load %m[%i] : memref<4xf32>
+    %b = affine.load %x[%i, %j] : memref<4x8xf32>
+    %c = arith.maximumf %a, %b : f32
+    affine.store %c, %m[%i] : memref<4xf32>
+  } }
+  affine.for %i = 0 to 4 { affine.for %j = 0 to 8 {
+    %a = affine.load %x[%i, %j] : memref<4x8xf32>
+    %b = affine.load %m[%i] : memref<4xf32>
+    %c = arith.subf %a, %b : f32
+    affine.store %c, %d[%i, %j] : memref<4x8xf32>
+  } }
+  affine.for %i = 0 to 4 { affine.store %zero, %l[%i] : memref<4xf32> }
+  affine.for %i = 0 to 4 { affine.for %j = 0 to 8 {
+    %a = affine.load %l[%i] : memref<4xf32>
+    %b = affine.load %d[%i, %j] : memref<4x8xf32>
+    %c = math.exp %b : f32
+    %e = arith.addf %a, %c : f32
+    affine.store %e, %l[%i] : memref<4xf32>
+  } }
+  affine.for %i = 0 to 4 { affine.store %zero, %o[%i] : memref<4xf32> }
+  affine.for %i = 0 to 4 { affine.for %j = 0 to 8 {
+    %a = affine.load %o[%i] : memref<4xf32>
+    %b = affine.load %d[%i, %j] : memref<4x8xf32>
+    %c = affine.load %t[%i] : memref<4xi64>
+    %e = arith.index_cast %j : index to i64
+    %f = arith.cmpi eq, %e, %c : i64
+    %g = arith.select %f, %b, %zero : f32
+    %h = arith.addf %a, %g : f32
+    affine.store %h, %o[%i] : memref<4xf32>
+  } }
+  return
+}
