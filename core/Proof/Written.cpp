@@ -125,6 +125,8 @@ static Answer::Kind isCovered(Program &program, const Array &array, llvm::ArrayR
     result = Answer::Never;
   } else if (isSubset == isl_bool_error) {
     why = space.whyUnknown();
+  } else if (!unknown.empty()) { // other writes may have what is left
+    why = unknown;
   } else if (target.kept.size() > sizes) {
     why = "products of values that vary are known by their order alone";
   } else {
