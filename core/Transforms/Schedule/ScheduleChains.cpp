@@ -83,8 +83,9 @@ static void scheduleChains(func::FuncOp kernel, const TargetDescription &chip) {
   for (ConsumerGroups by : {ConsumerGroups::BySum, ConsumerGroups::ByResult}) {
     OwningOpRef<func::FuncOp> copy = kernel.clone();
     const SeparateConsumers consumers = separateConsumers(*copy, by);
-    if (consumers.groups > 1 && consumers.groups != forms.back().consumers.groups)
-      forms.push_back({std::move(copy), consumers, nullptr});
+    if (consumers.groups < 2 || consumers.groups == forms.back().consumers.groups)
+      break; // what sums over one dimension is one chain
+    forms.push_back({std::move(copy), consumers, nullptr});
   }
   const bool isOnly = forms.size() == 1;
   double fastest = std::numeric_limits<double>::infinity();
