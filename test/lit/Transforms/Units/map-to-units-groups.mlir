@@ -1,7 +1,17 @@
 // RUN: tw-opt %s -split-input-file -map-to-units -cse | FileCheck %s
+// RUN: sed -e s/chain_engine=0,chain_stages=3/chain_engine=1/ %s | tw-opt -split-input-file -map-to-units -cse \
+// RUN:   | FileCheck %s --check-prefix=ENGINE
 
 // Units of a group of subgroups: one member has 64 rows, queries and weights are operands in registers, keys and values lie in lines
 // that the unit reads itself. The sums of one unit are two operands of the next.
+// With an engine of boxes a step copies what it reads; what copies runs ahead by itself.
+// ENGINE-LABEL: func.func private @rows
+// ENGINE: %[[K:.*]] = tile.alloc() {{.*}} : memref<4x32x32xf16, "shared">
+// ENGINE: affine.for %[[J:.*]] = 0 to 2
+// ENGINE: %[[A:.*]] = tile.copy %arg1[{{.*}}] {{.*}} to %[[K]][%[[J]] mod 4, 0, 0] {{.*}} {engine = "TmaLoad"}
+// ENGINE: %[[B:.*]] = tile.copy %arg2[{{.*}}] {{.*}} {engine = "TmaLoad"}
+// ENGINE: tile.wait %[[A]], %[[B]]
+// ENGINE: tile.load %[[K]][%[[J]] mod 4, 0, 0]
 // CHECK-LABEL: func.func private @rows
 // CHECK: %[[K:.*]] = tile.alloc() {{{.*}}arrangement = #tile.arrangement<swizzleBits = 2, swizzleBase = 4, swizzleShift = 3>} : memref<3x32x32xf16, "shared">
 // CHECK: %[[V:.*]] = tile.alloc() {{.*}} : memref<3x1x32x32xf16, "shared">
@@ -17,7 +27,7 @@
 // CHECK: tile.load %[[V]]
 // CHECK: tile.mma %[[PARTS]]#0, %{{.*}} {unit = "nvidia.wgmma_m64n32k16_f16_f32_a"}
 // CHECK: tile.mma %[[PARTS]]#1
-module attributes {tilewright.target = "nvidia:H200"} {
+module attributes {tilewright.target = "nvidia:H200", tilewright.force = "chain_engine=0,chain_stages=3"} {
 func.func private @rows(%q: memref<2x64x32xf16>, %k: memref<2x64x32xf16>, %v: memref<2x64x32xf16>, %o: memref<2x64x32xf16>) attributes {tilewright.kernel} {
   %ninf = arith.constant 0xFF800000 : f32
   %zero = arith.constant 0.0 : f32
