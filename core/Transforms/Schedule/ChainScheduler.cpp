@@ -114,7 +114,7 @@ tile::ScheduleAttr ChainScheduler::scheduleOfParts(Operation *first, size_t coun
     return {};
   std::vector<Nest> analysed;
   for (AffineForOp root : nests->parts)
-    analysed.push_back(*analyzeNest(root));
+    analysed.push_back(*analyzeNest(root, GuardedReads::Allowed));
   CoveredArrays covered;
   std::optional<NestRange> range = findRange(nests->parts, analysed, 0, /*keepsResults=*/true, covered);
   if (range)
@@ -510,7 +510,7 @@ bool ChainScheduler::mayGain(const NestRange &range, double apart, int64_t contr
 bool ChainScheduler::runSegment(ArrayRef<AffineForOp> nests, bool isLast) {
   std::vector<Nest> analysed;
   bool isStatic = llvm::all_of(nests, [&](AffineForOp root) {
-    FailureOr<Nest> nest = analyzeNest(root);
+    FailureOr<Nest> nest = analyzeNest(root, times.blocks ? GuardedReads::Allowed : GuardedReads::Refused);
     if (failed(nest) || !llvm::all_of(nest->tripCounts, [](auto trips) { return trips.value_or(0) > 0; }))
       return false;
     analysed.push_back(std::move(*nest));
