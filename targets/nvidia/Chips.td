@@ -214,6 +214,7 @@ defvar WidensFloat8 = Fact<Count<2>, Guess<"counted in machine code of ptxas 13.
 class Hopper<string name, int gib, int gbs, Source sheet = Cited<"NVIDIA H100 and H200 data sheets">>
     : Gpu<name, "sm_90a", "ptx84", 132, 1755, gib, gbs, 50, 5500, 227, 128, sheet> {
   let float8_words = WidensFloat8;
+  let launch = Fact<Cycles<7400>, Measured<"two launches of little work in a row, 4.2 us of the host each (tw-launch --benchmark), on an H200">>;
   let subgroup_issue = Fact<PerClock<3, 8>, Measured<"soft-max of attention in 9 tilings, 64 and 128 features (test/gpu), on an H200">>;
   let near_instructions = Fact<Count<768>, Cited<"12 KiB on V100: Jia et al. 2018, arXiv:1804.06826, table 3.1">>;
   let far_fetch = Fact<Cycles<3, 2>, Measured<"soft-max of rows of 1024 and 4096, 4 to 64 elements a lane, on an H200">>;

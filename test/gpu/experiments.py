@@ -6,7 +6,7 @@ tw-compile) and `zeros` (inputs of zeros). `questions` says what to read off.
 
 #: Question -> what its rows tell.
 QUESTIONS = {
-    "launch": "seconds of a launch that does nothing, alone and with clusters: `launchClocks` of the model (4400) is its share",
+    "launch": "seconds of a launch that does nothing, alone and with clusters: what `launch` of the record is made of",
     "power": "zeros against normal data: what the power limit takes from the clock",
     "ports": "block tiles at the same product, all reads from L2: which unit or port bounds a step",
     "stages": "stages of the multi-stage buffer: how many hide the latency of copies",
