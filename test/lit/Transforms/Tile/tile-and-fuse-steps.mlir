@@ -23,7 +23,7 @@
 // CHECK-NEXT: %[[FROM:.*]] = affine.load %[[OLD]][%[[I]]]
 // CHECK-NEXT: %[[TO:.*]] = affine.load %[[BASE]][%[[I]]]
 // CHECK-NEXT: %[[D:.*]] = arith.subf %[[FROM]], %[[TO]]
-// CHECK-NEXT: %[[E:.*]] = math.exp %[[D]]
+// CHECK-NEXT: %[[E:.*]] = math.exp %[[D]] : f32
 // CHECK-NEXT: %[[ABOVE:.*]] = arith.cmpf ogt, %[[FROM]], %{{.*}}
 // CHECK-NEXT: %[[C:.*]] = arith.select %[[ABOVE]], %[[E]], %{{.*}}
 // CHECK-NEXT: affine.store %[[C]], %[[CORR:.*]][%[[I]]]
@@ -32,7 +32,7 @@
 // CHECK-NEXT:   %[[X:.*]] = affine.load %arg0[%[[I]], %[[J]] + %[[STEP]] * 8]
 // CHECK-NEXT:   %[[B:.*]] = affine.load %[[BASE]][%[[I]]]
 // CHECK-NEXT:   %[[Y:.*]] = arith.subf %[[X]], %[[B]]
-// CHECK-NEXT:   %{{.*}} = math.exp %[[Y]]
+// CHECK-NEXT:   %{{.*}} = math.exp %[[Y]] fastmath<afn> : f32
 // CHECK-NEXT:   affine.store %{{.*}}, %[[P]][%[[I]], %[[J]]]
 // CHECK:   affine.for %[[I:.*]] = 0 to 4 {
 // CHECK-NEXT: %[[L:.*]] = affine.load %[[LS:.*]][%[[I]]]

@@ -126,3 +126,21 @@ func.func @sign_of_one(%x: vector<1xf64>, %y: vector<2xf64>) -> (vector<1xf64>, 
   %b = math.copysign %y, %y : vector<2xf64>
   return %a, %b : vector<1xf64>, vector<2xf64>
 }
+
+// -----
+
+// A lane's instruction for 2^x takes what may be approximate, element by element; others keep their correction.
+// CHECK-LABEL: func @exp_of_lanes
+// CHECK:         %[[T:.*]] = arith.mulf %arg0, %{{.*}} : vector<2xf32>
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%{{.*}}) : (f32) -> f32
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%{{.*}}) : (f32) -> f32
+// CHECK-NEXT:    %[[Y:.*]] = vector.from_elements
+// CHECK:         llvm.call_intrinsic "llvm.exp2"
+// CHECK:         math.fma
+module attributes {tilewright.target = "nvidia:H200"} {
+func.func @exp_of_lanes(%x: vector<2xf32>, %z: f32) -> (vector<2xf32>, f32) {
+  %y = math.exp %x fastmath<afn> : vector<2xf32>
+  %w = math.exp %z : f32
+  return %y, %w : vector<2xf32>, f32
+}
+}
