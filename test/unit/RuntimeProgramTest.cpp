@@ -218,10 +218,10 @@ TEST(RuntimeProgram, MalformedManifests) {
             "the manifest of a program cannot be read: too many nested values at byte 201");
   EXPECT_EQ(refusal("{}"), "the manifest of program '?' has no format");
   Manifest manifest;
-  manifest.format = "5";
+  manifest.format = "6";
   EXPECT_EQ(refusal(manifest.text(), TW_BAD_VERSION),
-            std::string("the manifest of a program has format 5; this library (") + tw_version() +
-                ") reads formats up to 4");
+            std::string("the manifest of a program has format 6; this library (") + tw_version() +
+                ") reads formats up to 5");
   auto broken = [](std::string Manifest::*part, const char *text) {
     Manifest manifest;
     manifest.*part = text;
