@@ -250,15 +250,23 @@ static std::optional<unsigned> loopOfWriter(const NestRange &range, size_t &at, 
   return std::nullopt;
 }
 
-/// Whether loop `d` of nest `at` indexes all that it reads, and all that the nests read which compute that.
+/// Whether loop `d` of nest `at` indexes all that it sums up, and all that the nests sum up which compute that. What
+/// others read, as a mask that all heads share, may be the same for all of its iterations.
 static bool indexesAll(const NestRange &range, size_t at, unsigned d) {
   llvm::SetVector<std::pair<size_t, unsigned>> todo; // nests and loops
   todo.insert({at, d});
   for (size_t i = 0; i < todo.size(); ++i) {
     auto [number, loop] = todo[i];
-    for (const Access &load : range.analysed[number].loads) {
-      if (!load.map.isFunctionOfDim(loop))
-        return false;
+    const Nest &nest = range.analysed[number];
+    bool sums = false;
+    for (unsigned e = 0; e < nest.depth(); ++e)
+      sums |= llvm::none_of(nest.stores, [&](const Access &store) { return store.map.isFunctionOfDim(e); });
+    for (const Access &load : nest.loads) {
+      if (!load.map.isFunctionOfDim(loop)) {
+        if (sums)
+          return false;
+        continue;
+      }
       size_t writer = number;
       if (std::optional<unsigned> own = loopOfWriter(range, writer, load, loop))
         todo.insert({writer, *own});
