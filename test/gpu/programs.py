@@ -204,7 +204,8 @@ def main():
                   "attention": attention}.get(shape["kind"], row_program)
         text = writer(shape)
         if shape.get("force"):
-            text = f'module attributes {{tilewright.force = "{shape["force"]}"}} {{\n{text}}}\n'
+            maps, function = text.split("func.func", 1)
+            text = f'{maps}module attributes {{tilewright.force = "{shape["force"]}"}} {{\nfunc.func{function}}}\n'
         (options.folder / f"{shape['name']}.mlir").write_text(text)
         (options.folder / f"{shape['name']}.words").write_text(" ".join(shape.get("words", [])))
     (options.folder / "index.json").write_text(json.dumps(all_shapes, indent=1) + "\n")

@@ -183,6 +183,12 @@ def test_experiments_are_what_they_are_called(small, tmp_path):
               for name, shape in shapes.items() if shape.get("force")}
     assert len(forced) >= 12
     for name, fields in forced.items():
+        if shapes[name]["group"] == "chains":
+            chosen = {each["decision"]: each["choice"] for each in json.loads((folder / f"{name}.json").read_text())}
+            chain, program = chosen["schedule-chain"], chosen["tile-program"]
+            have = {"chain_rows": chain["tile"], "chain_step": chain["step"], "chain_engine": int(bool(program["engine"]))}
+            assert have == {field: int(value) for field, value in fields.items()}, (name, chain, program)
+            continue
         choice = taken[name]
         have = {"block_m": choice["block"][0], "block_n": choice["block"][1], "cluster": choice["cluster"],
                 "stages": choice["stages"], "rasterisation_rows": choice["rasterisation_rows"], "persistent_blocks": choice["persistent_blocks"],
