@@ -237,6 +237,8 @@ static void doWord(StringRef word, EmulationBuilder &b, ArrayRef<Value> v) {
     b.fenceUnits();
   else if (word == "phase_init")
     b.phaseInit(v[0], v[1]);
+  else if (word == "group_arrive")
+    b.barrierArrive(v[0], v[1]);
   else if (word == "first")
     b.replace(b.first(v[0]));
   else if (word == "exp2")

@@ -125,7 +125,9 @@ std::string Trial::fault(const LaneInstruction &record) {
     given.push_back(
         LLVM::PoisonOp::create(builder, loc, word.isFloat ? Type(builder.getF32Type()) : builder.getI32Type()));
   else if (word.operands == 2)
-    given.push_back(LLVM::PoisonOp::create(builder, loc, LLVM::LLVMPointerType::get(&context, scratchpadSpace)));
+    given.push_back(LLVM::PoisonOp::create(builder, loc,
+                                           word.isOfNumber ? Type(builder.getI32Type())
+                                                           : LLVM::LLVMPointerType::get(&context, scratchpadSpace)));
   Block &block = *builder.getInsertionBlock();
   Block::iterator last = block.empty() ? block.end() : std::prev(block.end());
   makeByRecord(builder, loc, record, given, word.sample);

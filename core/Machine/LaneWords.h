@@ -26,6 +26,7 @@ struct LaneWord {
   bool isHint = false;    // without effect on values and memory
   int32_t sample = 1;     // of the last operand, with which a check makes the instruction
   bool isFloat = false;   // the first operand and the result are f32
+  bool isOfNumber = false; // the first of two operands is an i32, not the address of a barrier object
 };
 
 inline constexpr LaneWord laneWords[] = {
@@ -45,6 +46,7 @@ inline constexpr LaneWord laneWords[] = {
     {"wait_store", 1},
     {"commit_unit", 0},
     {"phase_init", 2},
+    {"group_arrive", 2, false, false, 64, false, true},
     {"fence_engines", 0},
     {"fence_units", 0},
     {"grow_registers", 1, false, true, 64},

@@ -135,6 +135,7 @@ defvar Instructions = [
   LaneInstruction<"commit_store", MlirOp<"nvvm.cp.async.bulk.commit.group", []>>,
   LaneInstruction<"wait_store", MlirOp<"nvvm.cp.async.bulk.wait_group", ["group=$0", "read=unit"]>>,
   LaneInstruction<"phase_init", MlirOp<"nvvm.mbarrier.init", ["$0", "$1"]>>,
+  LaneInstruction<"group_arrive", MlirOp<"nvvm.barrier.arrive", ["$0", "$1"]>>,
   LaneInstruction<"fence_engines",
                   MlirOp<"nvvm.fence.proxy", ["kind=#nvvm.proxy_kind<async.shared>", "space=#nvvm.shared_space<cta>"]>>,
   LaneInstruction<"fence_units", MlirOp<"nvvm.wgmma.fence.aligned", []>>,

@@ -36,6 +36,7 @@ llvm::json::Object TileProgramPlan::toJSON() const {
                             {"units_per_subgroup", unitRows},
                             {"stages", stages},
                             {"engine", engine},
+                            {"in_turns", inTurns},
                             {"loads_ahead", loadsAhead},
                             {"registers", registers},
                             {"scratchpad_bytes", sharedBytes},
@@ -285,14 +286,14 @@ static double clocksOfArrays(const TileProgram &program, const Memory &global) {
   return bytes / global.bytesPerClock;
 }
 
-/// `op` for `elements` of each lane. An exponential in steps is one instruction where the chip has it for lanes, two
-/// with the factor of its exponent; they share units that are slower than issue slots.
+/// `op` for `elements` of each lane. An exponential in steps is one instruction where the chip has it for lanes, and the
+/// factor of its exponent is fused with the difference; they share units that are slower than issue slots.
 void TileProgramPlanner::addOperation(Operation *op, double elements, Part &part) const {
   const bool isExp = isa<math::ExpOp>(op);
   if ((isExp || isa<math::Exp2Op>(op)) && hasShortPowers && op->getResult(0).getType().isF32() &&
       bitEnumContainsAll(cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr().getValue(),
                          arith::FastMathFlags::afn)) {
-    part.instructions += elements * (isExp ? 2 : 1);
+    part.instructions += elements * (isExp && !op->getOperand(0).getDefiningOp<arith::SubFOp>() ? 2 : 1);
     part.powers += elements;
     return;
   }
@@ -403,10 +404,11 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   load.scratchpad = (part.reads * plan.subgroups + part.copied) / shared.bytesPerClock * perUnit;
   load.l2 = (part.copied + part.loaded * plan.subgroups) * active / near.bytesPerClock;
   StepChain chain;
-  // Subgroups of an issue slot, those of all blocks at a time.
-  const double members = std::max(1.0, plan.allSubgroups() / issueSlots) * perUnit;
+  // Subgroups of an issue slot whose lanes work at a time: of all blocks, but for those whose turn it is at the units.
+  const int64_t atUnits = plan.inTurns ? plan.unit->scopeCount : 0;
+  const double members = std::max(1.0, double(plan.allSubgroups() - atUnits) / issueSlots) * perUnit;
   const double gap = 1 / chip.number(Number::SubgroupIssue).value_or(1);
-  chain.products = std::max(part.products, load.units) +
+  chain.products = (plan.inTurns ? part.products : std::max(part.products, load.units)) +
                    std::max(part.instructions * std::max(members, gap), powers * issueSlots * members) + part.awaited +
                    part.waits * near.latency;
   chain.product = plan.unit->issue;
@@ -491,6 +493,16 @@ int64_t TileProgramPlanner::registersOfLane(const TileProgramPlan &plan) const {
   return groupRegisters(chip, plan.unit->scopeCount * hierarchy.lanes, plan.subgroups);
 }
 
+/// Whether a contraction of a step goes on with what lanes make of another one: they could take turns.
+bool TileProgramPlanner::lanesWorkBetweenUnits() const {
+  return llvm::all_of(program.steps, [&](const TileSteps &steps) {
+    return llvm::any_of(program.statements, [&](const auto &each) {
+      return each.second.kind == TileStatement::Kind::Contraction && program.stepsAround(each.first) == &steps &&
+             program.local(each.second.ofRows().access.memref);
+    });
+  });
+}
+
 /// The ways in which members of `plan` may be fed and steps be put in order.
 void TileProgramPlanner::addForms(const TileProgramPlan &plan, SmallVectorImpl<TileProgramPlan> &forms) const {
   const bool hasLoads =
@@ -507,11 +519,17 @@ void TileProgramPlanner::addForms(const TileProgramPlan &plan, SmallVectorImpl<T
   if (!engine || plan.unit->completion != Completion::WaitGroup || !feeds(*engine, plan) ||
       plan.allSubgroups() + plan.unit->scopeCount > hierarchy.subgroups)
     return;
-  for (int64_t stages = 4; stages >= 2; --stages) { // what more of them hide is not in the model
-    forms.push_back(plan);
-    forms.back().stages = stages;
-    forms.back().engine = engine->name;
-  }
+  const bool canGiveOn = llvm::any_of(chip.laneInstructions(),
+                                      [](const LaneInstruction &each) { return each.does == "group_arrive"; });
+  for (bool inTurns : {false, true})
+    for (int64_t stages = 4; stages >= 2; --stages) { // what more of them hide is not in the model
+      if (inTurns && (!canGiveOn || plan.subgroups == 1 || !lanesWorkBetweenUnits()))
+        continue;
+      forms.push_back(plan);
+      forms.back().stages = stages;
+      forms.back().engine = engine->name;
+      forms.back().inTurns = inTurns;
+    }
 }
 
 std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &program, int64_t blocks,
@@ -547,6 +565,7 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
       planner.addForms(plan, forms);
       for (TileProgramPlan &each : forms) {
         if (forcedValue(overrides, "chain_stages").value_or(each.stages) != each.stages ||
+            forcedValue(overrides, "chain_turns").value_or(each.inTurns) != int64_t(each.inTurns) ||
             forcedValue(overrides, "chain_engine").value_or(!each.engine.empty()) != int64_t(!each.engine.empty()))
           continue;
         std::string shortage;

@@ -71,6 +71,7 @@ private:
   double stepClocks(const TileProgramPlan &plan, const Part &part, double active) const;
   bool feeds(const CopyEngine &engine, const TileProgramPlan &plan) const;
   int64_t registersOfLane(const TileProgramPlan &plan) const;
+  bool lanesWorkBetweenUnits() const;
 
   const TileProgram &program;
   int64_t blocks;

@@ -111,7 +111,9 @@ static std::optional<bool> linesAlongK(const Contraction &c, const ContractionOp
 int64_t tilewright::groupRegisters(const TargetDescription &chip, int64_t groupLanes, int64_t groups) {
   const Memory *file = chip.graph().registerPool(), *own = chip.graph().laneRegisters();
   const int64_t step = std::max<int64_t>(1, int64_t(chip.number(Number::RegisterStep).value_or(1)));
-  int64_t share = (file->entries / groupLanes - copierRegisters) / groups;
+  // Only what the block has been given when it starts goes from one group to another: the same for each lane.
+  const int64_t atStart = std::min(file->entries / (groupLanes * (groups + 1)), own->entries + 1) / step * step;
+  const int64_t share = (atStart * (groups + 1) - copierRegisters) / groups;
   return std::min(share, own->entries) / step * step;
 }
 

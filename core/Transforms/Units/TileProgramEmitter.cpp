@@ -248,7 +248,6 @@ void TileProgramWriter::take(AffineForOp loop, ArrayRef<Value> arrays, LoadsOfSt
 }
 
 /// The steps of `loop`: copies run ahead of the products by all stages but the one that is read, loads by one step.
-/// The steps of `loop`: copies run ahead of the products by all stages but the one that is read, loads by one step.
 void TileProgramWriter::steps(AffineForOp loop) {
   // An engine's copies run ahead by themselves.
   const int64_t ahead = mostTrips(loop).value_or(2) > 1 && p.engine.empty() ? p.stages - 1 : 0;
@@ -282,8 +281,11 @@ void TileProgramWriter::steps(AffineForOp loop) {
     SmallVector<Value> next, tokens(given.drop_front(kept + each));
     for (Side side : moving)
       llvm::append_range(tokens, copy(side, &range, step, ahead));
-    if (!ahead && !tokens.empty())
-      tile::WaitOp::create(builder, loc, std::exchange(tokens, {}));
+    if (!ahead && !tokens.empty()) {
+      auto wait = tile::WaitOp::create(builder, loc, std::exchange(tokens, {}));
+      if (p.inTurns)
+        wait->setAttr(inTurnsAttr, builder.getUnitAttr());
+    }
     SmallVector<Value> nextLoads;
     if (!loads.empty()) { // behind the last step what is there already
       AffineExpr more = builder.getAffineDimExpr(0) + 1, last = builder.getAffineSymbolExpr(0) - 1;

@@ -104,6 +104,8 @@ inline constexpr llvm::StringLiteral manifestAttr = "tilewright.manifest", manif
 /// The attribute of a tile.copy that names the copy engine of the chip that shall do it, where lanes would be another
 /// way.
 inline constexpr llvm::StringLiteral engineAttr = "engine";
+/// Of the tile.wait of a step in a multi-stage buffer: members of the block take turns at their units (LaneRings.h).
+inline constexpr llvm::StringLiteral inTurnsAttr = "in_turns";
 /// Of one that lanes transpose, four numbers: elements along the array and across it that a lane turns in its
 /// registers, how many neighbouring lanes lie along the array before the next ones lie along the rows of the
 /// scratchpad, and how many of those before the next ones lie along the array again. Without it stage 5 takes the block

@@ -131,6 +131,8 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   if (narrow)
     for (Value &bound : bounds)
       bound = context.i32(*getConstantIntValue(bound));
+  if (inRing && failed(startTurns(op)))
+    return failure();
   auto loop = scf::ForOp::create(builder, op.getLoc(), bounds[0], bounds[1], bounds[2], init);
   if (keepsLength(op))
     loop->setAttr("loop_annotation", notUnrolled(builder));
@@ -150,8 +152,12 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
   builder.setInsertionPointToEnd(body);
   if (narrow)
     values.map(op.getInductionVar(), context.toIndex(loop.getInductionVar()));
+  if (carriesUnits(op))
+    takeCarried(op, loop);
   if (failed(lower(*op.getBody())))
     return failure();
+  if (isLaterStep) // nothing has waited for the units of the step before
+    finishUnits();
   SmallVector<Value> yielded;
   for (unsigned i : carried)
     yielded.push_back(value(op.getBody()->getTerminator()->getOperand(i)));
@@ -166,20 +172,23 @@ LogicalResult LaneWriter::loop(scf::ForOp op) {
     return success();
   position->slot = loop.getResults().drop_back().back();
   position->parity = loop.getResults().back();
-  if (!ring->isStep(op) || !ring->defers)
+  builder.setInsertionPointAfter(loop);
+  endTurns(op);
+  if (!ring->isStep(op) || !(ring->defers || carriesUnits(op)))
     return success();
   // All units are done before their results are used and the last stage is given back.
-  builder.setInsertionPointAfter(loop);
   SmallVector<unsigned> sums;
   SmallVector<Value> results;
   for (auto [place, i] : llvm::enumerate(carried))
-    if (isa<tile::FragmentType>(op.getResult(i).getType())) {
+    if (isa<tile::FragmentType>(op.getResult(i).getType()) &&
+        (ring->defers || op.getYieldedValues()[i].getDefiningOp<tile::MmaOp>())) {
       sums.push_back(i);
       results.push_back(loop.getResult(place));
     }
   for (auto [i, result] : llvm::zip(sums, context.ops.waitUnits(builder, context.loc, 0, results)))
     values.map(op.getResult(i), result);
-  if (!op->getParentOfType<scf::ForOp>())
+  running.clear();
+  if (!op->getParentOfType<scf::ForOp>() && ring->steps.size() == 1)
     return success(); // nobody waits for the last stage
   Value any = arith::CmpIOp::create(builder, context.loc, arith::CmpIPredicate::slt, loop.getLowerBound(),
                                     loop.getUpperBound());

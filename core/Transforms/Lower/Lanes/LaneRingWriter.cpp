@@ -24,7 +24,7 @@ using namespace tilewright;
 
 /// From `first` on, which the multi-stage buffer stands in, some lanes start its copies and the others do the rest.
 LogicalResult LaneWriter::split(Operation *first) {
-  int64_t groups = (shape.threads - shape.copiers) / shape.groupLanes;
+  int64_t groups = members();
   bool stores = false;
   function.walk([&](tile::StoreOp op) { stores |= storeLine(op, hierarchy.lanes) != 0; });
   if (stores && shared) {
@@ -258,7 +258,12 @@ FailureOr<bool> LaneWriter::storeTiles(tile::StoreOp op, const LaneArray &array,
 void LaneWriter::endStep(scf::ForOp op, SmallVectorImpl<Value> &yielded, Value iv) {
   context.loc = op.getLoc();
   if (!ring->defers) {
-    position->release(lane);
+    if (arrive && !hasTurn) // lanes end the step
+      meetInTurn(group, /*waits=*/true);
+    if (arrive)
+      context.ops.commitUnits(builder, context.loc);
+    else
+      position->release(lane);
     position->advance();
     return;
   }

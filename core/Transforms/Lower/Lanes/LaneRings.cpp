@@ -51,6 +51,7 @@ FailureOr<std::optional<LaneRing>> tilewright::findRing(func::FuncOp launch) {
       ring.steps.push_back({loop, wait});
       steps = std::prev(ring.steps.end());
       ring.defers &= addsUpOnly(loop);
+      ring.inTurns |= wait->hasAttr(inTurnsAttr);
     }
     ring.stages = type.getDimSize(0);
     int64_t bytes = elementBytes(type.getElementType());

@@ -84,7 +84,7 @@ LogicalResult LaneWriter::lower(Block &block) {
         (hierarchy.cluster.empty() || levelOf(&op) != hierarchy.cluster))
       return split(&op);
     if (awaitsUnits(op))
-      finishUnits();
+      finishUnits(/*givesTurn=*/true);
     if (barriers.needs(&op))
       barrier();
     if (op.hasAttr(arrivedAttr))
@@ -97,7 +97,8 @@ LogicalResult LaneWriter::lower(Block &block) {
       barrier();
     context.loc = before;
   }
-  finishUnits();
+  if (!carriesUnits(block.getParentOp()))
+    finishUnits();
   return success();
 }
 

@@ -76,7 +76,15 @@ private:
   mlir::FailureOr<bool> storeTiles(tile::StoreOp op, const LaneArray &array, const Distribution &distribution);
   mlir::LogicalResult groupUnit(tile::MmaOp op, const MatrixUnit &unit);
   bool awaitsUnits(mlir::Operation &op) const;
-  void finishUnits();
+  void finishUnits(bool givesTurn = false);
+  bool carriesUnits(mlir::Operation *loop) const { return arrive && role == Role::Rest && ring->isStep(loop); }
+  void takeCarried(mlir::scf::ForOp op, mlir::scf::ForOp loop);
+  mlir::LogicalResult startTurns(mlir::scf::ForOp op);
+  void endTurns(mlir::scf::ForOp op);
+  void meetInTurn(mlir::Value member, bool waits);
+  mlir::Value nextMember();
+  void unlessMember(int64_t member, llvm::function_ref<void()> work);
+  int64_t members() const { return (shape.threads - shape.copiers) / shape.groupLanes; }
   void barrier();
   void endStep(mlir::scf::ForOp op, llvm::SmallVectorImpl<mlir::Value> &yielded, mlir::Value iv);
 
@@ -128,6 +136,10 @@ private:
   std::optional<RingPosition> position;
   llvm::SmallVector<mlir::Value> running; // results of units under way, as the program has them; none in a ring
   mlir::Operation *fenced = nullptr;      // unit that the last fence of registers stands before
+  std::vector<LaneInstruction> instructions = target.laneInstructions();
+  const LaneInstruction *arrive = nullptr; // what a turn is given on by; null: groups take no turns
+  bool hasTurn = true;                    // of the step that is written, where groups take turns
+  mlir::Value isLaterStep; // i1: units of the step before are under way, and its stage is theirs; null: not any more
   Role role = Role::All;
   llvm::SmallVector<TileMap> maps;
 };

@@ -172,9 +172,18 @@ struct ExpandMath : tilewright::impl::ExpandMathBase<ExpandMath> {
     return e.hasShortExp() && bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
   }
 
+  /// e^x by the chip's instruction for 2^x.
+  static Value shortExp(MathExpansion &e, Value x) {
+    auto difference = x.getDefiningOp<arith::SubFOp>();
+    auto base = difference ? difference.getRhs().getDefiningOp<vector::ShuffleOp>() : vector::ShuffleOp();
+    const bool repeats = base && base.getV1() == base.getV2() &&
+                         4 * base.getV1VectorType().getNumElements() <= base.getResultVectorType().getNumElements();
+    return repeats ? e.shortExp(difference.getLhs(), base) : e.shortExp(x);
+  }
+
   Value expand(Operation *op, MathExpansion &e, ValueRange v, OpBuilder &b) {
     return llvm::TypeSwitch<Operation *, Value>(op)
-        .Case([&](math::ExpOp exp) { return mayBeShort(exp, e) ? e.shortExp(v[0]) : e.exp(v[0]); })
+        .Case([&](math::ExpOp exp) { return mayBeShort(exp, e) ? shortExp(e, v[0]) : e.exp(v[0]); })
         .Case([&](math::Exp2Op exp) { return mayBeShort(exp, e) ? e.shortExp2(v[0]) : e.exp2(v[0]); })
         .Case([&](math::ExpM1Op) { return e.expm1(v[0]); })
         .Case([&](math::LogOp) { return e.log(v[0]); })

@@ -53,6 +53,8 @@ public:
   /// e^x and 2^x by one instruction, of x log2(e) as it is rounded: each is wrong by a part of 2^-24 |x| more, and what
   /// is below the smallest normal number may be 0. For values that only sums and roundings of their own size read.
   mlir::Value shortExp(mlir::Value x);
+  /// e^(x - base), where `base` repeats a few numbers, in one fused operation and one instruction an element.
+  mlir::Value shortExp(mlir::Value x, mlir::vector::ShuffleOp base);
   mlir::Value shortExp2(mlir::Value x);
   mlir::Value expm1(mlir::Value x);
   /// Logarithm to base e, 2 or 10.
