@@ -22,10 +22,10 @@ namespace tilewright {
 struct LaneWord {
   llvm::StringLiteral word;
   unsigned operands;
-  bool hasResult = false; // of the type of the first operand; without one, i32
-  bool isHint = false;    // without effect on values and memory
-  int32_t sample = 1;     // of the last operand, with which a check makes the instruction
-  bool isFloat = false;   // the first operand and the result are f32
+  bool hasResult = false;  // of the type of the first operand; without one, i32
+  bool isHint = false;     // without effect on values and memory
+  int32_t sample = 1;      // of the last operand, with which a check makes the instruction
+  bool isFloat = false;    // the first operand and the result are f32
   bool isOfNumber = false; // the first of two operands is an i32, not the address of a barrier object
 };
 

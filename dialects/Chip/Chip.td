@@ -240,6 +240,8 @@ class Variant<string name_, Chip like> : Chip<name_> {
   let second_bytes = like.second_bytes;
   let issue = like.issue;
   let subgroup_issue = like.subgroup_issue;
+  let issue_beside_units = like.issue_beside_units;
+  let unit_turn = like.unit_turn;
   let resident_threads = like.resident_threads;
   let launch = like.launch;
   let drain = like.drain;

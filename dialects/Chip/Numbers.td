@@ -92,6 +92,8 @@ class LaneNumbers {
   defvar UsualLanes = Guess<"usual for a chip with many multiprocessors: measure it">;
   Fact issue = ?;                                      // PerClock, subgroup instructions of all kinds; unset: 1
   Fact subgroup_issue = ?;                             // PerClock, of one subgroup that works alone; unset: 1
+  Fact issue_beside_units = ?;                         // PerClock, of one subgroup while units of others work; unset: as `subgroup_issue`
+  Fact unit_turn = ?;                                  // Cycles, of a group's turn at its units beside their own; unset: 0
   Fact resident_threads = Fact<Count<2048>, UsualLanes>; // lanes that one multiprocessor holds at a time
   Fact launch = Fact<Cycles<4400>, UsualLanes>;        // until a launch's first and after its last instruction
   Fact drain = Fact<Cycles<100>, UsualLanes>;          // of a block behind its last step, beside what it stores

@@ -3,7 +3,9 @@
 """Chains of contractions in the registers of subgroups: one launch, no array in memory between them, results as float64;
 chains that must stay apart."""
 
+import itertools
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -160,6 +162,31 @@ def test_units_of_a_group_of_subgroups(tool, tmp_path, tokens, features, rows):
     assert plan["subgroups_of_unit"] == (4 if rows == 64 else 1) and (plan["unit"].endswith("_a")) == (rows == 64)
     kernel, = kernels
     assert next(each for each in kernel["memories"] if each["memory"] != "global")["conflict_cycles"] == 0
+
+
+@pytest.mark.parametrize("mask, tokens, features, rows, step, stages, blocks", [
+    ("none", 512, 128, 128, 128, 3, 0), ("causal", 640, 128, 128, 64, 2, 0), ("none", 512, 64, 256, 32, 4, 0), ("causal", 512, 64, 256, 64, 3, 0),
+    ("none", 384, 64, 128, 64, 4, 2), ("none", 384, 128, 128, 128, 2, 5)])
+def test_members_take_turns(tool, tmp_path, mask, tokens, features, rows, step, stages, blocks):
+    """The units of one member work while the lanes of the others do, in two or four members, one loop or two, and in blocks that take one
+    tile after the other, of which the last ones have fewer; in every order of lanes and copies."""
+    arrays = inputs(2, tokens, features, np.float16)
+    text = masked_attention(2, tokens, features, mask, "f16", narrow_result=True)
+    head, body = text.split("func.func", 1)
+    force = f"chain_rows={rows},chain_step={step},chain_stages={stages},chain_turns=1,chain_persistent={blocks}"
+    text = f'{head}module attributes {{tilewright.force = "{force}"}} {{\nfunc.func{body}\n}}\n'
+    got, _ = run(tool, tmp_path, text, "nvidia:H200", arrays)
+    np.testing.assert_allclose(got, in_float64(*arrays, mask), rtol=4e-3, atol=4e-3)
+    plan = chosen(tool, tmp_path / "p.mlir")
+    assert plan["in_turns"] and plan["stages"] == stages and plan["persistent_blocks"] == blocks, plan
+    tool("tw-compile", tmp_path / "p.mlir", "--target", "nvidia:H200", "-o", tmp_path / "p.ptx")
+    events = re.findall(r"wgmma\.(?:mma_async|fence|commit_group|wait_group)|bar\.(?:sync|arrive)|mbarrier\.try_wait",
+                        (tmp_path / "p.ptx").read_text())
+    runs = [kind for kind, _ in itertools.groupby(events)]
+    units = [i for i, kind in enumerate(runs) if kind == "wgmma.mma_async"]
+    # Behind the fence of registers either the turn begins or goes on; units that lanes go on with give it away once they are issued.
+    assert all(runs[i - 1] in ("bar.sync", "wgmma.fence") for i in units), runs
+    assert sum(runs[i + 1: i + 3] == ["wgmma.commit_group", "bar.arrive"] for i in units) == len(units) // 2, runs
 
 
 @pytest.mark.parametrize("mask, share", [("none", 0.60), ("causal", 0.55)])

@@ -159,7 +159,9 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
                                             "chain_step",
                                             "chain_parts",
                                             "chain_stages",
-                                            "chain_engine", "chain_turns"};
+                                            "chain_engine",
+                                            "chain_turns",
+                                            "chain_persistent"};
   std::vector<std::pair<std::string, int64_t>> overrides;
   SmallVector<StringRef> fields;
   text.split(fields, ',', -1, /*KeepEmpty=*/false);

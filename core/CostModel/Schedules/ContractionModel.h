@@ -116,7 +116,7 @@ llvm::Expected<std::vector<std::pair<std::string, int64_t>>> parsePlanOverrides(
 /// The module attribute with the fields that are forced.
 inline constexpr llvm::StringLiteral forceAttr = "tilewright.force";
 /// Those of it that say how chains of nests are tiled: `chain_rows`, `chain_step` and `chain_parts` of the tiles,
-/// `chain_stages`, `chain_engine` and `chain_turns` of their programs.
+/// `chain_stages`, `chain_engine`, `chain_turns` and `chain_persistent` of their programs.
 std::vector<std::pair<std::string, int64_t>> forcedOfChains(mlir::Operation *op);
 
 struct PlanOptions {

@@ -37,6 +37,7 @@ llvm::json::Object TileProgramPlan::toJSON() const {
                             {"stages", stages},
                             {"engine", engine},
                             {"in_turns", inTurns},
+                            {"persistent_blocks", workers},
                             {"loads_ahead", loadsAhead},
                             {"registers", registers},
                             {"scratchpad_bytes", sharedBytes},
@@ -286,8 +287,8 @@ static double clocksOfArrays(const TileProgram &program, const Memory &global) {
   return bytes / global.bytesPerClock;
 }
 
-/// `op` for `elements` of each lane. An exponential in steps is one instruction where the chip has it for lanes, and the
-/// factor of its exponent is fused with the difference; they share units that are slower than issue slots.
+/// `op` for `elements` of each lane. An exponential in steps is one instruction where the chip has it for lanes, and
+/// the factor of its exponent is fused with the difference; they share units that are slower than issue slots.
 void TileProgramPlanner::addOperation(Operation *op, double elements, Part &part) const {
   const bool isExp = isa<math::ExpOp>(op);
   if ((isExp || isa<math::Exp2Op>(op)) && hasShortPowers && op->getResult(0).getType().isF32() &&
@@ -407,8 +408,12 @@ double TileProgramPlanner::stepClocks(const TileProgramPlan &plan, const Part &p
   // Subgroups of an issue slot whose lanes work at a time: of all blocks, but for those whose turn it is at the units.
   const int64_t atUnits = plan.inTurns ? plan.unit->scopeCount : 0;
   const double members = std::max(1.0, double(plan.allSubgroups() - atUnits) / issueSlots) * perUnit;
-  const double gap = 1 / chip.number(Number::SubgroupIssue).value_or(1);
-  chain.products = (plan.inTurns ? part.products : std::max(part.products, load.units)) +
+  const double alone = chip.number(Number::SubgroupIssue).value_or(1);
+  const double gap = 1 / (plan.inTurns ? chip.number(Number::IssueBesideUnits).value_or(alone) : alone);
+  const double turn = part.products + chip.number(Number::UnitTurn).value_or(0);
+  if (plan.inTurns)
+    load.units = turn * plan.subgroups;
+  chain.products = (plan.inTurns ? turn : std::max(part.products, load.units)) +
                    std::max(part.instructions * std::max(members, gap), powers * issueSlots * members) + part.awaited +
                    part.waits * near.latency;
   chain.product = plan.unit->issue;
@@ -493,6 +498,17 @@ int64_t TileProgramPlanner::registersOfLane(const TileProgramPlan &plan) const {
   return groupRegisters(chip, plan.unit->scopeCount * hierarchy.lanes, plan.subgroups);
 }
 
+/// Fewer blocks than tiles, each of which takes as many steps as any other: a role that starts copies goes on with the
+/// next tile while the others end this one. How much that hides is not in the model; it costs nothing. `most`: of them.
+void TileProgramPlanner::shareOut(TileProgramPlan &plan, std::optional<int64_t> most) const {
+  const int64_t atATime = std::min(hierarchy.blocks * plan.blocksAtATime, most.value_or(blocks));
+  const bool areEven = llvm::all_of(program.steps, [](const TileSteps &steps) {
+    return steps.mean == double(steps.most) && AffineForOp(steps.loop).hasConstantBounds();
+  });
+  if (!plan.engine.empty() && areEven && atATime > 0 && blocks > atATime)
+    plan.workers = atATime;
+}
+
 /// Whether a contraction of a step goes on with what lanes make of another one: they could take turns.
 bool TileProgramPlanner::lanesWorkBetweenUnits() const {
   return llvm::all_of(program.steps, [&](const TileSteps &steps) {
@@ -519,8 +535,8 @@ void TileProgramPlanner::addForms(const TileProgramPlan &plan, SmallVectorImpl<T
   if (!engine || plan.unit->completion != Completion::WaitGroup || !feeds(*engine, plan) ||
       plan.allSubgroups() + plan.unit->scopeCount > hierarchy.subgroups)
     return;
-  const bool canGiveOn = llvm::any_of(chip.laneInstructions(),
-                                      [](const LaneInstruction &each) { return each.does == "group_arrive"; });
+  const bool canGiveOn =
+      llvm::any_of(chip.laneInstructions(), [](const LaneInstruction &each) { return each.does == "group_arrive"; });
   for (bool inTurns : {false, true})
     for (int64_t stages = 4; stages >= 2; --stages) { // what more of them hide is not in the model
       if (inTurns && (!canGiveOn || plan.subgroups == 1 || !lanesWorkBetweenUnits()))
@@ -570,6 +586,7 @@ std::optional<TileProgramPlan> tilewright::planTileProgram(const TileProgram &pr
           continue;
         std::string shortage;
         if (planner.price(each, shortage)) {
+          planner.shareOut(each, forcedValue(overrides, "chain_persistent"));
           if (!best || each.seconds < best->seconds)
             best = each;
         } else if (each.registers < fewest) {

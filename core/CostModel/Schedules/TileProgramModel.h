@@ -46,6 +46,7 @@ struct TileProgramPlan {
   bool loadsAhead = false; // lanes load what nests other than contractions read one step ahead
   std::string engine;      // that a role of the block fills the buffers by; empty: all lanes fill them
   bool inTurns = false;    // members take turns at their units, each while the lanes of others work
+  int64_t workers = 0;     // blocks that take one tile each after the other; 0: each has one
   int64_t registers = 0, sharedBytes = 0, blocksAtATime = 1;
   double stepClocks = 0, seconds = 0;
 

@@ -42,6 +42,7 @@ public:
   void addForms(const TileProgramPlan &plan, llvm::SmallVectorImpl<TileProgramPlan> &forms) const;
   /// Fills in what `plan` takes; false where it does not fit.
   bool price(TileProgramPlan &plan, std::string &reason) const;
+  void shareOut(TileProgramPlan &plan, std::optional<int64_t> most) const;
 
 private:
   const Contraction &oriented(mlir::Operation *root, bool transposed) const {

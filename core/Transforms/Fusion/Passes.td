@@ -74,7 +74,7 @@ def SinkFactors : Pass<"sink-factors", "::mlir::func::FuncOp"> {
     ```mlir
     p[i, j] = e[i, j] / l[i];  o[i, d] = 0;  o[i, d] += p[i, j] v[j, d]
     // becomes
-    o[i, d] = 0;  o[i, d] += e[i, j] v[j, d];  o[i, d] = o[i, d] / l[i]
+    o[i, d] = 0;  o[i, d] += e[i, j] v[j, d];  o[i, d] = o[i, d] (1 / l[i])
     ```
 
     Not with `--fp=strict`, and not where the operand's type has a smaller exponent than the sum, unless what is left is

@@ -153,7 +153,7 @@ static std::optional<FactoredOperand> findFactor(const Contraction &c, const Con
   return std::nullopt;
 }
 
-/// C = C * factor (or C / factor), after the contraction.
+/// C = C * factor (or C * (1 / factor)), after the contraction.
 static void writeScaling(const Contraction &c, const FactoredOperand &found) {
   AffineForOp product = Nest(c.nest).root();
   OpBuilder builder(product->getContext());
@@ -182,8 +182,11 @@ static void writeScaling(const Contraction &c, const FactoredOperand &found) {
   Value factor = AffineLoadOp::create(builder, loc, found.factor.memref, mapOf(found.ofResult), loops);
   if (factor.getType() != sum.getType())
     factor = arith::ExtFOp::create(builder, loc, sum.getType(), factor);
-  Value scaled = isa<arith::MulFOp>(found.combine) ? Value(arith::MulFOp::create(builder, loc, sum, factor))
-                                                   : Value(arith::DivFOp::create(builder, loc, sum, factor));
+  if (isa<arith::DivFOp>(found.combine)) { // the inverse is one for all elements that have the factor
+    Value one = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(sum.getType(), 1.0));
+    factor = arith::DivFOp::create(builder, loc, one, factor);
+  }
+  Value scaled = arith::MulFOp::create(builder, loc, sum, factor);
   AffineStoreOp::create(builder, loc, scaled, c.c.memref, place, loops);
 }
 

@@ -52,6 +52,8 @@ struct MapToUnits : tilewright::impl::MapToUnitsBase<MapToUnits> {
     std::optional<TileProgramPlan> plan =
         planTileProgram(*program, blocks, chip, hierarchy, NumericFreedom::of(Settings::of(getOperation())),
                         forcedOfChains(tile), reason);
+    if (plan && !llvm::all_of(tile.getUpperBounds().getResults(), llvm::IsaPred<AffineConstantExpr>))
+      plan->workers = 0;
     if (!plan)
       return tile.emitError() << "the schedule's tiles cannot be computed on fragments: " << reason;
     if (DecisionLog *log = DecisionLog::of(&getContext()))

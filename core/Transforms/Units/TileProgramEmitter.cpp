@@ -351,7 +351,47 @@ void TileProgramWriter::emit() {
   }
 }
 
+/// `workers` blocks for the tiles of `grid`, which has constant bounds: each takes one after the other, so that copies
+/// of the next one run while results of this one leave.
+///
+///   grid (i, j) { buffers; block {..} }  ->  grid (w) { buffers; for r { (i, j) = r workers + w; block {..} } }
+static void shareOutTiles(tile::ParallelOp grid, int64_t workers) {
+  OpBuilder builder(grid);
+  Location loc = grid.getLoc();
+  SmallVector<int64_t> extents;
+  int64_t count = 1;
+  for (AffineExpr bound : grid.getUpperBounds().getResults()) {
+    extents.push_back(cast<AffineConstantExpr>(bound).getValue());
+    count *= extents.back();
+  }
+  Block &old = grid.getBody().front();
+  auto shared = tile::ParallelOp::create(builder, loc, AffineMap::getConstantMap(workers, builder.getContext()),
+                                         ValueRange(), grid.getLevel(), nullptr);
+  shared.setScheduleAttr(grid.getScheduleAttr());
+  for (NamedAttribute each : grid->getDiscardableAttrs())
+    shared->setDiscardableAttr(each.getName(), each.getValue());
+  Block &body = shared.getBody().front();
+  builder.setInsertionPoint(body.getTerminator());
+  const AffineExpr worker = builder.getAffineDimExpr(0), round = builder.getAffineDimExpr(1);
+  auto rounds = AffineForOp::create(builder, loc, {}, builder.getConstantAffineMap(0), body.getArguments(),
+                                    AffineMap::get(1, 0, (count - 1 - worker).floorDiv(workers) + 1), 1);
+  builder.setInsertionPointToStart(rounds.getBody());
+  AffineExpr number = round * workers + worker;
+  for (size_t i = extents.size(); i-- > 0;) {
+    AffineExpr own = i == 0 ? number : number % extents[i];
+    number = number.floorDiv(extents[i]);
+    Value index = AffineApplyOp::create(builder, loc, AffineMap::get(2, 0, own),
+                                        ValueRange{body.getArgument(0), rounds.getInductionVar()});
+    old.getArgument(i).replaceAllUsesWith(index);
+  }
+  for (Operation &op : llvm::make_early_inc_range(old.without_terminator()))
+    op.moveBefore(isa<tile::AllocOp>(op) ? rounds.getOperation() : rounds.getBody()->getTerminator());
+  grid.erase();
+}
+
 void tilewright::emitTileProgram(tile::ParallelOp tile, const TileProgram &program, const TileProgramPlan &plan,
                                  const LaneHierarchy &hierarchy) {
   TileProgramWriter(tile, program, plan, hierarchy).emit();
+  if (plan.workers)
+    shareOutTiles(tile, plan.workers);
 }

@@ -23,8 +23,8 @@
 ///   Stage and units                ^ k         parity run on through the loops around.
 ///
 /// Where a step goes on with what its units have added up, they are awaited in it, and its stage is free at its end.
-/// Its groups then may take turns (`in_turns`): the units of one work while the lanes of the others do. What ends a step
-/// and what begins the next one is one turn, so that the units that end a step are awaited with those that begin
+/// Its groups then may take turns (`in_turns`): the units of one work while the lanes of the others do. What ends a
+/// step and what begins the next one is one turn, so that the units that end a step are awaited with those that begin
 /// the next one, and the stage of the former is free then:
 ///
 ///   group 0   units | lanes  . . . . | units, units | lanes ..

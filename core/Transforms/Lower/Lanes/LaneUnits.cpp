@@ -44,8 +44,8 @@ bool LaneWriter::awaitsUnits(Operation &op) const {
          !(isa<tile::LoadOp>(op) || isMemoryEffectFree(&op));
 }
 
-/// Awaits the units that are under way, and takes their results. `givesTurn`: lanes go on with them in this step, so that
-/// it is another group's turn as soon as the units are issued, which work in order.
+/// Awaits the units that are under way, and takes their results. `givesTurn`: lanes go on with them in this step, so
+/// that it is another group's turn as soon as the units are issued, which work in order.
 void LaneWriter::finishUnits(bool givesTurn) {
   if (running.empty() && !isLaterStep)
     return;

@@ -138,7 +138,7 @@ private:
   mlir::Operation *fenced = nullptr;      // unit that the last fence of registers stands before
   std::vector<LaneInstruction> instructions = target.laneInstructions();
   const LaneInstruction *arrive = nullptr; // what a turn is given on by; null: groups take no turns
-  bool hasTurn = true;                    // of the step that is written, where groups take turns
+  bool hasTurn = true;                     // of the step that is written, where groups take turns
   mlir::Value isLaterStep; // i1: units of the step before are under way, and its stage is theirs; null: not any more
   Role role = Role::All;
   llvm::SmallVector<TileMap> maps;

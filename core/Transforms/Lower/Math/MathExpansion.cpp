@@ -211,9 +211,9 @@ Value MathExpansion::expByExp2(Value x, Value correction) {
 Value MathExpansion::shortExp(Value x) { return shortExp2(mul(x, constant(log2e))); }
 
 Value MathExpansion::shortExp(Value x, vector::ShuffleOp base) {
-  // x log2(e) - base log2(e), of which the second term is the same number for all x that `base` is repeated for: what its
-  // rounding changes they have in common. From 2^26 on that could leave the range of a type, and neighbours lie 4 apart:
-  // 2^(x - base) then says no less than the rounding of x leaves.
+  // x log2(e) - base log2(e), of which the second term is the same number for all x that `base` is repeated for: what
+  // its rounding changes they have in common. From 2^26 on that could leave the range of a type, and neighbours lie 4
+  // apart: 2^(x - base) then says no less than the rounding of x leaves.
   constexpr double most = 1 << 26;
   Value few = base.getV1();
   auto splat = [&](double value) -> Value {
@@ -225,9 +225,7 @@ Value MathExpansion::shortExp(Value x, vector::ShuffleOp base) {
   Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, abs(scaled), splat(most));
   Value factor = arith::SelectOp::create(b, loc, isSmall, splat(log2e), splat(1));
   Value offset = arith::NegFOp::create(b, loc, arith::SelectOp::create(b, loc, isSmall, scaled, few));
-  auto repeated = [&](Value value) -> Value {
-    return vector::ShuffleOp::create(b, loc, value, value, base.getMask());
-  };
+  auto repeated = [&](Value value) -> Value { return vector::ShuffleOp::create(b, loc, value, value, base.getMask()); };
   return shortExp2(fma(x, repeated(factor), repeated(offset)));
 }
 

@@ -11,7 +11,8 @@ module attributes {tilewright.target = "cpu:sapphire-rapids"} {
 // CHECK-NEXT: affine.for %[[D:.*]] = 0 to 64
 // CHECK-NEXT: %[[S:.*]] = affine.load %[[O]][%[[I]], %[[D]]]
 // CHECK-NEXT: %[[H:.*]] = affine.load %[[L]][%[[I]]]
-// CHECK-NEXT: %[[Q:.*]] = arith.divf %[[S]], %[[H]]
+// CHECK: %[[INVERSE:.*]] = arith.divf %{{.*}}, %[[H]]
+// CHECK-NEXT: %[[Q:.*]] = arith.mulf %[[S]], %[[INVERSE]]
 // CHECK-NEXT: affine.store %[[Q]], %[[O]][%[[I]], %[[D]]]
 func.func @quotient(%e: memref<32x256xf32>, %l: memref<32xf32>, %v: memref<256x64xf32>, %o: memref<32x64xf32>) attributes {tilewright.kernel} {
   %zero = arith.constant 0.0 : f32

@@ -107,3 +107,22 @@ func.func private @other_bytes(%A: memref<64x256xf16>) attributes {tilewright.la
   return
 }
 }
+
+// -----
+
+// No work of lanes stands between the units of a step.
+module attributes {tilewright.target = "nvidia:H100"} {
+func.func private @without_turns(%A: memref<64x256xf16>) attributes {tilewright.launch = {threads = 384 : i64, shared = 20480 : i64, copiers = 128 : i64, group = 128 : i64}} {
+  tile.parallel (%g) to (1) level "grid" {
+    %sa = tile.alloc() : memref<2x64x64xf16, "shared">
+    tile.parallel (%w) to (2) level "block" {
+      // expected-error @+1 {{has units in turns, for which a step must read what they add up}}
+      affine.for %k = 0 to 2 {
+        %t = tile.copy %A[0, %k * 64] elements affine_map<(r, c) -> (r, c)> to %sa[%k mod 2, 0, 0] elements affine_map<(r, c) -> (0, r, c)> shape [64, 64] {engine = "TmaLoad"} : memref<64x256xf16>, memref<2x64x64xf16, "shared">
+        tile.wait %t {in_turns}
+      }
+    }
+  }
+  return
+}
+}

@@ -144,3 +144,26 @@ func.func @exp_of_lanes(%x: vector<2xf32>, %z: f32) -> (vector<2xf32>, f32) {
   return %y, %w : vector<2xf32>, f32
 }
 }
+
+// -----
+
+// Where the difference is from a few numbers that are repeated, their factor is taken out of it: one fused operation an element.
+// CHECK-LABEL: func.func @exp_from_base
+// CHECK-SAME: (%[[X:.*]]: vector<8xf32>, %[[BASE:.*]]: vector<2xf32>)
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[BASE]], %[[LOG2E:.*]] : vector<2xf32>
+// CHECK: %[[SMALL:.*]] = arith.cmpf olt, %{{.*}}, %{{.*}} : vector<2xf32>
+// CHECK: %[[FACTOR:.*]] = arith.select %[[SMALL]], %[[LOG2E]], %{{.*}} : vector<2xi1>, vector<2xf32>
+// CHECK: %[[FAR:.*]] = arith.select %[[SMALL]], %[[SCALED]], %[[BASE]]
+// CHECK: %[[OFFSET:.*]] = arith.negf %[[FAR]]
+// CHECK: %[[FACTORS:.*]] = vector.shuffle %[[FACTOR]], %[[FACTOR]] [0, 0, 1, 1, 0, 0, 1, 1]
+// CHECK: %[[OFFSETS:.*]] = vector.shuffle %[[OFFSET]], %[[OFFSET]] [0, 0, 1, 1, 0, 0, 1, 1]
+// CHECK: math.fma %[[X]], %[[FACTORS]], %[[OFFSETS]]
+// CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+module attributes {tilewright.target = "nvidia:H200"} {
+func.func @exp_from_base(%x: vector<8xf32>, %base: vector<2xf32>) -> vector<8xf32> {
+  %b = vector.shuffle %base, %base [0, 0, 1, 1, 0, 0, 1, 1] : vector<2xf32>, vector<2xf32>
+  %d = arith.subf %x, %b : vector<8xf32>
+  %y = math.exp %d fastmath<afn> : vector<8xf32>
+  return %y : vector<8xf32>
+}
+}

@@ -1,0 +1,236 @@
+"""Blocks of networks in half precision, exported ahead of time and called on CUDA tensors: beside eager PyTorch and its own compiler.
+
+  python3 blocks.py make FOLDER [--target nvidia:H200] [--small]     on any machine with PyTorch and the SDK: FOLDER/NAME.tw
+  python3 blocks.py run FOLDER [--no-compiler] [--json FILE]         on the machine with the GPU; no compiler of ours is needed
+
+The folder `python` of the source has to be on PYTHONPATH, and TILEWRIGHT_SDK to name the runtime. A result is right if its error against
+float64 is at most twice eager's own. Times are of the device alone, kernels one behind the other as each has been called in turn (medians of nine samples).
+The exit status is 2 if a result is wrong, 1 if a block failed.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+import traceback
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads, causal=False):
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        n, t, c = x.shape
+        q, k, v = self.qkv(x).view(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        return self.out(y.transpose(1, 2).reshape(n, t, c))
+
+
+class Layer(nn.Module):
+    """A layer of BERT (`before`: False), GPT-2 or ViT (True)."""
+
+    def __init__(self, width, heads, causal=False, before=True):
+        super().__init__()
+        self.attention, self.before = Attention(width, heads, causal), before
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        if self.before:
+            x = x + self.attention(self.first(x))
+            return x + self.mlp(self.second(x))
+        x = self.first(x + self.attention(x))
+        return self.second(x + self.mlp(x))
+
+
+class Llama(nn.Module):
+    """RMS norm, rotary embedding, grouped queries, SwiGLU: a layer of a model of 8 billion parameters."""
+
+    def __init__(self, width=4096, heads=32, groups=8, inner=14336):
+        super().__init__()
+        self.heads, self.groups, self.size = heads, groups, width // heads
+        self.first, self.second = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
+        self.q, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.k, self.v = (nn.Linear(width, groups * self.size, bias=False) for _ in range(2))
+        self.gate, self.up = (nn.Linear(width, inner, bias=False) for _ in range(2))
+        self.down = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x, cos, sin):
+        n, t, c = x.shape
+        y = self.first(x)
+        q, k, v = (f(y).view(n, t, -1, self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
+
+        def rotated(x):
+            first, second = x.chunk(2, -1)
+            return x * cos + torch.cat([-second, first], -1) * sin
+        y = F.scaled_dot_product_attention(rotated(q), rotated(k), v, is_causal=True, enable_gqa=self.groups != self.heads)
+        x = x + self.out(y.transpose(1, 2).reshape(n, t, c))
+        y = self.second(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Bottleneck(nn.Module):
+    """Of ResNet-50, norms folded; channels last."""
+
+    def __init__(self, width=256, inner=64):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(width, inner, 1), nn.ReLU(), nn.Conv2d(inner, inner, 3, padding=1), nn.ReLU(),
+                                  nn.Conv2d(inner, width, 1))
+
+    def forward(self, x):
+        return F.relu(x + self.body(x))
+
+
+class Mixer(nn.Module):
+    def __init__(self, tokens=196, width=768):
+        super().__init__()
+        def mlp(size, inner): return nn.Sequential(nn.Linear(size, inner), nn.GELU(), nn.Linear(inner, size))
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.along, self.across = mlp(tokens, 384), mlp(width, 3072)
+
+    def forward(self, x):
+        x = x + self.along(self.first(x).transpose(1, 2)).transpose(1, 2)
+        return x + self.across(self.second(x))
+
+
+def blocks(small):
+    """name: (module, inputs as functions of a device). f16, but LLaMA's, which is bf16."""
+    def made(*shape): return lambda device: torch.randn(*shape, device=device)
+    def last(*shape): return lambda device: torch.randn(*shape, device=device).to(memory_format=torch.channels_last)
+    if small:
+        return {"bert": (Layer(64, 2, before=False), [made(2, 64, 64)], torch.float16),
+                "bottleneck": (Bottleneck(32, 16), [last(1, 32, 8, 8)], torch.float16)}
+    return {"bert-base, 16 x 512": (Layer(768, 12, before=False), [made(16, 512, 768)], torch.float16),
+            "bert-large, 8 x 512": (Layer(1024, 16, before=False), [made(8, 512, 1024)], torch.float16),
+            "gpt-2, 8 x 1024": (Layer(768, 12, causal=True), [made(8, 1024, 768)], torch.float16),
+            "vit-base, 64 x 197": (Layer(768, 12), [made(64, 197, 768)], torch.float16),
+            "llama-8b, 1 x 4096": (Llama(), [made(1, 4096, 4096), made(4096, 128), made(4096, 128)], torch.bfloat16),
+            "resnet bottleneck, 64 x 56 x 56": (Bottleneck(), [last(64, 256, 56, 56)], torch.float16),
+            "mixer, 64 x 196": (Mixer(), [made(64, 196, 768)], torch.float16)}
+
+
+def file_of(folder, name):
+    return folder / f"{name.replace(', ', '-').replace(' ', '')}.tw"
+
+
+def make(options):
+    import tilewright.torch
+    status = 0
+    for name, (module, inputs, kind) in blocks(options.small).items():
+        module = module.eval().to(kind)
+        for parameter in module.parameters():
+            parameter.requires_grad_(False)
+        begin = time.perf_counter()
+        try:
+            tilewright.torch.export(module, tuple(make("cpu").to(kind) for make in inputs), file_of(options.folder, name),
+                                    target=options.target, bind=False, freeze=False)
+            print(f"{name}: {time.perf_counter() - begin:.1f} s", flush=True)
+        except Exception as problem:  # each block is told, the others go on
+            print(f"{name}: {problem}", file=sys.stderr)
+            status = 1
+    return status
+
+
+def error(got, expected):
+    """The largest error over the largest element; infinite if something is NaN."""
+    value = ((got.double() - expected).abs().max() / expected.abs().max()).item()
+    return value if value == value else float("inf")
+
+
+def medians(calls, samples=9):
+    """Microseconds on the device of each, called in turn: as many calls a sample as take five milliseconds."""
+    def sample(call, count):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(count):
+            call()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) / count * 1e3
+    counts = {}
+    for name, call in calls.items():
+        sample(call, 3)
+        counts[name] = max(3, int(5e3 / sample(call, 3)))
+    times = {name: [] for name in calls}
+    for _ in range(samples):
+        for name, call in calls.items():
+            times[name].append(sample(call, counts[name]))
+    return {name: round(sorted(each)[samples // 2], 1) for name, each in times.items()}
+
+
+def kernels(call, count=5):
+    """Microseconds of all kernels of a call, and their number, by the profiler."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(count):
+            call()
+        torch.cuda.synchronize()
+    events = [event for event in profile.key_averages() if event.self_device_time_total]
+    return round(sum(e.self_device_time_total for e in events) / count, 1), sum(e.count for e in events) // count
+
+
+def run_one(name, module, inputs, kind, options):
+    import tilewright
+    torch.manual_seed(1)
+    module = module.eval().to("cuda", kind)
+    for parameter in module.parameters():
+        parameter.requires_grad_(False)
+    arrays = [make("cuda").to(kind) for make in inputs]
+    weights = module.state_dict()
+    package = tilewright.load(file_of(options.folder, name), device="gpu")
+    calls = {"tilewright": lambda: package(*arrays, weights=weights), "eager": lambda: module(*arrays)}
+    with torch.no_grad():
+        got, eager = calls["tilewright"](), calls["eager"]()
+        wide = module.double()(*(x.double() for x in arrays))
+        module.to(kind)
+        record = {"name": name, "error": error(got, wide), "error of eager": error(eager, wide)}
+        record["right"] = record["error"] <= max(2 * record["error of eager"], 1e-5)
+        if not options.no_compiler:
+            compiled = torch.compile(module)
+            calls["torch.compile"] = lambda: compiled(*arrays)
+        record["us"] = medians(calls)
+        record["us of kernels"] = {who: kernels(call) for who, call in calls.items()}
+    return record
+
+
+def run(options):
+    records, status = [], 0
+    for name, (module, inputs, kind) in blocks(options.small).items():
+        if options.only and options.only not in name:
+            continue
+        try:
+            records.append(run_one(name, module, inputs, kind, options))
+            status = status if records[-1]["right"] else 2
+        except Exception as problem:  # each block is told, the others go on
+            traceback.print_exc()
+            records.append({"name": name, "problem": str(problem)})
+            status = status or 1
+        print(json.dumps(records[-1]), flush=True)
+        torch.cuda.empty_cache()
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=1) + "\n")
+    return status
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["make", "run"])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--target", default="nvidia:H200")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--only")
+    parser.add_argument("--no-compiler", action="store_true")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    return make(options) if options.what == "make" else run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
