@@ -31,7 +31,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from . import arrays
+from . import arrays, calls
 from ._version import version
 from .artifact import Artifact, refusal
 from .cache import whole_file
@@ -253,7 +253,12 @@ class Package:
         return self.programs[name]
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        return self.only(*inputs, **keywords)
+        return self.call(*inputs, **keywords)
+
+    @functools.cached_property
+    def call(self) -> Callable[..., Any]:
+        """The only program; with arguments and results as the exported function has them, where a front end kept their form (calls.py)."""
+        return calls.of(self.only) or self.only
 
     @property
     def only(self) -> Program:

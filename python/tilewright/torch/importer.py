@@ -77,8 +77,8 @@ def is_size(value):
 class Importer:
     """Writes one function. `inputs` are the nodes that arrive as arguments, in this order."""
 
-    def __init__(self, inputs, locations=False):
-        self.function = Function(NAME, locations)
+    def __init__(self, inputs, locations=False, name=NAME):
+        self.function = Function(name, locations)
         self.values = {}
         self.untransposed = {}       # arguments that no node has read yet, with the permutation from the order of memory
         self.argument_orders = []    # of each tensor argument: its dimensions in the order of memory
@@ -180,13 +180,17 @@ class Importer:
         assert len(result.shape) == len(shape), f"the emitter made {result.shape} where the graph has {shape}"
         return self.function.cast_shape(result, shape)
 
-    def finish(self, outputs):
-        """The text; `outputs` are nodes. Gives with it the order of memory of each result."""
+    def finish(self, outputs, sizes=()):
+        """The text; `outputs` are nodes. Gives with it the order of memory of each result. `sizes`: of them results too, after the others,
+        each an array of one i64."""
         orders, results = [], []
         for node in outputs:
             order = memory_order(node.meta["val"]) or tuple(range(node.meta["val"].dim()))
             results.append(self.function.transpose(self.value_of(node), order))
             orders.append(order)
+        for size in sizes:
+            number = self.function.op(f"arith.index_cast {self.function.index(size)} : index to i64")
+            results.append(Value(self.function.op(f"tensor.from_elements {number} : tensor<i64>"), (), "i64"))
         return self.function.finish(results), orders
 
 

@@ -1,0 +1,370 @@
+"""`tilewright.torch.export`: a model as one file, which runs without PyTorch and without a compiler.
+
+    tilewright.torch.export(model, (x,), "net.tw", target=["cpu:host", "nvidia:H200"], dynamic_shapes=({0: Dim("batch", max=64)},))
+    y = tilewright.load("net.tw")(x)
+
+`torch.export` captures the graph, which the decompositions and the importer of torch.compile's back end turn into one program. Its
+arguments, in order: the tensors among the model's arguments; parameters, buffers and what follows from them (`freeze.py`), which the package
+has; integers among the arguments; a seed, where random numbers are drawn.
+"""
+
+import dataclasses
+import inspect
+import warnings
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
+from torch.utils import _pytree
+
+from .. import package
+from ..compiler import build, describe
+from ..emit.sizes import plain
+from ..errors import Error, OptionError
+from ..options import with_places
+from ..signature import Signature
+from . import assumed, attention, decompositions, freeze as freeze_, integers, partition, recurrent, registry, unpack
+from .backend import UnsupportedError
+from .importer import Importer, is_tensor, source_line
+from .options import Options
+
+NAME = "forward"
+
+
+def export(model, args, path, *, kwargs=None, target="cpu:host", dynamic_shapes=None, fp="default", threads=None, freeze=None, bind=True,
+           keep_source=False, plugins=()):
+    """Writes a package with a model.
+
+    model           a module, a function, or what torch.export.export gives
+    args, kwargs    example arguments, as for torch.export.export
+    path            the file
+    target          the chip, or a list of chips: "cpu:host", "nvidia:H200", ... (`tw-targets` lists them)
+    dynamic_shapes  which sizes are dynamic, and their bounds, as for torch.export.export
+    fp              "default" | "strict" | "reproducible" | "fast": may sums be re-associated
+    threads         threads of parallel loops on hosts; None: as many as PyTorch uses
+    freeze          what follows from weights alone is computed now; None: where weights are bound
+    bind            the package has the weights; False: callers pass them, in the order of the state dict
+    keep_source     the text goes along, so that `load` can compile it for other targets and for the emulator
+    plugins         files of target plugins, for a target that is none of the SDK's own
+    """
+    options = settings(target, fp, threads, plugins)
+    if freeze and not bind:
+        raise OptionError("freeze=True computes what follows from the weights, which bind=False leaves to the callers; leave one of them out")
+    exported = capture(model, args, kwargs, dynamic_shapes)
+    graph = Graph(decomposed(exported), bind, parameters_of(model, exported))
+    graph.simplify(options, bind if freeze is None else freeze)
+    graph.check()
+    artifacts = []
+    for one in options:
+        artifacts.append(with_places(lambda text: build(text, target=one.target, fp=one.fp, threads=one.threads, plugins=one.plugins,
+                                                        name=NAME), graph.text))
+    package.save(path, {NAME: graph.entry(artifacts, keep_source)})
+
+
+def settings(target, fp, threads, plugins):
+    """The options for each target, checked before anything is compiled."""
+    targets = [target] if isinstance(target, str) else list(target)
+    if not targets:
+        raise OptionError("target=[] names no chip; name one as target='cpu:host', or several in a list")
+    options = [Options(target=one, fp=fp, threads=threads, plugins=plugins) for one in targets]
+    for one in options:
+        describe(one.target, plugins=one.plugins)
+    return options
+
+
+class Function(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+def capture(model, args, kwargs, dynamic_shapes):
+    if isinstance(model, ExportedProgram):
+        return model
+    module = model if isinstance(model, torch.nn.Module) else Function(model)
+    if not isinstance(args, (tuple, list)):
+        raise OptionError(f"args is a {type(args).__name__}; it has to be the tuple of the model's arguments, as (x,)")
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # of PyTorch about its own modules
+            return torch.export.export(module, tuple(args), kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+    except Error:
+        raise
+    except Exception as error:
+        raise UnsupportedError(f"torch.export does not capture this model: {error}") from error
+
+
+def parameters_of(model, exported):
+    """Names of the positional arguments."""
+    count = len(_pytree.tree_unflatten(range(exported.call_spec.in_spec.num_leaves), exported.call_spec.in_spec)[0])
+    function = getattr(model, "forward", model)
+    names = []
+    if callable(function) and not isinstance(model, ExportedProgram):
+        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return names[:count] + [f"arg{i}" for i in range(len(names), count)]
+
+
+def decomposed(exported):
+    """The functional graph; composite operations that the importer writes as a whole stay whole."""
+    registry.load()
+    module = exported.graph_module
+    before = {node: node.target for node in module.graph.nodes}
+    try:
+        recurrent.keep_whole(module)
+        attention.keep_whole(module)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return exported.run_decompositions(decompositions.export_table())
+    finally:
+        for node, target in before.items():
+            node.target = target
+        module.recompile()
+
+
+@dataclasses.dataclass
+class Weight:
+    """An input that callers do not pass: its name in the state dict, its value."""
+    name: str
+    value: torch.Tensor
+
+
+def encoded(value, what):
+    """A nested value with numbers as leaves in the form of `trees.py`."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {"namedtuple": type(value).__name__, "fields": list(value._fields), "items": [encoded(v, what) for v in value]}
+    if isinstance(value, dict) and all(isinstance(key, (str, int)) for key in value):
+        return {"dict": [[key, encoded(v, what)] for key, v in value.items()]}
+    if isinstance(value, (tuple, list)):
+        return {"tuple" if isinstance(value, tuple) else "list": [encoded(v, what) for v in value]}
+    raise UnsupportedError(f"{what} of the model have a {type(value).__name__}, which a package cannot give back without its class; "
+                           "export a module that takes and returns tuples, lists and dicts")
+
+
+def leaf_names(tree, name):
+    """Names of the leaves of an encoded tree, by number."""
+    if isinstance(tree, int):
+        return {tree: name}
+    if "dict" in tree:
+        parts = [(each, f"{name}[{key!r}]") for key, each in tree["dict"]]
+    elif "namedtuple" in tree:
+        parts = [(each, f"{name}.{field}") for each, field in zip(tree["items"], tree["fields"])]
+    else:
+        parts = [(each, f"{name}[{i}]") for i, each in enumerate(next(iter(tree.values())))]
+    return {number: text for each, inner in parts for number, text in leaf_names(each, inner).items()}
+
+
+class Graph:
+    """The graph of an exported program on its way to an entry of a package."""
+
+    def __init__(self, exported, bind, parameters):
+        self.exported, self.bind = exported, bind
+        self.module = exported.graph_module
+        self.graph = self.module.graph
+        self.parameters = parameters
+        self.specs = exported.graph_signature
+        self.placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
+        self.output = next(n for n in self.graph.nodes if n.op == "output")
+        #: Of placeholders: what the model has of its own.
+        self.weights = {node: self._weight(spec) for node, spec in zip(self.placeholders, self.specs.input_specs)
+                        if spec.kind is not InputKind.USER_INPUT}
+        self.users = [(node, spec.arg) for node, spec in zip(self.placeholders, self.specs.input_specs) if spec.kind is InputKind.USER_INPUT]
+        for node in self.graph.nodes:
+            if node.op == "get_attr":
+                raise UnsupportedError(f"the graph has the submodule '{node.target}' (torch.cond, a loop, or autocast around a part); a package is "
+                                       "one program: export the branch that is meant, or write it by torch.where")
+
+    def _weight(self, spec):
+        if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+            raise UnsupportedError(f"the model uses '{spec.target}', an object that is no tensor; a package has tensors alone")
+        values = self.exported.state_dict if spec.target in self.exported.state_dict else self.exported.constants
+        return Weight(spec.target, values[spec.target].detach())
+
+    # Before the text is written
+
+    def simplify(self, options, freeze):
+        """Products of integers, and what follows from weights alone."""
+        static = [i for i, node in enumerate(self.placeholders) if node in self.weights] if self.bind else []
+        zeros = [i for i, is_zero in zip(static, assumed.all_zero([self.weights[self.placeholders[i]].value for i in static])) if is_zero]
+        units = [integers.unit_types(one) for one in options]
+        integers.rewrite(self.graph, options[0], {self.placeholders[i] for i in zeros}, set.intersection(*units))
+        unpack.sink_permutations(self.graph)
+        if not freeze:
+            return
+        before = set(self.placeholders)
+        constants, inputs = freeze_.split(self.module, all(one.fp != "strict" for one in options), static)
+        if constants is None:
+            return
+        made = [n for n in self.graph.nodes if n.op == "placeholder" and n not in before]
+        with torch.no_grad():
+            values = torch.fx.Interpreter(constants).run(*[self.weights[self.placeholders[i]].value for i in inputs])
+        # split puts a new placeholder after the one before it, in the order of the results
+        for node, value in zip(made, values, strict=True):
+            self.weights[node] = Weight(node.name, value)
+
+    def check(self):
+        """Everything is compiled, or an error says what is not."""
+        self.graph.eliminate_dead_code()
+        reasons = partition.unsupported(partition.work_nodes(self.graph))
+        lines = {}
+        for node, reason in reasons.items():
+            name, line = registry.name_of(node.target) or str(node.target), source_line(node)
+            lines.setdefault(f"{name}{f' at {line}' if line else ''}: {reason}")
+        if lines:
+            raise UnsupportedError("tilewright.torch.export cannot compile this model:\n  " + "\n  ".join(lines) + "\nA package is one program, so "
+                                   "nothing of it runs eagerly. Write these operations by others (docs/pytorch-operations.md), or export the part "
+                                   "before them and the part after them.")
+        for spec in self.specs.output_specs:
+            if spec.kind is OutputKind.BUFFER_MUTATION and self.bind:
+                raise UnsupportedError(f"the model writes to its buffer '{spec.target}', but the weights of a package stay as they are; call "
+                                       "model.eval() first (batch norm), make it an argument whose new value is returned, or let callers "
+                                       "pass the weights with bind=False")
+            if spec.kind not in (OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
+                raise UnsupportedError(f"the graph has results of kind {spec.kind.name}; export the forward pass of the model alone")
+        outputs = [n for n in self.output.args[0] if isinstance(n, torch.fx.Node)]
+        for value in (n.meta.get("val") for n in (*outputs, *(node for node, _ in self.users))):
+            if isinstance(value, (torch.SymFloat, torch.SymBool)):
+                raise UnsupportedError("arguments and results that are floats or booleans computed from sizes are not compiled; use tensors")
+        #: Tensors that the program gives, each once, and sizes.
+        self.results = list(dict.fromkeys(n for n in outputs if is_tensor(n.meta["val"])))
+        self.sizes = list(dict.fromkeys(plain(n.meta["val"]) for n in outputs if isinstance(n.meta["val"], (torch.SymInt, int))))
+        used = set(self.results)
+        for node in partition.work_nodes(self.graph):
+            used |= set(node.all_input_nodes)
+        self.bound = [n for n in self.graph.nodes if n in self.weights and n in used]
+        self.tensors = [node for node, arg in self.users if isinstance(arg, TensorArgument)]
+
+    # The text
+
+    def text(self, locations=False):
+        """The program; sets the writer, which knows the arguments."""
+        stage = partition.Stage(compiled=True)
+        stage.nodes, stage.inputs, stage.outputs = partition.work_nodes(self.graph), [*self.tensors, *self.bound], self.results
+        writer = Importer(stage.inputs, locations, NAME)
+        nodes = partition.live(stage)
+        symbols = [n for n in self.output.args[0] if isinstance(n, torch.fx.Node)]
+        writer.bind_scalars([*nodes, *symbols])
+        for node in nodes:
+            writer.write(node)
+        text, self.orders = writer.finish(self.results, self.sizes)
+        self.writer = writer
+        return text
+
+    # The package
+
+    def entry(self, artifacts, keep_source):
+        writer, numbers = self.writer, {}
+        for number, node in enumerate([*self.tensors, *self.bound]):
+            numbers[node] = number
+        leaves, names = self._leaves(numbers)
+        weights = {}
+        for node in self.bound if self.bind else []:
+            value = self.weights[node].value.cpu()
+            weights[numbers[node]] = value.permute(writer.argument_orders[numbers[node]]).contiguous()
+        symbols = {plain(n.meta["val"]): name for n, name in names.items() if not is_tensor(n.meta["val"])}
+        known = [names.get(node) or self.weights[node].name for node in (*self.tensors, *self.bound)]
+        known += [symbols[symbol] for symbol in writer.scalars] + ["seed"] * (writer.function.seed_argument is not None)
+        signature, ranges = self._bounded(artifacts[0].signature)
+        artifacts = [self._with(artifact, signature) for artifact in artifacts]
+        return package.Entry(artifacts, weights, known, ranges, {"call": self._call(leaves, numbers, len(weights))}, keep_source)
+
+    def _with(self, artifact, signature):
+        return dataclasses.replace(artifact, signature=Signature({**artifact.signature.manifest, "constraints": signature}))
+
+    def _free(self, number, count):
+        """The number of an input among those that the package does not have; these stand after the tensors."""
+        return number if number < len(self.tensors) else number - count
+
+    def _leaves(self, numbers):
+        """What is known of each leaf of the arguments; names of placeholders."""
+        spec = self.exported.call_spec.in_spec
+        self.arguments, self.keywords = (encoded(part, "the arguments") for part in _pytree.tree_unflatten(range(spec.num_leaves), spec))
+        texts = {}
+        for name, tree in [*zip(self.parameters, self.arguments["tuple"]), *self.keywords["dict"]]:
+            texts |= leaf_names(tree, name)
+        leaves, names = [], {}
+        scalars = {symbol: len(numbers) + i for i, symbol in enumerate(self.writer.scalars)}
+        for i, (node, arg) in enumerate(self.users):
+            fact = {"name": texts[i]}
+            if isinstance(arg, TensorArgument):
+                fact |= {"input": numbers[node], "order": list(self.writer.argument_orders[numbers[node]])}
+            elif isinstance(arg, SymIntArgument) and plain(node.meta["val"]) in scalars:
+                fact |= {"input": scalars[plain(node.meta["val"])], "scalar": "int"}
+            else:
+                fact["value"] = arg.value if isinstance(arg, ConstantArgument) else None
+                if isinstance(fact["value"], torch.dtype | torch.device | torch.layout):
+                    fact["value"] = str(fact["value"])
+            names[node] = texts[i]
+            leaves.append(fact)
+        unknown = [s for s in self.writer.scalars if s not in {plain(n.meta["val"]) for n, a in self.users if isinstance(a, SymIntArgument)}]
+        if unknown:
+            raise UnsupportedError(f"the size {unknown[0]} follows from no dimension of the arguments by itself; pass dynamic_shapes in which it is "
+                                   "a dimension of its own")
+        return leaves, names
+
+    def _bounded(self, signature):
+        """The constraints of sizes with those that the capture has found, and the bounds of sizes by number."""
+        constraints, ranges, first = list(signature.manifest.get("constraints", ())), {}, {}
+        for number, node in enumerate(self.tensors):
+            shape = [plain(node.meta["val"].shape[i]) for i in self.writer.argument_orders[number]]
+            for size, expression in zip(shape, signature.inputs[number].expressions):
+                if isinstance(size, int) or not size.is_Symbol or not isinstance(expression, dict):
+                    continue
+                other = first.setdefault(size, expression)
+                if other != expression:
+                    constraints.append({"zero": ["-", other, expression]})
+        for symbol, expression in first.items():
+            low, high = self._bounds(symbol)
+            ranges[expression["size"]] = (low, high)
+            if low:
+                constraints.append({"nonnegative": ["-", expression, low]})
+            if high is not None:
+                constraints.append({"nonnegative": ["-", high, expression]})
+        return constraints, ranges
+
+    def _bounds(self, symbol):
+        """PyTorch takes 2 as the least size of its own accord; the program is right from 1 on."""
+        bounds = self.exported.range_constraints.get(symbol)
+        if bounds is None:
+            return 1, None
+        low, high = int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None
+        return 1 if low <= 2 else low, high if high is None or high < 2 ** 62 else None
+
+    def _call(self, leaves, numbers, count):
+        """What `calls.py` reads."""
+        for fact in leaves:
+            if "input" in fact:
+                fact["input"] = self._free(fact["input"], count)
+        made, written = [], []
+        for spec, value in zip(self.specs.output_specs, self.output.args[0]):
+            fact = self._made(value)
+            if spec.kind is OutputKind.USER_OUTPUT:
+                made.append(fact)
+            elif spec.kind is OutputKind.BUFFER_MUTATION:
+                written.append({"weight": spec.target, **fact})
+            else:
+                leaf = next(i for i, (node, _) in enumerate(self.users) if node.name == spec.target)
+                written.append({"leaf": leaf, **fact})
+        spec = self.exported.call_spec.out_spec
+        facts = {"parameters": self.parameters, "arguments": self.arguments, "keywords": self.keywords, "leaves": leaves,
+                 "results": encoded(_pytree.tree_unflatten(range(spec.num_leaves), spec), "the results"), "made": made, "written": written}
+        if not self.bind:
+            facts["weights"] = {self.weights[node].name: {"input": numbers[node], "order": list(self.writer.argument_orders[numbers[node]])}
+                                for node in self.bound}
+        if self.writer.function.seed_argument is not None:
+            facts["seed"] = self._free(len(numbers) + len(self.writer.scalars), count)
+        return facts
+
+    def _made(self, value):
+        if not isinstance(value, torch.fx.Node):
+            return {"value": value}
+        if is_tensor(value.meta["val"]):
+            number = self.results.index(value)
+            return {"result": number, "order": list(self.orders[number])}
+        return {"result": len(self.results) + self.sizes.index(plain(value.meta["val"])), "scalar": "int"}
