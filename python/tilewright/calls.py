@@ -9,8 +9,9 @@ the entry's `data["call"]`:
                 {"name": "mask", "value": null}],                  or what the function was exported for
      "results": {"tuple": [0, 1]},
      "made": [{"result": 0, "order": [0, 1]}, {"result": 1, "scalar": "int"}, {"value": null}],
-     "written": [{"leaf": 0, "result": 2, "order": [0, 1]}],       arguments that the function writes to
-     "weights": {"layer.weight": 1},         inputs that the package does not have
+     "written": [{"leaf": 0, "result": 2, "order": [0, 1]},        arguments that the function writes to; or
+                 {"weight": "counter", "result": 3, "order": []}], weights that it writes to
+     "weights": {"layer.weight": {"input": 1, "order": [0, 1]}},   inputs that the package does not have
      "seed": 4}                              the input that random numbers begin with
 """
 
@@ -106,7 +107,9 @@ class Call:
         made = self.program(*inputs)
         made = [made] if len(self.program.signature.results) == 1 else list(made or ())
         for fact in self._written:
-            _write(leaves[fact["leaf"]], _permuted(made[fact["result"]], _inverse(fact["order"])), self._leaves[fact["leaf"]]["name"])
+            array, name = (leaves[fact["leaf"]], self._leaves[fact["leaf"]]["name"]) if "leaf" in fact else \
+                ((weights or {})[fact["weight"]], fact["weight"])
+            _write(array, _permuted(made[fact["result"]], _inverse(fact["order"])), name)
         return trees.join(self._results, [self._result(fact, made) for fact in self._made])
 
     def _give_weights(self, inputs: list[Any], weights: Mapping[str, Any]) -> None:

@@ -9,7 +9,9 @@ has; integers among the arguments; a seed, where random numbers are drawn.
 """
 
 import dataclasses
+import functools
 import inspect
+import os
 import warnings
 
 import torch
@@ -51,7 +53,7 @@ def export(model, args, path, *, kwargs=None, target="cpu:host", dynamic_shapes=
     if freeze and not bind:
         raise OptionError("freeze=True computes what follows from the weights, which bind=False leaves to the callers; leave one of them out")
     exported = capture(model, args, kwargs, dynamic_shapes)
-    graph = Graph(decomposed(exported), bind, parameters_of(model, exported))
+    graph = Graph(decomposed(exported), bind, parameters_of(model, exported), place_of(model))
     graph.simplify(options, bind if freeze is None else freeze)
     graph.check()
     artifacts = []
@@ -72,21 +74,19 @@ def settings(target, fp, threads, plugins):
     return options
 
 
-class Function(torch.nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
+def as_module(function):
+    """A function as a module with its parameters."""
     def forward(self, *args, **kwargs):
-        return self.function(*args, **kwargs)
+        return function(*args, **kwargs)
+    own = inspect.signature(function) if not hasattr(function, "__text_signature__") else inspect.signature(lambda *args: None)
+    forward.__signature__ = own.replace(parameters=[inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *own.parameters.values()])
+    return type("Function", (torch.nn.Module,), {"forward": forward})()
 
 
 def capture(model, args, kwargs, dynamic_shapes):
     if isinstance(model, ExportedProgram):
         return model
-    module = model if isinstance(model, torch.nn.Module) else Function(model)
+    module = model if isinstance(model, torch.nn.Module) else as_module(model)
     if not isinstance(args, (tuple, list)):
         raise OptionError(f"args is a {type(args).__name__}; it has to be the tuple of the model's arguments, as (x,)")
     try:
@@ -107,6 +107,12 @@ def parameters_of(model, exported):
     if callable(function) and not isinstance(model, ExportedProgram):
         names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return names[:count] + [f"arg{i}" for i in range(len(names), count)]
+
+
+def place_of(model):
+    """Where a function is written, since the lines of its operations are not kept; None for modules, where they are."""
+    code = getattr(model, "__code__", None)
+    return f"{os.path.relpath(code.co_filename)}:{code.co_firstlineno}" if code else None
 
 
 def decomposed(exported):
@@ -160,11 +166,22 @@ def leaf_names(tree, name):
     return {number: text for each, inner in parts for number, text in leaf_names(each, inner).items()}
 
 
+def expression_of(size, known):
+    """A sum of products of sizes in the manifest's form; `known`: of symbols. None: another form, or an unknown symbol."""
+    if size.is_Symbol or size.is_Integer:
+        return int(size) if size.is_Integer else known.get(size)
+    parts = [expression_of(part, known) for part in size.args]
+    sign = "+" if size.is_Add else "*" if size.is_Mul else None
+    if sign is None or None in parts:
+        return None
+    return functools.reduce(lambda a, b: [sign, a, b], parts)
+
+
 class Graph:
     """The graph of an exported program on its way to an entry of a package."""
 
-    def __init__(self, exported, bind, parameters):
-        self.exported, self.bind = exported, bind
+    def __init__(self, exported, bind, parameters, place):
+        self.exported, self.bind, self.place = exported, bind, place
         self.module = exported.graph_module
         self.graph = self.module.graph
         self.parameters = parameters
@@ -214,7 +231,7 @@ class Graph:
         reasons = partition.unsupported(partition.work_nodes(self.graph))
         lines = {}
         for node, reason in reasons.items():
-            name, line = registry.name_of(node.target) or str(node.target), source_line(node)
+            name, line = registry.name_of(node.target) or str(node.target), self.place or source_line(node)
             lines.setdefault(f"{name}{f' at {line}' if line else ''}: {reason}")
         if lines:
             raise UnsupportedError("tilewright.torch.export cannot compile this model:\n  " + "\n  ".join(lines) + "\nA package is one program, so "
@@ -270,12 +287,15 @@ class Graph:
         symbols = {plain(n.meta["val"]): name for n, name in names.items() if not is_tensor(n.meta["val"])}
         known = [names.get(node) or self.weights[node].name for node in (*self.tensors, *self.bound)]
         known += [symbols[symbol] for symbol in writer.scalars] + ["seed"] * (writer.function.seed_argument is not None)
-        signature, ranges = self._bounded(artifacts[0].signature)
-        artifacts = [self._with(artifact, signature) for artifact in artifacts]
+        if artifacts[0].signature.made:
+            raise UnsupportedError("a result has a size that follows from values of the arguments, not from their sizes; return an array whose "
+                                   "size an argument shows, and how much of it counts")
+        constraints, ranges = self._bounded(artifacts[0].signature)
+        artifacts = [self._with(artifact, constraints) for artifact in artifacts]
         return package.Entry(artifacts, weights, known, ranges, {"call": self._call(leaves, numbers, len(weights))}, keep_source)
 
-    def _with(self, artifact, signature):
-        return dataclasses.replace(artifact, signature=Signature({**artifact.signature.manifest, "constraints": signature}))
+    def _with(self, artifact, constraints):
+        return dataclasses.replace(artifact, signature=Signature({**artifact.signature.manifest, "constraints": constraints}))
 
     def _free(self, number, count):
         """The number of an input among those that the package does not have; these stand after the tensors."""
@@ -310,15 +330,18 @@ class Graph:
 
     def _bounded(self, signature):
         """The constraints of sizes with those that the capture has found, and the bounds of sizes by number."""
-        constraints, ranges, first = list(signature.manifest.get("constraints", ())), {}, {}
+        constraints, ranges, first, derived = list(signature.manifest.get("constraints", ())), {}, {}, []
         for number, node in enumerate(self.tensors):
             shape = [plain(node.meta["val"].shape[i]) for i in self.writer.argument_orders[number]]
             for size, expression in zip(shape, signature.inputs[number].expressions):
-                if isinstance(size, int) or not size.is_Symbol or not isinstance(expression, dict):
+                if isinstance(size, int) or not isinstance(expression, dict):
                     continue
-                other = first.setdefault(size, expression)
-                if other != expression:
-                    constraints.append({"zero": ["-", other, expression]})
+                if not size.is_Symbol or first.setdefault(size, expression) != expression:
+                    derived.append((size, expression))
+        for size, expression in derived:
+            text = expression_of(size, first)
+            if text is not None:
+                constraints.append({"zero": ["-", text, expression]})
         for symbol, expression in first.items():
             low, high = self._bounds(symbol)
             ranges[expression["size"]] = (low, high)
