@@ -109,7 +109,7 @@ class Function:
     def save(self, path: Union[str, os.PathLike], *arguments: Any, targets: Union[None, str, Iterable[str]] = None,
              keep_source: bool = False, **keywords: Any) -> None:
         """Writes a package for arguments of these shapes, or of all that `dynamic_shapes` leaves open. It takes the leaves of the
-        arguments in JAX's order, and runs without JAX and without a compiler (docs/python.md)."""
+        arguments in JAX's order, and runs without JAX and without a compiler (docs/packages.md)."""
         closed = self._prepared(arguments, keywords)[0].forward.closed
         save(path, lambda places: text_of_jaxpr(closed, places), self.options, targets, keep_source)
 

@@ -22,7 +22,7 @@ from torch.utils import _pytree
 from .. import package
 from ..compiler import build, describe
 from ..emit.sizes import plain
-from ..errors import Error, OptionError
+from ..errors import OptionError
 from ..options import with_places
 from ..signature import Signature
 from . import assumed, attention, decompositions, freeze as freeze_, integers, partition, recurrent, registry, unpack
@@ -74,29 +74,37 @@ def settings(target, fp, threads, plugins):
     return options
 
 
-def as_module(function):
+def signature_of(function, count):
+    """The parameters of a function; of one that does not tell them (torch.relu), `count` without names of their own."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return inspect.Signature([inspect.Parameter(f"arg{i}", inspect.Parameter.POSITIONAL_OR_KEYWORD) for i in range(count)])
+
+
+def as_module(function, count):
     """A function as a module with its parameters."""
     def forward(self, *args, **kwargs):
         return function(*args, **kwargs)
-    own = inspect.signature(function) if not hasattr(function, "__text_signature__") else inspect.signature(lambda *args: None)
-    forward.__signature__ = own.replace(parameters=[inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *own.parameters.values()])
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    forward.__signature__ = inspect.Signature([own, *signature_of(function, count).parameters.values()])
     return type("Function", (torch.nn.Module,), {"forward": forward})()
 
 
 def capture(model, args, kwargs, dynamic_shapes):
     if isinstance(model, ExportedProgram):
         return model
-    module = model if isinstance(model, torch.nn.Module) else as_module(model)
     if not isinstance(args, (tuple, list)):
         raise OptionError(f"args is a {type(args).__name__}; it has to be the tuple of the model's arguments, as (x,)")
+    module = model if isinstance(model, torch.nn.Module) else as_module(model, len(args))
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # of PyTorch about its own modules
             return torch.export.export(module, tuple(args), kwargs, dynamic_shapes=dynamic_shapes, strict=False)
-    except Error:
-        raise
     except Exception as error:
-        raise UnsupportedError(f"torch.export does not capture this model: {error}") from error
+        hint = "\nIn the example a dynamic size has to be 2 or more: PyTorch takes 0 and 1 for fixed." if "specialized it to be a constant" in \
+            str(error) else ""
+        raise UnsupportedError(f"torch.export does not capture this model: {error}{hint}") from error
 
 
 def parameters_of(model, exported):
@@ -105,7 +113,7 @@ def parameters_of(model, exported):
     function = getattr(model, "forward", model)
     names = []
     if callable(function) and not isinstance(model, ExportedProgram):
-        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        names = [p.name for p in signature_of(function, count).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return names[:count] + [f"arg{i}" for i in range(len(names), count)]
 
 
