@@ -8,7 +8,8 @@ the entry's `data["call"]`:
                 {"name": "n", "input": 3, "scalar": "int"},        to the innermost in memory; or a number that is passed as an array;
                 {"name": "mask", "value": null}],                  or what the function was exported for
      "results": {"tuple": [0, 1]},
-     "made": [{"result": 0, "order": [0, 1]}, {"result": 1, "scalar": "int"}, {"value": null}],
+     "made": [{"result": 0, "order": [0, 1], "dtype": "uint32"},   "dtype": where it is another of the same width than the program's
+              {"result": 1, "scalar": "int"}, {"value": null}],
      "written": [{"leaf": 0, "result": 2, "order": [0, 1]},        arguments that the function writes to; or
                  {"weight": "counter", "result": 3, "order": []}], weights that it writes to
      "weights": {"layer.weight": {"input": 1, "order": [0, 1]}},   inputs that the package does not have
@@ -125,7 +126,10 @@ class Call:
             return fact["value"]
         if "scalar" in fact:
             return int(made[fact["result"]])
-        return _permuted(made[fact["result"]], _inverse(fact["order"]))
+        array = made[fact["result"]]
+        if "dtype" in fact and isinstance(array, np.ndarray):
+            array = array.view(fact["dtype"])
+        return _permuted(array, _inverse(fact["order"]))
 
 
 def _moved(value: np.ndarray, example: Any) -> Any:

@@ -196,8 +196,8 @@ class _Reader:
 
 
 def _without(signature: Signature, positions: Mapping[int, Any], facts: Mapping[str, Any]) -> Signature:
-    """The interface without the arguments at `positions`."""
-    manifest = signature.manifest
+    """The interface without the arguments at `positions`, with what a package knows of its sizes."""
+    manifest = {**signature.manifest, **{key: facts["signature"][key] for key in ("constraints",) if key in facts.get("signature", ())}}
     return Signature({**manifest, "ranges": facts.get("ranges", {}),
                       "arguments": [a for n, a in enumerate(manifest["arguments"]) if n not in positions]})
 

@@ -19,12 +19,11 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
 from torch.utils import _pytree
 
-from .. import package
+from .. import bounds, package, trees
 from ..compiler import build, describe
 from ..emit.sizes import plain
 from ..errors import OptionError
 from ..options import with_places
-from ..signature import Signature
 from . import assumed, attention, decompositions, freeze as freeze_, integers, partition, recurrent, registry, unpack
 from .backend import UnsupportedError
 from .importer import Importer, is_tensor, source_line
@@ -145,33 +144,6 @@ class Weight:
     """An input that callers do not pass: its name in the state dict, its value."""
     name: str
     value: torch.Tensor
-
-
-def encoded(value, what):
-    """A nested value with numbers as leaves in the form of `trees.py`."""
-    if isinstance(value, int):
-        return value
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {"namedtuple": type(value).__name__, "fields": list(value._fields), "items": [encoded(v, what) for v in value]}
-    if isinstance(value, dict) and all(isinstance(key, (str, int)) for key in value):
-        return {"dict": [[key, encoded(v, what)] for key, v in value.items()]}
-    if isinstance(value, (tuple, list)):
-        return {"tuple" if isinstance(value, tuple) else "list": [encoded(v, what) for v in value]}
-    raise UnsupportedError(f"{what} of the model have a {type(value).__name__}, which a package cannot give back without its class; "
-                           "export a module that takes and returns tuples, lists and dicts")
-
-
-def leaf_names(tree, name):
-    """Names of the leaves of an encoded tree, by number."""
-    if isinstance(tree, int):
-        return {tree: name}
-    if "dict" in tree:
-        parts = [(each, f"{name}[{key!r}]") for key, each in tree["dict"]]
-    elif "namedtuple" in tree:
-        parts = [(each, f"{name}.{field}") for each, field in zip(tree["items"], tree["fields"])]
-    else:
-        parts = [(each, f"{name}[{i}]") for i, each in enumerate(next(iter(tree.values())))]
-    return {number: text for each, inner in parts for number, text in leaf_names(each, inner).items()}
 
 
 def expression_of(size, known):
@@ -298,12 +270,10 @@ class Graph:
         if artifacts[0].signature.made:
             raise UnsupportedError("a result has a size that follows from values of the arguments, not from their sizes; return an array whose "
                                    "size an argument shows, and how much of it counts")
-        constraints, ranges = self._bounded(artifacts[0].signature)
-        artifacts = [self._with(artifact, constraints) for artifact in artifacts]
+        shapes = [[plain(node.meta["val"].shape[i]) for i in writer.argument_orders[number]] for number, node in enumerate(self.tensors)]
+        constraints, ranges = bounds.of(artifacts[0].signature, shapes, lambda size: size.is_Symbol, expression_of, self._bounds)
+        artifacts = [bounds.hold(artifact, constraints) for artifact in artifacts]
         return package.Entry(artifacts, weights, known, ranges, {"call": self._call(leaves, numbers, len(weights))}, keep_source)
-
-    def _with(self, artifact, constraints):
-        return dataclasses.replace(artifact, signature=Signature({**artifact.signature.manifest, "constraints": constraints}))
 
     def _free(self, number, count):
         """The number of an input among those that the package does not have; these stand after the tensors."""
@@ -312,10 +282,10 @@ class Graph:
     def _leaves(self, numbers):
         """What is known of each leaf of the arguments; names of placeholders."""
         spec = self.exported.call_spec.in_spec
-        self.arguments, self.keywords = (encoded(part, "the arguments") for part in _pytree.tree_unflatten(range(spec.num_leaves), spec))
+        self.arguments, self.keywords = (trees.encode(part, "the arguments of the model", UnsupportedError) for part in _pytree.tree_unflatten(range(spec.num_leaves), spec))
         texts = {}
         for name, tree in [*zip(self.parameters, self.arguments["tuple"]), *self.keywords["dict"]]:
-            texts |= leaf_names(tree, name)
+            texts |= trees.names(tree, name)
         leaves, names = [], {}
         scalars = {symbol: len(numbers) + i for i, symbol in enumerate(self.writer.scalars)}
         for i, (node, arg) in enumerate(self.users):
@@ -336,35 +306,12 @@ class Graph:
                                    "a dimension of its own")
         return leaves, names
 
-    def _bounded(self, signature):
-        """The constraints of sizes with those that the capture has found, and the bounds of sizes by number."""
-        constraints, ranges, first, derived = list(signature.manifest.get("constraints", ())), {}, {}, []
-        for number, node in enumerate(self.tensors):
-            shape = [plain(node.meta["val"].shape[i]) for i in self.writer.argument_orders[number]]
-            for size, expression in zip(shape, signature.inputs[number].expressions):
-                if isinstance(size, int) or not isinstance(expression, dict):
-                    continue
-                if not size.is_Symbol or first.setdefault(size, expression) != expression:
-                    derived.append((size, expression))
-        for size, expression in derived:
-            text = expression_of(size, first)
-            if text is not None:
-                constraints.append({"zero": ["-", text, expression]})
-        for symbol, expression in first.items():
-            low, high = self._bounds(symbol)
-            ranges[expression["size"]] = (low, high)
-            if low:
-                constraints.append({"nonnegative": ["-", expression, low]})
-            if high is not None:
-                constraints.append({"nonnegative": ["-", high, expression]})
-        return constraints, ranges
-
     def _bounds(self, symbol):
         """PyTorch takes 2 as the least size of its own accord; the program is right from 1 on."""
-        bounds = self.exported.range_constraints.get(symbol)
-        if bounds is None:
+        known = self.exported.range_constraints.get(symbol)
+        if known is None:
             return 1, None
-        low, high = int(bounds.lower), int(bounds.upper) if bounds.upper.is_Integer else None
+        low, high = int(known.lower), int(known.upper) if known.upper.is_Integer else None
         return 1 if low <= 2 else low, high if high is None or high < 2 ** 62 else None
 
     def _call(self, leaves, numbers, count):
@@ -384,13 +331,16 @@ class Graph:
                 written.append({"leaf": leaf, **fact})
         spec = self.exported.call_spec.out_spec
         facts = {"parameters": self.parameters, "arguments": self.arguments, "keywords": self.keywords, "leaves": leaves,
-                 "results": encoded(_pytree.tree_unflatten(range(spec.num_leaves), spec), "the results"), "made": made, "written": written}
+                 "results": self._results(spec), "made": made, "written": written}
         if not self.bind:
             facts["weights"] = {self.weights[node].name: {"input": numbers[node], "order": list(self.writer.argument_orders[numbers[node]])}
                                 for node in self.bound}
         if self.writer.function.seed_argument is not None:
             facts["seed"] = self._free(len(numbers) + len(self.writer.scalars), count)
         return facts
+
+    def _results(self, spec):
+        return trees.encode(_pytree.tree_unflatten(range(spec.num_leaves), spec), "the results of the model", UnsupportedError)
 
     def _made(self, value):
         if not isinstance(value, torch.fx.Node):
