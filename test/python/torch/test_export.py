@@ -320,6 +320,11 @@ def test_what_is_not_compiled(function, args, message, tmp_path):
     assert not list(tmp_path.iterdir()), "nothing half-written"
 
 
+def test_reproducible(tmp_path):
+    net = export(nn.Linear(8, 4), (torch.ones(2, 8),), tmp_path / "r.tw", fp="reproducible", threads=1)
+    assert net(torch.ones(2, 8)).shape == (2, 4)
+
+
 @pytest.mark.parametrize("options, message", [
     ({"target": "cpu:hots"}, "hots"),
     ({"target": []}, "names no chip"),
