@@ -31,7 +31,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from . import arrays
+from . import arrays, calls
 from ._version import version
 from .artifact import Artifact, refusal
 from .cache import whole_file
@@ -196,8 +196,8 @@ class _Reader:
 
 
 def _without(signature: Signature, positions: Mapping[int, Any], facts: Mapping[str, Any]) -> Signature:
-    """The interface without the arguments at `positions`."""
-    manifest = signature.manifest
+    """The interface without the arguments at `positions`, with what a package knows of its sizes."""
+    manifest = {**signature.manifest, **{key: facts["signature"][key] for key in ("constraints",) if key in facts.get("signature", ())}}
     return Signature({**manifest, "ranges": facts.get("ranges", {}),
                       "arguments": [a for n, a in enumerate(manifest["arguments"]) if n not in positions]})
 
@@ -253,7 +253,12 @@ class Package:
         return self.programs[name]
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        return self.only(*inputs, **keywords)
+        return self.call(*inputs, **keywords)
+
+    @functools.cached_property
+    def call(self) -> Callable[..., Any]:
+        """The only program; with arguments and results as the exported function has them, where a front end kept their form (calls.py)."""
+        return calls.of(self.only) or self.only
 
     @property
     def only(self) -> Program:
@@ -295,7 +300,7 @@ def _choose(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], de
     raise PackageError(f"{reader.path} has no code of '{facts['name']}' for this machine; " + "; ".join(refusals))
 
 
-def _open(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], device: Optional[str]) -> Program:
+def _open(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], device: Optional[str], plugins: Sequence[str]) -> Program:
     """One program, with the arrays of the package bound."""
     signature = Signature(facts["signature"])
     inputs = [n for n, argument in enumerate(signature.arguments) if not argument.is_result]
@@ -308,7 +313,7 @@ def _open(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], devi
             raise PackageError(f"{reader.path} has code of '{facts['name']}' for {has} and no source to compile for "
                                f"{target or 'this machine'}{f' on the {device}' if device else ''}")
         whole = compile(reader.read(facts["source"]), target=target or "cpu:host", device=device, name=facts["source"],
-                        function=signature.name)
+                        function=signature.name, plugins=plugins)
         program = bound(whole, positions, facts)
     elif (artifact := _choose(reader, facts, target, device)).kind == "tw":
         from .device import DeviceProgram
@@ -322,16 +327,17 @@ def _open(reader: _Reader, facts: Mapping[str, Any], target: Optional[str], devi
     return program
 
 
-def load(path: Union[str, os.PathLike], *, target: Optional[str] = None, device: Optional[str] = None) -> Package:
+def load(path: Union[str, os.PathLike], *, target: Optional[str] = None, device: Optional[str] = None,
+         plugins: Sequence[str] = ()) -> Package:
     """Opens a package. `target`: the code meant, where there is more than what this machine's processor runs; `device`: "gpu" for
-    a device of this machine; with a package that has its source, any target, and "emulator"."""
+    a device of this machine; with a package that has its source, any target, and "emulator"; `plugins`: of a vendor's target."""
     reader = _Reader(pathlib.Path(path))
     try:
         manifest = json.loads(reader.read("manifest.json"))
         if manifest["format"] > _FORMAT:
             raise PackageError(f"{path} has format {manifest['format']}; this version ({version}) reads formats up to {_FORMAT}: "
                                "take a newer one")
-        programs = {facts["name"]: _open(reader, facts, target, device) for facts in manifest["programs"]}
+        programs = {facts["name"]: _open(reader, facts, target, device, plugins) for facts in manifest["programs"]}
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise PackageError(f"{path} is no intact package: its manifest is damaged ({type(error).__name__}: {error})") from None
     return Package(reader.path, programs, manifest.get("data"))

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -76,9 +78,45 @@ def test_truncated_and_damaged(packages, tmp_path):
         assert result.returncode in (0, 1), (at, result)
 
 
+def changed(package, path, change):
+    """The package with another manifest."""
+    with zipfile.ZipFile(package) as old, zipfile.ZipFile(path, "w") as new:
+        for info in old.infolist():
+            contents = old.read(info)
+            if info.filename == "manifest.json":
+                manifest = json.loads(contents)
+                change(manifest, manifest["programs"][0])
+                contents = json.dumps(manifest).encode()
+            new.writestr(info.filename, contents)
+    return path
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda m, p: m.update(format=2), "has format 2; this library .* reads packages up to 1: take a newer one"),
+    (lambda m, p: p["artifacts"][0].update(triple="riscv64-unknown-linux-gnu"), "cpu:.*: its code is for riscv64, this machine is"),
+    (lambda m, p: p["artifacts"][0].update(needs=["avx1024"]), "cpu:.*: this machine lacks avx1024"),
+    (lambda m, p: p["weights"][0].update(file="weights/1"), "a weight has another size than the program takes"),
+    (lambda m, p: p["weights"][0].update(file="weights/7"), "is no intact package: .*weights/7"),
+    (lambda m, p: p.pop("weights"), "a program lacks 'weights'"),
+])
+def test_packages_of_others(packages, tmp_path, change, message):
+    path = changed(packages / "linear.tw", tmp_path / "changed.tw", change)
+    assert re.search(message, launch(path, "--size", 3, expect=1).stderr)
+
+
+def test_bounds_of_sizes(packages, tmp_path):
+    """Constraints that a front end has added are held where code of the host is called, too."""
+    def bound(manifest, program):
+        program["signature"]["constraints"] = [{"nonnegative": ["-", 64, {"size": 0}]}]
+    path = changed(packages / "linear.tw", tmp_path / "bounded.tw", bound)
+    launch(path, "--size", 64)
+    assert "size 0 of program 'linear' is 65; it is at most 64" in launch(path, "--size", 65, expect=1).stderr
+
+
 APPLICATION = r"""
 #include "tilewright/tilewright_runtime.h"
 #include <stdio.h>
+#include <string.h>
 int main(int argc, char **argv) {
   (void)argc;
   tw_error error;
@@ -88,7 +126,9 @@ int main(int argc, char **argv) {
     return fprintf(stderr, "%s\n", error.message), 1;
   const tw_program *program = tw_function_program(linear);
   const void *weights;
-  if (tw_package_weight(package, "linear", program, 1, &weights, &error) || ((const float *)weights)[5] != 5)
+  if (tw_package_weight(package, "linear", program, 1, &weights, &error) || ((const float *)weights)[5] != 5 ||
+      strcmp(tw_package_argument_name(package, "linear", program, 2), "b") ||
+      tw_package_argument_name(package, "linear", program, 3))
     return 2;
   int64_t rows = 2;
   float x[16], y[8];

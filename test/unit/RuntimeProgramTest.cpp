@@ -194,7 +194,9 @@ TEST(RuntimeProgram, SizesThatCannotBe) {
       R"([{"zero": ["-", {"size": 0}, ["*", 2, {"size": 1}]]}, {"nonnegative": ["-", {"size": 1}, 2]}])";
   EXPECT_EQ(run(manifest, {8, 4}, {}, seen), "");
   EXPECT_EQ(run(manifest, {9, 4}, {}, seen), "the sizes of program 'p' do not agree with each other");
-  EXPECT_EQ(run(manifest, {2, 1}, {}, seen), "the sizes of program 'p' do not agree with each other");
+  EXPECT_EQ(run(manifest, {2, 1}, {}, seen), "size 1 of program 'p' is 1; it is at least 2");
+  manifest.constraints = R"([{"nonnegative": ["-", 64, {"size": 0}]}])";
+  EXPECT_EQ(run(manifest, {65, 1}, {}, seen), "size 0 of program 'p' is 65; it is at most 64");
   manifest.constraints = "[]";
   manifest.arguments = R"([{"type": "f32", "bytes": 4, "shape": [["-", {"size": 0}, 2]], "written": false}])";
   int array = 0;

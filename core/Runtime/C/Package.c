@@ -239,12 +239,31 @@ static int64_t fixed_bytes(const tw_array_type *type) {
   return bytes;
 }
 
-static tw_status find_weight(const tw_package *package, const tw_json *facts, const tw_program *program,
-                             size_t argument, const void **data, tw_error *error) {
-  const tw_json *weights = tw_json_get(facts, "weights", TW_ARRAY);
+/* The number of an argument among the inputs. */
+static int64_t input_number(const tw_program *program, size_t argument) {
   int64_t input = 0;
   for (size_t i = 0; i < argument; ++i)
     input += !program->arguments[i].is_result;
+  return input;
+}
+
+const char *tw_package_argument_name(const tw_package *package, const char *name, const tw_program *program,
+                                     size_t argument) {
+  tw_error error;
+  const tw_json *facts = find_program(package, name, &error);
+  const tw_json *names = facts ? tw_json_get(facts, "names", TW_ARRAY) : NULL;
+  if (!names || argument >= program->num_arguments || program->arguments[argument].is_result)
+    return NULL;
+  const tw_json *one = names->first;
+  for (int64_t input = input_number(program, argument); one && input > 0; --input)
+    one = one->next;
+  return one && one->kind == TW_STRING ? one->text : NULL;
+}
+
+static tw_status find_weight(const tw_package *package, const tw_json *facts, const tw_program *program,
+                             size_t argument, const void **data, tw_error *error) {
+  const tw_json *weights = tw_json_get(facts, "weights", TW_ARRAY);
+  int64_t input = input_number(program, argument);
   *data = NULL;
   if (!weights)
     return damaged(package, "a program lacks 'weights'", "manifest.json", error);
@@ -372,6 +391,9 @@ static tw_status call_function(const tw_function *function, const int64_t *sizes
   enum { few = 64 };
   const tw_program *program = &function->program;
   size_t count = program->num_sizes + program->num_arguments;
+  tw_status bad = tw_check_sizes(program, sizes, error);
+  if (bad)
+    return bad;
   int64_t local[few], *slots = count <= few ? local : malloc(count * sizeof(*slots));
   if (!slots)
     return no_memory(error);

@@ -59,6 +59,21 @@ tw_status tw_program_argument(const tw_program *program, size_t index, tw_argume
   return TW_OK;
 }
 
+/* What a constraint says that does not hold: "size - number" and "number - size" are bounds of one size. */
+static tw_status refuse_sizes(const tw_program *program, const tw_constraint *constraint, const int64_t *sizes,
+                              tw_error *error) {
+  const tw_expression *e = constraint->expression;
+  if (!constraint->is_equality && e->op == TW_OP_SUBTRACT) {
+    int is_least = e->a->op == TW_OP_SIZE && e->b->op == TW_OP_NUMBER;
+    const tw_expression *size = is_least ? e->a : e->b, *bound = is_least ? e->b : e->a;
+    if (size->op == TW_OP_SIZE && bound->op == TW_OP_NUMBER)
+      return tw_fail(error, TW_BAD_SIZES, "size %lld of program '%s' is %lld; it is at %s %lld", (long long)size->value,
+                     program->name, (long long)sizes[size->value], is_least ? "least" : "most",
+                     (long long)bound->value);
+  }
+  return tw_fail(error, TW_BAD_SIZES, "the sizes of program '%s' do not agree with each other", program->name);
+}
+
 tw_status tw_check_sizes(const tw_program *program, const int64_t *sizes, tw_error *error) {
   if (program->num_sizes && !sizes)
     return tw_fail(error, TW_BAD_ARGUMENT, "program '%s' takes %zu sizes; none are given", program->name,
@@ -72,7 +87,7 @@ tw_status tw_check_sizes(const tw_program *program, const int64_t *sizes, tw_err
     if (!evaluate(program->constraints[i].expression, sizes, &value))
       return tw_too_large(program, error);
     if (program->constraints[i].is_equality ? value != 0 : value < 0)
-      return tw_fail(error, TW_BAD_SIZES, "the sizes of program '%s' do not agree with each other", program->name);
+      return refuse_sizes(program, &program->constraints[i], sizes, error);
   }
   return TW_OK;
 }

@@ -108,7 +108,7 @@ TW_API tw_status tw_program_workspace(const tw_program *program, const int64_t *
 
 /*===-- Packages ------------------------------------------------------------===*/
 
-/* One file with programs, code of them for several targets, and weights, which are mapped (docs/python.md). A package
+/* One file with programs, code of them for several targets, and weights, which are mapped (docs/packages.md). A package
    may be used by several threads. */
 typedef struct tw_package tw_package;
 /* A program of a package as code of this process. */
@@ -129,6 +129,9 @@ TW_API tw_status tw_package_artifact(const tw_package *package, const char *name
    passes one. `program`: of its artifact or function. */
 TW_API tw_status tw_package_weight(const tw_package *package, const char *name, const tw_program *program,
                                    size_t argument, const void **data, tw_error *error);
+/* What the package calls an argument, as "x" or "layers.0.weight"; null for results, and where it has no names. */
+TW_API const char *tw_package_argument_name(const tw_package *package, const char *name, const tw_program *program,
+                                            size_t argument);
 
 /* Loads code that this machine runs; TW_WRONG_CHIP says why none does. */
 TW_API tw_status tw_function_load(const tw_package *package, const char *name, const char *target,

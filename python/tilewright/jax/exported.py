@@ -60,7 +60,7 @@ class Exported:
         return tree_util.tree_unflatten(self.exported.out_tree, made)
 
     def save(self, path: Union[str, os.PathLike], *, targets: Union[None, str, Iterable[str]] = None, keep_source: bool = False) -> None:
-        """Writes a package, which runs without JAX and without a compiler (docs/python.md)."""
+        """Writes a package, which runs without JAX and without a compiler (docs/packages.md)."""
         save(path, self.text, self.options, targets, keep_source)
 
 

@@ -109,17 +109,26 @@ class Function:
     def save(self, path: Union[str, os.PathLike], *arguments: Any, targets: Union[None, str, Iterable[str]] = None,
              keep_source: bool = False, **keywords: Any) -> None:
         """Writes a package for arguments of these shapes, or of all that `dynamic_shapes` leaves open. It takes the leaves of the
-        arguments in JAX's order, and runs without JAX and without a compiler (docs/python.md)."""
+        arguments in JAX's order, and runs without JAX and without a compiler (docs/packages.md)."""
         closed = self._prepared(arguments, keywords)[0].forward.closed
         save(path, lambda places: text_of_jaxpr(closed, places), self.options, targets, keep_source)
 
-    def _prepared(self, arguments: tuple, keywords: dict) -> tuple:
-        count = len(arguments)
-        static_numbers = {n + count if n < 0 else n for n in self.static_argnums}
+    def traced(self, arguments: tuple, keywords: dict) -> tuple:
+        """What is compiled for these arguments, their leaves, and the structure of those that are no static ones."""
+        return (*self._prepared(arguments, keywords), self._split(arguments, keywords)[1])
+
+    def _split(self, arguments: tuple, keywords: dict) -> tuple:
+        """Leaves and structure of the arguments that are no static ones, and those that are."""
+        static_numbers = {n + len(arguments) if n < 0 else n for n in self.static_argnums}
         static = {i: a for i, a in enumerate(arguments) if i in static_numbers}
         static_names = {k: v for k, v in keywords.items() if k in self.static_argnames}
         leaves, tree = tree_util.tree_flatten(([a for i, a in enumerate(arguments) if i not in static],
                                                {k: v for k, v in keywords.items() if k not in static_names}))
+        return leaves, tree, static, static_names
+
+    def _prepared(self, arguments: tuple, keywords: dict) -> tuple:
+        count = len(arguments)
+        leaves, tree, static, static_names = self._split(arguments, keywords)
         keys = {i: jax.random.key_impl(leaf) for i, leaf in enumerate(leaves) if _is_key(leaf)}
         leaves = [jax.random.key_data(leaf) if i in keys else leaf for i, leaf in enumerate(leaves)]
         shapes = [_shape(leaf) for leaf in leaves]

@@ -43,13 +43,13 @@ def shapes_of(avals: Sequence[Any]) -> list:
     return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
 
 
-def text_of_module(module: Any, locations: bool = False) -> str:
+def text_of_module(module: Any, locations: bool = False, name: str = "graph") -> str:
     with module.context:
-        return stablehlo.read(module, "graph", locations)
+        return stablehlo.read(module, name, locations)
 
 
-def text_of_jaxpr(closed: Any, locations: bool = False) -> str:
-    return text_of_module(_module(closed), locations)
+def text_of_jaxpr(closed: Any, locations: bool = False, name: str = "graph") -> str:
+    return text_of_module(_module(closed), locations, name)
 
 
 def text_of(function, *arguments: Any) -> str:

@@ -196,7 +196,7 @@ class Model:
     def save(self, path: Union[str, os.PathLike], *, targets: Union[None, str, Iterable[str]] = None,
              values: Optional[Mapping[str, Any]] = None, shapes: Optional[Mapping[str, Sequence[int]]] = None,
              ranges: Optional[Mapping[str, tuple]] = None, keep_source: bool = False) -> None:
-        """Writes a package that runs without ONNX and without a compiler (docs/python.md).
+        """Writes a package that runs without ONNX and without a compiler (docs/packages.md).
 
         targets   one or several; the model's own where none is named
         values    arrays for inputs that have to be known when the model is compiled: they are no inputs of the package

@@ -177,7 +177,7 @@ class Function:
     def save(self, path: Union[str, os.PathLike], *arguments: Any, targets: Union[None, str, Iterable[str]] = None,
              keep_source: bool = False, **keywords: Any) -> None:
         """Writes a package for arguments of these shapes, with the variables as they are. It runs without TensorFlow
-        and without a compiler (docs/python.md)."""
+        and without a compiler (docs/packages.md)."""
         forward = self._prepared(arguments, keywords)[0].forward
         if forward.written:
             names = ", ".join(variable.name for variable, _ in forward.written)

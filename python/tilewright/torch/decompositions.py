@@ -149,3 +149,12 @@ def table():
     for name, decomposition in ATTENTIONS.items():
         result[getattr(torch.ops.aten, name).default] = decomposition
     return result
+
+
+@functools.lru_cache(None)
+def export_table():
+    """The same for `torch.export`, which keeps composite operations that its table does not name."""
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    composite = {overload: decomposition for overload, decomposition in torch.export.default_decompositions().items()
+                 if isinstance(overload, torch._ops.OpOverload) and (key in overload.py_kernels or overload.has_kernel_for_dispatch_key(key))}
+    return {**composite, **table()}

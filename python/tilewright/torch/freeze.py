@@ -38,13 +38,15 @@ class Held:
         return values
 
 
-def split(module, fold=True):
+def split(module, fold=True, static=None):
     """Takes the constant part out of the graph. Gives it as a module, and the numbers of its inputs among the graph's; its results are new
-    inputs of the graph, after the others. (None, []) where there is none. `fold`: batch norms go into their convolutions."""
+    inputs of the graph, after the others. (None, []) where there is none. `fold`: batch norms go into their convolutions. `static`: the
+    numbers of the inputs that are constant; None: as AOTAutograd says."""
     graph = module.graph
     graph.eliminate_dead_code()
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    constant = {placeholders[i] for i in static_inputs() if i < len(placeholders) and is_tensor(placeholders[i].meta.get("val"))}
+    static = static_inputs() if static is None else static
+    constant = {placeholders[i] for i in static if i < len(placeholders) and is_tensor(placeholders[i].meta.get("val"))}
     if fold:
         fold_norms(graph, constant)
     for node in graph.nodes:

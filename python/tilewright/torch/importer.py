@@ -21,6 +21,8 @@ from .context import Context, shape_of, type_of
 from .registry import Unsupported
 
 NAME = "graph"
+#: Where PyTorch's own modules lie.
+FRAMEWORK = os.path.dirname(torch.__file__) + os.sep
 
 
 def memory_order(fake):
@@ -53,7 +55,7 @@ def source_location(node):
     frames = re.findall(r'File "([^"]+)", line (\d+)', trace)
     if not frames:
         return None
-    path, line = frames[-1]
+    path, line = next((frame for frame in reversed(frames) if not frame[0].startswith(FRAMEWORK)), frames[-1])
     return f'"{path}":{line}:1'
 
 
@@ -77,8 +79,8 @@ def is_size(value):
 class Importer:
     """Writes one function. `inputs` are the nodes that arrive as arguments, in this order."""
 
-    def __init__(self, inputs, locations=False):
-        self.function = Function(NAME, locations)
+    def __init__(self, inputs, locations=False, name=NAME):
+        self.function = Function(name, locations)
         self.values = {}
         self.untransposed = {}       # arguments that no node has read yet, with the permutation from the order of memory
         self.argument_orders = []    # of each tensor argument: its dimensions in the order of memory
@@ -96,9 +98,32 @@ class Importer:
         for position, i in enumerate(order):
             if not isinstance(shape[i], int) and shape[i].is_Symbol:
                 self.function.sizes.bind(shape[i], lambda a=argument, p=position: self.function.size_of_argument(a, p))
+            elif not isinstance(shape[i], int):
+                self._bind_multiple(shape[i], argument, position)
         self.tensors.append(node)
         self.argument_orders.append(order)
         self.untransposed[node] = (argument, inverse(order))
+
+    def _bind_multiple(self, size, argument, position):
+        """The symbol of a size a * symbol + b follows from it."""
+        symbols = symbols_of(size)
+        if len(symbols) != 1:
+            return
+        symbol, = symbols
+        offset = size.subs(symbol, 0)
+        factor = size.subs(symbol, 1) - offset
+        if not (factor.is_Integer and offset.is_Integer and factor > 0 and plain(factor * symbol + offset) == size):
+            return
+
+        def write():
+            f = self.function
+            whole, scale, start = f.size_of_argument(argument, position), f.constant(int(factor), "index"), f.constant(int(offset), "index")
+            part, name = f.fresh(), f.fresh()
+            f.heads.append(f"{part} = arith.subi {whole}, {start} : index")
+            f.heads.append(f"{name} = arith.floordivsi {part}, {scale} : index")
+            f.sizes.known[0][symbol] = name
+            return name
+        self.function.sizes.bind(symbol, write)
 
     def bind_scalars(self, nodes):
         """Symbols that are no size of an argument become arguments of their own."""
@@ -180,13 +205,17 @@ class Importer:
         assert len(result.shape) == len(shape), f"the emitter made {result.shape} where the graph has {shape}"
         return self.function.cast_shape(result, shape)
 
-    def finish(self, outputs):
-        """The text; `outputs` are nodes. Gives with it the order of memory of each result."""
+    def finish(self, outputs, sizes=()):
+        """The text; `outputs` are nodes. Gives with it the order of memory of each result. `sizes`: of them results too, after the others,
+        each an array of one i64."""
         orders, results = [], []
         for node in outputs:
             order = memory_order(node.meta["val"]) or tuple(range(node.meta["val"].dim()))
             results.append(self.function.transpose(self.value_of(node), order))
             orders.append(order)
+        for size in sizes:
+            number = self.function.op(f"arith.index_cast {self.function.index(size)} : index to i64")
+            results.append(Value(self.function.op(f"tensor.from_elements {number} : tensor<i64>"), (), "i64"))
         return self.function.finish(results), orders
 
 

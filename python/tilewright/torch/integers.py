@@ -270,11 +270,12 @@ def convolution(w, node, taken):
         return finished(w, total, terms, scales)
 
 
-def rewrite(graph, options, zeros=frozenset()):
-    """Replaces products of dequantised operands in the graph, which has no gradients. `zeros`: inputs that are 0 everywhere. Gives the
-    number of products that were replaced, and those of `zeros` that this relied on."""
+def rewrite(graph, options, zeros=frozenset(), taken=None):
+    """Replaces products of dequantised operands in the graph, which has no gradients. `zeros`: inputs that are 0 everywhere; `taken`: what
+    units take, where it is not what those of the options' chip do. Gives the number of products that were replaced, and those of `zeros`
+    that this relied on."""
     quantised_operations.define()
-    count, taken = 0, None
+    count = 0
     w = Writer(graph, zeros)
     for node in list(graph.nodes):
         operands = OPERANDS.get(node.target) if node.op == "call_function" else None

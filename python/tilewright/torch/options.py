@@ -21,7 +21,7 @@ class Options:
     """
     target      the chip that is compiled for: "cpu:host", "nvidia:H200", ... (`tw-targets` lists them)
     device      None: where the tensors are; "emulator": on the emulator, with tensors of the host
-    fp          "default" | "strict" | "fast": may sums be re-associated (`tw-run --fp`)
+    fp          "default" | "strict" | "reproducible" | "fast": may sums be re-associated (`tw-run --fp`)
     strict      an operation that cannot be compiled is an error; else it runs eagerly
     threads     threads of parallel loops on hosts; None: as many as PyTorch uses
     plugins     files of target plugins to load, where the target is none of the SDK's own
@@ -36,8 +36,8 @@ class Options:
     plugins: tuple = ()
 
     def __post_init__(self):
-        if self.fp not in ("default", "strict", "fast"):
-            raise ValueError(f"option 'fp' of tilewright is {self.fp!r}; it is 'default', 'strict' or 'fast'")
+        if self.fp not in ("default", "strict", "reproducible", "fast"):
+            raise ValueError(f"option 'fp' of tilewright is {self.fp!r}; it is 'default', 'strict', 'reproducible' or 'fast'")
         if self.device not in (None, "host", "gpu", "emulator", "model") and self.board is None:
             raise ValueError(f"option 'device' of tilewright is {self.device!r}; it is None, 'host', 'gpu', 'emulator' or 'model'")
         object.__setattr__(self, "plugins", (self.plugins,) if isinstance(self.plugins, str) else tuple(map(str, self.plugins)))

@@ -148,7 +148,10 @@ def rnn_relu(*args):
     return layers("rnn_relu", *args)
 
 
-WHOLE = {torch.lstm: lstm, torch.gru: gru, torch.rnn_tanh: rnn_tanh, torch.rnn_relu: rnn_relu}
+#: As Dynamo and as torch.export call them.
+WHOLE = {torch.lstm: lstm, torch.gru: gru, torch.rnn_tanh: rnn_tanh, torch.rnn_relu: rnn_relu,
+         torch.ops.aten.lstm.input: lstm, torch.ops.aten.gru.input: gru,
+         torch.ops.aten.rnn_tanh.input: rnn_tanh, torch.ops.aten.rnn_relu.input: rnn_relu}
 
 
 def keep_whole(module):

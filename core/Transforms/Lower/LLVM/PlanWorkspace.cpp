@@ -46,21 +46,11 @@ struct PlanWorkspace : tilewright::impl::PlanWorkspaceBase<PlanWorkspace> {
   void runOnOperation() override;
 };
 
-/// Where a buffer lives among the operations of the entry block, and where it lies.
-struct Buffer {
-  memref::AllocOp alloc;
-  unsigned first = 0, last = 0;
-  int64_t bytes = -1; // -1: dynamic
-  int64_t offset = 0; // static ones
-  unsigned slot = 0;  // dynamic ones
-  llvm::SetVector<Operation *> slice;
-  bool meets(const Buffer &other) const { return first <= other.last && other.first <= last; }
-};
-
 int64_t roundUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// First fit: the lowest offset at which no buffer that lives at the same time overlaps. Returns the bytes of all.
-int64_t placeStatic(std::vector<Buffer> &buffers) {
+} // namespace
+
+int64_t tilewright::placeStatic(std::vector<Buffer> &buffers) {
   std::vector<Buffer *> placed;
   int64_t total = 0;
   for (Buffer &buffer : buffers) {
@@ -83,8 +73,7 @@ int64_t placeStatic(std::vector<Buffer> &buffers) {
   return roundUp(total, workspaceLineBytes);
 }
 
-/// Buffers of dynamic size that never live at the same time share a slot. Returns the number of slots.
-unsigned placeDynamic(std::vector<Buffer> &buffers) {
+unsigned tilewright::placeDynamic(std::vector<Buffer> &buffers) {
   std::vector<std::vector<Buffer *>> slots;
   for (Buffer &buffer : buffers) {
     if (buffer.bytes >= 0)
@@ -100,45 +89,57 @@ unsigned placeDynamic(std::vector<Buffer> &buffers) {
   return slots.size();
 }
 
-} // namespace
+bool tilewright::readBuffer(memref::AllocOp alloc, func::FuncOp function, bool scalars, Buffer &buffer) {
+  buffer.alloc = alloc;
+  MemRefType type = alloc.getType();
+  if (!alloc.getSymbolOperands().empty() || !type.getLayout().isIdentity())
+    return false;
+  if (type.hasStaticShape())
+    buffer.bytes = type.getNumElements() * elementBytes(type.getElementType());
+  return llvm::all_of(alloc.getDynamicSizes(),
+                      [&](Value size) { return sizeSlice(size, function, scalars, buffer.slice); });
+}
+
+void tilewright::setLifetime(Buffer &buffer, ArrayRef<Operation *> users,
+                             const DenseMap<Operation *, unsigned> &order) {
+  buffer.first = order.size();
+  for (Operation *user : users) {
+    if (isa<memref::DeallocOp>(user))
+      continue;
+    unsigned position = order.lookup(buffer.alloc->getBlock()->findAncestorOpInBlock(*user));
+    buffer.first = std::min(buffer.first, position);
+    buffer.last = std::max(buffer.last, position);
+  }
+}
+
+DenseMap<Operation *, unsigned> tilewright::positionsIn(Block &block) {
+  DenseMap<Operation *, unsigned> order;
+  for (Operation &op : block)
+    order.try_emplace(&op, order.size());
+  return order;
+}
 
 void WorkspacePlanner::planArena(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return;
   Block &entry = function.front();
-  DenseMap<Operation *, unsigned> order;
-  unsigned count = 0;
-  for (Operation &op : entry)
-    order[&op] = count++;
+  DenseMap<Operation *, unsigned> order = positionsIn(entry);
 
   std::vector<Buffer> buffers;
   for (auto alloc : entry.getOps<memref::AllocOp>()) {
     Buffer buffer;
-    buffer.alloc = alloc;
-    if (!alloc.getSymbolOperands().empty() || !alloc.getType().getLayout().isIdentity() ||
-        !llvm::all_of(alloc.getDynamicSizes(),
-                      [&](Value size) { return sizeSlice(size, function, /*scalars=*/false, buffer.slice); }))
+    if (!readBuffer(alloc, function, /*scalars=*/false, buffer))
       continue;
     SmallVector<Operation *> users;
     bool returned = llvm::is_contained(entry.getTerminator()->getOperands(), alloc.getResult());
     if (returned)
       continue;
     if (staysLocal(alloc, users)) {
-      buffer.first = count;
-      for (Operation *user : users) {
-        if (isa<memref::DeallocOp>(user))
-          continue;
-        unsigned position = order.lookup(entry.findAncestorOpInBlock(*user));
-        buffer.first = std::min(buffer.first, position);
-        buffer.last = std::max(buffer.last, position);
-      }
+      setLifetime(buffer, users, order);
     } else {
       buffer.first = order[alloc];
-      buffer.last = count; // may be carried by loops: lives to the end
+      buffer.last = order.size(); // may be carried by loops: lives to the end
     }
-    MemRefType type = alloc.getType();
-    if (type.hasStaticShape())
-      buffer.bytes = type.getNumElements() * elementBytes(type.getElementType());
     buffers.push_back(buffer);
   }
   if (buffers.empty())
@@ -258,8 +259,10 @@ void WorkspacePlanner::bound(memref::AllocOp alloc) {
 void WorkspacePlanner::run() {
   for (func::FuncOp function : calleesFirst()) {
     hoist(function);
-    if (function.isPrivate())
-      moveToCallers(function);
+    if (!function.isPrivate())
+      continue;
+    shareAmongCalls(function);
+    moveToCallers(function);
   }
   for (func::FuncOp function : publicFunctions(module))
     planArena(function);

@@ -179,12 +179,20 @@ void WorkspacePlanner::hoist(func::FuncOp function) {
     // One buffer a thread, each on cache lines of its own.
     Location loc = alloc.getLoc();
     Value bytes = bytesOf(builder, loc, type, sizes);
-    Value round = arith::ConstantIndexOp::create(builder, loc, workspaceLineBytes - 1);
-    Value mask = arith::ConstantIndexOp::create(builder, loc, -workspaceLineBytes);
-    bytes = arith::AndIOp::create(builder, loc, arith::AddIOp::create(builder, loc, bytes, round), mask);
-    Value total = boundedProduct(builder, loc, bytes, threads);
-    auto raw = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
-    Value all = memref::AllocOp::create(builder, loc, raw, total, builder.getI64IntegerAttr(workspaceLineBytes));
+    IntegerAttr line = builder.getI64IntegerAttr(workspaceLineBytes);
+    Value all;
+    if (std::optional<int64_t> fixed = getConstantIntValue(bytes)) {
+      int64_t each = llvm::alignTo(*fixed, workspaceLineBytes);
+      bytes = arith::ConstantIndexOp::create(builder, loc, each);
+      all = memref::AllocOp::create(builder, loc, MemRefType::get({each * threads}, builder.getI8Type()), line);
+    } else {
+      Value round = arith::ConstantIndexOp::create(builder, loc, workspaceLineBytes - 1);
+      Value mask = arith::ConstantIndexOp::create(builder, loc, -workspaceLineBytes);
+      bytes = arith::AndIOp::create(builder, loc, arith::AddIOp::create(builder, loc, bytes, round), mask);
+      Value total = boundedProduct(builder, loc, bytes, threads);
+      all = memref::AllocOp::create(builder, loc, MemRefType::get({ShapedType::kDynamic}, builder.getI8Type()), total,
+                                    line);
+    }
     Value &number = numbers[parallel];
     if (!number)
       number = threadNumber(parallel);

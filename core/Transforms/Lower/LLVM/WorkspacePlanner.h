@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the two files of plan-workspace share:
+/// What the files of plan-workspace share:
 ///
 ///   WorkspaceHoisting.cpp   allocations move out of loops and to the callers
+///   WorkspaceSharing.cpp    before, those that one private function hands to calls one after the other become one
 ///   PlanWorkspace.cpp       those of a public function lie in one arena
 ///
 //===----------------------------------------------------------------------===//
@@ -43,6 +44,33 @@ mlir::Value cloneSlice(mlir::OpBuilder &builder, mlir::Value value, const llvm::
 /// users are collected.
 bool staysLocal(mlir::Value buffer, llvm::SmallVectorImpl<mlir::Operation *> &users);
 
+/// Where a buffer lives among the operations of the entry block, and where it lies.
+struct Buffer {
+  mlir::memref::AllocOp alloc;
+  unsigned first = 0, last = 0;
+  int64_t bytes = -1; // -1: dynamic
+  int64_t offset = 0; // static ones
+  unsigned slot = 0;  // dynamic ones
+  llvm::SetVector<mlir::Operation *> slice;
+  bool meets(const Buffer &other) const { return first <= other.last && other.first <= last; }
+};
+
+/// Reads the size of an allocation; false if it has a layout, or a size that `function`'s arguments do not tell.
+bool readBuffer(mlir::memref::AllocOp alloc, mlir::func::FuncOp function, bool scalars, Buffer &buffer);
+
+/// The operations of a block by their places.
+llvm::DenseMap<mlir::Operation *, unsigned> positionsIn(mlir::Block &block);
+
+/// A buffer lives from the first to the last of its users.
+void setLifetime(Buffer &buffer, llvm::ArrayRef<mlir::Operation *> users,
+                 const llvm::DenseMap<mlir::Operation *, unsigned> &order);
+
+/// First fit: the lowest offset at which no buffer that lives at the same time overlaps. Returns the bytes of all.
+int64_t placeStatic(std::vector<Buffer> &buffers);
+
+/// Buffers of dynamic size that never live at the same time share a slot. Returns the number of slots.
+unsigned placeDynamic(std::vector<Buffer> &buffers);
+
 bool isParallel(mlir::Operation *op);
 
 /// Bytes of an array of this type with these dynamic sizes, at most unreachableBytes.
@@ -63,6 +91,7 @@ public:
 private:
   std::vector<mlir::func::FuncOp> calleesFirst();
   void hoist(mlir::func::FuncOp function);
+  void shareAmongCalls(mlir::func::FuncOp function);
   void moveToCallers(mlir::func::FuncOp function);
   void planArena(mlir::func::FuncOp function);
   void release(mlir::memref::AllocOp alloc);

@@ -80,7 +80,7 @@ func.func @h(%x: memref<8xf32>, %n: index) {
 // CHECK-NEXT: %[[T:.*]] = func.call @omp_get_thread_num() : () -> i32
 // CHECK: %[[I:.*]] = arith.index_cast %[[T]]
 // CHECK: %[[O:.*]] = arith.muli %[[I]]
-// CHECK: memref.view %{{.*}}[%[[O]]][] : memref<?xi8> to memref<16xf32>
+// CHECK: memref.view %{{.*}}[%[[O]]][] : memref<128xi8> to memref<16xf32>
 module attributes {tilewright.threads = 2 : i64} {
   func.func @p(%x: memref<16xf32>) {
     %c0 = arith.constant 0 : index
@@ -94,3 +94,78 @@ module attributes {tilewright.threads = 2 : i64} {
     return
   }
 }
+
+// -----
+
+// A kernel hands %a, %b and %c from call to call: %a and %c share bytes, in one buffer that its caller allocates. %d is
+// used by a loop of the kernel itself, whose pointers do not overlap.
+// CHECK-LABEL: func.func private @q.bytes(
+// CHECK: %[[END:.*]] = arith.constant 192 : index
+// CHECK: return %[[END]]
+// CHECK-LABEL: func.func private @chain(
+// CHECK-SAME: %[[ARENA:[a-z0-9]*]]: memref<128xi8>, %{{.*}}: memref<16xf32>)
+// CHECK-DAG: %[[A:.*]] = memref.view %[[ARENA]][%c0{{.*}}] : memref<128xi8> to memref<16xf32>
+// CHECK-DAG: %[[B:.*]] = memref.view %[[ARENA]][%c64{{.*}}] : memref<128xi8> to memref<16xf32>
+// CHECK-DAG: %[[C:.*]] = memref.view %[[ARENA]][%c0{{.*}}] : memref<128xi8> to memref<12xf32>
+// CHECK: call @step(%{{.*}}, %[[A]])
+// CHECK: call @step(%[[A]], %[[B]])
+// CHECK: call @narrow(%[[B]], %[[C]])
+func.func @q(%x: memref<16xf32>) {
+  call @chain(%x) : (memref<16xf32>) -> ()
+  return
+}
+func.func private @chain(%x: memref<16xf32>) {
+  %a = memref.alloc() : memref<16xf32>
+  %b = memref.alloc() : memref<16xf32>
+  %c = memref.alloc() : memref<12xf32>
+  %d = memref.alloc() : memref<16xf32>
+  call @step(%x, %a) : (memref<16xf32>, memref<16xf32>) -> ()
+  call @step(%a, %b) : (memref<16xf32>, memref<16xf32>) -> ()
+  call @narrow(%b, %c) : (memref<16xf32>, memref<12xf32>) -> ()
+  affine.for %i = 0 to 12 {
+    %v = affine.load %x[%i] : memref<16xf32>
+    affine.store %v, %d[%i] : memref<16xf32>
+  }
+  call @step(%d, %x) : (memref<16xf32>, memref<16xf32>) -> ()
+  return
+}
+func.func private @step(%x: memref<16xf32>, %y: memref<16xf32>) {
+  memref.copy %x, %y : memref<16xf32> to memref<16xf32>
+  return
+}
+func.func private @narrow(%x: memref<16xf32>, %y: memref<12xf32>) {
+  affine.for %i = 0 to 12 {
+    %v = affine.load %x[%i] : memref<16xf32>
+    affine.store %v, %y[%i] : memref<12xf32>
+  }
+  return
+}
+
+// -----
+
+// Of dynamic sizes: buffers that never live at the same time are one, as large as the larger.
+// CHECK-LABEL: func.func private @steps(
+// CHECK-SAME: %[[X:[a-z0-9]*]]: memref<?xf32>, %[[FIRST:[a-z0-9]*]]: memref<?xi8>, %[[SECOND:[a-z0-9]*]]: memref<?xi8>)
+// CHECK-DAG: memref.view %[[FIRST]]
+// CHECK-DAG: memref.view %[[SECOND]]
+// CHECK-DAG: memref.view %[[FIRST]]
+// CHECK-NOT: memref.alloc
+func.func @r(%x: memref<?xf32>) {
+  call @steps(%x) : (memref<?xf32>) -> ()
+  return
+}
+func.func private @steps(%x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %a = memref.alloc(%n) : memref<?xf32>
+  %b = memref.alloc(%n) : memref<?xf32>
+  %c = memref.alloc(%n) : memref<?x2xf32>
+  call @next(%x, %a) : (memref<?xf32>, memref<?xf32>) -> ()
+  call @next(%a, %b) : (memref<?xf32>, memref<?xf32>) -> ()
+  call @pair(%b, %c) : (memref<?xf32>, memref<?x2xf32>) -> ()
+  call @last(%c, %x) : (memref<?x2xf32>, memref<?xf32>) -> ()
+  return
+}
+func.func private @next(%x: memref<?xf32>, %y: memref<?xf32>)
+func.func private @pair(%x: memref<?xf32>, %y: memref<?x2xf32>)
+func.func private @last(%x: memref<?x2xf32>, %y: memref<?xf32>)
