@@ -7,7 +7,7 @@ import os
 import pathlib
 import shutil
 import threading
-from typing import Iterator, Optional
+from typing import Iterator
 
 from ._version import version
 from .errors import SdkError
@@ -15,7 +15,7 @@ from .errors import SdkError
 _COMPILER = "libTilewright.so.0"
 _RUNTIME = "libtilewright-runtime.so.0"
 _lock = threading.Lock()
-_folder: Optional[pathlib.Path] = None
+_folders: dict[str, pathlib.Path] = {}
 
 
 def _library_folders(prefix: pathlib.Path) -> Iterator[pathlib.Path]:
@@ -38,36 +38,35 @@ def _prefixes() -> Iterator[tuple[pathlib.Path, str]]:
         yield pathlib.Path(prefix), prefix
 
 
-def _find() -> pathlib.Path:
+def _find(library: str) -> pathlib.Path:
     given = os.environ.get("TILEWRIGHT_SDK")
     if given:
         for folder in _library_folders(pathlib.Path(given)):
-            if (folder / _COMPILER).exists():
+            if (folder / library).exists():
                 return folder
-        raise SdkError(f"TILEWRIGHT_SDK is '{given}', which has no {_COMPILER}; it names an install prefix or a build folder")
+        raise SdkError(f"TILEWRIGHT_SDK is '{given}', which has no {library}; it names an install prefix or a build folder")
     for prefix, _ in _prefixes():
         for folder in _library_folders(prefix):
-            if (folder / _COMPILER).exists():
+            if (folder / library).exists():
                 return folder
     raise SdkError(
-        f"no Tilewright SDK found: {_COMPILER} is in none of "
+        f"no Tilewright SDK found: {library} is in none of "
         + ", ".join(str(prefix) for prefix, _ in _prefixes())
         + "; build it (cmake --build --preset release), install it, or name it in TILEWRIGHT_SDK"
     )
 
 
-def folder() -> pathlib.Path:
-    """The folder with the libraries of the SDK."""
-    global _folder
+def folder(library: str = _COMPILER) -> pathlib.Path:
+    """The folder with a library of the SDK. Where packages alone are run, there may be the runtime and no compiler."""
     with _lock:
-        if _folder is None:
-            _folder = _find()
-        return _folder
+        if library not in _folders:
+            _folders[library] = _find(library)
+        return _folders[library]
 
 
 def load(name: str) -> ctypes.CDLL:
     """A library of the SDK, with symbols of its own: other LLVMs in the process stay apart."""
-    path = folder() / name
+    path = folder(name) / name
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:

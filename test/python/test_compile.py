@@ -3,6 +3,7 @@
 import concurrent.futures
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -443,3 +444,12 @@ def test_plugin_of_the_search_path():
     result = subprocess.run([sys.executable, "-c", PLUGIN, str(folder / "libtilewright-target-accelerator.so")], capture_output=True, text=True,
                             timeout=60, env={**os.environ, "TILEWRIGHT_TARGET_PATH": str(folder)})
     assert result.stdout.split()[1:] == ["accelerator"], result
+
+
+def test_runtime_without_compiler(tmp_path):
+    """A prefix with the runtime alone runs packages; what needs the compiler says what is missing."""
+    (tmp_path / "lib").mkdir()
+    shutil.copy(BUILD / "lib" / "libtilewright-runtime.so.0", tmp_path / "lib")
+    result = python("from tilewright import _sdk; _sdk.load_runtime(); print('loaded'); _sdk.load_compiler()", TILEWRIGHT_SDK=str(tmp_path))
+    assert result.stdout == "loaded\n"
+    assert f"SdkError: TILEWRIGHT_SDK is '{tmp_path}', which has no libTilewright.so.0" in result.stderr
