@@ -35,6 +35,20 @@ struct ContractionExtents {
   static int64_t of(const Contraction &c, unsigned dim) { return c.nest.tripCounts[dim].value_or(assumedExtent); }
 };
 
+/// Elements of an operand, each once: iterations of the loops that index it, and no more than its array has.
+inline double elementsOf(const Contraction &c, const ContractionOperand &operand) {
+  double elements = 1;
+  for (unsigned dim : operand.access.dims().set_bits())
+    elements *= double(ContractionExtents::of(c, dim));
+  auto type = mlir::cast<mlir::MemRefType>(operand.access.memref.getType());
+  return type.hasStaticShape() ? std::min(elements, double(type.getNumElements())) : elements;
+}
+
+/// Clocks in which `global` moves the operands and `results` elements once.
+inline double clocksOfArrays(const Contraction &c, double results, int64_t elementBytes, const Memory &global) {
+  return (elementsOf(c, c.a) + elementsOf(c, c.b) + results) * double(elementBytes) / global.bytesPerClock;
+}
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_CORE_COSTMODEL_SCHEDULES_CONTRACTIONEXTENTS_H

@@ -224,8 +224,7 @@ std::optional<LaneContractionPlan> tilewright::planGroupUnits(const LaneContract
               bytesTouched(question.written(), hierarchy.sectorBytes, hierarchy.sectorBytes, hierarchy.sectorBytes);
           double epilogue = drainClocks(chip) + stored * active / (l2 ? l2 : global)->bytesPerClock;
           double waves = std::ceil(tiles / clusters);
-          double hbm =
-              (double(m) * k + double(k) * n + double(m) * n) * outerCount * elementBytes / global->bytesPerClock;
+          double hbm = clocksOfArrays(c, double(m) * n * outerCount, elementBytes, *global);
           double clocks =
               std::max(waves * (steps * plan.stepClocks + epilogue), hbm) + engine->latency + launchClocks(chip);
           plan.seconds = clocks / (chip.clockMHz() * 1e6);
