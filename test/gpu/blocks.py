@@ -2,6 +2,7 @@
 
   python3 blocks.py make FOLDER [--target nvidia:H200] [--small]     on any machine with PyTorch and the SDK: FOLDER/NAME.tw
   python3 blocks.py run FOLDER [--no-compiler] [--json FILE]         on the machine with the GPU; no compiler of ours is needed
+  python3 blocks.py page FILE --json FILE                            what `run` has written, as docs/performance-gpu-blocks.md
 
 The folder `python` of the source has to be on PYTHONPATH, and TILEWRIGHT_SDK to name the runtime. A result is right if its error against
 float64 is at most twice eager's own. Times are of the device alone, kernels one behind the other as each has been called in turn (medians of nine samples).
@@ -11,6 +12,7 @@ The exit status is 2 if a result is wrong, 1 if a block failed.
 import argparse
 import json
 import pathlib
+import statistics
 import sys
 import time
 import traceback
@@ -214,13 +216,43 @@ def run(options):
         print(json.dumps(records[-1]), flush=True)
         torch.cuda.empty_cache()
     if options.json:
-        options.json.write_text(json.dumps(records, indent=1) + "\n")
+        where = {"device": torch.cuda.get_device_name(), "PyTorch": torch.__version__, "date": time.strftime("%Y-%m-%d")}
+        options.json.write_text(json.dumps({"machine": where, "blocks": records}, indent=1) + "\n")
     return status
+
+
+def page(options):
+    """The records of `run` as a page of the documentation."""
+    said = json.loads(options.json.read_text())
+    lines = ["# Blocks of networks on a GPU", "",
+             "How fast are layers of networks, exported ahead of time and called on tensors of the device? Written by `test/gpu/blocks.py page`; what "
+             "is measured is said there.", "", "; ".join(f"{what}: {value}" for what, value in said["machine"].items()) + ".", "",
+             "Microseconds of calls, one behind the other, and of their kernels alone with the number of kernels. Ratio: time of torch.compile's over ours, of calls "
+             "and of kernels. Error: largest, relative to the largest element, against float64.", "",
+             "| block | us | eager us | torch.compile us | ratio | kernels us | of eager | of torch.compile | ratio | error | eager's error |",
+             "|---" + "|---:" * 10 + "|"]
+    ratios = []
+    for each in said["blocks"]:
+        if "problem" in each:
+            lines.append(f"| {each['name']} | failed: {each['problem']} |" + " |" * 9)
+            continue
+        us, own = each["us"], {who: f"{time_:.0f} ({count})" for who, (time_, count) in each["us of kernels"].items()}
+        kernel = {who: time_ for who, (time_, _) in each["us of kernels"].items()}
+        ratios.append((us["torch.compile"] / us["tilewright"], kernel["torch.compile"] / kernel["tilewright"]))
+        cells = [each["name"], f"{us['tilewright']:.0f}", f"{us['eager']:.0f}", f"{us['torch.compile']:.0f}", f"{ratios[-1][0]:.2f}", own["tilewright"],
+                 own["eager"], own["torch.compile"], f"{ratios[-1][1]:.2f}",
+                 f"{each['error']:.1e}" if each["right"] else "WRONG", f"{each['error of eager']:.1e}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    if ratios:
+        means = [statistics.geometric_mean(column) for column in zip(*ratios)]
+        lines += ["", f"Geometric mean of the ratios: {means[0]:.2f} of calls, {means[1]:.2f} of kernels."]
+    options.folder.write_text("\n".join(lines) + "\n")
+    return 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["make", "run"])
+    parser.add_argument("what", choices=["make", "run", "page"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--target", default="nvidia:H200")
     parser.add_argument("--small", action="store_true")
@@ -228,6 +260,8 @@ def main():
     parser.add_argument("--no-compiler", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
+    if options.what == "page":
+        return page(options)
     options.folder.mkdir(parents=True, exist_ok=True)
     return make(options) if options.what == "make" else run(options)
 

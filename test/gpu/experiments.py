@@ -15,7 +15,7 @@ QUESTIONS = {
     "persistent": "persistent clusters of blocks: all multiprocessors, or those of whole quarters",
     "split": "a long sum of one tile, split over blocks (default) or not (--fp=strict)",
     "narrow": "16 rows against 8192 x 8192 weights: columns of a tile, whose rows lie apart in memory",
-    "chains": "attention of 4096 tokens: features, rows and keys of a step, who copies; what the model of tile programs was fitted to",
+    "chains": "attention of 4096 tokens: features, rows and keys of a step, who copies, turns at units; what the model of tile programs was fitted to",
     "units": "products by units of one subgroup (mma.sync) against those of a group",
     "rates": "bytes a second of memory (1 GiB) and of L2 (16 MiB)",
 }
@@ -55,12 +55,14 @@ def experiments(small):
         product("split", fp, 256, 256, 4096 if small else 65536, words=[f"--fp={fp}"])
     for columns in (64,) if small else (64, 128, 256):
         product("narrow", str(columns), 16, size, size, f"group=4,block_n={columns}")
-    tilings = [(128, 128, 128, 1), (128, 128, 64, 1), (128, 128, 128, 0), (64, 128, 128, 1), (64, 128, 64, 1), (64, 64, 128, 0),
-               (64, 128, 64, 0), (64, 64, 64, 0)]
-    for features, rows, step, engine in tilings[-1:] if small else tilings:
-        result.append({"name": f"chains-{features}-{rows}x{step}-{'engine' if engine else 'lanes'}", "kind": "attention", "type": "f16",
+    tilings = [(128, 128, 128, "turns"), (128, 128, 64, "turns"), (64, 128, 128, "turns"), (64, 128, 64, "turns"), (64, 256, 64, "turns"),
+               (128, 128, 128, "engine"), (128, 128, 64, "engine"), (128, 128, 128, "lanes"), (64, 128, 128, "engine"),
+               (64, 128, 64, "engine"), (64, 64, 128, "lanes"), (64, 128, 64, "lanes"), (64, 64, 64, "lanes")]
+    for features, rows, step, form in tilings[-1:] if small else tilings:
+        result.append({"name": f"chains-{features}-{rows}x{step}-{form}", "kind": "attention", "type": "f16",
                        "heads": 2 if small else 8192 // features, "m": 128 if small else 4096, "n": features, "causal": False,
-                       "group": "chains", "force": f"chain_rows={rows},chain_step={step},chain_engine={engine}"})
+                       "group": "chains", "force": f"chain_rows={rows},chain_step={step},chain_engine={int(form != 'lanes')},"
+                                                   f"chain_turns={int(form == 'turns')}"})
     product("units", "subgroup", size, size, size, "group=1")
     product("units", "group", size, size, size, "group=4")
     for mebibytes in (1,) if small else (16, 1024):

@@ -186,7 +186,8 @@ def test_experiments_are_what_they_are_called(small, tmp_path):
         if shapes[name]["group"] == "chains":
             chosen = {each["decision"]: each["choice"] for each in json.loads((folder / f"{name}.json").read_text())}
             chain, program = chosen["schedule-chain"], chosen["tile-program"]
-            have = {"chain_rows": chain["tile"], "chain_step": chain["step"], "chain_engine": int(bool(program["engine"]))}
+            have = {"chain_rows": chain["tile"], "chain_step": chain["step"], "chain_engine": int(bool(program["engine"])),
+                    "chain_turns": int(program["in_turns"])}
             assert have == {field: int(value) for field, value in fields.items()}, (name, chain, program)
             continue
         choice = taken[name]
