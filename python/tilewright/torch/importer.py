@@ -110,8 +110,7 @@ class Importer:
         if len(symbols) != 1:
             return
         symbol, = symbols
-        offset = size.subs(symbol, 0)
-        factor = size.subs(symbol, 1) - offset
+        factor, offset = size.coeff(symbol, 1), size.coeff(symbol, 0)
         if not (factor.is_Integer and offset.is_Integer and factor > 0 and plain(factor * symbol + offset) == size):
             return
 
