@@ -531,7 +531,10 @@ const Term *ChainReader::termOf(Value value, const RawStatement &raw) {
     op = read->load;
   }
   if (isa<AffineLoadOp>(op)) {
-    const RawAccess &access = accesses[op];
+    auto known = accesses.find(op);
+    if (known == accesses.end()) // between the nests, but none of those that are read: of another pass over the dimension
+      return nullptr;
+    const RawAccess &access = known->second;
     term.kind = Term::Kind::Load;
     term.value = access.memref;
     term.map = mapOf(access);

@@ -111,6 +111,66 @@ void duplicateDataMovement(func::FuncOp function) {
   }
 }
 
+/// Which dimension of the input each one of the result is, where `op` moves every element of one array to another place
+/// by permuting dimensions.
+std::optional<SmallVector<unsigned>> permutationOf(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1 || op.getNumDpsInputs() != 1 || !isDataMovement(op) ||
+      op.hasIndexSemantics() || op.getNumReductionLoops() != 0)
+    return std::nullopt;
+  AffineMap from = op.getMatchingIndexingMap(op.getDpsInputOperand(0)),
+            to = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (!from.isPermutation() || !to.isPermutation())
+    return std::nullopt;
+  SmallVector<unsigned> result;
+  for (AffineExpr place : to.getResults())
+    result.push_back(*from.getResultPosition(place));
+  return result;
+}
+
+/// Parts of an array whose dimensions a nest permutes are parts of what it permutes, each permuted by a nest of its own
+/// that can move into who reads the part:  t(i, j) = x(j, i), t[2, :]  ->  x[:, 2]
+void sliceBeforePermuting(func::FuncOp function) {
+  SmallVector<tensor::ExtractSliceOp> slices;
+  function.walk([&](tensor::ExtractSliceOp slice) { slices.push_back(slice); });
+  for (tensor::ExtractSliceOp slice : slices) {
+    auto move = slice.getSource().getDefiningOp<linalg::GenericOp>();
+    auto of = move ? permutationOf(move) : std::nullopt;
+    RankedTensorType type = slice.getResultType();
+    if (!of || !type.hasStaticShape())
+      continue;
+    OpBuilder b(slice);
+    const size_t rank = of->size();
+    SmallVector<OpFoldResult> offsets(rank), sizes(rank), strides(rank);
+    const llvm::SmallBitVector dropped = slice.getDroppedDims();
+    SmallVector<int64_t> shape(rank, ShapedType::kDynamic); // of the part, in the order of the input
+    SmallVector<AffineExpr> places(rank);                   // in it, by loops of the part
+    for (unsigned r = 0, loop = 0; r < rank; ++r) {
+      const unsigned d = (*of)[r];
+      offsets[d] = slice.getMixedOffsets()[r];
+      sizes[d] = slice.getMixedSizes()[r];
+      strides[d] = slice.getMixedStrides()[r];
+      if (dropped.test(r))
+        continue;
+      shape[d] = type.getDimSize(loop);
+      places[d] = b.getAffineDimExpr(loop++);
+    }
+    llvm::erase(shape, ShapedType::kDynamic);
+    llvm::erase(places, AffineExpr());
+    auto input = cast<RankedTensorType>(move.getDpsInputs()[0].getType());
+    Value part = tensor::ExtractSliceOp::create(b, slice.getLoc(), RankedTensorType::get(shape, input.getElementType()),
+                                                move.getDpsInputs()[0], offsets, sizes, strides);
+    Value empty = tensor::EmptyOp::create(b, slice.getLoc(), type.getShape(), type.getElementType());
+    const AffineMap maps[] = {AffineMap::get(type.getRank(), 0, places, b.getContext()),
+                              b.getMultiDimIdentityMap(type.getRank())};
+    SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
+    auto own = linalg::GenericOp::create(b, slice.getLoc(), type, part, empty, maps, loops);
+    IRMapping none;
+    move.getRegion().cloneInto(&own.getRegion(), none);
+    slice.getResult().replaceAllUsesWith(own->getResult(0));
+    slice.erase();
+  }
+}
+
 /// Views of what follows from indices follow from other indices: no reshape keeps it from its users.
 LogicalResult reshapeIndices(func::FuncOp function) {
   SmallVector<OpOperand *> views;
@@ -129,6 +189,29 @@ LogicalResult reshapeIndices(func::FuncOp function) {
     return producer && isa<tensor::ExpandShapeOp>(operand->getOwner()) && isOfIndices(producer);
   });
   affine::AffineApplyOp::getCanonicalizationPatterns(patterns, function.getContext());
+  return applyPatternsGreedily(function, std::move(patterns));
+}
+
+/// Whether `operand` is another shape of what a nest computes, which its owner, a map over the same elements, could
+/// take as it is: y(i, j) behind x(b, t, j) = y(b t, j).
+bool isViewForMap(OpOperand *operand) {
+  auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
+  auto view = operand->get().getDefiningOp<tensor::ExpandShapeOp>();
+  if (!consumer || !view || !view->hasOneUse() || !consumer.hasPureTensorSemantics() ||
+      consumer.getNumReductionLoops() != 0 || consumer.hasIndexSemantics() || readsTensors(consumer))
+    return false;
+  auto producer = view.getSrc().getDefiningOp<linalg::LinalgOp>();
+  auto isStatic = [](Type type) { return cast<ShapedType>(type).hasStaticShape(); };
+  return producer && producer->hasOneUse() && consumer.getMatchingIndexingMap(operand).isIdentity() &&
+         llvm::all_of(consumer->getOperandTypes(), [&](Type type) { return !isa<ShapedType>(type) || isStatic(type); });
+}
+
+/// Maps over the elements of what a nest computes take its shape, so that both can be one.
+LogicalResult collapseMaps(func::FuncOp function) {
+  RewritePatternSet patterns(function.getContext());
+  linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns, isViewForMap);
+  tensor::CollapseShapeOp::getCanonicalizationPatterns(patterns, function.getContext());
+  tensor::ExpandShapeOp::getCanonicalizationPatterns(patterns, function.getContext());
   return applyPatternsGreedily(function, std::move(patterns));
 }
 
@@ -160,8 +243,9 @@ bool shouldFuse(OpOperand *operand) {
 struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    if (failed(reshapeIndices(getOperation())))
+    if (failed(reshapeIndices(getOperation())) || failed(collapseMaps(getOperation())))
       return signalPassFailure();
+    sliceBeforePermuting(getOperation());
     duplicateDataMovement(getOperation());
     RewritePatternSet patterns(context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);

@@ -147,6 +147,14 @@ def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
     producer has one user and is computed once per element there. Cheap producers (fills, casts, transpositions,
     broadcasts, a few operations on indices alone, also behind a view) move into every element-wise user. Into a contraction only producers without arithmetic move.
     Values that initialise a reduction stay.
+
+    Two rewritings come before, where sizes are static. Maps behind another shape of what a nest computes take its shape; other
+    operands become views. Parts of a permuted array are parts of the array itself, each permuted where it is read:
+
+    ```mlir
+    p = a b : 8x6;  s = expand p : 2x4x6;  o = s + r : 2x4x6   ->   o = expand (p + collapse r)
+    t = permute x;  q = t[0], k = t[1]                         ->   q = permute x[:, 0], k = permute x[:, 1]
+    ```
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect"];

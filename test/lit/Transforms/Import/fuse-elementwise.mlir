@@ -115,3 +115,63 @@ func.func @numbers(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   } -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// -----
+
+// A map behind another shape of a product takes the product's shape, and what else it reads is a view: both can be one kernel.
+// CHECK-LABEL: func.func @behind_a_view
+// CHECK-SAME: (%[[A:.*]]: tensor<8x4xf32>, %[[B:.*]]: tensor<4x6xf32>, %[[R:.*]]: tensor<2x4x6xf32>)
+// CHECK: %[[P:.*]] = linalg.generic {indexing_maps = [{{.*}}], iterator_types = ["parallel", "parallel", "reduction"]}
+// CHECK: %[[VIEW:.*]] = tensor.collapse_shape %[[R]] {{\[\[}}0, 1], [2]] : tensor<2x4x6xf32> into tensor<8x6xf32>
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[P]], %[[VIEW]] : tensor<8x6xf32>, tensor<8x6xf32>)
+// CHECK: tensor.expand_shape %[[S]]
+func.func @behind_a_view(%a: tensor<8x4xf32>, %b: tensor<4x6xf32>, %r: tensor<2x4x6xf32>) -> tensor<2x4x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x6xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : tensor<8x4xf32>, tensor<4x6xf32>) outs(%z : tensor<8x6xf32>) {
+  ^bb0(%x: f32, %y: f32, %s: f32):
+    %m = arith.mulf %x, %y : f32
+    %t = arith.addf %s, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<8x6xf32>
+  %view = tensor.expand_shape %p [[0, 1], [2]] output_shape [2, 4, 6] : tensor<8x6xf32> into tensor<2x4x6xf32>
+  %o = tensor.empty() : tensor<2x4x6xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> (b, i, j)>],
+                         iterator_types = ["parallel", "parallel", "parallel"]} ins(%view, %r : tensor<2x4x6xf32>, tensor<2x4x6xf32>) outs(%o : tensor<2x4x6xf32>) {
+  ^bb0(%x: f32, %y: f32, %old: f32):
+    %t = arith.addf %x, %y : f32
+    linalg.yield %t : f32
+  } -> tensor<2x4x6xf32>
+  return %sum : tensor<2x4x6xf32>
+}
+
+// -----
+
+// Parts of a permuted array are parts of the array itself; each permutes as it is read.
+// CHECK-LABEL: func.func @parts
+// CHECK-SAME: (%[[X:.*]]: tensor<5x2x4xf32>)
+// CHECK-DAG: %[[A:.*]] = tensor.extract_slice %[[X]][0, 0, 0] [5, 1, 4] [1, 1, 1] : tensor<5x2x4xf32> to tensor<5x4xf32>
+// CHECK-DAG: %[[B:.*]] = tensor.extract_slice %[[X]][0, 1, 0] [5, 1, 4] [1, 1, 1] : tensor<5x2x4xf32> to tensor<5x4xf32>
+// CHECK: linalg.generic {indexing_maps = [#[[T:.*]], #[[T]], #{{.*}}], iterator_types = ["parallel", "parallel"]} ins(%[[A]], %[[B]] : tensor<5x4xf32>, tensor<5x4xf32>)
+// CHECK: arith.subf
+// CHECK-NOT: linalg.generic
+func.func @parts(%x: tensor<5x2x4xf32>) -> tensor<4x5xf32> {
+  %e = tensor.empty() : tensor<2x4x5xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(p, i, j) -> (j, p, i)>, affine_map<(p, i, j) -> (p, i, j)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]} ins(%x : tensor<5x2x4xf32>) outs(%e : tensor<2x4x5xf32>) {
+  ^bb0(%v: f32, %old: f32):
+    linalg.yield %v : f32
+  } -> tensor<2x4x5xf32>
+  %a = tensor.extract_slice %t[0, 0, 0] [1, 4, 5] [1, 1, 1] : tensor<2x4x5xf32> to tensor<4x5xf32>
+  %b = tensor.extract_slice %t[1, 0, 0] [1, 4, 5] [1, 1, 1] : tensor<2x4x5xf32> to tensor<4x5xf32>
+  %o = tensor.empty() : tensor<4x5xf32>
+  %d = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]} ins(%a, %b : tensor<4x5xf32>, tensor<4x5xf32>) outs(%o : tensor<4x5xf32>) {
+  ^bb0(%v: f32, %w: f32, %old: f32):
+    %s = arith.subf %v, %w : f32
+    linalg.yield %s : f32
+  } -> tensor<4x5xf32>
+  return %d : tensor<4x5xf32>
+}
