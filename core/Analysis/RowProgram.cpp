@@ -61,28 +61,38 @@ static bool sameExtent(AffineForOp a, AffineForOp b) {
          llvm::equal(a.getUpperBoundOperands(), b.getUpperBoundOperands());
 }
 
-/// Whether lanes can execute the nest's body element by element, without its induction variables.
-static bool isPlainBody(const Nest &nest) {
+/// Whether lanes can execute the nest's body element by element. Bools that lie one after the other in memory are no
+/// bytes that lanes could load as vectors.
+static bool isPlainBody(const Nest &nest, unsigned outer) {
   for (Operation &op : nest.body->without_terminator())
     if (!isa<AffineLoadOp, AffineStoreOp>(op) && !op.hasTrait<OpTrait::ConstantLike>() && !isRowOperation(&op))
       return false;
-  for (AffineForOp loop : nest.loops)
-    for (Operation *user : loop.getInductionVar().getUsers())
-      if (!isa<AffineLoadOp, AffineStoreOp>(user))
-        return false;
   for (const auto *accesses : {&nest.loads, &nest.stores})
     for (const Access &access : *accesses) {
       Type type = elementOf(access.memref);
-      if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() < 8)
+      bool isOne = nest.depth() <= outer || access.stride(outer) == 0;
+      if (!type.isIntOrFloat() || (type.getIntOrFloatBitWidth() < 8 && !isOne))
         return false;
     }
+  return true;
+}
+
+/// Whether each iteration of the nest stores to an element of its own.
+static bool isOwn(const Access &store, const Nest &nest) {
+  std::optional<llvm::SmallBitVector> dims = ownDims(store.map);
+  if (!dims || llvm::any_of(store.map.getResults(),
+                            [](AffineExpr index) { return !isa<AffineDimExpr, AffineConstantExpr>(index); }))
+    return false;
+  for (unsigned dim = 0; dim < nest.depth(); ++dim)
+    if (!dims->test(dim) && nest.tripCounts[dim] != 1)
+      return false;
   return true;
 }
 
 /// The nest at `root` as a step of a program whose loops are `loops`; null if it is none.
 static std::unique_ptr<RowStep> readStep(AffineForOp root, ArrayRef<AffineForOp> loops, bool mayReassociate) {
   auto step = std::make_unique<RowStep>();
-  if (auto reduction = recognizeRows(root, mayReassociate)) {
+  if (auto reduction = recognizeRows(root, mayReassociate, /*mayCount=*/true)) {
     step->kind = RowStep::Kind::Reduction;
     step->reduction = std::move(reduction);
   } else {
@@ -94,7 +104,7 @@ static std::unique_ptr<RowStep> readStep(AffineForOp root, ArrayRef<AffineForOp>
   }
   const Nest &nest = step->nest();
   unsigned outer = loops.size() - 1;
-  if (nest.depth() != (step->kind == RowStep::Kind::Scalar ? outer : loops.size()) || !isPlainBody(nest))
+  if (nest.depth() != (step->kind == RowStep::Kind::Scalar ? outer : loops.size()) || !isPlainBody(nest, outer))
     return nullptr;
   // Loads read what the steps before have left.
   for (const Access &store : nest.stores)
@@ -107,7 +117,7 @@ static std::unique_ptr<RowStep> readStep(AffineForOp root, ArrayRef<AffineForOp>
   if (step->kind == RowStep::Kind::Reduction)
     return step->reduction->inner.empty() && step->reduction->outer.size() == outer ? std::move(step) : nullptr;
   for (const Access &store : nest.stores)
-    if (!store.isOwn(nest.depth()) || (step->kind == RowStep::Kind::Elementwise && store.stride(outer) != 1) ||
+    if (!isOwn(store, nest) || (step->kind == RowStep::Kind::Elementwise && store.stride(outer) != 1) ||
         llvm::count_if(nest.stores, [&](const Access &other) { return other.memref == store.memref; }) != 1)
       return nullptr;
   if (step->kind == RowStep::Kind::Elementwise)
@@ -262,7 +272,7 @@ AffineForOp RowProgramReader::firstReduction(AffineForOp root) {
       break;
     }
     passed.push_back(each);
-    if (recognizeRows(each, mayReassociate)) {
+    if (recognizeRows(each, mayReassociate, /*mayCount=*/true)) {
       found = each;
       break;
     }
@@ -274,7 +284,8 @@ AffineForOp RowProgramReader::firstReduction(AffineForOp root) {
 
 std::unique_ptr<RowProgram> RowProgramReader::read(AffineForOp root, size_t mostSteps) {
   AffineForOp reduction = firstReduction(root);
-  std::unique_ptr<RowReduction> first = reduction ? recognizeRows(reduction, mayReassociate) : nullptr;
+  std::unique_ptr<RowReduction> first =
+      reduction ? recognizeRows(reduction, mayReassociate, /*mayCount=*/true) : nullptr;
   if (!first || first->nest.depth() < 2)
     return nullptr;
   auto program = std::make_unique<RowProgram>();
@@ -292,7 +303,7 @@ std::unique_ptr<RowProgram> RowProgramReader::read(AffineForOp root, size_t most
     while (!program->steps.empty() && program->steps.back()->kind == RowStep::Kind::Scalar)
       program->steps.pop_back();
   if (!hasReduction ||
-      llvm::count_if(program->steps, [](const auto &step) { return step->kind != RowStep::Kind::Scalar; }) < 2)
+      llvm::count_if(program->steps, [](const auto &step) { return step->kind != RowStep::Kind::Scalar; }) < fewest)
     return nullptr;
   program->lastWriters.clear();
   for (const auto &step : program->steps)

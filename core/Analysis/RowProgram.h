@@ -83,9 +83,10 @@ struct RowProgram {
 /// Recognises the programs of one function. Time grows with the number of nests that are read.
 class RowProgramReader {
 public:
-  /// `mayReassociate`: sums of floats may take another order. `origins` are those of the function.
-  RowProgramReader(const BufferOrigins &origins, bool mayReassociate)
-      : origins(origins), mayReassociate(mayReassociate) {}
+  /// `mayReassociate`: sums of floats may take another order. `origins` are those of the function. `fewest`: nests over
+  /// elements of a row that a program has at least, one of them a reduction.
+  RowProgramReader(const BufferOrigins &origins, bool mayReassociate, unsigned fewest = 2)
+      : origins(origins), mayReassociate(mayReassociate), fewest(fewest) {}
 
   /// The longest program that begins with the nest at `root`, cut after `mostSteps` nests, but not before it has a
   /// reduction; null if there is none. Nests at and behind `root` must be those that the first call saw.
@@ -97,6 +98,7 @@ private:
 
   const BufferOrigins &origins;
   bool mayReassociate;
+  unsigned fewest;
   llvm::DenseMap<mlir::Operation *, mlir::affine::AffineForOp> reductions; // what firstReduction has found
 };
 

@@ -27,7 +27,7 @@ bool tilewright::isRowOperation(Operation *op) {
 
 static bool isPlain(Type type) { return type.isIntOrFloat() && type.getIntOrFloatBitWidth() >= 8; }
 
-std::unique_ptr<RowReduction> tilewright::recognizeRows(AffineForOp root, bool mayReassociate) {
+std::unique_ptr<RowReduction> tilewright::recognizeRows(AffineForOp root, bool mayReassociate, bool mayCount) {
   FailureOr<Nest> nest = analyzeNest(root);
   if (failed(nest) || nest->stores.empty())
     return nullptr;
@@ -59,6 +59,10 @@ std::unique_ptr<RowReduction> tilewright::recognizeRows(AffineForOp root, bool m
   }
   // Outside the dimensions of the results, inside what is reduced.
   for (unsigned dim = 0; dim < rows.nest.depth(); ++dim) {
+    if (dim != rows.lane && rows.nest.tripCounts[dim] == 1 && rows.inner.empty()) { // one row
+      rows.outer.push_back(dim);
+      continue;
+    }
     bool inAll = llvm::all_of(rows.sums, [&](const RowSum &sum) { return sum.store->dims().test(dim); });
     bool inAny = llvm::any_of(rows.sums, [&](const RowSum &sum) { return sum.store->dims().test(dim); });
     if (inAll != inAny || (inAny && rows.inner.size() > 0) || (inAny && dim == rows.lane))
@@ -91,7 +95,7 @@ std::unique_ptr<RowReduction> tilewright::recognizeRows(AffineForOp root, bool m
   for (Operation &op : rows.nest.body->without_terminator()) {
     if (isa<AffineLoadOp, AffineStoreOp>(op))
       continue;
-    if (!isRowOperation(&op) || llvm::is_contained(op.getOperands(), laneIndex))
+    if (!isRowOperation(&op) || (!mayCount && llvm::is_contained(op.getOperands(), laneIndex)))
       return nullptr;
     for (unsigned dim : rows.inner)
       if (llvm::is_contained(op.getOperands(), rows.nest.loops[dim].getInductionVar()))

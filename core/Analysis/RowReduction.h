@@ -53,7 +53,8 @@ struct RowReduction {
 bool isRowOperation(mlir::Operation *op);
 
 /// The nest at `root` if it is such a one; null else. `mayReassociate`: sums of floats may take another order.
-std::unique_ptr<RowReduction> recognizeRows(mlir::affine::AffineForOp root, bool mayReassociate);
+/// `mayCount`: what is combined may depend on the number of the element in its row.
+std::unique_ptr<RowReduction> recognizeRows(mlir::affine::AffineForOp root, bool mayReassociate, bool mayCount = false);
 
 } // namespace tilewright
 

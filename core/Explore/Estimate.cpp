@@ -87,7 +87,7 @@ static llvm::StringMap<json::Object> predictionsIn(ModuleOp module) {
 /// Decisions that only rewrite nests, which are then planned by others.
 static bool isPlan(StringRef decision) {
   return !llvm::is_contained({"split", "fuse-stencils", "sink-factor", "unroll-taps", "dependent-reductions",
-                              "shared-kernel", "vectorize-nest"},
+                              "shared-kernel", "vectorize-nest", "column-sums"},
                              decision);
 }
 

@@ -241,10 +241,12 @@ LogicalResult tilewright::runStages(ModuleOp module, unsigned first, unsigned la
     observePasses(pm, stage);
     switch (stage) {
     case 1:
-      buildImportPipeline(pm);
+      buildImportPipeline(pm, graph.lanesAreThreads());
       pm.addPass(createNameSizes());
       pm.addPass(createCountRoundings());
       pm.addPass(createCheckOperandSizes());
+      if (graph.lanesAreThreads())
+        pm.addNestedPass<func::FuncOp>(createDelaySums());
       break;
     case 2:
       if (options.referenceAffine)

@@ -53,7 +53,7 @@ void tilewright::convertTosa(OpPassManager &pm) {
   functions.addPass(createTosaToTensorPass());
 }
 
-void tilewright::buildImportPipeline(OpPassManager &pm) {
+void tilewright::buildImportPipeline(OpPassManager &pm, bool lanes) {
   pm.addPass(createCheckSupported());
   pm.addPass(createLiftControlFlowToSCFPass()); // branches between blocks: all that follows reads regions
   pm.addPass(createCountWithIndex());           // before what asks how often a loop runs
@@ -64,13 +64,15 @@ void tilewright::buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps());
-  pm.addNestedPass<func::FuncOp>(createPromoteAccumulators());
+  pm.addNestedPass<func::FuncOp>(createPromoteAccumulators({lanes}));
   pm.addNestedPass<func::FuncOp>(createSplitPhases());
   pm.addNestedPass<func::FuncOp>(createDecomposeStructuredOps()); // fills that these two made
   computeFloat8InSingle(pm);
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addNestedPass<func::FuncOp>(createFuseElementwise());
+  if (lanes)
+    pm.addNestedPass<func::FuncOp>(createCompareIndices());
+  pm.addNestedPass<func::FuncOp>(createFuseElementwise({lanes}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createCheckImport());

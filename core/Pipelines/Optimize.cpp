@@ -64,8 +64,11 @@ void tilewright::buildOptimizePipeline(OpPassManager &pm, const MachineGraph &gr
   }
   if (lanes) {
     pm.addNestedPass<func::FuncOp>(createMapRowProgramsToLanes());
+    pm.addNestedPass<func::FuncOp>(createReadAtIndices());
     pm.addNestedPass<func::FuncOp>(createMapRowsToLanes());
     pm.addNestedPass<func::FuncOp>(createMapTransposesToLanes());
+    pm.addNestedPass<func::FuncOp>(createSplitColumnSums());
+    pm.addNestedPass<func::FuncOp>(createJoinNests());
     pm.addNestedPass<func::FuncOp>(createMapNestsToLanes());
   }
   if (vectors)

@@ -62,6 +62,7 @@ DialectRegistry tilewright::programDialects() {
 
 void tilewright::registerAllPasses() {
   registerTilewrightPasses();
-  PassPipelineRegistration<>("tw-import", "Stage 1: tensor programs to linalg.generic on tensors", buildImportPipeline);
+  PassPipelineRegistration<>("tw-import", "Stage 1: tensor programs to linalg.generic on tensors",
+                             [](mlir::OpPassManager &pm) { buildImportPipeline(pm); });
   PassPipelineRegistration<>("tw-affine", "Stage 2: tensors to affine nests in kernels", buildAffinePipeline);
 }

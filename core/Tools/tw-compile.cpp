@@ -13,6 +13,7 @@
 
 #include "core/CostModel/Explain/Stopwatch.h"
 #include "core/CostModel/Explain/WorkCounter.h"
+#include "core/Explore/ContractCost.h"
 #include "core/Pages/ExplainPage.h"
 #include "core/Pipelines/Compilation.h"
 #include "core/Tools/Command.h"
@@ -82,6 +83,13 @@ static int run(const Arguments &arguments) {
   options.dumpDirectory = arguments.dumpStages;
   std::optional<DecisionLog> log;
   html::Explanation explanation{program.inputFile, {}, "", ""};
+  llvm::json::Array costs; // of the contract, beside the default one
+  if (wantsExplanation && options.fp == "reproducible") {
+    auto priced = explore::contractCost(module, options);
+    if (!priced)
+      return fail(priced.takeError());
+    costs = std::move(*priced);
+  }
   if (wantsExplanation)
     log.emplace(&source.context());
   options.afterStage = [&](unsigned stage, mlir::ModuleOp now) {
@@ -93,6 +101,8 @@ static int run(const Arguments &arguments) {
     if (!log || stage < 5)
       return;
     llvm::json::Array decisions = log->take();
+    for (llvm::json::Value &each : costs)
+      decisions.push_back(std::move(each));
     if (form == "html") {
       explanation.decisions = std::move(decisions);
       llvm::outs() << html::explainPage(*chip, explanation);

@@ -3,6 +3,9 @@
 """--fp=reproducible: the same bits on all chips, for all tiles and numbers of threads, and those of the order that fix-sums
 documents, which NumPy adds up here."""
 
+import json
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -161,3 +164,18 @@ def test_operations_have_the_same_bits(tool, tmp_path, name):
 
 def test_names_are_those_of_programs():
     assert SUMS <= set(PROGRAMS)
+
+
+def test_cost_of_the_order_is_explained(tool):
+    """The seconds of each nest under both contracts, and of the program: their sum. The product of pairs of bf16 takes longer."""
+    program = pathlib.Path(__file__).resolve().parents[2] / "examples/feed-forward-bf16.mlir"
+    arguments = ["tw-compile", program, "--target", "cpu:zen4", "--explain=json"]
+    costs = [each for each in json.loads(tool(*arguments, "--fp=reproducible")) if each["decision"] == "contract-cost"]
+    *nests, whole = costs
+    assert whole["location"] == "program" and whole["inputs"] == {"contract": "reproducible"}
+    for seconds in (lambda each: each["choice"]["seconds"], lambda each: each["default_seconds"]):
+        assert sum(map(seconds, nests)) == pytest.approx(seconds(whole))
+    assert whole["factor"] == pytest.approx(whole["choice"]["seconds"] / whole["default_seconds"]) and whole["factor"] > 1.5
+    assert not any(each["decision"] == "contract-cost" for each in json.loads(tool(*arguments)))
+    said = (program.parents[1] / "docs/floating-point.md").read_text().split("| tail -4\n")[1].split("```")[0]
+    assert tool(*arguments[:-1], "--fp=reproducible", "--explain").endswith(said)

@@ -59,7 +59,9 @@ TEST(Pipeline, EveryStageReadsBackAsWritten) {
   test::programContext();
   using Builder = std::function<void(mlir::OpPassManager &)>;
   std::vector<std::pair<std::string, Builder>> stages = {
-      {"import", buildImportPipeline}, {"affine", buildAffinePipeline}, {"reference", buildReferencePipeline}};
+      {"import", [](mlir::OpPassManager &pm) { buildImportPipeline(pm, /*lanes=*/true); }},
+      {"affine", buildAffinePipeline},
+      {"reference", buildReferencePipeline}};
   std::shared_ptr<const TargetDescription> chips[] = {
       llvm::cantFail(TargetRegistry::get().describe("cpu:zen4")),
       llvm::cantFail(TargetRegistry::get().describe("nvidia:H200")),

@@ -24,7 +24,8 @@
 /// asks for the size where the operation does not run.
 ///
 /// cf.assert is compared in the same way: %p, as a number, with 1. One in the body of a linalg.generic holds where it
-/// does for all elements, which a reduction finds out before the operation.
+/// does for all elements, which a reduction finds out before the operation. An assertion is compared after the
+/// operations that do what they do whether it holds or not.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -38,11 +39,13 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -366,6 +369,51 @@ static void assertBefore(cf::AssertOp op) {
   op.erase();
 }
 
+/// Whether `op` does what it does whatever data is: it reads and writes elements at the numbers of iterations, and has
+/// no size and no condition that follows from data.
+static bool isSafeForAllData(Operation *op) {
+  if (!isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>())
+    return false;
+  auto isKnown = [](Value index) {
+    return index.getDefiningOp<linalg::IndexOp>() || matchPattern(index, m_Constant());
+  };
+  return !op->walk([&](Operation *inner) {
+              if (auto read = dyn_cast<tensor::ExtractOp>(inner))
+                return llvm::all_of(read.getIndices(), isKnown) ? WalkResult::advance() : WalkResult::interrupt();
+              bool isOfValues =
+                  isa<arith::ArithDialect, math::MathDialect>(inner->getDialect()) && isSpeculatable(inner);
+              bool isOfSizes = llvm::all_of(inner->getOperandTypes(), [](Type type) { return !type.isIndex(); });
+              return isOfValues ||
+                             (isOfSizes && isa<linalg::GenericOp, linalg::YieldOp, linalg::IndexOp, tensor::EmptyOp,
+                                               tensor::CollapseShapeOp, tensor::ExpandShapeOp>(inner))
+                         ? WalkResult::advance()
+                         : WalkResult::interrupt();
+            }).wasInterrupted();
+}
+
+/// Moves an assertion of what an operation on tensors computes after what follows it and does not rely on it, with what
+/// computes its condition alone: between two nests it would part their kernels.
+static void assertLater(cf::AssertOp op) {
+  SmallVector<Operation *> condition{op};
+  bool isComputed = false;
+  for (unsigned i = 0; i < condition.size(); ++i)
+    for (Value operand : condition[i]->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      isComputed |= isa_and_nonnull<linalg::GenericOp>(definition);
+      if (definition && definition->getBlock() == op->getBlock() && operand.hasOneUse() &&
+          !isa<RankedTensorType>(operand.getType()) && isMemoryEffectFree(definition) &&
+          definition->getNumRegions() == 0)
+        condition.push_back(definition);
+    }
+  if (!isComputed)
+    return;
+  Operation *place = op->getNextNode();
+  while (isSafeForAllData(place))
+    place = place->getNextNode();
+  for (Operation *each : llvm::reverse(condition))
+    each->moveBefore(place);
+}
+
 /// What the program asserts is a demand like those of its operations: the call ends with the same status, where
 /// upstream's lowering ends the process. Failure inside of what several cores or lanes run at once, which cannot end
 /// the call.
@@ -378,6 +426,7 @@ static LogicalResult requireAssertions(func::FuncOp function) {
   collect();
   llvm::for_each(assertions, assertBefore);
   collect();
+  llvm::for_each(llvm::reverse(assertions), assertLater);
   for (cf::AssertOp op : assertions) {
     for (Operation *parent = op->getParentOp(); parent != function; parent = parent->getParentOp())
       if (!isa<scf::IfOp, scf::ForOp, scf::WhileOp, scf::IndexSwitchOp, scf::ExecuteRegionOp>(parent))

@@ -32,6 +32,8 @@ namespace {
 constexpr size_t kMaxBodyOps = 64;
 /// Operations of a body without inputs that each user computes again.
 constexpr size_t kMostIndexOps = 12;
+/// Operations of a body that sums over rows compute again rather than read its result.
+constexpr size_t kMostRepeatedOps = 12;
 
 /// The argument of the body that `value` is, seen through casts; null if it is computed.
 BlockArgument argumentBehindCasts(Value value) {
@@ -88,13 +90,120 @@ bool isOfIndices(linalg::GenericOp op) {
          llvm::all_of(op.getRegionOutputArgs(), [](BlockArgument held) { return held.use_empty(); });
 }
 
+/// Whether the body compares an integer with constants.
+bool isComparison(linalg::GenericOp op) {
+  return op.getNumDpsInputs() == 1 && op->getNumResults() == 1 && op.getNumReductionLoops() == 0 &&
+         op.hasPureTensorSemantics() && getElementTypeOrSelf(op->getResult(0)).isInteger(1) &&
+         op.getBody()->getOperations().size() <= kMostIndexOps &&
+         llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+           return isa<arith::ConstantOp, arith::CmpIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(inner);
+         });
+}
+
+/// Whether the reduction reads each element of its operands once, and sums along their outermost dimension.
+bool sumsRowsOnce(linalg::GenericOp op) {
+  return op.getNumReductionLoops() != 0 && op.hasPureTensorSemantics() &&
+         llvm::all_of(op.getDpsInputOperands(),
+                      [&](OpOperand *input) {
+                        AffineMap map = op.getMatchingIndexingMap(input);
+                        return map.isIdentity() || (map.isProjectedPermutation(/*allowZeroInResults=*/true) &&
+                                                    map.getNumResults() < op.getNumLoops() && op.getNumDpsInputs() > 1);
+                      }) &&
+         llvm::any_of(op.getDpsInputOperands(),
+                      [&](OpOperand *input) { return op.getMatchingIndexingMap(input).isIdentity(); }) &&
+         op.getIteratorTypesArray()[0] == utils::IteratorType::reduction && op.getStaticLoopRanges()[0] != 1;
+}
+
+/// Whether a sum over rows had rather compute the elements than read them.
+bool isCheaplyRepeated(linalg::GenericOp op) {
+  if (op.getNumReductionLoops() != 0 || op->getNumResults() != 1 || !op.hasPureTensorSemantics() ||
+      op.getBody()->getOperations().size() > kMostRepeatedOps ||
+      !op.getIndexingMapMatchingResult(op->getResult(0)).isIdentity())
+    return false;
+  unsigned bits = 0;
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (op.getMatchingIndexingMap(input).isPermutation())
+      bits += getElementTypeOrSelf(input->get()).getIntOrFloatBitWidth();
+  return bits <= getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth() &&
+         llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+           return isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, arith::AddFOp, arith::SubFOp, arith::MulFOp,
+                      arith::NegFOp, arith::SelectOp, arith::CmpIOp, arith::CmpFOp>(inner);
+         });
+}
+
+/// Whether the reduction takes terms by the number of their place (compare-indices writes such sums).
+bool sumsChoices(linalg::GenericOp op) {
+  return op.getNumReductionLoops() != 0 && op.hasPureTensorSemantics() &&
+         llvm::any_of(*op.getBody(), llvm::IsaPred<linalg::IndexOp>);
+}
+
+/// Whether all of the result are `most` dimensions of more than one element, computed without a reduction.
+bool hasDimensions(linalg::GenericOp op, int64_t most) {
+  auto type = op->getNumResults() == 1 ? dyn_cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
+  return type && op.getNumReductionLoops() == 0 && op.hasPureTensorSemantics() &&
+         llvm::count_if(type.getShape(), [](int64_t size) { return size != 1; }) <= most;
+}
+
+/// Whether the producer computes an integer for each row: an index, from what is read at the row.
+bool isOfRows(linalg::GenericOp op) {
+  return hasDimensions(op, 1) && getElementTypeOrSelf(op->getResult(0)).isInteger() &&
+         op.getBody()->getOperations().size() <= kMostRepeatedOps && op.getNumDpsInputs() != 0 &&
+         llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+           return isa<arith::ConstantOp, arith::CmpIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::AddIOp,
+                      arith::SubIOp, arith::SelectOp, arith::MinSIOp, arith::MaxSIOp, arith::ExtSIOp, arith::ExtUIOp,
+                      arith::TruncIOp, arith::IndexCastOp>(inner);
+         });
+}
+
+/// Whether with lanes the user computes what the producer gives rather than read it.
+bool isRepeatedBy(linalg::GenericOp user, linalg::GenericOp producer) {
+  if (isSumOfProducts(user) && !sumsRowsOnce(user))
+    return false;
+  return isComparison(producer) || isOfRows(producer) || (hasDimensions(producer, 0) && hasDimensions(user, 1)) ||
+         (isCheaplyRepeated(producer) && (sumsRowsOnce(user) || sumsChoices(user)));
+}
+
+/// Gives each user that rather computes what a producer gives a producer of its own. Backwards, so that chains are
+/// copied from their ends.
+void duplicateForSums(func::FuncOp function) {
+  SmallVector<linalg::GenericOp> producers;
+  function.walk([&](linalg::GenericOp op) {
+    if (!readsTensors(op))
+      producers.push_back(op);
+  });
+  for (linalg::GenericOp producer : llvm::reverse(producers)) {
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : producer->getUses())
+      if (auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
+          user && user.isDpsInput(&use) && isRepeatedBy(user, producer))
+        uses.push_back(&use);
+    for (OpOperand *use : uses) {
+      if (producer->hasOneUse())
+        break;
+      OpBuilder b(producer);
+      use->set(b.clone(*producer)->getResult(0));
+    }
+  }
+}
+
+/// Whether the operation narrows what is computed for it alone: then that is better computed in its narrow form.
+bool endsNarrow(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 1)
+    return false;
+  Value input = op.getDpsInputs()[0];
+  auto producer = input.getDefiningOp<linalg::GenericOp>();
+  return producer && input.hasOneUse() && producer.getNumReductionLoops() == 0 && !isDataMovement(producer) &&
+         getElementTypeOrSelf(input).getIntOrFloatBitWidth() >
+             getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth();
+}
+
 /// Gives each use of a producer that only moves data a producer of its own, so that it can move into every user.
 /// Backwards, so that chains of such producers are copied from their ends.
-void duplicateDataMovement(func::FuncOp function) {
+void duplicateDataMovement(func::FuncOp function, bool lanes) {
   SmallVector<linalg::GenericOp> producers;
   function.walk([&](linalg::GenericOp op) {
     if (op.hasPureTensorSemantics() && op->getNumResults() == 1 && op.getNumReductionLoops() == 0 &&
-        (isDataMovement(op) || isOfIndices(op)))
+        (isDataMovement(op) || isOfIndices(op)) && !(lanes && endsNarrow(op)))
       producers.push_back(op);
   });
   for (linalg::GenericOp producer : llvm::reverse(producers)) {
@@ -215,8 +324,64 @@ LogicalResult collapseMaps(func::FuncOp function) {
   return applyPatternsGreedily(function, std::move(patterns));
 }
 
-/// The control function: whether the producer of `operand` moves into its owner.
-bool shouldFuse(OpOperand *operand) {
+/// The source of a view that only adds or drops dimensions of one element, and `map`, that of a read of the view, for
+/// it.
+std::optional<std::pair<Value, AffineMap>> behindUnitView(Value value, AffineMap map) {
+  Value source;
+  SmallVector<ReassociationIndices> groups;
+  bool expands = false;
+  if (auto expand = value.getDefiningOp<tensor::ExpandShapeOp>()) {
+    source = expand.getSrc();
+    groups = expand.getReassociationIndices();
+    expands = true;
+  } else if (auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>()) {
+    source = collapse.getSrc();
+    groups = collapse.getReassociationIndices();
+  }
+  auto wide = source ? cast<RankedTensorType>(expands ? value.getType() : source.getType()) : RankedTensorType();
+  if (!wide || !wide.hasStaticShape())
+    return std::nullopt;
+  SmallVector<AffineExpr> results;
+  AffineExpr zero = getAffineConstantExpr(0, map.getContext());
+  for (auto [narrow, group] : llvm::enumerate(groups)) {
+    int64_t own = group.front();
+    for (int64_t dim : group)
+      if (wide.getDimSize(dim) != 1) {
+        if (wide.getDimSize(own) != 1 && own != dim)
+          return std::nullopt;
+        own = dim;
+      }
+    for (int64_t dim : group)
+      if (!expands)
+        results.push_back(dim == own ? map.getResult(narrow) : zero);
+      else if (dim == own)
+        results.push_back(map.getResult(dim));
+  }
+  return std::pair(source, AffineMap::get(map.getNumDims(), 0, results, map.getContext()));
+}
+
+/// Generics read through views that only add or drop dimensions of one element, so that no view keeps a producer from
+/// its users.
+void readThroughUnitViews(func::FuncOp function) {
+  function.walk([](linalg::GenericOp op) {
+    if (!op.hasPureTensorSemantics())
+      return;
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+    for (OpOperand *input : op.getDpsInputOperands())
+      while (auto behind = behindUnitView(input->get(), maps[input->getOperandNumber()])) {
+        SmallVector<AffineMap> changed = maps;
+        changed[input->getOperandNumber()] = behind->second;
+        if (!inversePermutation(concatAffineMaps(changed, op.getContext())))
+          break; // a loop that nothing else gives a size
+        maps = std::move(changed);
+        input->set(behind->first);
+      }
+    op.setIndexingMapsAttr(Builder(op.getContext()).getAffineMapArrayAttr(maps));
+  });
+}
+
+/// The control function: whether the producer of `operand` moves into its owner; `lanes` as the pass's option.
+bool shouldFuse(OpOperand *operand, bool lanes) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer || producer->getBlock() != consumer->getBlock())
@@ -226,6 +391,8 @@ bool shouldFuse(OpOperand *operand) {
   if (producer.getBody()->getOperations().size() + consumer.getBody()->getOperations().size() > kMaxBodyOps)
     return false;
   bool cheap = isDataMovement(producer) || isOfIndices(producer);
+  if (lanes && isRepeatedBy(consumer, producer))
+    return true;
   if (isSumOfProducts(consumer)) {
     // A narrowing cast or an index would hide the product's operands; widening casts and views do not.
     return cheap &&
@@ -241,21 +408,34 @@ bool shouldFuse(OpOperand *operand) {
 }
 
 struct FuseElementwise : tilewright::impl::FuseElementwiseBase<FuseElementwise> {
+  using FuseElementwiseBase::FuseElementwiseBase;
+
   void runOnOperation() override {
-    MLIRContext *context = &getContext();
     if (failed(reshapeIndices(getOperation())) || failed(collapseMaps(getOperation())))
       return signalPassFailure();
     sliceBeforePermuting(getOperation());
-    duplicateDataMovement(getOperation());
+    duplicateDataMovement(getOperation(), lanes);
+    if (failed(fuse()))
+      return signalPassFailure();
+    if (!lanes)
+      return;
+    readThroughUnitViews(getOperation());
+    duplicateForSums(getOperation()); // what stands behind the products of sums is known now
+    if (failed(fuse()))
+      signalPassFailure();
+  }
+
+  LogicalResult fuse() {
+    MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
+    linalg::populateElementwiseOpsFusionPatterns(patterns,
+                                                 [this](OpOperand *operand) { return shouldFuse(operand, lanes); });
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     affine::AffineApplyOp::getCanonicalizationPatterns(patterns, context);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
     tensor::DimOp::getCanonicalizationPatterns(patterns, context);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
-                                     GreedyRewriteConfig().setUseTopDownTraversal(true))))
-      signalPassFailure();
+    return applyPatternsGreedily(getOperation(), std::move(patterns),
+                                 GreedyRewriteConfig().setUseTopDownTraversal(true));
   }
 };
 

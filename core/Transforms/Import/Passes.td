@@ -116,7 +116,10 @@ def PromoteAccumulators : Pass<"promote-accumulators", "::mlir::func::FuncOp"> {
     %r32 = linalg.generic {sum over k, in f32} ins(%a, %b : bf16) outs(%c32 : f32)
     %r   = linalg.generic {truncate} ins(%r32) -> bf16
     ```
+
+    With `lanes`, `and` and `or` of bools are computed in i32, which subgroups exchange.
   }];
+  let options = [Option<"lanes", "lanes", "bool", "false", "For chips whose nests are launches of lanes">];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect"];
 }
@@ -140,6 +143,25 @@ def SplitPhases : Pass<"split-phases", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def CompareIndices : Pass<"compare-indices", "::mlir::func::FuncOp"> {
+  let summary = "Write elements at computed indices as choices where nests pass over their rows";
+  let description = [{
+    One element of each row, whose column is read from memory, is a sum over the columns of which all but one term is 0, if a
+    reduction passes over the same columns anyway, of the array or of what it is computed from; so it can be computed with that
+    reduction. A loop that writes one element of each row into an array that is computed as a whole is a choice of each of its
+    elements. Sizes are constant. What an index out of range reads or writes has no meaning before, and is nothing afterwards.
+    For chips of lanes; there `map-rows-to-lanes` reads at the index again what is computed with nothing else.
+
+    ```mlir
+    %y = linalg.generic ins(%t) { %e = tensor.extract %x[%i, %t_i]; linalg.yield %e } -> tensor<8xf32>
+    // becomes
+    %y = linalg.generic {sum over j} ins(%x, %t) { select(%j == %t_i, %x_ij, 0) + %sum } -> tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "Fuse element-wise operations on tensors where no work is duplicated";
   let description = [{
@@ -155,7 +177,12 @@ def FuseElementwise : Pass<"fuse-elementwise", "::mlir::func::FuncOp"> {
     p = a b : 8x6;  s = expand p : 2x4x6;  o = s + r : 2x4x6   ->   o = expand (p + collapse r)
     t = permute x;  q = t[0], k = t[1]                         ->   q = permute x[:, 0], k = permute x[:, 1]
     ```
+
+    With `lanes`, where each nest that no launch takes together is a launch of its own, comparisons of integers move into each of their
+    users, and so do cheap operations into sums over rows, if to read what they read takes no more bytes than to read their result:
+    launches over rows do not reach those sums.
   }];
+  let options = [Option<"lanes", "lanes", "bool", "false", "For chips whose nests are launches of lanes">];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect"];
 }
@@ -213,6 +240,15 @@ def CheckOperandSizes : Pass<"check-operand-sizes", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect", "::tilewright::tile::TileDialect"];
+}
+
+def DelaySums : Pass<"delay-sums", "::mlir::func::FuncOp"> {
+  let summary = "Put sums over rows after the operations of each row";
+  let description = [{
+    A sum along the outermost dimension of what it reads, and what follows from it, comes after the operations that need neither, up to
+    the next contraction or effect. So the operations on each row are neighbours, which one launch can take, and the sums are others.
+    For chips of lanes.
+  }];
 }
 
 #endif // TILEWRIGHT_CORE_TRANSFORMS_IMPORT_PASSES

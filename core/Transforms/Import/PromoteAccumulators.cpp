@@ -145,8 +145,93 @@ void promote(linalg::GenericOp op, RewriterBase &b) {
   b.replaceOp(op, results);
 }
 
+/// Whether `op` is one `and` or `or` of bools.
+bool combinesBools(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 || op->getNumResults() != 1 ||
+      !getElementTypeOrSelf(op->getResult(0)).isInteger(1))
+    return false;
+  Operation *combine = op.getBody()->getTerminator()->getOperand(0).getDefiningOp();
+  BlockArgument held = op.getRegionOutputArgs()[0];
+  return isa_and_nonnull<arith::AndIOp, arith::OrIOp>(combine) && held.hasOneUse() && *held.user_begin() == combine;
+}
+
+/// `map` of the loops of `op` for those that are kept: reduction loops of one iteration are 0. Such loops are
+/// dimensions of 1 of what is reduced, and would keep it from being one row.
+SmallVector<AffineMap> withoutSingleReductions(linalg::GenericOp op, SmallVector<utils::IteratorType> &kept) {
+  SmallVector<int64_t> trips = op.getStaticLoopRanges();
+  SmallVector<AffineExpr> loops;
+  bool counts = llvm::any_of(*op.getBody(), llvm::IsaPred<linalg::IndexOp>);
+  for (auto [loop, iterator] : llvm::enumerate(op.getIteratorTypesArray())) {
+    bool isSingle = !counts && trips[loop] == 1 && iterator == utils::IteratorType::reduction;
+    loops.push_back(isSingle ? getAffineConstantExpr(0, op.getContext())
+                             : getAffineDimExpr(kept.size(), op.getContext()));
+    if (!isSingle)
+      kept.push_back(iterator);
+  }
+  return llvm::map_to_vector(op.getIndexingMapsArray(),
+                             [&](AffineMap map) { return map.replaceDimsAndSymbols(loops, {}, kept.size(), 0); });
+}
+
+/// The same in i32.
+void widenBools(linalg::GenericOp op, RewriterBase &b) {
+  Location loc = op.getLoc();
+  b.setInsertionPoint(op);
+  Block *body = op.getBody();
+  Operation *combine = body->getTerminator()->getOperand(0).getDefiningOp();
+  BlockArgument held = op.getRegionOutputArgs()[0];
+  auto elementWise = [&](Value value, Type element, auto cast) {
+    unsigned rank = llvm::cast<RankedTensorType>(value.getType()).getRank();
+    Value empty = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, value), element);
+    SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(rank));
+    SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+    return linalg::GenericOp::create(b, loc, empty.getType(), value, empty, maps, loops,
+                                     [&](OpBuilder &inner, Location, ValueRange elements) {
+                                       linalg::YieldOp::create(inner, loc, cast(inner, elements[0]));
+                                     })
+        .getResult(0);
+  };
+  Type wide = b.getI32Type();
+  auto widened = [&](OpBuilder &inner, Value value) {
+    return arith::ExtUIOp::create(inner, loc, wide, value).getResult();
+  };
+  Value start = elementWise(op.getDpsInits()[0], wide, widened);
+  SmallVector<utils::IteratorType> loops;
+  SmallVector<AffineMap> maps = withoutSingleReductions(op, loops);
+  auto sum = linalg::GenericOp::create(
+      b, loc, start.getType(), op.getDpsInputs(), start, maps, loops,
+      [&](OpBuilder &inner, Location, ValueRange elements) {
+        IRMapping mapping;
+        mapping.map(body->getArguments().drop_back(), elements.drop_back());
+        for (Operation &each : body->without_terminator())
+          if (&each != combine)
+            inner.clone(each, mapping);
+        Value other = combine->getOperand(combine->getOperand(0) == held ? 1 : 0);
+        SmallVector<Value> operands{elements.back(), widened(inner, mapping.lookupOrDefault(other))};
+        Operation *both = inner.create(loc, combine->getName().getIdentifier(), operands, wide);
+        linalg::YieldOp::create(inner, loc, both->getResult(0));
+      });
+  b.replaceOp(op, elementWise(sum.getResult(0), b.getI1Type(), [&](OpBuilder &inner, Value value) {
+                return arith::TruncIOp::create(inner, loc, inner.getI1Type(), value).getResult();
+              }));
+}
+
 struct PromoteAccumulators : tilewright::impl::PromoteAccumulatorsBase<PromoteAccumulators> {
+  using PromoteAccumulatorsBase::PromoteAccumulatorsBase;
+
   void runOnOperation() override {
+    widenNarrow();
+    SmallVector<linalg::GenericOp> work;
+    if (lanes)
+      getOperation().walk([&](linalg::GenericOp op) {
+        if (combinesBools(op))
+          work.push_back(op);
+      });
+    IRRewriter rewriter(&getContext());
+    for (linalg::GenericOp op : work)
+      widenBools(op, rewriter);
+  }
+
+  void widenNarrow() {
     SmallVector<linalg::GenericOp> work;
     getOperation().walk([&](linalg::GenericOp op) {
       if (op.hasPureTensorSemantics() && op.getNumReductionLoops() != 0 && op.getBody()->getNumArguments() != 0 &&

@@ -19,6 +19,7 @@
 #include "core/Transforms/Lower/LLVM/LowerAffine.h"
 #include "core/Transforms/Nests/LaneGrid.h"
 #include "core/Transforms/Nests/NestRuns.h"
+#include "core/Transforms/Nests/ParallelLoops.h"
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "core/Transforms/Utils/NestTime.h"
@@ -43,77 +44,6 @@ namespace tilewright {
 
 using namespace mlir;
 using namespace tilewright;
-
-/// The loops from `root` inwards, each the only op of the one before, whose bounds are known outside.
-static SmallVector<affine::AffineForOp> perfectLoops(affine::AffineForOp root) {
-  SmallVector<affine::AffineForOp> loops;
-  for (affine::AffineForOp loop = root; loop;) {
-    bool known = loop.hasConstantLowerBound() && loop.getConstantLowerBound() == 0 && loop.getStepAsInt() == 1 &&
-                 loop.getNumIterOperands() == 0 && loop.getUpperBoundMap().getNumResults() == 1 &&
-                 llvm::none_of(loop.getUpperBoundOperands(), [&](Value operand) {
-                   return root->isAncestor(operand.getParentRegion()->getParentOp());
-                 });
-    if (!known)
-      break;
-    loops.push_back(loop);
-    Block *body = loop.getBody();
-    loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<affine::AffineForOp>(body->front())
-                                                          : affine::AffineForOp();
-  }
-  return loops;
-}
-
-/// Whether iterations of `loop` touch nothing of each other's, whatever the other loops of the nest are at: each pair
-/// of accesses has an index in which `loop` alone of all loops below `root` occurs, in both alike.
-static bool isIndependent(affine::AffineForOp loop, affine::AffineForOp root, ArrayRef<LinearAccess> accesses) {
-  auto alone = [&](const LinearIndex &index) {
-    return llvm::all_of(index.terms, [&](const auto &term) {
-      affine::AffineForOp owner = affine::getForInductionVarOwner(term.first);
-      return owner == loop ? term.second != 0 : !owner || !root->isAncestor(owner);
-    });
-  };
-  auto apart = [&](const LinearAccess &a, const LinearAccess &b) {
-    return llvm::any_of(llvm::zip_equal(a.indices, b.indices), [&](auto pair) {
-      const auto &[x, y] = pair;
-      if (!x || !y || x->coefficient(loop.getInductionVar()) == 0 || !alone(*x) || !alone(*y) ||
-          x->constant != y->constant || x->terms.size() != y->terms.size())
-        return false;
-      return llvm::all_of(x->terms, [&](const auto &term) { return y->coefficient(term.first) == term.second; });
-    });
-  };
-  for (const LinearAccess &a : accesses) {
-    Operation *definition = a.memref.getDefiningOp();
-    if (a.isStore && !(definition && loop->isProperAncestor(definition)))
-      for (const LinearAccess &b : accesses)
-        if (a.memref == b.memref && !apart(a, b))
-          return false;
-  }
-  return true;
-}
-
-/// Moves loops that are independent of all others to the front, in their order; the new root. Sums of columns have
-/// their only such loop inside.
-static affine::AffineForOp moveIndependentLoopsOut(affine::AffineForOp root) {
-  SmallVector<affine::AffineForOp> loops = perfectLoops(root);
-  auto accesses = accessesBelow(root);
-  if (!accesses || loops.size() < 2)
-    return root;
-  size_t front = 0;
-  while (front < loops.size() && isParallelLoop(loops[front]))
-    ++front;
-  SmallVector<bool> moves(loops.size());
-  for (size_t i = 0; i < loops.size(); ++i)
-    moves[i] = i < front || isIndependent(loops[i], root, *accesses);
-  SmallVector<unsigned> positions(loops.size());
-  unsigned next = 0;
-  for (bool turn : {true, false})
-    for (size_t i = 0; i < loops.size(); ++i)
-      if (moves[i] == turn)
-        positions[i] = next++;
-  if (llvm::is_sorted(positions))
-    return root;
-  return loops[affine::permuteLoops(loops, positions)];
-}
 
 /// Adds a value to what each of `loops` (perfect) carries: `start` enters the first, `inside` becomes it in the body of
 /// the last, which yields `result`. The new first loop; `loops` are the new ones.
@@ -171,13 +101,6 @@ static void carrySums(affine::AffineForOp root) {
     load.erase();
     store.erase();
   }
-}
-
-/// The parallel ones of those loops, from `root` on.
-static SmallVector<affine::AffineForOp> parallelBand(affine::AffineForOp root) {
-  SmallVector<affine::AffineForOp> loops = perfectLoops(root);
-  return {loops.begin(),
-          llvm::find_if_not(loops, [](affine::AffineForOp loop) { return isParallelLoop(loop, /*mayGather=*/true); })};
 }
 
 /// Bytes that one access moves for a lane where the lanes next to it run along `loop`: the distance of its elements, at

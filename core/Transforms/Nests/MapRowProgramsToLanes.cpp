@@ -24,6 +24,7 @@
 #include "core/Transforms/Passes.h"
 #include "core/Transforms/Utils/NestPass.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/LoopUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -56,6 +57,8 @@ static void countInstructions(const RowStep &step, RowProgramTask &task) {
   for (const Access &load : step.nest().loads)
     if (step.isAlongRow(load))
       alongRow.insert(load.op->getResult(0));
+  if (step.kind != RowStep::Kind::Scalar)
+    alongRow.insert(AffineForOp(step.nest().loops.back()).getInductionVar());
   for (Operation &op : step.nest().body->without_terminator()) {
     if (isa<AffineLoadOp, AffineStoreOp>(op)) // `accesses` counts them
       continue;
@@ -137,12 +140,15 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
     RowProgramReader reader(origins, Settings::of(getOperation()).mayReassociate());
     llvm::SmallPtrSet<Operation *, 16> mapped;
     auto map = [&](AffineForOp root, const LaunchTarget &target) {
-      if (!mapped.contains(root.getOperation()))
-        mapProgram(root, target, reader, mapped);
+      if (mapped.contains(root.getOperation()) || mapProgram(root, target, reader, mapped))
+        return;
+      mapOneRow(root, target, origins, mapped);
     };
     if (failed(overLaneNests(getOperation(), map)))
       signalPassFailure();
   }
+
+  static constexpr size_t fewestSteps = 32; // of a beginning: a launch counts for little by then
 
   /// A plan for rows of up to so many elements.
   struct Version {
@@ -172,7 +178,6 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
   /// The whole program that begins with the nest at `root`. Where a block has no place for all of it, that of its
   /// beginnings, each of twice as many nests as the one before, which takes the least time a nest.
   static Planned choose(AffineForOp root, const LaunchTarget &target, RowProgramReader &reader) {
-    constexpr size_t fewestSteps = 32; // of a beginning: a launch counts for little by then
     Planned best = planUpTo(fewestSteps, root, target, reader), longer;
     for (size_t most = 2 * fewestSteps; best.program && (longer.program ? longer : best).program->mayGoOn; most *= 2) {
       longer = planUpTo(most, root, target, reader);
@@ -186,13 +191,13 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
 
   /// Maps the program that begins with the nest at `root`, if there is one and the model finds a way; its nests are
   /// erased and listed in `mapped`.
-  void mapProgram(AffineForOp root, const LaunchTarget &target, RowProgramReader &reader,
+  bool mapProgram(AffineForOp root, const LaunchTarget &target, RowProgramReader &reader,
                   llvm::SmallPtrSetImpl<Operation *> &mapped) {
     if (target.hierarchy.scratchpad.empty() || !target.chip->graph().backing())
-      return;
+      return false;
     Planned planned = choose(root, target, reader);
     if (!planned.program)
-      return;
+      return false;
     const RowProgram &program = *planned.program;
     const std::vector<Version> &versions = planned.versions;
     AffineForOp last = program.steps.back()->nest().root();
@@ -215,6 +220,54 @@ struct MapRowProgramsToLanes : tilewright::impl::MapRowProgramsToLanesBase<MapRo
       else
         nest->erase();
     }
+    return true;
+  }
+
+  /// Maps nests over the elements of one array, which are sums of all of them and what follows from these: a program of
+  /// one row, which a loop of one iteration counts.
+  void mapOneRow(AffineForOp root, const LaunchTarget &target, const BufferOrigins &origins,
+                 llvm::SmallPtrSetImpl<Operation *> &mapped) {
+    const bool mayReassociate = Settings::of(getOperation()).mayReassociate();
+    std::optional<uint64_t> length;
+    SmallVector<AffineForOp> nests;
+    for (Operation *op = root; op && nests.size() < fewestSteps; op = op->getNextNode()) {
+      auto nest = dyn_cast<AffineForOp>(op);
+      if (!nest && (isa<memref::AllocOp>(op) || isMemoryEffectFree(op)) && !op->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      if (!nest || !nest.hasConstantBounds() || !nest.getBody()->getOps<AffineForOp>().empty())
+        break;
+      nests.push_back(nest);
+      if (!length && recognizeRows(nest, mayReassociate, /*mayCount=*/true))
+        length = nest.getConstantUpperBound();
+    }
+    if (!length || *length == 1)
+      return;
+    SmallVector<AffineForOp> rows;
+    for (AffineForOp nest : nests) {
+      if (uint64_t(nest.getConstantUpperBound()) != *length)
+        continue;
+      OpBuilder builder(nest);
+      auto row = AffineForOp::create(builder, nest.getLoc(), 0, 1);
+      nest->moveBefore(row.getBody()->getTerminator());
+      rows.push_back(row);
+    }
+    // Nests of the program are erased: note first which loops are theirs.
+    RowProgramReader reader(origins, mayReassociate, /*fewest=*/1);
+    auto around = dyn_cast<AffineForOp>(nests.front()->getParentOp());
+    AffineForOp first = around ? around : nests.front();
+    llvm::DenseMap<Operation *, Operation *> inner;
+    for (AffineForOp row : rows)
+      inner[row] = &row.getBody()->front();
+    llvm::SmallPtrSet<Operation *, 8> taken;
+    if (mapProgram(first, target, reader, taken))
+      for (Operation *each : taken) {
+        mapped.insert(each);
+        if (Operation *nest = inner.lookup(each))
+          mapped.insert(nest);
+      }
+    for (AffineForOp row : rows)
+      if (!taken.contains(row))
+        (void)promoteIfSingleIteration(row);
   }
 
   /// One for rows of a known length; of a dynamic one for those of usual length, and for the longest that fit a block.

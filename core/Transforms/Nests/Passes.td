@@ -56,6 +56,57 @@ def VectorizeNests : Pass<"vectorize-nests", "::mlir::func::FuncOp"> {
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def ReadAtIndices : Pass<"read-at-indices", "::mlir::func::FuncOp"> {
+  let summary = "Read the one element that a sum of choices takes";
+  let description = [{
+    A sum over columns of which one term is chosen by comparing the column with an index, and all others are 0, reads the element at the
+    index. `compare-indices` writes such sums, so that they can be computed with other nests; those that no launch has taken become
+    reads of one element again. An index out of range chooses nothing: the read is guarded.
+
+    ```mlir
+    affine.for %i = 0 to 8 { affine.for %j = 0 to 512 { y[%i] += select(%j == t[%i], x[%i, %j], 0) } }
+    // becomes
+    affine.for %i = 0 to 8 { %k = max(0, min(t[%i], 511)); y[%i] += select(%k == t[%i], memref.load x[%i, %k], 0) }
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
+}
+
+def SplitColumnSums : Pass<"split-column-sums", "::mlir::func::FuncOp"> {
+  let summary = "Sum columns in parts of the rows, where there are fewer columns than lanes";
+  let description = [{
+    Sums along the rows, one for each column, are as parallel as there are columns. Where the model finds that more lanes are
+    faster, the rows are cut into parts that are summed up at the same time, and a second nest adds the parts. Not where sums
+    of floats have one order.
+
+    ```mlir
+    affine.for %i = 0 to 8192 { affine.for %j = 0 to 512 { s[%j] += f(x[%i, %j]) } }
+    // becomes
+    affine.for %p = 0 to 64 { affine.for %i = 0 to 128 { affine.for %j = 0 to 512 { part[%p, %j] += f(x[%p * 128 + %i, %j]) } } }
+    affine.for %p = 0 to 64 { affine.for %j = 0 to 512 { s[%j] += part[%p, %j] } }
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
+}
+
+def JoinNests : Pass<"join-nests", "::mlir::func::FuncOp"> {
+  let summary = "Merge neighbouring nests whose iterations are independent into one launch";
+  let description = [{
+    Neighbouring nests with equal parallel loops become one nest, if each of its iterations touches nothing that another one
+    writes: the start of a sum, the sum, and what is computed of its result are one launch. Loops inside, over the same rows, are merged
+    too. So are sums of the same columns.
+
+    ```mlir
+    affine.for %j = 0 to 512 { s[%j] = 0 }
+    affine.for %j = 0 to 512 { affine.for %i = 0 to 128 { s[%j] += x[%i, %j] } }
+    affine.for %j = 0 to 512 { y[%j] = truncf s[%j] }
+    // becomes
+    affine.for %j = 0 to 512 { s[%j] = 0; affine.for %i = 0 to 128 { .. }; y[%j] = truncf s[%j] }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect"];
+}
+
 def MapParallelToLanes : Pass<"map-parallel-to-lanes", "::mlir::func::FuncOp"> {
   let summary = "Give each iteration of an scf.parallel a lane";
   let description = [{

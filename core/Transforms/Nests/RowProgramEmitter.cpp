@@ -163,6 +163,7 @@ Value RowProgramEmitter::scalarOf(RowStep &step, Value memref) {
     }
   } else {
     IRMapping mapping;
+    mapRow(step, mapping);
     for (Operation &op : step.nest().body->without_terminator())
       if (isa<AffineLoadOp>(op))
         mapping.map(op.getResult(0), scalar(step, *llvm::find_if(step.nest().loads,
@@ -214,8 +215,21 @@ Value RowProgramEmitter::row(RowStep &user, const Access &load) {
 
 //===-- Steps -------------------------------------------------------------===//
 
+/// Whether other operations than accesses use the number of an iteration.
+static bool isCounted(AffineForOp loop) {
+  return llvm::any_of(loop.getInductionVar().getUsers(),
+                      [](Operation *user) { return !isa<AffineLoadOp, AffineStoreOp>(user); });
+}
+
+void RowProgramEmitter::mapRow(const RowStep &step, IRMapping &mapping) {
+  for (unsigned dim = 0; dim < program.outer(); ++dim)
+    if (AffineForOp loop = step.nest().loops[dim]; isCounted(loop))
+      mapping.map(loop.getInductionVar(), space.value(space.at[dim]));
+}
+
 SmallVector<Value> RowProgramEmitter::mapped(RowStep &step, TypeRange types, ArrayRef<Value> more, Results results) {
   IRMapping outside;
+  mapRow(step, outside);
   SmallVector<Value> loaded, inputs;
   for (const Access &load : step.nest().loads) {
     if (step.isSum(load))
@@ -228,10 +242,22 @@ SmallVector<Value> RowProgramEmitter::mapped(RowStep &step, TypeRange types, Arr
     }
   }
   llvm::append_range(inputs, more);
+  AffineForOp columns = step.nest().loops.back();
+  const bool counts = isCounted(columns);
+  Value first;
+  if (counts) {
+    inputs.push_back(tile::IndexOp::create(builder(), loc, rowOf(builder().getI32Type()), 1));
+    first = arith::IndexCastOp::create(builder(), loc, builder().getI32Type(), space.value(space.at[program.outer()]));
+  }
   auto map =
       tile::MapOp::create(builder(), loc, types, inputs, [&](OpBuilder &inside, Location loc, ValueRange arguments) {
         IRMapping mapping = outside;
         mapping.map(loaded, arguments.take_front(loaded.size()));
+        if (counts) {
+          Value column = arith::AddIOp::create(inside, loc, arguments.back(), first);
+          mapping.map(columns.getInductionVar(),
+                      arith::IndexCastOp::create(inside, loc, inside.getIndexType(), column).getResult());
+        }
         for (Operation &op : step.nest().body->without_terminator()) {
           bool combines = step.reduction &&
                           llvm::any_of(step.reduction->sums, [&](const RowSum &sum) { return sum.combine == &op; });

@@ -61,6 +61,8 @@ private:
   /// One lane writes the values of which a row has one and which others use.
   void storeScalars();
 
+  /// The numbers of the row where the step's operations use them.
+  void mapRow(const RowStep &step, mlir::IRMapping &mapping);
   /// The value of which the row has one, as `user` reads it.
   mlir::Value scalar(RowStep &user, const Access &load);
   /// What `step` writes to `memref`.

@@ -254,6 +254,14 @@ std::optional<NestGroup> NestTimes::contractionOf(const Contraction &contraction
   return group;
 }
 
+/// Whether the nest computes rows, more than one: what sums along its outermost loop, or has one iteration, is a launch
+/// after that of the rows, and the other way round.
+static bool hasRows(AffineForOp root) {
+  FailureOr<Nest> nest = analyzeNest(root, GuardedReads::Allowed);
+  return failed(nest) || (nest->tripCounts.front() != 1 &&
+                          llvm::all_of(nest->stores, [](const Access &store) { return store.dims().test(0); }));
+}
+
 std::vector<NestGroup> NestTimes::groupsOf(ArrayRef<AffineForOp> roots, const NestPlace &place) const {
   std::vector<NestGroup> groups;
   llvm::SmallPtrSet<Operation *, 16> taken;
@@ -271,16 +279,18 @@ std::vector<NestGroup> NestTimes::groupsOf(ArrayRef<AffineForOp> roots, const Ne
     taken.insert(group->ops.begin(), group->ops.end());
     groups.push_back(std::move(*group));
   }
-  bool isRun = false; // whether the nest before belongs to the last group
+  bool isRun = false, ofRows = true; // whether the nest before belongs to the last group, and computes rows
   for (AffineForOp root : roots) {
     if (taken.contains(root)) {
       isRun = false;
       continue;
     }
-    if (!isRun)
+    const bool rows = !blocks || hasRows(root);
+    if (!isRun || rows != ofRows)
       groups.emplace_back();
     groups.back().ops.push_back(root);
     isRun = true;
+    ofRows = rows;
   }
   for (NestGroup &group : groups)
     if (!group.isContraction)

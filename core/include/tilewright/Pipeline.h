@@ -39,7 +39,8 @@ void registerAllPasses();
 /// All of these dialects and those of the targets of this process.
 mlir::DialectRegistry programDialects();
 
-void buildImportPipeline(mlir::OpPassManager &pm);
+/// `lanes`: for a chip whose nests are launches of lanes (`MachineGraph::lanesAreThreads`).
+void buildImportPipeline(mlir::OpPassManager &pm, bool lanes = false);
 void buildAffinePipeline(mlir::OpPassManager &pm);
 /// Stage 2 without any optimisation and without kernels: an independent judge of buildAffinePipeline.
 void buildReferencePipeline(mlir::OpPassManager &pm);

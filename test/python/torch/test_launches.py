@@ -208,6 +208,65 @@ def test_one_launch_for_all_sizes(tmp_path, name):
             assert launches(tmp_path, text, chip, each) == min(1, each[0]), (chip, each)  # nothing to compute: no launch
 
 
+def targets():
+    """Classes of 128 rows, some of which do not count."""
+    torch.manual_seed(3)
+    at = torch.randint(0, 512, (128,))
+    at[::5] = -100
+    return at
+
+
+# Function, shapes, launches forward and backward: one over rows and one of their sums.
+LOSSES = {
+    "mean": (lambda x, t: nn.functional.cross_entropy(x, t), [(128, 512)], 2, 2),
+    "sum": (lambda x, t: nn.functional.cross_entropy(x, t, reduction="sum"), [(128, 512)], 2, 2),
+    "none": (lambda x, t: nn.functional.cross_entropy(x, t, reduction="none"), [(128, 512)], 2, 2),
+    "log of probabilities": (lambda x, t: nn.functional.nll_loss(torch.log_softmax(x, -1), t), [(128, 512)], 2, 2),
+    "element": (lambda x, t: torch.log_softmax(x, -1).gather(1, t.clamp(0)[:, None]), [(128, 512)], 2, 4),  # backward adds at indices, in a loop
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_are_launches_over_rows_and_their_sums(tmp_path, name):
+    """The target's logit is a term of the launch over its row; the second launch sums over rows, and finds targets out of range."""
+    function, shapes, forward, backward = LOSSES[name]
+    at = targets()
+    inputs = [x.float().requires_grad_() for x in tensors(*shapes)]
+    doubles = [x.detach().double().requires_grad_() for x in inputs]
+    wanted = function(*doubles, at)
+    gradients = torch.autograd.grad(wanted, doubles, torch.linspace(-1, 1, wanted.numel()).view(wanted.shape).double())
+    text, got = compiled_text(lambda *x: function(*x, at), inputs)
+    assert (got.double() - wanted).abs().max() < 1e-5 * wanted.abs().max()
+    back, got = compiled_text(lambda *x: function(*x, at), inputs, training=True, backward=True)
+    for mine, expected in zip(got, gradients, strict=True):
+        assert (mine.double() - expected).abs().max() < 1e-5
+    for chip in ("nvidia:H200", "amd:MI300X"):
+        assert launches(tmp_path, text, chip) <= forward, chip
+        assert launches(tmp_path, back, chip) <= backward, chip
+
+
+# Function, shapes: one launch over rows for the gradient of the input, two for sums over rows in parts.
+NORMS = {
+    "layer norm": (lambda x, w, b: nn.functional.layer_norm(x, (512,), w, b), [(128, 512), (512,), (512,)]),
+    "layer norm of short rows": (lambda x, w, b: nn.functional.layer_norm(x, (96,), w, b), [(2, 50, 96), (96,), (96,)]),
+    "RMS norm": (lambda x, w: nn.functional.rms_norm(x, (512,), w), [(128, 512), (512,)]),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_gradients_of_norms_are_three_launches(tmp_path, name):
+    function, shapes = NORMS[name]
+    inputs = [x.requires_grad_() for x in tensors(*shapes)]
+    text, got = compiled_text(function, inputs, training=True, backward=True)
+    doubles = [x.detach().double().requires_grad_() for x in inputs]
+    out = function(*doubles)
+    for mine, wanted in zip(got, torch.autograd.grad(out, doubles, torch.linspace(-1, 1, out.numel()).view(out.shape).half().double()),
+                            strict=True):
+        assert (mine.double() - wanted).abs().max() < 2e-3 * max(1, wanted.abs().max())
+    for chip in ("nvidia:H200", "amd:MI300X"):
+        assert launches(tmp_path, text, chip) <= 3, chip
+
+
 def test_a_layer_is_at_most_eight_launches(tmp_path):
     torch.manual_seed(3)
     model, x = Layer().to(HALF), torch.randn(1, 128, 128, dtype=HALF)

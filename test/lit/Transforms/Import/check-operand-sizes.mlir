@@ -225,16 +225,17 @@ func.func @asserted(%p: i1, %a: tensor<4xf32>) -> tensor<4xf32> {
   return %a : tensor<4xf32>
 }
 
-// An assertion of each element holds where it does for all: the inputs that it needs are read before the operation.
+// An assertion of each element holds where it does for all: the inputs that it needs are read before the operation. What does the same
+// whether it holds or not comes before the comparison.
 // CHECK-LABEL: func.func @asserted_of_elements
 // CHECK-SAME:    %[[A:.*]]: tensor<16xf32>, %[[N:.*]]: tensor<16xi64>
 // CHECK:         %[[ALL:.*]] = linalg.generic {{.*}}iterator_types = ["reduction"]} ins(%[[N]] : tensor<16xi64>)
 // CHECK:           arith.cmpi sge
 // CHECK:           arith.andi
+// CHECK:         linalg.generic {{.*}}iterator_types = ["parallel"]} ins(%[[A]], %[[N]]
 // CHECK:         %[[HOLDS:.*]] = tensor.extract %[[ALL]][]
 // CHECK:         %[[NUMBER:.*]] = arith.index_castui %[[HOLDS]]
 // CHECK:         tile.require_size %[[NUMBER]], %{{.*}}
-// CHECK:         linalg.generic {{.*}}iterator_types = ["parallel"]} ins(%[[A]], %[[N]]
 // CHECK-NOT:     cf.assert
 func.func @asserted_of_elements(%a: tensor<16xf32>, %n: tensor<16xi64>) -> tensor<16xf32> {
   %c0 = arith.constant 0 : i64
@@ -246,6 +247,35 @@ func.func @asserted_of_elements(%a: tensor<16xf32>, %n: tensor<16xi64>) -> tenso
     cf.assert %p, "an index is negative"
     %r = math.sqrt %x : f32
     linalg.yield %r : f32
+  } -> tensor<16xf32>
+  return %y : tensor<16xf32>
+}
+
+// An element at an index that is read stays after the assertion of its range.
+// CHECK-LABEL: func.func @asserted_index
+// CHECK:         tile.require_size
+// CHECK:         tensor.extract %arg0
+func.func @asserted_index(%a: tensor<16xf32>, %n: tensor<16xi64>) -> tensor<16xf32> {
+  %c0 = arith.constant 0 : i64
+  %yes = arith.constant true
+  %e = tensor.empty() : tensor<16xf32>
+  %s = tensor.empty() : tensor<i1>
+  %start = linalg.fill ins(%yes : i1) outs(%s : tensor<i1>) -> tensor<i1>
+  %all = linalg.generic {indexing_maps = [#id, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%n : tensor<16xi64>) outs(%start : tensor<i1>) {
+  ^bb0(%i: i64, %o: i1):
+    %p = arith.cmpi sge, %i, %c0 : i64
+    %q = arith.andi %o, %p : i1
+    linalg.yield %q : i1
+  } -> tensor<i1>
+  %holds = tensor.extract %all[] : tensor<i1>
+  cf.assert %holds, "an index is negative"
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%n : tensor<16xi64>) outs(%e : tensor<16xf32>) {
+  ^bb0(%i: i64, %o: f32):
+    %at = arith.index_cast %i : i64 to index
+    %x = tensor.extract %a[%at] : tensor<16xf32>
+    linalg.yield %x : f32
   } -> tensor<16xf32>
   return %y : tensor<16xf32>
 }

@@ -1,4 +1,5 @@
 // RUN: tw-opt %s --tw-import --split-input-file | FileCheck %s
+// RUN: tw-opt %s "--fuse-elementwise=lanes" --split-input-file | FileCheck %s --check-prefix=LANES
 
 // Three element-wise operations become one.
 // CHECK-LABEL: func.func @chain
@@ -174,4 +175,57 @@ func.func @parts(%x: tensor<5x2x4xf32>) -> tensor<4x5xf32> {
     linalg.yield %s : f32
   } -> tensor<4x5xf32>
   return %d : tensor<4x5xf32>
+}
+
+// -----
+
+// With lanes a sum over rows computes again what is no larger in memory; what is larger, or costs more, it reads.
+
+#both = affine_map<(i, j) -> (i, j)>
+#column = affine_map<(i, j) -> (j)>
+
+// CHECK-LABEL: func.func @sum_over_rows
+// LANES-LABEL: func.func @sum_over_rows
+// LANES:         %[[Y:.*]] = linalg.generic {{{.*}}iterator_types = ["parallel", "parallel"]} ins(%arg0 : tensor<8x16xf16>)
+// LANES:         linalg.generic {{{.*}}iterator_types = ["reduction", "parallel"]} ins(%arg0 : tensor<8x16xf16>)
+// LANES:           arith.extf
+// LANES:           arith.mulf
+// LANES:           arith.addf
+// LANES:         return %[[Y]]
+func.func @sum_over_rows(%x: tensor<8x16xf16>, %s: tensor<16xf32>) -> (tensor<8x16xf32>, tensor<16xf32>) {
+  %empty = tensor.empty() : tensor<8x16xf32>
+  %y = linalg.generic {indexing_maps = [#both, #both], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<8x16xf16>) outs(%empty : tensor<8x16xf32>) {
+  ^bb0(%0: f16, %1: f32):
+    %2 = arith.extf %0 : f16 to f32
+    %3 = arith.mulf %2, %2 : f32
+    linalg.yield %3 : f32
+  } -> tensor<8x16xf32>
+  %r = linalg.generic {indexing_maps = [#both, #column], iterator_types = ["reduction", "parallel"]}
+      ins(%y : tensor<8x16xf32>) outs(%s : tensor<16xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    %2 = arith.addf %1, %0 : f32
+    linalg.yield %2 : f32
+  } -> tensor<16xf32>
+  return %y, %r : tensor<8x16xf32>, tensor<16xf32>
+}
+
+// LANES-LABEL: func.func @exponentials
+// LANES:         %[[Y:.*]] = linalg.generic {{{.*}}iterator_types = ["parallel", "parallel"]}
+// LANES:         linalg.generic {{{.*}}iterator_types = ["reduction", "parallel"]} ins(%[[Y]] : tensor<8x16xf32>)
+func.func @exponentials(%x: tensor<8x16xf32>, %s: tensor<16xf32>) -> (tensor<8x16xf32>, tensor<16xf32>) {
+  %empty = tensor.empty() : tensor<8x16xf32>
+  %y = linalg.generic {indexing_maps = [#both, #both], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<8x16xf32>) outs(%empty : tensor<8x16xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    %2 = math.exp %0 : f32
+    linalg.yield %2 : f32
+  } -> tensor<8x16xf32>
+  %r = linalg.generic {indexing_maps = [#both, #column], iterator_types = ["reduction", "parallel"]}
+      ins(%y : tensor<8x16xf32>) outs(%s : tensor<16xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    %2 = arith.addf %1, %0 : f32
+    linalg.yield %2 : f32
+  } -> tensor<16xf32>
+  return %y, %r : tensor<8x16xf32>, tensor<16xf32>
 }

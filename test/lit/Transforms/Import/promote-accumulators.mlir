@@ -1,4 +1,5 @@
 // RUN: tw-opt %s --promote-accumulators --split-input-file | FileCheck %s
+// RUN: tw-opt %s "--promote-accumulators=lanes" --split-input-file | FileCheck %s --check-prefix=LANES
 
 #id = affine_map<(i) -> (i)>
 #a = affine_map<(i, j, k) -> (i, k)>
@@ -62,4 +63,25 @@ func.func @argmax(%x: tensor<4x8xf16>, %m: tensor<4xf16>, %at: tensor<4xi32>) ->
     linalg.yield %s, %t : f16, i32
   } -> (tensor<4xf16>, tensor<4xi32>)
   return %r#0, %r#1 : tensor<4xf16>, tensor<4xi32>
+}
+
+// -----
+
+// With lanes, bools are combined in i32, over rows alone.
+
+// LANES-LABEL: func.func @any
+// LANES:         linalg.generic {{{.*}}iterator_types = ["reduction"]} ins(%arg0 : tensor<8x1xi64>) outs(%{{.*}} : tensor<i32>)
+// LANES:           %[[B:.*]] = arith.extui %{{.*}} : i1 to i32
+// LANES:           arith.ori %{{.*}}, %[[B]] : i32
+// LANES:         arith.trunci %{{.*}} : i32 to i1
+func.func @any(%x: tensor<8x1xi64>, %o: tensor<i1>) -> tensor<i1> {
+  %c0 = arith.constant 0 : i64
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>], iterator_types = ["reduction", "reduction"]}
+      ins(%x : tensor<8x1xi64>) outs(%o : tensor<i1>) {
+  ^bb0(%0: i64, %1: i1):
+    %2 = arith.cmpi slt, %0, %c0 : i64
+    %3 = arith.ori %1, %2 : i1
+    linalg.yield %3 : i1
+  } -> tensor<i1>
+  return %r : tensor<i1>
 }

@@ -1,0 +1,92 @@
+//===- ParallelLoops.cpp - Parallel loops of a nest --------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Which loops touch nothing of each other's iterations.
+///
+//===----------------------------------------------------------------------===//
+
+#include "core/Transforms/Nests/ParallelLoops.h"
+#include "core/Analysis/LoopDependence.h"
+#include "mlir/Dialect/Affine/LoopUtils.h"
+
+using namespace mlir;
+using namespace tilewright;
+
+SmallVector<affine::AffineForOp> tilewright::perfectLoops(affine::AffineForOp root) {
+  SmallVector<affine::AffineForOp> loops;
+  for (affine::AffineForOp loop = root; loop;) {
+    bool known = loop.hasConstantLowerBound() && loop.getConstantLowerBound() == 0 && loop.getStepAsInt() == 1 &&
+                 loop.getNumIterOperands() == 0 && loop.getUpperBoundMap().getNumResults() == 1 &&
+                 llvm::none_of(loop.getUpperBoundOperands(), [&](Value operand) {
+                   return root->isAncestor(operand.getParentRegion()->getParentOp());
+                 });
+    if (!known)
+      break;
+    loops.push_back(loop);
+    Block *body = loop.getBody();
+    loop = llvm::hasNItems(body->without_terminator(), 1) ? dyn_cast<affine::AffineForOp>(body->front())
+                                                          : affine::AffineForOp();
+  }
+  return loops;
+}
+
+/// Whether iterations of `loop` touch nothing of each other's, whatever the other loops of the nest are at: each pair
+/// of accesses has an index in which `loop` alone of all loops below `root` occurs, in both alike.
+static bool isIndependent(affine::AffineForOp loop, affine::AffineForOp root, ArrayRef<LinearAccess> accesses) {
+  auto alone = [&](const LinearIndex &index) {
+    return llvm::all_of(index.terms, [&](const auto &term) {
+      affine::AffineForOp owner = affine::getForInductionVarOwner(term.first);
+      return owner == loop ? term.second != 0 : !owner || !root->isAncestor(owner);
+    });
+  };
+  auto apart = [&](const LinearAccess &a, const LinearAccess &b) {
+    return llvm::any_of(llvm::zip_equal(a.indices, b.indices), [&](auto pair) {
+      const auto &[x, y] = pair;
+      if (!x || !y || x->coefficient(loop.getInductionVar()) == 0 || !alone(*x) || !alone(*y) ||
+          x->constant != y->constant || x->terms.size() != y->terms.size())
+        return false;
+      return llvm::all_of(x->terms, [&](const auto &term) { return y->coefficient(term.first) == term.second; });
+    });
+  };
+  for (const LinearAccess &a : accesses) {
+    Operation *definition = a.memref.getDefiningOp();
+    if (a.isStore && !(definition && loop->isProperAncestor(definition)))
+      for (const LinearAccess &b : accesses)
+        if (a.memref == b.memref && !apart(a, b))
+          return false;
+  }
+  return true;
+}
+
+affine::AffineForOp tilewright::moveIndependentLoopsOut(affine::AffineForOp root) {
+  SmallVector<affine::AffineForOp> loops = perfectLoops(root);
+  auto accesses = accessesBelow(root);
+  if (!accesses || loops.size() < 2)
+    return root;
+  size_t front = 0;
+  while (front < loops.size() && isParallelLoop(loops[front]))
+    ++front;
+  SmallVector<bool> moves(loops.size());
+  for (size_t i = 0; i < loops.size(); ++i)
+    moves[i] = i < front || isIndependent(loops[i], root, *accesses);
+  SmallVector<unsigned> positions(loops.size());
+  unsigned next = 0;
+  for (bool turn : {true, false})
+    for (size_t i = 0; i < loops.size(); ++i)
+      if (moves[i] == turn)
+        positions[i] = next++;
+  if (llvm::is_sorted(positions))
+    return root;
+  return loops[affine::permuteLoops(loops, positions)];
+}
+
+SmallVector<affine::AffineForOp> tilewright::parallelBand(affine::AffineForOp root) {
+  SmallVector<affine::AffineForOp> loops = perfectLoops(root);
+  return {loops.begin(),
+          llvm::find_if_not(loops, [](affine::AffineForOp loop) { return isParallelLoop(loop, /*mayGather=*/true); })};
+}
